@@ -12,25 +12,25 @@ from pathlib import Path
 
 from mirrord.config import Config
 from mirrord.db import comparison, leases, migrate, purge, tenants
-from mirrord.db.connect import DAEMON_ROLE, Database, administered, parts_of
-from mirrord.db.embedded import Embedded
+from mirrord.db.connect import DAEMON_ROLE, Database, admin_connection, parse_dsn
+from mirrord.db.embedded import EmbeddedPostgres
 from mirrord.db.logins import working_dsn
 from mirrord.domain.entry import MirrorId, TenantId, new_id
 from mirrord.errors import Halted, MirrordError, UserError
 from mirrord.mirror import marker
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.index import Index
-from mirrord.mirror.journal import DAEMON, Journal
-from mirrord.mirror.layout import MACHINE
+from mirrord.mirror.journal import DAEMON_WRITER, Journal
+from mirrord.mirror.layout import STATE_DIRECTORY
 from mirrord.mirror.lock import Lock
 from mirrord.mirror.marker import Marker
 from mirrord.mirror.state import State
 from mirrord.mirror.tree import Tree
 from mirrord.sync.look import Looker
 from mirrord.sync.sides import Sides
-from mirrord.sync.start import Circumstances, Decision, Known, Start, decide
+from mirrord.sync.start import Circumstances, KnownMirror, Start, StartDecision, decide_start
 
-MOST_OFFERED = 8  # trees that are named if there is no tenant
+MAX_OFFERED_TREES = 8  # trees that are named if there is no tenant
 
 
 class Postgres:
@@ -39,10 +39,10 @@ class Postgres:
     def __init__(self, config: Config) -> None:
         """Raises UserError for a DSN that cannot be read."""
         if config.dsn is not None:
-            parts_of(config.dsn)
+            parse_dsn(config.dsn)
         self._dsn = config.dsn
         self._working_dsn: str | None = None
-        self.embedded = Embedded(config.data) if config.dsn is None else None
+        self.embedded = EmbeddedPostgres(config.data) if config.dsn is None else None
 
     @property
     def dsn(self) -> str:
@@ -76,23 +76,23 @@ class Postgres:
 
 
 @asynccontextmanager
-async def opened(config: Config) -> AsyncIterator[Database]:
+async def open_database(config: Config) -> AsyncIterator[Database]:
     """
     The database for one command, its schema up to date.
 
     Raises UserError for a schema this mirrord does not know, Unavailable if Postgres is out of reach.
     """
-    async with served(config) as postgres:
+    async with running_postgres(config) as postgres:
         await bring_up_to_date(postgres)
         async with Database(postgres.working_dsn, size=2) as database:
             yield database
 
 
 @asynccontextmanager
-async def served(config: Config) -> AsyncIterator[Postgres]:
+async def running_postgres(config: Config) -> AsyncIterator[Postgres]:
     """A server for one command: an embedded one that does not run is started, and stopped afterwards."""
     postgres = Postgres(config)
-    running = postgres.embedded is None or postgres.embedded.running
+    running = postgres.embedded is None or postgres.embedded.is_running
     await postgres.start()
     try:
         yield postgres
@@ -105,33 +105,33 @@ async def bring_up_to_date(postgres: Postgres) -> list[str]:
     """Migrate if the DSN may do so (always in the embedded server); else check that nothing is missing."""
     number = await _schema_number(postgres)
     migrate.check_not_newer(number)
-    applied = [] if number == migrate.migrations()[-1].number else await migrate.migrate(postgres.dsn)
+    applied = [] if number == migrate.load_migrations()[-1].number else await migrate.migrate(postgres.dsn)
     await postgres.log_in()
     return applied
 
 
 async def _schema_number(postgres: Postgres) -> int:
     if postgres.embedded is None:
-        async with administered(postgres.dsn) as connection:
-            return await migrate.schema_number(connection)
+        async with admin_connection(postgres.dsn) as connection:
+            return await migrate.load_schema_number(connection)
     try:
-        async with administered(postgres.embedded.dsn(DAEMON_ROLE)) as connection:
-            return await migrate.schema_number(connection)
+        async with admin_connection(postgres.embedded.dsn(DAEMON_ROLE)) as connection:
+            return await migrate.load_schema_number(connection)
     except UserError:
         return 0  # no such role: a new cluster
 
 
-async def prepare(postgres: Postgres) -> None:
+async def prepare_database(postgres: Postgres) -> None:
     """Prepare a database for a daemon: update the schema, and repair the access rules that a restored one lacks."""
     await bring_up_to_date(postgres)
-    await migrate.keep_walls(postgres.dsn)
+    await migrate.restore_walls(postgres.dsn)
 
 
 async def choose_tenants(database: Database, config: Config) -> dict[str, TenantId]:
     """The tenants to mirror: those named (made if they are new), else all of the database."""
     if config.tenants:
-        return {name: await tenants.add(database, name) for name in config.tenants}
-    existing = await tenants.names(database)
+        return {name: await tenants.ensure_tenant(database, name) for name in config.tenants}
+    existing = await tenants.load_tenants(database)
     if not existing:
         raise UserError(await asyncio.to_thread(_no_tenant_sentence, config.mirror))
     return existing
@@ -139,11 +139,11 @@ async def choose_tenants(database: Database, config: Config) -> dict[str, Tenant
 
 def _no_tenant_sentence(mirror: Path) -> str:
     """The advice for a database without tenants: existing trees are offered by name."""
-    trees = sorted(path.name for path in mirror.iterdir() if tenants.is_name(path.name) and path.is_dir())
+    trees = sorted(path.name for path in mirror.iterdir() if tenants.is_tenant_name(path.name) and path.is_dir())
     if not trees:
         return "There is no tenant yet. Make one with `mirrord init NAME`, or name one: `mirrord up --tenant NAME`."
-    words = " ".join(f"--tenant {name}" for name in trees[:MOST_OFFERED])
-    tail = f" (and {len(trees) - MOST_OFFERED} more)" if len(trees) > MOST_OFFERED else ""
+    words = " ".join(f"--tenant {name}" for name in trees[:MAX_OFFERED_TREES])
+    tail = f" (and {len(trees) - MAX_OFFERED_TREES} more)" if len(trees) > MAX_OFFERED_TREES else ""
     return (
         f"The database has no tenant yet, and {mirror} has trees that may be taken in: run `mirrord up {words}`{tail}. "
         "Files stay as they are."
@@ -151,7 +151,7 @@ def _no_tenant_sentence(mirror: Path) -> str:
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenMirror:
     """One tenant's mirror, opened and locked."""
 
     sides: Sides
@@ -189,15 +189,15 @@ def make_directory(path: Path) -> None:
         raise UserError(f"The mirror directory {path} cannot be written: {error.strerror}.") from error
 
 
-def fill(root: Path, source: Path) -> int:
+def fill_root(root: Path, source: Path) -> int:
     """Copy *source* into the root if that is empty; returns the number of files."""
-    if any(entry.name != MACHINE for entry in root.iterdir()):
+    if any(entry.name != STATE_DIRECTORY for entry in root.iterdir()):
         return 0
     shutil.copytree(source, root, dirs_exist_ok=True)
     return sum(1 for path in source.rglob("*") if path.is_file())
 
 
-async def open_mirror(database: Database, config: Config, name: str, tenant: TenantId) -> Opened:
+async def open_mirror(database: Database, config: Config, name: str, tenant: TenantId) -> OpenMirror:
     """
     Lock a tenant's tree, find out which mirror it is, and take its lease.
 
@@ -210,10 +210,10 @@ async def open_mirror(database: Database, config: Config, name: str, tenant: Ten
         on_failure.callback(lock.release)
         sides, decision = await _open_sides(database, Tree(root, config.attachments), name, tenant)
         on_failure.pop_all()
-    return Opened(sides, lock, decision.adopting, decision.start)
+    return OpenMirror(sides, lock, decision.adopting, decision.start)
 
 
-async def _open_sides(database: Database, tree: Tree, name: str, tenant: TenantId) -> tuple[Sides, Decision]:
+async def _open_sides(database: Database, tree: Tree, name: str, tenant: TenantId) -> tuple[Sides, StartDecision]:
     with ExitStack() as on_failure:
         on_failure.callback(tree.close)
         decision = await _decide_start(database, tree, tenant)
@@ -224,22 +224,22 @@ async def _open_sides(database: Database, tree: Tree, name: str, tenant: TenantI
                 f"If not, put the right one at {tree.root}."
             )
         mirror = decision.mirror or MirrorId(new_id())
-        had_state = tree.stat(f"{MACHINE}/state.db") is not None
+        had_state = tree.stat(f"{STATE_DIRECTORY}/state.db") is not None
         marker.write(tree, Marker(name, tenant, mirror))
-        journal = Journal(tree, DAEMON)
+        journal = Journal(tree, DAEMON_WRITER)
         on_failure.callback(journal.close)
         state = State(tree)
         on_failure.callback(state.close)
         looker = Looker(tree, Index(await asyncio.to_thread(state.load)), Ignore())
         sides = Sides(name, tenant, mirror, tree, journal, state, looker, database)
-        was_away = await leases.was_away(database, tenant, mirror, purge.KEPT)
+        was_away = await leases.was_released_for(database, tenant, mirror, purge.TOMBSTONE_AGE)
         await take_lease(sides, root_locked=True)
         on_failure.pop_all()
     adopting = decision.adopting or not had_state or was_away
-    return sides, Decision(decision.start, mirror, adopting)
+    return sides, StartDecision(decision.start, mirror, adopting)
 
 
-def adopt(config: Config, name: str, tenant: TenantId) -> None:
+def adopt_tree(config: Config, name: str, tenant: TenantId) -> None:
     """
     Make the tree of a tenant a new mirror: the next daemon takes it as it is, and deletes nothing.
 
@@ -263,12 +263,12 @@ async def take_lease(sides: Sides, *, root_locked: bool) -> None:
     host, database = socket.gethostname(), sides.database
     await leases.record_mirror(database, sides.tenant, sides.mirror, host, str(sides.tree.root))
     holder = f"{host}:{os.getpid()}"
-    sides.hold(await leases.acquire(database, sides.tenant, sides.mirror, holder, root_locked=root_locked))
+    sides.hold_lease(await leases.acquire_lease(database, sides.tenant, sides.mirror, holder, root_locked=root_locked))
 
 
-async def _decide_start(database: Database, tree: Tree, tenant: TenantId) -> Decision:
+async def _decide_start(database: Database, tree: Tree, tenant: TenantId) -> StartDecision:
     tree_marker = marker.read(tree)
-    known_mirrors = [Known(*row) for row in await leases.known_mirrors(database, tenant)]
+    known_mirrors = [KnownMirror(*row) for row in await leases.load_mirrors(database, tenant)]
     host, root = socket.gethostname(), str(tree.root)
     at_old_root = next(
         (row for row in known_mirrors if tree_marker and row.mirror == tree_marker.mirror and row.host == host), None
@@ -284,10 +284,10 @@ async def _decide_start(database: Database, tree: Tree, tenant: TenantId) -> Dec
         if at_root is not None and is_lost
         else 0.0,
     )
-    return decide(tree_marker, known_mirrors, circumstances)
+    return decide_start(tree_marker, known_mirrors, circumstances)
 
 
-def _has_id_of(row: Known) -> bool | None:
+def _has_id_of(row: KnownMirror) -> bool | None:
     """Whether the root of a mirror row still has that mirror's id; None: it cannot be seen."""
     assert row.root is not None
     try:
@@ -306,7 +306,7 @@ def _has_id_of(row: Known) -> bool | None:
 async def _share_found(database: Database, tree: Tree, tenant: TenantId, mirror: MirrorId) -> float:
     """The share of a mirror's paths that are in this tree; a mirror that had none is recognised."""
     async with database.transaction(tenant) as connection:
-        agreed_bases = comparison.agreed(connection, tenant, mirror)
+        agreed_bases = comparison.load_base_batches(connection, tenant, mirror)
         paths = [path async for bases in agreed_bases for _, path, _ in bases if path is not None]
     if not paths:
         return 1.0

@@ -13,13 +13,13 @@ from typing import Any, Literal, get_args
 
 from mirrord.domain.limits import Limits
 from mirrord.domain.measures import Endpoint
-from mirrord.domain.place import ATTACHMENTS, is_reserved
+from mirrord.domain.place import DEFAULT_ATTACHMENTS, is_reserved
 from mirrord.domain.source import DIRECTORY
-from mirrord.domain.trust import DEFAULTS, Trust, levels
+from mirrord.domain.trust import DEFAULTS, Trust, trust_levels
 from mirrord.errors import UserError
 
-DATA = Path("data")
-FILE = Path("mirrord.toml")
+DEFAULT_DATA = Path("data")
+DEFAULT_FILE = Path("mirrord.toml")
 DEFAULT_MODE = 0o700
 DEFAULT_TOOLS = ("pages",)
 
@@ -84,7 +84,7 @@ class Config:
     tenants: tuple[str, ...] = ()
     mode: int = DEFAULT_MODE
     notify: Notify = "commit"
-    attachments: tuple[str, ...] = ATTACHMENTS
+    attachments: tuple[str, ...] = DEFAULT_ATTACHMENTS
     sources_dir: str = DIRECTORY
     agents: Agents = Agents()
     signing: Path | None = None
@@ -114,7 +114,7 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
     """Combine flags, environment and file. Raises UserError that names the wrong key or file."""
     written = _read_file(file_of(flags, environment))
     tree = written.get("mirror", {})
-    data = flags.data or _to_path(environment.get("MIRRORD_DATA")) or _to_path(written.get("data")) or DATA
+    data = flags.data or _to_path(environment.get("MIRRORD_DATA")) or _to_path(written.get("data")) or DEFAULT_DATA
     mirror = flags.mirror or _to_path(environment.get("MIRROR_DIR")) or _to_path(tree.get("dir")) or data / "mirror"
     tenant = environment.get("TENANT_ID")
     return Config(
@@ -140,7 +140,7 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
 def file_of(flags: Flags, environment: Mapping[str, str] = os.environ) -> Path | None:
     """The TOML file that load() reads; None: there is none."""
     named = flags.file or _to_path(environment.get("MIRRORD_CONFIG"))
-    return named or (FILE if FILE.is_file() else None)
+    return named or (DEFAULT_FILE if DEFAULT_FILE.is_file() else None)
 
 
 def _credential_file(name: str, environment: Mapping[str, str]) -> Path | None:
@@ -167,7 +167,7 @@ def _parse_agents(written: Mapping[str, Any], environment: Mapping[str, str], fl
         local_trust=written.get("local_trust"),
         attach_from=None if listed is None else tuple(Path(path).expanduser().absolute() for path in listed),
         tools=flags.tools or tuple(written.get("tools", DEFAULT_TOOLS)),
-        trust=levels(written.get("trust", {})),
+        trust=trust_levels(written.get("trust", {})),
         limits=Limits(**written.get("limits", {})),
         elicitation=written.get("elicitation", False),
     )
@@ -188,9 +188,9 @@ def _read_file(file: Path | None) -> dict[str, Any]:
     return written
 
 
-Wanted = type | dict[str, Any]  # a table's keys; an empty table: every key, with text
+ExpectedType = type | dict[str, Any]  # a table's keys; an empty table: every key, with text
 
-_KEYS: dict[str, Wanted] = {
+_KEYS: dict[str, ExpectedType] = {
     "dsn": str,
     "data": str,
     "tenants": list,
@@ -219,14 +219,14 @@ def _check_keys(file: Path, written: Mapping[str, Any]) -> None:
         _check_key(file, key, key, value, expected)
 
 
-def _check_key(file: Path, table: str, key: str, value: Any, expected: Wanted) -> None:
+def _check_key(file: Path, table: str, key: str, value: Any, expected: ExpectedType) -> None:
     if isinstance(expected, dict):
         _check_table(file, table, value, expected)
     else:
         _check_value(file, key, value, expected)
 
 
-def _check_table(file: Path, table: str, written: Any, expected: Mapping[str, Wanted]) -> None:
+def _check_table(file: Path, table: str, written: Any, expected: Mapping[str, ExpectedType]) -> None:
     if not isinstance(written, dict):
         raise UserError(
             f"{file}: {table!r} must be a table, [{table}], with {', '.join(expected) or 'names and texts'}."
@@ -263,8 +263,8 @@ def _parse_mode(text: str | None) -> int:
 def _parse_attachments(patterns: list[str] | None) -> tuple[str, ...]:
     """The patterns of attachments. Raises UserError for an invalid gitignore pattern."""
     if patterns is None:
-        return ATTACHMENTS
-    others = [line for line in patterns if line not in ATTACHMENTS]
+        return DEFAULT_ATTACHMENTS
+    others = [line for line in patterns if line not in DEFAULT_ATTACHMENTS]
     if others:
         from pathspec import GitIgnoreSpec  # noqa: PLC0415  (most installations list nothing)
 

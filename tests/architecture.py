@@ -1,4 +1,4 @@
-"""The rules of DESIGN §7 as functions over sources: directions of imports, purity, sizes, names."""
+"""The rules of CONTRIBUTING.md as functions over sources: directions of imports, purity, sizes, names."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping

@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from mirrord.db import tenants
 from mirrord.db.connect import Database, app_dsn, daemon_dsn
-from mirrord.db.embedded import Embedded
+from mirrord.db.embedded import EmbeddedPostgres
 from mirrord.db.migrate import migrate
 from mirrord.domain.entry import TenantId
 from tests.system.rows import Connection
@@ -32,9 +32,9 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
     """A running embedded Postgres, with no schema in its database `mirrord`."""
-    embedded = Embedded(tmp_path_factory.mktemp("cluster"))
+    embedded = EmbeddedPostgres(tmp_path_factory.mktemp("cluster"))
     embedded.start()
     with _administered(embedded) as connection:
         connection.execute("ALTER SYSTEM SET fsync = off")  # no test of this cluster pulls the plug
@@ -45,7 +45,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
 
 
 @pytest.fixture(scope="session")
-def template(cluster: Embedded) -> str:
+def template(cluster: EmbeddedPostgres) -> str:
     """The name of a database that has the newest schema and no rows."""
     with _administered(cluster) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
@@ -54,13 +54,13 @@ def template(cluster: Embedded) -> str:
 
 
 @pytest.fixture(scope="session")
-def admin_dsn(cluster: Embedded, template: str) -> str:
+def admin_dsn(cluster: EmbeddedPostgres, template: str) -> str:
     """A superuser's connection string to the migrated database that tests share."""
     return _create_database(cluster, template)
 
 
 @pytest.fixture
-def empty_dsn(cluster: Embedded) -> Iterator[str]:
+def empty_dsn(cluster: EmbeddedPostgres) -> Iterator[str]:
     """A superuser's connection string to a database without a schema that only this test uses."""
     dsn = _create_database(cluster, "template1")
     yield dsn
@@ -68,7 +68,7 @@ def empty_dsn(cluster: Embedded) -> Iterator[str]:
 
 
 @pytest.fixture
-def fresh_dsn(cluster: Embedded, template: str) -> Iterator[str]:
+def fresh_dsn(cluster: EmbeddedPostgres, template: str) -> Iterator[str]:
     """A superuser's connection string to a migrated database that only this test uses."""
     dsn = _create_database(cluster, template)
     yield dsn
@@ -76,7 +76,7 @@ def fresh_dsn(cluster: Embedded, template: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def module_dsn(cluster: Embedded, template: str) -> Iterator[str]:
+def module_dsn(cluster: EmbeddedPostgres, template: str) -> Iterator[str]:
     """A superuser's connection string to a migrated database that only the tests of one module use."""
     dsn = _create_database(cluster, template)
     yield dsn
@@ -129,11 +129,11 @@ def daemon_connection(admin_dsn: str, tenant: TenantId, connect: Callable[[str],
     return connect(make_conninfo("", **{**known, "options": options}))
 
 
-def _administered(cluster: Embedded) -> psycopg.Connection[tuple[object, ...]]:
+def _administered(cluster: EmbeddedPostgres) -> psycopg.Connection[tuple[object, ...]]:
     return psycopg.connect(cluster.dsn(database="postgres"), autocommit=True)
 
 
-def _create_database(cluster: Embedded, template: str) -> str:
+def _create_database(cluster: EmbeddedPostgres, template: str) -> str:
     name = f"test_{next(_numbers)}"
     own = sql.Identifier(name)
     with _administered(cluster) as connection:
@@ -143,7 +143,7 @@ def _create_database(cluster: Embedded, template: str) -> str:
     return cluster.dsn(database=name)
 
 
-def _drop_database(cluster: Embedded, dsn: str) -> None:
+def _drop_database(cluster: EmbeddedPostgres, dsn: str) -> None:
     name = sql.Identifier(str(conninfo_to_dict(dsn)["dbname"]))
     with _administered(cluster) as connection:
         connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
@@ -151,4 +151,4 @@ def _drop_database(cluster: Embedded, dsn: str) -> None:
 
 async def _add_tenant(dsn: str) -> TenantId:
     async with Database(dsn, size=1) as opened:
-        return await tenants.add(opened, f"tenant-{next(_numbers)}")
+        return await tenants.ensure_tenant(opened, f"tenant-{next(_numbers)}")

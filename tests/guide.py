@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from mirrord.codec.document import Document, document
+from mirrord.codec.document import Document, make_document
 
 GUIDE = (Path(__file__).parents[1] / "docs" / "tiptap.md").read_text(encoding="utf-8")
 _PAIR = re.compile(r"^(`{3,})markdown\n(.*?)^\1\n\n```json\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
@@ -14,7 +14,7 @@ _PAIR = re.compile(r"^(`{3,})markdown\n(.*?)^\1\n\n```json\n(.*?)^```\n", re.MUL
 def examples() -> Iterator[tuple[str, Document]]:
     """Every example of the guide."""
     for _, text, content in _PAIR.findall(GUIDE):
-        yield text, document(json.loads(content))
+        yield text, make_document(json.loads(content))
 
 
 def name_of(text: str) -> str:

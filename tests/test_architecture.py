@@ -1,4 +1,4 @@
-"""DESIGN §7 holds for every module of mirrord, and the rules that say so find what breaks them."""
+"""CONTRIBUTING.md holds for every module of mirrord, and the rules that say so find what breaks them."""
 
 import pytest
 

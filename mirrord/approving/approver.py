@@ -8,20 +8,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mirrord.approving.desk import Desk
-from mirrord.approving.execution import executed, failure, left_events
-from mirrord.approving.intake import Intake
+from mirrord.approving.desk import TenantContext
+from mirrord.approving.execution import events_of_dead_run, execute_request, failure_facts
+from mirrord.approving.intake import RequestIntake
 from mirrord.commands.failure import Failed
 from mirrord.db import approvals
-from mirrord.db.approvals import Stored
-from mirrord.domain.approval import State
+from mirrord.db.approvals import StoredRequest
+from mirrord.domain.approval import RequestState
 from mirrord.domain.measures import Work
 from mirrord.errors import Busy, Fenced, MirrordError
 from mirrord.sync.pausing import pause
 
-EVERY = 60.0  # seconds between looks at all files, independent of the watcher
-POLL = 0.5  # seconds between looks at decisions while any request waits, and at whether sync works again
-RETRY = 0.5  # seconds after Postgres was out of reach, or the lease was lost
+LOOK_SECONDS = 60.0  # seconds between looks at all files, independent of the watcher
+POLL_SECONDS = 0.5  # seconds between looks at decisions while any request waits, and at whether sync works again
+RETRY_SECONDS = 0.5  # seconds after Postgres was out of reach, or the lease was lost
 _LAST_OUTCOME_KEY = "approval"  # cache key: the outcome of the last request that was run
 
 log = logging.getLogger(__name__)
@@ -35,9 +35,9 @@ class Approver:
     may_act: whether files may be changed now. long_work: progress of the running command, if it reports any.
     """
 
-    desk: Desk
+    desk: TenantContext
     may_act: Callable[[], bool]
-    intake: Intake = field(init=False)
+    intake: RequestIntake = field(init=False)
     long_work: Work | None = None
     _waiting: bool = True  # whether any request is still open; assumed at first
     _working: bool = False
@@ -45,7 +45,7 @@ class Approver:
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self.intake = Intake(self.desk)
+        self.intake = RequestIntake(self.desk)
 
     @property
     def idle(self) -> bool:
@@ -66,14 +66,14 @@ class Approver:
         """Work until *stop*; a running command is finished."""
         while not stop.is_set():
             self._wake.clear()
-            seconds = RETRY
+            seconds = RETRY_SECONDS
             try:
                 await self.work()
-                seconds = EVERY if self.idle and not self._waiting else POLL
+                seconds = LOOK_SECONDS if self.idle and not self._waiting else POLL_SECONDS
             except (MirrordError, OSError) as error:  # a full disk, a missing tree: both may be over soon
                 log.info("approvals_wait", extra={"tenant": self.desk.sides.name, "error": str(error)})
             await pause(stop, seconds, self._wake)
-            if time.monotonic() - self._looked_at > EVERY:
+            if time.monotonic() - self._looked_at > LOOK_SECONDS:
                 self._looked_at = time.monotonic()
                 self.intake.marks.mark_everywhere()
 
@@ -85,7 +85,7 @@ class Approver:
             return
         self._working = True
         try:
-            self._waiting |= await self.intake.take_in()
+            self._waiting |= await self.intake.accept_marked()
             if self._waiting:
                 self._waiting = await self._act_on_decisions()
         finally:
@@ -95,36 +95,38 @@ class Approver:
         """Act on decisions; returns whether any request still waits for one."""
         sides = self.desk.sides
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            await approvals.expire(connection, sides.tenant)
-            open_ones = await approvals.untold(connection, sides.tenant, sides.mirror)
+            await approvals.expire_requests(connection, sides.tenant)
+            open_ones = await approvals.load_unreported(connection, sides.tenant, sides.mirror)
         for stored in open_ones:
-            if stored.state is State.APPROVED:
+            if stored.state is RequestState.APPROVED:
                 stored = await self._run_approved(stored)
-            if stored.state is not State.PENDING:
+            if stored.state is not RequestState.PENDING:
                 await self._deliver_answer(stored)
-        return any(stored.state is State.PENDING for stored in open_ones)
+        return any(stored.state is RequestState.PENDING for stored in open_ones)
 
-    async def _run_approved(self, stored: Stored) -> Stored:
+    async def _run_approved(self, stored: StoredRequest) -> StoredRequest:
         """Run an approved request exactly once, even if an earlier daemon of this mirror claimed it and died."""
         sides = self.desk.sides
-        if stored.claimed:
+        if stored.is_claimed:
             outcome = await self._outcome_of_interrupted(stored)
         else:
             async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-                if not await approvals.claim(connection, sides.tenant, sides.mirror, stored.id):
+                if not await approvals.claim_request(connection, sides.tenant, sides.mirror, stored.id):
                     raise Busy("The request is being run elsewhere.")
             outcome = await self._run_command(stored)
-        state = State.EXECUTED if "result" in outcome or outcome.get("begun") else State.FAILED
+        state = RequestState.EXECUTED if "result" in outcome or outcome.get("begun") else RequestState.FAILED
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            await approvals.conclude(connection, sides.tenant, stored.id, state, outcome)
+            await approvals.store_outcome(connection, sides.tenant, stored.id, state, outcome)
         log.info("request_ended", extra={"request": str(stored.id), "command": stored.command, "state": state})
         return replace(stored, state_name=state, outcome=outcome)
 
-    async def _run_command(self, stored: Stored) -> dict[str, Any]:
+    async def _run_command(self, stored: StoredRequest) -> dict[str, Any]:
         sides = self.desk.sides
         sides.check_lease()
         try:
-            outcome = await asyncio.to_thread(executed, self.desk, stored.request, stored.level, self._note_progress)
+            outcome = await asyncio.to_thread(
+                execute_request, self.desk, stored.request, stored.level, self._note_progress
+            )
         finally:
             self.long_work = None
         last = json.dumps({"id": str(stored.id), "outcome": outcome})
@@ -134,22 +136,22 @@ class Approver:
     def _note_progress(self, done: int, of: int, /) -> None:
         self.long_work = Work("command", done, of)
 
-    async def _outcome_of_interrupted(self, stored: Stored) -> dict[str, Any]:
+    async def _outcome_of_interrupted(self, stored: StoredRequest) -> dict[str, Any]:
         """The outcome of an interrupted run. A request whose run began is never run twice."""
         text: str | None = await asyncio.to_thread(self.desk.sides.state.get, _LAST_OUTCOME_KEY)
         last = json.loads(text or "{}")
         if last.get("id") == str(stored.id):
             outcome: dict[str, Any] = last["outcome"]
             return outcome
-        events = await asyncio.to_thread(left_events, self.desk, stored.request)
+        events = await asyncio.to_thread(events_of_dead_run, self.desk, stored.request)
         if not events:
             return await self._run_command(stored)
         sentence = f"mirrord was stopped while it ran {stored.command}; what it had done is listed here."
         failed = Failed("INTERRUPTED", "unavailable", sentence, "Look what is there, then ask for what is missing.")
-        return {"failure": failure(failed) | {"facts": {"done": events}}, "begun": True}
+        return {"failure": failure_facts(failed) | {"facts": {"done": events}}, "begun": True}
 
-    async def _deliver_answer(self, stored: Stored) -> None:
+    async def _deliver_answer(self, stored: StoredRequest) -> None:
         sides = self.desk.sides
         await self.intake.answer(stored)
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            await approvals.tell(connection, sides.tenant, stored.id)
+            await approvals.mark_reported(connection, sides.tenant, stored.id)

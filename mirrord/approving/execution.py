@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-from mirrord.approving.desk import Desk
-from mirrord.commands.failure import Failed, contained, explained
-from mirrord.domain.approval import ABSENT, Preview, Request, storable
+from mirrord.approving.desk import TenantContext
+from mirrord.commands.failure import Failed, containing_errors, translating_errors
+from mirrord.domain.approval import ABSENT_DIGEST, Preview, Request, to_storable
 from mirrord.domain.entry import Digest
-from mirrord.domain.event import FOLDER
-from mirrord.domain.progress import Progress, unobserved
+from mirrord.domain.event import EVENTS_FOLDER
+from mirrord.domain.progress import Progress, ignore_progress
 from mirrord.mirror.tree import Tree
 
 # Commands are imported when one is asked for: all of them take a third of a start, and most starts need none.
@@ -23,31 +23,36 @@ if TYPE_CHECKING:
     from mirrord.commands.registry import Command
     from mirrord.commands.session import Session
 
-TRIES = 20  # of a command, while another program has a file open
-PAUSE = 0.25  # seconds between them
+MAX_TRIES = 20  # of a command, while another program has a file open
+TRY_PAUSE_SECONDS = 0.25  # seconds between them
 
 T = TypeVar("T")
 
 
-def previewed(desk: Desk, request: Request) -> Preview:
+def preview_request(desk: TenantContext, request: Request) -> Preview:
     """Preview a request on the tree as it is now. Raises Failed; STALE if its author saw another state."""
     _check_places(desk, request)
     with _open_session(desk, request) as session:
         return _run_patiently(request, lambda: _preview_command(session, request))
 
 
-def executed(desk: Desk, request: Request, level: str, progress: Progress = unobserved) -> dict[str, Any]:
+def execute_request(
+    desk: TenantContext, request: Request, level: str, progress: Progress = ignore_progress
+) -> dict[str, Any]:
     """Run an approved request; returns {"result"}, or {"failure"} if nothing was changed."""
-    from mirrord.commands.run import told  # noqa: PLC0415  (as above)
+    from mirrord.commands.run import adding_event_facts  # noqa: PLC0415  (as above)
 
     try:
-        with _open_session(desk, request) as session, told(session, {"trust": level, "request_id": str(request.id)}):
-            return {"result": storable(_run_patiently(request, lambda: _run_command(session, request, progress)))}
+        with (
+            _open_session(desk, request) as session,
+            adding_event_facts(session, {"trust": level, "request_id": str(request.id)}),
+        ):
+            return {"result": to_storable(_run_patiently(request, lambda: _run_command(session, request, progress)))}
     except Failed as failed:
-        return {"failure": failure(failed)}
+        return {"failure": failure_facts(failed)}
 
 
-def left_events(desk: Desk, request: Request) -> list[dict[str, Any]]:
+def events_of_dead_run(desk: TenantContext, request: Request) -> list[dict[str, Any]]:
     """
     The work of a dead process for a request, as the data of its events.
 
@@ -57,24 +62,24 @@ def left_events(desk: Desk, request: Request) -> list[dict[str, Any]]:
         pass
     tree, event_lines = desk.sides.tree, []
     try:
-        names = sorted(tree.names(FOLDER))
+        names = sorted(tree.list_stats(EVENTS_FOLDER))
     except FileNotFoundError:
         return []
     for name in names:
-        with tree.file(f"{FOLDER}/{name}") as descriptor, open(descriptor, "rb", closefd=False) as lines:
+        with tree.open_file(f"{EVENTS_FOLDER}/{name}") as descriptor, open(descriptor, "rb", closefd=False) as lines:
             event_lines += [line for line in lines if str(request.id).encode() in line]
     events = map(_parse_event, event_lines)
     return [event["data"] | {"type": event["type"]} for event in events if _is_event_of(event, request.id)]
 
 
-def failure(failed: Failed) -> dict[str, Any]:
+def failure_facts(failed: Failed) -> dict[str, Any]:
     """A failure as it is stored in the files of requests."""
     details = {"sentence": str(failed), "instruction": failed.instruction, "facts": dict(failed.facts)}
-    return storable({"code": failed.code, "kind": failed.kind, **details})
+    return to_storable({"code": failed.code, "kind": failed.kind, **details})
 
 
 @contextmanager
-def _open_session(desk: Desk, request: Request) -> "Iterator[Session]":
+def _open_session(desk: TenantContext, request: Request) -> "Iterator[Session]":
     """A session like that of the request's author, except that of files outside it reads only staged ones."""
     from mirrord.commands.session import Session  # noqa: PLC0415  (as above)
 
@@ -96,9 +101,9 @@ def _open_session(desk: Desk, request: Request) -> "Iterator[Session]":
     )
     try:
         for path, digest in request.bases.items():
-            if digest != ABSENT:
-                session.saw(path, Digest(bytes.fromhex(digest)))
-        with session.seeded(request.id):
+            if digest != ABSENT_DIGEST:
+                session.note_shown(path, Digest(bytes.fromhex(digest)))
+        with session.deriving_ids(request.id):
             yield session
     finally:
         session.close()
@@ -128,7 +133,7 @@ def _command_of(request: Request) -> "Command":
     return COMMANDS[request.command]
 
 
-def _check_places(desk: Desk, request: Request) -> None:
+def _check_places(desk: TenantContext, request: Request) -> None:
     """Check again that input files are open to agents: not only the agents' server may have written the request."""
     listed = desk.config.agents.attach_from
     for source in request.inputs.values():
@@ -143,8 +148,8 @@ def _check_bases(session: "Session", bases: Mapping[str, str]) -> None:
     for path, digest in bases.items():
         current = _digest_of(session.tree, path)
         if current != digest:
-            change = "changed" if current != ABSENT else "was deleted"
-            change = change if digest != ABSENT else "was made"
+            change = "changed" if current != ABSENT_DIGEST else "was deleted"
+            change = change if digest != ABSENT_DIGEST else "was made"
             raise Failed(
                 "STALE",
                 "conflict",
@@ -159,23 +164,23 @@ def _digest_of(tree: Tree, path: str) -> str:
     try:
         return tree.digest(path)[0].hex()
     except FileNotFoundError:
-        return ABSENT
+        return ABSENT_DIGEST
 
 
 def _run_patiently(request: Request, work: Callable[[], T]) -> T:
     """Run *work*, again while another program has a file open. Raises Failed for every error."""
-    for _ in range(TRIES - 1):
+    for _ in range(MAX_TRIES - 1):
         try:
             return _run_contained(request, work)
         except Failed as failed:
             if failed.kind != "busy":
                 raise
-        time.sleep(PAUSE)
+        time.sleep(TRY_PAUSE_SECONDS)
     return _run_contained(request, work)
 
 
 def _run_contained(request: Request, work: Callable[[], T]) -> T:
-    with contained(request.command), explained():
+    with containing_errors(request.command), translating_errors():
         return work()
 
 

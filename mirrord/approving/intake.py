@@ -7,14 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mirrord.approving.desk import Desk
-from mirrord.approving.execution import failure, previewed
+from mirrord.approving.desk import TenantContext
+from mirrord.approving.execution import failure_facts, preview_request
 from mirrord.codec.records import check_storable
 from mirrord.commands.failure import Failed
 from mirrord.db import approvals, attention
-from mirrord.db.approvals import Stored
+from mirrord.db.approvals import StoredRequest
 from mirrord.db.attention import Problem
-from mirrord.domain.approval import FOLDER, LIFETIME, Answer, Request, State, input_facts
+from mirrord.domain.approval import APPROVALS_FOLDER, REQUEST_LIFETIME, Answer, Request, RequestState, input_facts
 from mirrord.domain.trust import DEFAULTS, Trust
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror import requests, staging
@@ -22,23 +22,25 @@ from mirrord.mirror.kernel import Stat
 from mirrord.mirror.lock import records_lock
 from mirrord.sync.marks import Marks
 
-CODE = "approval"  # of problems
-KEPT = LIFETIME.total_seconds() + 30 * 86_400.0  # seconds after which the file of a request is removed; its row stays
+PROBLEM_CODE = "approval"  # of problems
+KEPT_SECONDS = (
+    REQUEST_LIFETIME.total_seconds() + 30 * 86_400.0
+)  # seconds after which the file of a request is removed; its row stays
 
-CLEAN = 3600.0  # seconds between two searches for old files
+CLEAN_SECONDS = 3600.0  # seconds between two searches for old files
 
 
 @dataclass(slots=True)
-class Intake:
+class RequestIntake:
     """Looks at the files of one mirror's requests. Problems are listed by path."""
 
-    desk: Desk
+    desk: TenantContext
     marks: Marks = field(default_factory=lambda: Marks(_is_request))
     _listed: dict[str, Problem] | None = None
     _stats_seen: dict[str, Stat] = field(default_factory=dict)
-    _cleaned_at: float = -CLEAN  # by the monotonic clock
+    _cleaned_at: float = -CLEAN_SECONDS  # by the monotonic clock
 
-    async def take_in(self) -> bool:
+    async def accept_marked(self) -> bool:
         """Look at marked files; returns whether there were any. Busy ones are marked again. Raises Unavailable."""
         if self.marks.is_empty:
             return False
@@ -52,7 +54,7 @@ class Intake:
                 busy.add(path)
 
         try:
-            await self.marks.take(self._look_around, look)
+            await self.marks.look_at_marked(self._look_around, look)
         finally:
             for path in busy:
                 self.marks.mark(path)
@@ -62,34 +64,37 @@ class Intake:
         if self._listed is None:
             sides = self.desk.sides
             async with sides.database.transaction(sides.tenant) as connection:
-                problems = await attention.problems(connection, sides.tenant)
-            self._listed = {problem.path: problem for problem in problems if problem.code == CODE}
+                problems = await attention.load_problems(connection, sides.tenant)
+            self._listed = {problem.path: problem for problem in problems if problem.code == PROBLEM_CODE}
 
     async def _look_around(self) -> None:
         """Mark changed files; remove old ones, and staged files that no request needs."""
         try:
-            stats = await asyncio.to_thread(requests.files, self.desk.sides.tree)
+            stats = await asyncio.to_thread(requests.list_files, self.desk.sides.tree)
         except (Refused, OSError):
-            await self._report(FOLDER, f"{FOLDER!r} cannot be looked at; it has to be a directory of the tree itself.")
+            await self._report(
+                APPROVALS_FOLDER,
+                f"{APPROVALS_FOLDER!r} cannot be looked at; it has to be a directory of the tree itself.",
+            )
             return
         for path in (path for path, stat in stats.items() if self._stats_seen.get(path) != stat):
             self.marks.mark(path)
         self._stats_seen = stats
         for path in (self._listed or {}).keys() - stats.keys():
             await self._drop_problem(path)
-        if time.monotonic() - self._cleaned_at > CLEAN:
-            old = {path for path, stat in stats.items() if time.time() - stat.mtime_ns / 1e9 > KEPT}
+        if time.monotonic() - self._cleaned_at > CLEAN_SECONDS:
+            old = {path for path, stat in stats.items() if time.time() - stat.mtime_ns / 1e9 > KEPT_SECONDS}
             await asyncio.to_thread(self._clean_up, old)
             self._cleaned_at = time.monotonic()
 
     def _clean_up(self, old: set[str]) -> None:
         tree, needed = self.desk.sides.tree, set()
-        for request, answer in requests.all_of(tree):
-            if answer.state in (State.PENDING, State.APPROVED):
+        for request, answer in requests.read_all(tree):
+            if answer.state in (RequestState.PENDING, RequestState.APPROVED):
                 needed |= {source.digest.hex() for source in request.inputs.values()}
             elif requests.path_of(request.id) in old:
                 requests.remove(tree, request.id)
-        staging.sweep(tree, needed)
+        staging.remove_orphans(tree, needed)
 
     async def _look_at(self, path: str) -> None:
         sides = self.desk.sides
@@ -102,13 +107,13 @@ class Intake:
             return
         request, answer = content
         async with sides.database.transaction(sides.tenant) as connection:
-            stored = (await approvals.known(connection, sides.tenant, [request.id])).get(request.id)
+            stored = (await approvals.load_requests(connection, sides.tenant, [request.id])).get(request.id)
         if stored is not None:
             await self._compare_with_row(path, request, answer, stored)
-        elif answer.state is State.PENDING:
+        elif answer.state is RequestState.PENDING:
             await self._accept(path, request)
 
-    async def _compare_with_row(self, path: str, request: Request, answer: Answer, stored: Stored) -> None:
+    async def _compare_with_row(self, path: str, request: Request, answer: Answer, stored: StoredRequest) -> None:
         """Compare a file with its row, which counts: another request is a problem, another answer is corrected."""
         if stored.mirror != self.desk.sides.mirror:
             await self._report(
@@ -119,13 +124,13 @@ class Intake:
             await self._report(path, f"{sentence} `mirrord approvals show {stored.id}` shows what was asked for.")
         else:
             await self._drop_problem(path)
-            if answer.state != stored.state and (stored.told or stored.state is State.PENDING):
+            if answer.state != stored.state and (stored.is_outcome_written or stored.state is RequestState.PENDING):
                 await self.answer(stored)
 
     async def _accept(self, path: str, request: Request) -> None:
         desk, sides = self.desk, self.desk.sides
         try:
-            desk.check_asker(request)
+            desk.check_author(request)
             inputs = {name: input_facts(source) for name, source in request.inputs.items()}
             check_storable({"arguments": dict(request.arguments), "inputs": inputs, "bases": dict(request.bases)})
         except (Refused, Damaged) as error:
@@ -134,15 +139,17 @@ class Intake:
         await self._drop_problem(path)
         try:
             await self._check_count(request)
-            preview = await asyncio.to_thread(previewed, desk, request)
+            preview = await asyncio.to_thread(preview_request, desk, request)
         except Failed as failed:
-            await asyncio.to_thread(self._write_answer, request, Answer(State.FAILED, failure=failure(failed)))
+            await asyncio.to_thread(
+                self._write_answer, request, Answer(RequestState.FAILED, failure=failure_facts(failed))
+            )
             return
         level = max(desk.config.agents.trust.get(request.command, DEFAULTS[request.command]), Trust.SUGGEST)
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            await approvals.add(connection, sides.tenant, sides.mirror, request, preview, level)
+            await approvals.add_request(connection, sides.tenant, sides.mirror, request, preview, level)
         async with sides.database.transaction(sides.tenant) as connection:
-            stored = (await approvals.known(connection, sides.tenant, [request.id]))[request.id]
+            stored = (await approvals.load_requests(connection, sides.tenant, [request.id]))[request.id]
         await self.answer(stored)
 
     async def _check_count(self, request: Request) -> None:
@@ -153,7 +160,7 @@ class Intake:
             sentence = f"{count} requests wait for a person already; there may be {limit}."
             raise Failed("TOO_MANY_PENDING", "busy", sentence, "Let the person decide about them first.")
 
-    async def answer(self, stored: Stored) -> None:
+    async def answer(self, stored: StoredRequest) -> None:
         """Write a request's row into its file, without the token, which is no longer needed."""
         await asyncio.to_thread(self._write_answer, stored.request, _answer_of(stored))
 
@@ -165,29 +172,29 @@ class Intake:
                 before = requests.read(tree, requests.path_of(request.id))
                 if isinstance(before, tuple) and before[1].state is answer.state:
                     answer = replace(answer, delivered_at=before[1].delivered_at)
-            requests.put(tree, replace(request, token=None), answer)
+            requests.write(tree, replace(request, token=None), answer)
 
     async def _report(self, path: str, sentence: str) -> None:
-        sides, problem = self.desk.sides, Problem(path, CODE, sentence)
+        sides, problem = self.desk.sides, Problem(path, PROBLEM_CODE, sentence)
         assert self._listed is not None
         if self._listed.get(path) != problem:
             async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-                await attention.report(connection, sides.tenant, sides.mirror, [problem])
+                await attention.store_problems(connection, sides.tenant, sides.mirror, [problem])
             self._listed[path] = problem
 
     async def _drop_problem(self, path: str) -> None:
         sides = self.desk.sides
         if self._listed and path in self._listed:
             async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-                await attention.settle(connection, sides.tenant, sides.mirror, [(path, CODE)])
+                await attention.delete_problems(connection, sides.tenant, sides.mirror, [(path, PROBLEM_CODE)])
             del self._listed[path]
 
 
 def _is_request(path: str) -> bool:
-    return path.startswith(f"{FOLDER}/")
+    return path.startswith(f"{APPROVALS_FOLDER}/")
 
 
-def _answer_of(stored: Stored) -> Answer:
+def _answer_of(stored: StoredRequest) -> Answer:
     outcome = stored.outcome or {}
     return Answer(
         state=stored.state,
@@ -198,16 +205,18 @@ def _answer_of(stored: Stored) -> Answer:
     )
 
 
-def _refusal_of(stored: Stored) -> Mapping[str, Any] | None:
+def _refusal_of(stored: StoredRequest) -> Mapping[str, Any] | None:
     """The failure of a request that was not run: expired or rejected; None: neither."""
-    if stored.state is State.EXPIRED:
+    if stored.state is RequestState.EXPIRED:
         sentence = "Nobody decided about this in time, so it was not done."
-        return failure(Failed("EXPIRED", "unavailable", sentence, "Ask the person; then make the same call again."))
-    if stored.state is not State.REJECTED:
+        return failure_facts(
+            Failed("EXPIRED", "unavailable", sentence, "Ask the person; then make the same call again.")
+        )
+    if stored.state is not RequestState.REJECTED:
         return None
     decision = stored.decision or {}
     reason = f": {decision['reason']}" if decision.get("reason") else "."
     sentence = f"{decision.get('by', {}).get('name', 'A person')} rejected this{reason}"
-    return failure(
+    return failure_facts(
         Failed("REJECTED", "forbidden", sentence, "Do not ask again for the same; ask what is wanted instead.")
     )

@@ -10,23 +10,23 @@ from typing import Any
 import click
 
 from mirrord import app
-from mirrord.cli.options import DIFFERENT, configured, run, tenant_option, the_tenant
-from mirrord.cli.output import harmless
-from mirrord.cli.progress import bar
+from mirrord.cli.options import EXIT_DIFFERENT, find_tenant, run, tenant_option, with_config_options
+from mirrord.cli.output import strip_controls
+from mirrord.cli.progress import progress_bar
 from mirrord.config import Config
 from mirrord.db import tenants
-from mirrord.db.backups import tenant_of
+from mirrord.db.backups import parse_tenant_id
 from mirrord.db.connect import Database
 from mirrord.domain.backup import Manifest
 from mirrord.domain.entry import TenantId, new_id
 from mirrord.errors import Damaged, Refused, UserError
-from mirrord.mirror.backups import Backups, Listed
+from mirrord.mirror.backups import Backups, StoredBackup
 from mirrord.mirror.tree import Tree
-from mirrord.sync.backup import Made, prune
-from mirrord.sync.backup import create as make
-from mirrord.sync.backup_check import Checked, Reader
-from mirrord.sync.backup_restore import Places, Restored
-from mirrord.sync.backup_restore import restore as bring_back
+from mirrord.sync.backup import NewBackup, prune_backups
+from mirrord.sync.backup import create_backup as make
+from mirrord.sync.backup_check import BackupChecker, CheckedBackup
+from mirrord.sync.backup_restore import RestoredBackup, RestorePaths
+from mirrord.sync.backup_restore import restore_backup as bring_back
 
 _DIRECTORY = click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 _MAX_PRINTED_FILES = 20  # files, for people
@@ -36,8 +36,8 @@ _MAX_PRINTED_FILES = 20  # files, for people
 class _CreatedBackup:
     """A new backup and the old ones removed for it. obstacle: why old objects stay; None: they were removed."""
 
-    made: Made
-    removed: Sequence[Listed]
+    made: NewBackup
+    removed: Sequence[StoredBackup]
     obstacle: str | None
 
 
@@ -47,7 +47,7 @@ def backup() -> None:
 
 
 @backup.command()
-@configured
+@with_config_options
 @tenant_option
 @_DIRECTORY
 @click.option("--keep", type=click.IntRange(1), help="Remove all but the newest N backups of each tenant.")
@@ -64,8 +64,8 @@ def create(config: Config, tenant: str | None, directory: Path, keep: int | None
         raise UserError(f"{directory} is below {config.mirror}, so a backup would hold itself. Name one elsewhere.")
 
     async def work() -> list[_CreatedBackup]:
-        with backups.writing():
-            async with app.opened(config) as database:
+        with backups.open_for_writing():
+            async with app.open_database(config) as database:
                 return [
                     await _create_backup(database, backups, config, name, backup_, keep)
                     for name, backup_ in (await _chosen_tenants(database, config, tenant)).items()
@@ -77,7 +77,7 @@ def create(config: Config, tenant: str | None, directory: Path, keep: int | None
     else:
         for backup_ in created:
             _print_created(backup_)
-    return DIFFERENT if any(backup_.made.manifest.unread or backup_.obstacle for backup_ in created) else 0
+    return EXIT_DIFFERENT if any(backup_.made.manifest.unread or backup_.obstacle for backup_ in created) else 0
 
 
 @backup.command("list")
@@ -87,8 +87,8 @@ def create(config: Config, tenant: str | None, directory: Path, keep: int | None
 def list_backups(directory: Path, tenant: str | None, as_json: bool) -> None:
     """List the backups in DIR, the oldest of each tenant first."""
     backups = Backups(directory.absolute())
-    with backups.reading():
-        listed = backups.listed(tenant)
+    with backups.open_for_reading():
+        listed = backups.list_backups(tenant)
     if as_json:
         click.echo(json.dumps([_backup_facts(backup_) for backup_ in listed], indent=2))
         return
@@ -104,9 +104,9 @@ def list_backups(directory: Path, tenant: str | None, as_json: bool) -> None:
 def verify(directory: Path, tenant: str | None, number: int | None, as_json: bool) -> int:
     """Read all objects of the backups in DIR. Exit code 1 if an object is damaged or missing."""
     backups = Backups(directory.absolute())
-    with backups.reading(), bar("Reading") as progress:
-        chosen = [backup_ for backup_ in backups.listed(tenant) if number in (None, backup_.number)]
-        reader = Reader(backups)
+    with backups.open_for_reading(), progress_bar("Reading") as progress:
+        chosen = [backup_ for backup_ in backups.list_backups(tenant) if number in (None, backup_.number)]
+        reader = BackupChecker(backups)
         checked = [reader.check(backup_, progress) for backup_ in chosen]
     if not checked:
         raise UserError(f"There is no such backup in {directory}; `mirrord backup list {directory}` shows all.")
@@ -116,11 +116,11 @@ def verify(directory: Path, tenant: str | None, number: int | None, as_json: boo
         )
     else:
         _print_checked(checked)
-    return DIFFERENT if any(backup_.damages for backup_ in checked) else 0
+    return EXIT_DIFFERENT if any(backup_.damages for backup_ in checked) else 0
 
 
 @backup.command()
-@configured
+@with_config_options
 @_DIRECTORY
 @click.option("--tenant", help="Tenant to restore; required if DIR holds backups of several.")
 @click.option("--number", type=int, help="Number of the backup; default: the newest.")
@@ -137,10 +137,10 @@ def restore(
     """
     backups = Backups(directory.absolute())
 
-    async def work() -> tuple[Manifest, Restored]:
-        with backups.reading():
+    async def work() -> tuple[Manifest, RestoredBackup]:
+        with backups.open_for_reading():
             manifest = _verified_manifest(backups, _find_backup(backups, directory, tenant, number))
-            async with app.opened(config) as database:
+            async with app.open_database(config) as database:
                 return manifest, await _restore_tenant(database, backups, config, manifest, name)
 
     manifest, restored = run(work())
@@ -148,7 +148,12 @@ def restore(
         facts = {"tenant": name or manifest.tenant, "number": manifest.number, "rows": restored.rows}
         click.echo(
             json.dumps(
-                facts | {"files": restored.files, "into": str(restored.into) if restored.into else None}, indent=2
+                facts
+                | {
+                    "files": restored.files,
+                    "into": str(restored.files_directory) if restored.files_directory else None,
+                },
+                indent=2,
             )
         )
     else:
@@ -158,8 +163,8 @@ def restore(
 async def _chosen_tenants(database: Database, config: Config, tenant: str | None) -> dict[str, TenantId]:
     names = (tenant,) if tenant is not None else config.tenants
     if names:
-        return dict([await the_tenant(database, config, name) for name in names])
-    ids = await tenants.names(database)
+        return dict([await find_tenant(database, config, name) for name in names])
+    ids = await tenants.load_tenants(database)
     if not ids:
         raise UserError("There is no tenant yet, so there is nothing to keep.")
     return ids
@@ -173,16 +178,18 @@ async def _create_backup(
         tree = Tree(root) if root.is_dir() else None
         if tree is not None:
             opened.callback(tree.close)
-        made = await make(database, backups, tenant, tree, opened.enter_context(bar(f"Keeping {name}")))
+        made = await make(database, backups, tenant, tree, opened.enter_context(progress_bar(f"Keeping {name}")))
     try:
-        return _CreatedBackup(made, prune(backups, made.manifest.tenant, keep) if keep is not None else [], None)
+        return _CreatedBackup(
+            made, prune_backups(backups, made.manifest.tenant, keep) if keep is not None else [], None
+        )
     except Damaged as error:
         return _CreatedBackup(made, [], f"{error} No old objects were removed; see `mirrord backup verify`.")
 
 
-def _find_backup(backups: Backups, directory: Path, tenant: str | None, number: int | None) -> Listed:
+def _find_backup(backups: Backups, directory: Path, tenant: str | None, number: int | None) -> StoredBackup:
     """The newest matching backup. Raises UserError if none matches, or backups of several tenants do."""
-    matches = [backup_ for backup_ in backups.listed(tenant) if number in (None, backup_.number)]
+    matches = [backup_ for backup_ in backups.list_backups(tenant) if number in (None, backup_.number)]
     names = sorted({backup_.tenant for backup_ in matches})
     if not matches:
         raise UserError(f"There is no such backup in {directory}; `mirrord backup list {directory}` shows all.")
@@ -191,9 +198,9 @@ def _find_backup(backups: Backups, directory: Path, tenant: str | None, number: 
     return matches[-1]
 
 
-def _verified_manifest(backups: Backups, chosen: Listed) -> Manifest:
-    with bar("Reading") as progress:
-        checked = Reader(backups).check(chosen, progress)
+def _verified_manifest(backups: Backups, chosen: StoredBackup) -> Manifest:
+    with progress_bar("Reading") as progress:
+        checked = BackupChecker(backups).check(chosen, progress)
     if checked.damages or chosen.manifest is None:
         raise Refused(
             f"Backup {chosen.number} of {chosen.tenant} is damaged, so nothing was restored: "
@@ -205,19 +212,19 @@ def _verified_manifest(backups: Backups, chosen: Listed) -> Manifest:
 
 async def _restore_tenant(
     database: Database, backups: Backups, config: Config, manifest: Manifest, name: str | None
-) -> Restored:
-    tenant = tenant_of(manifest.tenant_id)
+) -> RestoredBackup:
+    tenant = parse_tenant_id(manifest.tenant_id)
     if name is not None:
-        tenant = (await tenants.names(database)).get(name, TenantId(new_id()))
-    name = tenants.checked(name or manifest.tenant)
+        tenant = (await tenants.load_tenants(database)).get(name, TenantId(new_id()))
+    name = tenants.check_name(name or manifest.tenant)
     app.make_directory(config.mirror)
     fallback = config.mirror / f"{name}.from-backup-{manifest.number}"
-    places = Places(config.mirror / name, fallback, config.mode)
-    with bar(f"Restoring {name}") as progress:
+    places = RestorePaths(config.mirror / name, fallback, config.mode)
+    with progress_bar(f"Restoring {name}") as progress:
         return await bring_back(database, backups, manifest, tenant, name, places, progress)
 
 
-def _backup_facts(backup_: Listed) -> dict[str, Any]:
+def _backup_facts(backup_: StoredBackup) -> dict[str, Any]:
     facts: dict[str, Any] = {"tenant": backup_.tenant, "number": backup_.number, "path": str(backup_.path)}
     if backup_.manifest is None:
         return facts | {"is_readable": False}
@@ -239,7 +246,7 @@ def _created_facts(created: _CreatedBackup) -> dict[str, Any]:
     manifest, made = created.made.manifest, created.made
     facts = {"tenant": manifest.tenant, "number": manifest.number} | _manifest_facts(manifest)
     facts |= {
-        "added": made.added,
+        "added": made.added_objects,
         "added_bytes": made.added_bytes,
         "removed": [backup_.number for backup_ in created.removed],
     }
@@ -261,18 +268,18 @@ def _print_created(created: _CreatedBackup) -> None:
     manifest, made = created.made.manifest, created.made
     megabytes = made.added_bytes / 1e6
     click.echo(f"{manifest.tenant}: backup {manifest.number}, {_format_counts(manifest)}", nl=False)
-    click.echo(f"; {made.added} new objects, {megabytes:.1f} MB.")
+    click.echo(f"; {made.added_objects} new objects, {megabytes:.1f} MB.")
     if created.removed:
         click.echo(f"{manifest.tenant}: {len(created.removed)} older removed.")
     if created.obstacle:
         click.echo(created.obstacle, err=True)
     for path in manifest.unread[:_MAX_PRINTED_FILES]:
-        click.echo(f"{manifest.tenant}/{harmless(path)} cannot be read, and is not in the backup.", err=True)
+        click.echo(f"{manifest.tenant}/{strip_controls(path)} cannot be read, and is not in the backup.", err=True)
     if len(manifest.unread) > _MAX_PRINTED_FILES:
         click.echo(f"… and {len(manifest.unread) - _MAX_PRINTED_FILES} more.", err=True)
 
 
-def _print_checked(checked: Sequence[Checked]) -> None:
+def _print_checked(checked: Sequence[CheckedBackup]) -> None:
     for backup_ in checked:
         verdict = "damaged" if backup_.damages else "whole"
         click.echo(f"{verdict:<8} {backup_.backup.number:>6}  {backup_.backup.tenant}")
@@ -282,11 +289,11 @@ def _print_checked(checked: Sequence[Checked]) -> None:
         click.echo("Remove damaged objects: the next `mirrord backup create` stores what it finds again.")
 
 
-def _print_restored(manifest: Manifest, name: str, restored: Restored) -> None:
+def _print_restored(manifest: Manifest, name: str, restored: RestoredBackup) -> None:
     click.echo(f"{name} is restored to {manifest.made_at[:19]} UTC: {restored.rows} rows.")
-    if restored.into is not None:
-        click.echo(f"{len(restored.files)} files with bytes that no row had are in {restored.into}:")
-        click.echo("\n".join(f"  {harmless(path)}" for path in restored.files[:_MAX_PRINTED_FILES]))
+    if restored.files_directory is not None:
+        click.echo(f"{len(restored.files)} files with bytes that no row had are in {restored.files_directory}:")
+        click.echo("\n".join(f"  {strip_controls(path)}" for path in restored.files[:_MAX_PRINTED_FILES]))
         if len(restored.files) > _MAX_PRINTED_FILES:
             click.echo(f"  … and {len(restored.files) - _MAX_PRINTED_FILES} more")
     click.echo("The next start of the daemon writes its tree.")

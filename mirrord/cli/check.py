@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import click
 
 from mirrord import app
-from mirrord.cli.options import DIFFERENT, configured, run, tenant_option, the_tenant
+from mirrord.cli.options import EXIT_DIFFERENT, find_tenant, run, tenant_option, with_config_options
 from mirrord.config import Config
 from mirrord.db import attention, tenants
 from mirrord.db.attention import Halt, Problem
 from mirrord.db.connect import Database
 from mirrord.domain.entry import TenantId
-from mirrord.mirror.heartbeat import ask_compare
+from mirrord.mirror.heartbeat import request_compare
 from mirrord.mirror.tree import Tree
 from mirrord.sync.check import Finding, Verdict
-from mirrord.sync.check import check as compare
+from mirrord.sync.check import check_tree as compare
 
-SUSPENDED = "root"  # problem code of a suspended tenant
+SUSPENDED_CODE = "root"  # problem code of a suspended tenant
 _CAUSES = {
     Verdict.MISSING: "the row exists, but the file was not written. Is its path taken, or the disk full?",
     Verdict.EXTRA: "the file has no row yet. Does a program keep it open for writing?",
@@ -29,30 +29,30 @@ _CAUSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckResult:
     """
-    One tenant's comparison. findings: the verdict of every path. before: the verdicts of differing paths before the
-    repair. why: the obstacle of each path that still differs.
+    One tenant's comparison. findings: the verdict of every path. former_verdicts: the verdicts of differing paths
+    before the repair. causes: the obstacle of each path that still differs.
     """
 
     findings: list[Finding]
-    before: Mapping[str, Verdict]
-    why: Mapping[str, str]
+    former_verdicts: Mapping[str, Verdict]
+    causes: Mapping[str, str]
 
     @property
-    def odd(self) -> list[Finding]:
+    def differing(self) -> list[Finding]:
         """Findings that differ now."""
         return _differing(self.findings)
 
     @property
-    def mended(self) -> dict[str, Verdict]:
+    def repaired(self) -> dict[str, Verdict]:
         """The former verdict of each path that is equal now, or absent on both sides."""
-        still_differing = {finding.path for finding in self.odd}
-        return {path: verdict for path, verdict in self.before.items() if path not in still_differing}
+        still_differing = {finding.path for finding in self.differing}
+        return {path: verdict for path, verdict in self.former_verdicts.items() if path not in still_differing}
 
 
 @click.command()
-@configured
+@with_config_options
 @tenant_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--all", "everything", is_flag=True, help="Print equal paths too.")
@@ -66,15 +66,15 @@ def check(config: Config, tenant: str | None, as_json: bool, everything: bool, f
     ordinary rules: nothing is overwritten, and losses of many pages wait for a decision.
     """
 
-    async def work() -> dict[str, Checked]:
-        async with app.opened(config) as database:
+    async def work() -> dict[str, CheckResult]:
+        async with app.open_database(config) as database:
             chosen = await _chosen_tenants(database, config, tenant)
             first = {
                 name: await _compare_tenant(database, config, name, tenant_id) for name, tenant_id in chosen.items()
             }
             odd = {name: {finding.path: finding.verdict for finding in _differing(first[name])} for name in first}
             if not fix or not any(odd.values()):
-                return {name: Checked(first[name], {}, {}) for name in first}
+                return {name: CheckResult(first[name], {}, {}) for name in first}
             if not await _is_suspended(database, chosen):
                 await asyncio.to_thread(_ask_daemon, config, timeout)
             return {name: await _explain_tenant(database, config, name, one, odd[name]) for name, one in chosen.items()}
@@ -84,15 +84,15 @@ def check(config: Config, tenant: str | None, as_json: bool, everything: bool, f
         _print_json(results, everything=everything)
     else:
         _print_findings(results, everything=everything)
-    return DIFFERENT if any(checked.odd for checked in results.values()) else 0
+    return EXIT_DIFFERENT if any(checked.differing for checked in results.values()) else 0
 
 
 async def _chosen_tenants(database: Database, config: Config, tenant: str | None) -> dict[str, TenantId]:
     """The tenants that have a tree here; a named tenant is included without a tree."""
     if tenant or config.tenants:
-        chosen = dict([await the_tenant(database, config, tenant)])
+        chosen = dict([await find_tenant(database, config, tenant)])
     else:
-        chosen = await tenants.names(database)
+        chosen = await tenants.load_tenants(database)
     if not tenant:
         for name in [name for name in chosen if not (config.mirror / name).is_dir()]:
             click.echo(f"{name}: no tree below {config.mirror}", err=True)
@@ -116,7 +116,7 @@ async def _is_suspended(database: Database, chosen: Mapping[str, TenantId]) -> b
     """Whether a whole tenant is suspended: the daemon compares nothing then, and the list of problems says why."""
     for tenant in chosen.values():
         async with database.transaction(tenant) as connection:
-            if any(problem.code == SUSPENDED for problem in await attention.problems(connection, tenant)):
+            if any(problem.code == SUSPENDED_CODE for problem in await attention.load_problems(connection, tenant)):
                 return True
     return False
 
@@ -124,7 +124,7 @@ async def _is_suspended(database: Database, chosen: Mapping[str, TenantId]) -> b
 def _ask_daemon(config: Config, timeout: float) -> None:
     """Ask the daemon for a comparison; paths it does not reach in time are explained like the others."""
     try:
-        ask_compare(config.mirror, timeout)
+        request_compare(config.mirror, timeout)
     except TimeoutError:
         click.echo(
             f"After {timeout:g} s the daemon has not compared everything yet; this is the current state.", err=True
@@ -133,15 +133,17 @@ def _ask_daemon(config: Config, timeout: float) -> None:
 
 async def _explain_tenant(
     database: Database, config: Config, name: str, tenant: TenantId, before: Mapping[str, Verdict]
-) -> Checked:
+) -> CheckResult:
     findings = await _compare_tenant(database, config, name, tenant)
     async with database.transaction(tenant) as connection:
-        problems = await attention.problems(connection, tenant)
-        halts = await attention.halts(connection, tenant)
-    return Checked(findings, before, {finding.path: why(finding, problems, halts) for finding in _differing(findings)})
+        problems = await attention.load_problems(connection, tenant)
+        halts = await attention.load_halts(connection, tenant)
+    return CheckResult(
+        findings, before, {finding.path: explain_finding(finding, problems, halts) for finding in _differing(findings)}
+    )
 
 
-def why(finding: Finding, problems: Sequence[Problem], halts: Sequence[Halt]) -> str:
+def explain_finding(finding: Finding, problems: Sequence[Problem], halts: Sequence[Halt]) -> str:
     """The obstacle and the cure of a path that still differs after a full comparison."""
     of_path = [problem.sentence for problem in problems if problem.path == finding.path]
     of_all = [problem.sentence for problem in problems if problem.path == ""]
@@ -152,27 +154,27 @@ def why(finding: Finding, problems: Sequence[Problem], halts: Sequence[Halt]) ->
     return f"{_CAUSES[finding.verdict]} If it persists, see `mirrord status` and the daemon's log."
 
 
-def _print_findings(results: Mapping[str, Checked], *, everything: bool) -> None:
+def _print_findings(results: Mapping[str, CheckResult], *, everything: bool) -> None:
     for name, checked in results.items():
-        for path, verdict in checked.mended.items():
+        for path, verdict in checked.repaired.items():
             click.echo(f"mended   {name}/{path} (was {verdict})")
-        for finding in checked.findings if everything else checked.odd:
+        for finding in checked.findings if everything else checked.differing:
             click.echo(f"{finding.verdict:8} {name}/{finding.path}")
-            if (reason := checked.why.get(finding.path)) is not None:
+            if (reason := checked.causes.get(finding.path)) is not None:
                 click.echo(f"         {reason}")
     for name, checked in results.items():
         total = len(checked.findings)
-        click.echo(f"{name}: {total - len(checked.odd)} of {total} equal", err=True)
+        click.echo(f"{name}: {total - len(checked.differing)} of {total} equal", err=True)
 
 
-def _print_json(results: Mapping[str, Checked], *, everything: bool) -> None:
+def _print_json(results: Mapping[str, CheckResult], *, everything: bool) -> None:
     """{tenant: [{path, verdict, why (if it still differs), was (if it was repaired)}]}."""
     facts: dict[str, list[dict[str, str]]] = {}
     for name, checked in results.items():
-        facts[name] = [{"path": path, "verdict": "OK", "was": former} for path, former in checked.mended.items()]
-        for finding in checked.findings if everything else checked.odd:
-            reason = checked.why.get(finding.path)
-            if finding.path not in checked.mended:
+        facts[name] = [{"path": path, "verdict": "OK", "was": former} for path, former in checked.repaired.items()]
+        for finding in checked.findings if everything else checked.differing:
+            reason = checked.causes.get(finding.path)
+            if finding.path not in checked.repaired:
                 facts[name].append(
                     {"path": finding.path, "verdict": finding.verdict} | ({"why": reason} if reason else {})
                 )

@@ -6,9 +6,9 @@ from dataclasses import asdict
 
 import click
 
-from mirrord.cli.options import configured, tenant_option
-from mirrord.cli.output import harmless
-from mirrord.cli.sessions import session_of
+from mirrord.cli.options import tenant_option, with_config_options
+from mirrord.cli.output import strip_controls
+from mirrord.cli.sessions import open_session
 from mirrord.commands.categories import (
     add_category,
     change_category,
@@ -16,7 +16,7 @@ from mirrord.commands.categories import (
     remove_category,
     update_category,
 )
-from mirrord.commands.collection_content import Meant, collection_content
+from mirrord.commands.collection_content import CollectionPage, collection_content
 from mirrord.commands.collections import (
     add_collection,
     change_collection,
@@ -24,7 +24,7 @@ from mirrord.commands.collections import (
     remove_collection,
     update_collection,
 )
-from mirrord.commands.drafts import Done, Listed
+from mirrord.commands.drafts import ChangedRecord, RecordList
 from mirrord.commands.session import Session
 from mirrord.config import Config
 
@@ -46,45 +46,45 @@ def categories() -> None:
 
 
 @collections.command("list")
-@configured
+@with_config_options
 @tenant_option
 @_json_option
 def list_collections_command(config: Config, tenant: str | None, as_json: bool) -> None:
     """List collections with their categories, oldest first."""
-    with session_of(config, tenant) as session:
-        _print_list(list_collections(session, verbose=True, most=None), "categories", as_json=as_json)
+    with open_session(config, tenant) as session:
+        _print_list(list_collections(session, verbose=True, limit=None), "categories", as_json=as_json)
 
 
 @categories.command("list")
-@configured
+@with_config_options
 @tenant_option
 @_json_option
 def list_categories_command(config: Config, tenant: str | None, as_json: bool) -> None:
     """List categories, oldest first, with their directories and patterns."""
-    with session_of(config, tenant) as session:
-        _print_list(list_categories(session, verbose=True, most=None), "dir", "patterns", as_json=as_json)
+    with open_session(config, tenant) as session:
+        _print_list(list_categories(session, verbose=True, limit=None), "dir", "patterns", as_json=as_json)
 
 
 @collections.command("content")
-@configured
+@with_config_options
 @tenant_option
 @click.argument("name")
 @_json_option
 def content_command(config: Config, tenant: str | None, name: str, as_json: bool) -> None:
     """List the pages of the collection NAME in order."""
-    with session_of(config, tenant) as session:
+    with open_session(config, tenant) as session:
         pages, problems = _read_content(session, name)
     if as_json:
         click.echo(json.dumps([asdict(page) for page in pages], indent=2))
     else:
         for page in pages:
-            click.echo(harmless(page.path))
+            click.echo(strip_controls(page.path))
     for problem in problems:
-        click.echo(harmless(problem), err=True)
+        click.echo(strip_controls(problem), err=True)
 
 
 @collections.command("add")
-@configured
+@with_config_options
 @tenant_option
 @click.argument("name")
 @click.argument("categories", metavar="[CATEGORY]...", nargs=-1)
@@ -93,12 +93,12 @@ def add_collection_command(
     config: Config, tenant: str | None, name: str, categories: Sequence[str], description: str | None
 ) -> None:
     """Create the collection NAME of existing categories."""
-    with session_of(config, tenant) as session:
+    with open_session(config, tenant) as session:
         _print_done(add_collection(session, name, description, categories))
 
 
 @categories.command("add")
-@configured
+@with_config_options
 @tenant_option
 @click.argument("name")
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
@@ -108,32 +108,32 @@ def add_category_command(
     config: Config, tenant: str | None, name: str, patterns: Sequence[str], directory: str, description: str | None
 ) -> None:
     """Create the category NAME. Without a PATTERN it contains all pages of its directory."""
-    with session_of(config, tenant) as session:
+    with open_session(config, tenant) as session:
         _print_done(add_category(session, name, directory, patterns, description))
 
 
 @collections.command("remove")
-@configured
+@with_config_options
 @tenant_option
 @click.argument("name")
 def remove_collection_command(config: Config, tenant: str | None, name: str) -> None:
     """Move the collection NAME to the trash. Its categories remain."""
-    with session_of(config, tenant) as session:
+    with open_session(config, tenant) as session:
         _print_done(remove_collection(session, name))
 
 
 @categories.command("remove")
-@configured
+@with_config_options
 @tenant_option
 @click.argument("name")
 def remove_category_command(config: Config, tenant: str | None, name: str) -> None:
     """Move the category NAME to the trash. All collections lose it."""
-    with session_of(config, tenant) as session:
+    with open_session(config, tenant) as session:
         _print_done(remove_category(session, name))
 
 
 @collections.command("change")
-@configured
+@with_config_options
 @tenant_option
 @click.argument("name")
 @_new_name_option
@@ -150,12 +150,12 @@ def change_collection_command(
     emptied: bool,
 ) -> None:
     """Change the collection NAME. Options replace its name, description or all categories."""
-    with session_of(config, tenant) as session:
+    with open_session(config, tenant) as session:
         _print_done(change_collection(session, name, new_name, description, _replacement(categories, emptied=emptied)))
 
 
 @categories.command("change")
-@configured
+@with_config_options
 @tenant_option
 @click.argument("name")
 @_new_name_option
@@ -176,13 +176,13 @@ def change_category_command(
     emptied: bool,
 ) -> None:
     """Change the category NAME. Collections follow a new name."""
-    with session_of(config, tenant) as session:
+    with open_session(config, tenant) as session:
         replacement = _replacement(patterns, emptied=emptied)
         _print_done(change_category(session, name, new_name, directory, replacement, description))
 
 
 @collections.command("update")
-@configured
+@with_config_options
 @tenant_option
 @click.argument("name")
 @click.option("--remove", multiple=True, metavar="CATEGORY", help="Remove this category; repeat for several.")
@@ -191,12 +191,12 @@ def update_collection_command(
     config: Config, tenant: str | None, name: str, remove: Sequence[str], add: Sequence[str]
 ) -> None:
     """Add and remove categories of the collection NAME. Removals come first."""
-    with session_of(config, tenant) as session:
+    with open_session(config, tenant) as session:
         _print_done(update_collection(session, name, add or None, remove or None))
 
 
 @categories.command("update")
-@configured
+@with_config_options
 @tenant_option
 @click.argument("name")
 @click.option("--remove", multiple=True, metavar="PATTERN", help="Remove this pattern; repeat for several.")
@@ -205,7 +205,7 @@ def update_category_command(
     config: Config, tenant: str | None, name: str, remove: Sequence[str], add: Sequence[str]
 ) -> None:
     """Add and remove patterns of the category NAME. Removals come first."""
-    with session_of(config, tenant) as session:
+    with open_session(config, tenant) as session:
         _print_done(update_category(session, name, add or None, remove or None))
 
 
@@ -213,7 +213,7 @@ def _replacement(values: Sequence[str], *, emptied: bool) -> Sequence[str] | Non
     return values or (() if emptied else None)
 
 
-def _read_content(session: Session, name: str) -> tuple[list[Meant], list[str]]:
+def _read_content(session: Session, name: str) -> tuple[list[CollectionPage], list[str]]:
     """The pages and problems of all parts of the answer."""
     content = collection_content(session, name)
     pages = list(content.pages)
@@ -223,23 +223,25 @@ def _read_content(session: Session, name: str) -> tuple[list[Meant], list[str]]:
     return pages, content.problems
 
 
-def _print_list(listed: Listed, *keys: str, as_json: bool) -> None:
+def _print_list(listed: RecordList, *keys: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(listed.values, indent=2, ensure_ascii=False))
     else:
         for value in listed.values:
             click.echo(
-                harmless("  ".join([f"{value['name']:30}", *(_format_value(value[key]) for key in keys)])).rstrip()
+                strip_controls(
+                    "  ".join([f"{value['name']:30}", *(_format_value(value[key]) for key in keys)])
+                ).rstrip()
             )
     for problem in listed.problems:
-        click.echo(harmless(problem), err=True)
+        click.echo(strip_controls(problem), err=True)
 
 
-def _print_done(done: Done) -> None:
+def _print_done(done: ChangedRecord) -> None:
     value = {key: entry for key, entry in done.value.items() if key != "name" and entry}
-    click.echo(harmless("  ".join([str(done.value["name"]), *map(_format_value, value.values())])))
+    click.echo(strip_controls("  ".join([str(done.value["name"]), *map(_format_value, value.values())])))
     if done.message:
-        click.echo(harmless(done.message), err=True)
+        click.echo(strip_controls(done.message), err=True)
 
 
 def _format_value(value: object) -> str:

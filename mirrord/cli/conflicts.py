@@ -9,30 +9,30 @@ from typing import Any
 import click
 
 from mirrord import app
-from mirrord.cli.options import configured, run, tenant_option, the_tenant
-from mirrord.cli.output import echo_difference, harmless, moment, the_person
+from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
+from mirrord.cli.output import current_person, echo_difference, format_time, strip_controls
 from mirrord.config import Config
 from mirrord.db import conflicts as store
-from mirrord.db.conflicts import Conflict
+from mirrord.db.conflicts import ConflictRow
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.errors import UserError
 from mirrord.sync import settling
 from mirrord.sync.linking import paths_of
 from mirrord.sync.settling import Choice, Dispute
-from mirrord.sync.threeway import difference, is_marked, marked
+from mirrord.sync.threeway import diff_lines, has_markers, mark_conflicts
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedConflict:
     """A conflict with the current paths of its entry and sibling; None: purged, or of a record."""
 
-    conflict: Conflict
+    conflict: ConflictRow
     path: str | None
-    sibling: str | None
+    sibling_path: str | None
 
 
 @click.group(invoke_without_command=True)
-@configured
+@with_config_options
 @tenant_option
 def conflicts(config: Config, tenant: str | None) -> None:
     """List, show and resolve conflicts. A conflict is an entry that both sides changed."""
@@ -44,16 +44,16 @@ def conflicts(config: Config, tenant: str | None) -> None:
 
 
 @conflicts.command("list")
-@configured
+@with_config_options
 @tenant_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_them(config: Config, tenant: str | None, as_json: bool) -> None:
+def list_command(config: Config, tenant: str | None, as_json: bool) -> None:
     """List the open conflicts, oldest first."""
     _print_conflicts(config, tenant, as_json=as_json)
 
 
 @conflicts.command()
-@configured
+@with_config_options
 @tenant_option
 @click.argument("number", type=int)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with all three texts.")
@@ -65,13 +65,13 @@ def show(config: Config, tenant: str | None, number: int, as_json: bool, markers
         click.echo(json.dumps(_conflict_facts(listed) | _dispute_facts(dispute), indent=2))
     elif markers:
         text = _with_markers(dispute)
-        click.echo(harmless(text) if sys.stdout.isatty() else text, nl=False)
+        click.echo(strip_controls(text) if sys.stdout.isatty() else text, nl=False)
     else:
         _print_dispute(dispute, listed)
 
 
 @conflicts.command("take-file")
-@configured
+@with_config_options
 @tenant_option
 @click.argument("number", type=int)
 @click.option("--seen", help="Refuse unless these are the current versions, as `show` prints them: 5/2.")
@@ -81,7 +81,7 @@ def take_file(config: Config, tenant: str | None, number: int, seen: str | None)
 
 
 @conflicts.command("take-row")
-@configured
+@with_config_options
 @tenant_option
 @click.argument("number", type=int)
 @click.option("--seen", help="Refuse unless these are the current versions, as `show` prints them: 5/2.")
@@ -91,7 +91,7 @@ def take_row(config: Config, tenant: str | None, number: int, seen: str | None) 
 
 
 @conflicts.command("take-merged")
-@configured
+@with_config_options
 @tenant_option
 @click.argument("number", type=int)
 @click.argument(
@@ -107,7 +107,7 @@ def take_merged(config: Config, tenant: str | None, number: int, merged: Path | 
         data = sys.stdin.buffer.read() if str(merged) == "-" else merged.read_bytes()
     elif sys.stdin.isatty():
         dispute, _ = _load_dispute(config, tenant, number)
-        seen = seen or dispute.seen
+        seen = seen or dispute.versions
         data = _edit_text(dispute)
     else:
         raise UserError("Name the file with the merged text, or - for standard input.")
@@ -120,8 +120,8 @@ def _print_conflicts(config: Config, tenant: str | None, *, as_json: bool) -> No
         click.echo(json.dumps([_conflict_facts(listed) for listed in conflicts_], indent=2))
         return
     for listed in conflicts_:
-        created_at = moment(listed.conflict.created_at) if listed.conflict.created_at else ""
-        click.echo(f"{listed.conflict.id:>4}  {created_at}  {harmless(listed.path or listed.conflict.path)}")
+        created_at = format_time(listed.conflict.created_at) if listed.conflict.created_at else ""
+        click.echo(f"{listed.conflict.id:>4}  {created_at}  {strip_controls(listed.path or listed.conflict.path)}")
         click.echo(f"      the file's content: {_place_of_file_text(listed)}")
     if conflicts_:
         click.echo(
@@ -133,37 +133,39 @@ def _print_conflicts(config: Config, tenant: str | None, *, as_json: bool) -> No
         click.echo("No conflicts.", err=True)
 
 
-async def _list_conflicts(config: Config, tenant: str | None) -> list[Listed]:
-    async with app.opened(config) as database:
-        _, tenant_id = await the_tenant(database, config, tenant)
+async def _list_conflicts(config: Config, tenant: str | None) -> list[ListedConflict]:
+    async with app.open_database(config) as database:
+        _, tenant_id = await find_tenant(database, config, tenant)
         async with database.transaction(tenant_id) as connection:
-            conflicts_ = await store.listed(connection, tenant_id)
+            conflicts_ = await store.list_conflicts(connection, tenant_id)
             paths = await paths_of(connection, tenant_id, [entry for each in conflicts_ for entry in _entries_of(each)])
     return [_to_listed(conflict, paths) for conflict in conflicts_]
 
 
-def _to_listed(conflict: Conflict, paths: dict[EntryId, str]) -> Listed:
+def _to_listed(conflict: ConflictRow, paths: dict[EntryId, str]) -> ListedConflict:
     sibling = paths.get(conflict.sibling) if conflict.sibling is not None else None
-    return Listed(conflict, paths.get(conflict.entry, conflict.path if conflict.sibling is None else None), sibling)
+    return ListedConflict(
+        conflict, paths.get(conflict.entry, conflict.path if conflict.sibling is None else None), sibling
+    )
 
 
-def _entries_of(conflict: Conflict) -> list[EntryId]:
+def _entries_of(conflict: ConflictRow) -> list[EntryId]:
     return [entry for entry in (conflict.entry, conflict.sibling) if entry is not None]
 
 
-def _place_of_file_text(listed: Listed) -> str:
+def _place_of_file_text(listed: ListedConflict) -> str:
     """The place of the file's content, for people."""
     if listed.conflict.sibling is None:
         return f"in this conflict; `mirrord conflicts show {listed.conflict.id}` shows it"
-    return harmless(listed.sibling or "(gone)")
+    return strip_controls(listed.sibling_path or "(gone)")
 
 
-def _load_dispute(config: Config, tenant: str | None, number: int) -> tuple[Dispute, Listed]:
-    async def work() -> tuple[Dispute, Listed]:
-        async with app.opened(config) as database:
-            _, tenant_id = await the_tenant(database, config, tenant)
+def _load_dispute(config: Config, tenant: str | None, number: int) -> tuple[Dispute, ListedConflict]:
+    async def work() -> tuple[Dispute, ListedConflict]:
+        async with app.open_database(config) as database:
+            _, tenant_id = await find_tenant(database, config, tenant)
             async with database.transaction(tenant_id) as connection:
-                dispute = await settling.load(connection, tenant_id, number)
+                dispute = await settling.load_dispute(connection, tenant_id, number)
                 conflict = dispute.conflict
                 return dispute, _to_listed(conflict, await paths_of(connection, tenant_id, _entries_of(conflict)))
 
@@ -174,18 +176,19 @@ def _resolve(
     config: Config, tenant: str | None, number: int, choice: Choice, seen: str | None, data: bytes | None
 ) -> None:
     async def work() -> Dispute:
-        async with app.opened(config) as database:
-            _, tenant_id = await the_tenant(database, config, tenant)
-            return await settling.settle(database, tenant_id, number, choice, the_person(), data=data, seen=seen)
+        async with app.open_database(config) as database:
+            _, tenant_id = await find_tenant(database, config, tenant)
+            return await settling.resolve_conflict(
+                database, tenant_id, number, choice, current_person(), data=data, seen_versions=seen
+            )
 
     conflict = run(work()).conflict
     outcome = "stays as it is" if choice is Choice.ROW else "has the content you chose, as a new version"
-    click.echo(
-        f"Settled: {harmless(conflict.path)} {outcome}{'; the sibling goes to the trash' if conflict.sibling else ''}."
-    )
+    sibling = "; the sibling goes to the trash" if conflict.sibling else ""
+    click.echo(f"Settled: {strip_controls(conflict.path)} {outcome}{sibling}.")
 
 
-def _conflict_facts(listed: Listed) -> dict[str, Any]:
+def _conflict_facts(listed: ListedConflict) -> dict[str, Any]:
     conflict = listed.conflict
     return {
         "number": conflict.id,
@@ -193,14 +196,18 @@ def _conflict_facts(listed: Listed) -> dict[str, Any]:
         "page": str(conflict.entry),
         "path": listed.path,
         "sibling": str(conflict.sibling) if conflict.sibling is not None else None,
-        "sibling_path": listed.sibling,
+        "sibling_path": listed.sibling_path,
         "since": conflict.created_at.isoformat() if conflict.created_at else None,
     }
 
 
 def _dispute_facts(dispute: Dispute) -> dict[str, Any]:
     conflict, entry, sibling = dispute.conflict, dispute.entry, dispute.sibling
-    facts = {"seen": dispute.seen, "page_changed": dispute.entry_changed, "sibling_changed": dispute.sibling_changed}
+    facts = {
+        "seen": dispute.versions,
+        "page_changed": dispute.entry_changed,
+        "sibling_changed": dispute.sibling_changed,
+    }
     if conflict.kind is Kind.ATTACHMENT:
         digests = {"base": conflict.base_digest, "file": conflict.file_digest, "row": conflict.row_digest}
         return facts | {name: digest.hex() if digest else None for name, digest in digests.items()}
@@ -208,12 +215,12 @@ def _dispute_facts(dispute: Dispute) -> dict[str, Any]:
     return facts | {"base": conflict.base_text, "file": conflict.file_text, "row": conflict.row_text} | current
 
 
-def _print_dispute(dispute: Dispute, listed: Listed) -> None:
+def _print_dispute(dispute: Dispute, listed: ListedConflict) -> None:
     conflict = dispute.conflict
     path = listed.path or conflict.path
-    click.echo(f"Conflict {conflict.id}: {harmless(path)}")
-    place = "here" if conflict.sibling is None else f"in {harmless(listed.sibling or '(gone)')}"
-    click.echo(f"The file's content is kept {place}; versions seen: {dispute.seen}")
+    click.echo(f"Conflict {conflict.id}: {strip_controls(path)}")
+    place = "here" if conflict.sibling is None else f"in {strip_controls(listed.sibling_path or '(gone)')}"
+    click.echo(f"The file's content is kept {place}; versions seen: {dispute.versions}")
     for changed, side in ((dispute.entry_changed, "page"), (dispute.sibling_changed, "sibling")):
         if changed:
             click.echo(f"The {side} changed since; below is how it is now.")
@@ -224,12 +231,12 @@ def _print_dispute(dispute: Dispute, listed: Listed) -> None:
     row, file = _texts_of(dispute)
     if conflict.base_text is None:
         click.echo("The common base is not known. From the row's text to the file's:")
-        echo_difference(difference(row, file, "the row's text", "the file's text"))
+        echo_difference(diff_lines(row, file, "the row's text", "the file's text"))
         return
     click.echo("What the row changed:")
-    echo_difference(difference(conflict.base_text, row, "both came from", "the row's text"))
+    echo_difference(diff_lines(conflict.base_text, row, "both came from", "the row's text"))
     click.echo("\nWhat the file changed:")
-    echo_difference(difference(conflict.base_text, file, "both came from", "the file's text"))
+    echo_difference(diff_lines(conflict.base_text, file, "both came from", "the file's text"))
 
 
 def _print_sizes(dispute: Dispute) -> None:
@@ -248,7 +255,7 @@ def _with_markers(dispute: Dispute) -> str:
     if dispute.conflict.kind is Kind.ATTACHMENT:
         raise UserError("An attachment has no text; merge the two files with a program for their format.")
     row, file = _texts_of(dispute)
-    return marked(dispute.conflict.base_text, file, row)
+    return mark_conflicts(dispute.conflict.base_text, file, row)
 
 
 def _edit_text(dispute: Dispute) -> bytes:
@@ -256,6 +263,6 @@ def _edit_text(dispute: Dispute) -> bytes:
     text = click.edit(_with_markers(dispute), extension=".md")
     if text is None:
         raise UserError("The text was not saved in the editor; nothing was changed.")
-    if is_marked(text):
+    if has_markers(text):
         raise UserError("There are conflict markers left in the text; nothing was changed.")
     return text.encode()

@@ -6,18 +6,18 @@ import signal
 import click
 
 from mirrord import app
-from mirrord.cli.options import configured, run, tenant_option, the_tenant
-from mirrord.cli.output import the_person
+from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
+from mirrord.cli.output import current_person
 from mirrord.config import Config
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable, UserError
 from mirrord.telemetry.logs import log_to
-from mirrord.web.gate import INVITATION, Gate
-from mirrord.web.serving import Place, last_url, link, serve_console, url_of
+from mirrord.web.gate import INVITATION_SECONDS, Gate
+from mirrord.web.serving import ConsolePlace, last_url, serve_console, sign_in_url, url_of
 
 
 @click.group(invoke_without_command=True)
-@configured
+@with_config_options
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Port on loopback; default: as configured; 0: any free port."
 )
@@ -32,7 +32,7 @@ def console(config: Config, port: int | None) -> None:
 
 
 @console.command("link")
-@configured
+@with_config_options
 @tenant_option
 @click.option("--name", help="Name of the person in the history; default: yours.")
 def print_link(config: Config, tenant: str | None, name: str | None) -> None:
@@ -42,14 +42,16 @@ def print_link(config: Config, tenant: str | None, name: str | None) -> None:
     The person can see and decide everything in all tenants; with --tenant only in that one.
     """
     gate = Gate(config.data)
-    token = gate.invite(name or the_person().name, run(_find_tenant(config, tenant)) if tenant is not None else None)
-    click.echo(link(last_url(config.data) or url_of(config.console.port), token))
-    click.echo(f"It works once, within {INVITATION // 3600} hours.", err=True)
+    token = gate.invite(
+        name or current_person().name, run(_find_tenant(config, tenant)) if tenant is not None else None
+    )
+    click.echo(sign_in_url(last_url(config.data) or url_of(config.console.port), token))
+    click.echo(f"It works once, within {INVITATION_SECONDS // 3600} hours.", err=True)
 
 
 async def _find_tenant(config: Config, name: str) -> TenantId:
-    async with app.opened(config) as database:
-        return (await the_tenant(database, config, name))[1]
+    async with app.open_database(config) as database:
+        return (await find_tenant(database, config, name))[1]
 
 
 async def _serve_console(config: Config, port: int) -> None:
@@ -59,13 +61,13 @@ async def _serve_console(config: Config, port: int) -> None:
     gate = Gate(config.data)
 
     def announce(url: str) -> None:
-        click.echo(f"Console: {link(url, gate.invite(the_person().name, None))}")
+        click.echo(f"Console: {sign_in_url(url, gate.invite(current_person().name, None))}")
 
-    async with app.served(config) as postgres:
+    async with app.running_postgres(config) as postgres:
         await app.bring_up_to_date(postgres)
         try:
             await serve_console(
-                Place(port, config.data, config.console.hosts), postgres.working_dsn, gate, stop, announce
+                ConsolePlace(port, config.data, config.console.hosts), postgres.working_dsn, gate, stop, announce
             )
         except Unavailable as error:
             raise Unavailable(f"The console is not served: {error} Choose another port: `--port`.") from error

@@ -7,22 +7,22 @@ from collections.abc import Sequence
 import click
 
 from mirrord import app
-from mirrord.cli.options import configured, run, tenant_option, the_tenant
+from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
 from mirrord.config import Config
 from mirrord.db import migrate as migrations
 from mirrord.db.connect import app_dsn, daemon_dsn
-from mirrord.db.embedded import Embedded
+from mirrord.db.embedded import EmbeddedPostgres
 from mirrord.errors import Unavailable
 
 
 @click.command()
-@configured
+@with_config_options
 def migrate(config: Config) -> None:
     """Bring the database's schema up to date."""
 
     async def work() -> list[str]:
         postgres = app.Postgres(config)
-        running = postgres.embedded is None or postgres.embedded.running
+        running = postgres.embedded is None or postgres.embedded.is_running
         await postgres.start()
         try:
             return await migrations.migrate(postgres.dsn)
@@ -35,7 +35,7 @@ def migrate(config: Config) -> None:
 
 
 @click.command()
-@configured
+@with_config_options
 @tenant_option
 @click.option("--daemon", is_flag=True, help="Use the daemon's role instead of the app's.")
 def dsn(config: Config, tenant: str | None, daemon: bool) -> None:
@@ -44,13 +44,13 @@ def dsn(config: Config, tenant: str | None, daemon: bool) -> None:
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@configured
+@with_config_options
 @tenant_option
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def psql(config: Config, tenant: str | None, arguments: Sequence[str]) -> None:
     """Open psql as an app of the tenant. ARGUMENTS are passed to psql."""
     target = run(_find_dsn(config, tenant, daemon=False))
-    program = str(Embedded.binary("psql")) if config.dsn is None else "psql"
+    program = str(EmbeddedPostgres.program_path("psql")) if config.dsn is None else "psql"
     try:
         os.execvp(program, [program, target, *arguments])
     except OSError as error:
@@ -62,11 +62,11 @@ def psql(config: Config, tenant: str | None, arguments: Sequence[str]) -> None:
 async def _find_dsn(config: Config, name: str | None, *, daemon: bool) -> str:
     """The connection string. Raises Unavailable while Postgres is stopped."""
     postgres = app.Postgres(config)
-    if postgres.embedded is not None and not postgres.embedded.running:
+    if postgres.embedded is not None and not postgres.embedded.is_running:
         raise Unavailable("The embedded Postgres runs only while the daemon does. Start it with `mirrord up`.")
     if daemon:
         await postgres.log_in()
         return daemon_dsn(postgres.working_dsn)
-    async with app.opened(config) as database:
-        _, tenant = await the_tenant(database, config, name)
+    async with app.open_database(config) as database:
+        _, tenant = await find_tenant(database, config, name)
     return app_dsn(postgres.dsn, tenant)

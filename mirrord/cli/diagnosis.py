@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mirrord.domain.health import Directory, Facts, Host, Running, Server, Standing
+from mirrord.domain.health import DaemonStatus, Directory, Facts, Host, Server, TenantStatus
 from mirrord.sync.guard import check_space
 
-OLDEST, NEWEST = 15, 18  # versions of Postgres
-SKEW = 5.0  # seconds between two clocks
-SLOW = 0.5  # seconds from a save to its report, from a commit to its notification
-WAITING = 60.0  # seconds that a change may wait while a daemon runs
-SPARE = 1.2  # factor for watches: other programs of the user need some
+OLDEST_POSTGRES_VERSION, NEWEST_POSTGRES_VERSION = 15, 18  # versions of Postgres
+MAX_CLOCK_SKEW_SECONDS = 5.0  # seconds between two clocks
+SLOW_SECONDS = 0.5  # seconds from a save to its report, from a commit to its notification
+MAX_WAITING_SECONDS = 60.0  # seconds that a change may wait while a daemon runs
+WATCHES_FACTOR = 1.2  # factor for watches: other programs of the user need some
 _REMOTE_FILE_SYSTEMS = {
     "nfs",
     "nfs4",
@@ -119,8 +119,8 @@ def _check_permissions(host: Host) -> Finding:
     if open_to_all:
         listed = ", ".join(open_to_all)
         return _wrong("permissions", f"Everybody on this machine may write to {listed}.", f"Run `chmod o-w {listed}`.")
-    if host.readable:
-        listed = ", ".join(host.readable)
+    if host.readable_secrets:
+        listed = ", ".join(host.readable_secrets)
         return _wrong("permissions", f"Others may read the private key {listed}.", f"Run `chmod 600 {listed}`.")
     foreign = [
         directory.path for directory in host.trees if directory.error is None and directory.owner != host.mirror.owner
@@ -154,22 +154,22 @@ def _check_watching(host: Host) -> Iterator[Finding]:
     watching = host.watching
     if watching is None:
         return
-    needed = int(watching.directories * SPARE) + 1
+    needed = int(watching.directories * WATCHES_FACTOR) + 1
     if watching.most_watches < needed:
         sentence = f"{watching.directories} directories are to be watched, {watching.most_watches} may be."
         yield _wrong("inotify", sentence, f"Run `sysctl fs.inotify.max_user_watches={2 * needed}` as root.")
     else:
         yield _ok("inotify", f"{watching.directories} directories to be watched, {watching.most_watches} may be.")
-    if watching.latency is None:
+    if watching.latency_seconds is None:
         remedy = "Changes are found by looking every minute. Does another file system or container keep reports away?"
         yield _wrong("watch latency", "A save was not reported.", remedy)
     else:
-        yield _check_latency("watch latency", "A save was reported", watching.latency)
+        yield _check_latency("watch latency", "A save was reported", watching.latency_seconds)
 
 
 def _check_latency(check: str, event: str, seconds: float) -> Finding:
     sentence = f"{event} after {seconds * 1000:.0f} ms."
-    if seconds <= SLOW:
+    if seconds <= SLOW_SECONDS:
         return _ok(check, sentence)
     return _wrong(check, sentence, "The machine or the disk is overloaded; see what else runs.")
 
@@ -186,7 +186,7 @@ def _check_programs(host: Host) -> Iterator[Finding]:
         yield _ok("converters", "Documents of all kinds can be imported.")
 
 
-def _check_daemon(daemon: Running) -> Finding:
+def _check_daemon(daemon: DaemonStatus) -> Finding:
     if not daemon.alive:
         remedy = "Start it: `mirrord up`, or `systemctl start mirrord`."
         return _wrong("daemon", "No daemon is running: changes wait where they were made.", remedy)
@@ -204,15 +204,15 @@ def _report_no_server(outage: str | None) -> Finding:
 
 def _check_server(server: Server) -> Iterator[Finding]:
     major = server.version // 10000
-    if OLDEST <= major <= NEWEST:
+    if OLDEST_POSTGRES_VERSION <= major <= NEWEST_POSTGRES_VERSION:
         yield _ok("Postgres", f"Version {major}.{server.version % 10000}.")
     else:
         sentence = f"Version {major} is none that mirrord is tested with."
-        yield _wrong("Postgres", sentence, f"Use Postgres {OLDEST} to {NEWEST}.")
-    if abs(server.skew) <= SKEW:
-        yield _ok("clock", f"Ours and that of Postgres differ by {abs(server.skew):.1f} s.")
+        yield _wrong("Postgres", sentence, f"Use Postgres {OLDEST_POSTGRES_VERSION} to {NEWEST_POSTGRES_VERSION}.")
+    if abs(server.skew_seconds) <= MAX_CLOCK_SKEW_SECONDS:
+        yield _ok("clock", f"Ours and that of Postgres differ by {abs(server.skew_seconds):.1f} s.")
     else:
-        sentence = f"Ours and that of Postgres differ by {abs(server.skew):.0f} s."
+        sentence = f"Ours and that of Postgres differ by {abs(server.skew_seconds):.0f} s."
         remedy = "Let both hosts keep time (NTP). Sync is not affected; times in histories and of tokens are."
         yield _wrong("clock", sentence, remedy)
     if server.schema != server.newest_schema:
@@ -222,11 +222,11 @@ def _check_server(server: Server) -> Iterator[Finding]:
     yield _check_roles(server)
     yield _check_isolation(server)
     yield _check_rights(server)
-    if server.bell is None:
+    if server.notification_seconds is None:
         remedy = "Rows are polled every second instead. A pooler in between has to pool sessions, not transactions."
         yield _wrong("feed latency", "A commit was not notified.", remedy)
     else:
-        yield _check_latency("feed latency", "A commit was notified", server.bell)
+        yield _check_latency("feed latency", "A commit was notified", server.notification_seconds)
 
 
 def _check_schema(server: Server) -> Finding:
@@ -239,9 +239,9 @@ def _check_schema(server: Server) -> Finding:
 def _check_roles(server: Server) -> Finding:
     if server.missing_roles:
         return _wrong("roles", f"There is no {', '.join(server.missing_roles)}.", "Run `mirrord migrate`.")
-    if server.mighty_roles:
-        listed = ", ".join(server.mighty_roles)
-        remedy = f"Run `ALTER ROLE {server.mighty_roles[0]} NOSUPERUSER NOBYPASSRLS`."
+    if server.bypassing_roles:
+        listed = ", ".join(server.bypassing_roles)
+        remedy = f"Run `ALTER ROLE {server.bypassing_roles[0]} NOSUPERUSER NOBYPASSRLS`."
         return _wrong("roles", f"Row-level security does not hold {listed}.", remedy)
     if server.login is not None and server.login.is_superuser:
         sentence = f"mirrord may log in as the superuser {server.login.name} only, and works as none."
@@ -251,36 +251,36 @@ def _check_roles(server: Server) -> Finding:
 
 
 def _check_isolation(server: Server) -> Finding:
-    leaks = list(server.wall.leaks) if server.wall is not None else []
-    leaks += [f"Row-level security is not forced on {table}." for table in server.unguarded]
+    leaks = list(server.isolation.leaks) if server.isolation is not None else []
+    leaks += [f"Row-level security is not forced on {table}." for table in server.unprotected_tables]
     if leaks:
         return _wrong("tenants apart", " ".join(leaks), "Stop apps, and restore the policies: `mirrord migrate`'s SQL.")
-    roles = "as mirrord and as an app" if server.wall is not None and server.wall.as_app else "as mirrord"
+    roles = "as mirrord and as an app" if server.isolation is not None and server.isolation.as_app else "as mirrord"
     return _ok("tenants apart", f"Tried {roles} with two tenants, and rolled back: neither reaches the other.")
 
 
 def _check_rights(server: Server) -> Finding:
-    if server.open_walls:
+    if server.excess_app_rights:
         remedy = "`mirrord migrate --dsn …` as the owner of the database takes it from them."
-        return _wrong("rights of apps", " ".join(server.open_walls), remedy)
+        return _wrong("rights of apps", " ".join(server.excess_app_rights), remedy)
     return _ok("rights of apps", "Their rows, and nothing else: no temporary objects, no schemas, no functions.")
 
 
-def _check_tenants(server: Server, daemon: Running) -> Iterator[Finding]:
+def _check_tenants(server: Server, daemon: DaemonStatus) -> Iterator[Finding]:
     if server.schema == server.newest_schema and not server.tenants:
         yield Finding("tenants", Verdict.NOTE, "There is no tenant yet.", "Make one: `mirrord init NAME`.")
     for standing in server.tenants:
         yield from _check_tenant(standing, daemon)
 
 
-def _check_tenant(standing: Standing, daemon: Running) -> Iterator[Finding]:
+def _check_tenant(standing: TenantStatus, daemon: DaemonStatus) -> Iterator[Finding]:
     check = f"tenant {standing.tenant}"
     findings = []
     if daemon.alive and standing.is_leased is False:
         remedy = "`mirrord status` says why; another daemon, or a database that was out of reach, ends with time."
         findings.append(_wrong(check, "The lease of its mirror is not held: nothing is written.", remedy))
-    if daemon.alive and standing.oldest is not None and standing.oldest > WAITING:
-        sentence = f"A change has been waiting for {standing.oldest:.0f} s."
+    if daemon.alive and standing.oldest_seconds is not None and standing.oldest_seconds > MAX_WAITING_SECONDS:
+        sentence = f"A change has been waiting for {standing.oldest_seconds:.0f} s."
         findings.append(_wrong(check, sentence, "`mirrord status` says what hinders it; `mirrord check` what differs."))
     if standing.halts:
         findings.append(_wrong(check, f"{standing.halts} halts wait for a decision.", "`mirrord halts` shows them."))
@@ -293,9 +293,9 @@ def _check_tenant(standing: Standing, daemon: Running) -> Iterator[Finding]:
     yield from findings or [_ok(check, _describe_idle(standing))]
 
 
-def _describe_idle(standing: Standing) -> str:
+def _describe_idle(standing: TenantStatus) -> str:
     if standing.is_leased is None:
         return "It is not mirrored here."
-    if standing.oldest is not None:
-        return f"The oldest change on its way is {standing.oldest:.0f} s old."
+    if standing.oldest_seconds is not None:
+        return f"The oldest change on its way is {standing.oldest_seconds:.0f} s old."
     return "Nothing waits."

@@ -7,17 +7,17 @@ from pathlib import Path
 import click
 
 from mirrord import app
-from mirrord.cli.options import DIFFERENT, configured, run, tenant_option, the_tenant
-from mirrord.cli.output import echo_omissions, harmless
-from mirrord.cli.progress import bar
+from mirrord.cli.options import EXIT_DIFFERENT, find_tenant, run, tenant_option, with_config_options
+from mirrord.cli.output import echo_omissions, strip_controls
+from mirrord.cli.progress import progress_bar
 from mirrord.config import Config
 from mirrord.domain.progress import Progress
-from mirrord.sync.export import Exported
-from mirrord.sync.export import export as export_rows
+from mirrord.sync.export import ExportOutcome
+from mirrord.sync.export import export_tenant as export_rows
 
 
 @click.command()
-@configured
+@with_config_options
 @tenant_option
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Allow a directory with other files; these are not changed.")
@@ -32,24 +32,24 @@ def export(config: Config, tenant: str | None, directory: Path, force: bool, as_
     """
     root = Path.cwd() / directory
 
-    async def work(report: Progress) -> Exported:
-        async with app.opened(config) as database:
-            name, tenant_id = await the_tenant(database, config, tenant)
+    async def work(report: Progress) -> ExportOutcome:
+        async with app.open_database(config) as database:
+            name, tenant_id = await find_tenant(database, config, tenant)
             return await export_rows(database, name, tenant_id, root, report, force=force)
 
-    with bar("Exporting") as report:
+    with progress_bar("Exporting") as report:
         exported = run(work(report))
     if as_json:
-        facts = {key: value for key, value in asdict(exported.facts).items() if key != "folders"}
+        facts = {key: value for key, value in asdict(exported.manifest).items() if key != "folders"}
         click.echo(json.dumps(facts | {"directory": str(root)} | asdict(exported.tally), indent=2))
     else:
         _print_result(root, exported)
-    return DIFFERENT if exported.tally.left else 0
+    return EXIT_DIFFERENT if exported.tally.left else 0
 
 
-def _print_result(root: Path, exported: Exported) -> None:
-    facts, tally = exported.facts, exported.tally
+def _print_result(root: Path, exported: ExportOutcome) -> None:
+    facts, tally = exported.manifest, exported.tally
     counts = ", ".join(f"{count} {kind}{'s' if count != 1 else ''}" for kind, count in sorted(facts.counts.items()))
-    click.echo(f"{facts.tenant} at {facts.begun}: {counts or 'nothing'} in {harmless(str(root))}.")
+    click.echo(f"{facts.tenant} at {facts.begun}: {counts or 'nothing'} in {strip_controls(str(root))}.")
     click.echo(f"{tally.written} files written, {tally.same} were there already, {tally.removed} removed.")
     echo_omissions(tally.left, "stay as they are")

@@ -8,30 +8,30 @@ from mirrord.db import overview
 from mirrord.domain.measures import Endpoint, Waiting
 from mirrord.errors import Unavailable
 from mirrord.sync.pausing import pause
-from mirrord.telemetry.exposition import answering, serve
-from mirrord.telemetry.metrics import Measured, registry_of
+from mirrord.telemetry.exposition import make_application, serve
+from mirrord.telemetry.metrics import MeasuresCollector, registry_of
 from mirrord.telemetry.pulses import measures_of
 
-AGAIN = 5.0  # seconds between attempts to open the port or socket
-COUNT = 15.0  # seconds between counts of pending decisions
-ONCE = 50  # tenants per count: with hundreds each has its turn within minutes
-ANSWER = 2.0  # seconds for the answer of Postgres to a readiness check
-SOON = 0.2  # seconds between checks for the first tenants to count
+RETRY_SECONDS = 5.0  # seconds between attempts to open the port or socket
+COUNT_SECONDS = 15.0  # seconds between counts of pending decisions
+MAX_TENANTS_PER_COUNT = 50  # tenants per count: with hundreds each has its turn within minutes
+ANSWER_SECONDS = 2.0  # seconds for the answer of Postgres to a readiness check
+POLL_SECONDS = 0.2  # seconds between checks for the first tenants to count
 
 
-async def expose(daemon: Daemon, endpoint: Endpoint) -> None:
+async def serve_metrics(daemon: Daemon, endpoint: Endpoint) -> None:
     """
     Serve metrics until the daemon stops.
 
     A port in use does not stop the sync: it is reported as a reason of degradation, and tried again.
     """
     counts: dict[str, Waiting] = {}
-    measured = Measured(
-        lambda: [measures_of(worked.engine, counts.get(name)) for name, worked in daemon.worked.items()],
+    measured = MeasuresCollector(
+        lambda: [measures_of(worked.engine, counts.get(name)) for name, worked in daemon.mirrors.items()],
         daemon.ready.is_set,
         lambda: len(daemon.reasons()),
     )
-    application = answering(registry_of(measured), lambda: _reasons_unready(daemon), endpoint)
+    application = make_application(registry_of(measured), lambda: _reasons_unready(daemon), endpoint)
     counting = asyncio.ensure_future(_keep_counting(daemon, counts))
     while not daemon.stop.is_set():
         try:
@@ -39,7 +39,7 @@ async def expose(daemon: Daemon, endpoint: Endpoint) -> None:
             await serve(application, endpoint, daemon.stop)
         except Unavailable as error:
             daemon.degraded["metrics"] = f"Metrics are not served: {error}"
-            await pause(daemon.stop, AGAIN)
+            await pause(daemon.stop, RETRY_SECONDS)
     await counting
 
 
@@ -50,7 +50,9 @@ async def _reasons_unready(daemon: Daemon) -> list[str]:
         reasons.append("Not every tenant has been compared yet.")
     reasons += [f"{name}: stands still for a decision." for name in _halted_tenants(daemon)]
     reasons += [
-        f"{name}: the lease is not held." for name, worked in daemon.worked.items() if worked.opened.sides.lease is None
+        f"{name}: the lease is not held."
+        for name, worked in daemon.mirrors.items()
+        if worked.opened.sides.lease is None
     ]
     if not await _postgres_answers(daemon):
         reasons.append("Postgres does not answer.")
@@ -63,11 +65,11 @@ def _halted_tenants(daemon: Daemon) -> list[str]:
 
 async def _postgres_answers(daemon: Daemon) -> bool:
     """Whether Postgres answers; without an open tree the last known state counts."""
-    worked = next(iter(daemon.worked.values()), None)
+    worked = next(iter(daemon.mirrors.values()), None)
     if worked is None:
         return "postgres" not in daemon.degraded
     with suppress(Unavailable, TimeoutError):
-        async with asyncio.timeout(ANSWER), worked.opened.sides.database.connection() as connection:
+        async with asyncio.timeout(ANSWER_SECONDS), worked.opened.sides.database.connection() as connection:
             await connection.execute("SELECT 1")
             return True
     return False
@@ -77,23 +79,23 @@ async def _keep_counting(daemon: Daemon, counts: dict[str, Waiting]) -> None:
     """Update *counts* of every tenant, in turn."""
     while not daemon.stop.is_set():
         if not daemon.ready.is_set():
-            await pause(daemon.stop, SOON)
+            await pause(daemon.stop, POLL_SECONDS)
             continue
-        for name in _next_to_count(list(daemon.worked), counts):
+        for name in _next_to_count(list(daemon.mirrors), counts):
             await _count_tenant(daemon, name, counts)
-        await pause(daemon.stop, COUNT)
+        await pause(daemon.stop, COUNT_SECONDS)
 
 
 def _next_to_count(names: list[str], counts: dict[str, Waiting]) -> list[str]:
     """At most ONCE of *names*: new ones, then those with the oldest count; *counts* is in the order of counting."""
     counted = [name for name in counts if name in names]
-    return [*(name for name in names if name not in counts), *counted][:ONCE]
+    return [*(name for name in names if name not in counts), *counted][:MAX_TENANTS_PER_COUNT]
 
 
 async def _count_tenant(daemon: Daemon, name: str, counts: dict[str, Waiting]) -> None:
-    sides = daemon.worked[name].opened.sides
+    sides = daemon.mirrors[name].opened.sides
     with suppress(Unavailable):
         async with sides.database.transaction(sides.tenant) as connection:
-            waiting = await overview.waiting(connection, sides.tenant)
+            waiting = await overview.count_waiting(connection, sides.tenant)
         counts.pop(name, None)
         counts[name] = waiting

@@ -2,19 +2,19 @@
 
 import click
 
-from mirrord.cli.options import configured
+from mirrord.cli.options import with_config_options
 from mirrord.config import Config
 from mirrord.errors import Unavailable
-from mirrord.mirror.heartbeat import ask_flush
+from mirrord.mirror.heartbeat import request_flush
 
 
 @click.command()
-@configured
+@with_config_options
 @click.option("--timeout", default=60.0, show_default=True, help="Seconds to wait.")
 def flush(config: Config, timeout: float) -> None:
     """Wait until all current changes are on both sides."""
     try:
-        ask_flush(config.mirror, timeout)
+        request_flush(config.mirror, timeout)
     except TimeoutError:
         raise Unavailable(
             f"After {timeout:g} s not everything is on both sides yet; `mirrord status` says what waits."

@@ -8,35 +8,35 @@ from typing import Any
 import click
 
 from mirrord import app
-from mirrord.cli.options import configured, run, tenant_option, the_tenant
-from mirrord.cli.output import the_person
+from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
+from mirrord.cli.output import current_person
 from mirrord.config import Config
 from mirrord.db import attention
 from mirrord.db.attention import Halt
 from mirrord.errors import UserError
-from mirrord.sync.guard import outlook
-from mirrord.sync.restore_all import Act, Change, look, restore_tenant
+from mirrord.sync.guard import describe_effects
+from mirrord.sync.restore_all import Action, Change, preview_restore, restore_tenant
 
-SHOWN = 5  # paths a halt, for people
-ALL = 1_000_000  # for programs
-LISTED = 40  # changes a restore
+MAX_PRINTED_PATHS = 5  # paths a halt, for people
+MAX_JSON_PATHS = 1_000_000  # for programs
+MAX_PRINTED_CHANGES = 40  # changes a restore
 
 
 @click.command()
-@configured
+@with_config_options
 @tenant_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def halts(config: Config, tenant: str | None, as_json: bool) -> None:
     """List halts that wait for a decision. Shows the effect of each choice."""
 
     async def work() -> list[tuple[Halt, list[str]]]:
-        async with app.opened(config) as database:
-            _, tenant_id = await the_tenant(database, config, tenant)
+        async with app.open_database(config) as database:
+            _, tenant_id = await find_tenant(database, config, tenant)
             async with database.transaction(tenant_id) as connection:
-                open_halts = await attention.halts(connection, tenant_id)
-                max_paths = ALL if as_json else SHOWN
+                open_halts = await attention.load_halts(connection, tenant_id)
+                max_paths = MAX_JSON_PATHS if as_json else MAX_PRINTED_PATHS
                 return [
-                    (halt, await attention.paths_of(connection, tenant_id, halt.entries, max_paths))
+                    (halt, await attention.load_paths(connection, tenant_id, halt.entries, max_paths))
                     for halt in open_halts
                 ]
 
@@ -51,7 +51,7 @@ def halts(config: Config, tenant: str | None, as_json: bool) -> None:
 
 
 def _halt_facts(halt: Halt, paths: list[str]) -> dict[str, Any]:
-    apply, discard = outlook(halt.side, len(halt.entries))
+    apply, discard = describe_effects(halt.side, len(halt.entries))
     return {
         "id": halt.id,
         "reason": halt.reason,
@@ -67,7 +67,7 @@ def _halt_facts(halt: Halt, paths: list[str]) -> dict[str, Any]:
 
 
 def _print_halt(halt: Halt, paths: list[str]) -> None:
-    apply, discard = outlook(halt.side, len(halt.entries))
+    apply, discard = describe_effects(halt.side, len(halt.entries))
     created_at = halt.created_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     click.echo(f"{halt.id:>4}  {created_at}  {halt.sentence}")
     if paths:
@@ -81,7 +81,7 @@ def _print_halt(halt: Halt, paths: list[str]) -> None:
 
 
 @click.command()
-@configured
+@with_config_options
 @tenant_option
 @click.argument("halt", type=int)
 @click.option("--apply/--discard", "apply", default=None, help="Apply the halted changes, or restore everything.")
@@ -91,9 +91,9 @@ def resume(config: Config, tenant: str | None, halt: int, apply: bool | None) ->
         raise UserError("Add --apply (it was intended) or --discard (restore everything); see `mirrord halts`.")
 
     async def work() -> bool:
-        async with app.opened(config) as database:
-            _, tenant_id = await the_tenant(database, config, tenant)
-            async with database.transaction(tenant_id, actor=the_person()) as connection:
+        async with app.open_database(config) as database:
+            _, tenant_id = await find_tenant(database, config, tenant)
+            async with database.transaction(tenant_id, actor=current_person()) as connection:
                 return await attention.decide_halt(connection, halt, "apply" if apply else "discard")
 
     if not run(work()):
@@ -102,7 +102,7 @@ def resume(config: Config, tenant: str | None, halt: int, apply: bool | None) ->
 
 
 @click.command()
-@configured
+@with_config_options
 @tenant_option
 def adopt(config: Config, tenant: str | None) -> None:
     """
@@ -112,16 +112,16 @@ def adopt(config: Config, tenant: str | None) -> None:
     """
 
     async def work() -> str:
-        async with app.opened(config) as database:
-            name, tenant_id = await the_tenant(database, config, tenant)
-            app.adopt(config, name, tenant_id)
+        async with app.open_database(config) as database:
+            name, tenant_id = await find_tenant(database, config, tenant)
+            app.adopt_tree(config, name, tenant_id)
             return name
 
     click.echo(f"The tree of {run(work())} is a new mirror now. Start the daemon: `mirrord up`.")
 
 
 @click.command("restore-all")
-@configured
+@with_config_options
 @tenant_option
 @click.option(
     "--at", "moment", required=True, help="Moment to restore: `2026-01-31 18:00`, in local time without a zone."
@@ -133,12 +133,12 @@ def restore_all(config: Config, tenant: str | None, moment: str, delete_newer: b
     at = _parse_moment(moment)
 
     async def work() -> tuple[list[Change], list[Change]]:
-        async with app.opened(config) as database:
-            _, tenant_id = await the_tenant(database, config, tenant)
-            changes = await look(database, tenant_id, at, delete_newer=delete_newer)
+        async with app.open_database(config) as database:
+            _, tenant_id = await find_tenant(database, config, tenant)
+            changes = await preview_restore(database, tenant_id, at, delete_newer=delete_newer)
             if not yes:
                 return changes, []
-            return changes, await restore_tenant(database, tenant_id, at, the_person(), delete_newer=delete_newer)
+            return changes, await restore_tenant(database, tenant_id, at, current_person(), delete_newer=delete_newer)
 
     changes, failed = run(work())
     _print_changes(changes)
@@ -151,12 +151,12 @@ def restore_all(config: Config, tenant: str | None, moment: str, delete_newer: b
 
 
 def _print_changes(changes: list[Change]) -> None:
-    for change in changes[:LISTED]:
-        click.echo(f"{change.then.kind:<10} {change.then.then_name or change.then.name}: {change.act}")
-    if len(changes) > LISTED:
-        click.echo(f"… and {len(changes) - LISTED} more")
+    for change in changes[:MAX_PRINTED_CHANGES]:
+        click.echo(f"{change.then.kind:<10} {change.then.name_then or change.then.name}: {change.act}")
+    if len(changes) > MAX_PRINTED_CHANGES:
+        click.echo(f"… and {len(changes) - MAX_PRINTED_CHANGES} more")
     counts = Counter(change.act for change in changes)
-    click.echo(", ".join(f"{counts[act]} {act.name.lower()}" for act in Act if counts[act]) or "Nothing differs.")
+    click.echo(", ".join(f"{counts[act]} {act.name.lower()}" for act in Action if counts[act]) or "Nothing differs.")
 
 
 def _parse_moment(text: str) -> datetime:

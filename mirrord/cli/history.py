@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from mirrord import app
-from mirrord.cli.options import DIFFERENT, configured, run, tenant_option, the_tenant
-from mirrord.cli.output import actor_line, echo_difference, harmless, moment, the_person
+from mirrord.cli.options import EXIT_DIFFERENT, find_tenant, run, tenant_option, with_config_options
+from mirrord.cli.output import current_person, echo_difference, format_actor, format_time, strip_controls
 from mirrord.config import Config
 from mirrord.db import revisions
 from mirrord.db.connect import Connection
@@ -18,7 +18,7 @@ from mirrord.domain.entry import EntryId, TenantId
 from mirrord.errors import UserError
 from mirrord.sync.linking import paths_of
 from mirrord.sync.restoring import restore as restore_version
-from mirrord.sync.threeway import difference
+from mirrord.sync.threeway import diff_lines
 from mirrord.sync.whereabouts import directories_of, find_page
 
 
@@ -31,10 +31,10 @@ class History:
     revisions: Sequence[Revision]
     directories: dict[EntryId | None, str]
 
-    def place(self, one: Revision) -> str:
+    def place_of(self, revision: Revision) -> str:
         """The place of a version, for people; the folder has its current name."""
-        directory = self.directories.get(one.parent, "(a folder that is gone)")
-        return f"{directory}/{one.name}" if directory else one.name
+        directory = self.directories.get(revision.parent, "(a folder that is gone)")
+        return f"{directory}/{revision.name}" if directory else revision.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +47,18 @@ class Difference:
     lines: Sequence[str]
 
     @property
-    def facts(self) -> dict[str, tuple[Any, Any]]:
+    def other_changes(self) -> dict[str, tuple[Any, Any]]:
         """Other differences: {place, title, deleted: (before, after)}."""
         pairs = {
-            "place": (self.history.place(self.before), self.history.place(self.after)),
+            "place": (self.history.place_of(self.before), self.history.place_of(self.after)),
             "title": (self.before.title, self.after.title),
-            "deleted": (self.before.deleted, self.after.deleted),
+            "deleted": (self.before.is_deleted, self.after.is_deleted),
         }
         return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 @click.command()
-@configured
+@with_config_options
 @tenant_option
 @click.argument("page")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -66,8 +66,8 @@ def history(config: Config, tenant: str | None, page: str, as_json: bool) -> Non
     """List the versions of PAGE, newest first. PAGE is a path, a title or an id."""
 
     async def work() -> History:
-        async with app.opened(config) as database:
-            _, tenant_id = await the_tenant(database, config, tenant)
+        async with app.open_database(config) as database:
+            _, tenant_id = await find_tenant(database, config, tenant)
             async with database.transaction(tenant_id) as connection:
                 return await _load_history(connection, tenant_id, page)
 
@@ -76,13 +76,13 @@ def history(config: Config, tenant: str | None, page: str, as_json: bool) -> Non
         versions = [_revision_facts(loaded, revision) for revision in reversed(loaded.revisions)]
         click.echo(json.dumps({"page": str(loaded.page), "path": loaded.path, "versions": versions}, indent=2))
         return
-    click.echo(f"{harmless(loaded.path)}  {loaded.page}", err=True)
+    click.echo(f"{strip_controls(loaded.path)}  {loaded.page}", err=True)
     for revision in reversed(loaded.revisions):
         click.echo(_format_revision(loaded, revision))
 
 
 @click.command()
-@configured
+@with_config_options
 @tenant_option
 @click.argument("page")
 @click.argument("before", required=False, type=int)
@@ -96,8 +96,8 @@ def diff(config: Config, tenant: str | None, page: str, before: int | None, afte
     """
 
     async def work() -> Difference:
-        async with app.opened(config) as database:
-            _, tenant_id = await the_tenant(database, config, tenant)
+        async with app.open_database(config) as database:
+            _, tenant_id = await find_tenant(database, config, tenant)
             async with database.transaction(tenant_id) as connection:
                 return await _compare_versions(
                     connection, tenant_id, await _load_history(connection, tenant_id, page), before, after
@@ -110,16 +110,16 @@ def diff(config: Config, tenant: str | None, page: str, before: int | None, afte
             "before": difference_.before.version,
             "after": difference_.after.version,
         }
-        click.echo(json.dumps(facts | difference_.facts | {"diff": list(difference_.lines)}, indent=2))
+        click.echo(json.dumps(facts | difference_.other_changes | {"diff": list(difference_.lines)}, indent=2))
     else:
-        for name, (old, new) in difference_.facts.items():
-            click.echo(f"{name}: {harmless(str(old))} → {harmless(str(new))}")
+        for name, (old, new) in difference_.other_changes.items():
+            click.echo(f"{name}: {strip_controls(str(old))} → {strip_controls(str(new))}")
         echo_difference(difference_.lines)
-    return DIFFERENT if difference_.lines or difference_.facts else 0
+    return EXIT_DIFFERENT if difference_.lines or difference_.other_changes else 0
 
 
 @click.command()
-@configured
+@with_config_options
 @tenant_option
 @click.argument("page")
 @click.option("--version", required=True, type=int, help="Number of the version, from `mirrord history PAGE`.")
@@ -132,13 +132,13 @@ def restore(config: Config, tenant: str | None, page: str, version: int, place: 
     """
 
     async def work() -> str:
-        async with app.opened(config) as database:
-            _, tenant_id = await the_tenant(database, config, tenant)
+        async with app.open_database(config) as database:
+            _, tenant_id = await find_tenant(database, config, tenant)
             async with database.transaction(tenant_id) as connection:
                 entry = await find_page(connection, tenant_id, page)
-            restored = await restore_version(database, tenant_id, entry, version, the_person(), place=place)
+            restored = await restore_version(database, tenant_id, entry, version, current_person(), with_place=place)
             async with database.transaction(tenant_id) as connection:
-                path = harmless((await paths_of(connection, tenant_id, [entry]))[entry])
+                path = strip_controls((await paths_of(connection, tenant_id, [entry]))[entry])
         if not restored.changed:
             return f"{path} is as it was in version {version} already."
         revived = " and lives again" if restored.revived else ""
@@ -149,7 +149,7 @@ def restore(config: Config, tenant: str | None, page: str, version: int, place: 
 
 async def _load_history(connection: Connection, tenant: TenantId, reference: str) -> History:
     page = await find_page(connection, tenant, reference)
-    versions = await revisions.history(connection, tenant, page)
+    versions = await revisions.load_history(connection, tenant, page)
     directories = await directories_of(connection, tenant, {revision.parent for revision in versions})
     path = (await paths_of(connection, tenant, [page]))[page]
     return History(page, path, versions, directories)
@@ -163,9 +163,9 @@ async def _compare_versions(
     first = before if before is not None else max(newest - 1, loaded.revisions[0].version)
     old, new = _find_revision(loaded, first), _find_revision(loaded, second)
     texts = [
-        await revisions.text_of(connection, tenant, loaded.page, revision.version) or "" for revision in (old, new)
+        await revisions.load_text(connection, tenant, loaded.page, revision.version) or "" for revision in (old, new)
     ]
-    return Difference(loaded, old, new, difference(texts[0], texts[1], f"version {first}", f"version {second}"))
+    return Difference(loaded, old, new, diff_lines(texts[0], texts[1], f"version {first}", f"version {second}"))
 
 
 def _find_revision(loaded: History, number: int) -> Revision:
@@ -184,9 +184,9 @@ def _revision_facts(loaded: History, revision: Revision) -> dict[str, Any]:
         "changed": list(revision.changed),
         "digest": revision.digest.hex() if revision.digest else None,
         "size": revision.size,
-        "place": loaded.place(revision),
+        "place": loaded.place_of(revision),
         "title": revision.title,
-        "deleted": revision.deleted,
+        "deleted": revision.is_deleted,
         "parents": list(revision.parents),
     }
 
@@ -195,9 +195,8 @@ def _format_revision(loaded: History, revision: Revision) -> str:
     size = f"{revision.size} characters" if revision.size is not None else "no text"
     digest = revision.digest.hex()[:12] if revision.digest else "-" * 12
     changed = ", ".join(revision.changed) or "form"
-    actor = harmless(actor_line(revision.actor))
-    notes = f"  {harmless(loaded.place(revision))}" if {"place", "created"} & set(revision.changed) else ""
-    notes += f"  «{harmless(revision.title)}»" if "title" in revision.changed else ""
-    return (
-        f"{revision.version:>5}  {moment(revision.created_at)}  {digest}  {actor:<20} {changed:<18} {size:<18}{notes}"
-    )
+    actor = strip_controls(format_actor(revision.actor))
+    notes = f"  {strip_controls(loaded.place_of(revision))}" if {"place", "created"} & set(revision.changed) else ""
+    notes += f"  «{strip_controls(revision.title)}»" if "title" in revision.changed else ""
+    time = format_time(revision.created_at)
+    return f"{revision.version:>5}  {time}  {digest}  {actor:<20} {changed:<18} {size:<18}{notes}"

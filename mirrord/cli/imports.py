@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from mirrord.cli import folders
-from mirrord.cli.options import configured, tenant_option
-from mirrord.cli.output import harmless
-from mirrord.cli.progress import bar
-from mirrord.cli.sessions import session_of
+from mirrord.cli.options import tenant_option, with_config_options
+from mirrord.cli.output import strip_controls
+from mirrord.cli.progress import progress_bar
+from mirrord.cli.sessions import open_session
 from mirrord.codec.columns import Target, ValueType
 from mirrord.codec.survey import DELIMITERS
 from mirrord.commands.failure import Failed
@@ -26,7 +26,7 @@ _FILE_TYPE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("import")
-@configured
+@with_config_options
 @tenant_option
 @click.argument("files", nargs=-1, required=True, type=_FILE_TYPE)
 @click.option("--folder", help="Folder of the new sources; default: none.")
@@ -46,8 +46,8 @@ def import_command(
     if name is not None and len(files) > 1:
         raise UserError("--name is for one file.")
     imported, failed = [], []
-    with session_of(config, tenant) as session, bar("Importing", len(files)) as report:
-        inside = folders.meant(session, folder) if folder is not None else None
+    with open_session(config, tenant) as session, progress_bar("Importing", len(files)) as report:
+        inside = folders.folder_reference(session, folder) if folder is not None else None
         for number, file in enumerate(files, 1):
             try:
                 imported.append(import_file(session, str(file.absolute()), not link, inside, name))
@@ -57,17 +57,17 @@ def import_command(
     if as_json:
         click.echo(json.dumps([asdict(source) for source in imported], indent=2))
     for source in imported if not as_json else ():
-        click.echo(f"{source.source_id:>16}  {harmless(source.path)}")
+        click.echo(f"{source.source_id:>16}  {strip_controls(source.path)}")
         for warning in source.warnings:
-            click.echo(f"{'':>18}{harmless(warning)}", err=True)
+            click.echo(f"{'':>18}{strip_controls(warning)}", err=True)
     for failure in failed[1:]:
-        click.echo(harmless(f"{failure} {failure.instruction}"), err=True)
+        click.echo(strip_controls(f"{failure} {failure.instruction}"), err=True)
     if failed:
         raise failed[0]
 
 
 @click.command("survey")
-@configured
+@with_config_options
 @tenant_option
 @click.argument("table", type=_FILE_TYPE, metavar="FILE")
 @click.option(
@@ -109,18 +109,21 @@ def survey_command(
     """
     mappings = [_parse_mapping(mapping) for mapping in maps]
     delimiter = "tab" if delimiter == _TAB_ESCAPE else delimiter
-    with session_of(config, tenant) as session:
+    with open_session(config, tenant) as session:
         path = str(table.absolute())
         if dry_run:
             preview = preview_import_survey(session, path, delimiter, not no_header, mappings, collation)
-            click.echo("\n".join(map(harmless, [preview.summary, *preview.lines])))
+            click.echo("\n".join(map(strip_controls, [preview.summary, *preview.lines])))
             return
-        with bar("Importing") as report:
+        with progress_bar("Importing") as report:
             imported = import_survey(session, path, delimiter, not no_header, mappings, collation, progress=report)
     click.echo(
-        f"{imported.rows_processed} rows: {imported.sources_created} sources in {harmless(imported.path)}", nl=False
+        f"{imported.rows_processed} rows: {imported.sources_created} sources in {strip_controls(imported.path)}",
+        nl=False,
     )
-    click.echo(f", {imported.cases_created} cases in {harmless(imported.cases_path)}." if imported.cases_path else ".")
+    click.echo(
+        f", {imported.cases_created} cases in {strip_controls(imported.cases_path)}." if imported.cases_path else "."
+    )
     for warning in imported.warnings:
         click.echo(warning, err=True)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from mirrord.cli.units import NAME, Layout, units
+from mirrord.cli.units import NAME, Layout, render_units
 from mirrord.config import Flags, load
 from mirrord.domain.entry import digest_of
 from mirrord.errors import Refused, UserError
-from mirrord.mirror.process import program
+from mirrord.mirror.process import command_line
 
-SYSTEM = Path("/etc/systemd/system")
+SYSTEM_UNITS_DIR = Path("/etc/systemd/system")
 _MARK = "# Written by `mirrord install-service`; changes belong into `systemctl edit`. Digest "
 
 
@@ -42,8 +42,8 @@ def install_service(
     if for_user is None:
         raise UserError("Say --user (it runs as you) or --system (it runs as the user mirrord).")
     layout = layout_of(Flags(mirror, data, file=file), backup, is_system=not for_user)
-    directory = into or (_home("XDG_CONFIG_HOME", ".config") / "systemd/user" if for_user else SYSTEM)
-    texts = {directory / name: _with_mark(text) for name, text in units(layout).items()}
+    directory = into or (_home("XDG_CONFIG_HOME", ".config") / "systemd/user" if for_user else SYSTEM_UNITS_DIR)
+    texts = {directory / name: _with_mark(text) for name, text in render_units(layout).items()}
     if dry_run:
         for path, text in texts.items():
             click.echo(f"# {path}\n{text}")
@@ -66,7 +66,7 @@ def layout_of(flags: Flags, backup: Path | None, *, is_system: bool) -> Layout:
         data = data or _home("XDG_STATE_HOME", ".local/state") / NAME
         mirror = mirror or data / "mirror"
         backup = backup or data / "backup"
-    return Layout(is_system, program(), _absolute_text(mirror), _absolute_text(data), _absolute_text(backup))
+    return Layout(is_system, command_line(), _absolute_text(mirror), _absolute_text(data), _absolute_text(backup))
 
 
 def next_commands(layout: Layout) -> list[str]:

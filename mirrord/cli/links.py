@@ -8,27 +8,27 @@ from typing import Any
 import click
 
 from mirrord import app
-from mirrord.cli.options import configured, run, tenant_option, the_tenant
+from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
 from mirrord.config import Config
 from mirrord.db import links as store
 from mirrord.db.connect import Connection
-from mirrord.db.links import Listed
+from mirrord.db.links import PageLink
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.sync.linking import paths_of
 from mirrord.sync.whereabouts import find_page
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class PageLinks:
     """The requested links. incoming: None if no page was named. paths: by id, of every page and attachment in them."""
 
-    outgoing: list[Listed]
-    incoming: list[Listed] | None
+    outgoing: list[PageLink]
+    incoming: list[PageLink] | None
     paths: Mapping[EntryId, str]
 
 
 @click.command()
-@configured
+@with_config_options
 @tenant_option
 @click.argument("page", required=False)
 @click.option("--unresolved", is_flag=True, help="List only unresolved and ambiguous links.")
@@ -36,38 +36,38 @@ class Links:
 def links(config: Config, tenant: str | None, page: str | None, unresolved: bool, as_json: bool) -> None:
     """List links from and to PAGE. PAGE is a path, a title or an id; without PAGE, list all links."""
 
-    async def work() -> Links:
-        async with app.opened(config) as database:
-            _, tenant_id = await the_tenant(database, config, tenant)
+    async def work() -> PageLinks:
+        async with app.open_database(config) as database:
+            _, tenant_id = await find_tenant(database, config, tenant)
             async with database.transaction(tenant_id) as connection:
-                return await gather(connection, tenant_id, page, unresolved=unresolved)
+                return await gather_links(connection, tenant_id, page, unresolved=unresolved)
 
     gathered = run(work())
     if as_json:
-        click.echo(json.dumps(values_of(gathered), indent=2))
+        click.echo(json.dumps(facts_of(gathered), indent=2))
     else:
-        describe(gathered)
+        print_links(gathered)
 
 
-async def gather(connection: Connection, tenant: TenantId, page: str | None, *, unresolved: bool) -> Links:
+async def gather_links(connection: Connection, tenant: TenantId, page: str | None, *, unresolved: bool) -> PageLinks:
     """The links of a page (a path, a title or an id), or of all. Raises UserError if there is no such page."""
     entry = await find_page(connection, tenant, page) if page is not None else None
-    outgoing = await store.listed(connection, tenant, source=entry, unresolved=unresolved)
-    incoming = await store.listed(connection, tenant, target=entry) if entry and not unresolved else None
+    outgoing = await store.list_links(connection, tenant, source=entry, unresolved=unresolved)
+    incoming = await store.list_links(connection, tenant, target=entry) if entry and not unresolved else None
     listed = [*outgoing, *(incoming or ())]
     ids = {entry_id for link in listed for entry_id in (link.source, link.target_id) if entry_id is not None}
-    return Links(outgoing, incoming, await paths_of(connection, tenant, ids))
+    return PageLinks(outgoing, incoming, await paths_of(connection, tenant, ids))
 
 
-def values_of(found: Links) -> dict[str, Any]:
+def facts_of(page_links: PageLinks) -> dict[str, Any]:
     """{outgoing [{from, to, kind, written, alias, state}], incoming [...] (if a page was named)}."""
-    result = {"outgoing": [_link_facts(link, found.paths) for link in found.outgoing]}
-    if found.incoming is not None:
-        result["incoming"] = [_link_facts(link, found.paths) for link in found.incoming]
+    result = {"outgoing": [_link_facts(link, page_links.paths) for link in page_links.outgoing]}
+    if page_links.incoming is not None:
+        result["incoming"] = [_link_facts(link, page_links.paths) for link in page_links.incoming]
     return result
 
 
-def _link_facts(link: Listed, paths: Mapping[EntryId, str]) -> dict[str, Any]:
+def _link_facts(link: PageLink, paths: Mapping[EntryId, str]) -> dict[str, Any]:
     return {
         "from": paths.get(link.source),
         "to": paths.get(link.target_id) if link.target_id else None,
@@ -78,19 +78,19 @@ def _link_facts(link: Listed, paths: Mapping[EntryId, str]) -> dict[str, Any]:
     }
 
 
-def _state_of(link: Listed) -> str:
+def _state_of(link: PageLink) -> str:
     if link.target_id is not None:
         return "resolved"
     return "ambiguous" if link.ambiguous else "unresolved"
 
 
-def describe(found: Links) -> None:
+def print_links(page_links: PageLinks) -> None:
     """Print the links, one a line."""
-    for link in [*found.outgoing, *(found.incoming or ())]:
-        facts = _link_facts(link, found.paths)
+    for link in [*page_links.outgoing, *(page_links.incoming or ())]:
+        facts = _link_facts(link, page_links.paths)
         click.echo(
             f"{facts['state']:10}  {facts['from']} → {facts['to'] or '?'}  ({facts['kind']} {facts['written']!r})"
         )
-    broken = sum(link.target_id is None for link in found.outgoing)
-    incoming = "" if found.incoming is None else f", {len(found.incoming)} incoming"
-    click.echo(f"{len(found.outgoing)} links{incoming}, {broken} of them unresolved or ambiguous", err=True)
+    broken = sum(link.target_id is None for link in page_links.outgoing)
+    incoming = "" if page_links.incoming is None else f", {len(page_links.incoming)} incoming"
+    click.echo(f"{len(page_links.outgoing)} links{incoming}, {broken} of them unresolved or ambiguous", err=True)

@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Command = Callable[..., Any]
 
-DIFFERENT, USAGE, UNAVAILABLE, REFUSED, HALTED = 1, 2, 3, 4, 5
+EXIT_DIFFERENT, EXIT_USAGE, EXIT_UNAVAILABLE, EXIT_REFUSED, EXIT_HALTED = 1, 2, 3, 4, 5
 
 _EXIT_CODES: dict[type[MirrordError], int] = {
-    UserError: USAGE,
-    Unavailable: UNAVAILABLE,
-    Refused: REFUSED,
-    Damaged: REFUSED,
-    Stale: REFUSED,
-    Halted: HALTED,
+    UserError: EXIT_USAGE,
+    Unavailable: EXIT_UNAVAILABLE,
+    Refused: EXIT_REFUSED,
+    Damaged: EXIT_REFUSED,
+    Stale: EXIT_REFUSED,
+    Halted: EXIT_HALTED,
 }
 
 _EXIT_CODES_OF_COMMANDS = {
-    **dict.fromkeys(("not_found", "invalid", "invalid_name", "category_not_found"), USAGE),
-    **dict.fromkeys(("description_too_long", "invalid_characters"), USAGE),
-    **dict.fromkeys(("busy", "unavailable", "lock_error", "write_error"), UNAVAILABLE),
+    **dict.fromkeys(("not_found", "invalid", "invalid_name", "category_not_found"), EXIT_USAGE),
+    **dict.fromkeys(("description_too_long", "invalid_characters"), EXIT_USAGE),
+    **dict.fromkeys(("busy", "unavailable", "lock_error", "write_error"), EXIT_UNAVAILABLE),
 }
 
 
-def configured(command: Command) -> Command:
+def with_config_options(command: Command) -> Command:
     """Give a command --mirror, --data, --dsn and --config, and hand it a Config as its first argument."""
 
     @click.option("--mirror", type=click.Path(path_type=Path), help="Directory with one tree for each tenant.")
@@ -61,11 +61,11 @@ def tenant_option(command: Command) -> Command:
     return click.option("--tenant", help="Name or id of the tenant; optional if there is only one.")(command)
 
 
-async def the_tenant(database: "Database", config: Config, name: str | None) -> "tuple[str, TenantId]":
+async def find_tenant(database: "Database", config: Config, name: str | None) -> "tuple[str, TenantId]":
     """Name and id of the command's tenant. Raises UserError if it does not exist, or *name* is needed to choose one."""
     from mirrord.db import tenants  # noqa: PLC0415  (commands that need no database start in a fifth of the time)
 
-    ids = await tenants.names(database)
+    ids = await tenants.load_tenants(database)
     reference = name or (config.tenants[0] if len(config.tenants) == 1 else None)
     if reference is None:
         if len(ids) == 1:
@@ -86,13 +86,13 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
-def exit_code(error: MirrordError) -> int:
+def exit_code_of(error: MirrordError) -> int:
     """The exit code for an error (docs/commands.md)."""
     from mirrord.commands.failure import Failed  # noqa: PLC0415  (as above; most errors are of other types)
 
     if isinstance(error, Failed):
-        return _EXIT_CODES_OF_COMMANDS.get(error.kind, REFUSED)
-    return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), UNAVAILABLE)
+        return _EXIT_CODES_OF_COMMANDS.get(error.kind, EXIT_REFUSED)
+    return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), EXIT_UNAVAILABLE)
 
 
 class Group(click.Group):
@@ -124,10 +124,10 @@ class Group(click.Group):
             return super().main(*args, **extra)
         except MirrordError as error:
             click.echo(f"mirrord: {error}", err=True)
-            return exit_code(error)
+            return exit_code_of(error)
         except click.ClickException as error:
             error.show()
-            return USAGE
+            return EXIT_USAGE
         except click.exceptions.Exit as error:
             return error.exit_code
         except (click.Abort, KeyboardInterrupt):

@@ -16,22 +16,22 @@ _MAX_OMISSIONS = 50  # omissions shown; --json lists all
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def the_person() -> Actor:
+def current_person() -> Actor:
     """The person who runs the command."""
     return Actor("human", os.environ.get("USER", "operator"))
 
 
-def moment(when: datetime) -> str:
+def format_time(when: datetime) -> str:
     """A time in the local time zone."""
     return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def actor_line(actor: Mapping[str, Any]) -> str:
+def format_actor(actor: Mapping[str, Any]) -> str:
     """`human ada`."""
     return f"{actor.get('kind', '?')} {actor.get('name', '')}".strip()
 
 
-def harmless(text: str) -> str:
+def strip_controls(text: str) -> str:
     """*text* without terminal control characters: pages are written by others."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
@@ -40,15 +40,15 @@ def echo_difference(lines: Iterable[str]) -> None:
     """A unified diff, in colours on a terminal."""
     for line in lines:
         bold = line.startswith(("--- ", "+++ "))
-        click.secho(harmless(line), fg=None if bold else _COLOURS.get(line[:1]), bold=bold or None)
+        click.secho(strip_controls(line), fg=None if bold else _COLOURS.get(line[:1]), bold=bold or None)
 
 
-def echo_omissions(left: Sequence[Omission], what: str) -> None:
-    """Print the omissions of long work with their reasons. what: end of a sentence that begins with their number."""
-    if not left:
+def echo_omissions(omissions: Sequence[Omission], ending: str) -> None:
+    """Print the omissions of long work with their reasons. ending: end of a sentence that begins with their number."""
+    if not omissions:
         return
-    click.echo(f"{len(left)} {what}:", err=True)
-    for omission in left[:_MAX_OMISSIONS]:
-        click.echo(f"  {harmless(omission.sentence)}", err=True)
-    if len(left) > _MAX_OMISSIONS:
-        click.echo(f"  and {len(left) - _MAX_OMISSIONS} more; --json lists them all", err=True)
+    click.echo(f"{len(omissions)} {ending}:", err=True)
+    for omission in omissions[:_MAX_OMISSIONS]:
+        click.echo(f"  {strip_controls(omission.sentence)}", err=True)
+    if len(omissions) > _MAX_OMISSIONS:
+        click.echo(f"  and {len(omissions) - _MAX_OMISSIONS} more; --json lists them all", err=True)

@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import Progress as Bar
 
-from mirrord.domain.progress import Progress, unobserved
+from mirrord.domain.progress import Progress, ignore_progress
 
 
 @contextmanager
-def bar(title: str, total: int | None = None) -> Iterator[Progress]:
+def progress_bar(title: str, total: int | None = None) -> Iterator[Progress]:
     """A bar on a terminal during a `with`; nothing in a pipe. total: None: not known in advance."""
     console = Console(file=sys.stderr)
     if not console.is_terminal:
-        yield unobserved
+        yield ignore_progress
         return
     with Bar(console=console, transient=True) as display:
         task = display.add_task(title, total=total)

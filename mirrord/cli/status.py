@@ -13,28 +13,28 @@ from rich.console import Console
 from rich.live import Live
 
 from mirrord import app
-from mirrord.cli.board import MOST_TENANTS, WIDE, board, moment, state_of, told
-from mirrord.cli.options import configured, run
+from mirrord.cli.board import MAX_LIVE_TENANTS, PIPE_COLUMNS, facts_of_pulse, iso_time, render_board, state_of
+from mirrord.cli.options import run, with_config_options
 from mirrord.config import Config
 from mirrord.db import approvals, attention, overview, tenants
-from mirrord.db.approvals import Stored
+from mirrord.db.approvals import StoredRequest
 from mirrord.db.attention import Halt, Problem
 from mirrord.db.connect import Database
-from mirrord.domain.approval import State
+from mirrord.domain.approval import RequestState
 from mirrord.domain.remedies import REMEDIES
 from mirrord.errors import MirrordError, Unavailable, UserError
 from mirrord.mirror import trash
 from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.tree import Tree
 
-MOST = 50  # problems, and requests, shown for each tenant
+MAX_ROWS_PER_TENANT = 50  # problems, and requests, shown for each tenant
 _NO_DAEMON = "No daemon is running: changes wait where they were made. Start it with `mirrord up`."
-BEAT = 1.0  # seconds between two updates, as between two beats of the daemon
-COUNT = 5.0  # seconds between two queries of the database
+REFRESH_SECONDS = 1.0  # seconds between two updates, as between two beats of the daemon
+QUERY_SECONDS = 5.0  # seconds between two queries of the database
 
 
 @click.command()
-@configured
+@with_config_options
 @click.option("--tenant", help="Show only this tenant; default: all.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--watch", is_flag=True, help="Update the view until Ctrl-C (on a terminal).")
@@ -45,35 +45,35 @@ def status(config: Config, tenant: str | None, as_json: bool, watch: bool) -> No
         with suppress(KeyboardInterrupt):
             run(_watch_live(config, console, tenant))
         return
-    facts = run(gather(config, tenant))
+    facts = run(gather_status(config, tenant))
     if as_json:
         click.echo(json.dumps({"state": state_of(facts), **facts}, indent=2))
     else:
         if not console.is_terminal:
-            console = Console(width=WIDE)  # a pipe has no width
-        console.print(board(facts, width=console.width, lately=watch), soft_wrap=True)
+            console = Console(width=PIPE_COLUMNS)  # a pipe has no width
+        console.print(render_board(facts, width=console.width, with_recent=watch), soft_wrap=True)
 
 
 async def _watch_live(config: Config, console: Console, tenant: str | None) -> None:
     """Redraw the whole screen with every beat; a resized window is filled at the next one."""
     with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
         while True:
-            facts, queried = await gather(config, tenant), time.monotonic()
-            while time.monotonic() - queried < COUNT:
-                max_tenants = max(3, min(MOST_TENANTS, console.height // 3))
-                live.update(board(facts, width=console.width, most=max_tenants), refresh=True)
-                await asyncio.sleep(BEAT)
-                listen(config, facts)
+            facts, queried = await gather_status(config, tenant), time.monotonic()
+            while time.monotonic() - queried < QUERY_SECONDS:
+                max_tenants = max(3, min(MAX_LIVE_TENANTS, console.height // 3))
+                live.update(render_board(facts, width=console.width, max_lines=max_tenants), refresh=True)
+                await asyncio.sleep(REFRESH_SECONDS)
+                add_heartbeat(config, facts)
 
 
-async def gather(config: Config, only: str | None = None) -> dict[str, Any]:
+async def gather_status(config: Config, tenant_name: str | None = None) -> dict[str, Any]:
     """
     {daemon {pid, alive, ready, since}, database {embedded, server_version, outage}, tenants [...],
     degraded [sentences], attention [{tenant, kind, path, sentence, remedy}]}: attention lists halts, conflicts, pending
     requests and problems, each kind at most MOST for each tenant.
 
-    only: the name of a tenant; None: all. Raises UserError if there is no such tenant. Times are ISO 8601 in UTC, or
-    None. outage: why Postgres cannot be reached; None: it can.
+    tenant_name: the name of a tenant; None: all. Raises UserError if there is no such tenant. Times are ISO 8601 in
+    UTC, or None. outage: why Postgres cannot be reached; None: it can.
     """
     result: dict[str, Any] = {
         "daemon": {},
@@ -83,28 +83,28 @@ async def gather(config: Config, only: str | None = None) -> dict[str, Any]:
         "degraded": [],
     }
     postgres = app.Postgres(config)
-    if postgres.embedded is not None and not postgres.embedded.running:
+    if postgres.embedded is not None and not postgres.embedded.is_running:
         result["database"]["outage"] = "The embedded Postgres is stopped; it runs while the daemon does."
     else:
         try:
             await postgres.log_in()
             async with Database(postgres.working_dsn, size=1) as database:
-                await _query_tenants(config, database, result, only)
+                await _query_tenants(config, database, result, tenant_name)
         except Unavailable as error:
             result["database"]["outage"] = str(error)
-    listen(config, result)
+    add_heartbeat(config, result)
     return result
 
 
-def listen(config: Config, found: dict[str, Any]) -> None:
-    """Put the daemon's latest heartbeat into *found*."""
+def add_heartbeat(config: Config, found: dict[str, Any]) -> None:
+    """Put the daemon's latest heartbeat into *facts*."""
     heartbeat = Heartbeat(config.mirror)
-    facts, alive = heartbeat.read() or {}, heartbeat.alive()
+    facts, alive = heartbeat.read() or {}, heartbeat.is_alive()
     found["daemon"] = {
         "pid": facts.get("pid") if alive else None,
         "alive": alive,
         "ready": bool(alive and facts.get("ready")),
-        "since": moment(facts.get("since")),
+        "since": iso_time(facts.get("since")),
     }
     found["degraded"] = list(facts.get("degraded", [])) if alive else [_NO_DAEMON]
     outage = found["database"]["outage"]
@@ -112,23 +112,23 @@ def listen(config: Config, found: dict[str, Any]) -> None:
         found["degraded"].append(outage)
     pulses = facts.get("tenants", {}) if alive else {}
     for tenant in found["tenants"]:
-        tenant.update(told(pulses.get(tenant["name"], {})))
+        tenant.update(facts_of_pulse(pulses.get(tenant["name"], {})))
 
 
 async def _query_tenants(config: Config, database: Database, facts: dict[str, Any], only: str | None) -> None:
     async with database.connection() as connection:
-        facts["database"]["server_version"] = await overview.server_version(connection)
-    ids = await tenants.names(database)
+        facts["database"]["server_version"] = await overview.load_server_version(connection)
+    ids = await tenants.load_tenants(database)
     if only is not None and only not in ids:
         raise UserError(f"There is no tenant {only!r}. There are: {', '.join(ids) or 'none'}.")
     for name, tenant in ids.items():
         if only not in (None, name):
             continue
         async with database.transaction(tenant) as connection:
-            counts = await overview.counts(connection, tenant)
-            problems = await attention.problems(connection, tenant)
-            halts = await attention.halts(connection, tenant)
-            requests = await approvals.listed(connection, tenant, [State.PENDING])
+            counts = await overview.load_counts(connection, tenant)
+            problems = await attention.load_problems(connection, tenant)
+            halts = await attention.load_halts(connection, tenant)
+            requests = await approvals.list_requests(connection, tenant, [RequestState.PENDING])
         facts["attention"] += [
             {"tenant": name, **need} for need in _list_needs(name, counts.conflicts, problems, halts, requests)
         ]
@@ -149,7 +149,7 @@ async def _query_tenants(config: Config, database: Database, facts: dict[str, An
 
 
 def _list_needs(
-    tenant: str, conflicts: int, problems: list[Problem], halts: list[Halt], requests: list[Stored]
+    tenant: str, conflicts: int, problems: list[Problem], halts: list[Halt], requests: list[StoredRequest]
 ) -> Iterable[dict[str, str]]:
     """Pending decisions and problems with their remedies."""
     for halt in halts:
@@ -158,11 +158,11 @@ def _list_needs(
     if conflicts:
         sentence = "1 conflict is open." if conflicts == 1 else f"{conflicts} conflicts are open."
         yield _need_facts("conflict", "", sentence, f"`mirrord conflicts --tenant {tenant}`")
-    for request in requests[:MOST]:
+    for request in requests[:MAX_ROWS_PER_TENANT]:
         yield _need_facts(
             "approval", str(request.id), str(request.preview["summary"]), "Decide with `mirrord approvals`."
         )
-    for problem in problems[:MOST]:
+    for problem in problems[:MAX_ROWS_PER_TENANT]:
         yield _need_facts("problem", problem.path, problem.sentence, REMEDIES.get(problem.code, ""))
 
 
@@ -177,7 +177,7 @@ def _trash_size(root: Path) -> dict[str, int] | None:
     except (MirrordError, OSError):
         return None
     try:
-        files, size = trash.size(tree)
+        files, size = trash.trash_size(tree)
     except OSError:
         return None
     finally:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from mirrord import app
-from mirrord.cli.options import configured, run, the_tenant
+from mirrord.cli.options import find_tenant, run, with_config_options
 from mirrord.config import Config
 from mirrord.domain.entry import Actor, TenantId
 from mirrord.errors import UserError
@@ -18,7 +18,7 @@ _ID_PATTERN = re.compile("[0-9a-f]{16}")
 
 
 @click.command()
-@configured
+@with_config_options
 @click.argument("name")
 @click.option("--scope", type=click.Choice(["read", "write"]), default="write", show_default=True)
 @click.option("--actor", default="agent", show_default=True, help="Name of the agent in history and events.")
@@ -28,7 +28,7 @@ def token(config: Config, name: str, scope: str, actor: str, expires: str) -> No
     until = _parse_expiry(expires)
     tenant, tenant_id = run(_find_tenant(config, name))
     private_key = signing_key(config.data, Keyring(config.mirror), config.signing)
-    text, token_id = tokens.issue(
+    text, token_id = tokens.issue_token(
         private_key, tenant, tenant_id, Actor("agent", actor), may_write=scope == "write", expires=until
     )
     validity = f"until {until:%Y-%m-%d %H:%M} UTC" if until else "without expiry"
@@ -40,7 +40,7 @@ def token(config: Config, name: str, scope: str, actor: str, expires: str) -> No
 
 
 @click.command()
-@configured
+@with_config_options
 @click.argument("revoked", metavar="ID")
 def revoke(config: Config, revoked: str) -> None:
     """Revoke the token ID, or all tokens of the key ID."""
@@ -51,8 +51,8 @@ def revoke(config: Config, revoked: str) -> None:
 
 
 async def _find_tenant(config: Config, name: str) -> tuple[str, TenantId]:
-    async with app.opened(config) as database:
-        return await the_tenant(database, config, name)
+    async with app.open_database(config) as database:
+        return await find_tenant(database, config, name)
 
 
 def _parse_expiry(text: str) -> datetime | None:

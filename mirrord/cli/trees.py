@@ -8,19 +8,19 @@ from pathlib import Path
 
 import click
 
-from mirrord.cli.options import DIFFERENT, configured, tenant_option
-from mirrord.cli.output import echo_omissions, harmless
-from mirrord.cli.progress import bar
-from mirrord.cli.sessions import session_of
-from mirrord.commands.carrying import Carried, carry
-from mirrord.commands.incoming import Survey, survey
+from mirrord.cli.options import EXIT_DIFFERENT, tenant_option, with_config_options
+from mirrord.cli.output import echo_omissions, strip_controls
+from mirrord.cli.progress import progress_bar
+from mirrord.cli.sessions import open_session
+from mirrord.commands.carrying import ImportOutcome, import_tree
+from mirrord.commands.incoming import TreeSurvey, survey_tree
 from mirrord.commands.session import Session
 from mirrord.config import Config
 from mirrord.domain.omission import Omission
 from mirrord.domain.progress import Progress
 from mirrord.errors import Unavailable, UserError
-from mirrord.mirror.heartbeat import Heartbeat, ask_flush
-from mirrord.mirror.passed import HIDDEN, IGNORED, PLAIN, UNFINISHED
+from mirrord.mirror.heartbeat import Heartbeat, request_flush
+from mirrord.mirror.passed import HIDDEN, IGNORED, NO_ENDING, UNFINISHED
 from mirrord.mirror.tree import Tree
 
 _POLL_SECONDS = 0.5  # seconds between two readings of the pending changes
@@ -28,7 +28,7 @@ _SKIPPED_KINDS = {
     HIDDEN: "hidden",
     UNFINISHED: "unfinished files of editors and browsers",
     IGNORED: "kept out by .mirrorignore",
-    PLAIN: "files without an ending that are neither pages nor attachments",
+    NO_ENDING: "files without an ending that are neither pages nor attachments",
 }
 
 
@@ -37,8 +37,8 @@ class _Outcome:
     """carried: None in a dry run. taken_in: whether all rows exist; None: no daemon runs."""
 
     tenant: str
-    surveyed: Survey
-    carried: Carried | None
+    surveyed: TreeSurvey
+    carried: ImportOutcome | None
     taken_in: bool | None
 
     @property
@@ -51,11 +51,11 @@ class _Outcome:
 
     @property
     def left(self) -> list[Omission]:
-        return [*self.surveyed.left, *(self.carried.left if self.carried else ())]
+        return [*self.surveyed.omissions, *(self.carried.omissions if self.carried else ())]
 
 
 @click.command("import")
-@configured
+@with_config_options
 @tenant_option
 @click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--into", default="", metavar="FOLDER", help="Target folder; default: the root.")
@@ -73,7 +73,7 @@ def import_command(
     with exit code 1. Equal files are skipped, so a second run resumes an interrupted import.
     """
     source = directory.resolve()
-    with session_of(config, tenant) as session:
+    with open_session(config, tenant) as session:
         tree = _open_source(source, session.tree.root.resolve())
         try:
             outcome = _import_tree(config, session, tree, into, timeout, dry_run=dry_run)
@@ -85,7 +85,7 @@ def import_command(
         _print_outcome(outcome)
     if outcome.taken_in is False:
         raise Unavailable(f"After {timeout:g} s not all of it is in rows yet; `mirrord status` says what waits.")
-    return DIFFERENT if outcome.differing or outcome.left else 0
+    return EXIT_DIFFERENT if outcome.differing or outcome.left else 0
 
 
 def _open_source(source: Path, root: Path) -> Tree:
@@ -100,22 +100,22 @@ def _open_source(source: Path, root: Path) -> Tree:
 def _import_tree(
     config: Config, session: Session, source: Tree, into: str, timeout: float, *, dry_run: bool
 ) -> _Outcome:
-    with bar("Looking") as report:
-        surveyed = survey(session, source, into.strip("/"), report)
+    with progress_bar("Looking") as report:
+        surveyed = survey_tree(session, source, into.strip("/"), report)
     if dry_run:
         return _Outcome(session.tenant_name, surveyed, None, None)
-    with bar("Importing", len(surveyed.new)) as report:
-        carried = carry(session, source, surveyed, report)
+    with progress_bar("Importing", len(surveyed.new)) as report:
+        carried = import_tree(session, source, surveyed, report)
     return _Outcome(session.tenant_name, surveyed, carried, _wait_for_rows(config, session.tenant_name, timeout))
 
 
 def _wait_for_rows(config: Config, tenant: str, timeout: float) -> bool | None:
     heart = Heartbeat(config.mirror)
-    if not heart.alive():
+    if not heart.is_alive():
         return None
-    with bar("Taking in") as report:
+    with progress_bar("Taking in") as report:
         try:
-            ask_flush(config.mirror, timeout, _progress_watcher(heart, tenant, report))
+            request_flush(config.mirror, timeout, _progress_watcher(heart, tenant, report))
         except TimeoutError:
             return False
         except Unavailable:  # it ended meanwhile
@@ -140,17 +140,18 @@ def _progress_watcher(heart: Heartbeat, tenant: str, report: Progress) -> Callab
 
 def _print_outcome(outcome: _Outcome) -> None:
     surveyed, carried = outcome.surveyed, outcome.carried
-    summary = f"{carried.landed} files imported" if carried else f"{len(surveyed.new)} files are new"
+    summary = f"{carried.imported_count} files imported" if carried else f"{len(surveyed.new)} files are new"
     click.echo(f"{outcome.tenant}: {summary}, {outcome.same} were there already.")
-    for kind, count in sorted(surveyed.passed.items()):
+    for kind, count in sorted(surveyed.ignored_counts.items()):
         reason = _SKIPPED_KINDS.get(kind, f"{kind} files that are neither pages nor attachments")
-        click.echo(f"  passed over: {count} {harmless(reason)}")
-    if any(kind.startswith(".") for kind in surveyed.passed):
+        click.echo(f"  passed over: {count} {strip_controls(reason)}")
+    if any(kind.startswith(".") for kind in surveyed.ignored_counts):
         click.echo(
             "  `attachments` below [mirror] in mirrord.toml sets which files are attachments: docs/attachments.md"
         )
     for copy in surveyed.copies:
-        click.echo(f"  {harmless(copy.path)} has the id of {harmless(copy.elsewhere)}: it becomes a page of its own")
+        path, original = strip_controls(copy.path), strip_controls(copy.elsewhere)
+        click.echo(f"  {path} has the id of {original}: it becomes a page of its own")
     echo_omissions(outcome.differing, "differ, and stay as they are in the mirror")
     echo_omissions(outcome.left, "cannot come in")
     if carried is not None and outcome.taken_in is None:
@@ -165,12 +166,12 @@ def _print_json(source: Path, into: str, outcome: _Outcome) -> None:
         "into": into,
         "dry_run": carried is None,
         "new": len(surveyed.new),
-        "imported": carried.landed if carried else 0,
+        "imported": carried.imported_count if carried else 0,
         "folders": len(surveyed.folders),
         "same": outcome.same,
         "differing": [asdict(omission) for omission in outcome.differing],
         "left": [asdict(omission) for omission in outcome.left],
-        "passed": dict(surveyed.passed),
+        "passed": dict(surveyed.ignored_counts),
         "copies": [asdict(copy) for copy in surveyed.copies],
         "taken_in": outcome.taken_in,
     }

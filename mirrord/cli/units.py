@@ -5,7 +5,7 @@ from dataclasses import dataclass
 NAME = "mirrord"
 SERVICE, CHECK, TIMER = f"{NAME}.service", f"{NAME}-check.service", f"{NAME}-check.timer"
 BACKUP, BACKUP_TIMER = f"{NAME}-backup.service", f"{NAME}-backup.timer"
-KEPT = 14  # backups of each tenant
+KEPT_BACKUPS = 14  # backups of each tenant
 _HOME_PREFIXES = ("/home/", "/root/", "/run/user/")
 
 
@@ -24,11 +24,11 @@ class Layout:
     backup: str | None = None
 
 
-def units(layout: Layout) -> dict[str, str]:
+def render_units(layout: Layout) -> dict[str, str]:
     """The texts of all units of an installation, by name."""
     target = "multi-user.target" if layout.is_system else "default.target"
     command = " ".join(_quote(word, command=True) for word in layout.program)
-    parts = {"command": command, "target": target, "places": _place_settings(layout), "kept": KEPT}
+    parts = {"command": command, "target": target, "places": _place_settings(layout), "kept": KEPT_BACKUPS}
     parts["backup"] = _quote(layout.backup, command=True) if layout.backup else "%S/mirrord/backup"
     writable = {name: [layout.backup] if name == BACKUP and layout.backup else [] for name in _UNITS}
     return {

@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 import uvloop
 
-from mirrord.cli.options import configured
-from mirrord.cli.supervised import keep_told
+from mirrord.cli.options import with_config_options
+from mirrord.cli.supervised import report_state
 from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
 from mirrord.telemetry.logs import log_to
@@ -21,7 +21,7 @@ from mirrord.telemetry.supervisor import supervisor_of
 
 
 @click.command()
-@configured
+@with_config_options
 @click.option("--tenant", "tenants", multiple=True, help="Mirror only these tenants, created if new; default: all.")
 @click.option(
     "--fill",
@@ -38,10 +38,10 @@ def up(config: Config, fill: Path | None, plain: bool, port: int | None, no_cons
         console = replace(console, serve=True, port=port)
     if no_console:
         console = replace(console, serve=False)
-    serve(replace(config, console=console), fill, plain=plain or not sys.stderr.isatty())
+    run_until_stopped(replace(config, console=console), fill, plain=plain or not sys.stderr.isatty())
 
 
-def serve(config: Config, fill: Path | None, *, plain: bool) -> None:
+def run_until_stopped(config: Config, fill: Path | None, *, plain: bool) -> None:
     """Run until SIGINT or SIGTERM. Raises MirrordError if it cannot start."""
     log_to(*_log_files(config, plain=plain))
     if plain:
@@ -63,11 +63,11 @@ def _start_console(daemon: Daemon, tasks: list["asyncio.Future[None]"], *, plain
     setting = daemon.config.console.serve
     if setting is False or (setting is None and plain):
         return str
-    from mirrord.cli.beside import Beside  # noqa: PLC0415  (an HTTP server and templates, only on request)
+    from mirrord.cli.beside import DaemonConsole  # noqa: PLC0415  (an HTTP server and templates, only on request)
 
-    console = Beside(daemon, plain=plain)
+    console = DaemonConsole(daemon, plain=plain)
     tasks.append(asyncio.ensure_future(console.serve()))
-    return console.line
+    return console.status_line
 
 
 async def _run_daemon(daemon: Daemon, fill: Path | None, *, plain: bool) -> None:
@@ -76,16 +76,16 @@ async def _run_daemon(daemon: Daemon, fill: Path | None, *, plain: bool) -> None
         loop.add_signal_handler(signal_number, daemon.stop.set)
     tasks: list[asyncio.Future[None]] = []
     if (supervisor := supervisor_of()) is not None:
-        tasks.append(asyncio.ensure_future(keep_told(daemon, supervisor)))
+        tasks.append(asyncio.ensure_future(report_state(daemon, supervisor)))
     if daemon.config.metrics is not None:
-        from mirrord.cli.exposed import expose  # noqa: PLC0415  (an HTTP server, only on request)
+        from mirrord.cli.exposed import serve_metrics  # noqa: PLC0415  (an HTTP server, only on request)
 
-        tasks.append(asyncio.ensure_future(expose(daemon, daemon.config.metrics)))
+        tasks.append(asyncio.ensure_future(serve_metrics(daemon, daemon.config.metrics)))
     line = _start_console(daemon, tasks, plain=plain)
     if not plain:
-        from mirrord.cli.view import show  # noqa: PLC0415  (rich is for people: a twentieth of a service's start)
+        from mirrord.cli.view import show_live  # noqa: PLC0415  (rich is for people: a twentieth of a service's start)
 
-        tasks.append(asyncio.ensure_future(show(daemon, line)))
+        tasks.append(asyncio.ensure_future(show_live(daemon, line)))
     try:
         await daemon.run(fill)
     finally:

@@ -10,26 +10,28 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from mirrord.cli.board import MOST_TENANTS, board, moment, told
+from mirrord.cli.board import MAX_LIVE_TENANTS, facts_of_pulse, iso_time, render_board
 from mirrord.daemon.daemon import Daemon
 from mirrord.sync.pausing import pause
 
-REFRESH = 0.25  # seconds
+REFRESH_SECONDS = 0.25  # seconds
 
 
-async def show(daemon: Daemon, line: Callable[[], str]) -> None:
+async def show_live(daemon: Daemon, line: Callable[[], str]) -> None:
     """Keep the view up to date until the daemon stops. line: returns the current line about the console."""
     console = Console(stderr=True)
     with Live(console=console, refresh_per_second=4, transient=False) as live:
         while not daemon.stop.is_set():
-            live.update(view(daemon, console.width, line()))
-            await pause(daemon.stop, REFRESH)
+            live.update(render_view(daemon, console.width, line()))
+            await pause(daemon.stop, REFRESH_SECONDS)
         live.update(Text("mirrord is stopping…"))
 
 
-def view(daemon: Daemon, width: int, console: str = "") -> RenderableType:
+def render_view(daemon: Daemon, width: int, console: str = "") -> RenderableType:
     """The current view."""
-    parts: list[RenderableType] = [board(_board_facts(daemon), width=width, most=MOST_TENANTS, lately=False)]
+    parts: list[RenderableType] = [
+        render_board(_board_facts(daemon), width=width, max_lines=MAX_LIVE_TENANTS, with_recent=False)
+    ]
     if daemon.ready.is_set():
         parts.append(_advice(daemon))
     if console:
@@ -42,7 +44,7 @@ def _board_facts(daemon: Daemon) -> dict[str, Any]:
     """The facts of `mirrord status`, without the database."""
     facts = daemon.facts()
     return {
-        "daemon": {"pid": facts["pid"], "alive": True, "ready": facts["ready"], "since": moment(facts["since"])},
+        "daemon": {"pid": facts["pid"], "alive": True, "ready": facts["ready"], "since": iso_time(facts["since"])},
         "database": {
             "embedded": facts["embedded"],
             "server_version": None,
@@ -58,7 +60,7 @@ def _tenant_facts(name: str, pulse: dict[str, Any]) -> dict[str, Any]:
     """The facts about a tenant; None: known only to the database."""
     unknown = dict.fromkeys(("pages", "attachments", "records", "trash", "conflicts"))
     counts = {**unknown, "problems": len(pulse["problems"]), "halts": int(pulse["halted"])}
-    return {"name": name, **counts, **told(pulse)}
+    return {"name": name, **counts, **facts_of_pulse(pulse)}
 
 
 def _needs_of(name: str, pulse: dict[str, Any]) -> Iterator[dict[str, str]]:
@@ -71,13 +73,13 @@ def _needs_of(name: str, pulse: dict[str, Any]) -> Iterator[dict[str, str]]:
 
 def _advice(daemon: Daemon) -> Text:
     """The exact commands to try next."""
-    name = next(iter(daemon.worked))
+    name = next(iter(daemon.mirrors))
     program = Path(sys.argv[0])
     command = str(program if not program.is_absolute() else _relative(program))
     tree = _relative(daemon.config.mirror / name)
     options = "" if daemon.config.mirror == Path("data/mirror").absolute() else f" --mirror '{daemon.config.mirror}'"
     options += "" if daemon.config.data == Path("data").absolute() else f" --data '{daemon.config.data}'"
-    options += f" --tenant {name}" if len(daemon.worked) > 1 else ""
+    options += f" --tenant {name}" if len(daemon.mirrors) > 1 else ""
     return Text(
         "\nTry, in another terminal:\n"
         f"  echo 'Hello from a file.' >> '{tree}/Welcome.md'\n"

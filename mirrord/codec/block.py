@@ -9,13 +9,13 @@ from typing import TypeVar
 
 import orjson
 
-from mirrord.codec.document import BLOCKS, INLINE, Node, document
+from mirrord.codec.document import BLOCKS, INLINE, Node, make_document
 from mirrord.codec.ids import without_ids
-from mirrord.codec.normal import fingerprint, normal, wrapped
+from mirrord.codec.normal import fingerprint, normalize, wrap_inlines
 
 T = TypeVar("T")
 
-OPENING, CLOSING = orjson.dumps(document(())).split(b"]")[0], b"]}"  # of the JSON of a document
+DOCUMENT_OPENING, DOCUMENT_CLOSING = orjson.dumps(make_document(())).split(b"]")[0], b"]}"  # of the JSON of a document
 _NUL_ESCAPE = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 _EMPTY: Node = {"type": "paragraph"}
 
@@ -51,32 +51,32 @@ class Block:
             orjson.JSONEncodeError: it is nested too deep.
         """
         if self._json is None:
-            data = orjson.dumps(document(self.nodes))[len(OPENING) : -len(CLOSING)]
+            data = orjson.dumps(make_document(self.nodes))[len(DOCUMENT_OPENING) : -len(DOCUMENT_CLOSING)]
             self._json = without_nul(data)
         return self._json
 
     @property
-    def normal(self) -> Node:
+    def normal_form(self) -> Node:
         """Its normal form; computed on first use, since it is the most expensive part."""
         if self._meaning.node is None:
             node = self.nodes[0]
             if len(self.nodes) != 1 or node["type"] in INLINE:
                 node = {"type": "paragraph", "content": list(self.nodes)}
-            self._meaning.node = normal(node)
+            self._meaning.node = normalize(node)
         return self._meaning.node
 
     @property
-    def meaning(self) -> str:
+    def fingerprint(self) -> str:
         """The fingerprint of its normal form."""
         if self._meaning.text is None:
-            self._meaning.text = fingerprint(self.normal)
+            self._meaning.text = fingerprint(self.normal_form)
         return self._meaning.text
 
-    def means(self, other: "Block") -> bool:
+    def means_same_as(self, other: "Block") -> bool:
         """Whether both mean the same; equal JSON and earlier positive results need no normal form."""
         if self._meaning is other._meaning:
             return True
-        if not self._is_equal_without_ids(other) and self.meaning != other.meaning:
+        if not self._is_equal_without_ids(other) and self.fingerprint != other.fingerprint:
             return False
         other._meaning = self._meaning
         return True
@@ -85,7 +85,7 @@ class Block:
         """Whether both are equal except for ids."""
         return self.nodes == other.nodes or without_ids(self.nodes) == without_ids(other.nodes)
 
-    def carrying(self, nodes: tuple[Node, ...], ids: tuple[str, ...] = ()) -> "Block":
+    def with_nodes(self, nodes: tuple[Node, ...], ids: tuple[str, ...] = ()) -> "Block":
         """The same block with other ids in its *nodes*; its meaning stays the same."""
         return Block(nodes, ids, self._meaning)
 
@@ -99,7 +99,7 @@ class Block:
         """Whether no Markdown is written for it: a paragraph of nothing, blanks or breaks."""
         if self._has_words() or (self.kind in BLOCKS and self.kind != "paragraph"):
             return False
-        return self.normal == _EMPTY
+        return self.normal_form == _EMPTY
 
     @property
     def is_blank(self) -> bool:
@@ -124,14 +124,14 @@ def block_of(node: Node) -> Block:
 def blocks_of(content: Sequence[Node]) -> list[Block]:
     """The blocks of the *content* of a document or container."""
     blocks, start = [], 0
-    for node in wrapped(content):
+    for node in wrap_inlines(content):
         count = 1 if node is content[start] else len(node["content"])
         blocks.append(Block(tuple(content[start : start + count])))
         start += count
     return blocks
 
 
-def ends(old: Sequence[T], new: Sequence[T], same: Callable[[T, T], bool] = eq) -> tuple[int, int]:
+def count_common_ends(old: Sequence[T], new: Sequence[T], same: Callable[[T, T], bool] = eq) -> tuple[int, int]:
     """The lengths of the common prefix and suffix by *same*; the two do not overlap."""
     shorter = min(len(old), len(new))
     start = next((k for k, is_same in enumerate(map(same, old, new)) if not is_same), shorter)

@@ -5,14 +5,14 @@ import re
 from markdown_it.rules_block import StateBlock, reference
 from mdit_py_plugins.dollarmath.index import math_block_dollar
 
-from mirrord.codec.glances import is_above
+from mirrord.codec.glances import has_match_after
 
 _COLON = re.compile(r"\]:")
 
 
 def definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A reference definition; it leaves a token with its source, as other blocks do."""
-    if not is_above(state, start, _COLON) or not reference(state, start, end, silent):
+    if not has_match_after(state, start, _COLON) or not reference(state, start, end, silent):
         return False
     if not silent:
         _push_source(state, "definition", start)

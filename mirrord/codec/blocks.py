@@ -6,18 +6,18 @@ from enum import Enum, auto
 from typing import Any
 
 from mirrord.codec import items, table_rows
-from mirrord.codec.anew import written
+from mirrord.codec.anew import render_block
 from mirrord.codec.block import Block, block_of
-from mirrord.codec.containers import dedented, framed, headed
-from mirrord.codec.cuts import Cut, Line, Part, cut_blocks, cut_items, meaning
+from mirrord.codec.containers import dedent, frame_of_container, replace_content
+from mirrord.codec.cuts import Line, Part, SplitLines, fingerprints_of, split_into_blocks, split_into_items
 from mirrord.codec.document import Node
-from mirrord.codec.gaps import Piece, Spacing, block_gap, joined
-from mirrord.codec.matching import replacing
+from mirrord.codec.gaps import Piece, Spacing, block_gap, join_pieces
+from mirrord.codec.matching import match_or_replace_blocks
 from mirrord.codec.normal import fingerprint
-from mirrord.codec.schema import extras, is_beyond
+from mirrord.codec.schema import extra_attrs_of, has_no_markdown
 from mirrord.codec.style import Style, style_of
-from mirrord.codec.tables import table_extras
-from mirrord.codec.writer import LISTS, apart, is_glued, starts_below
+from mirrord.codec.tables import table_extra_attrs
+from mirrord.codec.writer import MARKERS_OF_LISTS, can_follow_directly, starts_below_label, with_distinct_marker
 from mirrord.errors import Damaged
 
 _PREFIXED_KINDS = frozenset(["blockquote", "callout", "footnoteDef"])
@@ -27,9 +27,9 @@ _MAX_EDITED_DEPTH = 16  # deeper containers are rewritten as a whole: each level
 class Effort(Enum):
     """How much of a changed container is rewritten."""
 
-    TRUSTING = auto()  # only the changed parts; the whole page is read back anyway
-    CAREFUL = auto()  # only the changed parts; all of it if they are not read back as the container
-    WHOLE = auto()  # all of it
+    CHANGED_PARTS = auto()  # only the changed parts; the whole page is read back anyway
+    CHANGED_PARTS_VERIFIED = auto()  # only the changed parts; all of it if they are not read back as the container
+    WHOLE_CONTAINER = auto()  # all of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +37,20 @@ class Setting:
     """
     The context in which a block is written.
 
-    habit: the usual style of the page. depth: number of containers around the block.
-    item: the innermost container is a list item; tight: of a list without blank lines. titled: it is a callout.
+    usual_style: the usual style of the page. depth: number of containers around the block.
+    is_item: the innermost container is a list item; tight: of a list without blank lines. is_callout: it is a callout.
     """
 
     references: Mapping[str, Any]
-    habit: Style
+    usual_style: Style
     effort: Effort
-    item: bool = False
-    tight: bool = False
-    titled: bool = False
+    is_item: bool = False
+    is_tight: bool = False
+    is_callout: bool = False
     depth: int = 0
 
 
-def rearranged(cut: Cut, new_blocks: Sequence[Block], setting: Setting, spacing: Spacing) -> list[Line]:
+def rearrange_blocks(cut: SplitLines, new_blocks: Sequence[Block], setting: Setting, spacing: Spacing) -> list[Line]:
     """
     The lines of *cut* turned into *new_blocks*, none of them empty; nothing is read back.
 
@@ -58,11 +58,11 @@ def rearranged(cut: Cut, new_blocks: Sequence[Block], setting: Setting, spacing:
         Damaged: Markdown cannot hold a block.
     """
     pieces = _collect_pieces(cut, new_blocks, setting)
-    between = block_gap(cut, spacing, tight=setting.tight)
-    result = joined(cut, pieces, between)
-    if setting.item and pieces and _is_misread(result):
-        result = joined(cut, [_unindent_piece(pieces[0]), *pieces[1:]], between)
-    return [Line(""), *result] if setting.titled and _would_continue(cut, pieces) else result
+    between = block_gap(cut, spacing, tight=setting.is_tight)
+    result = join_pieces(cut, pieces, between)
+    if setting.is_item and pieces and _is_misread(result):
+        result = join_pieces(cut, [_unindent_piece(pieces[0]), *pieces[1:]], between)
+    return [Line(""), *result] if setting.is_callout and _would_continue(cut, pieces) else result
 
 
 def _is_misread(content: Sequence[Line]) -> bool:
@@ -73,62 +73,64 @@ def _is_misread(content: Sequence[Line]) -> bool:
 
 def _unindent_piece(piece: Piece) -> Piece:
     indent = len(piece.lines[0].text) - len(piece.lines[0].text.lstrip(" "))
-    return replace(piece, lines=[Line(dedented(line.text, indent)) for line in piece.lines])
+    return replace(piece, lines=[Line(dedent(line.text, indent)) for line in piece.lines])
 
 
-def _would_continue(cut: Cut, pieces: Sequence[Piece]) -> bool:
+def _would_continue(cut: SplitLines, pieces: Sequence[Piece]) -> bool:
     """Whether the first block would be read as a continuation of the line above, the title of a callout."""
-    if not pieces or cut.gap(-1) or pieces[0].old == 0 or pieces[0].node["type"] == "paragraph":
+    if not pieces or cut.gap_after(-1) or pieces[0].old_index == 0 or pieces[0].node["type"] == "paragraph":
         return False
-    return not is_glued({"type": "paragraph"}, pieces[0].node)
+    return not can_follow_directly({"type": "paragraph"}, pieces[0].node)
 
 
-def _collect_pieces(cut: Cut, blocks: Sequence[Block], setting: Setting) -> list[Piece]:
+def _collect_pieces(cut: SplitLines, blocks: Sequence[Block], setting: Setting) -> list[Piece]:
     result: list[Piece] = []
-    pairs = replacing([part.block for part in cut.parts], blocks)
+    pairs = match_or_replace_blocks([part.block for part in cut.parts], blocks)
     for block, pair, following in zip(blocks, pairs, [*pairs, None][1:], strict=True):
-        if pair and pair.equal:
-            result.append(Piece(block, cut.part(pair.old), pair.old, fresh=False))
+        if pair and pair.is_equal:
+            result.append(Piece(block, cut.lines_of_part(pair.old), pair.old, is_changed=False))
             continue
         neighbour_lines = [piece.lines[0].text for piece in result[-1:]]
-        if following and following.equal:
+        if following and following.is_equal:
             neighbour_lines.append(cut.lines[cut.parts[following.old].start])
-        place = next((piece.old for piece in reversed(result) if piece.old is not None), 0)
-        node, old = block.normal, pair.old if pair else None
+        place = next((piece.old_index for piece in reversed(result) if piece.old_index is not None), 0)
+        node, old = block.normal_form, pair.old if pair else None
         lines = _edit_container(cut, node, old, setting) or _render_new(
-            cut, node, old, place, neighbour_lines, setting.habit
+            cut, node, old, place, neighbour_lines, setting.usual_style
         )
-        result.append(Piece(block, lines, old, fresh=True))
+        result.append(Piece(block, lines, old, is_changed=True))
     return result
 
 
-def _edit_container(cut: Cut, node: Node, old: int | None, setting: Setting) -> list[Line]:
+def _edit_container(cut: SplitLines, node: Node, old: int | None, setting: Setting) -> list[Line]:
     """The lines of *node* with its unchanged parts kept; empty if it must be rewritten as a whole."""
-    if old is None or setting.effort is Effort.WHOLE or setting.depth >= _MAX_EDITED_DEPTH:
+    if old is None or setting.effort is Effort.WHOLE_CONTAINER or setting.depth >= _MAX_EDITED_DEPTH:
         return []
     part = cut.parts[old]
     try:
         lines = _edit_inside(cut, part, node, setting)
     except Damaged:
         return []
-    if setting.effort is Effort.CAREFUL and meaning(lines, cut.references) != [fingerprint(node)]:
+    if setting.effort is Effort.CHANGED_PARTS_VERIFIED and fingerprints_of(lines, cut.references) != [
+        fingerprint(node)
+    ]:
         return []
     return [replace(line, at=None if line.at is None else line.at + part.start) for line in lines]
 
 
 def _render_new(
-    cut: Cut, node: Node, old: int | None, place: int, neighbour_lines: Sequence[str], habit: Style
+    cut: SplitLines, node: Node, old: int | None, place: int, neighbour_lines: Sequence[str], habit: Style
 ) -> list[Line]:
     """A block in the style of the *old* one, else of the nearest one of its kind to *place*, else of the page."""
     alike = [index for index, part in enumerate(cut.parts) if part.block.kind == node["type"]]
     model = old if old is not None else min(alike, key=lambda index: abs(index - place), default=None)
     style = style_of(cut.parts[model].tokens if model is not None else (), habit)
-    if node["type"] in LISTS:  # a list needs another marker than its neighbours
-        style = apart(node["type"], style, {line.lstrip(" 0123456789")[:1] for line in neighbour_lines})
-    return [Line(line) for line in written(node, style, cut.references).split("\n")]
+    if node["type"] in MARKERS_OF_LISTS:  # a list needs another marker than its neighbours
+        style = with_distinct_marker(node["type"], style, {line.lstrip(" 0123456789")[:1] for line in neighbour_lines})
+    return [Line(line) for line in render_block(node, style, cut.references).split("\n")]
 
 
-def _edit_inside(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]:
+def _edit_inside(cut: SplitLines, part: Part, node: Node, setting: Setting) -> list[Line]:
     """
     The lines of a container turned into those of *node*; empty if the kinds differ.
 
@@ -136,23 +138,23 @@ def _edit_inside(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Lin
         Damaged: its lines cannot be taken apart, or Markdown cannot hold its new content.
     """
     lines, name = cut.lines[part.start : part.end], part.node["type"]
-    if name != "table" and (extras(part.node) or extras(node)):
+    if name != "table" and (extra_attrs_of(part.node) or extra_attrs_of(node)):
         return []
-    if name in LISTS and LISTS[name] == LISTS.get(node["type"]) and part.tokens:
-        return _edit_list(cut_items(cut, part), part, node, setting)
+    if name in MARKERS_OF_LISTS and MARKERS_OF_LISTS[name] == MARKERS_OF_LISTS.get(node["type"]) and part.tokens:
+        return _edit_list(split_into_items(cut, part), part, node, setting)
     if name != node["type"]:
         return []
     if name == "table":
-        return _edit_table(lines, part, node, style_of(part.tokens, setting.habit), cut.references)
+        return _edit_table(lines, part, node, style_of(part.tokens, setting.usual_style), cut.references)
     if name in _PREFIXED_KINDS:
         frame, inner = (
-            framed(part.node, lines),
-            replace(setting, depth=setting.depth + 1, item=False, tight=False, titled=name == "callout"),
+            frame_of_container(part.node, lines),
+            replace(setting, depth=setting.depth + 1, is_item=False, is_tight=False, is_callout=name == "callout"),
         )
         content = _edit_content(frame.inner, part.node.get("content", []), node.get("content", []), cut, inner)
-        if name == "footnoteDef" and starts_below(node) and content[0].at != 0:
+        if name == "footnoteDef" and starts_below_label(node) and content[0].at != 0:
             content = [Line(""), *content]
-        return headed(frame, content, part.node, node)
+        return replace_content(frame, content, part.node, node)
     return []
 
 
@@ -160,29 +162,31 @@ def _edit_table(
     lines: Sequence[str], part: Part, node: Node, style: Style, references: Mapping[str, Any]
 ) -> list[Line]:
     """The lines of a changed table; empty if the comment above it, which counts the rows, would change."""
-    if is_beyond(part.node) or is_beyond(node) or "header" in table_extras(node):
+    if has_no_markdown(part.node) or has_no_markdown(node) or "header" in table_extra_attrs(node):
         return []
-    if table_extras(part.node) != table_extras(node):
+    if table_extra_attrs(part.node) != table_extra_attrs(node):
         return []
-    height = next(at for at, line in enumerate(lines, 1) if line.rstrip().endswith("-->")) if table_extras(node) else 0
+    height = (
+        next(at for at, line in enumerate(lines, 1) if line.rstrip().endswith("-->")) if table_extra_attrs(node) else 0
+    )
     comment = [Line(line, at) for at, line in enumerate(lines[:height])]
-    rows = table_rows.rearranged(lines[height:], part.node, node, style, references)
+    rows = table_rows.rearrange_rows(lines[height:], part.node, node, style, references)
     return comment + [replace(row, at=None if row.at is None else row.at + height) for row in rows]
 
 
-def _edit_list(cut: Cut, part: Part, node: Node, setting: Setting) -> list[Line]:
-    style = style_of(part.tokens, setting.habit)
-    inner = replace(setting, depth=setting.depth + 1, habit=setting.habit.deeper())
-    inner = replace(inner, item=True, titled=False, tight=not style.lists[0].loose)
+def _edit_list(cut: SplitLines, part: Part, node: Node, setting: Setting) -> list[Line]:
+    style = style_of(part.tokens, setting.usual_style)
+    inner = replace(setting, depth=setting.depth + 1, usual_style=setting.usual_style.style_in_items())
+    inner = replace(inner, is_item=True, is_callout=False, is_tight=not style.lists[0].loose)
 
     def inside(lines: Sequence[str], old: Sequence[Node], new_nodes: Sequence[Node]) -> list[Line]:
         return _edit_content(lines, old, new_nodes, cut, inner)
 
-    return items.rearranged(cut, node, inside)
+    return items.rearrange_items(cut, node, inside)
 
 
 def _edit_content(
-    lines: Sequence[str], old: Sequence[Node], new_nodes: Sequence[Node], around: Cut, setting: Setting
+    lines: Sequence[str], old: Sequence[Node], new_nodes: Sequence[Node], around: SplitLines, setting: Setting
 ) -> list[Line]:
     """
     The *lines* in a container with the content *old*, turned into those of *new_nodes*.
@@ -190,22 +194,22 @@ def _edit_content(
     Raises:
         Damaged: outside the container the lines are other blocks, or they cannot be made to mean *new_nodes*.
     """
-    cut_alone = cut_blocks(lines, around.references)
+    cut_alone = split_into_blocks(lines, around.references)
     if len(cut_alone.parts) != len(old):
         raise Damaged("the lines have another meaning outside their container")
     cut = replace(
         cut_alone, parts=[_with_container_meaning(part, node) for part, node in zip(cut_alone.parts, old, strict=True)]
     )
     blocks = [block_of(node) for node in new_nodes]
-    if setting.effort is Effort.TRUSTING:
-        return rearranged(cut, blocks, setting, Spacing.AS_WAS)
+    if setting.effort is Effort.CHANGED_PARTS:
+        return rearrange_blocks(cut, blocks, setting, Spacing.UNCHANGED)
     meanings_alone = {
-        part.block.meaning: other.block.meaning for part, other in zip(cut.parts, cut_alone.parts, strict=True)
+        part.block.fingerprint: other.block.fingerprint for part, other in zip(cut.parts, cut_alone.parts, strict=True)
     }
-    expected = [meanings_alone.get(block.meaning, block.meaning) for block in blocks]
+    expected = [meanings_alone.get(block.fingerprint, block.fingerprint) for block in blocks]
     for spacing in Spacing:
-        result = rearranged(cut, blocks, setting, spacing)
-        if meaning(result, cut.references) == expected:
+        result = rearrange_blocks(cut, blocks, setting, spacing)
+        if fingerprints_of(result, cut.references) == expected:
             return result
     raise Damaged("the blocks merge in their container")
 

@@ -18,8 +18,12 @@ from mirrord.codec.states import BlockState
 Rule = Callable[[StateBlock, int, int, bool], bool]
 _R = TypeVar("_R")
 
-TRIPS = (LookupError, ValueError, RuntimeError)  # errors of the third-party parser: the text in question stays raw
-PLACES = "places"  # optional key of `env`: type and lines of every block, [type, first, behind]
+PARSER_ERRORS = (
+    LookupError,
+    ValueError,
+    RuntimeError,
+)  # errors of the third-party parser: the text in question stays raw
+PLACES_KEY = "places"  # optional key of `env`: type and lines of every block, [type, first, behind]
 OPAQUE = "opaque"  # the type of a token for unparsed lines; a key of `meta` and `env` for text over a limit
 
 _LOOKS_PER_LINE = 4
@@ -27,11 +31,11 @@ _LOOKS_PER_CELL = 6
 _FREE_LOOKS = 30_000  # for a page
 
 
-class TooCostly(RuntimeError):
+class TooManyStepsError(RuntimeError):
     """The text takes more steps to parse than its length allows."""
 
 
-class Chains(Ruler[Rule]):
+class CountedRules(Ruler[Rule]):
     """
     Block rules, tried only where a line begins with one of their characters, and counted.
 
@@ -53,7 +57,7 @@ class Chains(Ruler[Rule]):
 
 
 def _chain_rules(rules: Sequence[Rule], first: Mapping[Rule, str]) -> Rule:
-    chosen, fallback_rules = by_character(rules, first)
+    chosen, fallback_rules = group_rules_by_character(rules, first)
 
     def ask(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         env = state.env
@@ -64,7 +68,7 @@ def _chain_rules(rules: Sequence[Rule], first: Mapping[Rule, str]) -> Rule:
             looks -= max(0, missing) * _LOOKS_PER_CELL
         env["looks"] = looks
         if looks < 0:
-            raise TooCostly
+            raise TooManyStepsError
         for rule in chosen.get(state.src[at : at + 1], fallback_rules):  # noqa: SIM110 - the quicker form
             if rule(state, start, end, silent):
                 return True
@@ -73,14 +77,16 @@ def _chain_rules(rules: Sequence[Rule], first: Mapping[Rule, str]) -> Rule:
     return ask
 
 
-def by_character(rules: Sequence[_R], first: Mapping[_R, str]) -> tuple[dict[str, tuple[_R, ...]], tuple[_R, ...]]:
+def group_rules_by_character(
+    rules: Sequence[_R], first: Mapping[_R, str]
+) -> tuple[dict[str, tuple[_R, ...]], tuple[_R, ...]]:
     """The rules to try at each character that any rule looks for, and the rules to try elsewhere."""
     characters = {char for rule in rules for char in first.get(rule, "")}
     chosen = {char: tuple(rule for rule in rules if char in first.get(rule, char)) for char in characters}
     return chosen, tuple(rule for rule in rules if not first.get(rule))
 
 
-def priced_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def counted_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A table; missing cells of rows are counted too: a few bytes could create very many of them."""
     if start + 2 > end:
         return False
@@ -94,7 +100,7 @@ def priced_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         state.env["columns"] = 0
 
 
-class Blocks(ParserBlock):
+class CountedBlockParser(ParserBlock):
     """Parses blocks; the lines that remain when the budget is used up become one opaque token."""
 
     def parse(self, src: str, md: MarkdownIt, env: Any, outTokens: list[Token]) -> list[Token] | None:  # noqa: N803
@@ -106,11 +112,11 @@ class Blocks(ParserBlock):
         env["columns"] = 0
         try:
             self.tokenize(state, 0, count)
-        except TRIPS:
+        except PARSER_ERRORS:
             _close_with_opaque(outTokens, count)
             env[OPAQUE] = True
-        if PLACES in env:
-            env[PLACES] += [(token.type, *token.map) for token in outTokens if token.map and _is_innermost(token)]
+        if PLACES_KEY in env:
+            env[PLACES_KEY] += [(token.type, *token.map) for token in outTokens if token.map and _is_innermost(token)]
         return outTokens
 
 

@@ -8,51 +8,51 @@ its id and the ids of its items.
 from collections.abc import Sequence
 from itertools import chain
 
-from mirrord.codec.block import Block, blocks_of, ends
-from mirrord.codec.document import BLOCKS, Document, Node, checked, document
+from mirrord.codec.block import Block, blocks_of, count_common_ends
+from mirrord.codec.document import BLOCKS, Document, Node, check_document, make_document
 from mirrord.codec.ids import children_of, id_of, ids_in, with_id
-from mirrord.codec.matching import Pair, paired
-from mirrord.codec.naming import identified
+from mirrord.codec.matching import Pair, match_blocks
+from mirrord.codec.naming import assign_ids
 from mirrord.errors import Damaged
 
 
-def carried(new: Document, old: object) -> Document:
+def keep_nodes_and_ids(new: Document, old: object) -> Document:
     """
     The document *new*, read from Markdown, with the nodes and ids of *old*, the previous document.
 
     old: JSON that apps may have written; ignored if it is None or no document.
     """
-    before = identified(blocks_of(content_of(old)))
-    return joined(carried_blocks(blocks_of(new.get("content") or []), before))
+    before = assign_ids(blocks_of(content_of(old)))
+    return document_of(keep_blocks_and_ids(blocks_of(new.get("content") or []), before))
 
 
-def completed(written: Document, old: object) -> Document:
+def complete_ids(written: Document, old: object) -> Document:
     """
     The document *written* by an app with its missing ids added: those of *old*, the previous document, or new ones.
 
     Of two equal ids the second is replaced; nothing else changes.
     """
-    new_blocks, old_blocks = blocks_of(written.get("content") or []), identified(blocks_of(content_of(old)))
-    content = identified(_Inheritance(new_blocks, with_nodes=False).inherit(new_blocks, old_blocks))
-    return {**written, "content": joined(content)["content"]} if content else written
+    new_blocks, old_blocks = blocks_of(written.get("content") or []), assign_ids(blocks_of(content_of(old)))
+    content = assign_ids(_Inheritance(new_blocks, with_nodes=False).inherit(new_blocks, old_blocks))
+    return {**written, "content": document_of(content)["content"]} if content else written
 
 
-def carried_blocks(new: Sequence[Block], old: Sequence[Block]) -> list[Block]:
+def keep_blocks_and_ids(new: Sequence[Block], old: Sequence[Block]) -> list[Block]:
     """The blocks *new*, read from Markdown, with the ids of *old*, the blocks of the previous document."""
-    return identified(_Inheritance(new, with_nodes=True).inherit(new, old))
+    return assign_ids(_Inheritance(new, with_nodes=True).inherit(new, old))
 
 
 def content_of(old: object) -> Sequence[Node]:
     """The content of a document that an app may have written; empty if it is no document."""
     try:
-        return checked(old).get("content") or []
+        return check_document(old).get("content") or []
     except Damaged:
         return []
 
 
-def joined(blocks: Sequence[Block]) -> Document:
+def document_of(blocks: Sequence[Block]) -> Document:
     """The document that consists of *blocks*."""
-    return document(list(chain.from_iterable(block.nodes for block in blocks)))
+    return make_document(list(chain.from_iterable(block.nodes for block in blocks)))
 
 
 class _Inheritance:
@@ -71,16 +71,16 @@ class _Inheritance:
 
     def inherit(self, new: Sequence[Block], old: Sequence[Block]) -> list[Block]:
         if not self._with_nodes:
-            return self._inherit_pairs(new, old, paired(old, new))
-        start, end = ends(old, new, Block.means)
+            return self._inherit_pairs(new, old, match_blocks(old, new))
+        start, end = count_common_ends(old, new, Block.means_same_as)
         mine, theirs = old[start : len(old) - end], new[start : len(new) - end]
-        pairs = paired(mine, theirs)
+        pairs = match_blocks(mine, theirs)
         between = _with_blanks(self._inherit_pairs(theirs, mine, pairs), pairs, mine)
         return [*old[:start], *between, *old[len(old) - end :]]
 
     def _inherit_pairs(self, new: Sequence[Block], old: Sequence[Block], pairs: Sequence[Pair | None]) -> list[Block]:
         return [
-            block if pair is None else self._inherit_block(block, old[pair.old], equal=pair.equal)
+            block if pair is None else self._inherit_block(block, old[pair.old], equal=pair.is_equal)
             for block, pair in zip(new, pairs, strict=True)
         ]
 
@@ -91,7 +91,7 @@ class _Inheritance:
             return new
         if len(new.nodes) != 1 or len(old.nodes) != 1:
             return new
-        return new.carrying((self._inherit_node(new.nodes[0], old.nodes[0]),))
+        return new.with_nodes((self._inherit_node(new.nodes[0], old.nodes[0]),))
 
     def _inherit_node(self, new: Node, old: Node) -> Node:
         inherited = id_of(old)

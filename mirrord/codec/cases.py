@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
 from mirrord.codec.columns import Value
-from mirrord.codec.escape import escaped
+from mirrord.codec.escape import escape_text
 
 _PROSE = re.compile(r"(?![-+#>=|:~$ ]|\d+[.)])[^\\`*_\[\]!<>&~=$%^|\n\r\t]*")
 _PLAIN = re.compile(r"[A-Za-zÀ-ÖØ-öø-ÿ](?:[\w .,'/()-]*[\w.)'])?")
@@ -18,14 +18,14 @@ _UNSTORABLE = re.compile(r"[^\n\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\
 _SAFE_IN_LINKS = "!$&'*+,;=:@/-._~"
 
 
-def answer(text: str) -> str:
+def answer_markdown(text: str) -> str:
     """A respondent's answer as paragraphs of Markdown."""
     clean = _UNSTORABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " "))
     lines = [line.strip() for line in clean.strip().split("\n")]
     return "\n".join(line and _escape_line(line, several=len(lines) > 1) for line in lines)
 
 
-def front_matter(keys: Mapping[str, Value | Mapping[str, Value]]) -> str:
+def front_matter_markdown(keys: Mapping[str, Value | Mapping[str, Value]]) -> str:
     """A front matter with *keys*; top-level keys are plain words, those of a mapping any text."""
     lines = ["---"]
     for key, value in keys.items():
@@ -37,18 +37,18 @@ def front_matter(keys: Mapping[str, Value | Mapping[str, Value]]) -> str:
     return "\n".join((*lines, "---", ""))
 
 
-def heading(title: str, target: str | None = None, level: int = 2) -> str:
+def heading_markdown(title: str, target: str | None = None, level: int = 2) -> str:
     """A heading that links to *target*; None: no link."""
     label = _escape_label(title)
     return f"{'#' * level} {f'[{label}]({target})' if target is not None else label}\n\n"
 
 
-def items(links: Iterable[tuple[str, str]]) -> str:
+def list_markdown(links: Iterable[tuple[str, str]]) -> str:
     """A list of links, by title and target."""
     return "".join(f"- [{_escape_label(title)}]({target})\n" for title, target in links)
 
 
-def link(path: Sequence[str], heading: str | None = None) -> str:
+def destination_of_path(path: Sequence[str], heading: str | None = None) -> str:
     """The link destination of *path*, given in parts, and of a heading there."""
     place = quote("/".join(path), safe=_SAFE_IN_LINKS)
     return f"{place}#{quote(heading, safe='')}" if heading is not None else place
@@ -58,11 +58,11 @@ def _escape_line(line: str, *, several: bool) -> str:
     """Escape a line. several: there are more lines, so math or a link that begins here could end in one of them."""
     # `$1 \$$` would be math: a backslash before one of two dollars leaves the other one to close it
     wary = "$$" in line or (several and any(sign in line for sign in "$[]"))
-    return line if _PROSE.fullmatch(line) else escaped(line, "\n", "\n", wary=wary)
+    return line if _PROSE.fullmatch(line) else escape_text(line, "\n", "\n", wary=wary)
 
 
 def _escape_label(text: str) -> str:
-    return text if _PROSE.fullmatch(text) else escaped(text, "x", "x", wary=True)
+    return text if _PROSE.fullmatch(text) else escape_text(text, "x", "x", wary=True)
 
 
 def _yaml_scalar(value: Value) -> str:

@@ -2,18 +2,18 @@
 
 from collections.abc import Mapping
 
-from mirrord.codec.properties import Json, properties
-from mirrord.codec.records import Data, read, written
+from mirrord.codec.properties import Json, read_properties
+from mirrord.codec.records import Data, read_record, write_record
 from mirrord.codec.text import BOM
 from mirrord.domain.collection import Category, Collection
 from mirrord.domain.globbing import fault_in
-from mirrord.domain.record import Form
+from mirrord.domain.record import RecordFormat
 from mirrord.errors import Damaged
 
 
 def category_of(name: str, text: str) -> Category:
     """The category *name* read from its file. Raises Damaged if it cannot be read; the message names the line."""
-    data = read(Form.YAML, text)
+    data = read_record(RecordFormat.YAML, text)
     directory, patterns = _optional_text(text, data, "dir") or "", _text_list(text, data, "patterns")
     for pattern in patterns:
         if (fault := fault_in(pattern)) is not None:
@@ -29,7 +29,7 @@ def category_of(name: str, text: str) -> Category:
 
 def collection_of(name: str, text: str) -> Collection:
     """The collection *name* read from its file. Raises Damaged as `category_of` does."""
-    data = read(Form.YAML, text)
+    data = read_record(RecordFormat.YAML, text)
     return Collection(
         name,
         _text_list(text, data, "categories"),
@@ -68,7 +68,7 @@ def _collection_data(collection: Collection) -> Data:
 
 def _write_changes(before: str | None, old: Mapping[str, Json], new: Mapping[str, Json]) -> str:
     """Write only the keys whose meaning changed; a removed description removes its key."""
-    data = read(Form.YAML, before) if before is not None else {}
+    data = read_record(RecordFormat.YAML, before) if before is not None else {}
     for key, value in new.items():
         if key in old and old[key] == value:
             continue
@@ -76,7 +76,7 @@ def _write_changes(before: str | None, old: Mapping[str, Json], new: Mapping[str
             data.pop(key, None)
         else:
             data[key] = value
-    return written(Form.YAML, before, data)
+    return write_record(RecordFormat.YAML, before, data)
 
 
 def _optional_text(source: str, data: Data, key: str) -> str | None:
@@ -105,5 +105,5 @@ def _is_integer(value: Json) -> bool:
 
 def _damage_at(source: str, key: str, why: str) -> Damaged:
     source = source.removeprefix(BOM)
-    place = next(entry.key_start for entry in reversed(properties(source)) if entry.key == key)
+    place = next(entry.key_start for entry in reversed(read_properties(source)) if entry.key == key)
     return Damaged(f"line {source.count(chr(10), 0, place) + 1}: `{key}` {why}")

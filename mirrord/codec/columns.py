@@ -45,7 +45,7 @@ class Column:
     name: str
     type: ValueType = ValueType.TEXT
 
-    def value(self, cell: str) -> Value | None:
+    def read_value(self, cell: str) -> Value | None:
         """
         The value of a cell; None if it is blank.
 
@@ -65,7 +65,7 @@ class Columns:
     width: int
 
 
-def headers(first: Sequence[str], *, are_given: bool) -> list[str]:
+def column_names(first: Sequence[str], *, are_given: bool) -> list[str]:
     """The names of the columns, all non-empty and distinct: the cells of the first row, or else their numbers."""
     names = list[str]()
     for number, cell in enumerate(first, 1):

@@ -12,8 +12,8 @@ from markdown_it.token import Token
 
 from mirrord.codec.block import Block, block_of
 from mirrord.codec.document import Node
-from mirrord.codec.reader import nodes
-from mirrord.codec.segments import Outline, outline
+from mirrord.codec.reader import read_nodes
+from mirrord.codec.segments import Outline, outline_of
 from mirrord.errors import Damaged
 
 
@@ -45,11 +45,11 @@ class Part:
     @property
     def node(self) -> Node:
         """Its normal form."""
-        return self.block.normal
+        return self.block.normal_form
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class SplitLines:
     """
     Lines split into parts; parts without meaning (lone breaks) belong to the gaps.
 
@@ -60,11 +60,11 @@ class Cut:
     parts: Sequence[Part]
     references: Mapping[str, Any]
 
-    def part(self, index: int) -> list[Line]:
+    def lines_of_part(self, index: int) -> list[Line]:
         """The lines of a part."""
         return self._between(self.parts[index].start, self.parts[index].end)
 
-    def gap(self, index: int) -> list[Line]:
+    def gap_after(self, index: int) -> list[Line]:
         """The lines after a part up to the next one or the end; index -1: those before the first part."""
         start = self.parts[index].end if index >= 0 else 0
         end = self.parts[index + 1].start if index + 1 < len(self.parts) else len(self.lines)
@@ -74,13 +74,13 @@ class Cut:
         return [Line(self.lines[at], at) for at in range(start, end)]
 
 
-def cut_blocks(lines: Sequence[str], references: Mapping[str, Any], *, ended: bool = True) -> Cut:
+def split_into_blocks(lines: Sequence[str], references: Mapping[str, Any], *, ended: bool = True) -> SplitLines:
     """*lines* split into blocks. ended: the last line has an ending too; code of blanks alone needs one."""
-    page = outline("\n".join([*lines, ""] if ended else lines), references)
-    return cut_page(lines, page, [Block((node,)) for node in nodes(page)])
+    page = outline_of("\n".join([*lines, ""] if ended else lines), references)
+    return split_page(lines, page, [Block((node,)) for node in read_nodes(page)])
 
 
-def cut_page(lines: Sequence[str], page: Outline, blocks: Sequence[Block]) -> Cut:
+def split_page(lines: Sequence[str], page: Outline, blocks: Sequence[Block]) -> SplitLines:
     """The *lines* of *page*, joined by LF there, split into its *blocks*."""
     numbers = {start: at for at, start in enumerate(accumulate((len(line) + 1 for line in lines), initial=0))}
     parts = []
@@ -89,10 +89,10 @@ def cut_page(lines: Sequence[str], page: Outline, blocks: Sequence[Block]) -> Cu
             start = numbers[segment.start]
             end = start + page.source(index).count("\n") + 1
             parts.append(Part(block, start, end, segment.tokens or ()))
-    return Cut(lines, parts, page.references)
+    return SplitLines(lines, parts, page.references)
 
 
-def cut_items(around: Cut, part: Part) -> Cut:
+def split_into_items(around: SplitLines, part: Part) -> SplitLines:
     """
     A list split into its items.
 
@@ -110,14 +110,14 @@ def cut_items(around: Cut, part: Part) -> Cut:
         while end - 1 > start and not lines[end - 1].strip():
             end -= 1
         parts.append(Part(block_of(node), start, end, ()))
-    return Cut(lines, parts, around.references)
+    return SplitLines(lines, parts, around.references)
 
 
 def _first_line(tokens: Sequence[Token]) -> int:
     return tokens[0].map[0] if tokens[0].map else 0
 
 
-def meaning(lines: Sequence[Line], references: Mapping[str, Any]) -> list[str]:
+def fingerprints_of(lines: Sequence[Line], references: Mapping[str, Any]) -> list[str]:
     """The fingerprints of the blocks read from *lines*."""
-    cut = cut_blocks([line.text for line in lines], references)
-    return [part.block.meaning for part in cut.parts]
+    cut = split_into_blocks([line.text for line in lines], references)
+    return [part.block.fingerprint for part in cut.parts]

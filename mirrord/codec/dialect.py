@@ -30,12 +30,12 @@ from mdit_py_plugins.footnote.index import footnote_def
 
 from mirrord.codec.block_rules import comment_block, definition, math_block
 from mirrord.codec.bounds import (
-    Blocks,
-    Chains,
+    CountedBlockParser,
+    CountedRules,
     Rule,
-    priced_table,
+    counted_table,
 )
-from mirrord.codec.glances import one_line, plain_heading, ruled, setext, unlike_its_sign
+from mirrord.codec.glances import horizontal_rule, one_line_any_start, one_line_paragraph, plain_heading, setext_heading
 from mirrord.codec.inline_rules import (
     WIKILINK,
     comment,
@@ -48,12 +48,12 @@ from mirrord.codec.inline_rules import (
     plain_link,
     wikilink,
 )
-from mirrord.codec.inlines import InlineRule, Inlines, parse_texts
+from mirrord.codec.inlines import CountedInlineParser, InlineRule, parse_texts
 from mirrord.codec.plain_lists import plain_list
-from mirrord.codec.shapes import shaped
-from mirrord.codec.text import unix
+from mirrord.codec.shapes import shape_blocks
+from mirrord.codec.text import with_unix_endings
 
-__all__ = ["MAX_NESTING", "WIKILINK", "parse", "parse_blocks", "runs", "unhurried"]
+__all__ = ["MAX_NESTING", "WIKILINK", "is_script", "make_plain_parser", "parse", "parse_blocks"]
 
 MAX_NESTING = 100  # levels; the parser silently drops deeper content, so a block that reaches this stays raw
 
@@ -68,7 +68,7 @@ _FIRST_OF_BLOCK: Mapping[Rule, str] = MappingProxyType(
         math_block: "$",
         comment_block: "%",
         blockquote: ">",
-        ruled: "*-_",
+        horizontal_rule: "*-_",
         plain_list: "*+-",
         list_block: "*+-0123456789",
         footnote_def: "[",
@@ -76,8 +76,8 @@ _FIRST_OF_BLOCK: Mapping[Rule, str] = MappingProxyType(
         html_block: "<",
         plain_heading: "#",
         heading: "#",
-        unlike_its_sign: "`~$%>*-_+0123456789[<#",
-        one_line: "",
+        one_line_any_start: "`~$%>*-_+0123456789[<#",
+        one_line_paragraph: "",
     }
 )
 
@@ -115,10 +115,10 @@ class _Markdown(MarkdownIt):
         return link
 
     def validateLink(self, url: str) -> bool:  # noqa: N802
-        return not runs(url)
+        return not is_script(url)
 
 
-def runs(url: str) -> bool:
+def is_script(url: str) -> bool:
     """Whether following *url* would run a script."""
     return bool(_SCRIPT.match(_IGNORED_IN_SCHEMES.sub("", url)))
 
@@ -140,10 +140,10 @@ def _normalize_state(state: StateCore) -> None:
 
 
 def _normalize(body: str) -> str:
-    return unix(body).replace("\0", "\ufffd")
+    return with_unix_endings(body).replace("\0", "\ufffd")
 
 
-def unhurried() -> MarkdownIt:
+def make_plain_parser() -> MarkdownIt:
     """The dialect without shortcuts and limits: the parser's own rules, which give the same tokens."""
     markdown = _Markdown("commonmark", {"maxNesting": MAX_NESTING, "tasklists": True})
     markdown.use(footnote_plugin, inline=False, move_to_end=False)
@@ -153,7 +153,7 @@ def unhurried() -> MarkdownIt:
     block.at("reference", definition)
     block.before("fence", "math_block", math_block)
     block.before("fence", "comment", comment_block)
-    markdown.core.ruler.after("block", "shapes", shaped)
+    markdown.core.ruler.after("block", "shapes", shape_blocks)
     inline.before("escape", "math_inline", math_inline)
     inline.before("link", "wikilink", wikilink)
     inline.before("link", "comment", comment)
@@ -166,12 +166,12 @@ def unhurried() -> MarkdownIt:
 def _with_fast_rules(markdown: MarkdownIt) -> MarkdownIt:
     """*markdown* with fast rules for the most common forms of blocks, links and code."""
     block, inline = markdown.block.ruler, markdown.inline.ruler
-    block.at("hr", ruled, {"alt": ["paragraph", "reference", "blockquote", "list"]})
-    block.at("lheading", setext)
-    block.before("table", "one_line", one_line)
+    block.at("hr", horizontal_rule, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    block.at("lheading", setext_heading)
+    block.before("table", "one_line", one_line_paragraph)
     block.before("list", "plain_list", plain_list)
     block.before("heading", "plain_heading", plain_heading, {"alt": ["paragraph", "reference", "blockquote"]})
-    block.before("lheading", "unlike_its_sign", unlike_its_sign)
+    block.before("lheading", "unlike_its_sign", one_line_any_start)
     inline.before("backticks", "plain_code", plain_code)
     inline.before("link", "plain_link", plain_link)
     markdown.core.ruler.at("normalize", _normalize_state)
@@ -180,11 +180,14 @@ def _with_fast_rules(markdown: MarkdownIt) -> MarkdownIt:
 
 def _with_limits(markdown: MarkdownIt) -> MarkdownIt:
     """*markdown* with parsers that count their steps and try rules only where markup can begin."""
-    markdown.block.ruler.at("table", priced_table, {"alt": ["paragraph", "reference"]})
+    markdown.block.ruler.at("table", counted_table, {"alt": ["paragraph", "reference"]})
     markdown.core.ruler.at("inline", parse_texts)
-    blocks = Blocks()
-    blocks.ruler = Chains(markdown.block.ruler, _FIRST_OF_BLOCK)
-    markdown.block, markdown.inline = blocks, Inlines(markdown.inline, _FIRST_OF_INLINE, _MARKUP, MAX_NESTING)
+    blocks = CountedBlockParser()
+    blocks.ruler = CountedRules(markdown.block.ruler, _FIRST_OF_BLOCK)
+    markdown.block, markdown.inline = (
+        blocks,
+        CountedInlineParser(markdown.inline, _FIRST_OF_INLINE, _MARKUP, MAX_NESTING),
+    )
     helpers = SimpleNamespace(
         parseLinkDestination=link_destination, parseLinkLabel=parseLinkLabel, parseLinkTitle=parseLinkTitle
     )
@@ -192,4 +195,4 @@ def _with_limits(markdown: MarkdownIt) -> MarkdownIt:
     return markdown
 
 
-_MARKDOWN = _with_limits(_with_fast_rules(unhurried()))
+_MARKDOWN = _with_limits(_with_fast_rules(make_plain_parser()))

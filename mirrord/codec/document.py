@@ -44,7 +44,7 @@ MARKS: Final = DELIMITED | TAGGED.keys() | {"code", "link", "textStyle"}
 _KEYS = frozenset(["type", "attrs", "content", "marks", "text"])
 
 
-def document(content: Sequence[Node]) -> Document:
+def make_document(content: Sequence[Node]) -> Document:
     """A document of *content*."""
     return {"type": "doc", "content": list(content)}
 
@@ -54,7 +54,7 @@ def text_node(text: str, marks: Sequence[Mark] = ()) -> Node:
     return {"type": "text", "text": text, "marks": list(marks)} if marks else {"type": "text", "text": text}
 
 
-def checked(value: object) -> Document:
+def check_document(value: object) -> Document:
     """
     *value*, checked to have the shape of a document.
 

@@ -7,10 +7,10 @@ from enum import StrEnum
 from itertools import islice
 
 from mirrord.codec.frontmatter import Json, Removed, with_keys
-from mirrord.codec.joining import goes_on
-from mirrord.codec.missed import Missed
-from mirrord.codec.sections import Section, named, sections_of, shown
-from mirrord.codec.text import lines, newline, unix
+from mirrord.codec.joining import is_continued_by
+from mirrord.codec.missed import EditTargetError
+from mirrord.codec.sections import Section, find_sections, heading_line, sections_of
+from mirrord.codec.text import first_line_ending, split_lines, with_unix_endings
 
 _MAX_LISTED_HEADINGS, _MAX_HEADING_CHARACTERS = 30, 200  # headings in a message, characters of each
 _MAX_LISTED_LINES = 5  # of the places where a text occurs
@@ -54,7 +54,7 @@ class KeyEdit:
 Edit = Substitution | SectionEdit | KeyEdit
 
 
-def edited(text: str, edits: Sequence[Edit]) -> str:
+def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     """
     *text* after all *edits*, in order.
 
@@ -76,17 +76,17 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
 def section_of(text: str, heading: str) -> Section:
     """The section of a heading. Raises Missed if there is none, or more than one."""
     sections = sections_of(text)
-    matching = named(sections, heading)
+    matching = find_sections(sections, heading)
     if len(matching) == 1:
         return matching[0]
-    headings = [shown(section)[:_MAX_HEADING_CHARACTERS] for section in sections[:_MAX_LISTED_HEADINGS]]
+    headings = [heading_line(section)[:_MAX_HEADING_CHARACTERS] for section in sections[:_MAX_LISTED_HEADINGS]]
     if matching:
-        raise Missed(f"{len(matching)} sections are called {heading!r}.", len(matching), headings)
-    raise Missed(f"No section is called {heading!r}.", 0, headings)
+        raise EditTargetError(f"{len(matching)} sections are called {heading!r}.", len(matching), headings)
+    raise EditTargetError(f"No section is called {heading!r}.", 0, headings)
 
 
 def _substitute(text: str, edit: Substitution) -> str:
-    ending = newline(text)
+    ending = first_line_ending(text)
     for find, new in (
         (edit.find, edit.replace),
         (_with_endings(edit.find, ending), _with_endings(edit.replace, ending)),
@@ -94,23 +94,25 @@ def _substitute(text: str, edit: Substitution) -> str:
         if (count := text.count(find)) == edit.count:
             return text.replace(find, new)
     if not count:
-        raise Missed("The text to be replaced does not occur in the page.", 0)
+        raise EditTargetError("The text to be replaced does not occur in the page.", 0)
     places = _describe_lines(text, edit.find, ending)
-    raise Missed(f"The text to be replaced occurs {count} times in the page, not {edit.count}: in {places}.", count)
+    raise EditTargetError(
+        f"The text to be replaced occurs {count} times in the page, not {edit.count}: in {places}.", count
+    )
 
 
 def _describe_lines(text: str, find: str, ending: str) -> str:
     """The numbers of the lines where a text occurs, from 1 on; the first few of many."""
     target = find if find in text else _with_endings(find, ending)
     starts = [match.start() for match in islice(re.finditer(re.escape(target), text), _MAX_LISTED_LINES + 1)]
-    numbers = [str(len(lines(text[:start] + "x"))) for start in starts]
+    numbers = [str(len(split_lines(text[:start] + "x"))) for start in starts]
     suffix = " and more" if len(numbers) > _MAX_LISTED_LINES else ""
     return f"line{'s' if len(numbers) > 1 else ''} {', '.join(numbers[:_MAX_LISTED_LINES])}{suffix}"
 
 
 def _edit_section(text: str, edit: SectionEdit) -> str:
     section = section_of(text, edit.heading)
-    new = _with_endings(edit.text, newline(text)).strip("\r\n")
+    new = _with_endings(edit.text, first_line_ending(text)).strip("\r\n")
     match edit.action:
         case Action.REPLACE:
             return _put(text, section.content, section.end, _without_heading(new, section))
@@ -135,15 +137,15 @@ def _without_heading(new: str, section: Section) -> str:
 def _append(text: str, section: Section, new: str) -> str:
     """Add *new* at the end of the section; directly, without a blank line, if it continues a list or a table."""
     section_text = text[section.content : section.own_end].rstrip("\r\n")
-    if new and goes_on(section_text, new):
+    if new and is_continued_by(section_text, new):
         behind = section.content + len(section_text)
-        return text[:behind] + newline(text) + new + text[behind:]
+        return text[:behind] + first_line_ending(text) + new + text[behind:]
     return _put(text, section.own_end, section.own_end, new)
 
 
 def _put(text: str, start: int, end: int, new: str) -> str:
     """Put *new* in place of the text from *start* to *end*, with a blank line before and after it."""
-    before, after, ending = text[:start], text[end:], newline(text)
+    before, after, ending = text[:start], text[end:], first_line_ending(text)
     if not new:
         return before + (ending if after and before and not _ends_blank(before) else "") + after
     gap = "" if not before or _ends_blank(before) else ending if before[-1] in "\r\n" else ending * 2
@@ -152,8 +154,8 @@ def _put(text: str, start: int, end: int, new: str) -> str:
 
 
 def _ends_blank(text: str) -> bool:
-    return unix(text[-4:]).endswith("\n\n")
+    return with_unix_endings(text[-4:]).endswith("\n\n")
 
 
 def _with_endings(text: str, ending: str) -> str:
-    return text if ending == "\n" else unix(text).replace("\n", ending)
+    return text if ending == "\n" else with_unix_endings(text).replace("\n", ending)

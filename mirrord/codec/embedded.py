@@ -5,7 +5,7 @@ import orjson
 from mirrord.errors import Damaged
 
 
-def parsed(source: str) -> object:
+def parse_json(source: str) -> object:
     """
     The value of the JSON *source*.
 
@@ -20,15 +20,15 @@ def parsed(source: str) -> object:
     return value
 
 
-def embedded(source: str) -> object:
+def parse_json_or_none(source: str) -> object:
     """The value of *source*, which may be any text; None where `parsed` raises."""
     try:
-        return parsed(source)
+        return parse_json(source)
     except Damaged:
         return None
 
 
-def unchecked(source: str) -> object:
+def parse_unchecked_json(source: str) -> object:
     """The value of *source*, which may not be writable: check the used parts with `is_writable`. None: no JSON."""
     try:
         value: object = orjson.loads(source)

@@ -37,7 +37,7 @@ _URL = re.compile(r"(?:https?://|(?<![\w.])www\.)[^\s]+")
 _AWKWARD = re.compile(r"[\s\x00-\x1f\x7f<>]")
 
 
-def escaped(text: str, before: str, after: str, *, wary: bool) -> str:
+def escape_text(text: str, before: str, after: str, *, wary: bool) -> str:
     """*text* as Markdown. before: the end of the block's output so far; after: the next character."""
     result = before
     parts = text.split("\n")
@@ -73,7 +73,7 @@ def _with_backslashes(line: str, positions: set[int]) -> str:
     return "".join("\\" + char if index in positions else char for index, char in enumerate(line))
 
 
-def destination(href: str) -> str:
+def write_destination(href: str) -> str:
     """The target of a link as written in parentheses."""
     text = _escape_literally(href)
     if _AWKWARD.search(href) or not _is_balanced(href):
@@ -81,7 +81,7 @@ def destination(href: str) -> str:
     return text
 
 
-def title(text: str | None) -> str:
+def write_title(text: str | None) -> str:
     """A title with a blank before it; empty if there is none."""
     return ' "' + _escape_literally(text).replace('"', r"\"") + '"' if text else ""
 

@@ -28,7 +28,7 @@ class Parts:
     body: str
 
 
-def split(text: str) -> Parts:
+def split_parts(text: str) -> Parts:
     """The byte order mark, the front matter and the rest of *text*."""
     start = 1 if text.startswith(BOM) else 0
     opening = _OPENING.match(text, start)
@@ -37,19 +37,19 @@ def split(text: str) -> Parts:
     return Parts(text[:start], text[start:end], text[end:])
 
 
-def source_of(text: str) -> str:
+def yaml_of_text(text: str) -> str:
     """The YAML of the front matter of *text*, "" if there is none; a faster inner(split(text).head)."""
     opening = _OPENING.match(text, 1 if text.startswith(BOM) else 0)
     closing = _CLOSING.search(text, opening.end()) if opening else None
     return text[opening.end() : closing.start()] if opening and closing else ""
 
 
-def inner(head: str) -> str:
+def yaml_of_head(head: str) -> str:
     """The YAML between the fences of *head*."""
-    return fenced(head)[1]
+    return split_head(head)[1]
 
 
-def fenced(head: str) -> tuple[str, str, str]:
+def split_head(head: str) -> tuple[str, str, str]:
     """The first fence, the YAML and the last fence of *head*."""
     opening = _OPENING.match(head)
     start = opening.end() if opening else 0

@@ -5,7 +5,7 @@ import re
 from markdown_it.common.utils import mdTrim
 from markdown_it.rules_block import StateBlock, hr, lheading
 
-from mirrord.codec.states import made
+from mirrord.codec.states import make_token
 
 _ITEM = re.compile(r"[*+-][ \t]+[^\s*_|:=-]")  # neither a rule nor the underline of a heading or a table header
 _HEADING = re.compile(r"(#{1,6})[ \t]([^#]*)")
@@ -13,7 +13,7 @@ _MAX_LINES_AHEAD = 16
 _UNDERLINE = re.compile(r"[=-][ \t]*$", re.MULTILINE)
 
 
-def one_line(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def one_line_paragraph(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A paragraph of one line, by far the most common block. Only for lines that begin no other block."""
     if silent or state.is_code_block(start) or not _is_end_of_paragraph(state, start + 1):
         return False
@@ -22,9 +22,9 @@ def one_line(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
-def unlike_its_sign(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def one_line_any_start(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """The same for lines whose first character could have begun another block."""
-    return one_line(state, start, end, silent)
+    return one_line_paragraph(state, start, end, silent)
 
 
 def _is_end_of_paragraph(state: StateBlock, after: int) -> bool:
@@ -52,22 +52,22 @@ def plain_heading(state: StateBlock, start: int, end: int, silent: bool) -> bool
 def _push_text_block(state: StateBlock, name: str, tag: str, text: str, start: int, markup: str = "") -> None:
     """The three tokens of a block of one line."""
     state.line = start + 1
-    opening = made(f"{name}_open", tag, 1, state.level, block=True)
-    inline = made("inline", "", 0, state.level + 1, block=True)
-    closing = made(f"{name}_close", tag, -1, state.level, block=True)
+    opening = make_token(f"{name}_open", tag, 1, state.level, block=True)
+    inline = make_token("inline", "", 0, state.level + 1, block=True)
+    closing = make_token(f"{name}_close", tag, -1, state.level, block=True)
     opening.map, inline.map = [start, start + 1], [start, start + 1]
     opening.markup = closing.markup = markup
     inline.content, inline.children = text, []
     state.tokens += (opening, inline, closing)
 
 
-def ruled(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def horizontal_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A horizontal rule; most lines with its first character are rejected quickly."""
     line = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
     return not line.strip("*-_ \t") and hr(state, start, end, silent)
 
 
-def setext(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def setext_heading(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """An underlined heading, tried only if one of the next lines could be its underline."""
     for line in range(start + 1, min(start + _MAX_LINES_AHEAD, end)):
         at = state.bMarks[line] + state.tShift[line]
@@ -78,10 +78,10 @@ def setext(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     else:
         if start + _MAX_LINES_AHEAD >= end:
             return False
-    return is_above(state, start, _UNDERLINE) and lheading(state, start, end, silent)
+    return has_match_after(state, start, _UNDERLINE) and lheading(state, start, end, silent)
 
 
-def is_above(state: StateBlock, start: int, shape: re.Pattern[str]) -> bool:
+def has_match_after(state: StateBlock, start: int, shape: re.Pattern[str]) -> bool:
     """Whether a match of *shape* ends after the beginning of line *start*; searched for once per page."""
     last = state.env.get(shape.pattern)
     if last is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from mirrord.codec.fences import source_of
+from mirrord.codec.fences import yaml_of_text
 
 if TYPE_CHECKING:
     from mirrord.codec.properties import Json
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _TEXT_KEYS = ("id", "title", "icon", "position", "type", "source_type", "original", "created")
 _LIST_KEYS = ("tags", "aliases")
 _HEAD_KEYS = frozenset(_TEXT_KEYS + _LIST_KEYS)
-_PLAIN_LENGTH = 4_000  # characters; far below every limit of `properties`
+_MAX_PLAIN_CHARACTERS = 4_000  # characters; far below every limit of `properties`
 
 # Complements of character sets: the sets themselves have many ranges and take a hundred times longer to compile.
 _STRANGE = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff"  # YAML allows these in no line
@@ -60,13 +60,13 @@ class Head:
 
 def head_of(text: str) -> Head:
     """The head of the page *text*, whose body may be incomplete. Never raises."""
-    source = source_of(text)
-    return (_read_plain_head(source) if len(source) <= _PLAIN_LENGTH else None) or _read_any_head(text)
+    source = yaml_of_text(text)
+    return (_read_plain_head(source) if len(source) <= _MAX_PLAIN_CHARACTERS else None) or _read_any_head(text)
 
 
 @lru_cache(maxsize=2048)  # a written page was mostly read before, with other pages listed in between
 def _read_plain_head(source: str) -> Head | None:
-    values = _plain(source)
+    values = _read_plain_keys(source)
     if values is None:
         return None
     texts = {key: value or None for key in _TEXT_KEYS if isinstance(value := values.get(key), str)}
@@ -106,7 +106,7 @@ def _as_list(value: "Json") -> "list[Json]":
     return value if isinstance(value, list) else [value]
 
 
-def _plain(source: str) -> "dict[str, Json] | None":
+def _read_plain_keys(source: str) -> "dict[str, Json] | None":
     """The keys of a head from simple front matter; None: it needs a full YAML reader."""
     values: dict[str, Json] = {}
     indents = set[str]()

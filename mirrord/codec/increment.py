@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mirrord.codec.block import Block, blocks_of, ends
-from mirrord.codec.reader import nodes
-from mirrord.codec.segments import MAX_CHARACTERS, Outline, Region, outline, uncut
-from mirrord.codec.text import lines
+from mirrord.codec.block import Block, blocks_of, count_common_ends
+from mirrord.codec.reader import read_nodes
+from mirrord.codec.segments import MAX_PAGE_CHARACTERS, Outline, Region, outline_of, unparsed_outline
+from mirrord.codec.text import split_lines
 
 _FAR_REACHING = re.compile(r"%%|\]:|</?(?:details|summary)", re.IGNORECASE)  # comments, definitions, toggles
 _TOGGLE = re.compile(r"<(?i:details)")  # a toggle above could end here now, or no longer end here
@@ -49,9 +49,9 @@ def read_whole(body: str, within: list[Region] | None = None) -> Reading:
     return _read_part(body, {}, within)
 
 
-def unread(body: str) -> Reading:
+def unparsed_reading(body: str) -> Reading:
     """*body* as one opaque block, unparsed."""
-    return reading_of(uncut(body))
+    return reading_of(unparsed_outline(body))
 
 
 def reading_of(page: Outline) -> Reading:
@@ -59,17 +59,17 @@ def reading_of(page: Outline) -> Reading:
     return Reading(
         page.body,
         [(segment.start, segment.end) for segment in page.segments],
-        blocks_of(nodes(page)),
+        blocks_of(read_nodes(page)),
         page.references,
         opaque=any(segment.tokens is None for segment in page.segments),
-        spent=page.spent,
-        spare=page.spare,
+        spent=page.steps_used,
+        spare=page.steps_left,
     )
 
 
-def reread(before: Reading, body: str) -> Reading | None:
+def read_after_edit(before: Reading, body: str) -> Reading | None:
     """The result of `read_whole` for *body*, derived from the reading *before* an edit; None: read the whole page."""
-    if len(body) > MAX_CHARACTERS or before.opaque:
+    if len(body) > MAX_PAGE_CHARACTERS or before.opaque:
         return None
     head, tail = _common_ends(before.body, body)
     first = _first_block_to_parse(before, head)
@@ -106,7 +106,7 @@ def reread(before: Reading, body: str) -> Reading | None:
 
 
 def _read_part(body: str, references: Mapping[str, Any], within: list[Region] | None = None) -> Reading:
-    return reading_of(outline(body, references, within))
+    return reading_of(outline_of(body, references, within))
 
 
 def _common_ends(old: str, new: str) -> tuple[int, int]:
@@ -137,7 +137,7 @@ def _first_block_to_parse(before: Reading, head: int) -> int:
 
 
 def _is_blank_line_last(gap: str) -> bool:
-    gap_lines = lines(gap)
+    gap_lines = split_lines(gap)
     return len(gap_lines) > 1 and not gap_lines[-1].strip(_BLANKS)
 
 
@@ -158,5 +158,5 @@ def _shift_span(span: tuple[int, int], shift: int) -> tuple[int, int]:
 
 def _reuse_blocks(old: Sequence[Block], new: list[Block]) -> list[Block]:
     """*new*, with the equal blocks at both ends taken from *old*."""
-    start, end = ends(old, new)
+    start, end = count_common_ends(old, new)
     return [*old[:start], *new[start : len(new) - end], *old[len(old) - end :]]

@@ -8,7 +8,7 @@ from markdown_it.token import Token
 
 from mirrord.codec.document import MARKS, Mark, Node, text_node
 from mirrord.codec.properties import Json
-from mirrord.codec.tags import Tags
+from mirrord.codec.tags import TagIndex
 
 _MARKS: Mapping[str, str] = MappingProxyType(
     {"em_open": "italic", "strong_open": "bold", "s_open": "strike", "highlight_open": "highlight"}
@@ -45,7 +45,7 @@ def raw_inline(source: str) -> Node:
 def _read_nodes(tokens: Sequence[Token]) -> list[Node]:
     result: list[Node] = []
     open_marks: list[tuple[Mark, int]] = []  # with the number of nodes read before each
-    tags = Tags(tokens if "html_inline" in [token.type for token in tokens] else ())
+    tags = TagIndex(tokens if "html_inline" in [token.type for token in tokens] else ())
     end = 0
     for index, token in enumerate(tokens):
         if index < end:
@@ -64,7 +64,7 @@ def _read_nodes(tokens: Sequence[Token]) -> list[Node]:
         elif token.nesting == -1 or index in tags.closing:
             if open_marks.pop()[1] == len(result):
                 raise _NotInSchemaError
-        elif index not in tags.done and (atom := tags.atoms.get(index) or _read_atom(tokens, index)):
+        elif index not in tags.atom_ends and (atom := tags.atoms.get(index) or _read_atom(tokens, index)):
             result.append(_with_marks(atom, open_marks))
     return result
 

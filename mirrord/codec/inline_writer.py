@@ -9,9 +9,9 @@ from types import MappingProxyType
 from markdown_it.common.utils import MD_TRIM_CHARS, isValidEntityCode, isWhiteSpace
 
 from mirrord.codec.document import Mark, Node
-from mirrord.codec.escape import destination, escaped, title
+from mirrord.codec.escape import escape_text, write_destination, write_title
 from mirrord.codec.properties import Json
-from mirrord.codec.schema import is_plain
+from mirrord.codec.schema import is_native
 from mirrord.codec.style import Style
 from mirrord.codec.tags import tag_of, tags_of
 
@@ -38,7 +38,7 @@ def write_inline(content: Sequence[Node], style: Style, *, one_line: bool = Fals
     for index, piece in enumerate(pieces):
         after = pieces[index + 1].text[:1] if index + 1 < len(pieces) else ""
         if piece.kind == "text":
-            written += escaped(piece.text, written, after, wary=style.wary)
+            written += escape_text(piece.text, written, after, wary=style.wary)
         elif piece.kind == "break":
             written += _write_break(written, index + 1 == len(pieces), style, one_line)
         else:
@@ -112,8 +112,8 @@ def _delimiters(mark: Mark, style: Style) -> tuple[_Piece, _Piece]:
         return _Piece("markup", tags[0]), _Piece("markup", tags[1])
     if name == "link":
         attrs = mark.get("attrs", {})
-        target, hint = _text_or_empty(attrs.get("href")), title(_text_or_empty(attrs.get("title")))
-        return _Piece("markup", "["), _Piece("markup", f"]({destination(target)}{hint})")
+        target, hint = _text_or_empty(attrs.get("href")), write_title(_text_or_empty(attrs.get("title")))
+        return _Piece("markup", "["), _Piece("markup", f"]({write_destination(target)}{hint})")
     if name == "highlight":
         return _Piece("markup", "=="), _Piece("markup", "==")
     text = {"italic": style.emphasis, "bold": style.strong, "strike": "~~"}[name]
@@ -122,7 +122,7 @@ def _delimiters(mark: Mark, style: Style) -> tuple[_Piece, _Piece]:
 
 def _write_autolink(mark: Mark, inner: Sequence[Node]) -> str | None:
     attrs = mark.get("attrs", {})
-    if mark["type"] != "link" or not is_plain(mark) or "title" in attrs or len(inner) != 1 or "marks" in inner[0]:
+    if mark["type"] != "link" or not is_native(mark) or "title" in attrs or len(inner) != 1 or "marks" in inner[0]:
         return None
     text, href = inner[0].get("text", ""), attrs.get("href")
     if (text == href and _AUTOLINK.fullmatch(text)) or f"mailto:{text}" == href:
@@ -133,7 +133,7 @@ def _write_autolink(mark: Mark, inner: Sequence[Node]) -> str | None:
 def _write_leaf(node: Node, style: Style) -> _Piece:
     if "text" in node:
         return _Piece("markup", _write_code(node["text"])) if "marks" in node else _Piece("text", node["text"])
-    if not is_plain(node):
+    if not is_native(node):
         return _Piece("markup", tag_of(node))
     if node["type"] == "hardBreak":
         return _Piece("break", "")
@@ -150,13 +150,14 @@ def _write_code(text: str) -> str:
 
 
 def _write_image(attrs: Mapping[str, Json], style: Style) -> str:
-    alt = escaped(_text_or_empty(attrs.get("alt")), "[", "]", wary=style.wary)
-    return f"![{alt}]({destination(_text_or_empty(attrs.get('src')))}{title(_text_or_empty(attrs.get('title')))})"
+    alt = escape_text(_text_or_empty(attrs.get("alt")), "[", "]", wary=style.wary)
+    destination = write_destination(_text_or_empty(attrs.get("src")))
+    return f"![{alt}]({destination}{write_title(_text_or_empty(attrs.get('title')))})"
 
 
 def _write_mention(attrs: Mapping[str, Json], style: Style) -> str:
-    label = escaped(_text_or_empty(attrs.get("label")), "[@", "]", wary=style.wary)
-    return f"[@{label}]({destination('mention:' + _text_or_empty(attrs.get('id')))})"
+    label = escape_text(_text_or_empty(attrs.get("label")), "[@", "]", wary=style.wary)
+    return f"[@{label}]({write_destination('mention:' + _text_or_empty(attrs.get('id')))})"
 
 
 def _write_wikilink(attrs: Mapping[str, Json], style: Style) -> str:

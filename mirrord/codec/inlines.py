@@ -12,7 +12,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from mirrord.codec.bounds import OPAQUE, TRIPS, TooCostly, by_character
+from mirrord.codec.bounds import OPAQUE, PARSER_ERRORS, TooManyStepsError, group_rules_by_character
 from mirrord.codec.states import InlineState
 
 InlineRule = Callable[[StateInline, bool], bool]
@@ -21,7 +21,7 @@ _STEPS_PER_CHARACTER = 4
 _FREE_STEPS = 100  # added to every text's budget, so that short texts never reach the limit
 
 
-class Inlines(ParserInline):
+class CountedInlineParser(ParserInline):
     """
     The parser *plain* with its rules, each tried only at one of its characters, and counted.
 
@@ -36,7 +36,7 @@ class Inlines(ParserInline):
         self._deepest = deepest
         self.ruler, self.ruler2, self.terminator_re = plain.ruler, plain.ruler2, markup
         rules = [rule for rule in plain.ruler.getRules("") if rule in first]
-        self._rules, _ = by_character(rules, first)
+        self._rules, _ = group_rules_by_character(rules, first)
 
     def parse(self, src: str, md: MarkdownIt, env: Any, tokens: list[Token]) -> list[Token]:
         state = InlineState(src, md, env, tokens)
@@ -75,7 +75,7 @@ class Inlines(ParserInline):
         env, start = state.env, state.pos
         env["steps"] -= 1
         if env["steps"] < 0:
-            raise TooCostly
+            raise TooManyStepsError
         if start in state.cache or state.level >= self._deepest:
             super().skipToken(state)
             return
@@ -110,7 +110,7 @@ def parse_texts(state: StateCore) -> None:
         children: list[Token] = []
         try:
             parser.parse(token.content, state.md, state.env, children)
-        except TRIPS:
+        except PARSER_ERRORS:
             token.meta[OPAQUE] = state.env[OPAQUE] = True
             children = []
         if len(children) > deepest and any(child.level >= deepest for child in children):  # a level takes a token

@@ -5,20 +5,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mirrord.codec.block import block_of
-from mirrord.codec.containers import BOX, Marker, marked, marked_anew, marker_of
-from mirrord.codec.cuts import Cut, Line
+from mirrord.codec.containers import TASK_BOX, Marker, frame_of_item, marker_of, replace_marker
+from mirrord.codec.cuts import Line, SplitLines
 from mirrord.codec.document import Node
-from mirrord.codec.gaps import Piece, item_gap, joined
-from mirrord.codec.matching import replacing
-from mirrord.codec.normal import normal
-from mirrord.codec.reader import DONE, TODO
+from mirrord.codec.gaps import Piece, item_gap, join_pieces
+from mirrord.codec.matching import match_or_replace_blocks
+from mirrord.codec.normal import normalize
+from mirrord.codec.reader import DONE_BOX, TODO_BOX
 
-Inside = Callable[[Sequence[str], Sequence[Node], Sequence[Node]], list[Line]]
+RearrangeContent = Callable[[Sequence[str], Sequence[Node], Sequence[Node]], list[Line]]
 
 _NUMBER = re.compile(r"\d+")
 
 
-def rearranged(cut: Cut, new_list: Node, inside: Inside) -> list[Line]:
+def rearrange_items(cut: SplitLines, new_list: Node, inside: RearrangeContent) -> list[Line]:
     """
     The lines of a list, *cut* into its items, turned into the normal list *new_list*.
 
@@ -30,25 +30,27 @@ def rearranged(cut: Cut, new_list: Node, inside: Inside) -> list[Line]:
     items = [block_of(item) for item in new_list.get("content", [])]
     pieces: list[Piece] = []
     marker: Marker | None = None
-    for block, pair in zip(items, replacing([part.block for part in cut.parts], items), strict=True):
-        item, old = block.normal, pair.old if pair else None
+    for block, pair in zip(items, match_or_replace_blocks([part.block for part in cut.parts], items), strict=True):
+        item, old = block.normal_form, pair.old if pair else None
         old_marker = _old_marker(cut, old)
         marker = _choose_marker(cut, new_list, item, old_marker, marker)
-        if pair and pair.equal and old_marker == marker:
-            pieces.append(Piece(block, cut.part(pair.old), old, fresh=False))
+        if pair and pair.is_equal and old_marker == marker:
+            pieces.append(Piece(block, cut.lines_of_part(pair.old), old, is_changed=False))
         else:
-            pieces.append(Piece(block, _rewrite_item(cut, item, old, marker, inside), old, fresh=True))
-    return joined(cut, pieces, item_gap(cut))
+            pieces.append(Piece(block, _rewrite_item(cut, item, old, marker, inside), old, is_changed=True))
+    return join_pieces(cut, pieces, item_gap(cut))
 
 
-def _old_marker(cut: Cut, index: int | None) -> Marker | None:
+def _old_marker(cut: SplitLines, index: int | None) -> Marker | None:
     if index is None:
         return None
     part = cut.parts[index]
     return marker_of(cut.lines[part.start], task=_task_state(part.node) is not None)
 
 
-def _choose_marker(cut: Cut, new_list: Node, item: Node, old_marker: Marker | None, previous: Marker | None) -> Marker:
+def _choose_marker(
+    cut: SplitLines, new_list: Node, item: Node, old_marker: Marker | None, previous: Marker | None
+) -> Marker:
     """The item's *old_marker* marker, else one like that *previous*; for a new first item that of the old first one."""
     marker = old_marker or previous or _old_marker(cut, 0) or Marker("", "-", " ")
     if new_list["type"] == "orderedList":
@@ -65,7 +67,7 @@ def _task_state(item: Node) -> bool | None:
     if item["type"] == "taskItem":
         return bool(item.get("attrs", {}).get("checked"))
     raw = _first_inline(item).get("attrs", {}).get("raw")
-    return raw == DONE if raw in (DONE, TODO) else None
+    return raw == DONE_BOX if raw in (DONE_BOX, TODO_BOX) else None
 
 
 def _first_inline(item: Node) -> Node:
@@ -79,7 +81,7 @@ def _content_without_box(item: Node) -> Sequence[Node]:
     if item["type"] == "taskItem" or _task_state(item) is None:
         return content
     _, *inlines = content[0].get("content", [])
-    first = normal({"type": "paragraph", "content": inlines})
+    first = normalize({"type": "paragraph", "content": inlines})
     return [first, *content[1:]] if inlines else content[1:]
 
 
@@ -89,7 +91,7 @@ def _write_box(item: Node, old_marker: Marker | None) -> str:
         return ""
     if old_marker and old_marker.box and ("x" in old_marker.box.lower()) == state:
         return old_marker.box
-    return f"{DONE if state else TODO} "
+    return f"{DONE_BOX if state else TODO_BOX} "
 
 
 def _number_of(marker: Marker) -> int:
@@ -106,25 +108,25 @@ def _with_number(marker: Marker, number: int) -> Marker:
     return replace(marker, sign=f"{number:0{width}d}{marker.sign[-1]}" if width else f"{number}{marker.sign[-1]}")
 
 
-def _has_rising_numbers(cut: Cut) -> bool:
+def _has_rising_numbers(cut: SplitLines) -> bool:
     first, second = _old_marker(cut, 0), _old_marker(cut, 1) if len(cut.parts) > 1 else None
     return not first or not second or _number_of(first) != _number_of(second)
 
 
-def _rewrite_item(cut: Cut, item: Node, old: int | None, marker: Marker, inside: Inside) -> list[Line]:
+def _rewrite_item(cut: SplitLines, item: Node, old: int | None, marker: Marker, inside: RearrangeContent) -> list[Line]:
     if old is None:
-        return marked([], marker).around(_escape_box(inside([], [], _content_without_box(item)), marker))
+        return frame_of_item([], marker).wrap_content(_escape_box(inside([], [], _content_without_box(item)), marker))
     part = cut.parts[old]
     old_marker = _old_marker(cut, old) or marker
-    frame = marked(cut.lines[part.start : part.end], old_marker)
+    frame = frame_of_item(cut.lines[part.start : part.end], old_marker)
     before = _content_without_box(part.node)
     lines = _escape_box(inside(frame.inner if before else [], before, _content_without_box(item)), marker)
-    result = frame.around(lines) if old_marker == marker else marked_anew(frame, lines, marker)
+    result = frame.wrap_content(lines) if old_marker == marker else replace_marker(frame, lines, marker)
     return [replace(line, at=None if line.at is None else line.at + part.start) for line in result]
 
 
 def _escape_box(lines: list[Line], marker: Marker) -> list[Line]:
     """Item lines with a leading `[ ]` escaped, which would be read as the box of a task."""
-    if marker.box or not lines or lines[0].at == 0 or not BOX.match(lines[0].text):
+    if marker.box or not lines or lines[0].at == 0 or not TASK_BOX.match(lines[0].text):
         return lines
     return [Line("\\" + lines[0].text), *lines[1:]]

@@ -20,7 +20,7 @@ class _Block:
     is_tight: bool
 
 
-def goes_on(base: str, new: str) -> bool:
+def is_continued_by(base: str, new: str) -> bool:
     """Whether *new*, on the line directly after *base*, continues its last block and leaves a list tight."""
     before, added, both = _read_blocks(base), _read_blocks(new), _read_blocks(f"{base}\n{new}")
     if not before or len(before) != len(both) or len(added) != 1:

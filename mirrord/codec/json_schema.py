@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from mirrord.codec.properties import Json
-from mirrord.codec.vocabulary import MARKS, NODES, Attribute, Inside, attributes_of
+from mirrord.codec.vocabulary import MARKS, NODES, Attribute, ContentRule, attributes_of
 
 JsonObject = dict[str, Json]
 
@@ -90,7 +90,7 @@ def _value_schema(attribute: Attribute) -> JsonObject:
     return result
 
 
-def _content_schema(inside: Inside) -> JsonObject:
+def _content_schema(inside: ContentRule) -> JsonObject:
     if inside.ordered:
         each: list[Json] = [{"$ref": f"#/$defs/node.{name}"} for name in inside.names]
         return {"type": "array", "prefixItems": each, "minItems": len(each), "items": False}
@@ -98,7 +98,7 @@ def _content_schema(inside: Inside) -> JsonObject:
     return {"type": "array", "items": items, "minItems": 1} if inside.filled else {"type": "array", "items": items}
 
 
-def _item_schema(inside: Inside) -> JsonObject:
+def _item_schema(inside: ContentRule) -> JsonObject:
     if inside.names == ("text",):
         return {"$ref": "#/$defs/node.text", "properties": {"marks": {"maxItems": 0}}}
     if len(inside.names) == 1 and inside.names[0] in ("block", "inline"):

@@ -9,8 +9,8 @@ from urllib.parse import unquote
 from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 
 from mirrord.codec.dialect import MAX_NESTING, WIKILINK
-from mirrord.codec.frontmatter import split
-from mirrord.codec.segments import Region, regions
+from mirrord.codec.frontmatter import split_parts
+from mirrord.codec.segments import Region, regions_of
 
 _TOKEN = re.compile(
     r"""(?P<skip>\\. | <!--(?:(?!<!--).)*?--> | <[A-Za-z/?!][^<>]*> | %%.+?%%)
@@ -57,12 +57,12 @@ def links_of(text: str, within: Sequence[Region] = ()) -> list[Link]:
 
     within: the regions of the body, if the caller has them.
     """
-    parts = split(text)
+    parts = split_parts(text)
     offset = len(text) - len(parts.body)
     result = list(_links_in_properties(text, offset))
     if "[" not in parts.body:
         return result
-    for region in within or regions(parts.body):
+    for region in within or regions_of(parts.body):
         start, end = offset + region.start, offset + region.end
         if text.find("[", start, end) < 0:
             continue
@@ -73,7 +73,7 @@ def links_of(text: str, within: Sequence[Region] = ()) -> list[Link]:
     return sorted(result, key=lambda link: link.start)
 
 
-def mentions_of(text: str) -> Iterator[tuple[str, str]]:
+def possible_targets_of(text: str) -> Iterator[tuple[str, str]]:
     """Kind and target of all that links_of() may find, and of links in code too. Many times faster."""
     for match in _INSIDE_WIKILINK.finditer(text):
         yield "wikilink", match[1]

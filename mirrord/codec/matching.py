@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from mirrord.codec.block import Block, ends
+from mirrord.codec.block import Block, count_common_ends
 from mirrord.codec.document import TEXTBLOCKS, Node
 
-CELLS = 20_000  # pairs of changed blocks compared word by word; in longer runs their order decides
-ALIKE = 0.6  # share of common words from which on a moved and edited block counts as the same one
-SAME_KIND = 0.5  # bonus for equal kinds, such as two paragraphs, as a share of common words
+MAX_COMPARED_PAIRS = 20_000  # pairs of changed blocks compared word by word; in longer runs their order decides
+MIN_LIKENESS = 0.6  # share of common words from which on a moved and edited block counts as the same one
+SAME_KIND_BONUS = 0.5  # bonus for equal kinds, such as two paragraphs, as a share of common words
 
 _WORD = re.compile(
     r"[\u2e80-\u9fff\uac00-\ud7af]|[^\W\u2e80-\u9fff\uac00-\ud7af]+"
@@ -21,32 +21,32 @@ _WORD = re.compile(
 
 
 class Pair(NamedTuple):
-    """The old block that a new one was. equal: both mean the same."""
+    """The old block that a new one was. is_equal: both mean the same."""
 
     old: int
-    equal: bool
+    is_equal: bool
 
 
-def paired(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
+def match_blocks(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
     """For each of *new* its old block, each used at most once; None: it is new."""
     if not old:
         return [None] * len(new)
-    start, end = ends(old, new, Block.means)
+    start, end = count_common_ends(old, new, Block.means_same_as)
     middle = _pair_blocks(old[start : len(old) - end], new[start : len(new) - end])
     return [
         *(Pair(i, True) for i in range(start)),
-        *(pair and Pair(start + pair.old, pair.equal) for pair in middle),
+        *(pair and Pair(start + pair.old, pair.is_equal) for pair in middle),
         *(Pair(i, True) for i in range(len(old) - end, len(old))),
     ]
 
 
-def replacing(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
+def match_or_replace_blocks(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
     """
     The same, and unmatched *new* blocks paired with unmatched *old* ones between the same two neighbours.
 
     A block that replaces one of another kind is a different block: it inherits the gaps beside it, but not its id.
     """
-    pairs = paired(old, new)
+    pairs = match_blocks(old, new)
     unmatched = set(range(len(old))) - {pair.old for pair in pairs if pair}
     for news, before, after in _unmatched_runs(pairs, len(old)):
         places = list(
@@ -81,7 +81,7 @@ def _unmatched_beside(place: int, step: int, unmatched: set[int]) -> list[int]:
 
 
 def _pair_blocks(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
-    matching = _Matching([block.meaning for block in old], [block.meaning for block in new])
+    matching = _Matching([block.fingerprint for block in old], [block.fingerprint for block in new])
     matching.match()
     pairs: list[Pair | None] = [None if i is None else Pair(i, True) for i in matching.of_new]
     for olds, news in matching.gaps():
@@ -99,12 +99,12 @@ def _moved_and_edited(
     matched = {pair.old for pair in pairs if pair}
     olds = [i for i, block in enumerate(old) if i not in matched and not block.is_blank]
     news = [j for j, pair in enumerate(pairs) if pair is None]
-    if len(olds) * len(news) > CELLS:
+    if len(olds) * len(news) > MAX_COMPARED_PAIRS:
         return
     before, after = {i: _gist_of(old[i]) for i in olds}, {j: _gist_of(new[j]) for j in news}
     likeness = {(j, i): before[i].likeness(after[j]) for j in news for i in olds}
     for j, i in sorted(likeness, key=lambda pair: (-likeness[pair], pair)):
-        if likeness[j, i] >= SAME_KIND + ALIKE and i in before and j in after:
+        if likeness[j, i] >= SAME_KIND_BONUS + MIN_LIKENESS and i in before and j in after:
             del before[i], after[j]
             yield i, j
 
@@ -201,15 +201,15 @@ class _Gist:
         total = len(self.words) + len(other.words)
         shared = 2 * len(self.words & other.words) / total if total else 1.0
         if self.kind == other.kind:
-            return SAME_KIND + shared
-        return shared if shared > SAME_KIND else 0.0
+            return SAME_KIND_BONUS + shared
+        return shared if shared > SAME_KIND_BONUS else 0.0
 
 
 def _edited_in_place(
     old: Sequence[Block], olds: Sequence[int], new: Sequence[Block], news: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
     """Pairs of the changed blocks between two matched neighbours, in order."""
-    if len(olds) * len(news) > CELLS:
+    if len(olds) * len(news) > MAX_COMPARED_PAIRS:
         yield from _pair_by_kind(old, olds, new, news)
         return
     before, after = [_gist_of(old[i]) for i in olds], [_gist_of(new[j]) for j in news]

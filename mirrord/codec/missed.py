@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from mirrord.errors import UserError
 
 
-class Missed(UserError):
+class EditTargetError(UserError):
     """
     The page does not have the target of an edit, or has it too often.
 
-    found: number of occurrences. headings: the page's headings if a heading was sought, else None.
+    occurrences: number of occurrences. headings: the page's headings if a heading was sought, else None.
     """
 
     def __init__(self, sentence: str, found: int, headings: Sequence[str] | None = None) -> None:
         super().__init__(sentence)
-        self.found = found
+        self.occurrences = found
         self.headings = headings

@@ -11,11 +11,11 @@ from mirrord.codec.block import Block
 from mirrord.codec.document import BLOCKS, Node
 from mirrord.codec.ids import HOLDERS, ITEMS, children_of, id_of, ids_in, with_id
 
-LENGTH: Final = 14  # hexadecimal digits of a derived id: 56 bits
-_FIRST_HASH = hashlib.blake2b(b"1 ", digest_size=LENGTH // 2)  # copying it takes half the time of a new hash
+ID_DIGITS: Final = 14  # hexadecimal digits of a derived id: 56 bits
+_FIRST_HASH = hashlib.blake2b(b"1 ", digest_size=ID_DIGITS // 2)  # copying it takes half the time of a new hash
 
 
-def identified(blocks: Sequence[Block]) -> list[Block]:
+def assign_ids(blocks: Sequence[Block]) -> list[Block]:
     """
     The *blocks* of a document with all their ids; of equal ids the first one stays.
 
@@ -43,7 +43,7 @@ class _IdAssigner:
             return block
         ids: list[str] = []
         nodes = tuple([self._complete_node(node, ids, needs=node["type"] in BLOCKS) for node in block.nodes])
-        return block.carrying(nodes, tuple(ids))
+        return block.with_nodes(nodes, tuple(ids))
 
     def _complete_node(self, node: Node, ids: list[str], *, needs: bool) -> Node:
         """*node* with all ids, which are appended to *ids*; it gets one if it *needs* one or its id is a duplicate."""
@@ -76,7 +76,7 @@ class _IdAssigner:
 
 
 def _digest_of(number: int, spelled: bytes) -> str:
-    digest = _FIRST_HASH.copy() if number == 1 else hashlib.blake2b(b"%d " % number, digest_size=LENGTH // 2)
+    digest = _FIRST_HASH.copy() if number == 1 else hashlib.blake2b(b"%d " % number, digest_size=ID_DIGITS // 2)
     digest.update(spelled)
     return digest.hexdigest()
 

@@ -13,15 +13,15 @@ import orjson
 
 from mirrord.codec.document import BLOCKS, DELIMITED, INLINE, TEXTBLOCKS, Mark, Node, text_node
 from mirrord.codec.properties import Json
-from mirrord.codec.schema import DEFAULTS, IGNORED
-from mirrord.codec.text import unix
+from mirrord.codec.schema import DEFAULT_ATTRIBUTES, IGNORED_ATTRIBUTES
+from mirrord.codec.text import with_unix_endings
 
 _OWN_ATTRIBUTES = frozenset(["id"])
 _LINE_EDGES = re.compile(r"[ \t]*\n[ \t]*")
 _OUTER_SPACE = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 
 
-def normal(node: Node) -> Node:
+def normalize(node: Node) -> Node:
     """The normal form of *node*; a node of unknown type stays unchanged."""
     name = node["type"]
     if name not in BLOCKS and name not in INLINE and name != "doc":
@@ -33,7 +33,7 @@ def normal(node: Node) -> Node:
     if attrs := _normalize_attrs(name, node.get("attrs")):
         result["attrs"] = attrs
     if "text" in node:
-        result["text"] = unix(node["text"])
+        result["text"] = with_unix_endings(node["text"])
     if content:
         result["content"] = content
     if marks := [mark for mark in map(_normalize_mark, node.get("marks") or ()) if mark != {"type": "textStyle"}]:
@@ -50,7 +50,7 @@ def fingerprint(node: Node) -> str:
         return json.dumps(ordered, sort_keys=True)
 
 
-def difference(expected: Node, got: Node | None) -> str:
+def first_difference(expected: Node, got: Node | None) -> str:
     """The path to the first difference of *got* from *expected*, both normal."""
     name = expected["type"]
     if got is None or got["type"] != name:
@@ -60,7 +60,7 @@ def difference(expected: Node, got: Node | None) -> str:
     mine, theirs = expected.get("content", []), got.get("content", [])
     for child, other in zip(mine, theirs, strict=False):
         if fingerprint(child) != fingerprint(other):
-            return f"{name} > {difference(child, other)}"
+            return f"{name} > {first_difference(child, other)}"
     return f"{name} > {mine[len(theirs)]['type']}" if len(mine) > len(theirs) else name
 
 
@@ -83,8 +83,8 @@ def _mark_order(mark: Mark) -> str:
 
 
 def _normalize_attrs(name: str, attrs: Mapping[str, Json] | None) -> dict[str, Json]:
-    defaults = DEFAULTS.get(name, {})
-    ignored = _OWN_ATTRIBUTES if name in BLOCKS else IGNORED.get(name, frozenset())
+    defaults = DEFAULT_ATTRIBUTES.get(name, {})
+    ignored = _OWN_ATTRIBUTES if name in BLOCKS else IGNORED_ATTRIBUTES.get(name, frozenset())
     return {
         key: _normalize_value(key, value)
         for key, value in (attrs or {}).items()
@@ -95,7 +95,7 @@ def _normalize_attrs(name: str, attrs: Mapping[str, Json] | None) -> dict[str, J
 def _normalize_value(key: str, value: Json) -> Json:
     if not isinstance(value, str):
         return value
-    return unix(value).strip() if key == "latex" else unix(value)
+    return with_unix_endings(value).strip() if key == "latex" else with_unix_endings(value)
 
 
 def _is_default(value: Json, default: Json) -> bool:
@@ -112,18 +112,18 @@ def _normalize_content(name: str, content: Sequence[Node]) -> list[Node]:
         return _trim(_merge_texts(_hoist_all_emphasis(_split_outer_space(content))))
     if name == "codeBlock":
         return _normalize_code(content)
-    children = [normal(child) for child in wrapped(content)]
+    children = [normalize(child) for child in wrap_inlines(content)]
     return [child for child in children if child["type"] != "paragraph" or len(child) > 1]
 
 
 def _normalize_code(content: Sequence[Node]) -> list[Node]:
     if any(child["type"] != "text" or child.get("marks") for child in content):
         return list(content)
-    text = unix("".join(child["text"] for child in content))
+    text = with_unix_endings("".join(child["text"] for child in content))
     return [text_node(text)] if text else []
 
 
-def wrapped(content: Sequence[Node]) -> Iterator[Node]:
+def wrap_inlines(content: Sequence[Node]) -> Iterator[Node]:
     """Wrap runs of inline nodes among blocks in paragraphs: some editors treat an image as a block."""
     for inline, children in groupby(content, key=_is_inline):
         if not inline:
@@ -141,7 +141,7 @@ def _is_inline(node: Node) -> bool:
 
 def _split_outer_space(content: Sequence[Node]) -> Iterator[Node]:
     """The inline nodes, with the white space around texts split into texts of its own."""
-    for child in map(normal, content):
+    for child in map(normalize, content):
         if "text" not in child:
             yield child
         elif is_code(child):

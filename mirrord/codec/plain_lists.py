@@ -7,7 +7,7 @@ from itertools import pairwise
 from markdown_it.common.utils import mdTrim
 from markdown_it.rules_block import StateBlock
 
-from mirrord.codec.states import made
+from mirrord.codec.states import make_token
 
 # also texts that only look like the start of another block, such as `[[page]]` and `**bold**`
 _ITEM = re.compile(r"[*+-] (?:[^\s\d`~$%>*_+\[<#|:=-]|`(?!``)|\[\[|[*_]+[^\s*_-]|\d+[^\d.)])")
@@ -46,16 +46,16 @@ def _may_go_on(state: StateBlock, line: int, indent: int, sign: str) -> bool:
 def _push_list(state: StateBlock, sign: str, lines: Sequence[int]) -> None:
     """Push the tokens of a list. lines: the first line of each item, and the end of the last one."""
     level = state.level
-    opening = made("bullet_list_open", "ul", 1, level, block=True)
-    closing = made("bullet_list_close", "ul", -1, level, block=True)
+    opening = make_token("bullet_list_open", "ul", 1, level, block=True)
+    closing = make_token("bullet_list_close", "ul", -1, level, block=True)
     opening.map, opening.markup, closing.markup = [lines[0], lines[-1]], sign, sign
     state.tokens.append(opening)
     for line, behind in pairwise(lines):
-        item = made("list_item_open", "li", 1, level + 1, block=True)
-        paragraph = made("paragraph_open", "p", 1, level + 2, block=True)
-        text = made("inline", "", 0, level + 3, block=True)
-        paragraph_end = made("paragraph_close", "p", -1, level + 2, block=True)
-        item_end = made("list_item_close", "li", -1, level + 1, block=True)
+        item = make_token("list_item_open", "li", 1, level + 1, block=True)
+        paragraph = make_token("paragraph_open", "p", 1, level + 2, block=True)
+        text = make_token("inline", "", 0, level + 3, block=True)
+        paragraph_end = make_token("paragraph_close", "p", -1, level + 2, block=True)
+        item_end = make_token("list_item_close", "li", -1, level + 1, block=True)
         item.map, paragraph.map, text.map = [line, behind], [line, line + 1], [line, line + 1]
         item.markup = item_end.markup = sign
         paragraph.hidden = paragraph_end.hidden = True

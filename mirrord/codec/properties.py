@@ -39,8 +39,8 @@ class Removed(Enum):
 
 REMOVED: Final = Removed.REMOVED
 
-MAX_CHARACTERS = 65_536  # of a front matter; CSafeLoader overflows the C stack at about 60 kB of nesting
-MAX_DEPTH = 64
+MAX_YAML_CHARACTERS = 65_536  # of a front matter; CSafeLoader overflows the C stack at about 60 kB of nesting
+MAX_YAML_DEPTH = 64
 MAX_EVENTS = 6_000  # of the parser: about 3,000 values, read in about 50 ms
 _MAX_EXACT_INTEGER = 2**53  # JavaScript rounds integers beyond this
 
@@ -78,7 +78,7 @@ class Property:
     value: Json = None
 
 
-def properties(source: str) -> list[Property]:
+def read_properties(source: str) -> list[Property]:
     """
     The top-level keys of *source* in order, read from parser events only, so that no input can do harm.
 
@@ -87,7 +87,7 @@ def properties(source: str) -> list[Property]:
     """
     if not source:  # most texts written by agents have no front matter
         return []
-    if len(source) > MAX_CHARACTERS:
+    if len(source) > MAX_YAML_CHARACTERS:
         raise Misread("is larger than 64 kB")
     try:
         entries: list[Property] = YAMLHandler().load(source, Loader=_Loader)
@@ -96,9 +96,9 @@ def properties(source: str) -> list[Property]:
         raise _misread_of(error) from error
 
 
-def load(source: str) -> dict[str, Json]:
+def load_values(source: str) -> dict[str, Json]:
     """The values of *source* by key; the last one of a repeated key. Raises Misread as `properties` does."""
-    return values_of(properties(source))
+    return values_of(read_properties(source))
 
 
 def values_of(entries: Sequence[Property]) -> dict[str, Json]:
@@ -106,14 +106,14 @@ def values_of(entries: Sequence[Property]) -> dict[str, Json]:
     return {entry.key: entry.value for entry in entries}
 
 
-def same(value: Json | Removed, other: Json | Removed) -> bool:
+def is_same_json(value: Json | Removed, other: Json | Removed) -> bool:
     """Equality of JSON: 1 is 1.0 but not true."""
     if isinstance(value, bool) or isinstance(other, bool):
         return value is other
     if isinstance(value, list) and isinstance(other, list):
-        return len(value) == len(other) and all(map(same, value, other))
+        return len(value) == len(other) and all(map(is_same_json, value, other))
     if isinstance(value, dict) and isinstance(other, dict):
-        return value.keys() == other.keys() and all(same(item, other[key]) for key, item in value.items())
+        return value.keys() == other.keys() and all(is_same_json(item, other[key]) for key, item in value.items())
     return value == other
 
 
@@ -223,8 +223,8 @@ class _Loader(yaml.CSafeLoader):
         return to_value(text) if to_value is not None else text
 
     def check_depth(self, depth: int) -> None:
-        if depth > MAX_DEPTH:
-            raise _misread_at(self.last_event, f"it is nested deeper than {MAX_DEPTH}")
+        if depth > MAX_YAML_DEPTH:
+            raise _misread_at(self.last_event, f"it is nested deeper than {MAX_YAML_DEPTH}")
         self.check_anchor()
 
     def check_anchor(self) -> None:

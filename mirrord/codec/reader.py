@@ -6,34 +6,34 @@ from typing import cast
 
 from markdown_it.token import Token
 
-from mirrord.codec.document import Document, Node, document, is_node, text_node
-from mirrord.codec.embedded import embedded
-from mirrord.codec.frontmatter import split
+from mirrord.codec.document import Document, Node, is_node, make_document, text_node
+from mirrord.codec.embedded import parse_json_or_none
+from mirrord.codec.frontmatter import split_parts
 from mirrord.codec.inline_reader import raw_inline, read_inline
-from mirrord.codec.normal import normal
-from mirrord.codec.schema import is_beyond
-from mirrord.codec.segments import Outline, outline
+from mirrord.codec.normal import normalize
+from mirrord.codec.schema import has_no_markdown
+from mirrord.codec.segments import Outline, outline_of
 from mirrord.codec.tables import read_table
 from mirrord.codec.tags import is_safe
-from mirrord.codec.text import unix
+from mirrord.codec.text import with_unix_endings
 
 _HOLDERS = frozenset(
     ["listItem", "taskItem", "blockquote", "callout", "detailsContent", "tableHeader", "tableCell", "footnoteDef"]
 )
-FENCE = "tiptap-node"  # the info string of a fence with the JSON of a node that Markdown has no form for
+NODE_FENCE_INFO = "tiptap-node"  # the info string of a fence with the JSON of a node that Markdown has no form for
 
-DONE, TODO = "[x]", "[ ]"  # the boxes of tasks
+DONE_BOX, TODO_BOX = "[x]", "[ ]"  # the boxes of tasks
 
 
-def read(text: str) -> Document:
+def read_document(text: str) -> Document:
     """The body of *text* as a document; never raises."""
-    return document(nodes(outline(split(text).body)))
+    return make_document(read_nodes(outline_of(split_parts(text).body)))
 
 
-def nodes(page: Outline) -> list[Node]:
+def read_nodes(page: Outline) -> list[Node]:
     """The nodes of a page, one for each segment."""
     return [
-        raw_block(unix(page.source(index))) if segment.tokens is None else read_block(segment.tokens)
+        raw_block(with_unix_endings(page.source(index))) if segment.tokens is None else read_block(segment.tokens)
         for index, segment in enumerate(page.segments)
     ]
 
@@ -131,7 +131,7 @@ def _to_plain_item(item: Node) -> Node:
     if item["type"] != "taskItem":
         return item
     first, *other_blocks = item["content"]
-    box = raw_inline(DONE if item["attrs"]["checked"] else TODO)
+    box = raw_inline(DONE_BOX if item["attrs"]["checked"] else TODO_BOX)
     content = [box, *_with_leading_blank(first.get("content", []))]
     return {"type": "listItem", "content": [{"type": "paragraph", "content": content}, *other_blocks]}
 
@@ -163,9 +163,9 @@ def _make_code_block(token: Token) -> Node:
 
 
 def _make_fence(token: Token) -> Node:
-    if token.info.strip() == FENCE:
-        node = embedded(token.content)
-        if is_node(node) and is_safe(cast(Node, node)) and is_beyond(normal(cast(Node, node))):
+    if token.info.strip() == NODE_FENCE_INFO:
+        node = parse_json_or_none(token.content)
+        if is_node(node) and is_safe(cast(Node, node)) and has_no_markdown(normalize(cast(Node, node))):
             return _fill_with_paragraphs(cast(Node, node))
     return _make_code_block(token)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from mirrord.codec.links import Link, links_of, target_span
-from mirrord.codec.respelling import Whereto, rebased, respelt
+from mirrord.codec.respelling import NewPathOf, rebase_target, respell_target
 from mirrord.codec.views import views_of
 from mirrord.domain.meaning import Site
 
@@ -16,7 +16,7 @@ _ESCAPED_BARE = re.compile(r"[\x00-\x20\x7f%<>\\#?|()]")
 
 
 @dataclass(frozen=True, slots=True)
-class Relinked:
+class RelinkedPage:
     """The text of a page, and the number of its rewritten links."""
 
     text: str
@@ -38,7 +38,7 @@ def _no_other_files(path: str) -> None:
     """The default of whereto: every file is an entry."""
 
 
-def relinked(text: str, before: Site, after: Site, whereto: Whereto = _no_other_files) -> Relinked:
+def relink_page(text: str, before: Site, after: Site, whereto: NewPathOf = _no_other_files) -> RelinkedPage:
     """
     *text*, a page that was in *before* and is in *after*, with links that keep their meaning.
 
@@ -53,18 +53,18 @@ def relinked(text: str, before: Site, after: Site, whereto: Whereto = _no_other_
     ]
     if edits and not _is_clean(text, links, edits):
         edits = _select_harmless(text, links, edits)
-    return Relinked(_apply_edits(text, edits), len(edits))
+    return RelinkedPage(_apply_edits(text, edits), len(edits))
 
 
-def _edit_link(text: str, number: int, link: Link, before: Site, after: Site, whereto: Whereto) -> _Edit | None:
+def _edit_link(text: str, number: int, link: Link, before: Site, after: Site, whereto: NewPathOf) -> _Edit | None:
     if not link.target.strip():
         return None
-    entry = before.meaning(link.kind, link.target)
+    entry = before.entry_of_link(link.kind, link.target)
     moved = before.directory != after.directory
     if entry is not None:
-        target = respelt(link, entry, before, after)
+        target = respell_target(link, entry, before, after)
     else:
-        target = rebased(link, before, after, whereto) if moved else None
+        target = rebase_target(link, before, after, whereto) if moved else None
     if target is None:
         return None
     start, end = target_span(text, link)

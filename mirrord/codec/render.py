@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass
 
-from mirrord.codec.document import Document, checked
-from mirrord.codec.frontmatter import REMOVED, Json, Parts, Removed, split, with_keys
-from mirrord.codec.splice import spliced
-from mirrord.codec.text import newline
+from mirrord.codec.document import Document, check_document
+from mirrord.codec.frontmatter import REMOVED, Json, Parts, Removed, split_parts, with_keys
+from mirrord.codec.splice import splice_document
+from mirrord.codec.text import first_line_ending
 from mirrord.codec.views import Views, views_of
 from mirrord.errors import Damaged
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NewViews:
     """The views in the row. None: remove the key, no front matter, an empty body."""
 
     id: str | None
@@ -22,7 +22,7 @@ class Wanted:
     content: Document | None
 
 
-def render(text: str | None, ahead: frozenset[str], new_views: Wanted, stem: str) -> str:
+def render(text: str | None, ahead: frozenset[str], new_views: NewViews, stem: str) -> str:
     """
     The new Markdown of a page.
 
@@ -46,20 +46,20 @@ def render(text: str | None, ahead: frozenset[str], new_views: Wanted, stem: str
 
 
 def _replace_content(text: str, content: Document | None) -> str:
-    parts = split(text)
-    ending = newline(text)
-    body = spliced(parts.body, checked(content or {"type": "doc"}), ending)
+    parts = split_parts(text)
+    ending = first_line_ending(text)
+    body = splice_document(parts.body, check_document(content or {"type": "doc"}), ending)
     head = parts.head
     if head and body and head[-1] not in "\r\n":
         head += ending
     for lead in ("", ending):  # without front matter, a `---` on the first line would begin one
         result = parts.bom + head + lead + body
-        if split(result) == Parts(parts.bom, head, lead + body):
+        if split_parts(result) == Parts(parts.bom, head, lead + body):
             return result
     raise Damaged("the change would turn the beginning of the page into front matter")
 
 
-def _collect_changes(text: str, ahead: frozenset[str], new_views: Wanted, stem: str) -> dict[str, Json | Removed]:
+def _collect_changes(text: str, ahead: frozenset[str], new_views: NewViews, stem: str) -> dict[str, Json | Removed]:
     views = views_of(text)
     if views.error:
         raise Damaged(views.error)
@@ -70,7 +70,7 @@ def _collect_changes(text: str, ahead: frozenset[str], new_views: Wanted, stem: 
     }
 
 
-def _changes_by_frontmatter(views: Views, new_views: Wanted) -> dict[str, Json | Removed]:
+def _changes_by_frontmatter(views: Views, new_views: NewViews) -> dict[str, Json | Removed]:
     new = new_views.frontmatter or {}
     changes: dict[str, Json | Removed] = {key: REMOVED for key in views.frontmatter if key not in new}
     changes.update(new)
@@ -79,7 +79,7 @@ def _changes_by_frontmatter(views: Views, new_views: Wanted) -> dict[str, Json |
     return changes
 
 
-def _changes_by_columns(views: Views, new_views: Wanted, stem: str) -> dict[str, Json | Removed]:
+def _changes_by_columns(views: Views, new_views: NewViews, stem: str) -> dict[str, Json | Removed]:
     """The changes by columns, each only if the page does not show that value already."""
     changes: dict[str, Json | Removed] = {}
     if new_views.id is not None and views.id is None:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 
 from mirrord.codec.links import Link
 from mirrord.domain.entry import EntryId
-from mirrord.domain.linking import Path, walk
-from mirrord.domain.meaning import Site, plain
+from mirrord.domain.linking import Path, follow_path
+from mirrord.domain.meaning import Site, wikilink_path
 from mirrord.domain.place import INDEX, name_key
 
-Whereto = Callable[[str], str | None]
+NewPathOf = Callable[[str], str | None]
 
 _BY_PATH = ("markdown", "image")
 _SUFFIX = ".md"
@@ -17,7 +17,7 @@ _NO_WIKILINK = re.compile(r"[\[\]|#\n\\]|^\s|\s$")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-def respelt(link: Link, entry: EntryId, before: Site, after: Site) -> str | None:
+def respell_target(link: Link, entry: EntryId, before: Site, after: Site) -> str | None:
     """
     A new target for a link that meant *entry* on the page *before*, and means it on the page *after*.
 
@@ -36,24 +36,25 @@ def respelt(link: Link, entry: EntryId, before: Site, after: Site) -> str | None
             if _is_wikilink(option)
         )
     return next(
-        (option for option in options if option != link.target and after.meaning(link.kind, option) == entry), None
+        (option for option in options if option != link.target and after.entry_of_link(link.kind, option) == entry),
+        None,
     )
 
 
-def rebased(link: Link, before: Site, after: Site, whereto: Whereto) -> str | None:
+def rebase_target(link: Link, before: Site, after: Site, whereto: NewPathOf) -> str | None:
     """The new target of a Markdown link to a file that is no entry; None: keep the old one, or there is no file."""
-    old_path = walk(before.directory, link.target)
+    old_path = follow_path(before.directory, link.target)
     if link.kind not in _BY_PATH or link.target.startswith("/") or not old_path:
         return None
     new = whereto("/".join(old_path))
-    if new is None or walk(after.directory, link.target) == tuple(new.split("/")):
+    if new is None or follow_path(after.directory, link.target) == tuple(new.split("/")):
         return None
     return _relative_path(after.directory, new)
 
 
 def _is_still_valid(link: Link, entry: EntryId, before: Site, after: Site) -> bool:
     """Whether the unchanged link keeps its meaning, and still leads to the file if it did before."""
-    if after.meaning(link.kind, link.target) != entry:
+    if after.entry_of_link(link.kind, link.target) != entry:
         return False
     if link.kind not in _BY_PATH:
         return True
@@ -65,13 +66,13 @@ def _is_still_valid(link: Link, entry: EntryId, before: Site, after: Site) -> bo
 def _files_of_target(target: str, site: Site) -> list[str | None]:
     """The files that *target* leads to in programs without titles: from the page, and from the root."""
     starts: list[Path] = [()] if target.startswith("/") else [site.directory, ()]
-    paths = (walk(start, target) for start in starts)
+    paths = (follow_path(start, target) for start in starts)
     return ["/".join(steps) if steps is not None else None for steps in paths]
 
 
 def _path_options(target: str, old: str, new: str, before: Site, after: Site) -> Iterator[str]:
     """Possible paths of a Markdown link, those in the style of *target* first."""
-    path = new if _has_ending(target) or new == plain(new) else plain(new)
+    path = new if _has_ending(target) or new == wikilink_path(new) else wikilink_path(new)
     if target.endswith("/") and not path.endswith(_SUFFIX):
         path += "/"
     relative = _relative_path(after.directory, path)
@@ -90,12 +91,12 @@ def _has_ending(target: str) -> bool:
 
 def _is_from_root(target: str, old: str, before: Site) -> bool:
     """Whether *target* is the path from the root, without a slash in front, on a page in another directory."""
-    path_from_page, path_from_root = (walk(start, target) for start in (before.directory, ()))
+    path_from_page, path_from_root = (follow_path(start, target) for start in (before.directory, ()))
     return before.directory != () and _is_same_file(path_from_root, old) and not _is_same_file(path_from_page, old)
 
 
 def _is_same_file(steps: Path | None, file: str) -> bool:
-    return steps is not None and name_key(plain("/".join(steps))) == name_key(plain(file))
+    return steps is not None and name_key(wikilink_path("/".join(steps))) == name_key(wikilink_path(file))
 
 
 def _relative_path(directory: Path, path: str) -> str:
@@ -113,7 +114,7 @@ def _wikilink_options(target: str, old: str, new: str, after: Site) -> Iterator[
     """Possible targets of a wikilink: with as many steps of the path as before, then with more."""
     parts = target.strip().split("/")
     names = [part for part in parts if part not in ("", ".", "..")]
-    steps = plain(new).split("/")
+    steps = wikilink_path(new).split("/")
     if name_key(names[-1].removesuffix(_SUFFIX)) == INDEX and new.endswith(f"/{INDEX}{_SUFFIX}"):
         steps.append(INDEX)
     if _has_ending(target.strip()) and new.endswith(_SUFFIX):

@@ -12,8 +12,8 @@ from itertools import pairwise
 
 import yaml
 
-from mirrord.codec.properties import Json, Property, Removed, load, properties, same, values_of
-from mirrord.codec.text import lines
+from mirrord.codec.properties import Json, Property, Removed, is_same_json, load_values, read_properties, values_of
+from mirrord.codec.text import split_lines
 from mirrord.errors import Damaged
 
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{6})?(?:[-+]\d\d:\d\d)?)?")
@@ -25,14 +25,14 @@ _ODD_BREAK = re.compile("[\r\x85\u2028\u2029]")
 Edit = tuple[int, int, str]  # from, to, new text
 
 
-def rewritten(source: str, changes: Mapping[str, Json | Removed], ending: str) -> str:
+def rewrite_properties(source: str, changes: Mapping[str, Json | Removed], ending: str) -> str:
     """
     *source* with *changes* applied; added lines end with *ending*. A new `id` goes first, other new keys last.
 
     Raises:
         Damaged: a key to change is not at the start of a line of its own.
     """
-    entries = properties(source)
+    entries = read_properties(source)
     values = values_of(entries)
     edits: list[Edit] = []
     added: dict[str, Json] = {}
@@ -64,13 +64,13 @@ def _add_keys(source: str, added: Mapping[str, Json], margin: str, ending: str) 
     return first + source + last
 
 
-def is_plain(text: str) -> bool:
+def is_plain_text(text: str) -> bool:
     """Whether *text* surely needs no quotes; true for most keys and ids, and much faster than the YAML emitter."""
     return _PLAIN.fullmatch(text) is not None and text.lower() not in _NO_TEXT
 
 
 def _write_key(key: str) -> str:
-    if is_plain(key):
+    if is_plain_text(key):
         return key
     plain = _dump({key: 0}).removesuffix(": 0\n")
     return plain if "\n" not in plain and not plain.startswith("?") else _write_scalar(key, '"')
@@ -87,7 +87,7 @@ def _line_start(source: str, position: int) -> int:
 def _line_end(source: str, position: int) -> int:
     if position and source[position - 1] in "\r\n":
         return position
-    return position + len(next(iter(lines(source[position:])), ""))
+    return position + len(next(iter(split_lines(source[position:])), ""))
 
 
 def _span_of_lines(source: str, entries: Sequence[Property], index: int) -> tuple[int, int]:
@@ -97,7 +97,7 @@ def _span_of_lines(source: str, entries: Sequence[Property], index: int) -> tupl
     if source[start : entry.key_start].strip(" "):
         raise Damaged(f"the front matter's key `{entry.key}` does not stand on a line of its own")
     limit = _line_start(source, entries[index + 1].key_start) if index + 1 < len(entries) else len(source)
-    entry_lines = lines(source[start:limit])
+    entry_lines = split_lines(source[start:limit])
     while len(entry_lines) > 1 and _is_outside(entry_lines[-1], entry.key_start - start):
         entry_lines.pop()
     end = start + sum(map(len, entry_lines))
@@ -130,13 +130,13 @@ def _replace_value(source: str, entries: Sequence[Property], index: int, old: Js
 
 
 def _is_one_line(source: str, entry: Property) -> bool:
-    return entry.style not in ("-", ":", "|", ">") and len(lines(source[entry.start : entry.end])) <= 1
+    return entry.style not in ("-", ":", "|", ">") and len(split_lines(source[entry.start : entry.end])) <= 1
 
 
 def _comment_of(source: str, entry: Property, colon: int, end: int) -> str:
     """The comment after the value or, for a block, after its key."""
     block = entry.style in ("-", ":", "|", ">")
-    remainder = next(iter(lines(source[colon if block else entry.end : end])), "").strip()
+    remainder = next(iter(split_lines(source[colon if block else entry.end : end])), "").strip()
     if entry.style in ("|", ">"):
         remainder = remainder.lstrip("|>+-0123456789 ")
     return f" {remainder}" if remainder.startswith("#") else ""
@@ -150,7 +150,7 @@ def _write_on_one_line(source: str, entry: Property, old: Json, new: Json) -> st
         text = _write_flow(new)
         if isinstance(new, list) and isinstance(old, list) and old:
             text = _write_flow_list(source, entry, old, new)
-        return text if same(load(f"key: {text}\n")["key"], new) else None  # `[[x]]` would be a wikilink
+        return text if is_same_json(load_values(f"key: {text}\n")["key"], new) else None  # `[[x]]` would be a wikilink
     if entry.style != '"' and _is_literal(new):
         return None
     return _write_scalar(new, entry.style)
@@ -159,7 +159,9 @@ def _write_on_one_line(source: str, entry: Property, old: Json, new: Json) -> st
 def _write_after_colon(value: Json, comment: str, margin: str, ending: str) -> str:
     """The text after the colon of a key at *margin*, up to the end of its last line."""
     if _is_literal(value):
-        head, *other_lines = lines(_dump({"k": value}, "|").removeprefix('"k"').removeprefix("k").removeprefix(":"))
+        head, *other_lines = split_lines(
+            _dump({"k": value}, "|").removeprefix('"k"').removeprefix("k").removeprefix(":")
+        )
         return head.rstrip() + comment + ending + _indent("".join(other_lines), margin, ending)
     if isinstance(value, list | dict) and value:
         return comment + ending + _indent(_dump(value), margin + "  ", ending)
@@ -239,7 +241,7 @@ def _write_scalar(value: Json, style: str) -> str:
         return ""
     if not isinstance(value, str):
         return _write_flow(value)
-    if style not in ("'", '"') and (is_plain(value) or _ISO_DATE.fullmatch(value)):
+    if style not in ("'", '"') and (is_plain_text(value) or _ISO_DATE.fullmatch(value)):
         return value
     return _dump({"k": value}, style).partition(":")[2].strip(" \n")  # other blanks belong to the value
 
@@ -249,7 +251,7 @@ def _write_flow(value: Json, quote: str = "") -> str:
 
 
 def _indent(text: str, margin: str, ending: str) -> str:
-    return "".join(margin + line[:-1] + ending if line != "\n" else ending for line in lines(text))
+    return "".join(margin + line[:-1] + ending if line != "\n" else ending for line in split_lines(text))
 
 
 class _Dumper(yaml.SafeDumper):

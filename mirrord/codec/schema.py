@@ -18,7 +18,7 @@ _MEANINGLESS: Mapping[str, Mapping[str, Json]] = MappingProxyType(
         "link": {"href": ""},
     }
 )
-DEFAULTS: Mapping[str, Mapping[str, Json]] = MappingProxyType(
+DEFAULT_ATTRIBUTES: Mapping[str, Mapping[str, Json]] = MappingProxyType(
     {
         name: {
             **{key: attribute.default for key, attribute in attributes.items() if attribute.default is not None},
@@ -27,7 +27,9 @@ DEFAULTS: Mapping[str, Mapping[str, Json]] = MappingProxyType(
         for name, attributes in [*((name, node.attributes) for name, node in NODES.items()), *MARK_TYPES.items()]
     }
 )
-IGNORED: Mapping[str, frozenset[str]] = MappingProxyType({"link": frozenset(["auto"])})  # a matter of spelling
+IGNORED_ATTRIBUTES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {"link": frozenset(["auto"])}
+)  # a matter of spelling
 
 _Test = Callable[[Json], bool]
 
@@ -64,7 +66,7 @@ _WIKILINK_TESTS: Mapping[str, _Test] = MappingProxyType(
 _CELL_TESTS: Mapping[str, _Test] = MappingProxyType({"align": _pattern_test("left|center|right")})
 
 # The attributes that Markdown itself expresses, each with a test of its value.
-NATIVE: Mapping[str, Mapping[str, _Test]] = MappingProxyType(
+NATIVE_ATTRIBUTES: Mapping[str, Mapping[str, _Test]] = MappingProxyType(
     {
         "heading": {"level": _range_test(1, 6)},
         "orderedList": {"start": _range_test(0, 999_999_999)},
@@ -111,30 +113,30 @@ _RESERVED = frozenset(["cells", "header"])  # keys of a table's comment
 _RESERVED_OF_CELL = frozenset(["type", "paragraph"])
 
 
-def extras(element: Node | Mark) -> dict[str, Json]:
+def extra_attrs_of(element: Node | Mark) -> dict[str, Json]:
     """The attributes of a normal node or mark that Markdown cannot express."""
-    native = NATIVE.get(element["type"], {})
+    native = NATIVE_ATTRIBUTES.get(element["type"], {})
     return {key: value for key, value in element.get("attrs", {}).items() if key not in native}
 
 
-def is_plain(element: Node | Mark) -> bool:
+def is_native(element: Node | Mark) -> bool:
     """Whether Markdown itself expresses all of a normal inline node or mark."""
     name = element["type"]
     if name not in INLINE and name not in MARKS:
         return False
     if name == "link" and str(element.get("attrs", {}).get("href", "")).startswith("mention:"):
         return False
-    return not extras(element) and _is_expressible(element) and "content" not in element
+    return not extra_attrs_of(element) and _is_expressible(element) and "content" not in element
 
 
 def _is_expressible(element: Node | Mark) -> bool:
-    native, attrs = NATIVE.get(element["type"], {}), element.get("attrs", {})
+    native, attrs = NATIVE_ATTRIBUTES.get(element["type"], {}), element.get("attrs", {})
     return _REQUIRED.get(element["type"], frozenset()) <= attrs.keys() and all(
         test(attrs[key]) for key, test in native.items() if key in attrs
     )
 
 
-def is_beyond(node: Node) -> bool:
+def has_no_markdown(node: Node) -> bool:
     """Whether Markdown has no form for a normal block, whose parts are in their places: it becomes a JSON fence."""
     name = node["type"]
     if name not in BLOCKS or name in _PARTS:
@@ -184,7 +186,7 @@ def _is_cell(cell: Node) -> bool:
         and _is_expressible(cell)
         and not (attrs.keys() & (_RESERVED_OF_CELL | {"colspan", "rowspan"}))
         and len(content) <= 1
-        and all(child["type"] == "paragraph" and not is_beyond(child) for child in content)
+        and all(child["type"] == "paragraph" and not has_no_markdown(child) for child in content)
     )
 
 

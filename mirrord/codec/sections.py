@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from mirrord.codec.bounds import TRIPS
+from mirrord.codec.bounds import PARSER_ERRORS
 from mirrord.codec.dialect import parse_blocks
-from mirrord.codec.frontmatter import split
-from mirrord.codec.segments import MAX_CHARACTERS
-from mirrord.codec.text import lines
+from mirrord.codec.frontmatter import split_parts
+from mirrord.codec.segments import MAX_PAGE_CHARACTERS
+from mirrord.codec.text import split_lines
 
 _HEADING_NAME = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _NUMBERED_NAME = re.compile(r"(.+?)[ \t]*#([1-9][0-9]{0,2})")
@@ -34,18 +34,18 @@ class Section:
 
 def sections_of(text: str) -> list[Section]:
     """The sections of *text* in order; none if it cannot be parsed. Headings in quotes and lists do not count."""
-    body = split(text).body
+    body = split_parts(text).body
     headings = _find_headings(body)
     offset = len(text) - len(body)
     starts = [*(offset + start for _, _, start, _ in headings), len(text)]
-    ends = following([level for level, *_ in headings])
+    ends = next_at_or_above([level for level, *_ in headings])
     return [
         Section(level, title, starts[number], offset + content, starts[number + 1], starts[ends[number]])
         for number, (level, title, _, content) in enumerate(headings)
     ]
 
 
-def following(levels: Sequence[int]) -> list[int]:
+def next_at_or_above(levels: Sequence[int]) -> list[int]:
     """For each of *levels* the index of the next one that is the same or above; the length if there is none."""
     next_index = [len(levels)] * len(levels)
     open_indexes: list[int] = []
@@ -56,7 +56,7 @@ def following(levels: Sequence[int]) -> list[int]:
     return next_index
 
 
-def named(sections: list[Section], name: str) -> list[Section]:
+def find_sections(sections: list[Section], name: str) -> list[Section]:
     """
     The sections that *name* may mean: with exactly that title, else ignoring case, else the one with that number.
 
@@ -78,7 +78,7 @@ def _sections_titled(sections: list[Section], title: str) -> list[Section]:
     return exact or [section for section in sections if _fold(section.title) == _fold(title)]
 
 
-def shown(section: Section) -> str:
+def heading_line(section: Section) -> str:
     """The heading as one line: `## Title`."""
     return f"{'#' * section.level} {section.title}"
 
@@ -90,10 +90,10 @@ def _fold(title: str) -> str:
 def _find_headings(body: str) -> list[tuple[int, str, int, int]]:
     """Level, title, start of the heading, and start of the line after it."""
     try:
-        tokens = parse_blocks(body) if len(body) <= MAX_CHARACTERS else None
-    except TRIPS:
+        tokens = parse_blocks(body) if len(body) <= MAX_PAGE_CHARACTERS else None
+    except PARSER_ERRORS:
         tokens = None
-    offsets = [0, *accumulate(map(len, lines(body)))]
+    offsets = [0, *accumulate(map(len, split_lines(body)))]
     headings = []
     for number, token in enumerate(tokens or ()):
         if token.type == "heading_open" and token.level == 0 and token.map and tokens:

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from markdown_it.token import Token
 
-from mirrord.codec.bounds import OPAQUE, PLACES, TRIPS
+from mirrord.codec.bounds import OPAQUE, PARSER_ERRORS, PLACES_KEY
 from mirrord.codec.dialect import MAX_NESTING, parse, parse_blocks
 from mirrord.codec.text import line_starts
 
-MAX_CHARACTERS = 2_000_000  # a longer page is one opaque block
-SEPARATOR = "<!-- -->"  # separates two lists; part of the gap, not a block
+MAX_PAGE_CHARACTERS = 2_000_000  # a longer page is one opaque block
+LIST_SEPARATOR = "<!-- -->"  # separates two lists; part of the gap, not a block
 
 _BLANKS = " \t\r\n"
 _WITH_TRAILING_BLANKS = frozenset(
@@ -38,14 +38,14 @@ class Outline:
     The body of a page, split into blocks.
 
     references: the reference definitions, the only influence of other blocks on a block's meaning.
-    spent, spare: the used and the unused part of the steps allowed for a page of this length.
+    steps_used, steps_left: the used and the unused part of the steps allowed for a page of this length.
     """
 
     body: str
     segments: Sequence[Segment]
     references: Mapping[str, Any]
-    spent: int = 0
-    spare: int = 0
+    steps_used: int = 0
+    steps_left: int = 0
 
     def source(self, index: int) -> str:
         """The exact source of a block."""
@@ -72,14 +72,14 @@ class Region:
     end: int
 
 
-def regions(body: str) -> list[Region]:
+def regions_of(body: str) -> list[Region]:
     """The innermost blocks and tables of *body*, in order; a single one of kind `opaque` if it cannot be parsed."""
-    env: dict[str, Any] = {PLACES: []}
+    env: dict[str, Any] = {PLACES_KEY: []}
     try:
-        is_cut = len(body) <= MAX_CHARACTERS and parse_blocks(body, env) is not None
-    except TRIPS:
+        is_cut = len(body) <= MAX_PAGE_CHARACTERS and parse_blocks(body, env) is not None
+    except PARSER_ERRORS:
         is_cut = False
-    return _regions_of_places(body, env[PLACES]) if is_cut else [Region("opaque", 0, len(body))]
+    return _regions_of_places(body, env[PLACES_KEY]) if is_cut else [Region("opaque", 0, len(body))]
 
 
 def _regions_of_places(body: str, places: Iterable[tuple[str, int, int]]) -> list[Region]:
@@ -87,7 +87,7 @@ def _regions_of_places(body: str, places: Iterable[tuple[str, int, int]]) -> lis
     return [Region(kind, offsets[first], offsets[behind]) for kind, first, behind in dict.fromkeys(places)]
 
 
-def outline(
+def outline_of(
     body: str, references: Mapping[str, Any] = MappingProxyType({}), within: list[Region] | None = None
 ) -> Outline:
     """
@@ -96,24 +96,24 @@ def outline(
     references: definitions from elsewhere, if *body* is not a whole page.
     within: receives the `regions` of *body*; stays empty if it cannot be parsed.
     """
-    if len(body) > MAX_CHARACTERS:
-        return uncut(body, references)
+    if len(body) > MAX_PAGE_CHARACTERS:
+        return unparsed_outline(body, references)
     env: dict[str, Any] = {"references": dict(references)}
     if within is not None:
-        env[PLACES] = []
+        env[PLACES_KEY] = []
     try:
         tokens = parse(body, env)
-    except TRIPS:
-        return uncut(body, references)
+    except PARSER_ERRORS:
+        return unparsed_outline(body, references)
     if within is not None:
-        within += _regions_of_places(body, env[PLACES])
+        within += _regions_of_places(body, env[PLACES_KEY])
     spare = env.get("looks", 0)
     return Outline(
         body, _split_body(body, tokens, flawed=OPAQUE in env), env["references"], env.get("allowed", 0) - spare, spare
     )
 
 
-def uncut(body: str, references: Mapping[str, Any] = MappingProxyType({})) -> Outline:
+def unparsed_outline(body: str, references: Mapping[str, Any] = MappingProxyType({})) -> Outline:
     """*body* as one opaque block."""
     return Outline(body, [Segment(0, len(body), None)], references)
 
@@ -127,7 +127,7 @@ def _split_body(body: str, tokens: Sequence[Token], *, flawed: bool) -> list[Seg
             while last - 1 > first and not body[offsets[last - 1] : offsets[last]].strip(_BLANKS):
                 last -= 1
         end = offsets[last - 1] + len(body[offsets[last - 1] : offsets[last]].rstrip("\r\n"))
-        if block[0].type == "html_block" and body[offsets[first] : end].strip(_BLANKS) == SEPARATOR:
+        if block[0].type == "html_block" and body[offsets[first] : end].strip(_BLANKS) == LIST_SEPARATOR:
             continue
         result.append(Segment(offsets[first], end, block if _is_within_limits(block, flawed=flawed) else None))
     return result

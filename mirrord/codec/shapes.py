@@ -7,10 +7,10 @@ from markdown_it.common.utils import MD_TRIM_CHARS
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-from mirrord.codec.attributes import attributes
+from mirrord.codec.attributes import read_comment
 from mirrord.codec.properties import Json
 
-BARE = "bare"  # key in the `meta` of a task: no blank follows its box
+BARE_KEY = "bare"  # key in the `meta` of a task: no blank follows its box
 
 _CALLOUT = re.compile(r"\[!([^\[\]\n]+)\]([+-]?)(?:[ \t]+([^\n]*))?(?:\n|\Z)")
 _DETAILS = re.compile(r"<details( open)?>\n<summary>(.*)</summary>\n?")
@@ -23,7 +23,7 @@ _LEADING = re.compile(rf"{_EDGES}(?:{_EDGES}|[ \t])*\Z")
 _TRAILING = re.compile(rf"(?:{_EDGES}|[ \t])*{_EDGES}")
 
 
-def shaped(state: StateCore) -> None:
+def shape_blocks(state: StateCore) -> None:
     """A core rule of the parser; it must run directly after the block rules."""
     tokens = state.tokens
     kinds = [token.type for token in tokens]
@@ -64,7 +64,7 @@ def _shape_empty_task(tokens: Sequence[Token], index: int) -> None:
         return
     text, after = tokens[index + 2], tokens[index + 4]
     if text.content in _BOXES and after.type != "paragraph_open":  # the text of a task is on the line of its box
-        item.meta |= {"checked": _BOXES[text.content], BARE: True}
+        item.meta |= {"checked": _BOXES[text.content], BARE_KEY: True}
         text.content = ""
 
 
@@ -85,7 +85,7 @@ def _with_attributes(tokens: Sequence[Token]) -> Iterator[Token]:
     opening: Token | None = None
     pending: tuple[Token, dict[str, Json]] | None = None
     for index, token in enumerate(tokens):
-        attrs = attributes(token.content) if token.type == "html_block" else None
+        attrs = read_comment(token.content) if token.type == "html_block" else None
         if pending:
             _attach_attrs(*pending, token)
             pending = None
@@ -103,7 +103,7 @@ def _has_block_on_next_line(tokens: Sequence[Token], index: int) -> bool:
     comment_lines = tokens[index].map
     if not after or not after.map or not comment_lines or after.nesting < 0 or after.map[0] != comment_lines[1]:
         return False
-    return after.type != "html_block" or attributes(after.content) is None
+    return after.type != "html_block" or read_comment(after.content) is None
 
 
 def _attach_attrs(comment: Token, attrs: dict[str, Json], token: Token) -> None:

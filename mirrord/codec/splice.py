@@ -8,20 +8,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mirrord.codec.block import Block, blocks_of
-from mirrord.codec.blocks import Effort, Setting, rearranged
-from mirrord.codec.cuts import Cut, Line, cut_page
-from mirrord.codec.document import Document, Node, document
+from mirrord.codec.blocks import Effort, Setting, rearrange_blocks
+from mirrord.codec.cuts import Line, SplitLines, split_page
+from mirrord.codec.document import Document, Node, make_document
 from mirrord.codec.gaps import Spacing
-from mirrord.codec.increment import Reading, read_whole, reading_of, reread
-from mirrord.codec.normal import difference, normal
-from mirrord.codec.segments import outline
-from mirrord.codec.style import Style, habit_of
-from mirrord.codec.text import lines
+from mirrord.codec.increment import Reading, read_after_edit, read_whole, reading_of
+from mirrord.codec.normal import first_difference, normalize
+from mirrord.codec.segments import outline_of
+from mirrord.codec.style import Style, usual_style_of
+from mirrord.codec.text import split_lines
 from mirrord.errors import Damaged
 
 _LADDERS = (  # each is tried on the original page, then on the result of that: definitions may have changed
-    ((Effort.TRUSTING, Spacing.AS_WAS), *((Effort.CAREFUL, spacing) for spacing in Spacing)),
-    ((Effort.WHOLE, Spacing.SEPARATE),),
+    ((Effort.CHANGED_PARTS, Spacing.UNCHANGED), *((Effort.CHANGED_PARTS_VERIFIED, spacing) for spacing in Spacing)),
+    ((Effort.WHOLE_CONTAINER, Spacing.SEPARATE),),
 )
 
 
@@ -33,12 +33,12 @@ class _Page:
     """
 
     reading: Reading
-    cut: Cut
+    cut: SplitLines
     endings: Sequence[str]
     habit: Style
 
 
-def spliced(body: str, new_document: Document, ending: str) -> str:
+def splice_document(body: str, new_document: Document, ending: str) -> str:
     """
     *body* with the blocks of *new_document*; unchanged ones keep their bytes and the gaps between them.
 
@@ -49,9 +49,9 @@ def spliced(body: str, new_document: Document, ending: str) -> str:
         Damaged: Markdown cannot hold the wanted blocks, or not beside the unchanged ones.
     """
     page, after = _open_page(body), _non_empty_blocks(new_document.get("content") or [])
-    bare = normal({**new_document, "content": []})
+    bare = normalize({**new_document, "content": []})
     if bare.keys() != {"type"}:
-        raise Damaged(f"the change would lose {difference(bare, document([]))}: a page has no place for it")
+        raise Damaged(f"the change would lose {first_difference(bare, make_document([]))}: a page has no place for it")
     if _mean_the_same([part.block for part in page.cut.parts], after):
         return body
     read_blocks: list[Block] = []
@@ -59,7 +59,9 @@ def spliced(body: str, new_document: Document, ending: str) -> str:
         read_blocks = _read_back(page, result)
         if _mean_the_same(read_blocks, after):
             return result
-    lost_path = difference(*(document([block.normal for block in blocks]) for blocks in (after, read_blocks)))
+    lost_path = first_difference(
+        *(make_document([block.normal_form for block in blocks]) for blocks in (after, read_blocks))
+    )
     raise Damaged(f"the change would lose {lost_path}: Markdown cannot hold it beside the blocks around it")
 
 
@@ -69,22 +71,22 @@ def _non_empty_blocks(content: Sequence[Node]) -> list[Block]:
 
 
 def _mean_the_same(old: Sequence[Block], new: Sequence[Block]) -> bool:
-    return len(old) == len(new) and all(map(Block.means, old, new))
+    return len(old) == len(new) and all(map(Block.means_same_as, old, new))
 
 
 def _open_page(body: str) -> _Page:
-    body_lines = lines(body)
+    body_lines = split_lines(body)
     texts = [line.rstrip("\r\n") for line in body_lines]
-    page = outline("\n".join(texts if body_lines[-1:] == texts[-1:] else [*texts, ""]))
+    page = outline_of("\n".join(texts if body_lines[-1:] == texts[-1:] else [*texts, ""]))
     reading = reading_of(page)
-    cut = cut_page(texts, page, reading.blocks)
-    habit = habit_of([token for part in cut.parts for token in part.tokens])
+    cut = split_page(texts, page, reading.blocks)
+    habit = usual_style_of([token for part in cut.parts for token in part.tokens])
     return _Page(reading, cut, [line[len(text) :] for line, text in zip(body_lines, texts, strict=True)], habit)
 
 
 def _read_back(page: _Page, result: str) -> list[Block]:
     """The blocks of *result*; blocks shared with *page* are parsed again only if their meaning may have changed."""
-    reading = reread(page.reading, result) or read_whole(result)
+    reading = read_after_edit(page.reading, result) or read_whole(result)
     return [block for block in reading.blocks if not block.is_empty]
 
 
@@ -106,7 +108,7 @@ def _candidate_pages(page: _Page, after: Sequence[Block], ending: str) -> Iterat
 
 def _arrange_page(page: _Page, after: Sequence[Block], effort: Effort, spacing: Spacing, ending: str) -> str:
     setting = Setting(page.cut.references, page.habit, effort)
-    result = rearranged(page.cut, after, setting, spacing)
+    result = rearrange_blocks(page.cut, after, setting, spacing)
     output_lines: list[str] = []
     for line in result:
         line_end = _ending_of_line(page, line, ending)

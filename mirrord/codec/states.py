@@ -33,7 +33,7 @@ class BlockState(StateBlock):
     def push(self, ttype: str, tag: str, nesting: Nesting) -> Token:
         if nesting < 0:
             self.level -= 1
-        token = made(ttype, tag, nesting, self.level, block=True)
+        token = make_token(ttype, tag, nesting, self.level, block=True)
         if nesting > 0:
             self.level += 1
         self.tokens.append(token)
@@ -44,7 +44,7 @@ class InlineState(StateInline):
     """The state of parsing the content of a paragraph."""
 
     def pushPending(self) -> Token:  # noqa: N802
-        token = made("text", "", 0, self.pendingLevel)
+        token = make_token("text", "", 0, self.pendingLevel)
         token.content = self.pending
         self.tokens.append(token)
         self.pending = ""
@@ -56,7 +56,7 @@ class InlineState(StateInline):
         if nesting < 0:
             self.level -= 1
             self.delimiters = self._prev_delimiters.pop()
-        token, meta = made(ttype, tag, nesting, self.level), None
+        token, meta = make_token(ttype, tag, nesting, self.level), None
         if nesting > 0:
             self.level += 1
             self._prev_delimiters.append(self.delimiters)
@@ -68,7 +68,7 @@ class InlineState(StateInline):
         return token
 
 
-def made(ttype: str, tag: str, nesting: Nesting, level: int, *, block: bool = False) -> Token:
+def make_token(ttype: str, tag: str, nesting: Nesting, level: int, *, block: bool = False) -> Token:
     """An empty token; its own constructor takes twice as long."""
     token = Token.__new__(Token)
     token.type, token.tag, token.nesting, token.level, token.block = ttype, tag, nesting, level, block

@@ -12,20 +12,20 @@ from typing import TypeAlias
 
 import orjson
 
-from mirrord.codec.block import CLOSING, OPENING, Block, blocks_of, ends, without_nul
-from mirrord.codec.carry import carried_blocks, content_of, joined
-from mirrord.codec.embedded import embedded, is_writable, unchecked
-from mirrord.codec.frontmatter import split
-from mirrord.codec.increment import Reading, read_whole, reread, unread
+from mirrord.codec.block import DOCUMENT_CLOSING, DOCUMENT_OPENING, Block, blocks_of, count_common_ends, without_nul
+from mirrord.codec.carry import content_of, document_of, keep_blocks_and_ids
+from mirrord.codec.embedded import is_writable, parse_json_or_none, parse_unchecked_json
+from mirrord.codec.frontmatter import split_parts
+from mirrord.codec.increment import Reading, read_after_edit, read_whole, unparsed_reading
 from mirrord.codec.links import Link, links_of
-from mirrord.codec.naming import identified
+from mirrord.codec.naming import assign_ids
 from mirrord.codec.segments import Region
 
-Stored: TypeAlias = tuple[bytes, Sequence[Link]]  # the document as JSON, and the links
+StoredValues: TypeAlias = tuple[bytes, Sequence[Link]]  # the document as JSON, and the links
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class DerivedDocument:
     """
     The document of a page, with the data to derive that of its next text quickly.
 
@@ -39,7 +39,7 @@ class Derived:
     deep: bool
 
 
-def derived(text: str, prior: str | None) -> Derived:
+def derive_document(text: str, prior: str | None) -> DerivedDocument:
     """
     The document of *text*, with the ids and unchanged nodes of the previous one.
 
@@ -48,67 +48,69 @@ def derived(text: str, prior: str | None) -> Derived:
     return _derive_from_text(text, prior, None)
 
 
-def _derive_from_text(text: str, prior: str | None, within: list[Region] | None) -> Derived:
-    return _build_derived(read_whole(split(text).body, within), _read_prior_blocks(prior))
+def _derive_from_text(text: str, prior: str | None, within: list[Region] | None) -> DerivedDocument:
+    return _build_derived(read_whole(split_parts(text).body, within), _read_prior_blocks(prior))
 
 
 def _read_prior_blocks(prior: str | None) -> Sequence[Block]:
-    return identified(blocks_of(content_of(_load_prior(prior))))
+    return assign_ids(blocks_of(content_of(_load_prior(prior))))
 
 
-def derived_again(before: Derived, text: str, prior: str | None) -> Derived | None:
+def derive_after_edit(before: DerivedDocument, text: str, prior: str | None) -> DerivedDocument | None:
     """The same, derived from *before* if that is quick; None: the whole text must be read."""
-    reading = None if before.deep else reread(before.reading, split(text).body)
+    reading = None if before.deep else read_after_edit(before.reading, split_parts(text).body)
     if reading is None:
         return None
     return _build_derived(reading, _reuse_prior_blocks(before.blocks, prior))
 
 
-def linked(text: str, prior: str | None) -> tuple[Derived, Sequence[Link]]:
+def derive_with_links(text: str, prior: str | None) -> tuple[DerivedDocument, Sequence[Link]]:
     """As `derived`, with the links: both from one parse."""
     within: list[Region] = []
     return _derive_from_text(text, prior, within), links_of(text, within)
 
 
-def linked_again(before: Derived, text: str, prior: str | None) -> tuple[Derived, Sequence[Link]] | None:
+def derive_with_links_after_edit(
+    before: DerivedDocument, text: str, prior: str | None
+) -> tuple[DerivedDocument, Sequence[Link]] | None:
     """As `derived_again`, with the links."""
-    again = derived_again(before, text, prior)
+    again = derive_after_edit(before, text, prior)
     return None if again is None else (again, links_of(text))
 
 
-def stored(text: str, prior: str | None) -> Stored:
+def values_to_store(text: str, prior: str | None) -> StoredValues:
     """The JSON of `derived` and the links: the only values that a worker returns."""
     within: list[Region] = []
     return _derive_from_text(text, prior, within).json, links_of(text, within)
 
 
-def stored_together(pages: Sequence[tuple[str, str | None]]) -> list[Stored]:
+def values_to_store_of_pages(pages: Sequence[tuple[str, str | None]]) -> list[StoredValues]:
     """`stored` for several (text, prior): one call to a worker costs as much as a short page."""
-    return [stored(text, prior) for text, prior in pages]
+    return [values_to_store(text, prior) for text, prior in pages]
 
 
-def stored_unread(text: str, prior: str | None) -> Stored:
+def values_to_store_unparsed(text: str, prior: str | None) -> StoredValues:
     """The stored values of a text on which a parser failed: its body as one opaque block, no links."""
-    return _build_derived(unread(split(text).body), _read_prior_blocks(prior)).json, ()
+    return _build_derived(unparsed_reading(split_parts(text).body), _read_prior_blocks(prior)).json, ()
 
 
-def _build_derived(reading: Reading, prior: Sequence[Block]) -> Derived:
-    blocks = carried_blocks(reading.blocks, prior)
+def _build_derived(reading: Reading, prior: Sequence[Block]) -> DerivedDocument:
+    blocks = keep_blocks_and_ids(reading.blocks, prior)
     try:
-        data, deep = b"".join((OPENING, b",".join([block.json for block in blocks]), CLOSING)), False
+        data, deep = b"".join((DOCUMENT_OPENING, b",".join([block.json for block in blocks]), DOCUMENT_CLOSING)), False
     except orjson.JSONEncodeError:  # deeply nested attributes in deeply nested nodes
-        data, deep = without_nul(json.dumps(joined(blocks)).encode()), True
-    return Derived(reading, blocks, data, deep)
+        data, deep = without_nul(json.dumps(document_of(blocks)).encode()), True
+    return DerivedDocument(reading, blocks, data, deep)
 
 
 def _reuse_prior_blocks(known_blocks: Sequence[Block], prior: str | None) -> Sequence[Block]:
     """The blocks of *prior*, with ids; *known_blocks* blocks that are unchanged at its beginning and end are reused."""
-    document = unchecked(prior) if prior is not None else None
+    document = parse_unchecked_json(prior) if prior is not None else None
     content = document.get("content") if isinstance(document, dict) and document.get("type") == "doc" else None
     if not isinstance(document, dict) or not isinstance(content, list):
         return []
     places = [0, *accumulate(len(block.nodes) for block in known_blocks)]
-    head, tail = ends(list(chain.from_iterable(block.nodes for block in known_blocks)), content)
+    head, tail = count_common_ends(list(chain.from_iterable(block.nodes for block in known_blocks)), content)
     first = bisect_right(places, head) - 1
     last = max(bisect_left(places, places[-1] - tail), first)
     between = content[places[first] : len(content) - (places[-1] - places[last])]
@@ -117,8 +119,8 @@ def _reuse_prior_blocks(known_blocks: Sequence[Block], prior: str | None) -> Seq
     if first == last and not between:
         return known_blocks
     blocks = blocks_of(content_of({"type": "doc", "content": between}))
-    return identified([*known_blocks[:first], *blocks, *known_blocks[last:]])
+    return assign_ids([*known_blocks[:first], *blocks, *known_blocks[last:]])
 
 
 def _load_prior(prior: str | None) -> object:
-    return embedded(prior) if prior is not None else None
+    return parse_json_or_none(prior) if prior is not None else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from markdown_it.token import Token
 
-from mirrord.codec.shapes import BARE
+from mirrord.codec.shapes import BARE_KEY
 
 _LIST_TOKENS = ("bullet_list_open", "ordered_list_open")
 
@@ -18,14 +18,14 @@ class ListStyle:
     """
     marker: `-`, `*` or `+`; for numbers `.` or `)`.
     loose: blank lines between items.
-    counts: the numbers rise.
-    bare: indexes of task items with an empty text, which other parsers do not see as tasks.
+    has_rising_numbers: the numbers rise.
+    bare_items: indexes of task items with an empty text, which other parsers do not see as tasks.
     """
 
     marker: str = ""
     loose: bool = False
-    counts: bool = True
-    bare: frozenset[int] = frozenset()
+    has_rising_numbers: bool = True
+    bare_items: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class Style:
     hollow: bool = False
     wary: bool = False
 
-    def deeper(self) -> "Style":
+    def style_in_items(self) -> "Style":
         """The style inside list items, where a rule of dashes could be read as items."""
         return replace(self, lists=self.lists[1:] or self.lists, rule="___")
 
-    def marked(self, marker: str) -> "Style":
+    def with_marker(self, marker: str) -> "Style":
         """The style with another marker for the outermost list."""
         return replace(self, lists=(replace(self.lists[0], marker=marker), *self.lists[1:]))
 
@@ -74,14 +74,14 @@ def style_of(tokens: Sequence[Token], habit: Style | None = None) -> Style:
     return style
 
 
-def habit_of(tokens: Sequence[Token]) -> Style:
+def usual_style_of(tokens: Sequence[Token]) -> Style:
     """The most common style in a page, the first of equally common ones; defaults for choices that never occur."""
     counts = Counter(choice for token in tokens for choice in _choices_of(token))
     style = Style()
     for (name, value), _ in reversed(counts.most_common()):
         style = replace(style, **{name: value})
     bullets = Counter(token.markup for token in tokens if token.type == "bullet_list_open").most_common(1)
-    return style.marked(bullets[0][0]) if bullets else style
+    return style.with_marker(bullets[0][0]) if bullets else style
 
 
 def _choices_of(token: Token) -> Iterator[tuple[str, Any]]:
@@ -131,11 +131,11 @@ def _list_style(tokens: Sequence[Token], index: int) -> ListStyle:
             items.append(token)
         if token.level == level + 2 and token.type == "paragraph_open" and not token.hidden:
             loose = True
-    bare = frozenset(at for at, item in enumerate(items) if BARE in item.meta)
+    bare = frozenset(at for at, item in enumerate(items) if BARE_KEY in item.meta)
     return ListStyle(tokens[index].markup, loose, len(items) < 2 or items[0].info != items[1].info, bare)
 
 
-def variants(style: Style) -> Iterator[Style]:
+def style_variants(style: Style) -> Iterator[Style]:
     """*style*, then others with the same meaning, tried if it is not read back."""
     delimiters = dict.fromkeys([(style.emphasis, style.strong), *product("*_", ("**", "__"))])
     for wary, is_loose in product((False, True), repeat=2):

@@ -22,7 +22,7 @@ class Row:
         return not any(cell.strip() for cell in self.cells)
 
 
-def rows(lines: Iterable[str], delimiter: str) -> Iterator[Row]:
+def read_rows(lines: Iterable[str], delimiter: str) -> Iterator[Row]:
     """
     The rows of a text, empty ones included. Quoted cells may hold delimiters and line breaks, as in spreadsheets.
 
@@ -52,7 +52,7 @@ def delimiter_of(lines: Sequence[str]) -> str:
     return max(scores, key=lambda sign: scores[sign])
 
 
-def widened(row: Row, width: int) -> Sequence[str] | None:
+def fit_to_width(row: Row, width: int) -> Sequence[str] | None:
     """The cells of a row in a table of *width* columns, without empty extra cells; None: the number differs."""
     cells = row.cells
     if len(cells) == width:
@@ -66,7 +66,7 @@ def _score_delimiter(lines: Sequence[str], delimiter: str) -> tuple[float, int]:
     """The share of rows with as many cells as the first, and the number of these cells."""
     widths = list[int]()
     try:
-        for row in rows(lines, delimiter):
+        for row in read_rows(lines, delimiter):
             if not row.is_empty:
                 widths.append(len(row.cells))
             if len(widths) == _SAMPLE_ROWS:

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mirrord.codec.anew import written_cell
+from mirrord.codec.anew import render_cell
 from mirrord.codec.block import Block, block_of
 from mirrord.codec.cuts import Line
 from mirrord.codec.document import Node
-from mirrord.codec.matching import Pair, replacing
+from mirrord.codec.matching import Pair, match_or_replace_blocks
 from mirrord.codec.style import Style
 from mirrord.codec.tables import ALIGNMENT
 from mirrord.errors import Damaged
@@ -60,7 +60,7 @@ class _OldTable:
         return self.lines[row + 1 if row else 0]
 
 
-def rearranged(
+def rearrange_rows(
     lines: Sequence[str], old: Node, new_table: Node, style: Style, references: Mapping[str, Any]
 ) -> list[Line]:
     """
@@ -76,7 +76,7 @@ def rearranged(
         raise Damaged("the rows of the table are not its lines")
     table = _OldTable(lines, [_without_alignment(row) for row in before], _column_widths(lines), style, references)
     rows = [_without_alignment(row) for row in after]
-    pairs = replacing(_blocks_of_rows(table.rows[1:]), _blocks_of_rows(rows[1:]))
+    pairs = match_or_replace_blocks(_blocks_of_rows(table.rows[1:]), _blocks_of_rows(rows[1:]))
     head = _write_row(table, after[0], Pair(0, table.rows[0] == rows[0]), 0)
     result = [head, _write_rule(table, before[0], after[0])]
     nearest = 0
@@ -122,7 +122,7 @@ def _split_row(line: str) -> _RowLine:
 def _write_row(table: _OldTable, row: Node, pair: Pair | None, nearest: int) -> Line:
     """The unchanged line of a row, or a new one in the style of the row it replaces or the *nearest* one above."""
     at = (nearest + 1) if nearest else 0
-    if pair and pair.equal:
+    if pair and pair.is_equal:
         return Line(table.source(nearest), at)
     pattern = _split_row(table.source(nearest))
     cells = row.get("content", [])
@@ -133,7 +133,7 @@ def _write_row(table: _OldTable, row: Node, pair: Pair | None, nearest: int) -> 
         if old_cells and old_cells[index] == _cell_without_alignment(cell):
             cell_texts.append(pattern.cells[index])
         else:
-            cell_texts.append(_pad_cell(table, written_cell(cell, table.style, table.references), pattern, index, cell))
+            cell_texts.append(_pad_cell(table, render_cell(cell, table.style, table.references), pattern, index, cell))
     return Line(pattern.line(cell_texts))
 
 

@@ -6,7 +6,7 @@ from typing import cast
 from mirrord.codec.document import Node
 from mirrord.codec.inline_writer import write_inline
 from mirrord.codec.properties import Json
-from mirrord.codec.schema import extras
+from mirrord.codec.schema import extra_attrs_of
 from mirrord.codec.style import Style
 
 ALIGNMENT = {"left": ":--", "center": ":-:", "right": "--:"}
@@ -28,11 +28,11 @@ def write_row(row: Node, style: Style) -> str:
     return f"| {' | '.join(write_cell(cell, style) for cell in row.get('content', []))} |"
 
 
-def table_extras(node: Node) -> dict[str, Json]:
+def table_extra_attrs(node: Node) -> dict[str, Json]:
     """The attributes of a normal table that Markdown cannot express, those of its cells under `cells`."""
     rows = node.get("content", [])
     header, alignment = _has_header(rows), _column_alignments(rows)
-    result, cells = extras(node), dict[str, Json]()
+    result, cells = extra_attrs_of(node), dict[str, Json]()
     if not header:
         result["header"] = False
     for number, row in enumerate(rows):
@@ -80,14 +80,14 @@ def write_cell(cell: Node, style: Style) -> str:
 
 
 def _cell_extras(cell: Node, kind: str, align: str) -> dict[str, Json]:
-    result = extras(cell)
+    result = extra_attrs_of(cell)
     if cell["type"] != kind:
         result["type"] = cell["type"]
     cell_align = cell.get("attrs", {}).get("align")
     if cell_align is not None and cell_align != align:
         result["align"] = cell_align
     for paragraph in cell.get("content", []):
-        if paragraph_attrs := extras(paragraph):
+        if paragraph_attrs := extra_attrs_of(paragraph):
             result["paragraph"] = paragraph_attrs
     return result
 

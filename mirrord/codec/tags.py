@@ -9,11 +9,11 @@ from typing import cast
 
 from markdown_it.token import Token
 
-from mirrord.codec.dialect import runs
+from mirrord.codec.dialect import is_script
 from mirrord.codec.document import TAGGED, Mark, Node, is_node
-from mirrord.codec.embedded import embedded
+from mirrord.codec.embedded import parse_json_or_none
 from mirrord.codec.properties import Json
-from mirrord.codec.schema import NATIVE, is_plain
+from mirrord.codec.schema import NATIVE_ATTRIBUTES, is_native
 
 _TAG = re.compile(r'<(/?)(u|sub|sup|span|mark)(?: (data-tt|style)="([^"]*)")?>')
 _MARK_BY_TAG: Mapping[str, str] = MappingProxyType({tag: mark for mark, tag in TAGGED.items()})
@@ -31,7 +31,7 @@ _PROPERTIES: Mapping[str, str] = MappingProxyType({style: name for name, style i
 def tags_of(mark: Mark) -> tuple[str, str] | None:
     """The tags for a normal mark; None for one with delimiters in Markdown."""
     name = mark["type"]
-    if not is_plain(mark):
+    if not is_native(mark):
         return _data_tag(mark), "</span>"
     if name in TAGGED:
         return f"<{TAGGED[name]}>", f"</{TAGGED[name]}>"
@@ -53,7 +53,7 @@ def _data_tag(data: Mark | Node) -> str:
     return f'<span data-tt="{html.escape(json.dumps(data, ensure_ascii=False))}">'
 
 
-class Tags:
+class TagIndex:
     """
     The HTML tags of one paragraph that represent marks and nodes, by their index among the tokens.
 
@@ -64,7 +64,7 @@ class Tags:
         self.opening: dict[int, Mark] = {}
         self.closing: set[int] = set()
         self.atoms: dict[int, Node] = {}
-        self.done: set[int] = set()  # closing tags of atoms
+        self.atom_ends: set[int] = set()  # closing tags of atoms
         levels: list[list[tuple[re.Match[str], int]]] = [[]]
         for index, token in enumerate(tokens):
             if token.nesting == 1:
@@ -86,10 +86,10 @@ class Tags:
                 self.closing.add(index)
 
     def _read_empty_pair(self, opening: re.Match[str], start: int) -> None:
-        node = embedded(html.unescape(opening[4])) if opening[3] == "data-tt" else None
-        if is_node(node) and not is_plain(cast(Node, node)) and is_safe(cast(Node, node)):
+        node = parse_json_or_none(html.unescape(opening[4])) if opening[3] == "data-tt" else None
+        if is_node(node) and not is_native(cast(Node, node)) and is_safe(cast(Node, node)):
             self.atoms[start] = cast(Node, node)
-            self.done.add(start + 1)
+            self.atom_ends.add(start + 1)
 
 
 def is_safe(node: Node) -> bool:
@@ -100,7 +100,7 @@ def is_safe(node: Node) -> bool:
 
 def _is_safe_mark(mark: Mark) -> bool:
     href = (mark.get("attrs") or {}).get("href")
-    return not isinstance(href, str) or not runs(href)
+    return not isinstance(href, str) or not is_script(href)
 
 
 def _mark_of_tag(opening: re.Match[str]) -> Mark | None:
@@ -108,7 +108,7 @@ def _mark_of_tag(opening: re.Match[str]) -> Mark | None:
     if kind is None:
         return {"type": _MARK_BY_TAG[tag]} if tag in _MARK_BY_TAG else None
     if kind == "data-tt":
-        return _mark_of_json(embedded(html.unescape(value))) if tag == "span" else None
+        return _mark_of_json(parse_json_or_none(html.unescape(value))) if tag == "span" else None
     styles = _attributes_of_style(value)
     if tag == "span":
         return {"type": "textStyle", "attrs": styles} if styles else None
@@ -123,7 +123,7 @@ def _attributes_of_style(text: str) -> dict[str, Json] | None:
     for part in text.rstrip("; ").split(";"):
         name, _, value = part.partition(":")
         key, value = _PROPERTIES.get(name.strip()), value.strip()
-        if key is None or key in result or not NATIVE["textStyle"][key](value):
+        if key is None or key in result or not NATIVE_ATTRIBUTES["textStyle"][key](value):
             return None
         result[key] = value
     return result
@@ -136,4 +136,4 @@ def _mark_of_json(mark: object) -> Mark | None:
     if not isinstance(mark.get("attrs", {}), dict):
         return None
     checked_mark = cast(Mark, mark)
-    return checked_mark if not is_plain(checked_mark) and _is_safe_mark(checked_mark) else None
+    return checked_mark if not is_native(checked_mark) and _is_safe_mark(checked_mark) else None

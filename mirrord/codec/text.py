@@ -27,7 +27,7 @@ def decode(data: bytes) -> str:
     return text
 
 
-def lines(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """The lines of *text* with their endings; joined they are *text*."""
     return _LINE.findall(text)
 
@@ -43,12 +43,12 @@ def line_starts(text: str) -> list[int]:
     return starts
 
 
-def newline(text: str) -> str:
+def first_line_ending(text: str) -> str:
     """The first line ending of *text*, used for added lines; LF if there is none."""
     match = _ENDING.search(text)
     return match.group() if match else "\n"
 
 
-def unix(text: str) -> str:
+def with_unix_endings(text: str) -> str:
     """*text* with every line ending as LF."""
     return _ENDING.sub("\n", text) if "\r" in text else text

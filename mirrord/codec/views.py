@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from mirrord.codec.fences import source_of
-from mirrord.codec.properties import Json, Property, properties, values_of
+from mirrord.codec.fences import yaml_of_text
+from mirrord.codec.properties import Json, Property, read_properties, values_of
 from mirrord.errors import Damaged
 
 
@@ -30,9 +30,9 @@ class Views:
 
 def views_of(text: str) -> Views:
     """The front matter's views of *text*; never raises."""
-    source = source_of(text)
+    source = yaml_of_text(text)
     try:
-        entries = properties(source)
+        entries = read_properties(source)
     except Damaged as damaged:
         return Views(None, None, None, None, {}, {}, str(damaged))
     values = values_of(entries)

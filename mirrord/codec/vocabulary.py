@@ -31,7 +31,7 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class ContentRule:
     """
     The content of a node: nodes of these types or groups (`block`, `inline`).
 
@@ -49,17 +49,17 @@ class NodeType:
     A type of node.
 
     group: `block`, `inline`, or "" for types that occur in one kind of node only.
-    inside: None for atoms. identified: it has an id at any depth; every other block has one at the top only.
+    inside: None for atoms. has_id: it has an id at any depth; every other block has one at the top only.
     """
 
     group: Literal["block", "inline", ""]
-    inside: Inside | None = None
+    inside: ContentRule | None = None
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
-    identified: bool = False
+    has_id: bool = False
 
 
-_TEXT = Inside(("inline",))
-_BLOCKS = Inside(("block",), filled=True)
+_TEXT = ContentRule(("inline",))
+_BLOCKS = ContentRule(("block",), filled=True)
 _ID = Attribute("unique in the document; never in the Markdown", native=False)
 _LABEL = {"label": Attribute("as in `[^label]`", required=True)}
 _RAW = {"raw": Attribute("Markdown, kept as it is", required=True)}
@@ -77,21 +77,23 @@ _TARGET = {
 
 NODES: Mapping[str, NodeType] = MappingProxyType(
     {
-        "doc": NodeType("", Inside(("block",))),
+        "doc": NodeType("", ContentRule(("block",))),
         "paragraph": NodeType("block", _TEXT),
         "heading": NodeType("block", _TEXT, {"level": Attribute("Markdown has 1 to 6", "integer", required=True)}),
-        "bulletList": NodeType("block", Inside(("listItem",), filled=True)),
+        "bulletList": NodeType("block", ContentRule(("listItem",), filled=True)),
         "orderedList": NodeType(
             "block",
-            Inside(("listItem",), filled=True),
+            ContentRule(("listItem",), filled=True),
             {"start": Attribute("the first number", "integer", default=1)},
         ),
-        "listItem": NodeType("", _BLOCKS, identified=True),
-        "taskList": NodeType("block", Inside(("taskItem",), filled=True)),
+        "listItem": NodeType("", _BLOCKS, has_id=True),
+        "taskList": NodeType("block", ContentRule(("taskItem",), filled=True)),
         "taskItem": NodeType(
-            "", _BLOCKS, {"checked": Attribute("whether it is done", "boolean", default=False)}, identified=True
+            "", _BLOCKS, {"checked": Attribute("whether it is done", "boolean", default=False)}, has_id=True
         ),
-        "codeBlock": NodeType("block", Inside(("text",)), {"language": Attribute("the whole info string", default="")}),
+        "codeBlock": NodeType(
+            "block", ContentRule(("text",)), {"language": Attribute("the whole info string", default="")}
+        ),
         "blockquote": NodeType("block", _BLOCKS),
         "callout": NodeType(
             "block",
@@ -104,14 +106,14 @@ NODES: Mapping[str, NodeType] = MappingProxyType(
         ),
         "details": NodeType(
             "block",
-            Inside(("detailsSummary", "detailsContent"), ordered=True),
+            ContentRule(("detailsSummary", "detailsContent"), ordered=True),
             {"open": Attribute("whether it is unfolded", "boolean", default=False)},
         ),
         "detailsSummary": NodeType("", _TEXT),
         "detailsContent": NodeType("", _BLOCKS),
         "horizontalRule": NodeType("block"),
-        "table": NodeType("block", Inside(("tableRow",), filled=True)),
-        "tableRow": NodeType("", Inside(("tableHeader", "tableCell"))),
+        "table": NodeType("block", ContentRule(("tableRow",), filled=True)),
+        "tableRow": NodeType("", ContentRule(("tableHeader", "tableCell"))),
         "tableHeader": NodeType("", _BLOCKS, _CELL),
         "tableCell": NodeType("", _BLOCKS, _CELL),
         "mathBlock": NodeType("block", None, {"latex": _LATEX}),
@@ -180,4 +182,4 @@ MARKS: Mapping[str, Mapping[str, Attribute]] = MappingProxyType(
 def attributes_of(name: str) -> Mapping[str, Attribute]:
     """The attributes of the node type *name*, its id among them."""
     node = NODES[name]
-    return {"id": _ID, **node.attributes} if node.group == "block" or node.identified else node.attributes
+    return {"id": _ID, **node.attributes} if node.group == "block" or node.has_id else node.attributes

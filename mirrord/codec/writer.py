@@ -5,19 +5,19 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
-from mirrord.codec.attributes import comment
+from mirrord.codec.attributes import write_comment
 from mirrord.codec.document import Node
 from mirrord.codec.inline_writer import write_inline
 from mirrord.codec.properties import Json
-from mirrord.codec.reader import FENCE
-from mirrord.codec.schema import extras, is_beyond
+from mirrord.codec.reader import NODE_FENCE_INFO
+from mirrord.codec.schema import extra_attrs_of, has_no_markdown
 from mirrord.codec.style import Style
-from mirrord.codec.tables import table_extras, write_table
+from mirrord.codec.tables import table_extra_attrs, write_table
 
 BULLETS = ("-", "*", "+")
-NUMBERS = (".", ")")
-LISTS: Mapping[str, Sequence[str]] = MappingProxyType(
-    {"bulletList": BULLETS, "taskList": BULLETS, "orderedList": NUMBERS}
+NUMBER_DELIMITERS = (".", ")")
+MARKERS_OF_LISTS: Mapping[str, Sequence[str]] = MappingProxyType(
+    {"bulletList": BULLETS, "taskList": BULLETS, "orderedList": NUMBER_DELIMITERS}
 )
 _CAN_FOLLOW_DIRECTLY = frozenset(["bulletList", "taskList", "codeBlock", "blockquote", "callout", "heading"])
 _CAN_PRECEDE_DIRECTLY = _CAN_FOLLOW_DIRECTLY | {"paragraph", "orderedList"}
@@ -25,20 +25,20 @@ _QUOTES = ("blockquote", "callout")
 _HASHES = re.compile(r"(?:(?<=[ \t])|\A)(#+)\Z")
 
 
-def write(node: Node, style: Style) -> str:
+def write_block(node: Node, style: Style) -> str:
     """Markdown of a normal block, lines ending with LF, without the last line ending."""
-    if is_beyond(node):
+    if has_no_markdown(node):
         return _write_as_json(node)
     text = _WRITERS[node["type"]](node, style)
-    extra_attrs = table_extras(node) if node["type"] == "table" else extras(node)
-    return f"{comment(extra_attrs)}\n{text}" if extra_attrs else text
+    extra_attrs = table_extra_attrs(node) if node["type"] == "table" else extra_attrs_of(node)
+    return f"{write_comment(extra_attrs)}\n{text}" if extra_attrs else text
 
 
-def apart(name: str, style: Style, used_markers: Collection[str]) -> Style:
+def with_distinct_marker(name: str, style: Style, used_markers: Collection[str]) -> Style:
     """*style* for a list of type *name* with a marker that is not among *used_markers*, those of its neighbours."""
     current = style.lists[0].marker
-    options = [current, *LISTS[name]] if current in LISTS[name] else LISTS[name]
-    return style.marked(next((marker for marker in options if marker not in used_markers), options[0]))
+    options = [current, *MARKERS_OF_LISTS[name]] if current in MARKERS_OF_LISTS[name] else MARKERS_OF_LISTS[name]
+    return style.with_marker(next((marker for marker in options if marker not in used_markers), options[0]))
 
 
 def _children_of(node: Node) -> Sequence[Node]:
@@ -84,7 +84,7 @@ def _write_fence(text: str, language: str, mark: str) -> str:
 
 
 def _write_as_json(node: Node) -> str:
-    return _write_fence(json.dumps(node, ensure_ascii=False, indent=2) + "\n", FENCE, "`")
+    return _write_fence(json.dumps(node, ensure_ascii=False, indent=2) + "\n", NODE_FENCE_INFO, "`")
 
 
 def _write_blockquote(node: Node, style: Style) -> str:
@@ -100,14 +100,14 @@ def _write_callout(node: Node, style: Style) -> str:
 
 
 def _write_bullet_list(node: Node, style: Style) -> str:
-    marker = apart("bulletList", style, ()).lists[0].marker
+    marker = with_distinct_marker("bulletList", style, ()).lists[0].marker
     return _write_items(node, style, [f"{marker} "] * len(_children_of(node)))
 
 
 def _write_ordered_list(node: Node, style: Style) -> str:
-    marker = apart("orderedList", style, ()).lists[0].marker
+    marker = with_distinct_marker("orderedList", style, ()).lists[0].marker
     start = _integer_attr(node, "start", 1)
-    step = 1 if style.lists[0].counts else 0
+    step = 1 if style.lists[0].has_rising_numbers else 0
     return _write_items(node, style, [f"{start + step * index}{marker} " for index in range(len(_children_of(node)))])
 
 
@@ -115,7 +115,7 @@ def _write_items(node: Node, style: Style, markers: Sequence[str]) -> str:
     loose = style.lists[0].loose
     texts = []
     for index, (item, marker) in enumerate(zip(_children_of(node), markers, strict=True)):
-        content = _write_item(item, style.deeper(), tight=not loose, bare=index in style.lists[0].bare)
+        content = _write_item(item, style.style_in_items(), tight=not loose, bare=index in style.lists[0].bare_items)
         texts.append(_prefix_lines(content, marker, " " * len(marker)) if content else marker.rstrip())
     return ("\n\n" if loose else "\n").join(texts)
 
@@ -128,9 +128,9 @@ def _write_item(item: Node, style: Style, *, tight: bool, bare: bool) -> str:
     elif content and (box := _lone_box(content[0])):
         content = content[1:]
     text = _write_blocks(content, style, tight=tight)
-    extra_attrs = extras(item)
+    extra_attrs = extra_attrs_of(item)
     if extra_attrs or (content and _has_extras(content[0])):  # the first comment in an item always belongs to the item
-        text = f"{comment(extra_attrs)}\n{text}".rstrip("\n")
+        text = f"{write_comment(extra_attrs)}\n{text}".rstrip("\n")
     elif bare and box and not (content and content[0]["type"] == "paragraph"):
         return f"{box}\n{text}".rstrip("\n")
     return f"{box} {text}" if box else text  # other parsers see a task in an empty box only with the blank after it
@@ -144,19 +144,21 @@ def _lone_box(node: Node) -> str:
 
 
 def _has_extras(node: Node) -> bool:
-    return not is_beyond(node) and bool(table_extras(node) if node["type"] == "table" else extras(node))
+    return not has_no_markdown(node) and bool(
+        table_extra_attrs(node) if node["type"] == "table" else extra_attrs_of(node)
+    )
 
 
 def _write_footnote(node: Node, style: Style) -> str:
     text, label = _write_blocks(_children_of(node), style), f"[^{_string_attr(node, 'label')}]:"
-    if starts_below(node):
+    if starts_below_label(node):
         return label + "\n" + _prefix_lines(text, "    ", "    ")
     return _prefix_lines(text, f"{label} ", "    ") if text else label
 
 
-def starts_below(footnote: Node) -> bool:
+def starts_below_label(footnote: Node) -> bool:
     """Whether the first block is on the line below the label: columns are counted differently on the label's line."""
-    return any(child["type"] != "paragraph" or extras(child) for child in _children_of(footnote)[:1])
+    return any(child["type"] != "paragraph" or extra_attrs_of(child) for child in _children_of(footnote)[:1])
 
 
 def _write_details(node: Node, style: Style) -> str:
@@ -173,15 +175,17 @@ def _write_blocks(content: Sequence[Node], style: Style, *, tight: bool = False)
     last: Node | None = None
     for node in content:
         node_style = style
-        if node["type"] in LISTS:
-            node_style = apart(node["type"], style, [last_marker])
-        last_marker = node_style.lists[0].marker if node["type"] in LISTS else ""
-        text += ("" if last is None else "\n" if tight and is_glued(last, node) else "\n\n") + write(node, node_style)
+        if node["type"] in MARKERS_OF_LISTS:
+            node_style = with_distinct_marker(node["type"], style, [last_marker])
+        last_marker = node_style.lists[0].marker if node["type"] in MARKERS_OF_LISTS else ""
+        text += ("" if last is None else "\n" if tight and can_follow_directly(last, node) else "\n\n") + write_block(
+            node, node_style
+        )
         last = node
     return text
 
 
-def is_glued(last: Node, node: Node) -> bool:
+def can_follow_directly(last: Node, node: Node) -> bool:
     """Whether a block can follow *last* without a blank line, as in a tight list."""
     above, below = last["type"], node["type"]
     if above in _QUOTES and below in _QUOTES:

@@ -6,24 +6,24 @@ from itertools import count
 from urllib.parse import quote
 
 from mirrord.commands import events, inputs, paths, writing
-from mirrord.commands.failure import explained, invalid
+from mirrord.commands.failure import invalid_argument, translating_errors
 from mirrord.commands.session import Session
-from mirrord.domain.approval import ABSENT, Preview
+from mirrord.domain.approval import ABSENT_DIGEST, Preview
 from mirrord.domain.entry import Digest, digest_of, id_of_path
-from mirrord.domain.event import Type
-from mirrord.domain.place import is_reserved, unportable
+from mirrord.domain.event import EventType
+from mirrord.domain.place import find_portability_fault, is_reserved
 from mirrord.errors import Stale
 from mirrord.mirror import contents, replace
-from mirrord.mirror.card import LIMIT
+from mirrord.mirror.card import MAX_PAGE_BYTES
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.layout import attachment_path, is_temporary, is_text, parent_of, printable
-from mirrord.mirror.spelling import spelt
+from mirrord.mirror.spelling import spelling_in_tree
 
 _SAFE_IN_LINKS = "!$&'*+,;=:@/-._~"  # characters left unquoted in a link's destination
 
 
 @dataclass(frozen=True, slots=True)
-class Attached:
+class AttachedFile:
     """
     A file beside a page. relative_path: from the page, `./assets/image.png`. markdown_syntax: image or link to it.
 
@@ -36,7 +36,7 @@ class Attached:
     path: str
 
 
-def add_attachment(session: Session, page_path: str, file_path: str, file_name: str | None = None) -> Attached:
+def add_attachment(session: Session, page_path: str, file_path: str, file_name: str | None = None) -> AttachedFile:
     """
     Copy a file of this machine into the `assets` folder of a page; the page's text stays as it is.
 
@@ -45,24 +45,24 @@ def add_attachment(session: Session, page_path: str, file_path: str, file_name: 
     """
     name, data = _read_named(session, file_path, file_name)
     with session.writing() as journal:
-        page = writing.find(session, page_path)
-        path, is_there = place(session, parent_of(page.path), name, digest_of(data))
+        page = writing.find_page(session, page_path)
+        path, is_there = place_attachment(session, parent_of(page.path), name, digest_of(data))
         if not is_there:
-            paths.check_kept(session.tree, path)
+            paths.check_not_ignored(session.tree, path)
             _write_attachment(session, journal, path, data)
-            facts = {"page_id": str(writing.page_id(session, page)), "path": path, "size": len(data)}
-            events.record(session, Type.ATTACHMENT_ADDED, {**facts, "digest": digest_of(data).hex()})
+            facts = {"page_id": str(writing.id_of_page(session, page)), "path": path, "size": len(data)}
+            events.record_event(session, EventType.ATTACHMENT_ADDED, {**facts, "digest": digest_of(data).hex()})
     relative = f"./{path[len(parent_of(page.path)) :].lstrip('/')}"
-    return Attached(relative, _link_syntax(relative, name), digest_of(data).hex(), path)
+    return AttachedFile(relative, _link_syntax(relative, name), digest_of(data).hex(), path)
 
 
 def preview_add_attachment(session: Session, page_path: str, file_path: str, file_name: str | None = None) -> Preview:
     """Preview add_attachment."""
     name, data = _read_named(session, file_path, file_name)
-    page = writing.find(session, page_path)
-    path, is_there = place(session, parent_of(page.path), name, digest_of(data))
+    page = writing.find_page(session, page_path)
+    path, is_there = place_attachment(session, parent_of(page.path), name, digest_of(data))
     facts = {"path": path, "size": len(data), "digest": digest_of(data).hex()}
-    bases = {path: digest_of(data).hex() if is_there else ABSENT}
+    bases = {path: digest_of(data).hex() if is_there else ABSENT_DIGEST}
     return Preview(f"The file {name} ({len(data)} bytes) would be put beside {page.path}.", facts, (), bases)
 
 
@@ -77,23 +77,23 @@ def _read_named(session: Session, file_path: str, file_name: str | None) -> tupl
 
 def _write_attachment(session: Session, journal: Journal, path: str, data: bytes) -> None:
     entry = id_of_path(session.tenant_id, path)
-    with explained():
+    with translating_errors():
         session.tree.make_directories(parent_of(path))
         try:
-            replace.write(session.tree, journal, path, data, entry=entry, over=None)
+            replace.write(session.tree, journal, path, data, entry=entry, expected=None)
         except Stale as error:
-            raise writing.is_taken(error) from error
+            raise writing.page_exists(error) from error
 
 
-def place(session: Session, directory: str, name: str, digest: Digest) -> tuple[str, bool]:
+def place_attachment(session: Session, directory: str, name: str, digest: Digest) -> tuple[str, bool]:
     """Path for a file *name* among the attachments of *directory*, and whether it exists there already."""
     for number in count(1):
         path = attachment_path(directory, _numbered_name(name, number))
-        with explained():
-            spelling = spelt(session.tree, path)
+        with translating_errors():
+            spelling = spelling_in_tree(session.tree, path)
             if spelling is None and session.tree.stat(path) is None:
                 return path, False
-            if spelling is not None and writing.digest_now(session, spelling) == digest:
+            if spelling is not None and writing.current_digest(session, spelling) == digest:
                 return spelling, True
     raise AssertionError("numbers do not end")
 
@@ -114,14 +114,16 @@ def _link_syntax(relative: str, name: str) -> str:
 
 
 def _check_name(name: str) -> None:
-    reason = unportable(name) if is_text(name) else "is not UTF-8"
+    reason = find_portability_fault(name) if is_text(name) else "is not UTF-8"
     if not name or "/" in name or is_reserved(name) or is_temporary(name):
         reason = "is kept for other things"
     if reason:
-        raise invalid("INVALID_NAME", f"A file cannot be called {printable(name)!r}: it {reason}.", "Give a fileName.")
+        raise invalid_argument(
+            "INVALID_NAME", f"A file cannot be called {printable(name)!r}: it {reason}.", "Give a fileName."
+        )
 
 
 def _read_input(session: Session, file_path: str) -> tuple[str, bytes]:
     """Name and bytes of a file that may be attached."""
-    with explained(), inputs.opened(session, file_path) as (name, descriptor):
-        return name, contents.read(descriptor, name, LIMIT)[0]
+    with translating_errors(), inputs.open_input(session, file_path) as (name, descriptor):
+        return name, contents.read(descriptor, name, MAX_PAGE_BYTES)[0]

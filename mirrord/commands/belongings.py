@@ -4,11 +4,11 @@ from posixpath import normpath, relpath
 
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Kind
-from mirrord.mirror.card import Card
+from mirrord.mirror.card import PageSummary
 from mirrord.mirror.layout import parent_of, spot_of_file
 
 
-def original_of(card: Card) -> str | None:
+def original_of(card: PageSummary) -> str | None:
     """Path of the attachment named by a page as its original, which need not exist, or None."""
     if card.original is None or card.original.startswith("/") or "://" in card.original:
         return None
@@ -25,10 +25,12 @@ def original_link(page: str, path: str) -> str:
 
 def own_attachments(session: Session, path: str) -> list[str]:
     """Attachments in the folder of the page at *path* that it, and no other page, links to or was made from."""
-    snapshot = session.catalogue.look()
+    snapshot = session.catalogue.snapshot()
     folder = parent_of(path)
     linked_paths = {target.path for target in session.linkage.outgoing(snapshot, path)}
-    origins = {page: origin for page, card in snapshot.every.items() if (origin := original_of(card)) is not None}
+    origins = {
+        page: origin for page, card in snapshot.summaries_by_path.items() if (origin := original_of(card)) is not None
+    }
     original, other_originals = origins.pop(path, None), set(origins.values())
     candidates = [
         attachment

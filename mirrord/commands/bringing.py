@@ -5,23 +5,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from mirrord.commands import events, paths, promotion
-from mirrord.commands.failure import Failed, explained
+from mirrord.commands.failure import Failed, translating_errors
 from mirrord.commands.session import Session
-from mirrord.domain.event import Type
+from mirrord.domain.event import EventType
 from mirrord.errors import Stale
 from mirrord.mirror import relocation
-from mirrord.mirror.arrival import Arrival, arriving
+from mirrord.mirror.arrival import BuildDirectory, build_directory
 from mirrord.mirror.journal import Journal
-from mirrord.mirror.plan import Plan, Rename
+from mirrord.mirror.plan import BatchPlan, Rename
 
-Told = tuple[Type, Mapping[str, object]]
+EventFacts = tuple[EventType, Mapping[str, object]]
 
 
 @dataclass(slots=True)
 class Load:
     """Files built for creation. targets: path of each file or directory by its name in the arrival."""
 
-    arrival: Arrival
+    arrival: BuildDirectory
     targets: dict[str, str] = field(default_factory=dict)
 
     def add(self, target: str, data: bytes) -> None:
@@ -33,40 +33,43 @@ class Load:
     def add_directory(self, target: str, files: Mapping[str, bytes]) -> None:
         """Add a directory for *target* with its files by name; it appears together with them."""
         name = f"{len(self.targets)}"
-        self.arrival.directory(name)
+        self.arrival.make_directory(name)
         for file, data in files.items():
             self.arrival.write(f"{name}/{file}", data)
         self.targets[name] = target
 
 
 @contextmanager
-def building(session: Session, journal: Journal, directory: str) -> Iterator[Load]:
+def building_load(session: Session, journal: Journal, directory: str) -> Iterator[Load]:
     """An empty load within a `with` block. directory: its target, from which groups and ACLs are taken."""
-    with explained(), arriving(session.tree, journal, directory) as arrival:
+    with translating_errors(), build_directory(session.tree, journal, directory) as arrival:
         yield Load(arrival)
 
 
-def bring(
+def create_files(
     session: Session,
     journal: Journal,
     load: Load,
-    told: Sequence[Told] = (),
+    new_events: Sequence[EventFacts] = (),
     lines: tuple[str, str] | None = None,
 ) -> None:
     """
-    Move a load into place, inside `writing()`. told: its events. lines: or a file of them, as Plan's `told`.
+    Move a load into place, inside `writing()`. new_events: its events. lines: or a file of them, as Plan's `told`.
 
     Raises Failed, EXISTS, and creates nothing if one of the targets exists by now.
     """
     for target in load.targets.values():
-        paths.check_kept(session.tree, target)
-        promotion.promote(session, journal, target)
-    load.arrival.seal()
+        paths.check_not_ignored(session.tree, target)
+        promotion.promote_leaves(session, journal, target)
+    load.arrival.sync_all()
     renames = [
-        Rename(load.arrival.within(name), target, load.arrival.inode(name)) for name, target in load.targets.items()
+        Rename(load.arrival.path_in_tree(name), target, load.arrival.inode_of(name))
+        for name, target in load.targets.items()
     ]
-    note = events.lines(session, told) if told else None
+    note = events.event_lines(session, new_events) if new_events else None
     try:
-        relocation.carry_out(session.tree, journal, Plan(renames, note=note, told=lines), lambda _: None)
+        relocation.carry_out_plan(
+            session.tree, journal, BatchPlan(renames, appended_lines=note, staged_lines=lines), lambda _: None
+        )
     except Stale as error:
         raise Failed("EXISTS", "conflict", str(error), "Look again, then retry.") from error

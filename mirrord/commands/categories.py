@@ -4,72 +4,79 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mirrord.commands import paths
-from mirrord.commands.checking import check_asked, check_new_name, check_other_name, checked_description
+from mirrord.commands.checking import check_any_change, check_new_name, check_other_name, checked_description
 from mirrord.commands.drafts import (
-    LISTED,
-    Done,
+    MAX_LISTED_RECORDS,
+    ChangedRecord,
     Draft,
-    Edit,
-    Listed,
-    changed,
-    listed,
-    made,
-    now,
-    perform,
-    preview_of,
-    removed,
+    RecordEdit,
+    RecordList,
+    carry_out_draft,
+    creation_time,
+    edit_to_change,
+    edit_to_create,
+    edit_to_remove,
+    list_records,
+    preview_draft,
 )
-from mirrord.commands.failure import invalid
-from mirrord.commands.records import CATEGORIES, COLLECTIONS, changing, every, find, unreadable
+from mirrord.commands.failure import invalid_argument
+from mirrord.commands.records import (
+    CATEGORIES,
+    COLLECTIONS,
+    changing_records,
+    find_record,
+    load_records,
+    unreadable_record,
+)
 from mirrord.commands.session import Session
 from mirrord.domain.approval import Preview
-from mirrord.domain.collection import Category, Collection, key_of, once
-from mirrord.domain.event import Type
+from mirrord.domain.collection import Category, Collection, distinct_values, key_of
+from mirrord.domain.event import EventType
 from mirrord.domain.globbing import fault_in
 
-MOST_PATTERNS = 100
+MAX_PATTERNS = 100
 _ROOT_NAMES = ("", ".")
 _PATTERN_HELP = "Write patterns such as *.md, notes/**, drafts/ or !old-*, relative to dir."
 
 
 def list_categories(
-    session: Session, verbose: bool = False, cursor: str | None = None, most: int | None = LISTED
-) -> Listed:
+    session: Session, verbose: bool = False, cursor: str | None = None, limit: int | None = MAX_LISTED_RECORDS
+) -> RecordList:
     """
-    List categories, oldest first, at most *most* in one answer; None: all.
+    List categories, oldest first, at most *limit* in one answer; None: all.
 
     verbose: with file paths and creation times. cursor: from an answer to the same question, to continue it.
     """
-    return listed(session, CATEGORIES, cursor, most, verbose=verbose)
+    return list_records(session, CATEGORIES, cursor, limit, verbose=verbose)
 
 
 def add_category(
     session: Session, name: str, dir: str = "", patterns: Sequence[str] = (), description: str | None = None
-) -> Done:
+) -> ChangedRecord:
     """
     Create a category of the pages below a directory.
 
     dir: "" is the root; the directory may be created later. patterns: see globbing; none: all pages.
     """
-    with changing(session) as journal:
+    with changing_records(session) as journal:
         edit = _draft_addition(session, name, dir, patterns, description)
-        return perform(session, journal, [edit], _directory_warning(session, edit.after))
+        return carry_out_draft(session, journal, [edit], _directory_warning(session, edit.after))
 
 
 def preview_add_category(
     session: Session, name: str, dir: str = "", patterns: Sequence[str] = (), description: str | None = None
 ) -> Preview:
     """Preview add_category."""
-    return preview_of(
+    return preview_draft(
         [_draft_addition(session, name, dir, patterns, description)], f"The category {name} would be made."
     )
 
 
-def remove_category(session: Session, name: str) -> Done:
+def remove_category(session: Session, name: str) -> ChangedRecord:
     """Move a category to the trash and remove it from all collections. Pages stay."""
-    with changing(session) as journal:
+    with changing_records(session) as journal:
         draft = _draft_removal(session, name)
-        return perform(
+        return carry_out_draft(
             session, journal, draft, f"Its file is in the trash for 30 days. {_users_sentence(draft)}".strip()
         )
 
@@ -77,7 +84,7 @@ def remove_category(session: Session, name: str) -> Done:
 def preview_remove_category(session: Session, name: str) -> Preview:
     """Preview remove_category."""
     draft = _draft_removal(session, name)
-    return preview_of(draft, f"The category {name} would go to the trash. {_users_sentence(draft)}".strip())
+    return preview_draft(draft, f"The category {name} would go to the trash. {_users_sentence(draft)}".strip())
 
 
 def change_category(
@@ -87,15 +94,15 @@ def change_category(
     dir: str | None = None,
     patterns: Sequence[str] | None = None,
     description: str | None = None,
-) -> Done:
+) -> ChangedRecord:
     """
     Change name, directory, patterns or description of a category; None keeps a value. Collections follow a new name.
 
     description: "" removes it. patterns: replace all present ones.
     """
-    with changing(session) as journal:
+    with changing_records(session) as journal:
         draft = _draft_change(session, name, new_name, dir, patterns, description)
-        return perform(session, journal, draft, _users_sentence(draft) or None)
+        return carry_out_draft(session, journal, draft, _users_sentence(draft) or None)
 
 
 def preview_change_category(
@@ -108,15 +115,15 @@ def preview_change_category(
 ) -> Preview:
     """Preview change_category."""
     draft = _draft_change(session, name, new_name, dir, patterns, description)
-    return preview_of(draft, f"The category {name} would be changed. {_users_sentence(draft)}".strip())
+    return preview_draft(draft, f"The category {name} would be changed. {_users_sentence(draft)}".strip())
 
 
 def update_category(
     session: Session, name: str, add_patterns: Sequence[str] | None = None, remove_patterns: Sequence[str] | None = None
-) -> Done:
+) -> ChangedRecord:
     """Remove patterns from a category, then append others; removing an absent pattern is no error."""
-    with changing(session) as journal:
-        return perform(session, journal, [_draft_update(session, name, add_patterns, remove_patterns)])
+    with changing_records(session) as journal:
+        return carry_out_draft(session, journal, [_draft_update(session, name, add_patterns, remove_patterns)])
 
 
 def preview_update_category(
@@ -124,21 +131,26 @@ def preview_update_category(
 ) -> Preview:
     """Preview update_category."""
     edit = _draft_update(session, name, add_patterns, remove_patterns)
-    return preview_of([edit], f"The patterns of the category {name} would be changed.")
+    return preview_draft([edit], f"The patterns of the category {name} would be changed.")
 
 
 def _draft_addition(
     session: Session, name: str, directory: str, patterns: Sequence[str], description: str | None
-) -> Edit[Category]:
+) -> RecordEdit[Category]:
     check_new_name(session, CATEGORIES, name)
     checked_text = checked_description(description)
-    category = Category(name, _checked_directory(session, directory), _checked_patterns(patterns), checked_text, now())
-    return made(CATEGORIES, category, Type.CATEGORY_ADDED)
+    category = Category(
+        name, _checked_directory(session, directory), _checked_patterns(patterns), checked_text, creation_time()
+    )
+    return edit_to_create(CATEGORIES, category, EventType.CATEGORY_ADDED)
 
 
 def _draft_removal(session: Session, name: str) -> Draft:
-    record = find(session, CATEGORIES, name)
-    return [removed(CATEGORIES, record, Type.CATEGORY_REMOVED), *_collection_edits(session, record.value.name, None)]
+    record = find_record(session, CATEGORIES, name)
+    return [
+        edit_to_remove(CATEGORIES, record, EventType.CATEGORY_REMOVED),
+        *_collection_edits(session, record.value.name, None),
+    ]
 
 
 def _draft_change(
@@ -149,8 +161,8 @@ def _draft_change(
     patterns: Sequence[str] | None,
     description: str | None,
 ) -> Draft:
-    check_asked(CATEGORIES, "change", new_name, directory, patterns, description)
-    record = find(session, CATEGORIES, name)
+    check_any_change(CATEGORIES, "change", new_name, directory, patterns, description)
+    record = find_record(session, CATEGORIES, name)
     if new_name is not None:
         check_other_name(session, CATEGORIES, record.value.name, new_name)
     checked_text = checked_description(description)
@@ -166,24 +178,26 @@ def _draft_change(
             description=checked_text if description is not None else old.description,
         )
 
-    edit = changed(CATEGORIES, record, change, Type.CATEGORY_CHANGED)
+    edit = edit_to_change(CATEGORIES, record, change, EventType.CATEGORY_CHANGED)
     renamed = new_name is not None and new_name != record.value.name
     return [edit, *(_collection_edits(session, record.value.name, new_name) if renamed else [])]
 
 
 def _draft_update(
     session: Session, name: str, add: Sequence[str] | None, remove: Sequence[str] | None
-) -> Edit[Category]:
-    check_asked(CATEGORIES, "update", add, remove)
-    record, added, removals = find(session, CATEGORIES, name), _checked_patterns(add or ()), set(remove or ())
+) -> RecordEdit[Category]:
+    check_any_change(CATEGORIES, "update", add, remove)
+    record, added, removals = find_record(session, CATEGORIES, name), _checked_patterns(add or ()), set(remove or ())
 
     def change(old: Category) -> Category:
-        return replace(old, patterns=once([*(pattern for pattern in old.patterns if pattern not in removals), *added]))
+        return replace(
+            old, patterns=distinct_values([*(pattern for pattern in old.patterns if pattern not in removals), *added])
+        )
 
-    return changed(CATEGORIES, record, change, Type.CATEGORY_UPDATED)
+    return edit_to_change(CATEGORIES, record, change, EventType.CATEGORY_UPDATED)
 
 
-def _collection_edits(session: Session, name: str, new: str | None) -> list[Edit[Collection]]:
+def _collection_edits(session: Session, name: str, new: str | None) -> list[RecordEdit[Collection]]:
     """
     Edits of the collections that use the category *name*: rename it to *new*; None: remove it.
 
@@ -193,15 +207,18 @@ def _collection_edits(session: Session, name: str, new: str | None) -> list[Edit
     def follow(old: Collection) -> Collection:
         new_names = [name_or_none if key_of(name_or_none) != key_of(name) else new for name_or_none in old.categories]
         return replace(
-            old, categories=once((name_or_none for name_or_none in new_names if name_or_none is not None), folded=True)
+            old,
+            categories=distinct_values(
+                (name_or_none for name_or_none in new_names if name_or_none is not None), folded=True
+            ),
         )
 
-    collections, broken = every(session, COLLECTIONS)
+    collections, broken = load_records(session, COLLECTIONS)
     if broken:
-        raise unreadable(COLLECTIONS, broken[0])
+        raise unreadable_record(COLLECTIONS, broken[0])
     users = [name_or_none for name_or_none in collections if key_of(name) in map(key_of, name_or_none.value.categories)]
     return [
-        changed(COLLECTIONS, name_or_none, follow, Type.COLLECTION_UPDATED, {"category": name})
+        edit_to_change(COLLECTIONS, name_or_none, follow, EventType.COLLECTION_UPDATED, {"category": name})
         for name_or_none in users
     ]
 
@@ -214,7 +231,7 @@ def _users_sentence(draft: Draft) -> str:
 
 def _directory_warning(session: Session, category: Category | None) -> str | None:
     assert category is not None
-    if not category.directory or paths.folder(session, category.directory) is not None:
+    if not category.directory or paths.find_directory(session, category.directory) is not None:
         return None
     return f"There is no folder {category.directory!r} yet, so no page belongs to it."
 
@@ -224,16 +241,16 @@ def _checked_directory(session: Session, directory: str) -> str:
     stripped = directory.strip().rstrip("/")
     if stripped in _ROOT_NAMES:
         return ""
-    return paths.folder(session, stripped) or paths.checked(stripped)
+    return paths.find_directory(session, stripped) or paths.validate_path(stripped)
 
 
 def _checked_patterns(patterns: Sequence[str]) -> tuple[str, ...]:
-    distinct = once(patterns)
+    distinct = distinct_values(patterns)
     for pattern in distinct:
         if (why := fault_in(pattern)) is not None:
-            raise invalid("INVALID_PATTERN", f"The pattern {pattern!r} {why}.", _PATTERN_HELP)
-    if len(distinct) > MOST_PATTERNS:
-        raise invalid(
-            "INVALID_PATTERN", f"There are {len(distinct)} patterns; {MOST_PATTERNS} are allowed.", _PATTERN_HELP
+            raise invalid_argument("INVALID_PATTERN", f"The pattern {pattern!r} {why}.", _PATTERN_HELP)
+    if len(distinct) > MAX_PATTERNS:
+        raise invalid_argument(
+            "INVALID_PATTERN", f"There are {len(distinct)} patterns; {MAX_PATTERNS} are allowed.", _PATTERN_HELP
         )
     return distinct

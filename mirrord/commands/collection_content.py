@@ -4,23 +4,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mirrord.commands import paths
-from mirrord.commands.cursor import cursor_of, start_of
-from mirrord.commands.failure import Failed, explained
-from mirrord.commands.records import CATEGORIES, COLLECTIONS, Broken, find, load, spelled
+from mirrord.commands.cursor import cursor_of, start_index
+from mirrord.commands.failure import Failed, translating_errors
+from mirrord.commands.records import CATEGORIES, COLLECTIONS, UnreadableRecord, find_record, find_spelling, load_record
 from mirrord.commands.session import Session
 from mirrord.domain.collection import Category
 from mirrord.domain.entry import Kind
 from mirrord.domain.globbing import Globs
-from mirrord.mirror.card import Card
+from mirrord.mirror.card import PageSummary
 from mirrord.mirror.catalogue import Snapshot
 from mirrord.mirror.layout import INDEX_FILE, directory_of
-from mirrord.mirror.walk import join
+from mirrord.mirror.walk import join_path
 
-MOST = 100  # pages in an answer
+MAX_LISTED_PAGES = 100  # pages in an answer
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class CollectionPage:
     """A page of a collection. category: the first that matches it."""
 
     path: str
@@ -30,7 +30,7 @@ class Meant:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class CollectionContent:
     """
     The pages of a collection, by the order of its categories, within each in sidebar order; each page once.
 
@@ -38,47 +38,49 @@ class Content:
     """
 
     name: str
-    pages: list[Meant]
+    pages: list[CollectionPage]
     total: int
     problems: list[str]
     next_cursor: str | None = None
 
 
-def collection_content(session: Session, name: str, cursor: str | None = None) -> Content:
+def collection_content(session: Session, name: str, cursor: str | None = None) -> CollectionContent:
     """List the pages of a collection. cursor: from an answer to the same question, to continue it."""
-    collection = find(session, COLLECTIONS, name).value
+    collection = find_record(session, COLLECTIONS, name).value
     question, problems = f"content {collection.name}", list[str]()
-    with explained():
-        snapshot = session.catalogue.look()
-        category_by_path: dict[str, tuple[Card, str]] = {}
+    with translating_errors():
+        snapshot = session.catalogue.snapshot()
+        category_by_path: dict[str, tuple[PageSummary, str]] = {}
         for category in collection.categories:
             for card in _pages_of_category(session, snapshot, category, problems):
                 category_by_path.setdefault(card.path, (card, category))
         all_pages = list(category_by_path.values())
-        start = start_of(list(category_by_path), cursor, question)
-        page_part = all_pages[start : start + MOST]
+        start = start_index(list(category_by_path), cursor, question)
+        page_part = all_pages[start : start + MAX_LISTED_PAGES]
         ids = snapshot.ids([card for card, _ in page_part])
-    pages = [Meant(card.path, card.title, str(ids[card.path]), category) for card, category in page_part]
+    pages = [CollectionPage(card.path, card.title, str(ids[card.path]), category) for card, category in page_part]
     is_all = start + len(page_part) >= len(all_pages)
     next_cursor = None if is_all else cursor_of(question, page_part[-1][0].path, start + len(page_part))
-    return Content(collection.name, pages, len(all_pages), problems, next_cursor)
+    return CollectionContent(collection.name, pages, len(all_pages), problems, next_cursor)
 
 
-def _pages_of_category(session: Session, snapshot: Snapshot, name: str, problems: list[str]) -> Iterator[Card]:
-    spelling = spelled(session, CATEGORIES, name)
-    record = load(session, CATEGORIES, spelling) if spelling is not None else None
+def _pages_of_category(session: Session, snapshot: Snapshot, name: str, problems: list[str]) -> Iterator[PageSummary]:
+    spelling = find_spelling(session, CATEGORIES, name)
+    record = load_record(session, CATEGORIES, spelling) if spelling is not None else None
     if record is None:
         problems.append(f"There is no category {name!r}; collection_update can take it out.")
-    elif isinstance(record, Broken):
+    elif isinstance(record, UnreadableRecord):
         problems.append(f"{CATEGORIES.path(record.name)} cannot be read: {record.problem}.")
     else:
         yield from _matching_pages(session, snapshot, record.value, problems)
 
 
-def _matching_pages(session: Session, snapshot: Snapshot, category: Category, problems: list[str]) -> Iterator[Card]:
+def _matching_pages(
+    session: Session, snapshot: Snapshot, category: Category, problems: list[str]
+) -> Iterator[PageSummary]:
     """The pages of one category."""
     try:
-        directory = paths.folder(session, category.directory) if category.directory else ""
+        directory = paths.find_directory(session, category.directory) if category.directory else ""
     except Failed as failed:
         problems.append(f"The category {category.name} has no usable dir: {failed}")
         return
@@ -89,9 +91,9 @@ def _matching_pages(session: Session, snapshot: Snapshot, category: Category, pr
     yield from (card for card in _in_sidebar_order(snapshot, directory) if globs.match(card.path[prefix_length:]))
 
 
-def _in_sidebar_order(snapshot: Snapshot, directory: str) -> Iterator[Card]:
+def _in_sidebar_order(snapshot: Snapshot, directory: str) -> Iterator[PageSummary]:
     """The page of the directory and all pages below it, parents before children."""
-    index_page = snapshot.page(join(directory, INDEX_FILE)) if directory else None
+    index_page = snapshot.exact_page(join_path(directory, INDEX_FILE)) if directory else None
     pending = [*([index_page] if index_page is not None else []), *snapshot.children(directory)][::-1]
     while pending:
         card = pending.pop()

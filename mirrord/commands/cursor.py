@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from mirrord.commands.failure import Failed, invalid
+from mirrord.commands.failure import Failed, invalid_argument
 
 
 def cursor_of(question: str, path: str, number: int) -> str:
@@ -14,7 +14,7 @@ def cursor_of(question: str, path: str, number: int) -> str:
     return base64.urlsafe_b64encode(values.encode()).decode().rstrip("=")
 
 
-def place_of(cursor: str, question: str) -> tuple[str, int]:
+def cursor_position(cursor: str, question: str) -> tuple[str, int]:
     """Path and number of a cursor. Raises Failed for a cursor of another question and for an invalid one."""
     try:
         mark, path, number = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
@@ -25,11 +25,11 @@ def place_of(cursor: str, question: str) -> tuple[str, int]:
     return path, number
 
 
-def start_of(paths: Sequence[str], cursor: str | None, question: str) -> int:
+def start_index(paths: Sequence[str], cursor: str | None, question: str) -> int:
     """Index at which the list *paths* continues: after the path of the cursor; if it is missing, at its number."""
     if cursor is None:
         return 0
-    path, number = place_of(cursor, question)
+    path, number = cursor_position(cursor, question)
     return next((index + 1 for index, candidate in enumerate(paths) if candidate == path), number)
 
 
@@ -38,6 +38,6 @@ def _mark_of(question: str) -> str:
 
 
 def _invalid_cursor() -> Failed:
-    return invalid(
+    return invalid_argument(
         "INVALID_CURSOR", "The cursor does not belong to this question.", "Ask again without a cursor, then go on."
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from difflib import unified_diff
 from itertools import takewhile
 
-from mirrord.domain.approval import MOST_LINES
+from mirrord.domain.approval import MAX_PREVIEW_LINES
 
 _CONTEXT_LINES = 3  # lines of context
 _MAX_LINE_CHARACTERS, _MAX_CHARACTERS = 1_000, 20_000  # characters
@@ -28,8 +28,8 @@ def diff_of(path: str, old: str, new: str) -> str:
 def diff_lines(path: str, old: str, new: str) -> tuple[str, ...]:
     """The diff by lines, limited to the length of a preview."""
     lines = diff_of(path, old, new).splitlines()
-    excess = len(lines) - MOST_LINES + 1
-    return tuple(lines) if excess <= 1 else (*lines[: MOST_LINES - 1], f"… and {excess} lines more")
+    excess = len(lines) - MAX_PREVIEW_LINES + 1
+    return tuple(lines) if excess <= 1 else (*lines[: MAX_PREVIEW_LINES - 1], f"… and {excess} lines more")
 
 
 def _count_equal(before: Sequence[str], after: Sequence[str]) -> int:

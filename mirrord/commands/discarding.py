@@ -3,10 +3,10 @@
 from contextlib import suppress
 
 from mirrord.commands import events, writing
-from mirrord.commands.failure import explained, modified
+from mirrord.commands.failure import page_modified, translating_errors
 from mirrord.commands.session import Session
 from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.event import Type
+from mirrord.domain.event import EventType
 from mirrord.domain.place import ASSETS
 from mirrord.errors import Refused, Stale
 from mirrord.mirror import replace
@@ -18,10 +18,10 @@ from mirrord.mirror.plan import Removal
 from mirrord.mirror.scan import scan
 from mirrord.mirror.tree import Tree
 
-REASON = "deleted by a tool"
+TRASH_REASON = "deleted by a tool"
 
 
-def below(tree: Tree, path: str) -> list[str]:
+def pages_below(tree: Tree, path: str) -> list[str]:
     """The pages below the page at *path*, parents before children."""
     directory = directory_of(path, Kind.PAGE)
     if path != (index := page_path("", directory, index=True)) and tree.stat(index) is not None:
@@ -31,55 +31,55 @@ def below(tree: Tree, path: str) -> list[str]:
     return sorted(pages, key=lambda file: (file.count("/"), file))
 
 
-def take_away(session: Session, journal: Journal, page: writing.Page) -> tuple[EntryId, str]:
+def trash_page(session: Session, journal: Journal, page: writing.Page) -> tuple[EntryId, str]:
     """Move a page to the trash, inside `writing()`; return its id and trash id. The caller records the event."""
-    entry, trash_id = writing.page_id(session, page), new_key()
-    with explained():
+    entry, trash_id = writing.id_of_page(session, page), new_key()
+    with translating_errors():
         try:
             save = replace.remove(
                 *(session.tree, journal, page.path),
                 entry=entry,
-                over=page.digest,
-                reason=REASON,
+                expected=page.digest,
+                reason=TRASH_REASON,
                 title=_title_of(page),
                 key=trash_id,
             )
         except Stale:
-            raise writing.changed_now(session, page.path) from None
+            raise writing.concurrent_change(session, page.path) from None
     if save is not None:  # a concurrent save, which the daemon imports
-        raise modified(page.path, is_gone=True)
+        raise page_modified(page.path, is_gone=True)
     session.memory.forget(page.path)
     return entry, trash_id
 
 
 def removal_of(session: Session, page: writing.Page, trash_id: str) -> Removal:
     """The removal of a page as a part of a plan."""
-    entry = writing.page_id(session, page)
-    return Removal(page.path, str(entry), page.digest.hex(), trash_id, REASON, _title_of(page))
+    entry = writing.id_of_page(session, page)
+    return Removal(page.path, str(entry), page.digest.hex(), trash_id, TRASH_REASON, _title_of(page))
 
 
-def follower(session: Session, path: str, trash_id: str) -> Removal | None:
+def follower_removal(session: Session, path: str, trash_id: str) -> Removal | None:
     """Removal of an attachment or record after its page; None if it is missing or being written."""
-    digest = writing.digest_now(session, path)
+    digest = writing.current_digest(session, path)
     if digest is None:
         return None
-    return Removal(path, str(writing.file_id(session, path)), digest.hex(), new_key(), followed(trash_id))
+    return Removal(path, str(writing.id_of_file(session, path)), digest.hex(), new_key(), follower_reason(trash_id))
 
 
-def followed(trash_id: str) -> str:
+def follower_reason(trash_id: str) -> str:
     """Reason noted in the trash for a file removed with a page."""
     return f"went with {trash_id}"
 
 
 def remove_page(session: Session, journal: Journal, page: writing.Page) -> tuple[EntryId, str]:
-    """As take_away(), and record the event."""
-    entry, trash_id = take_away(session, journal, page)
+    """As trash_page(), and record the event."""
+    entry, trash_id = trash_page(session, journal, page)
     facts = {"page_id": str(entry), "path": page.path, "trash_id": trash_id}
-    events.record(session, Type.PAGE_DELETED, facts)
+    events.record_event(session, EventType.PAGE_DELETED, facts)
     return entry, trash_id
 
 
-def tidy(tree: Tree, path: str) -> None:
+def remove_empty_directories(tree: Tree, path: str) -> None:
     """Remove empty directories of the page, including its `assets`."""
     for directory in directories_of(tree, path):
         with suppress(Refused, OSError):

@@ -6,29 +6,29 @@ from datetime import UTC, datetime
 from typing import Generic
 
 from mirrord.commands import events, writing
-from mirrord.commands.cursor import cursor_of, start_of
+from mirrord.commands.cursor import cursor_of, start_index
 from mirrord.commands.difference import diff_lines
-from mirrord.commands.failure import MODIFIED, Failed
-from mirrord.commands.records import Broken, Kept, Shelf, V, every, load
+from mirrord.commands.failure import MODIFIED_SENTENCE, Failed
+from mirrord.commands.records import Shelf, StoredRecord, UnreadableRecord, V, load_record, load_records
 from mirrord.commands.session import Session
-from mirrord.domain.approval import ABSENT, MOST_LINES, Preview
+from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
 from mirrord.domain.collection import Category, Collection
 from mirrord.domain.entry import Digest, digest_of
-from mirrord.domain.event import Type
+from mirrord.domain.event import EventType
 from mirrord.errors import Damaged, Stale
 from mirrord.mirror import relocation
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.label import Label, new_key
 from mirrord.mirror.layout import parent_of
-from mirrord.mirror.plan import Plan, Removal, Rename, Rewrite
+from mirrord.mirror.plan import BatchPlan, Removal, Rename, Rewrite
 
-REASON = "removed by a tool"
-LISTED = 100  # records in one answer, so that a model can read it
+TRASH_REASON = "removed by a tool"
+MAX_LISTED_RECORDS = 100  # records in one answer, so that a model can read it
 _MAX_PROBLEMS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Edit(Generic[V]):
+class RecordEdit(Generic[V]):
     """
     The change of one record.
 
@@ -38,11 +38,11 @@ class Edit(Generic[V]):
     """
 
     shelf: Shelf[V]
-    before: Kept[V] | None
+    before: StoredRecord[V] | None
     change: Callable[[V], V]
     after: V | None
     text: str
-    event: tuple[Type, Mapping[str, object]]
+    event: tuple[EventType, Mapping[str, object]]
 
     @property
     def source(self) -> str | None:
@@ -59,11 +59,11 @@ class Edit(Generic[V]):
         """Whether the edit changes nothing."""
         return self.before is not None and self.source == self.target and self.before.text == self.text
 
-    def again(self, session: Session) -> tuple[Digest, bytes] | None:
+    def repeat_on_current(self, session: Session) -> tuple[Digest, bytes] | None:
         """Apply the change to a concurrent save; None if that is unreadable or needs no change."""
         assert self.after is not None
-        current = load(session, self.shelf, self.after.name)
-        if not isinstance(current, Kept):
+        current = load_record(session, self.shelf, self.after.name)
+        if not isinstance(current, StoredRecord):
             return None
         try:
             text = self.shelf.write(current.text, self.change(current.value))
@@ -72,12 +72,12 @@ class Edit(Generic[V]):
         return (current.digest, text.encode()) if text != current.text else None
 
 
-AnyEdit = Edit[Category] | Edit[Collection]
+AnyEdit = RecordEdit[Category] | RecordEdit[Collection]
 Draft = Sequence[AnyEdit]  # the first is the requested edit, the others follow from it
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ChangedRecord:
     """
     A category or collection after the change; a removed one as it was before. Returned only once it is durable.
 
@@ -89,7 +89,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class RecordList:
     """
     Records in the form of Done.value, oldest first.
 
@@ -101,56 +101,62 @@ class Listed:
     next_cursor: str | None = None
 
 
-def made(shelf: Shelf[V], value: V, kind: Type) -> Edit[V]:
+def edit_to_create(shelf: Shelf[V], value: V, kind: EventType) -> RecordEdit[V]:
     """The edit that creates a record."""
-    return Edit(shelf, None, lambda old: old, value, _render_text(shelf, None, value), (kind, {}))
+    return RecordEdit(shelf, None, lambda old: old, value, _render_text(shelf, None, value), (kind, {}))
 
 
-def changed(
-    shelf: Shelf[V], kept: Kept[V], change: Callable[[V], V], kind: Type, facts: Mapping[str, object] | None = None
-) -> Edit[V]:
+def edit_to_change(
+    shelf: Shelf[V],
+    record: StoredRecord[V],
+    change: Callable[[V], V],
+    kind: EventType,
+    facts: Mapping[str, object] | None = None,
+) -> RecordEdit[V]:
     """The edit that changes the content or name of a record."""
-    after = change(kept.value)
-    text = _render_text(shelf, kept.text, after)
-    renamed = {"old_name": kept.value.name} if after.name != kept.value.name else {}
-    return Edit(shelf, kept, change, after, text, (kind, {**renamed, **(facts or {})}))
+    after = change(record.value)
+    text = _render_text(shelf, record.text, after)
+    renamed = {"old_name": record.value.name} if after.name != record.value.name else {}
+    return RecordEdit(shelf, record, change, after, text, (kind, {**renamed, **(facts or {})}))
 
 
-def removed(shelf: Shelf[V], kept: Kept[V], kind: Type) -> Edit[V]:
+def edit_to_remove(shelf: Shelf[V], record: StoredRecord[V], kind: EventType) -> RecordEdit[V]:
     """The edit that moves a record to the trash."""
-    return Edit(shelf, kept, lambda old: old, None, "", (kind, {"trash_id": new_key()}))
+    return RecordEdit(shelf, record, lambda old: old, None, "", (kind, {"trash_id": new_key()}))
 
 
-def now() -> str:
+def creation_time() -> str:
     """Creation time in the form that record files use."""
     return datetime.now(UTC).isoformat()
 
 
-def listed(session: Session, shelf: Shelf[V], cursor: str | None, most: int | None, *, verbose: bool) -> Listed:
+def list_records(
+    session: Session, shelf: Shelf[V], cursor: str | None, limit: int | None, *, verbose: bool
+) -> RecordList:
     """
-    Records of this kind, *most* in one answer; None: all.
+    Records of this kind, *limit* in one answer; None: all.
 
     cursor: from an answer to the same question. verbose: with file paths and creation times.
     """
-    records, broken = every(session, shelf)
-    question = f"list {shelf.several}"
-    start = start_of([record.path for record in records], cursor, question)
-    page = records[start : start + most if most is not None else None]
+    records, broken = load_records(session, shelf)
+    question = f"list {shelf.plural}"
+    start = start_index([record.path for record in records], cursor, question)
+    page = records[start : start + limit if limit is not None else None]
     extras = [{"path": record.path, "created": record.value.created} if verbose else {} for record in page]
-    values = [told(record.value) | extra for record, extra in zip(page, extras, strict=True)]
+    values = [facts_of(record.value) | extra for record, extra in zip(page, extras, strict=True)]
     is_all = start + len(page) >= len(records)
     after = None if is_all else cursor_of(question, page[-1].path, start + len(page))
-    return Listed(values, _problem_sentences(shelf, broken), after)
+    return RecordList(values, _problem_sentences(shelf, broken), after)
 
 
-def _problem_sentences(shelf: Shelf[V], broken: Sequence[Broken]) -> list[str]:
+def _problem_sentences(shelf: Shelf[V], broken: Sequence[UnreadableRecord]) -> list[str]:
     sentences = [f"{shelf.path(record.name)} cannot be read: {record.problem}." for record in broken[:_MAX_PROBLEMS]]
     if len(broken) > _MAX_PROBLEMS:
         sentences.append(f"{len(broken) - _MAX_PROBLEMS} more cannot be read.")
     return sentences
 
 
-def told(value: Category | Collection) -> dict[str, object]:
+def facts_of(value: Category | Collection) -> dict[str, object]:
     """Facts about a category or collection for agents and events."""
     if isinstance(value, Category):
         facts: dict[str, object] = {"dir": value.directory, "patterns": list(value.patterns)}
@@ -159,29 +165,29 @@ def told(value: Category | Collection) -> dict[str, object]:
     return {"name": value.name, **facts, "description": value.description}
 
 
-def preview_of(draft: Draft, summary: str) -> Preview:
+def preview_draft(draft: Draft, summary: str) -> Preview:
     """Preview the file changes of *draft*."""
     lines = [line for edit in draft for line in _preview_lines(edit)]
     bases = {edit.source: edit.before.digest.hex() for edit in draft if edit.before is not None and edit.source}
-    new = {edit.target: ABSENT for edit in draft if edit.target and edit.target != edit.source}
+    new = {edit.target: ABSENT_DIGEST for edit in draft if edit.target and edit.target != edit.source}
     others = [edit.before.value.name for edit in draft[1:] if edit.before is not None]
-    return Preview(summary, {"also_changed": others}, tuple(lines[:MOST_LINES]), {**bases, **new})
+    return Preview(summary, {"also_changed": others}, tuple(lines[:MAX_PREVIEW_LINES]), {**bases, **new})
 
 
-def perform(session: Session, journal: Journal, draft: Draft, message: str | None = None) -> Done:
+def carry_out_draft(session: Session, journal: Journal, draft: Draft, message: str | None = None) -> ChangedRecord:
     """
-    Carry out *draft* durably, inside `changing()`.
+    Carry out *draft* durably, inside `changing_records()`.
 
     message: further information for the result. Raises Failed, CONFLICT, and changes nothing if the requested record
     was saved concurrently.
     """
     first = draft[0]
-    value = told(first.after or _value_before(first))
+    value = facts_of(first.after or _value_before(first))
     if first.is_idle and len(draft) == 1:
-        return Done(value, "Nothing was changed: it says that already.")
+        return ChangedRecord(value, "Nothing was changed: it says that already.")
     unwritten = _carry_out(session, journal, draft)
     notice = f"Unchanged, because another program was writing to it: {', '.join(unwritten)}." if unwritten else None
-    return Done(value, " ".join(filter(None, (message, notice))) or None)
+    return ChangedRecord(value, " ".join(filter(None, (message, notice))) or None)
 
 
 def _carry_out(session: Session, journal: Journal, draft: Draft) -> tuple[str, ...]:
@@ -192,16 +198,18 @@ def _carry_out(session: Session, journal: Journal, draft: Draft) -> tuple[str, .
         return ()
     for edit in draft:
         session.tree.make_directories(parent_of(edit.target or edit.source or ""))
-    plan = Plan(
+    plan = BatchPlan(
         _renames_of(session, draft),
         [_stage_rewrite(session, journal, edit) for edit in draft if _is_rewritten(edit)],
-        note=events.lines(session, [_event_of(session, edit) for edit in draft]),
+        appended_lines=events.event_lines(session, [_event_of(session, edit) for edit in draft]),
         removal=_removal_of(session, first) if first.after is None else None,
     )
     try:
-        return tuple(relocation.carry_out(session.tree, journal, plan, lambda path: _repeat_edit(session, draft, path)))
+        return tuple(
+            relocation.carry_out_plan(session.tree, journal, plan, lambda path: _repeat_edit(session, draft, path))
+        )
     except Stale as error:
-        raise Failed("CONFLICT", "conflict", MODIFIED, f"{error} Look again, then retry.") from error
+        raise Failed("CONFLICT", "conflict", MODIFIED_SENTENCE, f"{error} Look again, then retry.") from error
 
 
 def _value_before(edit: AnyEdit) -> Category | Collection:
@@ -214,12 +222,16 @@ def _write_file(session: Session, journal: Journal, edit: AnyEdit) -> None:
     data = edit.text.encode()
     before = edit.before.digest if edit.before is not None else None
     try:
-        writing.put(
-            session, journal, edit.target, data, Label(writing.file_id(session, edit.target), before, digest_of(data))
+        writing.replace_file(
+            session,
+            journal,
+            edit.target,
+            data,
+            Label(writing.id_of_file(session, edit.target), before, digest_of(data)),
         )
     except Stale as error:
-        raise Failed("CONFLICT", "conflict", MODIFIED, "Look at it again, then retry.") from error
-    events.record(session, *_event_of(session, edit))
+        raise Failed("CONFLICT", "conflict", MODIFIED_SENTENCE, "Look at it again, then retry.") from error
+    events.record_event(session, *_event_of(session, edit))
 
 
 def _renames_of(session: Session, draft: Draft) -> list[Rename]:
@@ -228,7 +240,7 @@ def _renames_of(session: Session, draft: Draft) -> list[Rename]:
         if edit.source is not None and edit.target is not None and edit.source != edit.target:
             stat = session.tree.stat(edit.source)
             if stat is None:
-                raise Failed("CONFLICT", "conflict", MODIFIED, f"{edit.source} is gone; look again.")
+                raise Failed("CONFLICT", "conflict", MODIFIED_SENTENCE, f"{edit.source} is gone; look again.")
             renames.append(Rename(edit.source, edit.target, stat.inode))
     return renames
 
@@ -240,27 +252,27 @@ def _is_rewritten(edit: AnyEdit) -> bool:
 def _stage_rewrite(session: Session, journal: Journal, edit: AnyEdit) -> Rewrite:
     assert edit.before is not None
     assert edit.target is not None
-    entry = writing.file_id(session, edit.before.path)
-    return relocation.stage(journal, edit.target, entry, edit.before.digest, edit.text.encode())
+    entry = writing.id_of_file(session, edit.before.path)
+    return relocation.stage_text(journal, edit.target, entry, edit.before.digest, edit.text.encode())
 
 
 def _removal_of(session: Session, edit: AnyEdit) -> Removal:
     assert edit.before is not None
     path, key = edit.before.path, str(edit.event[1]["trash_id"])
-    return Removal(path, str(writing.file_id(session, path)), edit.before.digest.hex(), key, REASON)
+    return Removal(path, str(writing.id_of_file(session, path)), edit.before.digest.hex(), key, TRASH_REASON)
 
 
 def _repeat_edit(session: Session, draft: Draft, path: str) -> tuple[Digest, bytes] | None:
-    return next(edit for edit in draft if edit.target == path).again(session)
+    return next(edit for edit in draft if edit.target == path).repeat_on_current(session)
 
 
-def _event_of(session: Session, edit: AnyEdit) -> tuple[Type, Mapping[str, object]]:
+def _event_of(session: Session, edit: AnyEdit) -> tuple[EventType, Mapping[str, object]]:
     kind, facts = edit.event
     value, path = edit.after or _value_before(edit), edit.target or edit.source
     assert path is not None
-    location = {"path": path, "record_id": str(writing.file_id(session, edit.source or path))}
+    location = {"path": path, "record_id": str(writing.id_of_file(session, edit.source or path))}
     digest = {"digest": digest_of(edit.text.encode()).hex()} if edit.after is not None else {}
-    return kind, {**told(value), **location, **digest, **facts}
+    return kind, {**facts_of(value), **location, **digest, **facts}
 
 
 def _preview_lines(edit: AnyEdit) -> tuple[str, ...]:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from mirrord.codec import editing
 from mirrord.codec.editing import Action, Edit, KeyEdit, SectionEdit, Substitution
 from mirrord.codec.frontmatter import REMOVED, Json, Removed
-from mirrord.codec.missed import Missed
-from mirrord.codec.text import unix
+from mirrord.codec.missed import EditTargetError
+from mirrord.codec.text import with_unix_endings
 from mirrord.commands import writing
 from mirrord.commands.difference import diff_lines, diff_of
-from mirrord.commands.failure import Failed, explained, invalid, missed
+from mirrord.commands.failure import Failed, edit_missed, invalid_argument, translating_errors
 from mirrord.commands.session import Session
 from mirrord.domain.approval import Preview
 from mirrord.domain.entry import Digest, EntryId, parse_id
-from mirrord.mirror.card import LIMIT
+from mirrord.mirror.card import MAX_PAGE_BYTES
 
 _EDIT_FORMS = (
     "An edit is {find, replace, count?}, {heading, action, text} with action one of "
@@ -24,7 +24,7 @@ _EDIT_FORMS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class EditedPage:
     """
     A page after edits, or the expected page after a dry run.
 
@@ -45,7 +45,7 @@ def edit_page(
     expected_digest: str | None = None,
     *,
     dry_run: bool = False,
-) -> Edited:
+) -> EditedPage:
     """
     Apply all *edits* in order, or none.
 
@@ -56,14 +56,14 @@ def edit_page(
     """
     parsed = [_parse_edit(number, edit) for number, edit in enumerate(edits, 1)]
     if dry_run:
-        page = writing.find(session, path)
+        page = writing.find_page(session, path)
         new = _apply_edits(page, parsed)
-        return _to_edited(page, new, writing.page_id(session, page), page.digest, written=False)
+        return _to_edited(page, new, writing.id_of_page(session, page), page.digest, written=False)
     with session.writing() as journal:
-        page = writing.find(session, path)
+        page = writing.find_page(session, path)
         _check_unchanged(session, page, parsed, expected_digest)
         new = _apply_edits(page, parsed)
-        entry, digest = writing.overwrite(session, journal, page, new, part=True)
+        entry, digest = writing.overwrite_page(session, journal, page, new, part=True)
         return _to_edited(page, new, entry, digest, written=True)
 
 
@@ -77,12 +77,12 @@ def preview_edit_page(
 ) -> Preview:
     """Preview edit_page; a dry run needs no approval."""
     parsed = [_parse_edit(number, edit) for number, edit in enumerate(edits, 1)]
-    page = writing.find(session, path)
+    page = writing.find_page(session, path)
     _check_unchanged(session, page, parsed, expected_digest)
     new = _apply_edits(page, parsed)
     count = "one edit" if len(edits) == 1 else f"{len(edits)} edits"
     facts = {"path": page.path, "edits": len(edits), "dry_run": dry_run}
-    lines = diff_lines(page.path, unix(page.text), unix(new))
+    lines = diff_lines(page.path, with_unix_endings(page.text), with_unix_endings(new))
     return Preview(f"{page.path} would be changed by {count}.", facts, lines, {page.path: page.digest.hex()})
 
 
@@ -91,9 +91,9 @@ def _check_unchanged(session: Session, page: writing.Page, edits: Sequence[Edit]
         writing.check_unchanged(session, page, expected)
 
 
-def _to_edited(page: writing.Page, new: str, entry: EntryId, digest: Digest, *, written: bool) -> Edited:
-    diff = diff_of(page.path, unix(page.text), unix(new))
-    return Edited(page.path, str(entry), digest.hex(), diff, written)
+def _to_edited(page: writing.Page, new: str, entry: EntryId, digest: Digest, *, written: bool) -> EditedPage:
+    diff = diff_of(page.path, with_unix_endings(page.text), with_unix_endings(new))
+    return EditedPage(page.path, str(entry), digest.hex(), diff, written)
 
 
 def _apply_edits(page: writing.Page, edits: Sequence[Edit]) -> str:
@@ -102,10 +102,10 @@ def _apply_edits(page: writing.Page, edits: Sequence[Edit]) -> str:
         _check_id(page, edit)
         _check_growth(text, edit)
         try:
-            with explained():
-                text = editing.edited(text, [edit])
-        except Missed as error:
-            raise _add_number(missed(error), number, len(edits)) from error
+            with translating_errors():
+                text = editing.apply_edits(text, [edit])
+        except EditTargetError as error:
+            raise _add_number(edit_missed(error), number, len(edits)) from error
     writing.check_front_matter(text, page.text)
     return text
 
@@ -114,8 +114,10 @@ def _check_growth(text: str, edit: Edit) -> None:
     """Raises Failed before short edits that multiply each other fill the memory."""
     if not isinstance(edit, Substitution) or text.count(edit.find) != edit.count:
         return
-    if len(text) + edit.count * (len(edit.replace) - len(edit.find)) > LIMIT:
-        raise invalid("TOO_LARGE", f"The page would have more than {LIMIT} characters.", "Split the page.")
+    if len(text) + edit.count * (len(edit.replace) - len(edit.find)) > MAX_PAGE_BYTES:
+        raise invalid_argument(
+            "TOO_LARGE", f"The page would have more than {MAX_PAGE_BYTES} characters.", "Split the page."
+        )
 
 
 def _add_number(failed: Failed, number: int, count: int) -> Failed:
@@ -127,7 +129,7 @@ def _add_number(failed: Failed, number: int, count: int) -> Failed:
 
 def _check_id(page: writing.Page, edit: Edit) -> None:
     if isinstance(edit, KeyEdit) and "id" in edit.changes and parse_id(page.head.id) is not None:
-        raise invalid("FIXED_KEY", "`id` names the page and is never changed.", "Leave `id` out of the edit.")
+        raise invalid_argument("FIXED_KEY", "`id` names the page and is never changed.", "Leave `id` out of the edit.")
 
 
 def _parse_edit(number: int, edit: Mapping[str, object]) -> Edit:
@@ -141,7 +143,7 @@ def _parse_edit(number: int, edit: Mapping[str, object]) -> Edit:
     else:
         parsed = None
     if parsed is None:
-        raise invalid("INVALID_EDIT", f"Edit {number} is of no known form.", _EDIT_FORMS)
+        raise invalid_argument("INVALID_EDIT", f"Edit {number} is of no known form.", _EDIT_FORMS)
     return parsed
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from mirrord.codec.missed import Missed
+from mirrord.codec.missed import EditTargetError
 from mirrord.errors import Busy, Damaged, MirrordError, Refused, Stale, Unavailable, UserError
 from mirrord.mirror import kernel
 
@@ -24,7 +24,7 @@ _CollectionKind = Literal[
 Kind = _GeneralKind | _CollectionKind
 KINDS: tuple[Kind, ...] = (*get_args(_GeneralKind), *get_args(_CollectionKind))
 
-MODIFIED = "Page was modified externally, please retry"  # the words agents were promised
+MODIFIED_SENTENCE = "Page was modified externally, please retry"  # the words agents were promised
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ def page_not_found(path: str, nearest: tuple[str, ...] = ()) -> Failed:
     )
 
 
-def modified(path: str, *, is_gone: bool = False) -> Failed:
+def page_modified(path: str, *, is_gone: bool = False) -> Failed:
     """
     Failure for a page that was changed or removed since it was shown.
 
@@ -70,7 +70,7 @@ def modified(path: str, *, is_gone: bool = False) -> Failed:
     return Failed(
         "CONFLICT",
         "conflict",
-        MODIFIED,
+        MODIFIED_SENTENCE,
         f"{path} is gone; list its folder to see what became of it."
         if is_gone
         else f"Read {path} again, apply your change to what it says now, and write that.",
@@ -78,31 +78,33 @@ def modified(path: str, *, is_gone: bool = False) -> Failed:
     )
 
 
-def missed(error: Missed) -> Failed:
+def edit_missed(error: EditTargetError) -> Failed:
     """Failure for an edit that does not fit the page, or a missing section."""
     if error.headings is not None:
         headings = ", ".join(error.headings)
-        advice = "Put #2 behind the title for the second of them, as in Log#2. " if error.found else ""
+        advice = "Put #2 behind the title for the second of them, as in Log#2. " if error.occurrences else ""
         return Failed(
-            "HEADING_NOT_FOUND" if not error.found else "HEADING_AMBIGUOUS",
-            "not_found" if not error.found else "invalid",
+            "HEADING_NOT_FOUND" if not error.occurrences else "HEADING_AMBIGUOUS",
+            "not_found" if not error.occurrences else "invalid",
             str(error),
             f"{advice}The headings there are: {headings or 'none'}.",
             {"headings": list(error.headings)},
         )
-    if error.found:
-        instruction = f"Give more of the text around the place that is meant, or count {error.found} to replace all."
+    if error.occurrences:
+        instruction = (
+            f"Give more of the text around the place that is meant, or count {error.occurrences} to replace all."
+        )
     else:
         instruction = "Read the page again and copy the text exactly."
-    return Failed("TEXT_NOT_FOUND", "not_found", str(error), instruction, {"found": error.found})
+    return Failed("TEXT_NOT_FOUND", "not_found", str(error), instruction, {"found": error.occurrences})
 
 
-def invalid(code: str, sentence: str, instruction: str) -> Failed:
+def invalid_argument(code: str, sentence: str, instruction: str) -> Failed:
     """Failure for an invalid argument."""
     return Failed(code, "invalid", sentence, instruction)
 
 
-class explained:  # noqa: N801  (used like a function; a generator would take five times as long, in every command)
+class translating_errors:  # noqa: N801  (used like a function; a generator would take five times as long, in every command)
     """
     Turn errors of mirror, codec and system within a `with` block into Failed.
 
@@ -119,13 +121,13 @@ class explained:  # noqa: N801  (used like a function; a generator would take fi
             case None | FileNotFoundError() | NotADirectoryError() | IsADirectoryError():
                 return
             case Refused() | Damaged() | Busy() | Unavailable():
-                raise failed_by(error) from error
+                raise failure_of(error) from error
             case OSError():
                 raise _system_failure(error) from error
 
 
 @contextmanager
-def contained(command: str) -> Iterator[None]:
+def containing_errors(command: str) -> Iterator[None]:
     """
     Turn every error of *command* within a `with` block into Failed.
 
@@ -136,7 +138,7 @@ def contained(command: str) -> Iterator[None]:
     except Failed:
         raise
     except MirrordError as error:
-        raise failed_by(error) from error
+        raise failure_of(error) from error
     except (NotADirectoryError, IsADirectoryError, FileNotFoundError) as error:
         raise _path_failure(error) from error
     except Exception as error:  # one command must not end a process that serves many
@@ -146,7 +148,7 @@ def contained(command: str) -> Iterator[None]:
         raise Failed("INTERNAL_ERROR", "unavailable", sentence, instruction) from error
 
 
-def failed_by(error: MirrordError) -> Failed:
+def failure_of(error: MirrordError) -> Failed:
     """Turn an error of mirrord into a failure, without names of unavailable things: they may be host paths."""
     match error:
         case Failed():

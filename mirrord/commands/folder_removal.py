@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from mirrord.commands import discarding, events, paths, promotion, writing
-from mirrord.commands.failure import Failed, explained, modified
+from mirrord.commands.failure import Failed, page_modified, translating_errors
 from mirrord.commands.plain_folders import NO_TEXT, folder_to_change, id_of_folder
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, EntryId, Kind
-from mirrord.domain.event import Type
+from mirrord.domain.event import EventType
 from mirrord.errors import Stale
 from mirrord.mirror import replace, trash
-from mirrord.mirror.card import Card
+from mirrord.mirror.card import PageSummary
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.label import new_key
@@ -22,42 +22,42 @@ from mirrord.mirror.scan import scan
 from mirrord.mirror.tree import Tree
 from mirrord.mirror.walk import is_in_assets
 
-REASON = "folder deleted by a tool"
+TRASH_REASON = "folder deleted by a tool"
 
 
 @dataclass(frozen=True, slots=True)
-class Doomed:
+class FolderToDelete:
     """
     A folder to delete, with its contents.
 
     pages: parents before children. attachments: their paths. directories: the folder and those in it, deepest first.
     """
 
-    folder: Card
+    folder: PageSummary
     pages: Sequence[writing.Page]
     attachments: Sequence[str]
     directories: Sequence[str]
 
 
-def doomed_folder(session: Session, path: str, expected_digest: str | None, *, recursive: bool) -> Doomed:
+def collect_folder(session: Session, path: str, expected_digest: str | None, *, recursive: bool) -> FolderToDelete:
     """The folder at *path* with its contents. Raises Failed: HAS_CHILDREN, or HAS_FILES for files not synced."""
     folder = folder_to_change(session, path, expected_digest)
-    with explained():
+    with translating_errors():
         folder_scan = scan(session.tree, Ignore(), folder.path)
         _check_files(session.tree, folder.path, [folder.path, *folder_scan.directories], set(folder_scan.files))
     kinds = {path: spot.kind for path in folder_scan.files if (spot := spot_of_file(path)) is not None}
     pages = sorted((path for path in kinds if kinds[path] is Kind.PAGE), key=lambda path: (path.count("/"), path))
     folders = [path for path in folder_scan.directories if not is_in_assets(path)]
     if (pages or folders) and not recursive:
-        raise has_children(folder.path, len(pages))
-    loaded = [writing.read(session, page) for page in pages]
+        raise children_exist(folder.path, len(pages))
+    loaded = [writing.read_page_file(session, page) for page in pages]
     for page in loaded:
         writing.check_unchanged(session, page, None)
     directories = sorted([folder.path, *folder_scan.directories], key=lambda path: path.count("/"), reverse=True)
-    return Doomed(folder, loaded, [path for path in kinds if kinds[path] is Kind.ATTACHMENT], directories)
+    return FolderToDelete(folder, loaded, [path for path in kinds if kinds[path] is Kind.ATTACHMENT], directories)
 
 
-def remove_folder(session: Session, journal: Journal, doomed: Doomed) -> tuple[str, str, dict[str, str]]:
+def remove_folder(session: Session, journal: Journal, doomed: FolderToDelete) -> tuple[str, str, dict[str, str]]:
     """
     Move the folder to the trash, inside `writing()`; return its id, its trash id, and trash ids of its pages by path.
 
@@ -66,40 +66,42 @@ def remove_folder(session: Session, journal: Journal, doomed: Doomed) -> tuple[s
     path, key = doomed.folder.path, new_key()
     entry = id_of_folder(session, path)
     pages = {page.path: discarding.remove_page(session, journal, page)[1] for page in reversed(doomed.pages)}
-    with explained():
+    with translating_errors():
         for attachment in doomed.attachments:
             _remove_attachment(session, journal, attachment, key)
-        card = trash.Card(path, path.rpartition("/")[2], REASON, time.time())
-        trash.put_directory(session.tree, EntryId(UUID(entry)), NO_TEXT, card, key)
+        card = trash.TrashCard(path, path.rpartition("/")[2], TRASH_REASON, time.time())
+        trash.record_directory(session.tree, EntryId(UUID(entry)), NO_TEXT, card, key)
         if not all(session.tree.remove_directory(directory) for directory in doomed.directories):
-            raise modified(path)
-    events.record(session, Type.PAGE_DELETED, {"page_id": entry, "path": path, "trash_id": key})
+            raise page_modified(path)
+    events.record_event(session, EventType.PAGE_DELETED, {"page_id": entry, "path": path, "trash_id": key})
     return entry, key, pages
 
 
-def target_of_folder(session: Session, found: trash.Trashed, path: str | None) -> str:
+def restore_directory(session: Session, trashed: trash.TrashedFile, path: str | None) -> str:
     """Target directory of a folder from the trash. Raises Failed, EXISTS, if a page has that name."""
-    wanted_path = path if path is not None else found.card.path if found.card is not None else ""
-    if paths.existing(session, wanted_path) is not None:
+    wanted_path = path if path is not None else trashed.card.path if trashed.card is not None else ""
+    if paths.find_page_path(session, wanted_path) is not None:
         raise Failed("EXISTS", "conflict", f"There is a page at {wanted_path!r} already.", "Give another path.")
-    return paths.folder(session, wanted_path) or directory_of(paths.fresh(session, wanted_path), Kind.PAGE)
+    return paths.find_directory(session, wanted_path) or directory_of(
+        paths.new_page_path(session, wanted_path), Kind.PAGE
+    )
 
 
-def restore_folder(session: Session, journal: Journal, found: trash.Trashed, target: str) -> str:
+def restore_folder(session: Session, journal: Journal, trashed: trash.TrashedFile, target: str) -> str:
     """
     Recreate the directory, inside `writing()`; return the folder's id. Restored pages may have created it already.
 
     At its old path it keeps its id: the daemon identifies a folder by nothing but its path.
     """
-    promotion.promote(session, journal, target + SUFFIX)
-    with explained():
+    promotion.promote_leaves(session, journal, target + SUFFIX)
+    with translating_errors():
         session.tree.make_directories(target)
-    trash.take_out(session.tree, found)
-    is_back = found.card is not None and found.card.path == target
-    return str(found.label.entry) if is_back else id_of_folder(session, target)
+    trash.drop_restored(session.tree, trashed)
+    is_back = trashed.card is not None and trashed.card.path == target
+    return str(trashed.label.entry) if is_back else id_of_folder(session, target)
 
 
-def has_children(path: str, count: int) -> Failed:
+def children_exist(path: str, count: int) -> Failed:
     """Failure for the deletion of a page or folder with children; count: of pages."""
     children = "folders" if count == 0 else "a page" if count == 1 else f"{count} pages"
     return Failed(
@@ -112,18 +114,18 @@ def has_children(path: str, count: int) -> Failed:
 
 
 def _remove_attachment(session: Session, journal: Journal, path: str, trash_id: str) -> None:
-    removal = discarding.follower(session, path, trash_id)
+    removal = discarding.follower_removal(session, path, trash_id)
     if removal is None:
-        raise modified(path)
-    entry, over = EntryId(UUID(removal.entry)), Digest(bytes.fromhex(removal.over))
+        raise page_modified(path)
+    entry, over = EntryId(UUID(removal.entry)), Digest(bytes.fromhex(removal.expected))
     try:
         save = replace.remove(
-            *(session.tree, journal, path), entry=entry, over=over, reason=removal.reason, key=removal.key
+            *(session.tree, journal, path), entry=entry, expected=over, reason=removal.reason, key=removal.key
         )
     except Stale:
-        raise writing.changed_now(session, path) from None
+        raise writing.concurrent_change(session, path) from None
     if save is not None:
-        raise modified(path)
+        raise page_modified(path)
 
 
 def _check_files(tree: Tree, path: str, directories: Sequence[str], synced_files: set[str]) -> None:
@@ -140,4 +142,4 @@ def _find_strays(tree: Tree, directories: Sequence[str], synced_files: set[str])
     """Entries of *directories* that are neither *synced_files* nor directories of the list."""
     expected = {*directories, *synced_files}
     for directory in directories:
-        yield from (path for name in tree.names(directory) if (path := f"{directory}/{name}") not in expected)
+        yield from (path for name in tree.list_stats(directory) if (path := f"{directory}/{name}") not in expected)

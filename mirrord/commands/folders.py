@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from mirrord.codec.frontmatter import split, with_keys
+from mirrord.codec.frontmatter import split_parts, with_keys
 from mirrord.commands import discarding, events, names, writing
-from mirrord.commands.bringing import bring, building
-from mirrord.commands.cursor import cursor_of, start_of
+from mirrord.commands.bringing import building_load, create_files
+from mirrord.commands.cursor import cursor_of, start_index
 from mirrord.commands.difference import diff_lines
 from mirrord.commands.failure import Failed
-from mirrord.commands.holdings import Folder, Holdings, Reference, holdings, is_top, top
-from mirrord.commands.moves import change_of
-from mirrord.commands.relocating import relocate
+from mirrord.commands.holdings import Folder, Holdings, Reference, is_top_level, read_holdings, sources_root
+from mirrord.commands.moves import change_for_move
+from mirrord.commands.relocating import apply_change
 from mirrord.commands.session import Session
-from mirrord.domain.approval import ABSENT, Preview
+from mirrord.domain.approval import ABSENT_DIGEST, Preview
 from mirrord.domain.entry import EntryId, Kind, digest_of
-from mirrord.domain.event import Type
+from mirrord.domain.event import EventType
 from mirrord.domain.number import number_of
 from mirrord.domain.place import name_key
 from mirrord.domain.source import CREATED
@@ -84,11 +84,11 @@ class DeletedFolder:
     name: str
 
 
-def list_folders(session: Session, cursor: str | None = None, most: int | None = _MAX_LISTED) -> FolderList:
-    """List the folders of sources, at most *most*; None: all."""
-    folders = holdings(session).folders
-    start = start_of([folder.path for folder in folders], cursor, "folders")
-    page = folders[start : None if most is None else start + most]
+def list_folders(session: Session, cursor: str | None = None, limit: int | None = _MAX_LISTED) -> FolderList:
+    """List the folders of sources, at most *limit*; None: all."""
+    folders = read_holdings(session).folders
+    start = start_index([folder.path for folder in folders], cursor, "folders")
+    page = folders[start : None if limit is None else start + limit]
     has_more = start + len(page) < len(folders)
     listed = [
         ListedFolder(folder.number, folder.name, _number_of(folder.parent), folder.created, folder.path)
@@ -111,12 +111,12 @@ def create_folder(session: Session, name: str, parent_id: Reference = None) -> C
         data = _render_page(entry, name).encode()
         digest, number = digest_of(data), number_of(entry)
         facts = {"folder_id": number, "name": name, "parent_id": _number_of(parent), "page_id": str(entry)}
-        event = (Type.FOLDER_CREATED, {**facts, "path": path, "digest": digest.hex()})
+        event = (EventType.FOLDER_CREATED, {**facts, "path": path, "digest": digest.hex()})
         label = Label(entry, None, digest)
-        with building(session, journal, parent_of(path)) as load, copies.kept(journal, label, data):
+        with building_load(session, journal, parent_of(path)) as load, copies.copy_during_write(journal, label, data):
             load.add_directory(parent_of(path), {INDEX_FILE: data})
-            bring(session, journal, load, [event])
-        session.saw(path, digest)
+            create_files(session, journal, load, [event])
+        session.note_shown(path, digest)
         return CreatedFolder(number, name, _number_of(parent), path)
 
 
@@ -124,7 +124,9 @@ def preview_create_folder(session: Session, name: str, parent_id: Reference = No
     """Preview create_folder."""
     name, parent, path = _check_creation(session, name, parent_id)
     facts = {"name": name, "parent_id": _number_of(parent), "path": path}
-    return Preview(f"The folder {name!r} would be made {names.where(parent)}.", facts, (), {path: ABSENT})
+    return Preview(
+        f"The folder {name!r} would be made {names.folder_phrase(parent)}.", facts, (), {path: ABSENT_DIGEST}
+    )
 
 
 def rename_folder(session: Session, folder_id: Reference, new_name: str) -> RenamedFolder:
@@ -143,18 +145,18 @@ def rename_folder(session: Session, folder_id: Reference, new_name: str) -> Rena
             "parent_id": _number_of(folder.parent),
         }
         change = replace(
-            change_of(session, page, target),
+            change_for_move(session, page, target),
             titles={page.path: name} if page.head.title not in (None, name) else {},
-            called={page.path: (Type.FOLDER_RENAMED, facts)},
+            called={page.path: (EventType.FOLDER_RENAMED, facts)},
         )
-        return RenamedFolder(folder.number, folder.name, name, relocate(session, journal, change).links)
+        return RenamedFolder(folder.number, folder.name, name, apply_change(session, journal, change).links_count)
 
 
 def preview_rename_folder(session: Session, folder_id: Reference, new_name: str) -> Preview:
     """Preview rename_folder."""
     folder, name = _check_renaming(session, folder_id, new_name)
     facts = {"folder_id": folder.number, "old_name": folder.name, "name": name}
-    return Preview(f"The folder {folder.name!r} {names.where(folder.parent)} would be called {name!r}.", facts)
+    return Preview(f"The folder {folder.name!r} {names.folder_phrase(folder.parent)} would be called {name!r}.", facts)
 
 
 def delete_folder(session: Session, folder_id: Reference) -> DeletedFolder:
@@ -164,13 +166,13 @@ def delete_folder(session: Session, folder_id: Reference) -> DeletedFolder:
         facts = {"folder_id": folder.number, "name": folder.name, "parent_id": _number_of(folder.parent)}
         facts |= {"page_id": str(folder.entry), "path": folder.page or folder.path}
         if folder.page is not None:
-            facts["trash_id"] = discarding.take_away(session, journal, writing.read(session, folder.page))[1]
-        discarding.tidy(session.tree, page_path("", folder.path, index=True))
+            facts["trash_id"] = discarding.trash_page(session, journal, writing.read_page_file(session, folder.page))[1]
+        discarding.remove_empty_directories(session.tree, page_path("", folder.path, index=True))
         if session.tree.stat(folder.path) is not None:  # filled by another program just now
             if folder.page is not None:
-                events.record(session, Type.PAGE_DELETED, facts)
-            raise _not_empty(folder, _count_contents(session, holdings(session), folder))
-        events.record(session, Type.FOLDER_DELETED, facts)
+                events.record_event(session, EventType.PAGE_DELETED, facts)
+            raise _not_empty(folder, _count_contents(session, read_holdings(session), folder))
+        events.record_event(session, EventType.FOLDER_DELETED, facts)
         return DeletedFolder(folder.number, folder.name)
 
 
@@ -178,21 +180,21 @@ def preview_delete_folder(session: Session, folder_id: Reference) -> Preview:
     """Preview delete_folder."""
     folder = _check_deletion(session, folder_id)
     facts = {"folder_id": folder.number, "name": folder.name}
-    sentence = f"The folder {folder.name!r} {names.where(folder.parent)} would be deleted; nothing is in it."
+    sentence = f"The folder {folder.name!r} {names.folder_phrase(folder.parent)} would be deleted; nothing is in it."
     if folder.page is None:
         return Preview(sentence, facts)
-    page = writing.read(session, folder.page)
-    lines = diff_lines(page.path, page.text, "") if split(page.text).body.strip() else ()
+    page = writing.read_page_file(session, folder.page)
+    lines = diff_lines(page.path, page.text, "") if split_parts(page.text).body.strip() else ()
     return Preview(sentence, facts, lines, {page.path: page.digest.hex()})
 
 
 def _check_creation(session: Session, name: str, parent_id: Reference) -> tuple[str, Folder | None, str]:
     """Name, parent folder and page path of a new folder."""
-    name = names.checked(name, _NOT_CREATED)
-    parent = None if is_top(parent_id) else holdings(session).folder(parent_id)
-    if parent is None and not is_top(parent_id):
+    name = names.validate_name(name, _NOT_CREATED)
+    parent = None if is_top_level(parent_id) else read_holdings(session).find_folder(parent_id)
+    if parent is None and not is_top_level(parent_id):
         raise _not_found(f"{_NOT_CREATED}/PARENT_NOT_FOUND", parent_id)
-    directory = parent.path if parent is not None else top(session)
+    directory = parent.path if parent is not None else sources_root(session)
     names.check_free(session, directory, name, _NOT_CREATED, parent)
     path = page_path(directory, name, index=True)
     names.check_place(session, path, name, _NOT_CREATED)
@@ -200,10 +202,10 @@ def _check_creation(session: Session, name: str, parent_id: Reference) -> tuple[
 
 
 def _check_renaming(session: Session, folder_id: Reference, new_name: str) -> tuple[Folder, str]:
-    folder = holdings(session).folder(folder_id)
+    folder = read_holdings(session).find_folder(folder_id)
     if folder is None:
         raise _not_found(f"{_NOT_RENAMED}/NOT_FOUND", folder_id)
-    name = names.checked(new_name, _NOT_RENAMED)
+    name = names.validate_name(new_name, _NOT_RENAMED)
     above = parent_of(folder.path)
     if name_key(name) != name_key(folder.name):
         names.check_free(session, above, name, _NOT_RENAMED, folder.parent)
@@ -212,8 +214,8 @@ def _check_renaming(session: Session, folder_id: Reference, new_name: str) -> tu
 
 
 def _check_deletion(session: Session, folder_id: Reference) -> Folder:
-    all_holdings = holdings(session)
-    folder = all_holdings.folder(folder_id)
+    all_holdings = read_holdings(session)
+    folder = all_holdings.find_folder(folder_id)
     if folder is None:
         raise _not_found(f"{_NOT_DELETED}/NOT_FOUND", folder_id)
     contents = _count_contents(session, all_holdings, folder)
@@ -227,11 +229,11 @@ def _ensure_page(session: Session, journal: Journal, folder: Folder) -> writing.
     if folder.page is None:
         path = page_path("", folder.path, index=True)
         text = with_keys("", {"id": str(folder.entry), "title": folder.name})
-        digest = writing.make(session, journal, path, text, folder.entry)
+        digest = writing.create_page_file(session, journal, path, text, folder.entry)
         facts = {"page_id": str(folder.entry), "path": path, "digest": digest.hex()}
-        events.record(session, Type.PAGE_CREATED, facts)
-        return writing.read(session, path)
-    return writing.read(session, folder.page)
+        events.record_event(session, EventType.PAGE_CREATED, facts)
+        return writing.read_page_file(session, path)
+    return writing.read_page_file(session, folder.page)
 
 
 def _count_contents(session: Session, all_holdings: Holdings, folder: Folder) -> Mapping[str, int]:
@@ -242,7 +244,7 @@ def _count_contents(session: Session, all_holdings: Holdings, folder: Folder) ->
     tree_scan = scan(session.tree, Ignore(), folder.path)
     other_files = tree_scan.files.keys() - sources - {holding.page for holding in (folder, *folders)}
     pages = {path for path in other_files if (spot := spot_of_file(path)) is not None and spot.kind is Kind.PAGE}
-    hidden = sum(name.startswith(".") for name in session.tree.names(folder.path))
+    hidden = sum(name.startswith(".") for name in session.tree.list_stats(folder.path))
     files = len(other_files - pages) + tree_scan.others + len(tree_scan.troubles) + hidden
     return {"sources": len(sources), "folders": len(folders), "pages": len(pages), "files": files}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mirrord.commands.failure import Failed
-from mirrord.domain.limits import Limits, Rate
+from mirrord.domain.limits import Limits, RateLimit
 from mirrord.domain.trust import DEFAULTS, Trust
 
 
@@ -23,16 +23,16 @@ class Gate:
     limits: Limits = field(default_factory=Limits)
     token: str | None = None
     elicits: bool = False
-    _calls: Rate = field(init=False)
-    _mutations: Rate = field(init=False)
+    _calls: RateLimit = field(init=False)
+    _mutations: RateLimit = field(init=False)
 
     def __post_init__(self) -> None:
-        self._calls, self._mutations = Rate(self.limits.calls), Rate(self.limits.mutations)
+        self._calls, self._mutations = RateLimit(self.limits.calls), RateLimit(self.limits.mutations)
 
-    def count(self, *, writes: bool) -> None:
+    def count_call(self, *, writes: bool) -> None:
         """Count a call. Raises Failed, RATE_LIMITED, if it exceeds a limit."""
         now = time.monotonic()
-        wait = self._calls.wait(now) or (self._mutations.wait(now) if writes else 0.0)
+        wait = self._calls.seconds_to_wait(now) or (self._mutations.seconds_to_wait(now) if writes else 0.0)
         if wait > 0:
             seconds = math.ceil(wait)
             sentence = f"Too many calls{' that change something' if writes else ''} in a minute."

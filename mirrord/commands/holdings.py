@@ -4,18 +4,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from mirrord.codec.frontmatter import split
+from mirrord.codec.frontmatter import split_parts
 from mirrord.commands.belongings import original_of
-from mirrord.commands.failure import explained, invalid
+from mirrord.commands.failure import invalid_argument, translating_errors
 from mirrord.commands.session import Session
 from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.number import asked_for, means, number_of
+from mirrord.domain.number import is_reference_to, number_of, parse_reference
 from mirrord.domain.place import name_key
-from mirrord.domain.source import SourceType, is_source, source_type
-from mirrord.mirror.card import Card
+from mirrord.domain.source import SourceType, is_source, parse_source_type
+from mirrord.mirror.card import PageSummary
 from mirrord.mirror.catalogue import Snapshot
 from mirrord.mirror.layout import directory_of, page_path
-from mirrord.mirror.spelling import spelt
+from mirrord.mirror.spelling import spelling_in_tree
 
 Reference = int | str | None  # reference to a folder or source: its number, the digits of that, or its UUID
 
@@ -72,23 +72,23 @@ class Holdings:
         self.folders = folders
         self.sources = sources
 
-    def folder(self, reference: Reference) -> Folder | None:
+    def find_folder(self, reference: Reference) -> Folder | None:
         """The folder with this reference, or None. Raises Failed if two have the number."""
         return _single_match([folder for folder in self.folders if _is_meant(reference, folder.entry)])
 
-    def source(self, reference: Reference) -> Source | None:
+    def find_source(self, reference: Reference) -> Source | None:
         """The source with this reference, or None. Raises Failed if two have the number."""
         return _single_match([source for source in self.sources if _is_meant(reference, source.entry)])
 
-    def named(self, name: str) -> list[Source]:
+    def sources_named(self, name: str) -> list[Source]:
         """The sources with this name, ignoring case."""
         return [source for source in self.sources if name_key(source.name) == name_key(name)]
 
 
-def holdings(session: Session) -> Holdings:
+def read_holdings(session: Session) -> Holdings:
     """Read all folders and sources below the root of sources."""
-    with explained():
-        snapshot, root = session.catalogue.look(), top(session)
+    with translating_errors():
+        snapshot, root = session.catalogue.snapshot(), sources_root(session)
         members = list(_walk_members(snapshot, root, root, None))
         ids = snapshot.ids([member.card for member in members])
     folders, sources = dict[str, Folder](), list[Source]()
@@ -102,35 +102,37 @@ def holdings(session: Session) -> Holdings:
     return Holdings(list(folders.values()), sources)
 
 
-def top(session: Session) -> str:
+def sources_root(session: Session) -> str:
     """Root directory of all sources in the spelling of the tree; the configured name if it does not exist."""
-    return spelt(session.tree, session.sources_dir) or session.sources_dir
+    return spelling_in_tree(session.tree, session.sources_dir) or session.sources_dir
 
 
 def is_folder_of_sources(session: Session, directory: str) -> bool:
     """Whether *directory*, which has an index file, is the root of sources or a folder below it, not a source."""
-    root = top(session)
+    root = sources_root(session)
     if directory == root or not directory.startswith(root + "/"):
         return directory == root
-    card = session.catalogue.look().page(page_path("", directory, index=True))
+    card = session.catalogue.snapshot().exact_page(page_path("", directory, index=True))
     return card is None or not is_source(card.path, card.type, root)
 
 
-def is_top(reference: Reference) -> bool:
+def is_top_level(reference: Reference) -> bool:
     """Whether the reference means the top level, outside any folder."""
-    return reference is None or (isinstance(reference, str) and not reference.strip()) or asked_for(reference) == 0
+    return (
+        reference is None or (isinstance(reference, str) and not reference.strip()) or parse_reference(reference) == 0
+    )
 
 
-def text_of(text: str) -> str:
+def source_text(text: str) -> str:
     """The body of a source file; offsets of segments count its code points."""
-    return split(text).body
+    return split_parts(text).body
 
 
 @dataclass(frozen=True, slots=True)
 class _Member:
     """A folder or source found in the tree. parent_path: of its parent folder."""
 
-    card: Card
+    card: PageSummary
     parent_path: str | None
     is_source: bool
 
@@ -150,19 +152,19 @@ def _walk_members(
             )
 
 
-def _to_folder(card: Card, entry: EntryId, parent: Folder | None) -> Folder:
+def _to_folder(card: PageSummary, entry: EntryId, parent: Folder | None) -> Folder:
     path, page = directory_of(card.path, card.kind), card.path if card.kind is Kind.PAGE else None
     return Folder(entry, path.rpartition("/")[2], path, page, parent, card.created)
 
 
-def _to_source(card: Card, entry: EntryId, parent: Folder | None) -> Source:
+def _to_source(card: PageSummary, entry: EntryId, parent: Folder | None) -> Source:
     name = directory_of(card.path, card.kind).rpartition("/")[2]
-    return Source(entry, name, card.title, card.path, source_type(card.source_type), parent, original_of(card))
+    return Source(entry, name, card.title, card.path, parse_source_type(card.source_type), parent, original_of(card))
 
 
 def _is_meant(reference: Reference, entry: EntryId) -> bool:
-    number_or_id = asked_for(reference) if reference is not None else None
-    return number_or_id is not None and means(number_or_id, entry)
+    number_or_id = parse_reference(reference) if reference is not None else None
+    return number_or_id is not None and is_reference_to(number_or_id, entry)
 
 
 T = TypeVar("T", Folder, Source)
@@ -171,5 +173,7 @@ T = TypeVar("T", Folder, Source)
 def _single_match(matches: Sequence[T]) -> T | None:
     if len(matches) > 1:
         both = " and ".join(match.path for match in matches)
-        raise invalid("AMBIGUOUS_ID", f"{both} have the same number.", "Ask by the UUID, which read_page returns.")
+        raise invalid_argument(
+            "AMBIGUOUS_ID", f"{both} have the same number.", "Ask by the UUID, which read_page returns."
+        )
     return matches[0] if matches else None

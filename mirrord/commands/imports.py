@@ -10,22 +10,22 @@ from pathlib import Path, PurePath
 from mirrord.codec.frontmatter import Json
 from mirrord.commands import attachments, names, originals, siblings, writing
 from mirrord.commands.belongings import original_link
-from mirrord.commands.bringing import bring, building
-from mirrord.commands.failure import Failed, explained, invalid
-from mirrord.commands.holdings import Folder, Holdings, Reference, Source, holdings, is_top, top
+from mirrord.commands.bringing import building_load, create_files
+from mirrord.commands.failure import Failed, invalid_argument, translating_errors
+from mirrord.commands.holdings import Folder, Holdings, Reference, Source, is_top_level, read_holdings, sources_root
 from mirrord.commands.originals import Original
-from mirrord.commands.rendition import CODE, Body, body_of, page_of, unreadable
+from mirrord.commands.rendition import IMPORT_CODE, PageBody, body_of, render_page, unreadable_file
 from mirrord.commands.session import Session
 from mirrord.convert.kinds import Kind
 from mirrord.domain.approval import Preview
 from mirrord.domain.entry import Digest, EntryId, digest_of, new_id
-from mirrord.domain.event import Type
+from mirrord.domain.event import EventType
 from mirrord.domain.number import number_of
-from mirrord.domain.place import clean, name_key, numbered
-from mirrord.domain.progress import Progress, part_of, unobserved
+from mirrord.domain.place import clean_name, name_key, numbered_name
+from mirrord.domain.progress import Progress, ignore_progress, progress_of_part
 from mirrord.domain.source import CREATED, ORIGINAL, SHA256, SOURCE, SOURCE_TYPE, TYPE
 from mirrord.mirror import copies
-from mirrord.mirror.card import LIMIT
+from mirrord.mirror.card import MAX_PAGE_BYTES
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.label import Label
 from mirrord.mirror.layout import attachment_path, is_temporary, page_path
@@ -34,7 +34,7 @@ _READ_PERCENT, _CONVERTED_PERCENT = 5, 95  # progress when the file is read, and
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedSource:
     """
     An imported source.
 
@@ -78,25 +78,25 @@ def import_file(
     folder_id: Reference = None,
     name: str | None = None,
     *,
-    progress: Progress = unobserved,
-) -> Imported:
+    progress: Progress = ignore_progress,
+) -> ImportedSource:
     """
     Import a file of this machine as a source: the text of a text or document, or a page with a recording or picture.
 
     path: below a directory of `attach_from`. copy: keep the file, unchanged, beside the page; else the page links to
     its path. folder_id: the target folder; None, 0: no folder. name: None: the file's, numbered if it is taken.
     """
-    with originals.taken(session, path, LIMIT) as original:
+    with originals.copy_original(session, path, MAX_PAGE_BYTES) as original:
         _check_original(original, path, copy=copy)
         _check_place(session, original, folder_id, name)  # before the work, which may take a minute
         progress(_READ_PERCENT, 100)
-        with explained():
-            body = body_of(original, part_of(progress, _READ_PERCENT, _CONVERTED_PERCENT))
+        with translating_errors():
+            body = body_of(original, progress_of_part(progress, _READ_PERCENT, _CONVERTED_PERCENT))
         progress(_CONVERTED_PERCENT, 100)
         with session.writing() as journal:
-            all_holdings = holdings(session)
+            all_holdings = read_holdings(session)
             place = _choose_place(session, all_holdings, original, folder_id, name)
-            duplicates = originals.same_before(session, all_holdings, original.sha256)
+            duplicates = originals.find_duplicates(session, all_holdings, original.sha256)
             copy_path = _copy_path(session, place, original) if copy else None
             imported = _bring_files(session, journal, place, original, body, copy_path, duplicates)
         progress(100, 100)
@@ -108,24 +108,24 @@ def _bring_files(
     journal: Journal,
     place: _Place,
     original: Original,
-    body: Body,
+    body: PageBody,
     copy_path: str | None,
     duplicates: Sequence[Source],
-) -> Imported:
+) -> ImportedSource:
     """Write page, original and pictures to their places."""
     entry, pictures = new_id(), _pictures_directory(session, place)
-    data = writing.encoded(_render_page(place, original, body, copy_path, entry, pictures))
+    data = writing.encode_page(_render_page(place, original, body, copy_path, entry, pictures))
     result = _result_of(place, original, copy_path, entry, digest_of(data), duplicates, body.warnings)
-    with building(session, journal, place.directory) as load:
+    with building_load(session, journal, place.directory) as load:
         if copy_path is not None and session.tree.stat(copy_path) is None:
             assert original.copy is not None
             load.add(copy_path, original.copy.read_bytes())
         for picture, content in body.pictures.items():
             load.add(f"{pictures}/{picture}", content)
         load.add(place.page, data)
-        with copies.kept(journal, Label(entry, None, digest_of(data)), data):
-            bring(session, journal, load, [(Type.SOURCE_IMPORTED, _facts_of(result, original))])
-    session.saw(place.page, digest_of(data))
+        with copies.copy_during_write(journal, Label(entry, None, digest_of(data)), data):
+            create_files(session, journal, load, [(EventType.SOURCE_IMPORTED, _facts_of(result, original))])
+    session.note_shown(place.page, digest_of(data))
     return result
 
 
@@ -133,11 +133,11 @@ def preview_import_file(
     session: Session, path: str, copy: bool = True, folder_id: Reference = None, name: str | None = None
 ) -> Preview:
     """Preview import_file; conversion errors appear only during the import."""
-    with originals.taken(session, path, LIMIT) as original:
+    with originals.copy_original(session, path, MAX_PAGE_BYTES) as original:
         _check_original(original, path, copy=copy)
-        all_holdings = holdings(session)
+        all_holdings = read_holdings(session)
         place = _choose_place(session, all_holdings, original, folder_id, name)
-        duplicates = [source.name for source in originals.same_before(session, all_holdings, original.sha256)]
+        duplicates = [source.name for source in originals.find_duplicates(session, all_holdings, original.sha256)]
         facts = {
             "name": place.name,
             "path": place.page,
@@ -153,7 +153,7 @@ def preview_import_file(
             f"; the same file was imported before as {', '.join(map(repr, duplicates))}" if duplicates else ""
         )
         sentence = f"The {kind} file {original.name!r} ({original.size} bytes) would become the source {place.name!r} "
-        return Preview(f"{sentence}{names.where(place.folder)}{link_note}{duplicate_note}.", facts)
+        return Preview(f"{sentence}{names.folder_phrase(place.folder)}{link_note}{duplicate_note}.", facts)
 
 
 def _check_original(original: Original, path: str, *, copy: bool) -> None:
@@ -161,76 +161,78 @@ def _check_original(original: Original, path: str, *, copy: bool) -> None:
     name, kind = original.name, original.kind
     needs_text = kind.is_document or kind in (Kind.TEXT, Kind.MARKDOWN)
     if original.copy is None and (copy or needs_text):
-        sentence = f"{name!r} has {original.size} bytes; at most {LIMIT} are copied into the tree."
+        sentence = f"{name!r} has {original.size} bytes; at most {MAX_PAGE_BYTES} are copied into the tree."
         instruction = "Split it." if needs_text else "Import it with copy=false: then the page links to where it is."
-        raise invalid(f"{CODE}/TOO_LARGE", sentence, instruction)
+        raise invalid_argument(f"{IMPORT_CODE}/TOO_LARGE", sentence, instruction)
     if original.size == 0:
-        raise invalid(f"{CODE}/EMPTY", f"{name!r} is empty.", "Choose another file.")
+        raise invalid_argument(f"{IMPORT_CODE}/EMPTY", f"{name!r} is empty.", "Choose another file.")
     if kind is Kind.LOCKED:
-        raise unreadable(name, "it is protected by a password; save it without one")
+        raise unreadable_file(name, "it is protected by a password; save it without one")
     if kind is Kind.OLD:
-        raise unreadable(name, "it is in a format of before 2007; save it as .docx or .odt")
+        raise unreadable_file(name, "it is in a format of before 2007; save it as .docx or .odt")
     if not copy and original.place is None:
-        raise invalid(f"{CODE}/NOT_LINKED", f"{name!r} was staged and has no place to link to.", "Import it with copy.")
+        raise invalid_argument(
+            f"{IMPORT_CODE}/NOT_LINKED", f"{name!r} was staged and has no place to link to.", "Import it with copy."
+        )
 
 
 def _check_place(session: Session, original: Original, folder_id: Reference, name: str | None) -> _Place:
-    return _choose_place(session, holdings(session), original, folder_id, name)
+    return _choose_place(session, read_holdings(session), original, folder_id, name)
 
 
 def _choose_place(
     session: Session, all_holdings: Holdings, original: Original, folder_id: Reference, name: str | None
 ) -> _Place:
-    folder = folder_of(all_holdings, folder_id, CODE)
-    directory = folder.path if folder is not None else top(session)
+    folder = find_folder(all_holdings, folder_id, IMPORT_CODE)
+    directory = folder.path if folder is not None else sources_root(session)
     if name is None:
-        source_name = free_name(session, all_holdings, directory, PurePath(original.name).stem or original.name)
+        source_name = free_source_name(session, all_holdings, directory, PurePath(original.name).stem or original.name)
     else:
-        source_name = names.checked(name, CODE)
-        for other in all_holdings.named(source_name):
-            raise names.taken(source_name, CODE, other.folder)
-        names.check_free(session, directory, source_name, CODE, folder)
+        source_name = names.validate_name(name, IMPORT_CODE)
+        for other in all_holdings.sources_named(source_name):
+            raise names.name_taken(source_name, IMPORT_CODE, other.folder)
+        names.check_free(session, directory, source_name, IMPORT_CODE, folder)
     place = _Place(source_name, folder, directory)
-    names.check_place(session, place.page, source_name, CODE)
+    names.check_place(session, place.page, source_name, IMPORT_CODE)
     return place
 
 
-def folder_of(found: Holdings, folder_id: Reference, code: str) -> Folder | None:
+def find_folder(all_holdings: Holdings, folder_id: Reference, code: str) -> Folder | None:
     """The requested folder; None: no folder is requested. Raises Failed, `CODE/FOLDER_NOT_FOUND`."""
-    folder = None if is_top(folder_id) else found.folder(folder_id)
-    if folder is None and not is_top(folder_id):
+    folder = None if is_top_level(folder_id) else all_holdings.find_folder(folder_id)
+    if folder is None and not is_top_level(folder_id):
         sentence = f"There is no folder with the id {folder_id}."
         raise Failed(f"{code}/FOLDER_NOT_FOUND", "not_found", sentence, "Use an id that list_folders shows.")
     return folder
 
 
-def free_name(session: Session, found: Holdings, directory: str, wanted: str) -> str:
-    """A name like *wanted* that no source and no entry of *directory* has, ignoring case."""
-    used = siblings.taken(session.tree, directory) | {name_key(source.name) for source in found.sources}
-    name = clean(unicodedata.normalize("NFC", wanted), "source")
+def free_source_name(session: Session, all_holdings: Holdings, directory: str, base_name: str) -> str:
+    """A name like *base_name* that no source and no entry of *directory* has, ignoring case."""
+    used = siblings.taken_keys(session.tree, directory) | {name_key(source.name) for source in all_holdings.sources}
+    name = clean_name(unicodedata.normalize("NFC", base_name), "source")
     number, free = 1, name
     while name_key(free) in used:
         number += 1
-        free = numbered(name, number)
+        free = numbered_name(name, number)
     return free
 
 
 def _copy_path(session: Session, place: _Place, original: Original) -> str:
     """Path of the copied file in the tree, which may exist already."""
-    name = clean(original.name, "original")
+    name = clean_name(original.name, "original")
     name = f"{name}.original" if is_temporary(name) else name
-    return attachments.place(session, place.directory, name, original.digest)[0]
+    return attachments.place_attachment(session, place.directory, name, original.digest)[0]
 
 
 def _pictures_directory(session: Session, place: _Place) -> str:
     """A free attachment directory for the pictures of the page."""
-    numbers = (place.name if number == 1 else numbered(place.name, number) for number in count(1))
+    numbers = (place.name if number == 1 else numbered_name(place.name, number) for number in count(1))
     paths = (attachment_path(place.directory, name) for name in numbers)
     return next(path for path in paths if session.tree.stat(path) is None)
 
 
 def _render_page(
-    place: _Place, original: Original, body: Body, copy_path: str | None, entry: EntryId, pictures: str
+    place: _Place, original: Original, body: PageBody, copy_path: str | None, entry: EntryId, pictures: str
 ) -> str:
     """Render the text of the page."""
     assert copy_path is not None or original.place is not None
@@ -246,7 +248,7 @@ def _render_page(
         SHA256: original.sha256,
         CREATED: datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    return page_of(body, original, keys, original_target, original_link(place.page, pictures))
+    return render_page(body, original, keys, original_target, original_link(place.page, pictures))
 
 
 def _result_of(
@@ -257,17 +259,17 @@ def _result_of(
     digest: Digest,
     same: Sequence[Source],
     warnings: tuple[str, ...],
-) -> Imported:
+) -> ImportedSource:
     duplicates = tuple({"source_id": source.number, "name": source.name, "path": source.path} for source in same)
     if same:
         source_names = ", ".join(repr(source.name) for source in same)
         warnings = (*warnings, f"The same file was imported before, as {source_names}.")
-    return Imported(
+    return ImportedSource(
         *(number_of(entry), original.kind.source_type.value, place.name, place.page, str(entry), digest.hex()),
         *(place.folder_id, copy_path, duplicates, warnings),
     )
 
 
-def _facts_of(result: Imported, original: Original) -> dict[str, object]:
+def _facts_of(result: ImportedSource, original: Original) -> dict[str, object]:
     fields = ("source_id", "source_type", "name", "path", "page_id", "digest", "folder_id", "original")
     return {**{key: getattr(result, key) for key in fields}, "sha256": original.sha256, "size": original.size}

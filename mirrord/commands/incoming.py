@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from mirrord.codec.heads import head_of
 from mirrord.codec.text import decode
 from mirrord.commands import paths
-from mirrord.commands.failure import explained
+from mirrord.commands.failure import translating_errors
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, EntryId, Kind, parse_id
 from mirrord.domain.omission import Omission
@@ -15,8 +15,8 @@ from mirrord.domain.place import RECORDS, name_key
 from mirrord.domain.progress import Progress
 from mirrord.errors import Busy, Damaged, Refused, reason_of
 from mirrord.mirror import contents, kernel
-from mirrord.mirror.attachments import EVERYTHING, SETTINGS, VAULT, AttachmentRules
-from mirrord.mirror.card import LIMIT
+from mirrord.mirror.attachments import ATTACH_EVERYTHING, VAULT_DIRECTORY, VAULT_SETTINGS_PATH, AttachmentRules
+from mirrord.mirror.card import MAX_PAGE_BYTES
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.layout import (
     directory_of,
@@ -27,13 +27,13 @@ from mirrord.mirror.layout import (
     spot_of_directory,
     spot_of_file,
 )
-from mirrord.mirror.passed import IGNORED, passed_over, sort_of
+from mirrord.mirror.passed import IGNORED, count_skipped, file_sort
 from mirrord.mirror.scan import Scan, scan
 from mirrord.mirror.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class NewFile:
     """A file that the mirror lacks. source: its path in the foreign tree; target: its path in the mirror."""
 
     source: str
@@ -42,7 +42,7 @@ class Coming:
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class DuplicateId:
     """A page whose `id:` belongs to the page at *elsewhere*; it becomes a separate page with a new id."""
 
     path: str
@@ -50,35 +50,35 @@ class Copy:
 
 
 @dataclass(slots=True)
-class Survey:
+class TreeSurvey:
     """
     The outcome of a survey.
 
     same: number of files that the mirror has already. differing: files present with other bytes, or under a name
-    that readers take for the same. left: files that cannot be taken. passed: counts of passed_over().
+    that readers take for the same. omissions: files that cannot be taken. ignored_counts: counts of count_skipped().
     """
 
-    new: list[Coming] = field(default_factory=list)
+    new: list[NewFile] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     same: int = 0
     differing: list[Omission] = field(default_factory=list)
-    left: list[Omission] = field(default_factory=list)
-    passed: Counter[str] = field(default_factory=Counter)
-    copies: list[Copy] = field(default_factory=list)
+    omissions: list[Omission] = field(default_factory=list)
+    ignored_counts: Counter[str] = field(default_factory=Counter)
+    copies: list[DuplicateId] = field(default_factory=list)
 
 
-def survey(session: Session, source: Tree, into: str, report: Progress) -> Survey:
+def survey_tree(session: Session, source: Tree, into: str, report: Progress) -> TreeSurvey:
     """
     Compare the tree *source* with the mirror. into: the target folder; "": the root. Records go to `.records`.
 
     Raises Failed for an invalid folder or an unlistable source.
     """
-    into = paths.checked(into) if into else ""
-    with explained():
-        source_scan = scan(source, Ignore.load(source, EVERYTHING))  # the mirror's rules decide
+    into = paths.validate_path(into) if into else ""
+    with translating_errors():
+        source_scan = scan(source, Ignore.load(source, ATTACH_EVERYTHING))  # the mirror's rules decide
         examination = _Examination(session, source, into)
-    examination.survey.left += [Omission(path, f"{path!r} {trouble}.") for path, trouble in source_scan.troubles]
-    examination.survey.passed += passed_over(source, source_scan)
+    examination.survey.omissions += [Omission(path, f"{path!r} {trouble}.") for path, trouble in source_scan.troubles]
+    examination.survey.ignored_counts += count_skipped(source, source_scan)
     for done, path in enumerate(sorted(source_scan.files)):
         examination.at_file(path, source_scan.files[path].size)
         report(done + 1, len(source_scan.files))
@@ -89,21 +89,21 @@ def survey(session: Session, source: Tree, into: str, report: Progress) -> Surve
     return examination.survey
 
 
-def read(source: Tree, path: str) -> bytes:
+def read_foreign_file(source: Tree, path: str) -> bytes:
     """Read a file of the source. Raises Busy while it is being written, Damaged if it is too large."""
-    with source.file(path) as descriptor:
+    with source.open_file(path) as descriptor:
         if kernel.has_writer(descriptor):
             raise Busy(f"{printable(path)!r} is open for writing in another program.")
-        return contents.snapshot(descriptor, path, LIMIT)[0]
+        return contents.read_now(descriptor, path, MAX_PAGE_BYTES)[0]
 
 
-def why_left(path: str, error: Exception) -> Omission:
+def unreadable_omission(path: str, error: Exception) -> Omission:
     """Omission of an unreadable file of the source."""
     reason = f"{printable(path)!r} cannot be read: {reason_of(error)}" if isinstance(error, OSError) else str(error)
     return Omission(printable(path), reason)
 
 
-def compared(tree: Tree, path: str, digest: Digest) -> Omission | None:
+def compare_file(tree: Tree, path: str, digest: Digest) -> Omission | None:
     """Why *path* of the mirror is not the file with *digest*, or None if it is."""
     try:
         if tree.digest_now(path) == digest:
@@ -117,16 +117,18 @@ class _Examination:
     """The state of one survey."""
 
     def __init__(self, session: Session, source: Tree, into: str) -> None:
-        self.survey = Survey()
+        self.survey = TreeSurvey()
         self._session = session
         self._source = source
         self._into = into
-        brings_vault = not into and session.tree.stat(VAULT) is None and source.stat(VAULT) is not None
+        brings_vault = (
+            not into and session.tree.stat(VAULT_DIRECTORY) is None and source.stat(VAULT_DIRECTORY) is not None
+        )
         self._rules = AttachmentRules.of_vault(session.tree, source if brings_vault else session.tree)
-        self._brings_vault = brings_vault and self._rules.follow_vault
+        self._brings_vault = brings_vault and self._rules.follows_vault
         self._has_beside = False
         self._ignore = Ignore.load(session.tree, self._rules)
-        mirror_scan = scan(session.tree, Ignore(rules=EVERYTHING))
+        mirror_scan = scan(session.tree, Ignore(rules=ATTACH_EVERYTHING))
         self._files = mirror_scan.files.keys()
         self._spelling_by_key = _spelling_by_key(mirror_scan)
         self._ids: dict[EntryId, list[str]] = {}
@@ -135,20 +137,20 @@ class _Examination:
         """Take Obsidian's attachment setting too if attachments depend on it; otherwise they would not be synced."""
         if not (self._brings_vault and self._has_beside):
             return
-        stat = self._source.stat(SETTINGS)
+        stat = self._source.stat(VAULT_SETTINGS_PATH)
         if stat is None:
-            self.survey.folders.append(VAULT)
+            self.survey.folders.append(VAULT_DIRECTORY)
         else:
-            self.survey.new.insert(0, Coming(SETTINGS, SETTINGS, stat.size))
+            self.survey.new.insert(0, NewFile(VAULT_SETTINGS_PATH, VAULT_SETTINGS_PATH, stat.size))
 
     def at_file(self, path: str, size: int) -> None:
         """Decide on one file of the source."""
         target, survey = self._target_of(path), self.survey
-        if self._rules.leave_out(target):
-            survey.passed[sort_of(path)] += 1
+        if self._rules.excludes(target):
+            survey.ignored_counts[file_sort(path)] += 1
             return
         if self._is_ignored(target, is_directory=False):
-            survey.passed[IGNORED] += 1
+            survey.ignored_counts[IGNORED] += 1
             return
         if (twin := self._find_twin(target)) is not None:
             survey.differing.append(_twin_omission(target, twin))
@@ -156,7 +158,7 @@ class _Examination:
         try:
             self._examine_file(path, target, size)
         except (OSError, Refused, Busy, Damaged) as error:
-            survey.left.append(why_left(path, error))
+            survey.omissions.append(unreadable_omission(path, error))
 
     def at_directory(self, path: str) -> None:
         """Decide on one folder of the source; folders that exist already are not reported."""
@@ -172,11 +174,11 @@ class _Examination:
         """Find new pages that carry the id of another page."""
         if not self._ids:
             return
-        agreed = self._session.catalogue.agreed.of(list(self._files))
+        agreed = self._session.catalogue.agreed.by_paths(list(self._files))
         owners = {row.entry: path for path, row in agreed.items()}
         for entry, targets in self._ids.items():
             owner = owners.get(entry) or min(targets)
-            self.survey.copies += [Copy(path, owner) for path in targets if path != owner]
+            self.survey.copies += [DuplicateId(path, owner) for path in targets if path != owner]
 
     def _examine_file(self, path: str, target: str, size: int) -> None:
         spot = spot_of_file(target)
@@ -186,17 +188,17 @@ class _Examination:
                 self._compare_content(target, digest)
             return
         if spot.kind is not Kind.ATTACHMENT:
-            text = _decode_page(path, read(self._source, path))
+            text = _decode_page(path, read_foreign_file(self._source, path))
             if spot.kind is Kind.PAGE and (entry := parse_id(head_of(text).id)) is not None:
                 self._ids.setdefault(entry, []).append(target)
         else:
-            contents.check_size(path, size, LIMIT)
+            contents.check_size(path, size, MAX_PAGE_BYTES)
         self._has_beside = self._has_beside or is_beside(spot)
-        self.survey.new.append(Coming(path, target, size))
+        self.survey.new.append(NewFile(path, target, size))
         self._add_spelling(target)
 
     def _compare_content(self, target: str, digest: Digest) -> None:
-        omission = compared(self._session.tree, target, digest)
+        omission = compare_file(self._session.tree, target, digest)
         if omission is None:
             self.survey.same += 1
         else:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePath
 
-from mirrord.commands.failure import Failed, explained, invalid
+from mirrord.commands.failure import Failed, invalid_argument, translating_errors
 from mirrord.commands.session import Session
-from mirrord.domain.approval import Input
+from mirrord.domain.approval import InputFile
 from mirrord.domain.entry import Kind
 from mirrord.errors import Refused
 from mirrord.mirror import contained, staging
@@ -16,7 +16,7 @@ from mirrord.mirror.layout import is_beside, spot_of_file
 
 
 @contextmanager
-def opened(session: Session, file_path: str) -> Iterator[tuple[str, int]]:
+def open_input(session: Session, file_path: str) -> Iterator[tuple[str, int]]:
     """
     Open a file within a `with` block; yields its name and a descriptor to read it.
 
@@ -31,25 +31,25 @@ def opened(session: Session, file_path: str) -> Iterator[tuple[str, int]]:
         )
 
 
-def stage(session: Session, file_path: str) -> Input:
+def stage_input(session: Session, file_path: str) -> InputFile:
     """Copy the current bytes of a file for a later run of a command. Raises Failed, TOO_LARGE."""
-    with opened(session, file_path) as (name, descriptor), explained():
+    with open_input(session, file_path) as (name, descriptor), translating_errors():
         size = os.fstat(descriptor).st_size
-        if size > staging.LIMIT:
-            sentence = f"{name!r} has {size} bytes; at most {staging.LIMIT} are kept until a person decides."
-            raise invalid("TOO_LARGE", sentence, "Ask the person to do this at the command line.")
-        return Input(name, staging.keep(session.tree, descriptor, name), str(place_of(descriptor)))
+        if size > staging.MAX_STAGED_BYTES:
+            sentence = f"{name!r} has {size} bytes; at most {staging.MAX_STAGED_BYTES} are kept until a person decides."
+            raise invalid_argument("TOO_LARGE", sentence, "Ask the person to do this at the command line.")
+        return InputFile(name, staging.stage_bytes(session.tree, descriptor, name), str(path_of_descriptor(descriptor)))
 
 
-def place_of(descriptor: int) -> Path:
+def path_of_descriptor(descriptor: int) -> Path:
     """Absolute path of the file of a descriptor from outside the tree."""
     return Path(f"/proc/self/fd/{descriptor}").readlink()
 
 
 @contextmanager
-def _open_staged(session: Session, staged: Input) -> Iterator[tuple[str, int]]:
+def _open_staged(session: Session, staged: InputFile) -> Iterator[tuple[str, int]]:
     with ExitStack() as stack:
-        descriptor = stack.enter_context(staging.opened(session.tree, staged.digest))
+        descriptor = stack.enter_context(staging.open_staged(session.tree, staged.digest))
         if descriptor is None:
             sentence = f"The file {staged.name!r} is no longer kept as it was when this was asked for."
             raise Failed("STALE", "conflict", sentence, "Ask for it again.")
@@ -62,7 +62,7 @@ def _open_outside(session: Session, file_path: str, stack: ExitStack) -> tuple[s
         if relative is None:
             continue
         try:
-            with explained():
+            with translating_errors():
                 return relative.rpartition("/")[2], stack.enter_context(_open_readable(session, root, relative))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
             continue
@@ -85,18 +85,20 @@ def _relative_to(root: Path, file_path: str) -> str | None:
 def _open_readable(session: Session, root: Path, relative: str) -> Iterator[int]:
     """Open the file, through no link, and never a file that mirrord keeps for itself."""
     with ExitStack() as stack:
-        root_descriptor = os.open(root, contained.DIRECTORY | os.O_CLOEXEC)
+        root_descriptor = os.open(root, contained.DIRECTORY_FLAGS | os.O_CLOEXEC)
         stack.callback(os.close, root_descriptor)
         native = session.tree.native
-        path_descriptor = contained.opened(
-            root_descriptor, relative, contained.ITSELF, native=native, crosses_mounts=True
+        path_descriptor = contained.open_beneath(
+            root_descriptor, relative, contained.PATH_ONLY_FLAGS, native=native, crosses_mounts=True
         )
         stack.callback(os.close, path_descriptor)
         if not stat.S_ISREG(os.fstat(path_descriptor).st_mode):  # opening a device may have effects
             raise Refused("Only regular files can be attached.")
-        descriptor = contained.opened(root_descriptor, relative, contained.FILE, native=native, crosses_mounts=True)
+        descriptor = contained.open_beneath(
+            root_descriptor, relative, contained.FILE_FLAGS, native=native, crosses_mounts=True
+        )
         stack.callback(os.close, descriptor)
-        _check_place(session, place_of(descriptor), os.fstat(descriptor).st_nlink)
+        _check_place(session, path_of_descriptor(descriptor), os.fstat(descriptor).st_nlink)
         yield descriptor
 
 
@@ -107,10 +109,12 @@ def _check_place(session: Session, place: Path, link_count: int) -> None:
         spot = spot_of_file(path)
         is_open = spot is not None and spot.kind is Kind.ATTACHMENT
         if spot is not None and is_beside(spot):
-            is_open = session.catalogue.look().would_attach(path)
+            is_open = session.catalogue.snapshot().would_attach(path)
     else:
         if link_count > 1:  # other names may lie in excluded directories
             raise Refused("The file has several names (hard links); attach a copy of it.")
-        is_open = not any(place.is_relative_to(path.resolve()) for path in (mirror_root.parent, *session.kept_from))
+        is_open = not any(
+            place.is_relative_to(path.resolve()) for path in (mirror_root.parent, *session.excluded_paths)
+        )
     if not is_open:
         raise Refused("What mirrord itself keeps cannot be attached.")

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from mirrord.commands.failure import explained
-from mirrord.commands.finding import found_card
+from mirrord.commands.failure import translating_errors
+from mirrord.commands.finding import find_card
 from mirrord.commands.session import Session
 from mirrord.domain.linking import key_of
 from mirrord.mirror.catalogue import Snapshot
@@ -13,7 +13,7 @@ _MAX_LINKS = 500  # in each direction, so that a model can read them
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class LinkEnd:
     """One end of a link. title: of the page, or the written text. path: None for an unresolved link."""
 
     title: str
@@ -28,16 +28,16 @@ class PageLinks:
     outgoing: in text order. incoming: by path. left_out: number of links beyond the limit of an answer.
     """
 
-    outgoing: list[Linked]
-    incoming: list[Linked]
+    outgoing: list[LinkEnd]
+    incoming: list[LinkEnd]
     left_out: int = 0
 
 
 def get_page_links(session: Session, path: str) -> PageLinks:
     """Show the links of a page or folder to other pages, and the pages that link to it."""
-    with explained():
-        snapshot = session.catalogue.look()
-        card = found_card(session, snapshot, path)
+    with translating_errors():
+        snapshot = session.catalogue.snapshot()
+        card = find_card(session, snapshot, path)
         targets: dict[str, Target] = {}
         for target in session.linkage.outgoing(snapshot, card.path):
             if target.path != card.path:
@@ -48,6 +48,6 @@ def get_page_links(session: Session, path: str) -> PageLinks:
     return PageLinks(outgoing[:_MAX_LINKS], incoming[:_MAX_LINKS], left_out)
 
 
-def _to_link(snapshot: Snapshot, written: str, path: str | None) -> Linked:
-    page = snapshot.page(path) if path is not None else None
-    return Linked(page.title if page else (path or "").rpartition("/")[2] or written, path)
+def _to_link(snapshot: Snapshot, written: str, path: str | None) -> LinkEnd:
+    page = snapshot.exact_page(path) if path is not None else None
+    return LinkEnd(page.title if page else (path or "").rpartition("/")[2] or written, path)

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from math import inf
 
-from mirrord.commands.cursor import cursor_of, start_of
-from mirrord.commands.failure import explained, invalid
-from mirrord.commands.finding import directory_card
+from mirrord.commands.cursor import cursor_of, start_index
+from mirrord.commands.failure import invalid_argument, translating_errors
+from mirrord.commands.finding import find_directory_card
 from mirrord.commands.session import Session
 from mirrord.domain.entry import EntryId, Kind, digest_of
-from mirrord.mirror.card import Card
+from mirrord.mirror.card import PageSummary
 from mirrord.mirror.catalogue import Snapshot
 from mirrord.mirror.layout import directory_of
 
@@ -24,7 +24,7 @@ _MAX_DEPTH = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedPage:
     """
     A page, or a folder without a page, with the path of its directory.
 
@@ -41,15 +41,15 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class PageList:
     """Pages in sidebar order, parents before children. next_cursor: None at the end."""
 
-    pages: list[Listed]
+    pages: list[ListedPage]
     next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
+class PageMetadata:
     """Front matter of a page beside its title. position: an opaque key that sorts its siblings."""
 
     icon: str | None
@@ -59,50 +59,50 @@ class Metadata:
 
 
 @dataclass(slots=True)
-class Node:
+class TreeNode:
     """A page or folder with its children. has_more: it has more children than listed here."""
 
     title: str
     path: str
     page_id: str
-    metadata: Metadata | None
-    children: list["Node"] = field(default_factory=list)
+    metadata: PageMetadata | None
+    children: list["TreeNode"] = field(default_factory=list)
     has_more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class PageTree:
     """A hierarchy of pages. truncated: nodes were omitted for size; incomplete nodes have has_more."""
 
-    nodes: list[Node]
+    nodes: list[TreeNode]
     truncated: bool = False
 
 
 def list_pages(
     session: Session, path: str | None = None, depth: int = 1, include_content: bool = False, cursor: str | None = None
-) -> Listing:
+) -> PageList:
     """
     List the pages below a page or folder, or of the whole tree.
 
     depth: number of levels; 1: only direct children. cursor: from an answer to the same question, to continue it.
     """
     _check_depth(depth)
-    with explained():
-        snapshot = session.catalogue.look()
-        top = directory_card(session, snapshot, path)
+    with translating_errors():
+        snapshot = session.catalogue.snapshot()
+        top = find_directory_card(session, snapshot, path)
         directory = directory_of(top.path, top.kind) if top else ""
         question = f"list {directory} {depth}"
         cards = list(_walk_below(snapshot, directory, depth))
-        start = start_of([card.path for card in cards], cursor, question)
+        start = start_index([card.path for card in cards], cursor, question)
         cards = cards[start:]
         page = _to_rows(session, snapshot, cards, include_content=include_content)
     is_all = len(page) == len(cards)
-    return Listing(page, None if is_all else cursor_of(question, page[-1].path, start + len(page)))
+    return PageList(page, None if is_all else cursor_of(question, page[-1].path, start + len(page)))
 
 
 def get_tree(
     session: Session, include_metadata: bool = False, path: str | None = None, depth: int | None = None
-) -> Tree:
+) -> PageTree:
     """
     Show the hierarchy of all pages, or of one page and the pages below it.
 
@@ -110,13 +110,13 @@ def get_tree(
     """
     levels = _MAX_DEPTH if depth is None else depth
     _check_depth(levels)
-    with explained():
-        snapshot = session.catalogue.look()
-        top = directory_card(session, snapshot, path)
+    with translating_errors():
+        snapshot = session.catalogue.snapshot()
+        top = find_directory_card(session, snapshot, path)
         growth = _Growth(snapshot, include_metadata=include_metadata, is_short=depth is None)
         nodes = growth.sown(snapshot.children("") if top is None else [top])
         growth.grow(levels if top is not None else levels - 1)
-    return Tree(nodes, growth.is_stopped)
+    return PageTree(nodes, growth.is_stopped)
 
 
 class _Growth:
@@ -128,9 +128,9 @@ class _Growth:
         self._include_metadata = include_metadata
         self._room = _MAX_NODES
         self._bytes = float(_MAX_TREE_BYTES) if is_short else inf
-        self._level: list[tuple[Card, Node]] = []
+        self._level: list[tuple[PageSummary, TreeNode]] = []
 
-    def sown(self, cards: Sequence[Card]) -> list[Node]:
+    def sown(self, cards: Sequence[PageSummary]) -> list[TreeNode]:
         """Nodes of the first of *cards*, as many as fit; they form the next level."""
         fitting = list(takewhile(self._reserve_room, cards[: self._room]))
         if len(fitting) < len(cards):
@@ -152,7 +152,7 @@ class _Growth:
                     node.has_more = len(node.children) < len(cards)
                 self.is_stopped = self.is_stopped or (node.has_more and not self._room)
 
-    def _reserve_room(self, card: Card) -> bool:
+    def _reserve_room(self, card: PageSummary) -> bool:
         """Whether a node of *card* fits; subtracts its size from the budget."""
         texts = (card.title, card.path, card.icon or "", card.position or "", *card.tags, *card.aliases)
         counted = texts if self._include_metadata else texts[:2]
@@ -160,41 +160,43 @@ class _Growth:
         self._bytes -= _METADATA_BYTES if self._include_metadata else 0
         return self._bytes > 0
 
-    def _to_node(self, card: Card, entry: EntryId) -> Node:
-        metadata = Metadata(card.icon, card.position, card.tags, card.aliases) if self._include_metadata else None
-        return Node(card.title, card.path, str(entry), metadata, has_more=self._snapshot.has_children(card))
+    def _to_node(self, card: PageSummary, entry: EntryId) -> TreeNode:
+        metadata = PageMetadata(card.icon, card.position, card.tags, card.aliases) if self._include_metadata else None
+        return TreeNode(card.title, card.path, str(entry), metadata, has_more=self._snapshot.has_children(card))
 
 
-def _walk_below(snapshot: Snapshot, directory: str, depth: int) -> Iterator[Card]:
+def _walk_below(snapshot: Snapshot, directory: str, depth: int) -> Iterator[PageSummary]:
     for card in snapshot.children(directory):
         yield card
         if depth > 1:
             yield from _walk_below(snapshot, directory_of(card.path, card.kind), depth - 1)
 
 
-def _to_rows(session: Session, snapshot: Snapshot, cards: Sequence[Card], *, include_content: bool) -> list[Listed]:
+def _to_rows(
+    session: Session, snapshot: Snapshot, cards: Sequence[PageSummary], *, include_content: bool
+) -> list[ListedPage]:
     """Rows for the first of *cards*, as many as one answer holds."""
     cards = cards[:_MAX_LISTED]
     ids, room = snapshot.ids(cards), _MAX_CHARACTERS
-    rows: list[Listed] = []
+    rows: list[ListedPage] = []
     for card in cards:
-        content = snapshot.read(card.path) if include_content and card.kind is Kind.PAGE else None
+        content = snapshot.read_text(card.path) if include_content and card.kind is Kind.PAGE else None
         text = content.text if content else None
         if text is not None and rows and len(text) > room:
             break
         excerpt = text[:room] if text is not None else None
         room -= len(excerpt or "")
         if text is not None and excerpt == text:
-            session.saw(card.path, digest_of(text.encode()))
+            session.note_shown(card.path, digest_of(text.encode()))
         has_children = snapshot.has_children(card)
         rows.append(
-            Listed(card.path, card.title, card.icon, has_children, str(ids[card.path]), excerpt, excerpt != text)
+            ListedPage(card.path, card.title, card.icon, has_children, str(ids[card.path]), excerpt, excerpt != text)
         )
     return rows
 
 
 def _check_depth(depth: int) -> None:
     if not 1 <= depth <= _MAX_DEPTH:
-        raise invalid(
+        raise invalid_argument(
             "INVALID_DEPTH", f"The depth is a number from 1 to {_MAX_DEPTH}.", "Use depth=1 or 2, then deeper."
         )

@@ -40,20 +40,20 @@ class Memory:
     """
     Page texts shown to one session; thread-safe.
 
-    seen: digest of each page as this session last saw or wrote it, by path.
+    last_digests: digest of each page as this session last saw or wrote it, by path.
     """
 
     def __init__(self, digests: ShownDigests | None = None) -> None:
         """*digests*: shared digests that count as shown; None: those of this session alone."""
-        self.seen: dict[str, Digest] = {}
+        self.last_digests: dict[str, Digest] = {}
         self._shown_until: dict[str, int | None] = {}
         self._digests = digests or ShownDigests()
         self._guard = threading.RLock()
 
-    def note(self, path: str, digest: Digest, until: int | None) -> None:
+    def note_shown(self, path: str, digest: Digest, until: int | None) -> None:
         """Note that the page was shown up to the character *until*; None: whole."""
         with self._guard:
-            self.seen[path] = digest
+            self.last_digests[path] = digest
             self._shown_until[path] = until
             if until is None:
                 self._digests.add(path, digest)
@@ -66,11 +66,11 @@ class Memory:
         """
         with self._guard:
             until = self.shown_until(path, digest)
-            if self.seen.get(path) == digest and self.may_replace(path):
+            if self.last_digests.get(path) == digest and self.may_replace(path):
                 return
             if first <= until:
                 until = max(until, last)
-            self.note(path, digest, None if until >= total else until)
+            self.note_shown(path, digest, None if until >= total else until)
 
     def note_edit(self, path: str, digest: Digest) -> None:
         """
@@ -80,15 +80,15 @@ class Memory:
         permits the replacement of the whole page.
         """
         with self._guard:
-            digest_before = self.seen.get(path)
+            digest_before = self.last_digests.get(path)
             is_known = digest_before is not None and self.was_shown(path, digest_before)
-            self.note(path, digest, until=0)
+            self.note_shown(path, digest, until=0)
             if is_known:
                 self._digests.add(path, digest)
 
     def shown_until(self, path: str, digest: Digest) -> int:
         """Number of characters shown from the beginning of the page with this digest."""
-        return (self._shown_until.get(path) or 0) if self.seen.get(path) == digest else 0
+        return (self._shown_until.get(path) or 0) if self.last_digests.get(path) == digest else 0
 
     def may_replace(self, path: str) -> bool:
         """Whether a write without an expected digest may replace the page: its last text was shown whole."""
@@ -101,17 +101,17 @@ class Memory:
     def move(self, path: str, target: str, digest: Digest | None) -> None:
         """Note that the page at *path* moved to *target*. digest: of its new text; None: unchanged."""
         with self._guard:
-            digest_before, until = self.seen.pop(path), self._shown_until.pop(path)
+            digest_before, until = self.last_digests.pop(path), self._shown_until.pop(path)
             is_shown = self.was_shown(path, digest_before)
             self._digests.move(path, target)
-            self.note(target, digest or digest_before, until)
+            self.note_shown(target, digest or digest_before, until)
             if is_shown and digest is not None:
                 self._digests.add(target, digest)
 
     def forget(self, path: str) -> None:
         """Note that the page was removed."""
         with self._guard:
-            self.seen.pop(path, None)
+            self.last_digests.pop(path, None)
             self._shown_until.pop(path, None)
 
 
@@ -124,7 +124,7 @@ def current_memory() -> Memory | None:
 
 
 @contextmanager
-def remembering(memory: Memory) -> Iterator[None]:
+def using_memory(memory: Memory) -> Iterator[None]:
     """Use *memory* within a `with` block, in this thread."""
     before = _current.set(memory)
     try:

@@ -6,12 +6,12 @@ from itertools import count
 
 from mirrord.commands import paths, promotion, writing
 from mirrord.commands.belongings import own_attachments
-from mirrord.commands.failure import Failed, invalid
+from mirrord.commands.failure import Failed, invalid_argument
 from mirrord.commands.holdings import is_folder_of_sources
 from mirrord.commands.plain_folders import NO_TEXT, folder_to_change, id_of_folder
-from mirrord.commands.relocating import Change, links_of, relocate
+from mirrord.commands.relocating import TreeChange, apply_change, count_links
 from mirrord.commands.session import Session
-from mirrord.domain.approval import ABSENT, MOST_LINES, Preview
+from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
 from mirrord.domain.entry import Kind
 from mirrord.domain.place import ASSETS, name_key, numbered_attachment
 from mirrord.mirror.journal import Journal
@@ -20,7 +20,7 @@ from mirrord.mirror.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedPage:
     """
     A moved page.
 
@@ -43,7 +43,7 @@ def move_page(
     expected_digest: str | None = None,
     *,
     rewrite_links: bool = True,
-) -> Moved:
+) -> MovedPage:
     """
     Move or rename a page, with the pages below it and the attachments that only it uses.
 
@@ -53,22 +53,24 @@ def move_page(
     rewrite_links: keep the targets of links to the page and of its own links.
     """
     with session.writing() as journal:
-        page = writing.there(session, source_path)
+        page = writing.look_up_page(session, source_path)
         if page is None:
             folder = folder_to_change(session, source_path, expected_digest).path
             return _move_folder(session, journal, folder, destination_path, links=rewrite_links)
         writing.check_unchanged(session, page, expected_digest)
         target = _choose_target(session, page.path, destination_path)
         if target == page.path:
-            entry = str(writing.page_id(session, page))
-            return Moved(entry, page.path, page.digest.hex(), {}, 0, ())
-        change = change_of(session, page, target, links=rewrite_links)
-        old_paths = list(session.catalogue.look().pages)
-        outcome = relocate(session, journal, change)
-        moved_page = writing.read(session, change.moved(page.path))
-        new_paths = {path: new for path in old_paths if (new := change.moved(path)) != path}
-        entry = str(writing.page_id(session, moved_page))
-        return Moved(entry, moved_page.path, moved_page.digest.hex(), new_paths, outcome.links, outcome.left)
+            entry = str(writing.id_of_page(session, page))
+            return MovedPage(entry, page.path, page.digest.hex(), {}, 0, ())
+        change = change_for_move(session, page, target, links=rewrite_links)
+        old_paths = list(session.catalogue.snapshot().pages)
+        outcome = apply_change(session, journal, change)
+        moved_page = writing.read_page_file(session, change.path_after(page.path))
+        new_paths = {path: new for path in old_paths if (new := change.path_after(path)) != path}
+        entry = str(writing.id_of_page(session, moved_page))
+        return MovedPage(
+            entry, moved_page.path, moved_page.digest.hex(), new_paths, outcome.links_count, outcome.skipped_pages
+        )
 
 
 def preview_move_page(
@@ -80,54 +82,56 @@ def preview_move_page(
     rewrite_links: bool = True,
 ) -> Preview:
     """Preview move_page."""
-    page = writing.there(session, source_path)
+    page = writing.look_up_page(session, source_path)
     if page is None:
         folder = folder_to_change(session, source_path, expected_digest).path
         target = _choose_target(session, _index_of(folder), destination_path)
         change = _change_of_folder(session, folder, target, links=rewrite_links)
-        return _preview_change(session, f"folder {folder}", change, folder, {target: ABSENT})
+        return _preview_change(session, f"folder {folder}", change, folder, {target: ABSENT_DIGEST})
     writing.check_unchanged(session, page, expected_digest)
     target, bases = _choose_target(session, page.path, destination_path), {page.path: page.digest.hex()}
     if target == page.path:
         return Preview(f"{page.path} would stay where it is.", {"new_path": target}, (), bases)
-    change = change_of(session, page, target, links=rewrite_links)
-    return _preview_change(session, f"page {page.path}", change, page.path, {**bases, target: ABSENT})
+    change = change_for_move(session, page, target, links=rewrite_links)
+    return _preview_change(session, f"page {page.path}", change, page.path, {**bases, target: ABSENT_DIGEST})
 
 
-def _preview_change(session: Session, subject: str, change: Change, path: str, bases: Mapping[str, str]) -> Preview:
-    new_paths = {path: new for path in session.catalogue.look().pages if (new := change.moved(path)) != path}
+def _preview_change(session: Session, subject: str, change: TreeChange, path: str, bases: Mapping[str, str]) -> Preview:
+    new_paths = {path: new for path in session.catalogue.snapshot().pages if (new := change.path_after(path)) != path}
     facts = {
         "path": path,
-        "new_path": change.moved(path),
+        "new_path": change.path_after(path),
         "moved_pages_count": len(new_paths),
-        "links_rewritten_count": links_of(session, change),
+        "links_rewritten_count": count_links(session, change),
     }
-    lines = tuple(f"{path} -> {new}" for path, new in list(new_paths.items())[:MOST_LINES])
+    lines = tuple(f"{path} -> {new}" for path, new in list(new_paths.items())[:MAX_PREVIEW_LINES])
     return Preview(f"The {subject} would move to {facts['new_path']}.", facts, lines, bases)
 
 
-def _move_folder(session: Session, journal: Journal, folder: str, destination: str, *, links: bool) -> Moved:
+def _move_folder(session: Session, journal: Journal, folder: str, destination: str, *, links: bool) -> MovedPage:
     """Move a folder without a page file, inside `writing()`."""
     target = _choose_target(session, _index_of(folder), destination)
     if target == _index_of(folder):
-        return Moved(id_of_folder(session, folder), folder, NO_TEXT.hex(), {}, 0, ())
+        return MovedPage(id_of_folder(session, folder), folder, NO_TEXT.hex(), {}, 0, ())
     change = _change_of_folder(session, folder, target, links=links)
-    old_paths = list(session.catalogue.look().pages)
-    outcome = relocate(session, journal, change)
-    new_paths = {path: new for path in old_paths if (new := change.moved(path)) != path}
-    new_path = change.moved(folder)
-    return Moved(id_of_folder(session, new_path), new_path, NO_TEXT.hex(), new_paths, outcome.links, outcome.left)
+    old_paths = list(session.catalogue.snapshot().pages)
+    outcome = apply_change(session, journal, change)
+    new_paths = {path: new for path in old_paths if (new := change.path_after(path)) != path}
+    new_path = change.path_after(folder)
+    return MovedPage(
+        id_of_folder(session, new_path), new_path, NO_TEXT.hex(), new_paths, outcome.links_count, outcome.skipped_pages
+    )
 
 
-def _change_of_folder(session: Session, folder: str, target: str, *, links: bool) -> Change:
+def _change_of_folder(session: Session, folder: str, target: str, *, links: bool) -> TreeChange:
     """As change_of() for a folder; target: the path of its page file, if it had one."""
     if target == _index_of(folder):
-        return Change([], {}, {})
-    promoted = promotion.renames(session.tree, target)
+        return TreeChange([], {}, {})
+    promoted = promotion.promotion_renames(session.tree, target)
     parent = parent_of(folder)
     demoted = _demoted_index(session, parent, {folder}, target)
     emptied = [f"{parent}/{ASSETS}", parent] if demoted else []
-    return Change(
+    return TreeChange(
         renames=[*promoted, (folder, _stem_of(target)), *demoted.items()],
         pages={**dict(promoted), **demoted},
         titles={},
@@ -145,17 +149,17 @@ def _choose_target(session: Session, source: str, destination: str) -> str:
     """New path of the page file. Raises Failed if the path is taken, or lies below the page itself."""
     stem, wanted_stem = _stem_of(source), _target_stem(session, source, destination)
     if wanted_stem.startswith(stem + "/"):
-        raise invalid("CYCLE", f"{stem} cannot go below itself.", "Choose a place outside of it.")
+        raise invalid_argument("CYCLE", f"{stem} cannot go below itself.", "Choose a place outside of it.")
     if name_key(wanted_stem) == name_key(stem):  # the same name, or another spelling of it
         name = wanted_stem.rpartition("/")[2]
         paths.check_name(name, destination)
         return page_path(parent_of(stem), name, source.endswith("/" + INDEX_FILE))
-    if (existing_path := paths.existing(session, wanted_stem + SUFFIX)) is not None:
+    if (existing_path := paths.find_page_path(session, wanted_stem + SUFFIX)) is not None:
         raise _path_taken(existing_path)
-    target = paths.fresh(session, wanted_stem + SUFFIX)
+    target = paths.new_page_path(session, wanted_stem + SUFFIX)
     if not target.endswith("/" + INDEX_FILE):
         return f"{_stem_of(target)}/{INDEX_FILE}" if source.endswith("/" + INDEX_FILE) else target
-    if own_directory(session.tree, source) is not None:
+    if children_directory_of(session.tree, source) is not None:
         raise _path_taken(parent_of(target))
     return target
 
@@ -165,25 +169,25 @@ def _target_stem(session: Session, source: str, destination: str) -> str:
     name = _stem_of(source).rpartition("/")[2]
     if not destination.strip("/"):
         return name
-    existing_path = paths.existing(session, destination)
+    existing_path = paths.find_page_path(session, destination)
     is_place = not destination.endswith(SUFFIX)
     if is_place and existing_path is not None and existing_path != source:
-        directory = own_directory(session.tree, existing_path)
+        directory = children_directory_of(session.tree, existing_path)
         if directory is None and not destination.endswith("/"):
             raise _path_taken(existing_path)
         return f"{_stem_of(existing_path)}/{name}"
-    folder = paths.folder(session, destination) if is_place and existing_path is None else None
+    folder = paths.find_directory(session, destination) if is_place and existing_path is None else None
     if folder is not None and (folder != _stem_of(source) or destination.endswith("/")):
         return f"{folder}/{name}"
-    checked_path = paths.checked(destination)
+    checked_path = paths.validate_path(destination)
     return f"{checked_path}/{name}" if destination.endswith("/") else _stem_of(checked_path)
 
 
-def change_of(session: Session, page: writing.Page, target: str, *, links: bool = True) -> Change:
+def change_for_move(session: Session, page: writing.Page, target: str, *, links: bool = True) -> TreeChange:
     """The change that moves *page*, with its children and attachments, to the free path *target*."""
     tree, source = session.tree, page.path
-    promoted = promotion.renames(tree, target)
-    children_directory, renames = own_directory(tree, source), list(promoted)
+    promoted = promotion.promotion_renames(tree, target)
+    children_directory, renames = children_directory_of(tree, source), list(promoted)
     if children_directory is None or not source.endswith("/" + INDEX_FILE):
         renames.append((source, target))
     if children_directory is not None:
@@ -200,10 +204,10 @@ def change_of(session: Session, page: writing.Page, target: str, *, links: bool 
     pages = {source: target} | dict(promoted) | demoted
     attachments_directory = f"{parent_of(source)}/{ASSETS}".lstrip("/")
     emptied = ([attachments_directory] if attachments else []) + ([f"{parent}/{ASSETS}", parent] if demoted else [])
-    return Change(renames, pages, _title_changes(page, target), emptied, links)
+    return TreeChange(renames, pages, _title_changes(page, target), emptied, links)
 
 
-def own_directory(tree: Tree, path: str) -> str | None:
+def children_directory_of(tree: Tree, path: str) -> str | None:
     """Directory of the pages below the page at *path*, or None."""
     stem = _stem_of(path)
     stat = tree.stat(stem)
@@ -217,7 +221,7 @@ def _attachment_targets(session: Session, page: writing.Page, target: str) -> di
     """New paths of the attachments that only this leaf uses, by their old paths."""
     if parent_of(page.path) == parent_of(target):
         return {}
-    targets, snapshot = {}, session.catalogue.look()
+    targets, snapshot = {}, session.catalogue.snapshot()
     for path in own_attachments(session, page.path):
         spot = spot_of_file(path)
         name = spot.name if spot is not None else path
@@ -236,9 +240,9 @@ def _demoted_index(session: Session, directory: str, leaving: Set[str | None], t
         return {}
     if is_folder_of_sources(session, directory):
         return {}
-    remaining = {f"{directory}/{name}" for name in tree.names(directory)} - leaving - {index}
+    remaining = {f"{directory}/{name}" for name in tree.list_stats(directory)} - leaving - {index}
     assets = f"{directory}/{ASSETS}"
-    if assets in remaining and {f"{assets}/{name}" for name in tree.names(assets)} <= leaving:
+    if assets in remaining and {f"{assets}/{name}" for name in tree.list_stats(assets)} <= leaving:
         remaining.remove(assets)
     return {index: directory + SUFFIX} if not remaining and tree.stat(directory + SUFFIX) is None else {}
 

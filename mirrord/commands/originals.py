@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mirrord.codec.frontmatter import split
+from mirrord.codec.frontmatter import split_parts
 from mirrord.commands import inputs
-from mirrord.commands.failure import Failed, explained
+from mirrord.commands.failure import Failed, translating_errors
 from mirrord.commands.holdings import Holdings, Source
 from mirrord.commands.session import Session
 from mirrord.convert.kinds import Kind, kind_of
@@ -40,16 +40,19 @@ class Original:
 
 
 @contextmanager
-def taken(session: Session, file_path: str, most: int) -> Iterator[Original]:
+def copy_original(session: Session, file_path: str, max_copied_bytes: int) -> Iterator[Original]:
     """
-    Copy and hash the file at *file_path* within a `with` block. most: largest size in bytes that is copied.
+    Copy and hash the file at *file_path* within a `with` block. max_copied_bytes: largest size in bytes that is copied.
 
     Raises Failed as inputs.opened() does, and BUSY if the file is being written.
     """
-    with inputs.opened(session, file_path) as (name, descriptor), TemporaryDirectory(prefix="mirrord-") as directory:
+    with (
+        inputs.open_input(session, file_path) as (name, descriptor),
+        TemporaryDirectory(prefix="mirrord-") as directory,
+    ):
         before = stat_of(os.fstat(descriptor))
-        copy = Path(directory) / "original" if before.size <= most else None
-        with explained():
+        copy = Path(directory) / "original" if before.size <= max_copied_bytes else None
+        with translating_errors():
             digest, sha256 = _copy_and_hash(descriptor, copy)
             if stat_of(os.fstat(descriptor)) != before:
                 raise Busy(f"{name!r} changed while it was read.")
@@ -61,23 +64,25 @@ def taken(session: Session, file_path: str, most: int) -> Iterator[Original]:
 def _place_of(session: Session, file_path: str, descriptor: int) -> Path | None:
     """Path of the file; for a staged file its path at the time of the request, which was checked then."""
     if file_path not in session.staged:
-        return inputs.place_of(descriptor)
+        return inputs.path_of_descriptor(descriptor)
     place = session.staged[file_path].place
     return Path(place) if place is not None else None
 
 
-def same_before(session: Session, found: Holdings, sha256: str) -> list[Source]:
+def find_duplicates(session: Session, all_holdings: Holdings, sha256: str) -> list[Source]:
     """Sources imported from the same bytes."""
     try:
-        hits = session.grep.files(sha256).result().paths
+        hits = session.grep.matching_files(sha256).result().paths
     except Failed:
         return []
-    return [source for source in found.sources if source.path in hits and _has_digest(session, source.path, sha256)]
+    return [
+        source for source in all_holdings.sources if source.path in hits and _has_digest(session, source.path, sha256)
+    ]
 
 
 def _has_digest(session: Session, path: str, sha256: str) -> bool:
-    content = session.catalogue.look().read(path)
-    return content is not None and content.text is not None and sha256 in split(content.text).head
+    content = session.catalogue.snapshot().read_text(path)
+    return content is not None and content.text is not None and sha256 in split_parts(content.text).head
 
 
 def _copy_and_hash(descriptor: int, copy: Path | None) -> tuple[Digest, str]:

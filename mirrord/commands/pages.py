@@ -5,18 +5,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from mirrord.codec.editing import section_of
-from mirrord.codec.frontmatter import Json, split, with_keys
-from mirrord.codec.missed import Missed
-from mirrord.codec.text import newline
+from mirrord.codec.frontmatter import Json, split_parts, with_keys
+from mirrord.codec.missed import EditTargetError
+from mirrord.codec.text import first_line_ending
 from mirrord.codec.views import views_of
 from mirrord.commands import events, paths, promotion, siblings, writing
 from mirrord.commands.difference import diff_lines
-from mirrord.commands.failure import Failed, invalid, missed, modified
+from mirrord.commands.failure import Failed, edit_missed, invalid_argument, page_modified
 from mirrord.commands.plain_folders import NO_TEXT, find_plain_folder
 from mirrord.commands.session import Session
-from mirrord.domain.approval import ABSENT, Preview
+from mirrord.domain.approval import ABSENT_DIGEST, Preview
 from mirrord.domain.entry import EntryId, Kind, id_of_path, parse_id
-from mirrord.domain.event import Type
+from mirrord.domain.event import EventType
 from mirrord.errors import Damaged, Stale
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.layout import directory_of
@@ -25,7 +25,7 @@ _MAX_NAME_TRIES = 20  # names that another program may take at the same moment
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PageContent:
     """
     A page, or a part of it.
 
@@ -55,7 +55,7 @@ class FolderFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenPage:
     """A written page. created: there was none before."""
 
     page_id: str
@@ -66,25 +66,25 @@ class Written:
 
 def read_page(
     session: Session, path: str, section: str | None = None, offset: int = 0, limit: int | None = None
-) -> Shown:
+) -> PageContent:
     """
     Show a page.
 
     section: only the section under this heading, heading included. offset, limit: in characters of the file or of
         the section; None: all.
     """
-    page = writing.there(session, path, held=True)
+    page = writing.look_up_page(session, path, allow_open=True)
     if page is None:
         return _show_folder(session, path, section)
     start, end = _range_of_section(page.text, section)
     first = min(start + max(offset, 0), end)
     last = end if limit is None else min(first + max(limit, 0), end)
     session.memory.note_part(page.path, page.digest, first, last, len(page.text))
-    return Shown(
+    return PageContent(
         content=page.text[first:last],
         frontmatter=views_of(page.text).frontmatter,
         path=page.path,
-        page_id=str(writing.page_id(session, page)),
+        page_id=str(writing.id_of_page(session, page)),
         digest=page.digest.hex(),
         start=first,
         total_chars=len(page.text),
@@ -92,51 +92,56 @@ def read_page(
     )
 
 
-def read_pages(session: Session, paths: Sequence[str], most: int) -> tuple[list[Shown | Failed], list[str]]:
-    """Show pages or their failures in order, at most *most* characters in total; also return the remaining paths."""
-    pages: list[Shown | Failed] = []
+def read_pages(
+    session: Session, paths: Sequence[str], max_characters: int
+) -> tuple[list[PageContent | Failed], list[str]]:
+    """
+    Show pages or their failures in order, at most *max_characters* characters in total; also return the remaining
+    paths.
+    """
+    pages: list[PageContent | Failed] = []
     for number, path in enumerate(paths):
-        room = most - sum(len(page.content) for page in pages if isinstance(page, Shown))
+        room = max_characters - sum(len(page.content) for page in pages if isinstance(page, PageContent))
         if room <= 0:
             return pages, list(paths[number:])
         pages.append(_read_or_failure(session, path, room))
     return pages, []
 
 
-def write_page(session: Session, path: str, content: str, expected_digest: str | None = None) -> Written:
+def write_page(session: Session, path: str, content: str, expected_digest: str | None = None) -> WrittenPage:
     """
     Replace the whole text of a page with *content*; create the page if it does not exist.
 
     expected_digest: the digest the page must have, in hex; None: the one this session last saw.
     """
     with session.writing() as journal:
-        page = writing.there(session, path)
+        page = writing.look_up_page(session, path)
         if page is None:
             return _create_at(session, journal, path, content, expected_digest)
         writing.check_front_matter(content, page.text)
         if page.text != content:
-            writing.check_seen(session, page, expected_digest)
-        entry, digest = writing.overwrite(session, journal, page, content)
-        return Written(str(entry), page.path, digest.hex(), created=False)
+            writing.check_shown(session, page, expected_digest)
+        entry, digest = writing.overwrite_page(session, journal, page, content)
+        return WrittenPage(str(entry), page.path, digest.hex(), created=False)
 
 
 def preview_write_page(session: Session, path: str, content: str, expected_digest: str | None = None) -> Preview:
     """Preview write_page."""
-    page = writing.there(session, path)
+    page = writing.look_up_page(session, path)
     if page is None:
         target, _, text = _prepare_page(session, path, content, expected_digest)
         return _preview_new_page(target, text)
     writing.check_front_matter(content, page.text)
     if page.text != content:
-        writing.check_seen(session, page, expected_digest)
-    lines = diff_lines(page.path, page.text, writing.kept_id(page, content))
+        writing.check_shown(session, page, expected_digest)
+    lines = diff_lines(page.path, page.text, writing.with_page_id(page, content))
     facts = {"path": page.path, "created": False}
     return Preview(f"{page.path} would get another text.", facts, lines, {page.path: page.digest.hex()})
 
 
 def create_page(
     session: Session, title: str, parent_path: str | None = None, content: str = "", icon: str | None = None
-) -> Written:
+) -> WrittenPage:
     """
     Create a page with this title below another page or folder, or at the root; a taken name becomes `Title (2)`.
 
@@ -147,7 +152,7 @@ def create_page(
         directory = _children_directory(session, parent_path)
         for _ in range(_MAX_NAME_TRIES):
             path, entry, text = _prepare_titled_page(session, directory, title, content, icon)
-            promotion.promote(session, journal, path)
+            promotion.promote_leaves(session, journal, path)
             with suppress(Stale):
                 return _write_new(session, journal, path, text, entry)
     raise Failed("EXISTS", "conflict", f"{title!r} is taken again and again.", "Use another title.")
@@ -176,23 +181,23 @@ def _prepare_titled_page(
 
 def _preview_new_page(path: str, text: str) -> Preview:
     facts = {"path": path, "created": True}
-    return Preview(f"The page {path} would be made.", facts, diff_lines(path, "", text), {path: ABSENT})
+    return Preview(f"The page {path} would be made.", facts, diff_lines(path, "", text), {path: ABSENT_DIGEST})
 
 
 def _check_new_page(title: str, content: str) -> None:
     if not title.strip():
-        raise invalid("INVALID_TITLE", "A page needs a title.", "Give it one.")
+        raise invalid_argument("INVALID_TITLE", "A page needs a title.", "Give it one.")
     writing.check_front_matter(content)
-    writing.encoded(content)
+    writing.encode_page(content)
 
 
-def _create_at(session: Session, journal: Journal, path: str, content: str, expected: str | None) -> Written:
+def _create_at(session: Session, journal: Journal, path: str, content: str, expected: str | None) -> WrittenPage:
     target, entry, text = _prepare_page(session, path, content, expected)
-    promotion.promote(session, journal, target)
+    promotion.promote_leaves(session, journal, target)
     try:
         return _write_new(session, journal, target, text, entry)
     except Stale as error:
-        raise writing.is_taken(error) from error
+        raise writing.page_exists(error) from error
 
 
 def _prepare_page(session: Session, path: str, content: str, expected: str | None) -> tuple[str, EntryId, str]:
@@ -202,20 +207,20 @@ def _prepare_page(session: Session, path: str, content: str, expected: str | Non
     Raises Failed, CONFLICT, if the session saw a page there that has disappeared; reported once.
     """
     writing.check_front_matter(content)
-    writing.encoded(content)
-    seen_spellings = [spelling for spelling in paths.spellings(path) if spelling in session.seen]
+    writing.encode_page(content)
+    seen_spellings = [spelling for spelling in paths.possible_files(path) if spelling in session.last_digests]
     if seen_spellings or (expected is not None and not _is_shown_folder(session, path, expected)):
         for spelling in seen_spellings:
             session.memory.forget(spelling)
-        raise modified(path, is_gone=True)
-    target = paths.fresh(session, path)
+        raise page_modified(path, is_gone=True)
+    target = paths.new_page_path(session, path)
     return target, *_with_id(session, target, content)
 
 
-def _write_new(session: Session, journal: Journal, path: str, text: str, entry: EntryId) -> Written:
-    digest = writing.make(session, journal, path, text, entry)
-    events.record(session, Type.PAGE_CREATED, {"page_id": str(entry), "path": path, "digest": digest.hex()})
-    return Written(str(entry), path, digest.hex(), created=True)
+def _write_new(session: Session, journal: Journal, path: str, text: str, entry: EntryId) -> WrittenPage:
+    digest = writing.create_page_file(session, journal, path, text, entry)
+    events.record_event(session, EventType.PAGE_CREATED, {"page_id": str(entry), "path": path, "digest": digest.hex()})
+    return WrittenPage(str(entry), path, digest.hex(), created=True)
 
 
 def _with_id(session: Session, path: str, text: str) -> tuple[EntryId, str]:
@@ -228,40 +233,42 @@ def _with_id(session: Session, path: str, text: str) -> tuple[EntryId, str]:
 
 
 def _with_keys(text: str, changes: dict[str, Json]) -> str:
-    parts = split(text)
+    parts = split_parts(text)
     if not parts.head and parts.body and parts.body[0] not in "\r\n":
-        text = parts.bom + newline(text) + parts.body
+        text = parts.bom + first_line_ending(text) + parts.body
     try:
         return with_keys(text, changes)
     except Damaged as error:
-        raise invalid("INVALID_FRONT_MATTER", f"{str(error)[:1].upper()}{str(error)[1:]}.", "Mend it.") from error
+        raise invalid_argument(
+            "INVALID_FRONT_MATTER", f"{str(error)[:1].upper()}{str(error)[1:]}.", "Mend it."
+        ) from error
 
 
 def _with_final_newline(text: str) -> str:
-    return text if text[-1:] in ("\n", "\r") else text + newline(text)
+    return text if text[-1:] in ("\n", "\r") else text + first_line_ending(text)
 
 
 def _children_directory(session: Session, parent: str | None) -> str:
     """Directory of the children of a page or folder; "" is the root."""
     if parent is None or not parent.strip("/"):
         return ""
-    page_path = paths.existing(session, parent)
+    page_path = paths.find_page_path(session, parent)
     if page_path is not None:
         return directory_of(page_path, Kind.PAGE)
-    folder = paths.folder(session, parent)
+    folder = paths.find_directory(session, parent)
     if folder is None:
-        raise writing.not_found(session, parent)
+        raise writing.missing_page(session, parent)
     return folder
 
 
-def _show_folder(session: Session, path: str, section: str | None) -> Shown:
+def _show_folder(session: Session, path: str, section: str | None) -> PageContent:
     """Show a folder without a page file as an empty page. Raises Failed if *path* is no such folder."""
     folder = find_plain_folder(session, path)
     if folder is None:
-        raise writing.not_found(session, path)
+        raise writing.missing_page(session, path)
     _range_of_section("", section)
-    snapshot = session.catalogue.look()
-    return Shown(
+    snapshot = session.catalogue.snapshot()
+    return PageContent(
         content="",
         frontmatter={},
         path=folder.path,
@@ -277,7 +284,7 @@ def _is_shown_folder(session: Session, path: str, expected: str) -> bool:
     """Whether *expected* is the digest of an empty page and *path* a folder without a page file."""
     return (
         expected == NO_TEXT.hex()
-        and paths.folder(session, directory_of(paths.fresh(session, path), Kind.PAGE)) is not None
+        and paths.find_directory(session, directory_of(paths.new_page_path(session, path), Kind.PAGE)) is not None
     )
 
 
@@ -286,12 +293,12 @@ def _range_of_section(text: str, section: str | None) -> tuple[int, int]:
         return 0, len(text)
     try:
         span = section_of(text, section)
-    except Missed as error:
-        raise missed(error) from error
+    except EditTargetError as error:
+        raise edit_missed(error) from error
     return span.start, span.end
 
 
-def _read_or_failure(session: Session, path: str, max_chars: int) -> Shown | Failed:
+def _read_or_failure(session: Session, path: str, max_chars: int) -> PageContent | Failed:
     try:
         return read_page(session, path, limit=max_chars)
     except Failed as failed:

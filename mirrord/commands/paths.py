@@ -1,13 +1,13 @@
 """Paths of page files for paths in arguments: lenient for existing pages, strict for new ones."""
 
-from mirrord.commands.failure import Failed, explained, invalid
+from mirrord.commands.failure import Failed, invalid_argument, translating_errors
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Kind
-from mirrord.domain.place import MAX_NAME_BYTES, clean, is_reserved, name_key, unportable
+from mirrord.domain.place import MAX_NAME_BYTES, clean_name, find_portability_fault, is_reserved, name_key
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX, is_temporary, is_text, page_path, parent_of, spot_of_file
-from mirrord.mirror.spelling import spelt
+from mirrord.mirror.spelling import spelling_in_tree
 from mirrord.mirror.tree import Stat, Tree
 
 _OTHER_TENANT = "Cannot access pages in another tenant"  # the words agents were promised
@@ -15,20 +15,20 @@ _MAX_PATH_BYTES = 4_000  # bytes
 _MAX_LEVELS = 100  # of new pages: recursive walks of the tree take a stack frame per level
 
 
-def existing(session: Session, path: str, *, exactly: bool = False) -> str | None:
+def find_page_path(session: Session, path: str, *, exactly: bool = False) -> str | None:
     """
     Path of the file of the page at *path*, with or without `.md`, or None.
 
     exactly: exclude names that differ in case or composition. Raises Failed for an invalid path.
     """
-    located = look(session, path, exactly=exactly)
+    located = find_page_with_stat(session, path, exactly=exactly)
     return located[0] if located is not None else None
 
 
-def look(session: Session, path: str, *, exactly: bool = False) -> tuple[str, Stat] | None:
-    """As existing(), with its stat; it may be something other than a regular file."""
-    candidates = spellings(path)
-    with explained():
+def find_page_with_stat(session: Session, path: str, *, exactly: bool = False) -> tuple[str, Stat] | None:
+    """As find_page_path(), with its stat; it may be something other than a regular file."""
+    candidates = possible_files(path)
+    with translating_errors():
         for find_page in (_find_page_file,) if exactly else (_find_page_file, _similar_page):
             for candidate in candidates:
                 if (location := find_page(session.tree, candidate)) is not None:
@@ -36,37 +36,37 @@ def look(session: Session, path: str, *, exactly: bool = False) -> tuple[str, St
     return None
 
 
-def folder(session: Session, path: str, *, exactly: bool = False) -> str | None:
-    """The directory at *path* in the spelling of the tree, or None. exactly: as existing()."""
-    checked_path = checked(path)
-    with explained():
-        spelling = checked_path if exactly else spelt(session.tree, checked_path)
+def find_directory(session: Session, path: str, *, exactly: bool = False) -> str | None:
+    """The directory at *path* in the spelling of the tree, or None. exactly: as find_page_path()."""
+    checked_path = validate_path(path)
+    with translating_errors():
+        spelling = checked_path if exactly else spelling_in_tree(session.tree, checked_path)
         stat = session.tree.stat(spelling) if spelling is not None else None
     return spelling if stat is not None and stat.is_directory else None
 
 
-def fresh(session: Session, path: str) -> str:
+def new_page_path(session: Session, path: str) -> str:
     """
     Path of the file of a new page at *path*; its directory may be missing.
 
     An existing directory gets an index file. Raises Failed for a name that mirrord does not create.
     """
-    checked_path = checked(path)
+    checked_path = validate_path(path)
     is_index = checked_path.endswith("/" + INDEX_FILE)
     stem = parent_of(checked_path) if is_index else checked_path.removesuffix(SUFFIX)
     check_depth(stem)
     for name in stem.split("/"):
         check_name(name, path)
-    with explained():
+    with translating_errors():
         stem = _spell_parents(session.tree, stem)
         stat = session.tree.stat(stem)
         is_index = is_index or (stat is not None and stat.is_directory)
         result = page_path(parent_of(stem), stem.rpartition("/")[2], is_index)
-        check_kept(session.tree, result)
+        check_not_ignored(session.tree, result)
     return result
 
 
-def checked(path: str) -> str:
+def validate_path(path: str) -> str:
     """
     *path* without trailing slashes. Raises Failed for a path that cannot name a page.
 
@@ -74,14 +74,18 @@ def checked(path: str) -> str:
     """
     trimmed = path.rstrip("/") if path != "/" else path
     if "\0" in trimmed or not is_text(trimmed) or len(trimmed.encode()) > _MAX_PATH_BYTES:
-        raise invalid("INVALID_PATH", "A path is text without NUL of at most 4,000 bytes.", "Use another path.")
+        raise invalid_argument(
+            "INVALID_PATH", "A path is text without NUL of at most 4,000 bytes.", "Use another path."
+        )
     parts = trimmed.split("/")
     if trimmed.startswith("/") or ".." in parts:
         raise Failed(
             "FORBIDDEN", "forbidden", _OTHER_TENANT, "Paths begin at the tenant's root, such as Projects/Alpha.md."
         )
     if not trimmed or any(part in ("", ".") for part in parts):
-        raise invalid("INVALID_PATH", f"{path!r} is no path of a page.", "Use a path such as Projects/Alpha.md.")
+        raise invalid_argument(
+            "INVALID_PATH", f"{path!r} is no path of a page.", "Use a path such as Projects/Alpha.md."
+        )
     if any(part.startswith(".") or name_key(part) == "assets" for part in parts):
         raise Failed(
             "FORBIDDEN", "forbidden", f"{path!r} is not a page: dot-names and assets are kept apart.", _LIST_PAGES
@@ -95,31 +99,35 @@ _LIST_PAGES = "Use list_pages to see which pages there are."
 def check_depth(path: str) -> None:
     """Raises Failed for a path deeper than new pages may be."""
     if path.count("/") >= _MAX_LEVELS:
-        raise invalid("INVALID_PATH", f"Pages are made at most {_MAX_LEVELS} levels deep.", "Use a shorter path.")
+        raise invalid_argument(
+            "INVALID_PATH", f"Pages are made at most {_MAX_LEVELS} levels deep.", "Use a shorter path."
+        )
 
 
 def check_name(name: str, path: str) -> None:
     """Raises Failed unless mirrord itself could create a file of this name; path: for the sentence."""
-    if reason := objection(name):
-        raise invalid("INVALID_NAME", f"{path!r}: the name {name!r} {reason}.", f"Use {clean(name, 'page')!r} instead.")
+    if reason := name_objection(name):
+        raise invalid_argument(
+            "INVALID_NAME", f"{path!r}: the name {name!r} {reason}.", f"Use {clean_name(name, 'page')!r} instead."
+        )
 
 
-def objection(name: str) -> str | None:
+def name_objection(name: str) -> str | None:
     """Why mirrord does not create a page or folder of this name, as half a sentence; None: it does."""
     if is_reserved(name) or is_temporary(name + SUFFIX):
         return "is kept for other things"
     if len(name.encode()) > MAX_NAME_BYTES:
         return f"is longer than {MAX_NAME_BYTES} bytes"
-    return unportable(name)
+    return find_portability_fault(name)
 
 
-def spellings(path: str) -> tuple[str, str]:
+def possible_files(path: str) -> tuple[str, str]:
     """
     Possible file paths of the page *path*: as a leaf and as the page of a directory, which may have changed.
 
     Raises Failed for a path that cannot name a page.
     """
-    checked_path = checked(path)
+    checked_path = validate_path(path)
     if checked_path.endswith("/" + INDEX_FILE):
         return checked_path, parent_of(checked_path) + SUFFIX
     if checked_path.endswith(SUFFIX):
@@ -136,7 +144,7 @@ def _find_page_file(tree: Tree, path: str) -> tuple[str, Stat] | None:
 
 def _similar_page(tree: Tree, path: str) -> tuple[str, Stat] | None:
     """The page whose path differs from *path* only in case or in the composition of characters."""
-    spelling = spelt(tree, path)
+    spelling = spelling_in_tree(tree, path)
     return _find_page_file(tree, spelling) if spelling is not None and spelling != path else None
 
 
@@ -144,12 +152,12 @@ def _spell_parents(tree: Tree, path: str) -> str:
     """*path* with existing parent directories in their actual spelling."""
     parent, _, name = path.rpartition("/")
     if not parent:
-        return spelt(tree, name) or name
+        return spelling_in_tree(tree, name) or name
     parent = _spell_parents(tree, parent)
-    return spelt(tree, f"{parent}/{name}") or f"{parent}/{name}"
+    return spelling_in_tree(tree, f"{parent}/{name}") or f"{parent}/{name}"
 
 
-def check_kept(tree: Tree, path: str) -> None:
+def check_not_ignored(tree: Tree, path: str) -> None:
     """Raises Failed for a new file that `.mirrorignore` excludes."""
     try:
         ignore = Ignore.load(tree)
@@ -157,6 +165,6 @@ def check_kept(tree: Tree, path: str) -> None:
         return
     parts = path.split("/")
     if any(ignore.matches("/".join(parts[:depth]), depth < len(parts)) for depth in range(1, len(parts) + 1)):
-        raise invalid(
+        raise invalid_argument(
             "IGNORED", f"{path!r} is kept out by .mirrorignore and would never be synced.", "Use another path."
         )

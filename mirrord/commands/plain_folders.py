@@ -1,21 +1,21 @@
 """Folders without a page file, which page tools accept by the paths that lists show."""
 
 from mirrord.commands import paths
-from mirrord.commands.failure import Failed, explained, modified, page_not_found
-from mirrord.commands.holdings import is_folder_of_sources, top
+from mirrord.commands.failure import Failed, page_modified, page_not_found, translating_errors
+from mirrord.commands.holdings import is_folder_of_sources, sources_root
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Kind, digest_of
-from mirrord.mirror.card import Card
+from mirrord.mirror.card import PageSummary
 
 NO_TEXT = digest_of(b"")  # digest of the empty text of a folder
 
 
-def find_plain_folder(session: Session, path: str) -> Card | None:
+def find_plain_folder(session: Session, path: str) -> PageSummary | None:
     """The folder without a page file at *path*, or None."""
-    with explained():
-        snapshot = session.catalogue.look()
+    with translating_errors():
+        snapshot = session.catalogue.snapshot()
         for exactly in (True, False):
-            directory = paths.folder(session, path, exactly=exactly)
+            directory = paths.find_directory(session, path, exactly=exactly)
             card = snapshot.find(directory) if directory is not None else None
             if card is not None and card.kind is Kind.FOLDER:
                 return card
@@ -24,20 +24,20 @@ def find_plain_folder(session: Session, path: str) -> Card | None:
 
 def id_of_folder(session: Session, directory: str) -> str:
     """The id in Postgres of the folder at *directory*."""
-    snapshot = session.catalogue.look()
+    snapshot = session.catalogue.snapshot()
     card = snapshot.find(directory)
     assert card is not None
     return str(snapshot.id_of(card))
 
 
-def folder_to_change(session: Session, path: str, expected_digest: str | None) -> Card:
+def folder_to_change(session: Session, path: str, expected_digest: str | None) -> PageSummary:
     """The plain folder to move or delete. Raises Failed for a folder of sources, which has its own tools."""
     card = find_plain_folder(session, path)
     if card is None:
-        raise page_not_found(path, session.catalogue.look().nearest(path))
+        raise page_not_found(path, session.catalogue.snapshot().similar_pages(path))
     if expected_digest not in (None, NO_TEXT.hex()):
-        raise modified(card.path)
-    if is_folder_of_sources(session, card.path) or top(session).startswith(card.path + "/"):
+        raise page_modified(card.path)
+    if is_folder_of_sources(session, card.path) or sources_root(session).startswith(card.path + "/"):
         sentence = f"{card.path} is a folder of sources, or holds them."
         raise Failed(
             "FOLDER_OF_SOURCES", "forbidden", sentence, "Use rename_folder or delete_folder, or ask the person."

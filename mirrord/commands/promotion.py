@@ -1,19 +1,19 @@
 """Promotion of a leaf page that gets its first child to the index file of its directory."""
 
-from mirrord.commands.relocating import Change, relocate
+from mirrord.commands.relocating import TreeChange, apply_change
 from mirrord.commands.session import Session
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX, lineage, parent_of
 from mirrord.mirror.tree import Tree
 
 
-def promote(session: Session, journal: Journal, path: str) -> None:
+def promote_leaves(session: Session, journal: Journal, path: str) -> None:
     """Turn every leaf above the new page *path* into the page of its directory, inside `writing()`."""
-    if leaf_renames := renames(session.tree, path):
-        relocate(session, journal, Change(leaf_renames, dict(leaf_renames), {}))
+    if leaf_renames := promotion_renames(session.tree, path):
+        apply_change(session, journal, TreeChange(leaf_renames, dict(leaf_renames), {}))
 
 
-def renames(tree: Tree, path: str) -> list[tuple[str, str]]:
+def promotion_renames(tree: Tree, path: str) -> list[tuple[str, str]]:
     """The leaves above *path*, topmost first, each with its future index file."""
     pairs = []
     for directory in reversed(list(lineage(parent_of(path)))):

@@ -9,16 +9,16 @@ from typing import Generic, TypeVar
 
 from mirrord.codec.collections import category_of, category_text, collection_of, collection_text
 from mirrord.codec.text import decode
-from mirrord.commands.failure import Failed, Kind, explained
+from mirrord.commands.failure import Failed, Kind, translating_errors
 from mirrord.commands.session import Session
-from mirrord.domain.collection import Category, Collection, in_order, key_of
+from mirrord.domain.collection import Category, Collection, key_of, sorted_names
 from mirrord.domain.entry import Digest, digest_of
 from mirrord.domain.record import name_of_record, record_path
 from mirrord.errors import Busy, Damaged
-from mirrord.mirror.card import LIMIT
+from mirrord.mirror.card import MAX_PAGE_BYTES
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.layout import parent_of
-from mirrord.mirror.lock import RECORDS_PATIENCE, records_lock
+from mirrord.mirror.lock import RECORDS_LOCK_SECONDS, records_lock
 
 V = TypeVar("V", Category, Collection)
 
@@ -26,7 +26,7 @@ _PROMISED: Mapping[str, Kind] = {  # by codes
     **dict.fromkeys(("BUSY", "CONFLICT"), "lock_error"),
     **dict.fromkeys(("UNAVAILABLE", "DISK_FULL", "REFUSED", "INVALID_PAGE"), "write_error"),
 }
-LONGEST_NAME = 60  # characters of an unknown name in a sentence
+MAX_QUOTED_CHARACTERS = 60  # characters of an unknown name in a sentence
 _MAX_NAMES = 20  # names in a sentence
 
 
@@ -35,12 +35,12 @@ class Shelf(Generic[V]):
     """
     All records of one kind.
 
-    several: the plural of kind. read: parses a file, given name and text. write: renders a value into the old text of
+    plural: the plural of kind. read: parses a file, given name and text. write: renders a value into the old text of
     a file; None for a new file.
     """
 
     kind: str
-    several: str
+    plural: str
     read: Callable[[str, str], V]
     write: Callable[[str | None, V], str]
 
@@ -54,7 +54,7 @@ COLLECTIONS = Shelf("collection", "collections", collection_of, collection_text)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept(Generic[V]):
+class StoredRecord(Generic[V]):
     """A readable record in its current state."""
 
     path: str
@@ -64,7 +64,7 @@ class Kept(Generic[V]):
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class UnreadableRecord:
     """An unreadable record. problem: the reason, with the line. is_busy: it is only being written."""
 
     name: str
@@ -73,18 +73,18 @@ class Broken:
 
 
 @contextmanager
-def changing(session: Session) -> Iterator[Journal]:
+def changing_records(session: Session) -> Iterator[Journal]:
     """
     Hold the lock of all records within a `with` block; yields the journal for changes.
 
     File errors inside are raised as the documented tool errors: `lock_error` if another program holds the lock for
     two seconds or saves in between, else `write_error`.
     """
-    end = time.monotonic() + RECORDS_PATIENCE
+    end = time.monotonic() + RECORDS_LOCK_SECONDS
     try:
         with (
-            explained(),
-            session.writing(RECORDS_PATIENCE) as journal,
+            translating_errors(),
+            session.writing(RECORDS_LOCK_SECONDS) as journal,
             records_lock(session.tree, max(end - time.monotonic(), 0.0)),
         ):
             yield journal
@@ -100,11 +100,11 @@ def _to_promised(failed: Failed) -> Failed:
     return Failed(failed.code, kind, str(failed), failed.instruction, failed.facts)
 
 
-def names(session: Session, shelf: Shelf[V]) -> list[str]:
+def list_names(session: Session, shelf: Shelf[V]) -> list[str]:
     """Names of all records of this kind, readable or not, sorted."""
     try:
-        with explained():
-            stats = session.tree.names(parent_of(shelf.path("x")))
+        with translating_errors():
+            stats = session.tree.list_stats(parent_of(shelf.path("x")))
     except (FileNotFoundError, NotADirectoryError):
         return []
     paths = {file: f"{parent_of(shelf.path('x'))}/{file}" for file, stat in stats.items() if stat.is_file}
@@ -112,9 +112,9 @@ def names(session: Session, shelf: Shelf[V]) -> list[str]:
     return sorted(record_names, key=lambda name: (key_of(name), name))
 
 
-def spelled(session: Session, shelf: Shelf[V], name: str) -> str | None:
+def find_spelling(session: Session, shelf: Shelf[V], name: str) -> str | None:
     """The spelling of the record *name*, ignoring case, or None."""
-    existing = names(session, shelf)
+    existing = list_names(session, shelf)
     return (
         name
         if name in existing
@@ -122,41 +122,41 @@ def spelled(session: Session, shelf: Shelf[V], name: str) -> str | None:
     )
 
 
-def find(session: Session, shelf: Shelf[V], name: str) -> Kept[V]:
+def find_record(session: Session, shelf: Shelf[V], name: str) -> StoredRecord[V]:
     """The record *name*, ignoring case. Raises Failed, NOT_FOUND, or UNREADABLE for a record broken by an edit."""
-    with explained():
-        spelling = spelled(session, shelf, name)
-        record = load(session, shelf, spelling) if spelling is not None else None
+    with translating_errors():
+        spelling = find_spelling(session, shelf, name)
+        record = load_record(session, shelf, spelling) if spelling is not None else None
     if record is None:
         raise _not_found(session, shelf, name)
-    if isinstance(record, Broken):
-        raise unreadable(shelf, record)
+    if isinstance(record, UnreadableRecord):
+        raise unreadable_record(shelf, record)
     return record
 
 
-def load(session: Session, shelf: Shelf[V], name: str) -> Kept[V] | Broken | None:
+def load_record(session: Session, shelf: Shelf[V], name: str) -> StoredRecord[V] | UnreadableRecord | None:
     """The record with exactly this name, or None."""
     path = shelf.path(name)
     try:
-        data, _ = session.tree.read(path, LIMIT)
+        data, _ = session.tree.read(path, MAX_PAGE_BYTES)
         text = decode(data)
-        return Kept(path, text, digest_of(data), shelf.read(name, text))
+        return StoredRecord(path, text, digest_of(data), shelf.read(name, text))
     except FileNotFoundError:
         return None
     except (Damaged, Busy) as error:
-        return Broken(name, str(error).rstrip("."), isinstance(error, Busy))
+        return UnreadableRecord(name, str(error).rstrip("."), isinstance(error, Busy))
 
 
-def every(session: Session, shelf: Shelf[V]) -> tuple[list[Kept[V]], list[Broken]]:
+def load_records(session: Session, shelf: Shelf[V]) -> tuple[list[StoredRecord[V]], list[UnreadableRecord]]:
     """All records of this kind in list order, and the unreadable ones."""
-    with explained():
-        loaded = [load(session, shelf, name) for name in names(session, shelf)]
-    readable = {record.value.name: record for record in loaded if isinstance(record, Kept)}
-    broken = [record for record in loaded if isinstance(record, Broken)]
-    return [readable[name] for name in in_order(record.value for record in readable.values())], broken
+    with translating_errors():
+        loaded = [load_record(session, shelf, name) for name in list_names(session, shelf)]
+    readable = {record.value.name: record for record in loaded if isinstance(record, StoredRecord)}
+    broken = [record for record in loaded if isinstance(record, UnreadableRecord)]
+    return [readable[name] for name in sorted_names(record.value for record in readable.values())], broken
 
 
-def unreadable(shelf: Shelf[V], broken: Broken) -> Failed:
+def unreadable_record(shelf: Shelf[V], broken: UnreadableRecord) -> Failed:
     """Failure for an unreadable record, which is not overwritten because a person has to mend it."""
     path = shelf.path(broken.name)
     if broken.is_busy:
@@ -171,20 +171,22 @@ def unreadable(shelf: Shelf[V], broken: Broken) -> Failed:
 
 
 def _not_found(session: Session, shelf: Shelf[V], name: str) -> Failed:
-    existing = names(session, shelf)
+    existing = list_names(session, shelf)
     return Failed(
         "NOT_FOUND",
         "not_found",
-        f"There is no {shelf.kind} {name[:LONGEST_NAME]!r}.",
-        listing(shelf, existing, get_close_matches(name[:LONGEST_NAME], existing, 3, 0.5)),
+        f"There is no {shelf.kind} {name[:MAX_QUOTED_CHARACTERS]!r}.",
+        existing_names(shelf, existing, get_close_matches(name[:MAX_QUOTED_CHARACTERS], existing, 3, 0.5)),
     )
 
 
-def listing(shelf: Shelf[V], known: list[str], nearest: list[str]) -> str:
+def existing_names(shelf: Shelf[V], existing: list[str], nearest: list[str]) -> str:
     """Instruction that lists the existing records."""
     suggestion = f"Did you mean {' or '.join(nearest)}? " if nearest else ""
-    remainder = f" and {len(known) - _MAX_NAMES} more" if len(known) > _MAX_NAMES else ""
+    remainder = f" and {len(existing) - _MAX_NAMES} more" if len(existing) > _MAX_NAMES else ""
     overview = (
-        f"There are: {', '.join(known[:_MAX_NAMES])}{remainder}." if known else f"There are no {shelf.several} yet."
+        f"There are: {', '.join(existing[:_MAX_NAMES])}{remainder}."
+        if existing
+        else f"There are no {shelf.plural} yet."
     )
     return f"{suggestion}{overview}"

@@ -47,7 +47,7 @@ from mirrord.commands.sources import (
     preview_rename_source,
     rename_source,
 )
-from mirrord.commands.speakers import detect_speakers, nobody_speaks, preview_detect_speakers
+from mirrord.commands.speakers import detect_speakers, preview_detect_speakers, result_without_speakers
 from mirrord.commands.surveys import import_survey, preview_import_survey
 from mirrord.domain.approval import Preview
 from mirrord.domain.progress import Progress
@@ -60,7 +60,8 @@ class Command:
 
     run: called with a Session and the arguments, JSON values by snake_case names; returns a dataclass of JSON values.
     preview: called with the same arguments; raises Failed if run would. inputs: arguments that are paths outside the
-    tree; a request copies their bytes when it is made. dry: name of an argument that, if true, prevents changes.
+    tree; a request copies their bytes when it is made. dry_argument: name of an argument that, if true, prevents
+    changes.
     idle: called with the same arguments; the result of run if it would change nothing, which needs no approval; else
     None. is_long: run also takes `progress`, a domain.progress.Progress.
     """
@@ -69,7 +70,7 @@ class Command:
     run: Callable[..., Any]
     preview: Callable[..., Preview]
     inputs: tuple[str, ...] = ()
-    dry: str | None = None
+    dry_argument: str | None = None
     is_long: bool = False
     idle: Callable[..., Any] | None = None
 
@@ -81,7 +82,7 @@ class Command:
 
 _ALL_COMMANDS = (
     Command("write_page", write_page, preview_write_page),
-    Command("edit_page", edit_page, preview_edit_page, dry="dry_run"),
+    Command("edit_page", edit_page, preview_edit_page, dry_argument="dry_run"),
     Command("create_page", create_page, preview_create_page),
     Command("delete_page", delete_page, preview_delete_page),
     Command("move_page", move_page, preview_move_page),
@@ -101,7 +102,7 @@ _ALL_COMMANDS = (
     Command("move_source_to_folder", move_source_to_folder, preview_move_source_to_folder),
     Command("rename_source", rename_source, preview_rename_source),
     Command("delete_source", delete_source, preview_delete_source),
-    Command("detect_speakers", detect_speakers, preview_detect_speakers, idle=nobody_speaks),
+    Command("detect_speakers", detect_speakers, preview_detect_speakers, idle=result_without_speakers),
     Command("import_file", import_file, preview_import_file, inputs=("path",), is_long=True),
     Command("import_survey", import_survey, preview_import_survey, inputs=("path",), is_long=True),
 )

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from mirrord.codec.frontmatter import Json, with_keys
 from mirrord.commands import events, writing
 from mirrord.commands.belongings import original_link, original_of
-from mirrord.commands.failure import MODIFIED, Failed, modified
+from mirrord.commands.failure import MODIFIED_SENTENCE, Failed, page_modified
 from mirrord.commands.plain_folders import id_of_folder
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, digest_of
-from mirrord.domain.event import Type
+from mirrord.domain.event import EventType
 from mirrord.domain.source import ORIGINAL
 from mirrord.errors import Damaged, Stale
 from mirrord.mirror import relocation
 from mirrord.mirror.journal import Journal
-from mirrord.mirror.plan import Plan, Rename, Rewrite
+from mirrord.mirror.plan import BatchPlan, Rename, Rewrite
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TreeChange:
     """
     A planned change of a tree.
 
@@ -36,10 +36,10 @@ class Change:
     titles: Mapping[str, str]
     emptied: Sequence[str] = ()
     links: bool = True
-    called: Mapping[str, tuple[Type, Mapping[str, object]]] = field(default_factory=dict)
+    called: Mapping[str, tuple[EventType, Mapping[str, object]]] = field(default_factory=dict)
     folders: Mapping[str, str] = field(default_factory=dict)
 
-    def moved(self, path: str) -> str:
+    def path_after(self, path: str) -> str:
         """Path of a file or directory after the change."""
         for source, target in self.renames:
             if path == source or path.startswith(source + "/"):
@@ -48,14 +48,17 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Relocated:
-    """Outcome of a change. links: number of rewritten links. left: pages whose links could not be rewritten."""
+class RelocationOutcome:
+    """
+    Outcome of a change. links_count: number of rewritten links. skipped_pages: pages whose links could not be
+    rewritten.
+    """
 
-    links: int
-    left: tuple[str, ...]
+    links_count: int
+    skipped_pages: tuple[str, ...]
 
 
-def relocate(session: Session, journal: Journal, change: Change) -> Relocated:
+def apply_change(session: Session, journal: Journal, change: TreeChange) -> RelocationOutcome:
     """
     Carry out *change*, inside `writing()`.
 
@@ -65,34 +68,34 @@ def relocate(session: Session, journal: Journal, change: Change) -> Relocated:
     texts = _Texts(session, change)
     edits = texts.changed()
     rewrites = [_stage_rewrite(session, journal, change, page, text) for page, text in edits]
-    plan = Plan(renames, rewrites, change.emptied, _event_lines(session, change, edits))
+    plan = BatchPlan(renames, rewrites, change.emptied, _event_lines(session, change, edits))
     try:
-        skipped_pages = relocation.carry_out(session.tree, journal, plan, texts.again)
+        skipped_pages = relocation.carry_out_plan(session.tree, journal, plan, texts.again)
     except Stale as error:
-        raise Failed("CONFLICT", "conflict", MODIFIED, f"{error} Look again, then retry.") from error
+        raise Failed("CONFLICT", "conflict", MODIFIED_SENTENCE, f"{error} Look again, then retry.") from error
     _update_memory(session, change, {page.path: (page.digest, _digest_of_text(text)) for page, text in edits})
-    return Relocated(texts.links, tuple(skipped_pages))
+    return RelocationOutcome(texts.links, tuple(skipped_pages))
 
 
-def links_of(session: Session, change: Change) -> int:
+def count_links(session: Session, change: TreeChange) -> int:
     """Number of links that *change* would rewrite."""
     texts = _Texts(session, change)
     texts.changed()
     return texts.links
 
 
-Edits = Sequence[tuple[writing.Page, str]]
+PageEdits = Sequence[tuple[writing.Page, str]]
 
 
 class _Texts:
     """Page texts after one change."""
 
-    def __init__(self, session: Session, change: Change) -> None:
+    def __init__(self, session: Session, change: TreeChange) -> None:
         self._session, self._change = session, change
-        self._snapshot = session.catalogue.look()
-        self._before = {change.moved(path): path for path in self._snapshot.pages}
+        self._snapshot = session.catalogue.snapshot()
+        self._before = {change.path_after(path): path for path in self._snapshot.pages}
         self._moving = (
-            session.linkage.moving(self._snapshot, dict(change.renames), change.titles) if change.links else None
+            session.linkage.plan_moves(self._snapshot, dict(change.renames), change.titles) if change.links else None
         )
         self._touched = frozenset(self._moving.touched) if self._moving is not None else frozenset()
         self._keys = self._changed_keys()
@@ -103,7 +106,7 @@ class _Texts:
         """Number of rewritten links."""
         return sum(self._counts.values())
 
-    def changed(self) -> Edits:
+    def changed(self) -> PageEdits:
         """Pages whose text changes, with the new text."""
         paths = sorted(self._touched | self._keys.keys())
         return [edit for path in paths if (edit := self._edit_of(path)) is not None]
@@ -111,10 +114,10 @@ class _Texts:
     def _changed_keys(self) -> Mapping[str, dict[str, Json]]:
         """Changed front matter keys by the old paths of pages."""
         keys: dict[str, dict[str, Json]] = {path: {"title": title} for path, title in self._change.titles.items()}
-        for path, card in self._snapshot.every.items():
+        for path, card in self._snapshot.summaries_by_path.items():
             old = original_of(card) if self._change.links else None
             if old is not None:
-                link = original_link(self._change.moved(path), self._change.moved(old))
+                link = original_link(self._change.path_after(path), self._change.path_after(old))
                 if link != original_link(path, old):
                     keys.setdefault(path, {})[ORIGINAL] = link
         return keys
@@ -122,14 +125,14 @@ class _Texts:
     def again(self, path: str) -> tuple[Digest, bytes] | None:
         """Digest and new bytes of a page at its new *path* after a concurrent save."""
         try:
-            page = writing.read(self._session, path)
+            page = writing.read_page_file(self._session, path)
         except Failed:
             return None
         text = self._new_text(self._before[path], page.text)
         return (page.digest, text.encode()) if text != page.text else None
 
     def _edit_of(self, path: str) -> tuple[writing.Page, str] | None:
-        content = self._snapshot.read(path)  # also a page being written: the write may end in time
+        content = self._snapshot.read_text(path)  # also a page being written: the write may end in time
         if content is None or content.text is None:
             return None
         page = writing.Page(path, content.text, _digest_of_text(content.text), content.stat)
@@ -138,7 +141,7 @@ class _Texts:
 
     def _new_text(self, path: str, text: str) -> str:
         if self._moving is not None and path in self._touched:
-            new = self._moving.relinked(path, text)
+            new = self._moving.relink(path, text)
             text, self._counts[path] = new.text, new.count
         if path in self._keys:
             with suppress(Damaged):
@@ -149,38 +152,40 @@ class _Texts:
 def _inode_of(session: Session, path: str) -> int:
     stat = session.tree.stat(path)
     if stat is None:
-        raise modified(path, is_gone=True)
+        raise page_modified(path, is_gone=True)
     return stat.inode
 
 
-def _stage_rewrite(session: Session, journal: Journal, change: Change, page: writing.Page, text: str) -> Rewrite:
-    entry = writing.page_id(session, page)
-    return relocation.stage(journal, change.moved(page.path), entry, page.digest, text.encode())
+def _stage_rewrite(session: Session, journal: Journal, change: TreeChange, page: writing.Page, text: str) -> Rewrite:
+    entry = writing.id_of_page(session, page)
+    return relocation.stage_text(journal, change.path_after(page.path), entry, page.digest, text.encode())
 
 
-def _event_lines(session: Session, change: Change, edits: Edits) -> tuple[str, str]:
+def _event_lines(session: Session, change: TreeChange, edits: PageEdits) -> tuple[str, str]:
     """The events to append after the change."""
     lines = []
     new = {page.path: text for page, text in edits}
     for path, target in change.pages.items():
-        page = writing.read(session, path)
-        facts = {"page_id": str(writing.page_id(session, page)), "path": target, "old_path": path}
-        kind, extra_facts = change.called.get(path, (Type.PAGE_MOVED, {}))
+        page = writing.read_page_file(session, path)
+        facts = {"page_id": str(writing.id_of_page(session, page)), "path": target, "old_path": path}
+        kind, extra_facts = change.called.get(path, (EventType.PAGE_MOVED, {}))
         lines.append((kind, {**facts, "digest": _digest_of_text(new.get(path, page.text)).hex(), **extra_facts}))
     for path, target in change.folders.items():
-        lines.append((Type.PAGE_MOVED, {"page_id": id_of_folder(session, path), "path": target, "old_path": path}))
+        lines.append((EventType.PAGE_MOVED, {"page_id": id_of_folder(session, path), "path": target, "old_path": path}))
     for page, text in edits:
         if page.path not in change.pages:
-            facts = {"page_id": str(writing.page_id(session, page)), "path": change.moved(page.path)}
-            lines.append((Type.PAGE_WRITTEN, {**facts, "digest": _digest_of_text(text).hex()}))
-    return events.lines(session, lines)
+            facts = {"page_id": str(writing.id_of_page(session, page)), "path": change.path_after(page.path)}
+            lines.append((EventType.PAGE_WRITTEN, {**facts, "digest": _digest_of_text(text).hex()}))
+    return events.event_lines(session, lines)
 
 
-def _update_memory(session: Session, change: Change, digests: Mapping[str, tuple[Digest, Digest]]) -> None:
+def _update_memory(session: Session, change: TreeChange, digests: Mapping[str, tuple[Digest, Digest]]) -> None:
     """Move what this session saw to the new paths and to the texts with new links."""
-    for path in list(session.seen):
+    for path in list(session.last_digests):
         old, new = digests.get(path, (None, None))
-        session.memory.move(path, change.moved(path), new if new is not None and session.seen[path] == old else None)
+        session.memory.move(
+            path, change.path_after(path), new if new is not None and session.last_digests[path] == old else None
+        )
 
 
 def _digest_of_text(text: str) -> Digest:

@@ -4,32 +4,38 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mirrord.codec.records import read
+from mirrord.codec.records import read_record
 from mirrord.codec.text import decode
 from mirrord.commands import discarding, events, paths, promotion, writing
 from mirrord.commands.difference import diff_lines
-from mirrord.commands.failure import Failed, explained
-from mirrord.commands.folder_removal import REASON as FOLDER_REASON
-from mirrord.commands.folder_removal import doomed_folder, has_children, remove_folder, restore_folder, target_of_folder
+from mirrord.commands.failure import Failed, translating_errors
+from mirrord.commands.folder_removal import TRASH_REASON as FOLDER_REASON
+from mirrord.commands.folder_removal import (
+    children_exist,
+    collect_folder,
+    remove_folder,
+    restore_directory,
+    restore_folder,
+)
 from mirrord.commands.plain_folders import NO_TEXT
 from mirrord.commands.session import Session
-from mirrord.domain.approval import ABSENT, MOST_LINES, Preview
+from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
 from mirrord.domain.entry import EntryId
-from mirrord.domain.event import Type
-from mirrord.domain.record import Form, name_of_record
+from mirrord.domain.event import EventType
+from mirrord.domain.record import RecordFormat, name_of_record
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror import replace, trash
-from mirrord.mirror.card import LIMIT
-from mirrord.mirror.journal import TRASH, Journal
+from mirrord.mirror.card import MAX_PAGE_BYTES
+from mirrord.mirror.journal import TRASH_PATH, Journal
 from mirrord.mirror.layout import parent_of
 from mirrord.mirror.lock import lock_for
-from mirrord.mirror.trash import Trashed
+from mirrord.mirror.trash import TrashedFile
 
 _TRASH_ID = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
+class DeletedPage:
     """
     A page moved to the trash.
 
@@ -43,7 +49,7 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoredPage:
     """A restored page. warnings: sentences about files that were not restored, or not unchanged."""
 
     page_id: str
@@ -52,7 +58,9 @@ class Restored:
     warnings: tuple[str, ...] = ()
 
 
-def delete_page(session: Session, path: str, expected_digest: str | None = None, *, recursive: bool = False) -> Deleted:
+def delete_page(
+    session: Session, path: str, expected_digest: str | None = None, *, recursive: bool = False
+) -> DeletedPage:
     """
     Move a page to the trash; restore_page restores it for 30 days.
 
@@ -60,25 +68,25 @@ def delete_page(session: Session, path: str, expected_digest: str | None = None,
         except in a folder without a page file, which is removed as a whole.
     """
     with session.writing() as journal:
-        page = writing.there(session, path)
+        page = writing.look_up_page(session, path)
         if page is None:
-            folder = doomed_folder(session, path, expected_digest, recursive=recursive)
+            folder = collect_folder(session, path, expected_digest, recursive=recursive)
             entry_id, trash_id, trash_ids = remove_folder(session, journal, folder)
-            return Deleted(entry_id, trash_id, folder.folder.path, trash_ids)
+            return DeletedPage(entry_id, trash_id, folder.folder.path, trash_ids)
         children = _checked_children(session, page, expected_digest, recursive=recursive)
         trash_ids = {child.path: discarding.remove_page(session, journal, child)[1] for child in reversed(children)}
         entry, trash_id = discarding.remove_page(session, journal, page)
-        discarding.tidy(session.tree, page.path)
-        return Deleted(str(entry), trash_id, page.path, trash_ids)
+        discarding.remove_empty_directories(session.tree, page.path)
+        return DeletedPage(str(entry), trash_id, page.path, trash_ids)
 
 
 def preview_delete_page(
     session: Session, path: str, expected_digest: str | None = None, *, recursive: bool = False
 ) -> Preview:
     """Preview delete_page."""
-    page = writing.there(session, path)
+    page = writing.look_up_page(session, path)
     if page is None:
-        folder = doomed_folder(session, path, expected_digest, recursive=recursive)
+        folder = collect_folder(session, path, expected_digest, recursive=recursive)
         return _preview_deletion(f"folder {folder.folder.path}", folder.folder.path, folder.pages, folder.pages)
     children = _checked_children(session, page, expected_digest, recursive=recursive)
     return _preview_deletion(f"page {page.path}", page.path, children, [page, *children])
@@ -89,12 +97,12 @@ def _preview_deletion(
 ) -> Preview:
     children_note = f" with the {len(children)} below it" if children else ""
     facts = {"path": path, "deleted_pages_count": len(pages)}
-    lines = tuple(page.path for page in pages[:MOST_LINES])
+    lines = tuple(page.path for page in pages[:MAX_PREVIEW_LINES])
     bases = {page.path: page.digest.hex() for page in pages}
     return Preview(f"The {subject} would go to the trash{children_note}.", facts, lines, bases)
 
 
-def restore_page(session: Session, trash_id: str, path: str | None = None) -> Restored:
+def restore_page(session: Session, trash_id: str, path: str | None = None) -> RestoredPage:
     """
     Restore a deleted page; pages below it are restored by their own trash ids.
 
@@ -105,29 +113,29 @@ def restore_page(session: Session, trash_id: str, path: str | None = None) -> Re
         if _is_folder(trashed):
             return _restore_folder(session, journal, trashed, trash_id, path)
         target = _restore_target(session, trashed, path)
-        promotion.promote(session, journal, target)
+        promotion.promote_leaves(session, journal, target)
         entry = trashed.label.entry
         try:
-            digest = writing.make(session, journal, target, text, entry)
+            digest = writing.create_page_file(session, journal, target, text, entry)
         except Stale as error:
-            raise writing.is_taken(error) from error
-        trash.take_out(session.tree, trashed)
+            raise writing.page_exists(error) from error
+        trash.drop_restored(session.tree, trashed)
         warnings = _restore_followers(session, journal, trash_id, target, entry)
         facts = {"page_id": str(entry), "path": target, "trash_id": trash_id, "digest": digest.hex()}
-        events.record(session, Type.PAGE_RESTORED, facts)
-        return Restored(str(entry), target, digest.hex(), tuple(warnings))
+        events.record_event(session, EventType.PAGE_RESTORED, facts)
+        return RestoredPage(str(entry), target, digest.hex(), tuple(warnings))
 
 
 def preview_restore_page(session: Session, trash_id: str, path: str | None = None) -> Preview:
     """Preview restore_page."""
     trashed, text = _find_trashed(session, trash_id)
     if _is_folder(trashed):
-        target = target_of_folder(session, trashed, path)
+        target = restore_directory(session, trashed, path)
         return Preview(f"The folder {target} would come back from the trash.", {"path": target, "trash_id": trash_id})
     target = _restore_target(session, trashed, path)
     facts = {"path": target, "trash_id": trash_id}
     lines = diff_lines(target, "", text)
-    return Preview(f"The page {target} would come back from the trash.", facts, lines, {target: ABSENT})
+    return Preview(f"The page {target} would come back from the trash.", facts, lines, {target: ABSENT_DIGEST})
 
 
 def _checked_children(
@@ -135,50 +143,52 @@ def _checked_children(
 ) -> list[writing.Page]:
     """The pages to delete with *page*; checks that all are unchanged. Raises Failed, HAS_CHILDREN."""
     writing.check_unchanged(session, page, expected_digest)
-    children = [writing.read(session, child) for child in discarding.below(session.tree, page.path)]
+    children = [writing.read_page_file(session, child) for child in discarding.pages_below(session.tree, page.path)]
     if children and not recursive:
-        raise has_children(page.path, len(children))
+        raise children_exist(page.path, len(children))
     for child in children:
         writing.check_unchanged(session, child, None)
     return children
 
 
-def _restore_target(session: Session, trashed: Trashed, path: str | None) -> str:
+def _restore_target(session: Session, trashed: TrashedFile, path: str | None) -> str:
     """Path for a page from the trash. Raises Failed, EXISTS."""
     wanted_path = path if path is not None else trashed.card.path if trashed.card is not None else ""
-    if paths.existing(session, wanted_path) is not None:
+    if paths.find_page_path(session, wanted_path) is not None:
         raise Failed("EXISTS", "conflict", f"There is a page at {wanted_path!r} already.", "Give another path.")
-    return paths.fresh(session, wanted_path)
+    return paths.new_page_path(session, wanted_path)
 
 
-def _is_folder(trashed: Trashed) -> bool:
+def _is_folder(trashed: TrashedFile) -> bool:
     return trashed.card is not None and trashed.card.reason == FOLDER_REASON
 
 
-def _restore_folder(session: Session, journal: Journal, trashed: Trashed, trash_id: str, path: str | None) -> Restored:
-    target = target_of_folder(session, trashed, path)
+def _restore_folder(
+    session: Session, journal: Journal, trashed: TrashedFile, trash_id: str, path: str | None
+) -> RestoredPage:
+    target = restore_directory(session, trashed, path)
     entry = restore_folder(session, journal, trashed, target)
     warnings = _restore_followers(session, journal, trash_id, target, trashed.label.entry)
-    events.record(session, Type.PAGE_RESTORED, {"page_id": entry, "path": target, "trash_id": trash_id})
-    return Restored(entry, target, NO_TEXT.hex(), tuple(warnings))
+    events.record_event(session, EventType.PAGE_RESTORED, {"page_id": entry, "path": target, "trash_id": trash_id})
+    return RestoredPage(entry, target, NO_TEXT.hex(), tuple(warnings))
 
 
 def _restore_followers(session: Session, journal: Journal, trash_id: str, target: str, entry: EntryId) -> list[str]:
     """Restore files trashed with the page now at *target*; return sentences about those that stay."""
     warnings = []
-    for trashed in trash.contents_of(session.tree):
-        if trashed.card is None or trashed.card.reason != discarding.followed(trash_id):
+    for trashed in trash.list_trash(session.tree):
+        if trashed.card is None or trashed.card.reason != discarding.follower_reason(trash_id):
             continue
         path = trashed.card.path
         try:
             with lock_for(session.tree, [path]):
-                data, _ = session.tree.read(f"{TRASH}/{trashed.name}", LIMIT)
+                data, _ = session.tree.read(f"{TRASH_PATH}/{trashed.name}", MAX_PAGE_BYTES)
                 session.tree.make_directories(parent_of(path))
-                replace.write(session.tree, journal, path, data, entry=trashed.label.entry, over=None)
+                replace.write(session.tree, journal, path, data, entry=trashed.label.entry, expected=None)
         except (Stale, Damaged, Busy, Refused) as error:
             warnings.append(f"{path}, which went with this page, stays in the trash: {error}")
             continue
-        trash.take_out(session.tree, trashed)
+        trash.drop_restored(session.tree, trashed)
         warnings += _record_warnings(session, path, data, target, entry)
     return warnings
 
@@ -189,13 +199,13 @@ def _record_warnings(session: Session, path: str, data: bytes, target: str, entr
         return []
     sentences = []
     try:
-        read(Form.JSON, decode(data))
+        read_record(RecordFormat.JSON, decode(data))
     except Damaged as error:
         sentences.append(f"{path} came back, but cannot be read: {error}. Mend that file.")
-    cards = list(session.catalogue.look().every.values())
+    cards = list(session.catalogue.snapshot().summaries_by_path.values())
     others = [
         other_path
-        for other_path, owner in session.catalogue.look().ids(cards).items()
+        for other_path, owner in session.catalogue.snapshot().ids(cards).items()
         if owner == entry and other_path != target
     ]
     if others:
@@ -203,10 +213,10 @@ def _record_warnings(session: Session, path: str, data: bytes, target: str, entr
     return sentences
 
 
-def _find_trashed(session: Session, trash_id: str) -> tuple[Trashed, str]:
-    trashed = trash.find(session.tree, trash_id) if _TRASH_ID.fullmatch(trash_id) else None
+def _find_trashed(session: Session, trash_id: str) -> tuple[TrashedFile, str]:
+    trashed = trash.find_removed(session.tree, trash_id) if _TRASH_ID.fullmatch(trash_id) else None
     if trashed is None:
         raise Failed("NOT_IN_TRASH", "not_found", f"The trash holds nothing called {trash_id!r}.", "Use a trashId.")
-    with explained():
-        data, _ = session.tree.read(f"{TRASH}/{trashed.name}", LIMIT)
+    with translating_errors():
+        data, _ = session.tree.read(f"{TRASH_PATH}/{trashed.name}", MAX_PAGE_BYTES)
         return trashed, decode(data)

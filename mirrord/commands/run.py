@@ -8,20 +8,20 @@ from typing import Any
 from uuid import UUID
 
 from mirrord.commands import inputs
-from mirrord.commands.failure import KINDS, MODIFIED, Failed, Kind, explained
+from mirrord.commands.failure import KINDS, MODIFIED_SENTENCE, Failed, Kind, translating_errors
 from mirrord.commands.gate import Gate
 from mirrord.commands.registry import COMMANDS, Command
 from mirrord.commands.session import Session
-from mirrord.domain.approval import LIFETIME, Answer, Preview, Request, State, as_facts
+from mirrord.domain.approval import REQUEST_LIFETIME, Answer, Preview, Request, RequestState, preview_facts
 from mirrord.domain.entry import new_id
-from mirrord.domain.progress import Progress, unobserved
+from mirrord.domain.progress import Progress, ignore_progress
 from mirrord.domain.trust import Trust
 from mirrord.mirror import requests
 from mirrord.mirror.lock import records_lock
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CompletedCommand:
     """
     A command that ran. result: the command's own dataclass; after approval by a person, its fields as JSON.
     """
@@ -30,7 +30,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingRequest:
     """A command that awaits a decision. preview: summary, lines and facts."""
 
     request_id: UUID
@@ -39,7 +39,7 @@ class Pending:
     instruction: str
 
 
-Outcome = Done | Pending
+Outcome = CompletedCommand | PendingRequest
 
 
 def run(
@@ -48,7 +48,7 @@ def run(
     name: str,
     arguments: Mapping[str, Any],
     consent: Mapping[str, str] | None = None,
-    progress: Progress = unobserved,
+    progress: Progress = ignore_progress,
 ) -> Outcome:
     """
     Run a command if it is trusted.
@@ -61,58 +61,58 @@ def run(
     """
     command, level = COMMANDS[name], gate.levels[name]
     if _is_trusted(gate, name, arguments):
-        with told(session, {"trust": level.name} if level is Trust.NOTIFY else {}):
+        with adding_event_facts(session, {"trust": level.name} if level is Trust.NOTIFY else {}):
             return _call_command(session, command, arguments, progress)
     if consent is not None:
         seed = _seed_of_call(_to_request(session, gate, name, arguments))
-        with session.seeded(seed), told(session, {"trust": level.name, "channel": "elicitation"}):
+        with session.deriving_ids(seed), adding_event_facts(session, {"trust": level.name, "channel": "elicitation"}):
             _check_consent(session, command, arguments, consent)
             return _call_command(session, command, arguments, progress)
     request = _to_request(session, gate, name, arguments)
-    with explained(), records_lock(session.tree):
+    with translating_errors(), records_lock(session.tree):
         if (earlier := _answer_of_earlier(session, gate, request)) is not None:
             return earlier
     if (idle_result := _idle_result(session, command, arguments)) is not None:
-        return Done(idle_result)
+        return CompletedCommand(idle_result)
     request, answer = _add_preview(
         session, command, request
     )  # outside the lock: it may take long, and acquires the lock itself
-    with explained(), records_lock(session.tree):
+    with translating_errors(), records_lock(session.tree):
         if (earlier := _answer_of_earlier(session, gate, request)) is not None:
             return earlier
-        requests.put(session.tree, request, answer)
+        requests.write(session.tree, request, answer)
     return _to_pending(request, answer)
 
 
-def question(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> Preview | None:
+def preview_if_needed(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> Preview | None:
     """Preview to confirm with a person before a command runs; None: unnecessary, or requested already."""
     if _is_trusted(gate, name, arguments):
         return None
     new_request = _to_request(session, gate, name, arguments)
-    with explained():
+    with translating_errors():
         if any(
             request.fingerprint == new_request.fingerprint and answer.delivered_at is None
-            for request, answer in requests.all_of(session.tree)
+            for request, answer in requests.read_all(session.tree)
         ):
             return None
     if _idle_result(session, COMMANDS[name], arguments) is not None:
         return None
-    with session.seeded(_seed_of_call(new_request)):
+    with session.deriving_ids(_seed_of_call(new_request)):
         return COMMANDS[name].preview(session, **arguments)
 
 
 @contextmanager
-def told(session: Session, facts: Mapping[str, object]) -> Iterator[None]:
+def adding_event_facts(session: Session, facts: Mapping[str, object]) -> Iterator[None]:
     """Add *facts* to the events of a command within a `with` block."""
-    before, session.told = session.told, {**session.told, **facts}
+    before, session.event_facts = session.event_facts, {**session.event_facts, **facts}
     try:
         yield
     finally:
-        session.told = before
+        session.event_facts = before
 
 
 def _is_trusted(gate: Gate, name: str, arguments: Mapping[str, Any]) -> bool:
-    dry = COMMANDS[name].dry
+    dry = COMMANDS[name].dry_argument
     return gate.levels[name] <= Trust.NOTIFY or bool(dry is not None and arguments.get(dry))
 
 
@@ -121,8 +121,10 @@ def _idle_result(session: Session, command: Command, arguments: Mapping[str, Any
     return command.idle(session, **arguments) if command.idle is not None else None
 
 
-def _call_command(session: Session, command: Command, arguments: Mapping[str, Any], progress: Progress) -> Done:
-    return Done(command.call(session, arguments, progress))
+def _call_command(
+    session: Session, command: Command, arguments: Mapping[str, Any], progress: Progress
+) -> CompletedCommand:
+    return CompletedCommand(command.call(session, arguments, progress))
 
 
 def _seed_of_call(request: Request) -> UUID:
@@ -132,7 +134,9 @@ def _seed_of_call(request: Request) -> UUID:
 
 def _check_consent(session: Session, command: Command, arguments: Mapping[str, Any], bases: Mapping[str, str]) -> None:
     if dict(command.preview(session, **arguments).bases) != dict(bases):
-        raise Failed("CONFLICT", "conflict", MODIFIED, "Look at what is there now; if it is still right, call again.")
+        raise Failed(
+            "CONFLICT", "conflict", MODIFIED_SENTENCE, "Look at what is there now; if it is still right, call again."
+        )
 
 
 def _to_request(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> Request:
@@ -152,43 +156,43 @@ def _to_request(session: Session, gate: Gate, name: str, arguments: Mapping[str,
 
 def _answer_of_earlier(session: Session, gate: Gate, request: Request) -> Outcome | None:
     """Outcome of an earlier equal call, or None. Raises Failed, TOO_MANY_PENDING."""
-    own_requests = [stored for stored in requests.all_of(session.tree) if stored[0].actor == session.actor]
+    own_requests = [stored for stored in requests.read_all(session.tree) if stored[0].actor == session.actor]
     for earlier, answer in own_requests:
         if earlier.fingerprint == request.fingerprint and answer.delivered_at is None:
             return _deliver_answer(session, earlier, answer)
-    _check_pending(gate, sum(answer.state is State.PENDING for _, answer in own_requests))
+    _check_pending(gate, sum(answer.state is RequestState.PENDING for _, answer in own_requests))
     return None
 
 
 def _add_preview(session: Session, command: Command, request: Request) -> tuple[Request, Answer]:
     """The complete request and its preview. The request does not run if the bases of the preview change."""
     arguments = request.arguments
-    with session.seeded(request.id):
+    with session.deriving_ids(request.id):
         preview = command.preview(session, **arguments)
     input_names = [name for name in command.inputs if arguments.get(name) is not None]
-    staged = {name: inputs.stage(session, str(arguments[name])) for name in input_names}
+    staged = {name: inputs.stage_input(session, str(arguments[name])) for name in input_names}
     request = replace(request, inputs=staged, bases=preview.bases)
-    return request, Answer(expires_at=request.requested_at + LIFETIME, preview=as_facts(preview))
+    return request, Answer(expires_at=request.requested_at + REQUEST_LIFETIME, preview=preview_facts(preview))
 
 
 def _deliver_answer(session: Session, request: Request, answer: Answer) -> Outcome:
-    if answer.state in (State.PENDING, State.APPROVED):
+    if answer.state in (RequestState.PENDING, RequestState.APPROVED):
         return _to_pending(request, answer)
-    requests.put(session.tree, request, replace(answer, delivered_at=datetime.now(UTC)))
+    requests.write(session.tree, request, replace(answer, delivered_at=datetime.now(UTC)))
     if answer.result is not None:
-        return Done(answer.result)
+        return CompletedCommand(answer.result)
     raise _to_failure(request, answer)
 
 
-def _to_pending(request: Request, answer: Answer) -> Pending:
+def _to_pending(request: Request, answer: Answer) -> PendingRequest:
     instruction = (
         "Nothing was changed yet: a person has to approve this, with `mirrord approvals` or in the console. Tell them, "
         "and go on with other work; the same call with the same arguments later returns what became of it."
-        if answer.state is State.PENDING
+        if answer.state is RequestState.PENDING
         else "It was approved and is being done; make the same call again in a moment."
     )
-    expires_at = answer.expires_at or request.requested_at + LIFETIME
-    return Pending(request.id, expires_at, answer.preview or {}, instruction)
+    expires_at = answer.expires_at or request.requested_at + REQUEST_LIFETIME
+    return PendingRequest(request.id, expires_at, answer.preview or {}, instruction)
 
 
 def _to_failure(request: Request, answer: Answer) -> Failed:

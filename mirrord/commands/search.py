@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from mirrord.commands.cursor import cursor_of, place_of
-from mirrord.commands.failure import explained, invalid
-from mirrord.commands.finding import directory_card
+from mirrord.commands.cursor import cursor_of, cursor_position
+from mirrord.commands.failure import invalid_argument, translating_errors
+from mirrord.commands.finding import find_directory_card
 from mirrord.commands.session import Session
-from mirrord.domain.query import MAX_CHARACTERS, terms_of
+from mirrord.domain.query import MAX_QUERY_CHARACTERS, terms_of
 from mirrord.errors import Damaged
-from mirrord.mirror.card import Card
+from mirrord.mirror.card import PageSummary
 from mirrord.mirror.catalogue import Snapshot
 from mirrord.mirror.layout import directory_of
-from mirrord.mirror.roll import Roll
-from mirrord.mirror.searching import Behind, Hit, Hits, lines_matching
+from mirrord.mirror.roll import PageIndex
+from mirrord.mirror.searching import Hit, HitPosition, Hits, search_lines
 
 MAX_RESULTS = 100
 _MAX_SKIPPED = 20  # named paths; further ones are only counted
@@ -64,15 +64,15 @@ def search_pages(
     """
     _check_query(query, limit)
     question = f"search {path} {regex} {case_sensitive} {query}"
-    behind = Behind(*place_of(cursor, question)) if cursor is not None else None
-    with explained():
+    behind = HitPosition(*cursor_position(cursor, question)) if cursor is not None else None
+    with translating_errors():
         search = _search_expression if regex else _search_words
         snapshot, roll, hits = search(session, query, path, case_sensitive, behind)
         page_hits = list(islice(hits, limit + 1))
-        skipped = [card.path for card in roll.doubtful if not _is_text(snapshot, card)]
-        ids = snapshot.ids([hit.card for hit in page_hits[:limit]])
+        skipped = [card.path for card in roll.maybe_binary if not _is_text(snapshot, card)]
+        ids = snapshot.ids([hit.summary for hit in page_hits[:limit]])
     results = [
-        SearchResult(hit.card.path, hit.card.title, hit.line, hit.context, str(ids[hit.card.path]))
+        SearchResult(hit.summary.path, hit.summary.title, hit.line, hit.context, str(ids[hit.summary.path]))
         for hit in page_hits[:limit]
     ]
     has_more = len(page_hits) > limit
@@ -81,36 +81,36 @@ def search_pages(
     return SearchResults(results, has_more, next_cursor, skipped[:_MAX_SKIPPED], len(skipped))
 
 
-_SearchParts = tuple[Snapshot, Roll, Iterator[Hit]]
+_SearchParts = tuple[Snapshot, PageIndex, Iterator[Hit]]
 
 
 def _search_words(
-    session: Session, query: str, path: str | None, case_sensitive: bool, behind: Behind | None
+    session: Session, query: str, path: str | None, case_sensitive: bool, behind: HitPosition | None
 ) -> _SearchParts:
     terms = terms_of(query, case_sensitive=case_sensitive)
     if not terms:
-        raise invalid("INVALID_QUERY", "There is nothing to search for.", "Give one word or more.")
-    snapshot = session.catalogue.look()
+        raise invalid_argument("INVALID_QUERY", "There is nothing to search for.", "Give one word or more.")
+    snapshot = session.catalogue.snapshot()
     hits = Hits(snapshot, session.grep, terms)
     roll = _roll_below(session, snapshot, path)
-    return snapshot, roll, hits.among(roll, behind)
+    return snapshot, roll, hits.search(roll, behind)
 
 
 def _search_expression(
-    session: Session, query: str, path: str | None, case_sensitive: bool, behind: Behind | None
+    session: Session, query: str, path: str | None, case_sensitive: bool, behind: HitPosition | None
 ) -> _SearchParts:
     pattern = query if case_sensitive else f"(?i){query}"
-    pending_files = session.grep.files(pattern)  # works while the tree is read
-    snapshot = session.catalogue.look()
+    pending_files = session.grep.matching_files(pattern)  # works while the tree is read
+    snapshot = session.catalogue.snapshot()
     roll = _roll_below(session, snapshot, path)
     try:
         matching = pending_files.result()
     except Damaged as error:
-        raise invalid(
+        raise invalid_argument(
             "INVALID_REGEX", f"The regular expression is not valid: {_reason_of(error)}.", _REGEX_ADVICE
         ) from error
     readable = {card.path: card for card in roll.readable}
-    return snapshot, roll, lines_matching(snapshot, session.grep, readable, pattern, matching, behind)
+    return snapshot, roll, search_lines(snapshot, session.grep, readable, pattern, matching, behind)
 
 
 _REGEX_ADVICE = "Mend it, or search for words with regex=false; look-around and back-references are not supported."
@@ -120,29 +120,33 @@ def _reason_of(error: Damaged) -> str:
     return str(error).rpartition("error: ")[2].removeprefix("Invalid pattern: ").strip().rstrip(".")
 
 
-def _roll_below(session: Session, snapshot: Snapshot, path: str | None) -> Roll:
-    top = directory_card(session, snapshot, path)
+def _roll_below(session: Session, snapshot: Snapshot, path: str | None) -> PageIndex:
+    top = find_directory_card(session, snapshot, path)
     if top is None:
-        return snapshot.roll
+        return snapshot.page_index
     prefix = directory_of(top.path, top.kind) + "/"
-    return Roll(
-        snapshot.cards(
+    return PageIndex(
+        snapshot.summaries(
             page_path for page_path in snapshot.pages if page_path == top.path or page_path.startswith(prefix)
         )
     )
 
 
-def _is_text(snapshot: Snapshot, card: Card) -> bool:
+def _is_text(snapshot: Snapshot, card: PageSummary) -> bool:
     if card.is_text is not None:
         return card.is_text
-    content = snapshot.read(card.path)
+    content = snapshot.read_text(card.path)
     return content is None or content.text is not None
 
 
 def _check_query(query: str, limit: int) -> None:
-    if len(query) > MAX_CHARACTERS or "\0" in query or "\n" in query or "\r" in query:
-        raise invalid(
-            "INVALID_QUERY", f"A query is one line of up to {MAX_CHARACTERS} characters.", "Search for less at once."
+    if len(query) > MAX_QUERY_CHARACTERS or "\0" in query or "\n" in query or "\r" in query:
+        raise invalid_argument(
+            "INVALID_QUERY",
+            f"A query is one line of up to {MAX_QUERY_CHARACTERS} characters.",
+            "Search for less at once.",
         )
     if not 1 <= limit <= MAX_RESULTS:
-        raise invalid("INVALID_LIMIT", f"The limit is a number from 1 to {MAX_RESULTS}.", "Use the cursor for more.")
+        raise invalid_argument(
+            "INVALID_LIMIT", f"The limit is a number from 1 to {MAX_RESULTS}.", "Use the cursor for more."
+        )

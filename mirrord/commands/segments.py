@@ -4,25 +4,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from mirrord.codec.records import MAX_JSON, canonical, read
+from mirrord.codec.records import MAX_JSON_CHARACTERS, canonical_json, read_record
 from mirrord.codec.text import decode
-from mirrord.commands.failure import Failed, explained, invalid
+from mirrord.commands.failure import Failed, invalid_argument, translating_errors
 from mirrord.commands.session import Session
-from mirrord.commands.writing import file_id
-from mirrord.domain.approval import ABSENT
+from mirrord.commands.writing import id_of_file
+from mirrord.domain.approval import ABSENT_DIGEST
 from mirrord.domain.entry import Digest, digest_of
-from mirrord.domain.record import Form, record_path
-from mirrord.domain.segment import Segment, decoded, encoded
+from mirrord.domain.record import RecordFormat, record_path
+from mirrord.domain.segment import Segment, decode_segments, encode_segments
 from mirrord.errors import Damaged, Stale
 from mirrord.mirror import replace
-from mirrord.mirror.card import LIMIT
+from mirrord.mirror.card import MAX_PAGE_BYTES
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.layout import parent_of
 from mirrord.mirror.lock import records_lock
 
 _MAX_TRIES = 5  # attempts despite concurrent saves
 
-Change = Callable[[Sequence[Segment]], Sequence[Segment]]
+SegmentChange = Callable[[Sequence[Segment]], Sequence[Segment]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class _Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SegmentRecord:
     """A record of segments. count: None if it is unreadable."""
 
     path: str
@@ -47,33 +47,33 @@ def segments_of(session: Session, page_id: UUID) -> list[Segment]:
 
     Raises Failed, SEGMENTS_UNREADABLE, for a record broken by an edit.
     """
-    return decoded(_load_record(session, path_of(page_id)).data)
+    return decode_segments(_load_record(session, segments_path(page_id)).data)
 
 
-def base_of(session: Session, page_id: UUID) -> dict[str, str]:
+def preview_base(session: Session, page_id: UUID) -> dict[str, str]:
     """Digest of the record of a page's segments, or ABSENT, by its path: the base for a preview."""
-    path = path_of(page_id)
+    path = segments_path(page_id)
     digest = _load_record(session, path).digest
-    return {path: digest.hex() if digest is not None else ABSENT}
+    return {path: digest.hex() if digest is not None else ABSENT_DIGEST}
 
 
-def count(session: Session, page_id: UUID) -> int:
+def count_segments(session: Session, page_id: UUID) -> int:
     """Number of segments of a page."""
     return len(segments_of(session, page_id))
 
 
-def rewrite(session: Session, journal: Journal, page_id: UUID, change: Change) -> bool:
+def rewrite_segments(session: Session, journal: Journal, page_id: UUID, change: SegmentChange) -> bool:
     """
     Replace the segments of a page by *change* of the present ones; return whether they changed.
 
     Call it inside `writing()`. Durable on return. After a save by a program that does not take the lock, *change* is
     called again.
     """
-    path = path_of(page_id)
-    with explained(), records_lock(session.tree):
+    path = segments_path(page_id)
+    with translating_errors(), records_lock(session.tree):
         for _ in range(_MAX_TRIES):
             record = _load_record(session, path)
-            data = encoded(record.data, change(decoded(record.data)))
+            data = encode_segments(record.data, change(decode_segments(record.data)))
             if data == record.data:
                 return False
             if _try_write(session, journal, path, _to_bytes(data), record.digest):
@@ -81,33 +81,33 @@ def rewrite(session: Session, journal: Journal, page_id: UUID, change: Change) -
     raise Failed("BUSY", "busy", f"{path} is saved again and again.", "Try again in a moment.")
 
 
-def held(session: Session, page_id: UUID) -> Held | None:
+def find_segment_record(session: Session, page_id: UUID) -> SegmentRecord | None:
     """The record of a page's segments, readable or not; None if it does not exist."""
-    path = path_of(page_id)
+    path = segments_path(page_id)
     try:
-        with explained():
-            data, _ = session.tree.read(path, LIMIT)
+        with translating_errors():
+            data, _ = session.tree.read(path, MAX_PAGE_BYTES)
     except FileNotFoundError:
         return None
     try:
-        return Held(path, len(decoded(read(Form.JSON, decode(data)))))
+        return SegmentRecord(path, len(decode_segments(read_record(RecordFormat.JSON, decode(data)))))
     except Damaged:
-        return Held(path, None)
+        return SegmentRecord(path, None)
 
 
-def path_of(page_id: UUID) -> str:
+def segments_path(page_id: UUID) -> str:
     """Path of the record of a page's segments."""
     return record_path(f"segment/{page_id}")
 
 
 def _load_record(session: Session, path: str) -> _Record:
-    with explained():
+    with translating_errors():
         try:
-            data, _ = session.tree.read(path, LIMIT)
+            data, _ = session.tree.read(path, MAX_PAGE_BYTES)
         except FileNotFoundError:
             return _Record({}, None)
     try:
-        return _Record(read(Form.JSON, decode(data)), digest_of(data))
+        return _Record(read_record(RecordFormat.JSON, decode(data)), digest_of(data))
     except Damaged as error:
         raise Failed(
             "SEGMENTS_UNREADABLE",
@@ -118,9 +118,9 @@ def _load_record(session: Session, path: str) -> _Record:
 
 
 def _to_bytes(data: Mapping[str, object]) -> bytes:
-    text = canonical(data)
-    if len(text) > MAX_JSON:
-        raise invalid("TOO_LARGE", "These segments take more than 8 MB.", "Split the page.")
+    text = canonical_json(data)
+    if len(text) > MAX_JSON_CHARACTERS:
+        raise invalid_argument("TOO_LARGE", "These segments take more than 8 MB.", "Split the page.")
     return text.encode()
 
 
@@ -129,7 +129,7 @@ def _try_write(session: Session, journal: Journal, path: str, data: bytes, over:
     if over is None:
         session.tree.make_directories(parent_of(path))
     try:
-        written = replace.write(session.tree, journal, path, data, entry=file_id(session, path), over=over)
+        written = replace.write(session.tree, journal, path, data, entry=id_of_file(session, path), expected=over)
     except Stale:
         return False
     if written.displaced is None:

@@ -8,20 +8,20 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
-from mirrord.commands.failure import explained
+from mirrord.commands.failure import translating_errors
 from mirrord.commands.memory import Memory, current_memory
 from mirrord.domain.entry import Actor, Digest, EntryId, TenantId, new_id
-from mirrord.domain.event import FOLDER
+from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.domain.source import DIRECTORY
 from mirrord.mirror.catalogue import Catalogue
 from mirrord.mirror.journal import Journal
-from mirrord.mirror.lock import PATIENCE, write_lock
+from mirrord.mirror.lock import WRITE_LOCK_SECONDS, write_lock
 from mirrord.mirror.tree import Tree
 
 if TYPE_CHECKING:
-    from mirrord.domain.approval import Input
+    from mirrord.domain.approval import InputFile
     from mirrord.mirror.grep import Grep
-    from mirrord.mirror.linkage import Linkage
+    from mirrord.mirror.linkage import LinkIndex
 
 
 class Session:
@@ -30,12 +30,13 @@ class Session:
 
     tenant_name, tenant_id: of the tenant whose root *tree* is; the session closes the tree.
     writer: the name of this process's journal, a valid file name unique among processes.
-    attach_from: absolute directories below which files may be attached. kept_from: paths never attached from, such as
+    attach_from: absolute directories below which files may be attached. excluded_paths: paths never attached from, such
+    as
         the data directory; the mirror's own root is always excluded.
     sources_dir: the directory of the tree below which sources are.
     staged: files outside the tree by path, whose bytes were copied when a command was requested and are used by it.
     catalogue: the current pages of the tree.
-    told: facts added to the data of every later event; JSON.
+    event_facts: facts added to the data of every later event; JSON.
     """
 
     def __init__(
@@ -47,9 +48,9 @@ class Session:
         writer: str,
         *,
         attach_from: tuple[Path, ...] = (),
-        kept_from: tuple[Path, ...] = (),
+        excluded_paths: tuple[Path, ...] = (),
         sources_dir: str = DIRECTORY,
-        staged: "Mapping[str, Input]" = MappingProxyType({}),
+        staged: "Mapping[str, InputFile]" = MappingProxyType({}),
     ) -> None:
         self.tree = tree
         self.tenant_name = tenant_name
@@ -57,25 +58,25 @@ class Session:
         self.actor = actor
         self.writer = writer
         self.attach_from = attach_from
-        self.kept_from = kept_from
+        self.excluded_paths = excluded_paths
         self.sources_dir = sources_dir
         self.staged = staged
         self.catalogue = Catalogue(tree, self.tenant_id)
-        self.told: Mapping[str, object] = {}
+        self.event_facts: Mapping[str, object] = {}
         self._seed: UUID | None = None
         self._memory = Memory()
         self._guard = threading.Lock()
         self._journal: Journal | None = None
-        self._linkage: Linkage | None = None
+        self._linkage: LinkIndex | None = None
         self._grep: Grep | None = None
 
     @property
-    def linkage(self) -> "Linkage":
+    def linkage(self) -> "LinkIndex":
         """The links between pages."""
-        from mirrord.mirror.linkage import Linkage  # noqa: PLC0415  (its parser loads slowly and is rarely needed)
+        from mirrord.mirror.linkage import LinkIndex  # noqa: PLC0415  (its parser loads slowly and is rarely needed)
 
         with self._guard:
-            self._linkage = self._linkage or Linkage()
+            self._linkage = self._linkage or LinkIndex()
             return self._linkage
 
     @property
@@ -88,37 +89,37 @@ class Session:
             return self._grep
 
     @contextmanager
-    def writing(self, patience: float = PATIENCE) -> Iterator[Journal]:
+    def writing(self, patience: float = WRITE_LOCK_SECONDS) -> Iterator[Journal]:
         """
         Hold the write lock of this tenant; yields the journal to write with.
 
         Interrupted work of dead processes is finished first. Raises Failed for errors of files and codec inside, and
         if another command holds the lock for more than *patience* seconds.
         """
-        with explained(), write_lock(self.tree, patience):
+        with translating_errors(), write_lock(self.tree, patience):
             self._check_events()
             yield self._open_journal()
 
     def _check_events(self) -> None:
         """Raises Refused, before any change, if events could not be recorded afterwards."""
-        with suppress(FileNotFoundError), self.tree.directory(FOLDER):
+        with suppress(FileNotFoundError), self.tree.open_directory(EVENTS_FOLDER):
             pass
 
     def _open_journal(self) -> Journal:
         """The journal, opened at the first write: reading leaves no trace."""
         from mirrord.mirror import relocation  # noqa: PLC0415  (as linkage: readers start without)
-        from mirrord.mirror.adoption import adopt  # noqa: PLC0415
+        from mirrord.mirror.adoption import adopt_leftovers  # noqa: PLC0415
 
         if self._journal is None:
             self._journal = Journal(self.tree, self.writer)
-            adopt(self.tree, self._journal, living=False)
-        elif relocation.waits(self.tree):
-            relocation.finish(self.tree, self._journal)
-            adopt(self.tree, self._journal, living=False)
+            adopt_leftovers(self.tree, self._journal, include_living=False)
+        elif relocation.has_unfinished_plan(self.tree):
+            relocation.finish_plan(self.tree, self._journal)
+            adopt_leftovers(self.tree, self._journal, include_living=False)
         return self._journal
 
     @contextmanager
-    def seeded(self, seed: UUID) -> Iterator[None]:
+    def deriving_ids(self, seed: UUID) -> Iterator[None]:
         """Derive ids of new pages from *seed* within a `with` block, so that a preview shows the later ids."""
         before, self._seed = self._seed, seed
         try:
@@ -136,17 +137,17 @@ class Session:
         return current_memory() or self._memory
 
     @property
-    def seen(self) -> Mapping[str, Digest]:
+    def last_digests(self) -> Mapping[str, Digest]:
         """Digest of each page as this session last saw or wrote it, by path."""
-        return self.memory.seen
+        return self.memory.last_digests
 
-    def saw(self, path: str, digest: Digest, *, until: int | None = None) -> None:
+    def note_shown(self, path: str, digest: Digest, *, until: int | None = None) -> None:
         """
         Note that this session was shown or wrote the page at *path* with this *digest*.
 
         until: offset of the first character not shown; None: all were shown.
         """
-        self.memory.note(path, digest, until)
+        self.memory.note_shown(path, digest, until)
 
     def close(self) -> None:
         """Close tree and journal; no command may be called afterwards."""

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 from mirrord.commands import discarding, events, segments, writing
 from mirrord.commands.belongings import own_attachments
-from mirrord.commands.failure import Failed, explained
-from mirrord.commands.holdings import Reference, Source, holdings
+from mirrord.commands.failure import Failed, translating_errors
+from mirrord.commands.holdings import Reference, Source, read_holdings
 from mirrord.commands.session import Session
-from mirrord.commands.sources import source_of
-from mirrord.domain.approval import ABSENT, MOST_LINES, Preview
-from mirrord.domain.event import Type
+from mirrord.commands.sources import find_source
+from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
+from mirrord.domain.event import EventType
 from mirrord.errors import Stale
 from mirrord.mirror import relocation
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.label import new_key
 from mirrord.mirror.lock import records_lock
-from mirrord.mirror.plan import Plan
+from mirrord.mirror.plan import BatchPlan
 
 _CODE = "SOURCE_NOT_DELETED"
 
@@ -41,7 +41,7 @@ class _Doomed:
 
     source: Source
     page: writing.Page
-    record: segments.Held | None
+    record: segments.SegmentRecord | None
     attachments: Sequence[str]
 
     @property
@@ -66,14 +66,16 @@ def delete_source(session: Session, source_id: Reference) -> DeletedSource:
 
     restore_page restores all of it.
     """
-    with session.writing() as journal, explained(), records_lock(session.tree):
+    with session.writing() as journal, translating_errors(), records_lock(session.tree):
         doomed = _find_doomed(session, source_id)
         trash_id = new_key()
         skipped = _carry_out(session, journal, doomed, trash_id)
         session.memory.forget(doomed.page.path)
         warnings = [f"{path} was saved just now, or is open, and stays." for path in skipped]
         if doomed.is_broken:
-            warnings.append(f"{segments.path_of(doomed.source.entry)} cannot be read, and went to the trash as it is.")
+            warnings.append(
+                f"{segments.segments_path(doomed.source.entry)} cannot be read, and went to the trash as it is."
+            )
         return DeletedSource(True, doomed.count, trash_id, tuple(warnings))
 
 
@@ -87,22 +89,22 @@ def preview_delete_source(session: Session, source_id: Reference) -> Preview:
     number = len(doomed.attachments)
     parts += [f"{number} attached file{'s' if number > 1 else ''}"] if number else []
     sentence = f"The source {source.name!r} would go to the trash with {' and '.join(parts)}."
-    lines = tuple((source.path, *doomed.attachments)[:MOST_LINES])
-    paths = (source.path, segments.path_of(source.entry), *doomed.attachments)
+    lines = tuple((source.path, *doomed.attachments)[:MAX_PREVIEW_LINES])
+    paths = (source.path, segments.segments_path(source.entry), *doomed.attachments)
     return Preview(sentence, facts, lines, {path: _digest_or_absent(session, path) for path in paths})
 
 
 def _find_doomed(session: Session, source_id: Reference) -> _Doomed:
     """The source to delete. Raises Failed if it is missing or has pages below it."""
-    source = source_of(holdings(session), source_id, f"{_CODE}/NOT_FOUND")
-    pages = len(discarding.below(session.tree, source.path))
+    source = find_source(read_holdings(session), source_id, f"{_CODE}/NOT_FOUND")
+    pages = len(discarding.pages_below(session.tree, source.path))
     if pages:
         count = "1 page" if pages == 1 else f"{pages} pages"
         sentence = f"The source {source.name!r} has {count} below it."
         instruction = "Move or delete those first; list_pages shows them."
         raise Failed(f"{_CODE}/NOT_EMPTY", "conflict", sentence, instruction, {"pages": pages})
-    page, attachments = writing.read(session, source.path), own_attachments(session, source.path)
-    return _Doomed(source, page, segments.held(session, source.entry), attachments)
+    page, attachments = writing.read_page_file(session, source.path), own_attachments(session, source.path)
+    return _Doomed(source, page, segments.find_segment_record(session, source.entry), attachments)
 
 
 def _carry_out(session: Session, journal: Journal, doomed: _Doomed, trash_id: str) -> list[str]:
@@ -110,21 +112,21 @@ def _carry_out(session: Session, journal: Journal, doomed: _Doomed, trash_id: st
     source, page = doomed.source, doomed.page
     facts = {"source_id": source.number, "name": source.name, "page_id": str(source.entry), "path": source.path}
     event_facts = {**facts, "trash_id": trash_id, "segments_removed": doomed.count}
-    followers = {path: discarding.follower(session, path, trash_id) for path in doomed.companion_paths}
-    plan = Plan(
+    followers = {path: discarding.follower_removal(session, path, trash_id) for path in doomed.companion_paths}
+    plan = BatchPlan(
         removal=discarding.removal_of(session, page, trash_id),
         followers=[removal for removal in followers.values() if removal is not None],
         emptied=discarding.directories_of(session.tree, page.path),
-        note=events.lines(session, [(Type.SOURCE_DELETED, event_facts)]),
+        appended_lines=events.event_lines(session, [(EventType.SOURCE_DELETED, event_facts)]),
     )
     try:
-        skipped = relocation.carry_out(session.tree, journal, plan, lambda _: None)
+        skipped = relocation.carry_out_plan(session.tree, journal, plan, lambda _: None)
     except Stale:
-        raise writing.changed_now(session, page.path) from None
+        raise writing.concurrent_change(session, page.path) from None
     busy = [path for path, removal in followers.items() if removal is None and session.tree.stat(path) is not None]
     return [*skipped, *busy]
 
 
 def _digest_or_absent(session: Session, path: str) -> str:
-    digest = writing.digest_now(session, path)
-    return digest.hex() if digest is not None else ABSENT
+    digest = writing.current_digest(session, path)
+    return digest.hex() if digest is not None else ABSENT_DIGEST

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mirrord.commands import events, segments, writing
-from mirrord.commands.failure import Failed, invalid
-from mirrord.commands.holdings import Reference, Source, holdings, text_of
+from mirrord.commands.failure import Failed, invalid_argument
+from mirrord.commands.holdings import Reference, Source, read_holdings, source_text
 from mirrord.commands.session import Session
-from mirrord.domain.approval import MOST_LINES, Preview
+from mirrord.domain.approval import MAX_PREVIEW_LINES, Preview
 from mirrord.domain.entry import new_id
-from mirrord.domain.event import Type
-from mirrord.domain.segment import SPEAKER, Segment, actor_text, placed
+from mirrord.domain.event import EventType
+from mirrord.domain.segment import SPEAKER, Segment, actor_text, place_segment
 from mirrord.domain.transcript import Detection, Format
 
-DETECTED = "detected"  # key of segments made by this module, which replaces no others
+DETECTED_KEY = "detected"  # key of segments made by this module, which replaces no others
 _MAX_TURN_CHARACTERS = 60  # characters of a turn in a preview
 
 
@@ -56,15 +56,17 @@ def detect_speakers(session: Session, source_id: Reference, format: str = Format
             return _summary_of(transcript.detection)
         maker = actor_text(session.actor.kind, session.actor.name)
         new_segments = [
-            placed(
-                Segment("", 0, 0, turn.name, SPEAKER, maker, others={DETECTED: True}),
+            place_segment(
+                Segment("", 0, 0, turn.name, SPEAKER, maker, others={DETECTED_KEY: True}),
                 transcript.body,
                 turn.start,
                 turn.end,
             )
             for turn in transcript.detection.turns
         ]
-        segments.rewrite(session, journal, transcript.source.entry, lambda old: _replace_detected(old, new_segments))
+        segments.rewrite_segments(
+            session, journal, transcript.source.entry, lambda old: _replace_detected(old, new_segments)
+        )
         summary = _summary_of(transcript.detection)
         facts = {
             "source_id": transcript.source.number,
@@ -72,11 +74,11 @@ def detect_speakers(session: Session, source_id: Reference, format: str = Format
             "page_id": str(transcript.source.entry),
         }
         facts |= {"path": transcript.source.path, "format_used": summary.format_used, "speakers": summary.speakers}
-        events.record(session, Type.SPEAKERS_DETECTED, {**facts, "segments_count": summary.segments_count})
+        events.record_event(session, EventType.SPEAKERS_DETECTED, {**facts, "segments_count": summary.segments_count})
         return summary
 
 
-def nobody_speaks(session: Session, source_id: Reference, format: str = Format.AUTO) -> Speakers | None:
+def result_without_speakers(session: Session, source_id: Reference, format: str = Format.AUTO) -> Speakers | None:
     """The result of detect_speakers if it finds no speaker, else None."""
     detection = _read_transcript(session, source_id, format).detection
     return None if detection.turns else _summary_of(detection)
@@ -97,25 +99,28 @@ def preview_detect_speakers(session: Session, source_id: Reference, format: str 
         f"In the source {name!r} {turns} of {summary.count} speaker{'' if summary.count == 1 else 's'} would be marked"
     )
     ending = f", in place of {replaced_count} marked before." if replaced_count else "."
-    bases = {transcript.page.path: transcript.page.digest.hex(), **segments.base_of(session, transcript.source.entry)}
+    bases = {
+        transcript.page.path: transcript.page.digest.hex(),
+        **segments.preview_base(session, transcript.source.entry),
+    }
     if not transcript.detection.turns:
         return Preview(f"Nobody speaks in the source {name!r}; nothing would change.", facts, (), bases)
     return Preview(sentence + ending, facts, _preview_lines(transcript), bases)
 
 
 def _read_transcript(session: Session, source_id: Reference, format: str) -> _Transcript:
-    from mirrord.domain.speakers import detect  # noqa: PLC0415  (compiles its patterns on import)
+    from mirrord.domain.speakers import find_speakers  # noqa: PLC0415  (compiles its patterns on import)
 
     if format not in list(Format):
         formats = ", ".join(Format)
-        raise invalid("INVALID_FORMAT", f"{format!r} is no format of speakers.", f"There are {formats}.")
-    source = holdings(session).source(source_id)
+        raise invalid_argument("INVALID_FORMAT", f"{format!r} is no format of speakers.", f"There are {formats}.")
+    source = read_holdings(session).find_source(source_id)
     if source is None:
         sentence = f"There is no source with the id {source_id}."
         raise Failed("SPEAKERS_NOT_DETECTED/NOT_FOUND", "not_found", sentence, "Use an id that list_sources shows.")
-    page = writing.read(session, source.path)
-    body = text_of(page.text)
-    return _Transcript(source, page, body, detect(body, Format(format)))
+    page = writing.read_page_file(session, source.path)
+    body = source_text(page.text)
+    return _Transcript(source, page, body, find_speakers(body, Format(format)))
 
 
 def _summary_of(detection: Detection) -> Speakers:
@@ -124,7 +129,7 @@ def _summary_of(detection: Detection) -> Speakers:
 
 
 def _is_detected(segment: Segment) -> bool:
-    return segment.kind == SPEAKER and segment.others.get(DETECTED) is True
+    return segment.kind == SPEAKER and segment.others.get(DETECTED_KEY) is True
 
 
 def _replace_detected(old: Sequence[Segment], new_segments: Sequence[Segment]) -> list[Segment]:
@@ -148,10 +153,10 @@ def _preview_lines(transcript: _Transcript) -> tuple[str, ...]:
     counts = [f"{name}: {number}" for name, number in transcript.detection.occurrences.items()]
     texts = [
         (turn.name, " ".join(transcript.body[turn.start : turn.end].split()))
-        for turn in transcript.detection.turns[:MOST_LINES]
+        for turn in transcript.detection.turns[:MAX_PREVIEW_LINES]
     ]
     turns = [
         f"{name} | {text[:_MAX_TURN_CHARACTERS]}{'…' if len(text) > _MAX_TURN_CHARACTERS else ''}"
         for name, text in texts
     ]
-    return tuple([*counts[: MOST_LINES // 2], *turns][:MOST_LINES])
+    return tuple([*counts[: MAX_PREVIEW_LINES // 2], *turns][:MAX_PREVIEW_LINES])

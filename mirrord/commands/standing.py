@@ -11,7 +11,7 @@ from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest
 from mirrord.mirror.heartbeat import Heartbeat
 
-LONGEST = 30.0  # longest wait, in seconds
+MAX_WAIT_SECONDS = 30.0  # longest wait, in seconds
 _POLL_SECONDS = 0.01  # seconds between two checks
 _MAX_LISTED = 20  # conflicts and problems in one answer
 _CONFLICT = re.compile(r" \(conflict \d{4}-\d\d-\d\d \d{6}Z [0-9a-f]{6}\)")
@@ -26,7 +26,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SyncStatus:
     """
     The status of synchronisation.
 
@@ -49,7 +49,7 @@ class Standing:
     other_problems: int = 0
 
 
-def sync_status(session: Session, path: str | None = None, wait_seconds: float | None = None) -> Standing:
+def sync_status(session: Session, path: str | None = None, wait_seconds: float | None = None) -> SyncStatus:
     """
     Report the status of synchronisation; with *path*, also whether the current page is in Postgres.
 
@@ -57,15 +57,15 @@ def sync_status(session: Session, path: str | None = None, wait_seconds: float |
     """
     from mirrord.commands import writing  # noqa: PLC0415  (rarely needed here, and slow to load for users of LONGEST)
 
-    page = writing.find(session, path) if path is not None else None
+    page = writing.find_page(session, path) if path is not None else None
     synced = (
-        _wait_until_synced(session, page.path, page.digest, min(wait_seconds or 0.0, LONGEST))
+        _wait_until_synced(session, page.path, page.digest, min(wait_seconds or 0.0, MAX_WAIT_SECONDS))
         if page is not None
         else None
     )
     facts, alive = _read_facts(session)
     problems, others = _select_problems(facts, page.path if page is not None else None)
-    return Standing(
+    return SyncStatus(
         daemon=alive,
         pending=facts["pending"] if alive else None,
         conflicts=_find_conflicts(session),
@@ -89,7 +89,7 @@ def _wait_until_synced(session: Session, path: str, digest: Digest, patience: fl
 
 
 def _is_synced(session: Session, path: str, digest: Digest) -> bool:
-    agreed = session.catalogue.agreed.of([path]).get(path)
+    agreed = session.catalogue.agreed.by_paths([path]).get(path)
     return agreed is not None and agreed.digest == digest
 
 
@@ -98,7 +98,7 @@ def _read_facts(session: Session) -> tuple[Mapping[str, Any], bool]:
     heart = Heartbeat(session.tree.root.parent)
     tenants = (heart.read() or {}).get("tenants", {})
     own_facts = tenants.get(session.tenant_name)
-    return own_facts or {}, own_facts is not None and heart.alive()
+    return own_facts or {}, own_facts is not None and heart.is_alive()
 
 
 def _select_problems(facts: Mapping[str, Any], path: str | None) -> tuple[tuple[Problem, ...], int]:
@@ -122,5 +122,5 @@ def _read_sentences(session: Session, *, alive: bool) -> tuple[str, ...]:
 
 
 def _find_conflicts(session: Session) -> tuple[str, ...]:
-    pages = session.catalogue.look().pages
+    pages = session.catalogue.snapshot().pages
     return tuple(islice((path for path in pages if _CONFLICT.search(path)), _MAX_LISTED))

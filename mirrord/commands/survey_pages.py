@@ -6,14 +6,22 @@ from contextlib import ExitStack
 
 from mirrord.codec import cases
 from mirrord.codec.columns import Value
-from mirrord.codec.survey import widened
+from mirrord.codec.survey import fit_to_width
 from mirrord.commands import events
 from mirrord.commands.bringing import Load
 from mirrord.commands.session import Session
-from mirrord.commands.survey_sources import BUILT, TEXTS, Links, Sources, Survey, Texts, free_name
+from mirrord.commands.survey_sources import (
+    ANSWER_WRITERS,
+    SOURCES_DIRECTORY,
+    AnswerLinks,
+    AnswerWriter,
+    SourceWriter,
+    Survey,
+    reserve_name,
+)
 from mirrord.domain.case import ATTRIBUTES, CASE, SURVEY
 from mirrord.domain.entry import new_id
-from mirrord.domain.event import Type
+from mirrord.domain.event import EventType
 from mirrord.domain.number import number_of
 from mirrord.domain.place import ASSETS
 from mirrord.domain.progress import Progress
@@ -24,7 +32,7 @@ _ROWS_PER_REPORT = 500  # rows between two reports
 _CASES_DIRECTORY, _EVENTS = "cases", "told"  # names in the arrival, beside the sources
 
 
-class Pages:
+class SurveyPages:
     """
     The pages of one survey in a load.
 
@@ -36,30 +44,30 @@ class Pages:
         self._survey = survey
         self._load = load
         self.folder = new_id()
-        self.sources = Sources(survey, self.folder, load.arrival, self._record_event)
+        self.sources = SourceWriter(survey, self.folder, load.arrival, self._record_event)
         self.cases_count = 0
         self._case_keys = set[str]()
-        self._events_file = events.lines(session, [])[0]
-        self._events_stream = load.arrival.stream(_EVENTS)
+        self._events_file = events.event_lines(session, [])[0]
+        self._events_stream = load.arrival.open_stream(_EVENTS)
 
     @property
-    def told(self) -> tuple[str, str]:
+    def event_lines_file(self) -> tuple[str, str]:
         """The event file, and the file with the lines to append to it."""
-        return self._events_file, self._load.arrival.within(_EVENTS)
+        return self._events_file, self._load.arrival.path_in_tree(_EVENTS)
 
     def build(self, count: int, progress: Progress) -> None:
         """Build all pages of *count* rows."""
         load, survey = self._load, self._survey
-        load.arrival.directory(BUILT)
-        load.targets[BUILT] = survey.directory
-        if survey.cases is not None:
-            load.arrival.directory(_CASES_DIRECTORY)
-            load.targets[_CASES_DIRECTORY] = survey.cases
+        load.arrival.make_directory(SOURCES_DIRECTORY)
+        load.targets[SOURCES_DIRECTORY] = survey.sources_directory
+        if survey.cases_directory is not None:
+            load.arrival.make_directory(_CASES_DIRECTORY)
+            load.targets[_CASES_DIRECTORY] = survey.cases_directory
         with ExitStack() as cleanup:
             cleanup.callback(self._events_stream.close)
             cleanup.callback(self.sources.close)
             self._write_folder_page()
-            texts = TEXTS[survey.collation](self.sources)
+            texts = ANSWER_WRITERS[survey.collation](self.sources)
             for number, cells in enumerate(self._checked_rows(), 1):
                 self._write_row(number, count, cells, texts)
                 if number % _ROWS_PER_REPORT == 0 or number == count:
@@ -67,57 +75,60 @@ class Pages:
             texts.end()
             self._record_survey(count)
 
-    def _write_row(self, number: int, count: int, cells: Sequence[str], texts: Texts) -> None:
+    def _write_row(self, number: int, count: int, cells: Sequence[str], texts: AnswerWriter) -> None:
         columns = self._survey.table.columns
         title = cells[columns.identifier.index].strip() if columns.identifier else f"Row {number:0{len(str(count))}}"
-        file = free_name(title, self._case_keys) if self._survey.cases is not None else title
-        answers = [(column, cases.answer(cells[column.index])) for column in columns.texts]
-        links = texts.take(title, file, [(column, text) for column, text in answers if text])
-        if self._survey.cases is not None:
-            values = ((column.name, column.value(cells[column.index])) for column in columns.attributes)
+        file = reserve_name(title, self._case_keys) if self._survey.cases_directory is not None else title
+        answers = [(column, cases.answer_markdown(cells[column.index])) for column in columns.texts]
+        links = texts.write_row(title, file, [(column, text) for column, text in answers if text])
+        if self._survey.cases_directory is not None:
+            values = ((column.name, column.read_value(cells[column.index])) for column in columns.attributes)
             self._write_case(title, file, {name: value for name, value in values if value is not None}, links)
 
-    def _write_case(self, title: str, file: str, attributes: Mapping[str, Value], links: Links) -> None:
+    def _write_case(self, title: str, file: str, attributes: Mapping[str, Value], links: AnswerLinks) -> None:
         entry, survey = new_id(), self._survey.name
         keys: dict[str, Value] = {"id": str(entry), "title": title, TYPE: CASE, SURVEY: survey}
-        body = cases.items((question, self._to_source(page, heading)) for question, page, heading in links)
-        data = (cases.front_matter({**keys, ATTRIBUTES: attributes}) + body).encode()
+        body = cases.list_markdown((question, self._to_source(page, heading)) for question, page, heading in links)
+        data = (cases.front_matter_markdown({**keys, ATTRIBUTES: attributes}) + body).encode()
         self._load.arrival.write(f"{_CASES_DIRECTORY}/{file}{SUFFIX}", data)
         self.cases_count += 1
-        path, digest = f"{self._survey.cases}/{file}{SUFFIX}", hashlib.blake2b(data, digest_size=32).hexdigest()
+        path, digest = (
+            f"{self._survey.cases_directory}/{file}{SUFFIX}",
+            hashlib.blake2b(data, digest_size=32).hexdigest(),
+        )
         facts = {"page_id": str(entry), "path": path, "digest": digest, "name": title, "survey": survey}
-        self._record_event(Type.CASE_CREATED, facts)
+        self._record_event(EventType.CASE_CREATED, facts)
 
     def _to_source(self, name: str, heading: str) -> str:
         """The link from a case to an answer."""
-        assert self._survey.cases is not None
-        ups = [".."] * (self._survey.cases.count("/") + 1)
-        return cases.link([*ups, *self._survey.directory.split("/"), name + SUFFIX], heading)
+        assert self._survey.cases_directory is not None
+        ups = [".."] * (self._survey.cases_directory.count("/") + 1)
+        return cases.destination_of_path([*ups, *self._survey.sources_directory.split("/"), name + SUFFIX], heading)
 
     def _write_folder_page(self) -> None:
         """Write the page of the folder and the file of the survey."""
         survey, arrival = self._survey, self._load.arrival
         keys = {"id": str(self.folder), "title": survey.name, SHA256: survey.original.sha256}
-        arrival.write(f"{BUILT}/{INDEX_FILE}", cases.front_matter(keys).encode())
-        if survey.kept is not None:
+        arrival.write(f"{SOURCES_DIRECTORY}/{INDEX_FILE}", cases.front_matter_markdown(keys).encode())
+        if survey.file_name is not None:
             assert survey.original.copy is not None
-            arrival.directory(f"{BUILT}/{ASSETS}")
-            arrival.write(f"{BUILT}/{ASSETS}/{survey.kept}", survey.original.copy.read_bytes())
+            arrival.make_directory(f"{SOURCES_DIRECTORY}/{ASSETS}")
+            arrival.write(f"{SOURCES_DIRECTORY}/{ASSETS}/{survey.file_name}", survey.original.copy.read_bytes())
 
     def _record_survey(self, count: int) -> None:
         survey = self._survey
-        facts = {"name": survey.name, "path": survey.directory, "folder_id": number_of(self.folder)}
-        facts |= {"page_id": str(self.folder), "cases_path": survey.cases, "sha256": survey.original.sha256}
+        facts = {"name": survey.name, "path": survey.sources_directory, "folder_id": number_of(self.folder)}
+        facts |= {"page_id": str(self.folder), "cases_path": survey.cases_directory, "sha256": survey.original.sha256}
         facts |= {"sources_created": self.sources.count, "cases_created": self.cases_count, "rows_processed": count}
         attributes = {column.name: column.type.value for column in survey.table.columns.attributes}
         facts |= {"source_ids": self.sources.ids, "attributes": attributes, "collation": survey.collation.value}
-        self._record_event(Type.SURVEY_IMPORTED, facts)
+        self._record_event(EventType.SURVEY_IMPORTED, facts)
 
-    def _record_event(self, kind: Type, data: Mapping[str, object]) -> None:
-        self._events_stream.write(events.lines(self._session, [(kind, data)])[1].encode())
+    def _record_event(self, kind: EventType, data: Mapping[str, object]) -> None:
+        self._events_stream.write(events.event_lines(self._session, [(kind, data)])[1].encode())
 
     def _checked_rows(self) -> Iterator[Sequence[str]]:
         for row in self._survey.table.rows():
-            cells = widened(row, self._survey.table.columns.width)
+            cells = fit_to_width(row, self._survey.table.columns.width)
             assert cells is not None  # all rows were checked
             yield cells

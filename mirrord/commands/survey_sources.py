@@ -10,21 +10,21 @@ from typing import BinaryIO
 from mirrord.codec import cases
 from mirrord.codec.columns import Column, Value
 from mirrord.commands.originals import Original
-from mirrord.commands.tables import Table
+from mirrord.commands.tables import SurveyTable
 from mirrord.domain.case import SURVEY
 from mirrord.domain.entry import EntryId, new_id
-from mirrord.domain.event import Type
+from mirrord.domain.event import EventType
 from mirrord.domain.number import number_of
-from mirrord.domain.place import ASSETS, clean, name_key, numbered
+from mirrord.domain.place import ASSETS, clean_name, name_key, numbered_name
 from mirrord.domain.source import CREATED, ORIGINAL, SHA256, SOURCE, SOURCE_TYPE, TYPE, SourceType
-from mirrord.mirror.arrival import Arrival
+from mirrord.mirror.arrival import BuildDirectory
 from mirrord.mirror.layout import SUFFIX
 
-BUILT = "sources"  # their directory in the arrival
+SOURCES_DIRECTORY = "sources"  # their directory in the arrival
 _MAX_PART_BYTES = 400_000  # size of a source after which its answers continue in another
 _MAX_LISTED_IDS = 100  # ids in one answer
 
-Tell = Callable[[Type, Mapping[str, object]], None]
+RecordEvent = Callable[[EventType, Mapping[str, object]], None]
 
 
 class Collation(StrEnum):
@@ -40,21 +40,21 @@ class Survey:
     """
     A survey to import, and its places in the tree.
 
-    directory: of its sources. cases: directory of its cases, or None. kept: name of its file in the tree; None: the
-    file is too large to be kept. used: keys of names that no new source may have.
+    sources_directory: of its sources. cases_directory: directory of its cases, or None. file_name: name of its file in
+    the tree; None: the file is too large to be kept. used_keys: keys of names that no new source may have.
     """
 
     name: str
     original: Original
-    table: Table
+    table: SurveyTable
     collation: Collation
-    directory: str
-    cases: str | None
-    kept: str | None
-    used: frozenset[str]
+    sources_directory: str
+    cases_directory: str | None
+    file_name: str | None
+    used_keys: frozenset[str]
 
 
-class Page:
+class SourcePage:
     """A source being written."""
 
     def __init__(self, stream: BinaryIO, name: str, entry: EntryId) -> None:
@@ -77,54 +77,54 @@ class Page:
         self.stream.write(data)
 
 
-def free_name(wanted: str, used: set[str]) -> str:
-    """A name like *wanted* whose key is not in *used*; adds the key to *used*."""
-    name = clean(wanted, "case")
+def reserve_name(base_name: str, used: set[str]) -> str:
+    """A name like *base_name* whose key is not in *used*; adds the key to *used*."""
+    name = clean_name(base_name, "case")
     number, free = 1, name
     while name_key(free) in used:
         number += 1
-        free = numbered(name, number)
+        free = numbered_name(name, number)
     used.add(name_key(free))
     return free
 
 
-def titled(wanted: str, name: str) -> str:
-    """The title for *wanted* with the file name *name*, including the number of the file name, if any."""
-    title, plain = " ".join(wanted.split()), clean(wanted, "case")
+def title_for(base_name: str, name: str) -> str:
+    """The title for *base_name* with the file name *name*, including the number of the file name, if any."""
+    title, plain = " ".join(base_name.split()), clean_name(base_name, "case")
     return title + name.removeprefix(plain) if title and name.startswith(plain) else name
 
 
-class Sources:
+class SourceWriter:
     """
     The sources of one import.
 
     keys: of their names and of forbidden names. ids: numbers of the first sources.
     """
 
-    def __init__(self, survey: Survey, folder: EntryId, arrival: Arrival, tell: Tell) -> None:
+    def __init__(self, survey: Survey, folder: EntryId, arrival: BuildDirectory, tell: RecordEvent) -> None:
         self.survey = survey
-        self.keys = set(survey.used)
+        self.keys = set(survey.used_keys)
         self.ids: list[int] = []
         self.count = 0
         self._folder = folder
         self._arrival = arrival
         self._tell = tell
-        self._open = set[Page]()
+        self._open = set[SourcePage]()
         self._created = datetime.now(UTC).isoformat(timespec="seconds")
 
-    def begin(self, name: str) -> Page:
+    def begin(self, name: str) -> SourcePage:
         """Begin a source with a free name like *name*."""
-        free = free_name(name, self.keys)
-        page = Page(self._arrival.stream(f"{BUILT}/{free}{SUFFIX}"), free, new_id())
+        free = reserve_name(name, self.keys)
+        page = SourcePage(self._arrival.open_stream(f"{SOURCES_DIRECTORY}/{free}{SUFFIX}"), free, new_id())
         self._open.add(page)
         survey = self.survey
-        keys: dict[str, Value] = {"id": str(page.entry), "title": titled(name, free), TYPE: SOURCE}
+        keys: dict[str, Value] = {"id": str(page.entry), "title": title_for(name, free), TYPE: SOURCE}
         keys |= {SOURCE_TYPE: SourceType.TEXT.value, SURVEY: survey.name}
-        keys |= {ORIGINAL: f"./{ASSETS}/{survey.kept}"} if survey.kept is not None else {}
-        page.write(cases.front_matter({**keys, SHA256: survey.original.sha256, CREATED: self._created}))
+        keys |= {ORIGINAL: f"./{ASSETS}/{survey.file_name}"} if survey.file_name is not None else {}
+        page.write(cases.front_matter_markdown({**keys, SHA256: survey.original.sha256, CREATED: self._created}))
         return page
 
-    def end(self, page: Page) -> None:
+    def end(self, page: SourcePage) -> None:
         """Finish a source."""
         page.stream.close()
         self._open.remove(page)
@@ -132,34 +132,34 @@ class Sources:
         self.count += 1
         if len(self.ids) < _MAX_LISTED_IDS:
             self.ids.append(number)
-        path = f"{self.survey.directory}/{page.name}{SUFFIX}"
+        path = f"{self.survey.sources_directory}/{page.name}{SUFFIX}"
         facts = {"page_id": str(page.entry), "path": path, "digest": page.digest, "source_id": number}
         facts |= {"name": page.name, "source_type": SourceType.TEXT.value, "folder_id": number_of(self._folder)}
-        self._tell(Type.SOURCE_IMPORTED, {**facts, "survey": self.survey.name})
+        self._tell(EventType.SOURCE_IMPORTED, {**facts, "survey": self.survey.name})
 
     def close(self) -> None:
         """Close all unfinished sources of an abandoned import."""
         for page in self._open:
             page.stream.close()
 
-    def to_case(self, name: str) -> str | None:
+    def link_to_case(self, name: str) -> str | None:
         """The link from a source to a case; None without cases."""
-        if self.survey.cases is None:
+        if self.survey.cases_directory is None:
             return None
-        ups = [".."] * (self.survey.directory.count("/") + 1)
-        return cases.link([*ups, *self.survey.cases.split("/"), name + SUFFIX])
+        ups = [".."] * (self.survey.sources_directory.count("/") + 1)
+        return cases.destination_of_path([*ups, *self.survey.cases_directory.split("/"), name + SUFFIX])
 
 
-Links = list[tuple[str, str, str]]  # for each answer: question, name of the source, heading in the source
+AnswerLinks = list[tuple[str, str, str]]  # for each answer: question, name of the source, heading in the source
 
 
-class Texts:
+class AnswerWriter:
     """Writer of answers to sources."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: SourceWriter) -> None:
         self.sources = sources
 
-    def take(self, title: str, file: str, answers: Sequence[tuple[Column, str]]) -> Links:
+    def write_row(self, title: str, file: str, answers: Sequence[tuple[Column, str]]) -> AnswerLinks:
         """Write the answers of one row; return links to them. title, file: title and file name of its case."""
         raise NotImplementedError
 
@@ -167,18 +167,18 @@ class Texts:
         """Finish after the last row."""
 
 
-class _PerColumn(Texts):
+class _PerColumn(AnswerWriter):
     """One source per column, continued in further ones when long."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: SourceWriter) -> None:
         super().__init__(sources)
-        self._open: dict[int, Page] = {}
+        self._open: dict[int, SourcePage] = {}
 
-    def take(self, title: str, file: str, answers: Sequence[tuple[Column, str]]) -> Links:
+    def write_row(self, title: str, file: str, answers: Sequence[tuple[Column, str]]) -> AnswerLinks:
         links = []
         for column, text in answers:
             page = self._open_page(column)
-            page.write(f"{cases.heading(title, self.sources.to_case(file))}{text}\n\n")
+            page.write(f"{cases.heading_markdown(title, self.sources.link_to_case(file))}{text}\n\n")
             links.append((column.name, page.name, title))
         return links
 
@@ -186,7 +186,7 @@ class _PerColumn(Texts):
         for page in self._open.values():
             self.sources.end(page)
 
-    def _open_page(self, column: Column) -> Page:
+    def _open_page(self, column: Column) -> SourcePage:
         page = self._open.get(column.index)
         if page is not None and page.size > _MAX_PART_BYTES:
             self.sources.end(page)
@@ -196,34 +196,34 @@ class _PerColumn(Texts):
         return page
 
 
-class _PerRow(Texts):
+class _PerRow(AnswerWriter):
     """One source per row."""
 
-    def take(self, title: str, file: str, answers: Sequence[tuple[Column, str]]) -> Links:
+    def write_row(self, title: str, file: str, answers: Sequence[tuple[Column, str]]) -> AnswerLinks:
         page = self.sources.begin(title)
-        target = self.sources.to_case(file)
+        target = self.sources.link_to_case(file)
         if target is not None:
-            page.write(cases.items([(title, target)]) + "\n")
+            page.write(cases.list_markdown([(title, target)]) + "\n")
         for column, text in answers:
-            page.write(f"{cases.heading(column.name)}{text}\n\n")
+            page.write(f"{cases.heading_markdown(column.name)}{text}\n\n")
         self.sources.end(page)
         return [(column.name, page.name, column.name) for column, _ in answers]
 
 
-class _Single(Texts):
+class _Single(AnswerWriter):
     """One source for all rows, continued in further ones when long."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: SourceWriter) -> None:
         super().__init__(sources)
-        self._open_page: Page | None = None
+        self._open_page: SourcePage | None = None
 
-    def take(self, title: str, file: str, answers: Sequence[tuple[Column, str]]) -> Links:
+    def write_row(self, title: str, file: str, answers: Sequence[tuple[Column, str]]) -> AnswerLinks:
         if self._open_page is not None and self._open_page.size > _MAX_PART_BYTES:
             self.end()
         page = self._open_page = self._open_page or self.sources.begin(self.sources.survey.name)
-        page.write(cases.heading(title, self.sources.to_case(file)))
+        page.write(cases.heading_markdown(title, self.sources.link_to_case(file)))
         for column, text in answers:
-            page.write(f"{cases.heading(column.name, level=3)}{text}\n\n")
+            page.write(f"{cases.heading_markdown(column.name, level=3)}{text}\n\n")
         return [(column.name, page.name, title) for column, _ in answers]
 
     def end(self) -> None:
@@ -232,7 +232,7 @@ class _Single(Texts):
             self._open_page = None
 
 
-TEXTS: Mapping[Collation, Callable[[Sources], Texts]] = {
+ANSWER_WRITERS: Mapping[Collation, Callable[[SourceWriter], AnswerWriter]] = {
     Collation.PER_COLUMN: _PerColumn,
     Collation.PER_ROW: _PerRow,
     Collation.SINGLE: _Single,

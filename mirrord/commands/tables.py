@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from mirrord.codec.columns import Column, Columns, columns_of, headers
-from mirrord.codec.survey import DELIMITERS, Row, delimiter_of, rows, widened
-from mirrord.commands.failure import Failed, invalid
-from mirrord.convert.encoding import SAMPLE, encoding_of, western
+from mirrord.codec.columns import Column, Columns, column_names, columns_of
+from mirrord.codec.survey import DELIMITERS, Row, delimiter_of, fit_to_width, read_rows
+from mirrord.commands.failure import Failed, invalid_argument
+from mirrord.convert.encoding import SAMPLE_BYTES, encoding_of, western_codec
 from mirrord.errors import Damaged
 
-CODE = "SURVEY_NOT_IMPORTED"
+SURVEY_CODE = "SURVEY_NOT_IMPORTED"
 _MAX_SAMPLE_LINES = 400  # lines used to detect the delimiter
 _MAX_LISTED_FAULTS = 20  # faults in one message
 _MAX_PREVIEW_ROWS = 10  # rows of a preview
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SurveyTable:
     """How to read a file."""
 
     file: Path
@@ -32,20 +32,25 @@ class Table:
     def rows(self) -> Iterator[Row]:
         """The rows, without header and empty rows."""
         with self.file.open(encoding=self.encoding, newline="") as stream:
-            filled_rows = (row for row in rows(stream, self.delimiter) if not row.is_empty)
+            filled_rows = (row for row in read_rows(stream, self.delimiter) if not row.is_empty)
             yield from islice(filled_rows, 1 if self.has_header else 0, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """Result of the check of all rows. first: the first rows. filled: number of rows with a text, by text column."""
+class TableCheck:
+    """
+    Result of the check of all rows. first_rows: the first rows. text_counts: number of rows with a text, by text
+    column.
+    """
 
-    count: int
-    first: Sequence[Sequence[str]]
-    filled: Mapping[int, int]
+    rows_count: int
+    first_rows: Sequence[Sequence[str]]
+    text_counts: Mapping[int, int]
 
 
-def opened(file: Path, delimiter: str, mappings: Sequence[Mapping[str, object]], *, has_header: bool) -> Table:
+def open_table(
+    file: Path, delimiter: str, mappings: Sequence[Mapping[str, object]], *, has_header: bool
+) -> SurveyTable:
     """
     Detect how to read *file*. delimiter: its name, the sign itself, or auto.
 
@@ -58,16 +63,16 @@ def opened(file: Path, delimiter: str, mappings: Sequence[Mapping[str, object]],
     sign = delimiter_of(first_lines) if delimiter == "auto" else DELIMITERS.get(delimiter, delimiter)
     if sign not in DELIMITERS.values():
         names_of_delimiters = ", ".join(DELIMITERS)
-        raise invalid(
-            f"{CODE}/INVALID_DELIMITER", f"{delimiter!r} is no delimiter.", f"Use auto, {names_of_delimiters}."
+        raise invalid_argument(
+            f"{SURVEY_CODE}/INVALID_DELIMITER", f"{delimiter!r} is no delimiter.", f"Use auto, {names_of_delimiters}."
         )
     first = _first_row(first_lines, sign)
-    names = headers(first, are_given=has_header)
+    names = column_names(first, are_given=has_header)
     try:
-        return Table(file, encoding, sign, has_header, names, columns_of(names, mappings))
+        return SurveyTable(file, encoding, sign, has_header, names, columns_of(names, mappings))
     except Damaged as error:
         raise Failed(
-            f"{CODE}/INVALID_MAPPING",
+            f"{SURVEY_CODE}/INVALID_MAPPING",
             "invalid",
             f"The columns cannot be used: {error}.",
             "Map columns by header or index (from 0); the headers are in `columns`.",
@@ -75,7 +80,7 @@ def opened(file: Path, delimiter: str, mappings: Sequence[Mapping[str, object]],
         ) from error
 
 
-def checked(table: Table) -> Checked:
+def check_table(table: SurveyTable) -> TableCheck:
     """
     Check every row. Raises Failed with the faulty lines.
 
@@ -85,7 +90,7 @@ def checked(table: Table) -> Checked:
     count = 0
     try:
         for row in table.rows():
-            cells = widened(row, table.columns.width)
+            cells = fit_to_width(row, table.columns.width)
             if cells is None:
                 faults.add("RAGGED_ROWS", row, f"has {len(row.cells)} cells instead of {table.columns.width}")
                 continue
@@ -100,12 +105,14 @@ def checked(table: Table) -> Checked:
         raise _malformed_table(error) from error
     faults.raise_any()
     if not count:
-        raise invalid(f"{CODE}/EMPTY", "The file has no rows.", "Choose another file, or say has_header=false.")
-    return Checked(count, first, filled)
+        raise invalid_argument(
+            f"{SURVEY_CODE}/EMPTY", "The file has no rows.", "Choose another file, or say has_header=false."
+        )
+    return TableCheck(count, first, filled)
 
 
 def _check_identifier(
-    table: Table, row: Row, cells: Sequence[str], line_by_identifier: dict[str, int], faults: "_Faults"
+    table: SurveyTable, row: Row, cells: Sequence[str], line_by_identifier: dict[str, int], faults: "_Faults"
 ) -> None:
     if table.columns.identifier is None:
         return
@@ -120,7 +127,7 @@ def _check_identifier(
 
 def _check_value(column: Column, row: Row, cells: Sequence[str], faults: "_Faults") -> None:
     try:
-        column.value(cells[column.index])
+        column.read_value(cells[column.index])
     except ValueError as error:
         faults.add("INVALID_VALUE", row, f"in {column.name!r}: {error}")
 
@@ -147,38 +154,44 @@ class _Faults:
         rows_of = "1 row does" if self._count == 1 else f"{self._count} rows do"
         sentence = f"{rows_of} not fit: {problems_text}{rest_text}."
         facts = {"problems": self._listed, "problems_count": self._count}
-        raise Failed(f"{CODE}/{self._code}", "invalid", sentence, "Mend those lines; nothing was imported.", facts)
+        raise Failed(
+            f"{SURVEY_CODE}/{self._code}", "invalid", sentence, "Mend those lines; nothing was imported.", facts
+        )
 
 
 def _first_row(first_lines: Sequence[str], sign: str) -> Sequence[str]:
     try:
-        row_or_none = next((row for row in rows(first_lines, sign) if not row.is_empty), None)
+        row_or_none = next((row for row in read_rows(first_lines, sign) if not row.is_empty), None)
     except Damaged as error:
         raise _malformed_table(error) from error
     if row_or_none is None:
-        raise invalid(f"{CODE}/EMPTY", "The file has no rows.", "Choose another file.")
+        raise invalid_argument(f"{SURVEY_CODE}/EMPTY", "The file has no rows.", "Choose another file.")
     return row_or_none.cells
 
 
 def _malformed_table(error: Damaged) -> Failed:
-    return invalid(f"{CODE}/MALFORMED", f"The file is not a readable table: {error}.", "Mend that line.")
+    return invalid_argument(
+        f"{SURVEY_CODE}/MALFORMED", f"The file is not a readable table: {error}.", "Mend that line."
+    )
 
 
 def _detect_encoding(file: Path) -> str:
     """The encoding that reads the whole file."""
     with file.open("rb") as stream:
-        sample = stream.read(SAMPLE + 1)
-    guess = encoding_of(sample[:SAMPLE], is_whole=len(sample) <= SAMPLE)
-    for encoding in (guess, western(sample), "latin-1"):
+        sample = stream.read(SAMPLE_BYTES + 1)
+    guess = encoding_of(sample[:SAMPLE_BYTES], is_whole=len(sample) <= SAMPLE_BYTES)
+    for encoding in (guess, western_codec(sample), "latin-1"):
         if _is_readable(file, encoding):
             return encoding
-    raise invalid(f"{CODE}/ENCODING", "The file's letters are in no encoding that is known.", "Save it as UTF-8.")
+    raise invalid_argument(
+        f"{SURVEY_CODE}/ENCODING", "The file's letters are in no encoding that is known.", "Save it as UTF-8."
+    )
 
 
 def _is_readable(file: Path, encoding: str) -> bool:
     try:
         with file.open(encoding=encoding, newline="") as stream:
-            while stream.read(SAMPLE):
+            while stream.read(SAMPLE_BYTES):
                 pass
     except UnicodeError:
         return False

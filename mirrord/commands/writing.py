@@ -3,20 +3,20 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from mirrord.codec.fences import source_of
+from mirrord.codec.fences import yaml_of_text
 from mirrord.codec.frontmatter import with_keys
 from mirrord.codec.heads import Head, head_of
 from mirrord.codec.text import decode
 from mirrord.codec.views import views_of
 from mirrord.commands import events, paths
-from mirrord.commands.failure import Failed, explained, invalid, modified, page_not_found
+from mirrord.commands.failure import Failed, invalid_argument, page_modified, page_not_found, translating_errors
 from mirrord.commands.plain_folders import find_plain_folder
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, EntryId, digest_of, id_of_path, parse_id
-from mirrord.domain.event import Type
+from mirrord.domain.event import EventType
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror import contents, copies, replace
-from mirrord.mirror.card import LIMIT
+from mirrord.mirror.card import MAX_PAGE_BYTES
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.label import Label
@@ -39,38 +39,39 @@ class Page:
         return head_of(self.text)
 
 
-def find(session: Session, path: str) -> Page:
+def find_page(session: Session, path: str) -> Page:
     """The page at *path*. Raises Failed if it is missing or unreadable."""
-    page = there(session, path)
+    page = look_up_page(session, path)
     if page is None:
-        raise not_found(session, path)
+        raise missing_page(session, path)
     return page
 
 
-def there(session: Session, path: str, *, held: bool = False) -> Page | None:
-    """The page at *path*, or None. Raises Failed if it is unreadable. held: as in read()."""
-    location = paths.look(session, path)
-    return read(session, *location, held=held) if location is not None else None
+def look_up_page(session: Session, path: str, *, allow_open: bool = False) -> Page | None:
+    """The page at *path*, or None. Raises Failed if it is unreadable. allow_open: as in read()."""
+    location = paths.find_page_with_stat(session, path)
+    return read_page_file(session, *location, allow_open=allow_open) if location is not None else None
 
 
-def not_found(session: Session, path: str) -> Failed:
+def missing_page(session: Session, path: str) -> Failed:
     """Failure for a missing page or a folder without a page file, with the nearest existing pages."""
     if (folder := find_plain_folder(session, path)) is not None:
         sentence = f"{folder.path} is a folder without a page file."
         return Failed("PAGE_NOT_FOUND", "not_found", sentence, f"write_page at {folder.path} makes its page.")
-    return page_not_found(path, session.catalogue.look().nearest(path))
+    return page_not_found(path, session.catalogue.snapshot().similar_pages(path))
 
 
-def read(session: Session, path: str, looked: Stat | None = None, *, held: bool = False) -> Page:
+def read_page_file(session: Session, path: str, known_stat: Stat | None = None, *, allow_open: bool = False) -> Page:
     """
     Read the page whose file is at *path*.
 
-    looked: its stat from a moment ago. held: also read a file that a program has open for writing, to show it.
+    known_stat: its stat from a moment ago. allow_open: also read a file that a program has open for writing, to show
+    it.
     """
-    with explained():
+    with translating_errors():
         try:
-            with session.tree.file(path, looked) as descriptor:
-                data, stat = _read_bytes(descriptor, path, allow_open=held)
+            with session.tree.open_file(path, known_stat) as descriptor:
+                data, stat = _read_bytes(descriptor, path, allow_open=allow_open)
         except FileNotFoundError:
             raise page_not_found(path) from None
         return Page(path, decode(data), digest_of(data), stat)
@@ -78,45 +79,45 @@ def read(session: Session, path: str, looked: Stat | None = None, *, held: bool 
 
 def _read_bytes(descriptor: int, path: str, *, allow_open: bool) -> tuple[bytes, Stat]:
     try:
-        return contents.read(descriptor, path, LIMIT)
+        return contents.read(descriptor, path, MAX_PAGE_BYTES)
     except Busy:
         if not allow_open:
             raise
-        return contents.read_held(descriptor, path, LIMIT)
+        return contents.read_held(descriptor, path, MAX_PAGE_BYTES)
 
 
-def page_id(session: Session, page: Page) -> EntryId:
+def id_of_page(session: Session, page: Page) -> EntryId:
     """
     The id of a page in Postgres.
 
     In order: the id the daemon noted for the unchanged file, the page's own `id:`, the id noted for the path, the id
     noted for the same file at another path, the id of a new file at this path.
     """
-    agreed = session.catalogue.agreed.of([page.path]).get(page.path)
+    agreed = session.catalogue.agreed.by_paths([page.path]).get(page.path)
     own_id = parse_id(page.head.id) if agreed is None or not agreed.matches(page.stat) else None
     return own_id or (agreed.entry if agreed is not None else _id_after_move(session, page.path))
 
 
-def file_id(session: Session, path: str) -> EntryId:
+def id_of_file(session: Session, path: str) -> EntryId:
     """The id in Postgres of a file that carries none: an attachment or a record."""
-    agreed = session.catalogue.agreed.of([path]).get(path)
+    agreed = session.catalogue.agreed.by_paths([path]).get(path)
     return agreed.entry if agreed is not None else _id_after_move(session, path)
 
 
 def _id_after_move(session: Session, path: str) -> EntryId:
-    with explained():
+    with translating_errors():
         moved = moved_entries(session.tree, session.catalogue.agreed, [path])
     return moved.get(path) or id_of_path(session.tenant_id, path)
 
 
 def check_unchanged(session: Session, page: Page, expected: str | None) -> None:
     """Raises Failed, CONFLICT, unless *page* has the digest *expected*, or without one the digest last seen here."""
-    last_digest = _to_digest(expected) if expected is not None else session.seen.get(page.path)
+    last_digest = _to_digest(expected) if expected is not None else session.last_digests.get(page.path)
     if last_digest is not None and last_digest != page.digest:
-        raise modified(page.path)
+        raise page_modified(page.path)
 
 
-def check_seen(session: Session, page: Page, expected: str | None) -> None:
+def check_shown(session: Session, page: Page, expected: str | None) -> None:
     """As check_unchanged(); also raises Failed, READ_FIRST, unless this session was shown all of the current page."""
     check_unchanged(session, page, expected)
     memory = session.memory
@@ -136,7 +137,7 @@ def _read_first(path: str, *, is_known: bool) -> Failed:
     return Failed("READ_FIRST", "conflict", sentence, instruction, {"path": path})
 
 
-def overwrite(
+def overwrite_page(
     session: Session, journal: Journal, page: Page, text: str, *, part: bool = False
 ) -> tuple[EntryId, Digest]:
     """
@@ -144,48 +145,52 @@ def overwrite(
 
     part: the session supplied only a part of the text.
     """
-    text = kept_id(page, text)
-    data = encoded(text)
-    entry, digest = page_id(session, page), digest_of(data)
+    text = with_page_id(page, text)
+    data = encode_page(text)
+    entry, digest = id_of_page(session, page), digest_of(data)
     if digest != page.digest:
         facts = {"page_id": str(entry), "path": page.path, "digest": digest.hex()}
         try:
-            with events.recording(session, Type.PAGE_WRITTEN, facts) as record_event:
-                put(session, journal, page.path, data, Label(entry, page.digest, digest), page.stat, record_event)
+            with events.recording_event(session, EventType.PAGE_WRITTEN, facts) as record_event:
+                replace_file(
+                    session, journal, page.path, data, Label(entry, page.digest, digest), page.stat, record_event
+                )
         except Stale:
-            raise changed_now(session, page.path) from None
+            raise concurrent_change(session, page.path) from None
     if part:
         session.memory.note_edit(page.path, digest)
     else:
-        session.saw(page.path, digest)
+        session.note_shown(page.path, digest)
     return entry, digest
 
 
-def make(session: Session, journal: Journal, path: str, text: str, entry: EntryId) -> Digest:
+def create_page_file(session: Session, journal: Journal, path: str, text: str, entry: EntryId) -> Digest:
     """
     Create a page at *path* and return its digest. Call it inside `writing()`, and record the event.
 
     Raises Stale if a file exists there.
     """
-    data = encoded(text)
+    data = encode_page(text)
     digest = digest_of(data)
-    put(session, journal, path, data, Label(entry, None, digest))
-    session.saw(path, digest)
+    replace_file(session, journal, path, data, Label(entry, None, digest))
+    session.note_shown(path, digest)
     return digest
 
 
-def encoded(text: str) -> bytes:
+def encode_page(text: str) -> bytes:
     """Encode a page. Raises Failed for half characters, NUL and excessive size."""
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
-        raise invalid(
+        raise invalid_argument(
             "INVALID_PAGE", f"Character {error.start} of the text is half a character.", _OMIT_CHARACTER
         ) from None
     if "\0" in text:
-        raise invalid("INVALID_PAGE", f"Character {text.index(chr(0))} of the text is NUL.", _OMIT_CHARACTER)
-    if len(data) > LIMIT:
-        raise invalid("TOO_LARGE", f"The text has {len(data)} bytes; a page has at most {LIMIT}.", "Split the page.")
+        raise invalid_argument("INVALID_PAGE", f"Character {text.index(chr(0))} of the text is NUL.", _OMIT_CHARACTER)
+    if len(data) > MAX_PAGE_BYTES:
+        raise invalid_argument(
+            "TOO_LARGE", f"The text has {len(data)} bytes; a page has at most {MAX_PAGE_BYTES}.", "Split the page."
+        )
     return data
 
 
@@ -194,50 +199,57 @@ _OMIT_CHARACTER = "Write the text without it."
 
 def check_front_matter(text: str, before: str = "") -> None:
     """Raises Failed if the front matter of *text* is unreadable and that of *before* was not."""
-    source = source_of(text)
-    if not source or source == source_of(before):
+    source = yaml_of_text(text)
+    if not source or source == yaml_of_text(before):
         return
     error = views_of(text).error
     if error is not None and views_of(before).error is None:
-        raise invalid("INVALID_FRONT_MATTER", f"{error[:1].upper()}{error[1:]}.", "Mend the front matter.")
+        raise invalid_argument("INVALID_FRONT_MATTER", f"{error[:1].upper()}{error[1:]}.", "Mend the front matter.")
 
 
-def put(
+def replace_file(
     session: Session,
     journal: Journal,
     path: str,
     data: bytes,
     label: Label,
-    seen: Stat | None = None,
-    told: replace.Beside = replace.nothing,
+    seen_stat: Stat | None = None,
+    record_event: replace.AlsoSync = replace.sync_nothing_else,
 ) -> None:
     """
     Replace a file with *data*, described by *label*, and keep a copy. Call it inside `writing()`.
 
-    seen, told: `seen` and `beside` of replace.write().
+    seen_stat, record_event: `seen` and `beside` of replace.write().
 
     Raises Stale if the file is not the expected one, and Failed, CONFLICT, after a save at the same moment.
     """
-    with explained(), copies.kept(journal, label, data):
+    with translating_errors(), copies.copy_during_write(journal, label, data):
         if label.expected is None:
             session.tree.make_directories(parent_of(path))
         written = replace.write(
-            session.tree, journal, path, data, entry=label.entry, over=label.expected, seen=seen, beside=told
+            session.tree,
+            journal,
+            path,
+            data,
+            entry=label.entry,
+            expected=label.expected,
+            expected_stat=seen_stat,
+            also_sync=record_event,
         )
         if written.displaced is not None:
             _give_way(session, journal, path, written.displaced, label)
 
 
-def _give_way(session: Session, journal: Journal, path: str, save: replace.Displaced, label: Label) -> None:
+def _give_way(session: Session, journal: Journal, path: str, save: replace.DisplacedSave, label: Label) -> None:
     """Put a concurrent save back in place and raise; if that fails, the journal holds it and the daemon imports it."""
     assert label.new is not None
     replace.retract(session.tree, journal, path, save, ours=label.new)
-    raise modified(path, is_gone=save.data is None)
+    raise page_modified(path, is_gone=save.data is None)
 
 
-def kept_id(page: Page, text: str) -> str:
+def with_page_id(page: Page, text: str) -> str:
     """*text* with the UUID in `id:` of the page; a key of the user's own stays as in *text*."""
-    if source_of(text) == source_of(page.text):
+    if yaml_of_text(text) == yaml_of_text(page.text):
         return text
     page_key = page.head.id
     if parse_id(page_key) is None or head_of(text).id == page_key:
@@ -245,7 +257,9 @@ def kept_id(page: Page, text: str) -> str:
     try:
         return with_keys(text, {"id": page_key})
     except Damaged as error:
-        raise invalid("INVALID_FRONT_MATTER", f"{str(error)[:1].upper()}{str(error)[1:]}.", "Mend it.") from error
+        raise invalid_argument(
+            "INVALID_FRONT_MATTER", f"{str(error)[:1].upper()}{str(error)[1:]}.", "Mend it."
+        ) from error
 
 
 def _to_digest(expected: str) -> Digest:
@@ -254,16 +268,18 @@ def _to_digest(expected: str) -> Digest:
     except ValueError:
         digest = b""
     if len(digest) != 32:
-        raise invalid("INVALID_DIGEST", f"{expected!r} is no digest.", "Use the digest that a read or write returned.")
+        raise invalid_argument(
+            "INVALID_DIGEST", f"{expected!r} is no digest.", "Use the digest that a read or write returned."
+        )
     return Digest(digest)
 
 
-def changed_now(session: Session, path: str) -> Failed:
+def concurrent_change(session: Session, path: str) -> Failed:
     """Failure for a page that was changed or removed at this moment."""
-    return modified(path, is_gone=digest_now(session, path) is None)
+    return page_modified(path, is_gone=current_digest(session, path) is None)
 
 
-def digest_now(session: Session, path: str) -> Digest | None:
+def current_digest(session: Session, path: str) -> Digest | None:
     """Digest of a file at this moment; None if it is missing or being written."""
     try:
         return session.tree.digest(path)[0]
@@ -271,6 +287,6 @@ def digest_now(session: Session, path: str) -> Digest | None:
         return None
 
 
-def is_taken(error: Stale) -> Failed:
+def page_exists(error: Stale) -> Failed:
     """Failure for the creation of a page where one exists."""
     return Failed("EXISTS", "conflict", str(error), "Read that page, or use another name.")

@@ -5,14 +5,14 @@ from typing import BinaryIO
 
 from mirrord.errors import Damaged
 
-MOST_FILES = 20_000
-MOST_BYTES = 400 << 20  # unpacked, in total
-MOST_RATIO = 200  # of all bytes unpacked to packed; XML shrinks by 20 to 60
+MAX_FILES = 20_000
+MAX_UNPACKED_BYTES = 400 << 20  # unpacked, in total
+MAX_RATIO = 200  # of all bytes unpacked to packed; XML shrinks by 20 to 60
 _SMALL_BYTES = 20 << 20  # unpacked; never a bomb, at any ratio
 _ENCRYPTED_FLAG = 0x1
 
 
-def check(stream: BinaryIO) -> None:
+def check_archive(stream: BinaryIO) -> None:
     """Raise Damaged, with a sentence, for an archive that must not be opened."""
     stream.seek(0)
     try:
@@ -24,7 +24,7 @@ def check(stream: BinaryIO) -> None:
     if any(member.flag_bits & _ENCRYPTED_FLAG for member in members) or b"manifest:encryption-data" in manifest:
         raise Damaged("it is protected by a password; save it without one")
     unpacked, packed = sum(member.file_size for member in members), sum(member.compress_size for member in members)
-    if len(members) > MOST_FILES or unpacked > MOST_BYTES or unpacked > max(_SMALL_BYTES, MOST_RATIO * packed):
+    if len(members) > MAX_FILES or unpacked > MAX_UNPACKED_BYTES or unpacked > max(_SMALL_BYTES, MAX_RATIO * packed):
         raise Damaged("it would unpack to far more than a document holds")
 
 

@@ -9,27 +9,29 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import unquote
 
-from mirrord.codec.reader import read
-from mirrord.codec.splice import spliced
-from mirrord.codec.text import unix
+from mirrord.codec.reader import read_document
+from mirrord.codec.splice import splice_document
+from mirrord.codec.text import with_unix_endings
 from mirrord.convert import archive, rtf, web
-from mirrord.convert.kinds import PICTURES, Kind
-from mirrord.convert.running import LOCKED, run
-from mirrord.domain.progress import Progress, unobserved
+from mirrord.convert.kinds import PICTURES_DIRECTORY, Kind
+from mirrord.convert.running import LOCKED, run_confined
+from mirrord.domain.progress import Progress, ignore_progress
 from mirrord.errors import Damaged, Unavailable
 
-MOST = 50 << 20  # bytes of a document
+MAX_DOCUMENT_BYTES = 50 << 20  # bytes of a document
 _FILTER = str(Path(__file__).with_name("plain.lua"))
 _MEDIA_DIRECTORY = "media"
 _INSTALL = "pip install 'mirrord[documents]'"
 _TARGET = "gfm+footnotes+tex_math_dollars-tex_math_gfm-raw_html-smart-alerts-autolink_bare_uris-emoji"
 _MAX_CHARACTERS = 10 << 20  # characters of a page
-_SPELT = 250_000  # characters up to which a page is formatted again, which takes up to 20 seconds per MB
+_MAX_FORMATTED_CHARACTERS = (
+    250_000  # characters up to which a page is formatted again, which takes up to 20 seconds per MB
+)
 _PICTURE = re.compile(r"\]\(((?:media/|picture-)[^()\s]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Converted:
+class ConvertedDocument:
     """
     text: Markdown with pictures as `PICTURES/NAME`. pictures: their files by NAME.
     """
@@ -38,7 +40,7 @@ class Converted:
     pictures: Mapping[str, Path]
 
 
-def convert(kind: Kind, source: Path, place: Path, progress: Progress = unobserved) -> Converted:
+def convert_document(kind: Kind, source: Path, place: Path, progress: Progress = ignore_progress) -> ConvertedDocument:
     """
     Convert the document *source* to Markdown.
 
@@ -49,12 +51,12 @@ def convert(kind: Kind, source: Path, place: Path, progress: Progress = unobserv
     result = place / "result.md"
     arguments = ["--sandbox", f"--extract-media={_MEDIA_DIRECTORY}", f"--lua-filter={_FILTER}", "--wrap=none"]
     formats = [f"--from={_FORMATS[kind]}", f"--to={_TARGET}", f"--output={result.name}"]
-    if run([pandoc(), *arguments, *formats, "--", prepared.name], place) != 0 or not result.exists():
+    if run_confined([pandoc_path(), *arguments, *formats, "--", prepared.name], place) != 0 or not result.exists():
         raise Damaged("it is damaged, or is not what its name says")
     return _to_converted(result.read_text(encoding="utf-8"), place)
 
 
-def pandoc() -> str:
+def pandoc_path() -> str:
     """The path of the converter, without an import of its package."""
     spec = importlib.util.find_spec("pypandoc")
     program = Path(spec.origin).parent / "files" / "pandoc" if spec and spec.origin else None
@@ -69,7 +71,7 @@ def _link_unchecked(source: Path, place: Path, _: Progress) -> Path:
 
 def _link_archive(source: Path, place: Path, _: Progress) -> Path:
     with source.open("rb") as stream:
-        archive.check(stream)
+        archive.check_archive(stream)
     return _link_document(source, place)
 
 
@@ -96,7 +98,7 @@ def _convert_pdf(source: Path, place: Path, progress: Progress) -> Path:
     if importlib.util.find_spec("pdfplumber") is None:
         raise Unavailable(f"The packages that read PDF are missing: {_INSTALL}.")
     target = place / "document"
-    code = run([sys.executable, "-P", "-m", "mirrord.convert.pdf", str(source), target.name], place, progress)
+    code = run_confined([sys.executable, "-P", "-m", "mirrord.convert.pdf", str(source), target.name], place, progress)
     if code == LOCKED:
         raise Damaged("it is protected by a password; save it without one")
     if code != 0:
@@ -109,8 +111,8 @@ _PREPARATIONS: Mapping[Kind, Callable[[Path, Path, Progress], Path]] = MappingPr
         Kind.DOCX: _link_archive,
         Kind.ODT: _link_archive,
         Kind.EPUB: _link_archive,
-        Kind.RTF: _rewriter(rtf.prepared),
-        Kind.HTML: _rewriter(web.prepared),
+        Kind.RTF: _rewriter(rtf.prepare_rtf),
+        Kind.HTML: _rewriter(web.prepare_html),
         Kind.PDF: _convert_pdf,
     }
 )
@@ -122,7 +124,7 @@ _FORMATS: Mapping[Kind, str] = MappingProxyType(
 )
 
 
-def _to_converted(markdown: str, place: Path) -> Converted:
+def _to_converted(markdown: str, place: Path) -> ConvertedDocument:
     """Number the pictures by appearance, and format the Markdown in the style of this project unless it is too long."""
     if len(markdown) > _MAX_CHARACTERS:
         raise Damaged(f"its text has {len(markdown)} characters; a source has at most {_MAX_CHARACTERS}; split it")
@@ -135,11 +137,11 @@ def _to_converted(markdown: str, place: Path) -> Converted:
         existing_name = next((name for name, picture in pictures.items() if picture == file), None)
         name = existing_name or f"image-{len(pictures) + 1}{file.suffix.lower()}"
         pictures[name] = file
-        return f"]({PICTURES}/{name})"
+        return f"]({PICTURES_DIRECTORY}/{name})"
 
-    text = _PICTURE.sub(numbered, unix(markdown))
-    text = spliced("", read(text), "\n") if len(text) <= _SPELT else text
-    return Converted(text, MappingProxyType(pictures))
+    text = _PICTURE.sub(numbered, with_unix_endings(markdown))
+    text = splice_document("", read_document(text), "\n") if len(text) <= _MAX_FORMATTED_CHARACTERS else text
+    return ConvertedDocument(text, MappingProxyType(pictures))
 
 
 def _picture_file(place: Path, src: str) -> Path | None:

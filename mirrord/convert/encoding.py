@@ -3,7 +3,7 @@
 import codecs
 import re
 
-SAMPLE = 1 << 20  # bytes that are examined
+SAMPLE_BYTES = 1 << 20  # bytes that are examined
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -41,10 +41,10 @@ def encoding_of(sample: bytes, *, is_whole: bool) -> str:
         best = from_bytes(sample, cp_isolation=_FOREIGN_ENCODINGS).best()
         if best is not None:
             return best.encoding
-    return western(sample)
+    return western_codec(sample)
 
 
-def western(sample: bytes) -> str:
+def western_codec(sample: bytes) -> str:
     """The codec of a Western text that is not UTF-8."""
     return "latin-1" if _UNDEFINED.search(sample) else "cp1252"
 
@@ -58,7 +58,7 @@ def is_text(sample: bytes) -> bool:
 
 def text_of(data: bytes) -> str:
     """*data* as text without a mark, lines ending with LF. Raises UnicodeDecodeError for truncated or mixed text."""
-    text = data.decode(encoding_of(data[:SAMPLE], is_whole=len(data) <= SAMPLE))
+    text = data.decode(encoding_of(data[:SAMPLE_BYTES], is_whole=len(data) <= SAMPLE_BYTES))
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 

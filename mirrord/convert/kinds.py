@@ -8,8 +8,8 @@ from typing import BinaryIO
 from mirrord.convert.encoding import is_text
 from mirrord.domain.source import SourceType
 
-HEAD = 65_536  # bytes that are examined
-PICTURES = "pictures-of-this-import"  # the directory of pictures in Markdown before its final path is known
+HEAD_BYTES = 65_536  # bytes that are examined
+PICTURES_DIRECTORY = "pictures-of-this-import"  # the directory of pictures in Markdown before its final path is known
 
 
 class Kind(Enum):
@@ -85,7 +85,7 @@ _MIMETYPES = {
 def kind_of(stream: BinaryIO, name: str) -> Kind:
     """The kind of the file in *stream*, which may be read anywhere; *name*: its file name."""
     stream.seek(0)
-    head = stream.read(HEAD)
+    head = stream.read(HEAD_BYTES)
     kind_by_name = _KINDS_BY_SUFFIX.get(PurePath(name).suffix.lower().removeprefix("."))
     if head.startswith(b"PK\x03\x04"):
         return _archive_kind(stream)
@@ -123,7 +123,7 @@ def _text_kind(head: bytes, kind_by_name: Kind | None) -> Kind:
 def _archive_kind(stream: BinaryIO) -> Kind:
     """The kind of an archive by the names in it; local headers hold them too, which identifies truncated archives."""
     stream.seek(0)
-    head = stream.read(HEAD)
+    head = stream.read(HEAD_BYTES)
     for mimetype, kind in _MIMETYPES.items():
         if head[30:38] == b"mimetype" and head[38:].startswith(mimetype):
             return kind

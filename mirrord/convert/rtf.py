@@ -6,7 +6,7 @@ _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 _NUMBERED_HEADING = re.compile(rb"(?:\\ilvl\d+)?(\\outlinelevel\d)([^{}]*)(?:\{\\listtext[^{}]*\})?\\ls\d+")
 
 
-def prepared(data: bytes) -> bytes:
+def prepare_rtf(data: bytes) -> bytes:
     """
     *data* in ASCII, with headings that are no list items.
 

@@ -10,24 +10,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import mirrord
-from mirrord.domain.progress import Progress, unobserved
+from mirrord.domain.progress import Progress, ignore_progress
 from mirrord.errors import Damaged
 
-CPU = 300  # seconds
-WALL = 600.0  # seconds
-ADDRESS = 3 << 29  # bytes of memory: 1.5 GB
+CPU_SECONDS = 300  # seconds
+WALL_SECONDS = 600.0  # seconds
+ADDRESS_BYTES = 3 << 29  # bytes of memory: 1.5 GB
 LOCKED, BROKEN = 3, 4  # exit codes of our own: a document with a password, an unreadable one
-OUTPUT = 200 << 20  # bytes of one file
+OUTPUT_BYTES = 200 << 20  # bytes of one file
 
 
-def run(arguments: Sequence[str], place: Path, progress: Progress = unobserved, cpu: int = CPU) -> int:
+def run_confined(
+    arguments: Sequence[str], place: Path, progress: Progress = ignore_progress, cpu: int = CPU_SECONDS
+) -> int:
     """
     Run a converter in the directory *place*, its only writable one, and return its exit code.
 
     arguments: the absolute path of the program, and its arguments. Lines `DONE OF` that it prints become progress.
     Raises Damaged if it exceeds a limit.
     """
-    limits = [str(cpu), str(ADDRESS), str(OUTPUT)]
+    limits = [str(cpu), str(ADDRESS_BYTES), str(OUTPUT_BYTES)]
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "mirrord.convert.confined", *limits, *arguments],
         cwd=place,
@@ -39,7 +41,7 @@ def run(arguments: Sequence[str], place: Path, progress: Progress = unobserved, 
     )
     try:
         _report_progress(process, progress)
-        code = process.wait(max(1.0, WALL))
+        code = process.wait(max(1.0, WALL_SECONDS))
     except (TimeoutError, subprocess.TimeoutExpired):
         raise Damaged("it takes too long to convert") from None
     finally:
@@ -65,7 +67,7 @@ def _build_environment(place: Path) -> dict[str, str]:
 
 def _report_progress(process: "subprocess.Popen[bytes]", progress: Progress) -> None:
     assert process.stdout is not None
-    descriptor, deadline, remainder = process.stdout.fileno(), time.monotonic() + WALL, b""
+    descriptor, deadline, remainder = process.stdout.fileno(), time.monotonic() + WALL_SECONDS, b""
     while True:
         ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
         if not ready:

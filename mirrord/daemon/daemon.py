@@ -13,39 +13,39 @@ from typing import Any
 
 from mirrord import app
 from mirrord.approving.approver import Approver
-from mirrord.approving.desk import Desk
+from mirrord.approving.desk import TenantContext
 from mirrord.config import Config
 from mirrord.daemon.watching import Watching
-from mirrord.daemon.worked import Worked
+from mirrord.daemon.worked import RunningMirror
 from mirrord.db import leases
 from mirrord.db.connect import Database
-from mirrord.db.ticker import choose
+from mirrord.db.ticker import set_notify
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Halted, Refused, Unavailable, reason_of
 from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.lock import Lock
 from mirrord.sync.backoff import Backoff
-from mirrord.sync.bells import Bells
-from mirrord.sync.company import Company
-from mirrord.sync.consequences import Consequences
-from mirrord.sync.derive import Deriver, Recent
+from mirrord.sync.bells import Notifications
+from mirrord.sync.company import FairShares
+from mirrord.sync.consequences import DerivationLoop
+from mirrord.sync.derive import Deriver, RecentDocuments
 from mirrord.sync.engine import Engine
 from mirrord.sync.events import EventReader
 from mirrord.sync.outbox import Outbox
 from mirrord.sync.pausing import pause
 from mirrord.sync.rounds import make_rounds
-from mirrord.sync.together import together
+from mirrord.sync.together import run_together
 from mirrord.sync.workers import Workers
 from mirrord.telemetry import states
 from mirrord.telemetry.pulses import pulse_of
 
 log = logging.getLogger(__name__)
 
-GRACE = 10.0  # seconds after which an embedded server that ended is started again
-CONNECTIONS = 8  # at most; a single mirror uses three
-BEAT = 3.0  # seconds between equal heartbeats
-BEAT_SHARE = 0.003  # seconds at least between two heartbeats, for each mirror
-STUCK = 300.0  # seconds; a step of an engine, such as hashing a chunk of large files, takes less
+RESTART_SECONDS = 10.0  # seconds after which an embedded server that ended is started again
+MAX_CONNECTIONS = 8  # at most; a single mirror uses three
+BEAT_SECONDS = 3.0  # seconds between equal heartbeats
+BEAT_SECONDS_PER_MIRROR = 0.003  # seconds at least between two heartbeats, for each mirror
+STUCK_SECONDS = 300.0  # seconds; a step of an engine, such as hashing a chunk of large files, takes less
 
 
 @dataclass(slots=True)
@@ -59,22 +59,22 @@ class Daemon:
 
     config: Config
     postgres: app.Postgres = field(init=False)
-    worked: dict[str, Worked] = field(default_factory=dict)
+    mirrors: dict[str, RunningMirror] = field(default_factory=dict)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     degraded: dict[str, str] = field(default_factory=dict)
     since: float = field(default_factory=time.time)
-    patience: float = STUCK
+    patience: float = STUCK_SECONDS
     _watching: Watching = field(init=False)
     _workers: Workers = field(default_factory=Workers)
-    _recent: Recent = field(default_factory=Recent)
-    _company: Company = field(default_factory=Company)
+    _recent: RecentDocuments = field(default_factory=RecentDocuments)
+    _company: FairShares = field(default_factory=FairShares)
     _states: states.States = field(default_factory=states.States)
 
     def __post_init__(self) -> None:
         self.postgres = app.Postgres(self.config)
-        self._watching = Watching(self.config.mirror, self.worked, self.degraded, self.stop)
+        self._watching = Watching(self.config.mirror, self.mirrors, self.degraded, self.stop)
 
     async def run(self, fill: Path | None = None) -> None:
         """
@@ -87,10 +87,10 @@ class Daemon:
         with Lock(self.config.mirror):
             await self._start_postgres()
             try:
-                async with Database(self.postgres.working_dsn, size=CONNECTIONS) as database:
+                async with Database(self.postgres.working_dsn, size=MAX_CONNECTIONS) as database:
                     await self._serve(database, fill)
             finally:
-                self._workers.end()
+                self._workers.terminate()
                 await self.postgres.stop()
                 await asyncio.to_thread(self._heartbeat.remove)
                 log.info("stopped")
@@ -101,7 +101,7 @@ class Daemon:
         backoff = Backoff()
         while not self.stop.is_set():
             try:
-                await app.prepare(self.postgres)
+                await app.prepare_database(self.postgres)
                 await self._choose_notification()
             except Unavailable as error:
                 if self.postgres.embedded is not None:
@@ -110,14 +110,14 @@ class Daemon:
                     log.warning("postgres_awaited", extra={"error": str(error)})
                 self.degraded["postgres"] = str(error)
                 await self._beat_once()
-                await pause(self.stop, backoff.pause())
+                await pause(self.stop, backoff.next_pause_seconds())
             else:
                 self.degraded.pop("postgres", None)
                 self.reached.set()
                 return
 
     async def _choose_notification(self) -> None:
-        if sentence := await choose(self.postgres.dsn, self.config.notify):
+        if sentence := await set_notify(self.postgres.dsn, self.config.notify):
             self.degraded["notify"] = sentence
 
     async def _serve(self, database: Database, fill: Path | None) -> None:
@@ -127,7 +127,7 @@ class Daemon:
             else:
                 await self._open_all(database, fill)
             if not self.stop.is_set():
-                async with together(self._make_tasks(database), self.stop):
+                async with run_together(self._make_tasks(database), self.stop):
                     await self.stop.wait()
         finally:
             await self._close_mirrors(database)
@@ -137,10 +137,10 @@ class Daemon:
         if self.stop.is_set():
             return
         chosen = await app.choose_tenants(database, self.config)
-        for name in [name for name in chosen if name not in self.worked]:
+        for name in [name for name in chosen if name not in self.mirrors]:
             root = app.make_root(self.config, name)
             if fill is not None:
-                await asyncio.to_thread(app.fill, root, fill)
+                await asyncio.to_thread(app.fill_root, root, fill)
             await self._open_or_halt(database, name, chosen[name], alone=len(chosen) == 1)
 
     async def _open_or_halt(self, database: Database, name: str, tenant: TenantId, *, alone: bool) -> None:
@@ -154,22 +154,22 @@ class Daemon:
 
     async def _open_mirror(self, database: Database, name: str, tenant: TenantId) -> None:
         opened = await app.open_mirror(database, self.config, name, tenant)
-        engine = Engine(opened.sides, adopting=opened.adopting, company=self._company)
+        engine = Engine(opened.sides, is_adopting=opened.adopting, fair_shares=self._company)
         reader = EventReader(opened.sides, self.config.sources_dir)
         outbox = Outbox(opened.sides, reader, self.config.sources_dir)
-        consequences = Consequences(engine, Deriver(opened.sides, self._workers, self._recent), outbox.due)
-        approver = Approver(Desk(opened.sides, self.config), lambda: engine.root.suspended is None)
-        self.worked[name] = Worked(opened, engine, consequences, reader, outbox, approver)
-        for sentence in opened.sides.tree.degraded:
+        consequences = DerivationLoop(engine, Deriver(opened.sides, self._workers, self._recent), outbox.due)
+        approver = Approver(TenantContext(opened.sides, self.config), lambda: engine.root.suspended is None)
+        self.mirrors[name] = RunningMirror(opened, engine, consequences, reader, outbox, approver)
+        for sentence in opened.sides.tree.missing_abilities:
             self.degraded[f"{name}: {sentence}"] = sentence
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
 
     async def _close_mirrors(self, database: Database) -> None:
-        for mirror in self.worked.values():
+        for mirror in self.mirrors.values():
             lease = mirror.opened.sides.lease
             if lease is not None:
                 with suppress(Unavailable):
-                    await leases.release(database, lease)
+                    await leases.release_lease(database, lease)
             mirror.opened.close()
 
     @property
@@ -177,8 +177,8 @@ class Daemon:
         return Heartbeat(self.config.mirror)
 
     def _make_tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
-        engines = {mirror.opened.sides.tenant: mirror.engine for mirror in self.worked.values()}
-        bells = Bells(self.postgres.working_dsn, engines, self.stop)
+        engines = {mirror.opened.sides.tenant: mirror.engine for mirror in self.mirrors.values()}
+        bells = Notifications(self.postgres.working_dsn, engines, self.stop)
         tasks = [
             self._watching.run(),
             bells.listen(),
@@ -189,7 +189,7 @@ class Daemon:
         tasks += [self._publish_states(database), self._keep_postgres(database)]
         if self.config.notify == "ticker":
             tasks.append(bells.tick())
-        for mirror in self.worked.values():
+        for mirror in self.mirrors.values():
             tasks += [
                 self._run_engine(mirror),
                 mirror.consequences.run(self.stop),
@@ -198,9 +198,9 @@ class Daemon:
             tasks += [mirror.events.run(self.stop), mirror.outbox.run(self.stop), mirror.approver.run(self.stop)]
         return tasks
 
-    async def _run_engine(self, mirror: Worked) -> None:
+    async def _run_engine(self, mirror: RunningMirror) -> None:
         await self._retry_while_unavailable(mirror.engine.start)
-        if all(other.engine.started for other in self.worked.values()):
+        if all(other.engine.is_started for other in self.mirrors.values()):
             self.ready.set()
             log.info("ready", extra={"seconds": round(time.time() - self.since, 3)})
         await mirror.engine.run(self.stop)
@@ -214,31 +214,33 @@ class Daemon:
             except Unavailable as error:
                 log.warning("start_waits", extra={"error": str(error)})
                 await self._beat_once()  # nothing else beats before there are mirrors
-                await pause(self.stop, backoff.pause())
+                await pause(self.stop, backoff.next_pause_seconds())
             else:
                 return
 
     async def _renew_leases(self, database: Database) -> None:
         """Keep the leases; a mirror that lost its lease writes nothing until it has a new one."""
         while not self.stop.is_set():
-            await pause(self.stop, leases.RENEWAL)
+            await pause(self.stop, leases.RENEWAL_SECONDS)
             held_leases = {
-                lease: mirror for mirror in self.worked.values() if (lease := mirror.opened.sides.lease) is not None
+                lease: mirror for mirror in self.mirrors.values() if (lease := mirror.opened.sides.lease) is not None
             }
             done = {
-                lease.mirror: mirror.engine.feed.cursor for lease, mirror in held_leases.items() if mirror.engine.idle
+                lease.mirror: mirror.engine.feed.cursor
+                for lease, mirror in held_leases.items()
+                if mirror.engine.is_idle
             }
             with suppress(Unavailable):
-                with self._states.telling(self.worked.values()) as news:
+                with self._states.new_states(self.mirrors.values()) as news:
                     states_of = {lease.mirror: news[lease] for lease in news}
-                    renewed = await leases.renew(database, list(held_leases), states_of, done)
-                for name, mirror in self.worked.items():
+                    renewed = await leases.renew_leases(database, list(held_leases), states_of, done)
+                for name, mirror in self.mirrors.items():
                     await self._keep_lease(database, name, mirror, renewed)
 
-    async def _keep_lease(self, database: Database, name: str, mirror: Worked, renewed: set[Any]) -> None:
+    async def _keep_lease(self, database: Database, name: str, mirror: RunningMirror, renewed: set[Any]) -> None:
         sides = mirror.opened.sides
         if sides.lease is not None and sides.lease.mirror in renewed:
-            sides.renewed()
+            sides.note_renewal()
             self.degraded.pop(f"lease {name}", None)
             return
         sides.lease = None
@@ -249,24 +251,24 @@ class Daemon:
         else:
             log.warning("lease_regained", extra={"tenant": name})
             mirror.engine.handshake.doubt()
-            mirror.engine.compare_soon()
+            mirror.engine.request_comparison()
 
     async def _publish_states(self, database: Database) -> None:
         """Write the progress of long work into the mirrors' rows."""
         while not self.stop.is_set():
-            await pause(self.stop, states.BEAT)
-            await self._states.tell(database, list(self.worked.values()))
+            await pause(self.stop, states.BEAT_SECONDS)
+            await self._states.write_long_work(database, list(self.mirrors.values()))
 
     async def _keep_heartbeat(self) -> None:
         last_facts, beaten_at = dict[str, Any](), 0.0
         while not self.stop.is_set():
             facts, now = self.facts(), time.monotonic()
-            if facts != last_facts or now - beaten_at >= BEAT:
+            if facts != last_facts or now - beaten_at >= BEAT_SECONDS:
                 await self._beat_once(facts)
                 self._watching.answer_requests()  # an event may be lost
                 last_facts, beaten_at = facts, now
-            self._workers.rest()
-            await pause(self.stop, min(BEAT, max(1.0, BEAT_SHARE * len(self.worked))))
+            self._workers.close_idle()
+            await pause(self.stop, min(BEAT_SECONDS, max(1.0, BEAT_SECONDS_PER_MIRROR * len(self.mirrors))))
 
     async def _beat_once(self, facts: dict[str, Any] | None = None) -> None:
         """Write one heartbeat. facts: the result of facts() just now; None: call it."""
@@ -279,15 +281,17 @@ class Daemon:
 
     async def _keep_postgres(self, database: Database) -> None:
         """Start the embedded server again when it has been gone for GRACE."""
-        embedded, gone_seconds, breaks = self.postgres.embedded, 0.0, database.breaks
+        embedded, gone_seconds, breaks = self.postgres.embedded, 0.0, database.break_count
         while embedded is not None and not self.stop.is_set():
             await pause(self.stop, 1.0)
-            if not gone_seconds and database.breaks == breaks:  # the clocks are read as often, so a break shows here
+            if (
+                not gone_seconds and database.break_count == breaks
+            ):  # the clocks are read as often, so a break shows here
                 continue
-            breaks = database.breaks
+            breaks = database.break_count
             try:
-                gone_seconds = 0.0 if await asyncio.to_thread(lambda: embedded.running) else gone_seconds + 1.0
-                if gone_seconds >= GRACE and not self.stop.is_set():
+                gone_seconds = 0.0 if await asyncio.to_thread(lambda: embedded.is_running) else gone_seconds + 1.0
+                if gone_seconds >= RESTART_SECONDS and not self.stop.is_set():
                     log.warning("postgres_restarted")
                     with suppress(Unavailable):
                         await self.postgres.start()
@@ -299,8 +303,8 @@ class Daemon:
     def facts(self) -> dict[str, Any]:
         """The content of `daemon.json`, which `status` reads."""
         pulses = {
-            name: pulse_of(mirror.engine, mirror.long_work(), derived=mirror.consequences.drawn)
-            for name, mirror in self.worked.items()
+            name: pulse_of(mirror.engine, mirror.long_work(), derived=mirror.consequences.is_up_to_date)
+            for name, mirror in self.mirrors.items()
         }
         return {
             "pid": os.getpid(),
@@ -315,11 +319,11 @@ class Daemon:
     def reasons(self) -> list[str]:
         """Why this daemon does less than it should, as sentences."""
         reasons = list(self.degraded.values())
-        for name, mirror in self.worked.items():
+        for name, mirror in self.mirrors.items():
             pulse = mirror.engine.pulse
             reasons += [f"{name}: {sentence}" for sentence in (mirror.engine.root.suspended, pulse.outage) if sentence]
         return reasons
 
-    def stuck(self) -> list[str]:
+    def stuck_tenants(self) -> list[str]:
         """Tenants whose engine stands still for longer than `patience`: only a restart helps."""
-        return [name for name, mirror in self.worked.items() if mirror.engine.pulse.is_stuck(self.patience)]
+        return [name for name, mirror in self.mirrors.items() if mirror.engine.pulse.is_stuck(self.patience)]

@@ -4,23 +4,25 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from mirrord.daemon.worked import Worked
-from mirrord.mirror.heartbeat import BOX, requests_in
-from mirrord.mirror.layout import MACHINE
+from mirrord.daemon.worked import RunningMirror
+from mirrord.mirror.heartbeat import REQUESTS_DIRECTORY, list_requests
+from mirrord.mirror.layout import STATE_DIRECTORY
 from mirrord.mirror.watch import watch
-from mirrord.sync.requests import answer
+from mirrord.sync.requests import answer_request
 
 
 class Watching:
     """
     Watches the directory of all mirrors.
 
-    worked: the running mirrors by the name of their directory. degraded: gets a sentence while watching is limited.
+    mirrors: the running mirrors by the name of their directory. degraded: gets a sentence while watching is limited.
     """
 
-    def __init__(self, root: Path, worked: Mapping[str, Worked], degraded: dict[str, str], stop: asyncio.Event) -> None:
+    def __init__(
+        self, root: Path, mirrors: Mapping[str, RunningMirror], degraded: dict[str, str], stop: asyncio.Event
+    ) -> None:
         self._root = root
-        self._mirrors = worked
+        self._mirrors = mirrors
         self._degraded = degraded
         self._stop = stop
         self._answer_tasks: set[asyncio.Task[None]] = set()
@@ -37,11 +39,13 @@ class Watching:
     def answer_requests(self) -> None:
         """Answer commands that ask the daemon to look, and to report when it has caught up. On an error they wait."""
         try:
-            requests = requests_in(self._root)
+            requests = list_requests(self._root)
         except OSError:  # no descriptor is free, for instance; every heartbeat tries again
             return
         for request in requests:
-            task = asyncio.get_running_loop().create_task(answer(request, self._mark_all, self._is_idle, self._stop))
+            task = asyncio.get_running_loop().create_task(
+                answer_request(request, self._mark_all, self._is_idle, self._stop)
+            )
             self._answer_tasks.add(task)
             task.add_done_callback(self._answer_tasks.discard)
 
@@ -57,20 +61,20 @@ class Watching:
     def _is_complete(self, path: str) -> bool:
         name, _, inner_path = path.partition("/")
         mirror = self._mirrors.get(name)
-        return mirror is None or mirror.is_told(inner_path)
+        return mirror is None or mirror.is_complete(inner_path)
 
     def _distribute(self, batch: set[str]) -> None:
         for path in batch:
             name, _, inner_path = path.partition("/")
-            if name == MACHINE:
-                if inner_path.partition("/")[0] in ("", BOX):  # else it is our own heartbeat
+            if name == STATE_DIRECTORY:
+                if inner_path.partition("/")[0] in ("", REQUESTS_DIRECTORY):  # else it is our own heartbeat
                     self.answer_requests()
             elif (mirror := self._mirrors.get(name)) is not None:
                 mirror.mark(inner_path)
 
     def _mark_all(self, *, thoroughly: bool) -> None:
         for mirror in self._mirrors.values():
-            mirror.look(thoroughly=thoroughly)
+            mirror.mark_both_sides(thoroughly=thoroughly)
 
     def _is_idle(self) -> bool:
         return all(mirror.idle for mirror in self._mirrors.values())

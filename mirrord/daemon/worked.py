@@ -5,26 +5,26 @@ from dataclasses import dataclass
 
 from mirrord import app
 from mirrord.approving.approver import Approver
-from mirrord.domain.approval import FOLDER as REQUESTS
-from mirrord.domain.event import FOLDER
+from mirrord.domain.approval import APPROVALS_FOLDER as REQUESTS
+from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.domain.measures import Work
 from mirrord.domain.place import RECORDS
-from mirrord.mirror.ignore import GOVERNING
+from mirrord.mirror.ignore import PATTERN_FILES
 from mirrord.mirror.layout import may_be_synced
-from mirrord.mirror.saves import is_told
-from mirrord.sync.consequences import Consequences
+from mirrord.mirror.saves import is_complete
+from mirrord.sync.consequences import DerivationLoop
 from mirrord.sync.engine import Engine
 from mirrord.sync.events import EventReader
 from mirrord.sync.outbox import Outbox
 
 
 @dataclass(slots=True)
-class Worked:
+class RunningMirror:
     """One tenant's running mirror."""
 
-    opened: app.Opened
+    opened: app.OpenMirror
     engine: Engine
-    consequences: Consequences
+    consequences: DerivationLoop
     events: EventReader
     outbox: Outbox
     approver: Approver
@@ -33,39 +33,39 @@ class Worked:
         """Mark a change at *path*; the root's path is ""."""
         if not path:
             self.look_everywhere()
-        elif path in GOVERNING or may_be_synced(path):
+        elif path in PATTERN_FILES or may_be_synced(path):
             self.engine.queue.mark([path], noticed=time.monotonic())
-        if path == RECORDS or path.startswith(FOLDER):
+        if path == RECORDS or path.startswith(EVENTS_FOLDER):
             self.events.mark(path)
         if path == RECORDS or path.startswith(REQUESTS):
             self.approver.mark(path)
 
-    def is_told(self, path: str) -> bool:
+    def is_complete(self, path: str) -> bool:
         """Whether the change at *path* is complete, not half of a rename or of a save."""
         looker = self.engine.sides.looker
-        return path != "" and is_told(looker.tree, looker.index, looker.ignore, path)
+        return path != "" and is_complete(looker.tree, looker.index, looker.ignore, path)
 
     def look_everywhere(self) -> None:
         """Mark the whole tree as possibly changed."""
-        self.engine.look_everywhere()
-        self.events.look_everywhere()
+        self.engine.request_scan()
+        self.events.mark_everywhere()
         self.approver.look_everywhere()
 
-    def look(self, *, thoroughly: bool) -> None:
+    def mark_both_sides(self, *, thoroughly: bool) -> None:
         """Look at both sides; thoroughly: read unchanged-looking files, too."""
         self.look_everywhere()
-        self.engine.ring()
-        self.engine.acknowledge_soon()
+        self.engine.notify()
+        self.engine.request_acknowledgement()
         if thoroughly:
-            self.engine.read_everything()
-            self.engine.compare_soon()
+            self.engine.request_reread()
+            self.engine.request_comparison()
 
     def long_work(self) -> list[Work]:
         """The long work under way."""
         others = (self.consequences.long_work, self.approver.long_work)
-        return [*self.engine.long_work(), *(work for work in others if work is not None)]
+        return [*self.engine.list_long_work(), *(work for work in others if work is not None)]
 
     @property
     def idle(self) -> bool:
         """Whether no change known now waits."""
-        return self.engine.idle and self.events.idle and self.approver.idle
+        return self.engine.is_idle and self.events.is_idle and self.approver.idle

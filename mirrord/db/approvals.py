@@ -10,19 +10,29 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from mirrord.db.connect import Connection
-from mirrord.domain.approval import LIFETIME, Preview, Request, State, as_facts, input_facts, input_of, storable
+from mirrord.domain.approval import (
+    REQUEST_LIFETIME,
+    Preview,
+    Request,
+    RequestState,
+    input_facts,
+    input_of,
+    preview_facts,
+    to_storable,
+)
 from mirrord.domain.entry import Actor, Digest, MirrorId, TenantId
 from mirrord.domain.trust import Trust
 from mirrord.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredRequest:
     """
     A request as stored in Postgres.
 
     digest: of the request in its file at intake. preview: summary, lines, facts. decision: by, reason, channel.
-    claimed: its mirror runs it, or ran it. outcome: {"result"} or {"failure"}. told: its file contains the outcome.
+    is_claimed: its mirror runs it, or ran it. outcome: {"result"} or {"failure"}. is_outcome_written: its file contains
+    the outcome.
     """
 
     tenant: TenantId
@@ -41,14 +51,14 @@ class Stored:
     requested_at: datetime
     expires_at: datetime
     decided_at: datetime | None
-    claimed: bool
+    is_claimed: bool
     outcome: dict[str, Any] | None
-    told: bool
+    is_outcome_written: bool
 
     @property
-    def state(self) -> State:
+    def state(self) -> RequestState:
         """The state of the request."""
-        return State(self.state_name)
+        return RequestState(self.state_name)
 
     @property
     def asker(self) -> Actor:
@@ -88,7 +98,7 @@ _COLUMNS = (
 )
 
 
-async def add(
+async def add_request(
     connection: Connection, tenant: TenantId, mirror: MirrorId, request: Request, preview: Preview, level: Trust
 ) -> None:
     """Store a request until LIFETIME has passed; a stored request stays unchanged."""
@@ -101,24 +111,34 @@ async def add(
         "ON CONFLICT (tenant_id, id) DO NOTHING",
         (
             *(tenant, request.id, mirror, request.command, Jsonb(dict(request.arguments)), request.digest),
-            *(Jsonb(inputs), Jsonb(dict(request.bases)), Jsonb(actor), Jsonb(storable(as_facts(preview))), level.name),
-            *(request.requested_at, LIFETIME),
+            *(
+                Jsonb(inputs),
+                Jsonb(dict(request.bases)),
+                Jsonb(actor),
+                Jsonb(to_storable(preview_facts(preview))),
+                level.name,
+            ),
+            *(request.requested_at, REQUEST_LIFETIME),
         ),
     )
 
 
-async def known(connection: Connection, tenant: TenantId, requests: Iterable[UUID]) -> dict[UUID, Stored]:
+async def load_requests(
+    connection: Connection, tenant: TenantId, requests: Iterable[UUID]
+) -> dict[UUID, StoredRequest]:
     """The stored ones among *requests*, whichever mirror stored them."""
     return await _load_stored(connection, "tenant_id = %s AND id = ANY (%s)", (tenant, list(requests)))
 
 
-async def untold(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[Stored]:
+async def load_unreported(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[StoredRequest]:
     """Requests stored by *mirror* whose files lack the outcome, oldest first."""
     stored = await _load_stored(connection, "tenant_id = %s AND mirror_id = %s AND told_at IS NULL", (tenant, mirror))
     return list(stored.values())
 
 
-async def listed(connection: Connection, tenant: TenantId, states: Sequence[State] | None) -> list[Stored]:
+async def list_requests(
+    connection: Connection, tenant: TenantId, states: Sequence[RequestState] | None
+) -> list[StoredRequest]:
     """Requests in one of *states* (None: any), oldest first."""
     names = None if states is None else [str(state) for state in states]
     where = "tenant_id = %s AND (%s::text[] IS NULL OR state = ANY (%s))"
@@ -136,7 +156,7 @@ async def count_pending(connection: Connection, tenant: TenantId, actor: Actor) 
     return int(row[0]) if row else 0
 
 
-async def expire(connection: Connection, tenant: TenantId) -> None:
+async def expire_requests(connection: Connection, tenant: TenantId) -> None:
     """Expire pending requests past their deadline, by the clock of Postgres."""
     await connection.execute(
         "UPDATE mirrord.approval SET state = 'expired' "
@@ -145,7 +165,7 @@ async def expire(connection: Connection, tenant: TenantId) -> None:
     )
 
 
-async def claim(connection: Connection, tenant: TenantId, mirror: MirrorId, request: UUID) -> bool:
+async def claim_request(connection: Connection, tenant: TenantId, mirror: MirrorId, request: UUID) -> bool:
     """Claim an approved request for *mirror*. False: another mirror stored it, or it is claimed already."""
     cursor = await connection.execute(
         "UPDATE mirrord.approval SET claimed_at = clock_timestamp() WHERE tenant_id = %s AND id = %s "
@@ -155,25 +175,25 @@ async def claim(connection: Connection, tenant: TenantId, mirror: MirrorId, requ
     return await cursor.fetchone() is not None
 
 
-async def conclude(
-    connection: Connection, tenant: TenantId, request: UUID, state: State, outcome: Mapping[str, Any]
+async def store_outcome(
+    connection: Connection, tenant: TenantId, request: UUID, state: RequestState, outcome: Mapping[str, Any]
 ) -> None:
     """Record the outcome of a claimed request."""
     await connection.execute(
         "UPDATE mirrord.approval SET state = %s, outcome = %s "
         "WHERE tenant_id = %s AND id = %s AND state = 'approved' AND claimed_at IS NOT NULL",
-        (state, Jsonb(storable(outcome)), tenant, request),
+        (state, Jsonb(to_storable(outcome)), tenant, request),
     )
 
 
-async def tell(connection: Connection, tenant: TenantId, request: UUID) -> None:
+async def mark_reported(connection: Connection, tenant: TenantId, request: UUID) -> None:
     """Record that the request's file contains the outcome."""
     await connection.execute(
         "UPDATE mirrord.approval SET told_at = clock_timestamp() WHERE tenant_id = %s AND id = %s", (tenant, request)
     )
 
 
-async def decide(
+async def decide_request(
     connection: Connection, tenant: TenantId, request: UUID, *, approve: bool, reason: str | None, channel: str
 ) -> None:
     """Record a person's decision. Raises UserError for a request that is not pending."""
@@ -186,7 +206,7 @@ async def decide(
         raise UserError(f"{sentence[:1].upper()}{sentence[1:]}.") from error
 
 
-async def notices(connection: Connection, tenant: TenantId) -> list[Notice]:
+async def load_notices(connection: Connection, tenant: TenantId) -> list[Notice]:
     """Notices that a person has not read, oldest first."""
     cursor = await connection.execute(
         "SELECT id, type, occurred_at, actor, data FROM mirrord.event "
@@ -196,15 +216,15 @@ async def notices(connection: Connection, tenant: TenantId) -> list[Notice]:
     return [Notice(*row) for row in await cursor.fetchall()]
 
 
-async def read_notices(connection: Connection, notices: Iterable[UUID]) -> None:
+async def mark_notices_read(connection: Connection, notices: Iterable[UUID]) -> None:
     """Mark notices as read by a person."""
     cursor = await connection.execute("SELECT mirrord.read_notifications(%s)", (list(notices),))
     await cursor.fetchone()
 
 
-async def _load_stored(connection: Connection, where: str, values: tuple[object, ...]) -> dict[UUID, Stored]:
+async def _load_stored(connection: Connection, where: str, values: tuple[object, ...]) -> dict[UUID, StoredRequest]:
     cursor = await connection.execute(
         f"SELECT {_COLUMNS} FROM mirrord.approval WHERE {where} ORDER BY requested_at, id", values
     )
-    rows = [Stored(*row) for row in await cursor.fetchall()]
+    rows = [StoredRequest(*row) for row in await cursor.fetchall()]
     return {row.id: row for row in rows}

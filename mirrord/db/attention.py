@@ -31,7 +31,9 @@ class Halt:
     created_at: datetime
 
 
-async def report(connection: Connection, tenant: TenantId, mirror: MirrorId, problems: Iterable[Problem]) -> None:
+async def store_problems(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, problems: Iterable[Problem]
+) -> None:
     """List problems; a problem already listed keeps its date."""
     for problem in problems:
         await connection.execute(
@@ -42,7 +44,9 @@ async def report(connection: Connection, tenant: TenantId, mirror: MirrorId, pro
         )
 
 
-async def settle(connection: Connection, tenant: TenantId, mirror: MirrorId, solved: Iterable[tuple[str, str]]) -> None:
+async def delete_problems(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, solved: Iterable[tuple[str, str]]
+) -> None:
     """Delete the problems identified by (path, code)."""
     for path, code in solved:
         await connection.execute(
@@ -51,7 +55,7 @@ async def settle(connection: Connection, tenant: TenantId, mirror: MirrorId, sol
         )
 
 
-async def problems(connection: Connection, tenant: TenantId) -> list[Problem]:
+async def load_problems(connection: Connection, tenant: TenantId) -> list[Problem]:
     """All problems of a tenant, by path."""
     cursor = await connection.execute(
         "SELECT path, code, sentence, entry_id FROM mirrord.problem WHERE tenant_id = %s ORDER BY path, code", (tenant,)
@@ -84,7 +88,7 @@ async def add_halt(
         )
 
 
-async def halts(connection: Connection, tenant: TenantId, mirror: MirrorId | None = None) -> list[Halt]:
+async def load_halts(connection: Connection, tenant: TenantId, mirror: MirrorId | None = None) -> list[Halt]:
     """Open halts of a tenant (or of one mirror), oldest first."""
     cursor = await connection.execute(
         "SELECT id, reason, side, sentence, entries, decision, created_at FROM mirrord.halt "
@@ -94,8 +98,8 @@ async def halts(connection: Connection, tenant: TenantId, mirror: MirrorId | Non
     return [Halt(*row) for row in await cursor.fetchall()]
 
 
-async def paths_of(connection: Connection, tenant: TenantId, entries: Sequence[EntryId], most: int) -> list[str]:
-    """The first *most* paths of *entries*, in order; names of entries without a file in any mirror."""
+async def load_paths(connection: Connection, tenant: TenantId, entries: Sequence[EntryId], limit: int) -> list[str]:
+    """The first *limit* paths of *entries*, in order; names of entries without a file in any mirror."""
     cursor = await connection.execute(
         "SELECT DISTINCT coalesce(b.path, p.name, a.name, r.kind || '/' || r.key, e.id::text) AS path "
         "FROM unnest(%(entries)s::uuid[]) AS e (id) "
@@ -103,7 +107,7 @@ async def paths_of(connection: Connection, tenant: TenantId, entries: Sequence[E
         "LEFT JOIN mirrord.page AS p ON p.tenant_id = %(tenant)s AND p.id = e.id "
         "LEFT JOIN mirrord.attachment AS a ON a.tenant_id = %(tenant)s AND a.id = e.id "
         "LEFT JOIN mirrord.record AS r ON r.tenant_id = %(tenant)s AND r.id = e.id ORDER BY path LIMIT %(most)s",
-        {"tenant": tenant, "entries": list(entries), "most": most},
+        {"tenant": tenant, "entries": list(entries), "most": limit},
     )
     return [path for (path,) in await cursor.fetchall()]
 

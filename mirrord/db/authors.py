@@ -18,7 +18,7 @@ _CHANGED_BY_TRIGGERS = " UNION ALL ".join(
 )
 
 
-async def changed_by_triggers(
+async def load_changed_by_triggers(
     connection: Connection, tenant: TenantId, entries: Sequence[EntryId]
 ) -> frozenset[EntryId]:
     """The entries among *entries* whose newest version a trigger wrote in a transaction of mirrord."""

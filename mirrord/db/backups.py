@@ -10,8 +10,8 @@ from psycopg import AsyncConnection, sql
 from psycopg.rows import TupleRow
 
 from mirrord.db import tenants
-from mirrord.db.connect import Connection, Database, set_tenant, translated
-from mirrord.db.migrate import schema_number
+from mirrord.db.connect import Connection, Database, set_tenant, translate_errors
+from mirrord.db.migrate import load_schema_number
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Refused
 
@@ -40,38 +40,38 @@ UNION SELECT digest FROM mirrord.record WHERE tenant_id = %(tenant)s AND deleted
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class TenantSnapshot:
     """A tenant's state in a snapshot. Times in Postgres' text form; the other values as in a manifest."""
 
     schema: int
     name: str
-    tenant_made_at: str
-    made_at: str
+    tenant_created_at: str
+    created_at: str
     seq: int
 
 
-async def look(connection: Connection, tenant: TenantId) -> Snapshot:
+async def load_snapshot(connection: Connection, tenant: TenantId) -> TenantSnapshot:
     """The tenant's state in this snapshot. Also sets the connection to the output formats of a backup."""
     await _apply_settings(connection, _SETTINGS)
     row = await (await connection.execute(_TENANT_STATE, {"tenant": tenant})).fetchone()
     assert row is not None
-    return Snapshot(await schema_number(connection), *row)
+    return TenantSnapshot(await load_schema_number(connection), *row)
 
 
-async def kept_tables(connection: Connection) -> list[str]:
+async def load_table_names(connection: Connection) -> list[str]:
     """The tables that a backup contains, in an order in which they can be restored."""
     row = await (await connection.execute("SELECT mirrord.kept_tables()")).fetchone()
     assert row is not None
     return list(row[0])
 
 
-async def columns_of(connection: Connection, table: str) -> list[str]:
+async def load_columns(connection: Connection, table: str) -> list[str]:
     """The columns of a table except for the tenant and generated columns."""
     cursor = await connection.execute(_COLUMNS, (f"mirrord.{table}",))
     return [name for (name,) in await cursor.fetchall()]
 
 
-async def count(connection: Connection, tenant: TenantId, table: str) -> int:
+async def count_rows(connection: Connection, tenant: TenantId, table: str) -> int:
     """The number of rows that the tenant has in a table."""
     query = sql.SQL("SELECT count(*) FROM {} WHERE tenant_id = %s").format(sql.Identifier("mirrord", table))
     row = await (await connection.execute(query, (tenant,))).fetchone()
@@ -79,7 +79,7 @@ async def count(connection: Connection, tenant: TenantId, table: str) -> int:
     return int(row[0])
 
 
-async def rows(
+async def dump_rows(
     connection: Connection, tenant: TenantId, table: str, columns: Sequence[str]
 ) -> AsyncIterator[tuple[str, bytes]]:
     """
@@ -105,7 +105,7 @@ async def rows(
             yield key, line.encode()
 
 
-async def blobs(connection: Connection, tenant: TenantId) -> AsyncIterator[tuple[bytes, int, bytes]]:
+async def dump_blobs(connection: Connection, tenant: TenantId) -> AsyncIterator[tuple[bytes, int, bytes]]:
     """Every part of the bytes of attachments, as (digest, part number, bytes)."""
     query = sql.SQL(
         "COPY (SELECT digest, part, bytes FROM mirrord.blob WHERE tenant_id = {} ORDER BY digest, part) "
@@ -117,15 +117,15 @@ async def blobs(connection: Connection, tenant: TenantId) -> AsyncIterator[tuple
             yield digest, part, data
 
 
-async def digests(connection: Connection, tenant: TenantId) -> set[bytes]:
+async def load_live_digests(connection: Connection, tenant: TenantId) -> set[bytes]:
     """The digests of the files of all live rows."""
     cursor = await connection.execute(_DIGESTS, {"tenant": tenant})
     return {digest for (digest,) in await cursor.fetchall()}
 
 
-async def make_tenant(database: Database, name: str, tenant: TenantId, made_at: str) -> None:
+async def create_tenant(database: Database, name: str, tenant: TenantId, made_at: str) -> None:
     """Create a tenant with a given id unless it exists. Raises Refused if another tenant has the name or id."""
-    tenant_ids = await tenants.names(database)
+    tenant_ids = await tenants.load_tenants(database)
     if tenant_ids.get(name) == tenant:
         return
     other_name = next((existing for existing, tenant_id in tenant_ids.items() if tenant_id == tenant), None)
@@ -142,9 +142,9 @@ async def make_tenant(database: Database, name: str, tenant: TenantId, made_at: 
 
 
 @asynccontextmanager
-async def filling(database: Database, tenant: TenantId, name: str) -> AsyncIterator[Connection]:
+async def restore_transaction(database: Database, tenant: TenantId, name: str) -> AsyncIterator[Connection]:
     """One transaction that stores rows unchanged in an empty tenant. Raises Refused if it has rows."""
-    with translated():
+    with translate_errors():
         async with await AsyncConnection.connect(database.dsn, autocommit=True) as connection:
             await _apply_settings(connection, _SETTINGS)
             async with connection.transaction():
@@ -175,7 +175,7 @@ async def store_blob(connection: Connection, tenant: TenantId, digest: bytes, pa
     await connection.execute(statement, (tenant, digest, part, data))
 
 
-async def finish(connection: Connection, seq: int) -> None:
+async def finish_restore(connection: Connection, seq: int) -> None:
     """Finish: mirrors and apps see the rows after the commit. seq: of the tenant's clock in the backup."""
     await connection.execute("SELECT mirrord.end_restore(%s)", (seq,))
 
@@ -185,6 +185,6 @@ async def _apply_settings(connection: AsyncConnection[TupleRow], settings: Seque
         await connection.execute(sql.SQL("SET {}").format(sql.SQL(setting)))
 
 
-def tenant_of(text: str) -> TenantId:
+def parse_tenant_id(text: str) -> TenantId:
     """Parse the tenant id of a manifest."""
     return TenantId(UUID(text))

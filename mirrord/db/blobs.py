@@ -3,19 +3,19 @@
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, TenantId
 
-PART = 1 << 20  # bytes
+PART_BYTES = 1 << 20  # bytes
 
 
-async def store(connection: Connection, tenant: TenantId, digest: Digest, data: bytes) -> None:
+async def store_blob(connection: Connection, tenant: TenantId, digest: Digest, data: bytes) -> None:
     """Store *data*; equal bytes are stored once."""
-    for part in range(max(1, -(-len(data) // PART))):
+    for part in range(max(1, -(-len(data) // PART_BYTES))):
         await connection.execute(
             "INSERT INTO mirrord.blob (tenant_id, digest, part, bytes) VALUES (%s, %s, %s, %b) ON CONFLICT DO NOTHING",
-            (tenant, digest, part, data[part * PART : (part + 1) * PART]),
+            (tenant, digest, part, data[part * PART_BYTES : (part + 1) * PART_BYTES]),
         )
 
 
-async def load(connection: Connection, tenant: TenantId, digest: Digest) -> bytes | None:
+async def load_blob(connection: Connection, tenant: TenantId, digest: Digest) -> bytes | None:
     """The bytes; None if no part is stored. An app may have written bytes that do not match the digest."""
     cursor = await connection.execute(
         "SELECT bytes FROM mirrord.blob WHERE tenant_id = %s AND digest = %s ORDER BY part", (tenant, digest)

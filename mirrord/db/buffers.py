@@ -7,7 +7,7 @@ from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, EntryId, MirrorId, TenantId
 from mirrord.domain.state import Base
 
-LOOK_BACK = 8  # versions
+MAX_OLDER_VERSIONS = 8  # versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +19,16 @@ class Revision:
     text: str
 
 
-async def shown(connection: Connection, tenant: TenantId, bases: Sequence[Base]) -> dict[EntryId, list[Revision]]:
+async def load_shown_versions(
+    connection: Connection, tenant: TenantId, bases: Sequence[Base]
+) -> dict[EntryId, list[Revision]]:
     """The newest versions that each file may have held, from its last save to the base, oldest first."""
     cursors = [
         await connection.execute(
             "SELECT version, digest, markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s "
             "AND version BETWEEN %s AND %s AND digest IS NOT NULL AND markdown IS NOT NULL "
             "ORDER BY version DESC LIMIT %s",
-            (tenant, base.entry, base.saved or 0, base.version, LOOK_BACK + 1),
+            (tenant, base.entry, base.saved or 0, base.version, MAX_OLDER_VERSIONS + 1),
         )
         for base in bases
     ]
@@ -34,7 +36,7 @@ async def shown(connection: Connection, tenant: TenantId, bases: Sequence[Base])
     return {base.entry: revisions for base, revisions in zip(bases, histories, strict=True)}
 
 
-async def note_settled(
+async def add_merged_buffer(
     connection: Connection,
     tenant: TenantId,
     mirror: MirrorId,

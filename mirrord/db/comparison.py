@@ -7,10 +7,10 @@ from uuid import UUID
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, EntryId, MirrorId, TenantId
 
-AGREED = 10_000  # bases per batch: those of a large tree would take as much memory as the daemon itself
+BASES_PER_BATCH = 10_000  # bases per batch: those of a large tree would take as much memory as the daemon itself
 
 
-async def agreed(
+async def load_base_batches(
     connection: Connection, tenant: TenantId, mirror: MirrorId
 ) -> AsyncIterator[list[tuple[EntryId, str | None, Digest]]]:
     """Batches of (entry, path, digest) of every base of one mirror, for a comparison with the tree."""
@@ -19,11 +19,11 @@ async def agreed(
         cursor = await connection.execute(
             "SELECT b.entry_id, b.path, coalesce(b.digest, '') FROM mirrord.mirror_base AS b "
             "WHERE b.tenant_id = %s AND b.mirror_id = %s AND b.entry_id > %s ORDER BY b.entry_id LIMIT %s",
-            (tenant, mirror, last, AGREED),
+            (tenant, mirror, last, BASES_PER_BATCH),
         )
         if bases := await cursor.fetchall():
             yield bases
-        if len(bases) < AGREED:
+        if len(bases) < BASES_PER_BATCH:
             return
         last = bases[-1][0]
 
@@ -66,7 +66,7 @@ WHERE r.id IS NULL
 """
 
 
-async def differing(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[EntryId]:
+async def load_differing(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[EntryId]:
     """Entries whose row differs from this mirror's base: the full compare of rows with bases."""
     cursor = await connection.execute(
         f"{_DIFFERING_PAGES} UNION ALL {_DIFFERING_ATTACHMENTS} UNION ALL {_DIFFERING_RECORDS}",
@@ -76,16 +76,16 @@ async def differing(connection: Connection, tenant: TenantId, mirror: MirrorId) 
 
 
 @dataclass(frozen=True, slots=True)
-class Unversioned:
-    """A row whose text is not that of its version. known: the version's text. written: the row's text."""
+class UnversionedPage:
+    """A row whose text is not that of its version. version_text: the version's text. row_text: the row's text."""
 
     entry: EntryId
     version: int
-    known: str
-    written: str
+    version_text: str
+    row_text: str
 
 
-async def unversioned(connection: Connection, tenant: TenantId) -> list[Unversioned]:
+async def load_unversioned(connection: Connection, tenant: TenantId) -> list[UnversionedPage]:
     """Pages whose text changed without a trigger."""
     cursor = await connection.execute(
         "SELECT p.id, p.version, r.markdown, p.markdown FROM mirrord.page AS p JOIN mirrord.page_revision AS r "
@@ -93,4 +93,4 @@ async def unversioned(connection: Connection, tenant: TenantId) -> list[Unversio
         "WHERE p.tenant_id = %s AND p.deleted_at IS NULL AND p.ahead = '{}' AND p.markdown <> r.markdown",
         (tenant,),
     )
-    return [Unversioned(*row) for row in await cursor.fetchall()]
+    return [UnversionedPage(*row) for row in await cursor.fetchall()]

@@ -9,7 +9,7 @@ from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, TenantId
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class ConflictRow:
     """
     Two contents for one entry. sibling: the page or attachment with the file's content; None for a record.
 
@@ -44,7 +44,7 @@ WHERE NOT EXISTS (SELECT FROM mirrord.conflict WHERE tenant_id = %s AND entry_id
                   AND file_text = %s AND resolved_at IS NULL)"""
 
 
-async def add(connection: Connection, tenant: TenantId, mirror: MirrorId, conflict: Conflict) -> None:
+async def add_conflict(connection: Connection, tenant: TenantId, mirror: MirrorId, conflict: ConflictRow) -> None:
     """Store both sides and the base; a conflict without a sibling is stored once."""
     texts = (conflict.base_text, conflict.file_text, conflict.row_text)
     digests = (conflict.base_digest, conflict.file_digest, conflict.row_digest)
@@ -53,7 +53,7 @@ async def add(connection: Connection, tenant: TenantId, mirror: MirrorId, confli
     await connection.execute(_ADD, (tenant, mirror, *subject, *texts, *digests, *duplicate))
 
 
-async def listed(connection: Connection, tenant: TenantId) -> list[Conflict]:
+async def list_conflicts(connection: Connection, tenant: TenantId) -> list[ConflictRow]:
     """The open conflicts of a tenant, oldest first."""
     cursor = await connection.execute(
         f"SELECT {_COLUMNS} FROM mirrord.conflict WHERE tenant_id = %s AND resolved_at IS NULL ORDER BY id", (tenant,)
@@ -61,7 +61,7 @@ async def listed(connection: Connection, tenant: TenantId) -> list[Conflict]:
     return [_conflict(row) for row in await cursor.fetchall()]
 
 
-async def load(connection: Connection, tenant: TenantId, number: int) -> Conflict | None:
+async def load_conflict(connection: Connection, tenant: TenantId, number: int) -> ConflictRow | None:
     """An open conflict; None: no such number, or already resolved."""
     cursor = await connection.execute(
         f"SELECT {_COLUMNS} FROM mirrord.conflict WHERE tenant_id = %s AND id = %s AND resolved_at IS NULL",
@@ -71,7 +71,7 @@ async def load(connection: Connection, tenant: TenantId, number: int) -> Conflic
     return _conflict(row) if row else None
 
 
-async def about(connection: Connection, tenant: TenantId, entry: EntryId) -> list[int]:
+async def load_numbers_of_entry(connection: Connection, tenant: TenantId, entry: EntryId) -> list[int]:
     """The numbers of the open conflicts about *entry*."""
     cursor = await connection.execute(
         "SELECT id FROM mirrord.conflict WHERE tenant_id = %s AND entry_id = %s AND resolved_at IS NULL ORDER BY id",
@@ -80,7 +80,7 @@ async def about(connection: Connection, tenant: TenantId, entry: EntryId) -> lis
     return [int(row[0]) for row in await cursor.fetchall()]
 
 
-async def resolve(connection: Connection, tenant: TenantId, number: int, resolution: str) -> bool:
+async def resolve_conflict(connection: Connection, tenant: TenantId, number: int, resolution: str) -> bool:
     """Record a person's resolution. False: it was resolved before."""
     cursor = await connection.execute(
         "UPDATE mirrord.conflict SET resolved_at = clock_timestamp(), resolution = %s, "
@@ -91,6 +91,6 @@ async def resolve(connection: Connection, tenant: TenantId, number: int, resolut
     return await cursor.fetchone() is not None
 
 
-def _conflict(row: tuple[Any, ...]) -> Conflict:
+def _conflict(row: tuple[Any, ...]) -> ConflictRow:
     entry, sibling, path, kind, *columns = row
-    return Conflict(EntryId(entry), sibling, path, Kind(kind), *columns)
+    return ConflictRow(EntryId(entry), sibling, path, Kind(kind), *columns)

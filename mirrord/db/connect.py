@@ -14,23 +14,23 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_dumps, set_json_loads
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from mirrord.db.lock_waits import LOCK_TIMEOUT, LockWaits
-from mirrord.db.pipelines import begun
+from mirrord.db.lock_waits import LOCK_TIMEOUT_MS, LockWaits
+from mirrord.db.pipelines import pipelined_transaction
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.errors import Fenced, Locked, Unavailable, UserError
 
 Connection = AsyncConnection[TupleRow]
 
 DAEMON_ROLE, APP_ROLE = "mirrord_daemon", "mirrord_app"
-SAFE_PATH = "search_path=pg_catalog,pg_temp"  # pg_temp last: unlisted, it would be searched first
-LEASE_LOST = "MR001"
-CONNECT_TIMEOUT = 5  # seconds
+SAFE_SEARCH_PATH = "search_path=pg_catalog,pg_temp"  # pg_temp last: unlisted, it would be searched first
+LEASE_LOST_SQLSTATE = "MR001"
+CONNECT_TIMEOUT_SECONDS = 5  # seconds
 # For a daemon that stopped in a transaction (SIGSTOP, a paused machine): its row locks must not delay apps.
-IDLE_IN_TRANSACTION_TIMEOUT = 5  # seconds; a Flush of the pipeline disarms it, so servers before 17 have no other limit
-TRANSACTION_TIMEOUT = 30  # seconds; many times what the largest batch takes
+IDLE_IN_TRANSACTION_SECONDS = 5  # seconds; a Flush of the pipeline disarms it, so servers before 17 have no other limit
+TRANSACTION_TIMEOUT_SECONDS = 30  # seconds; many times what the largest batch takes
 _MIN_TRANSACTION_TIMEOUT_VERSION = 170000  # Postgres 17
-STATEMENT_TIMEOUT = 30  # seconds; a full compare of a million rows takes a few
-POOL_TIMEOUT = 3.0  # seconds; callers retry
+STATEMENT_TIMEOUT_SECONDS = 30  # seconds; a full compare of a million rows takes a few
+POOL_TIMEOUT_SECONDS = 3.0  # seconds; callers retry
 # phrases of temporary refusals
 _PASSING_REFUSALS = (
     "starting up",
@@ -45,10 +45,10 @@ _OUTAGES = {
     "53100": "Postgres has no disk space left; changes stay in files until there is some",
     "25006": "Postgres is read-only; changes stay in files until it can be written",
     "25P03": "Postgres ended a transaction that was idle for too long",
-    "25P04": f"Postgres ended a transaction that took longer than {TRANSACTION_TIMEOUT} s",
+    "25P04": f"Postgres ended a transaction that took longer than {TRANSACTION_TIMEOUT_SECONDS} s",
     "40001": "Postgres rolled back a transaction of mirrord because of another one; it will be retried",
     "40P01": "Postgres rolled back a transaction of mirrord because of another one; it will be retried",
-    "57014": f"Postgres ended a statement that took longer than {STATEMENT_TIMEOUT} s",
+    "57014": f"Postgres ended a statement that took longer than {STATEMENT_TIMEOUT_SECONDS} s",
 }
 
 set_json_dumps(orjson.dumps)
@@ -64,7 +64,7 @@ class Lease:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Translate driver errors: Unavailable, Locked, Fenced, or UserError. Integrity errors pass."""
     try:
         yield
@@ -73,7 +73,7 @@ def translated() -> Iterator[None]:
     except psycopg.errors.LockNotAvailable as error:
         raise Locked("Another program's transaction has locked a row that mirrord must write.") from error
     except PoolTimeout as error:
-        raise Unavailable(f"Postgres gave no connection within {POOL_TIMEOUT:.0f} s.") from error
+        raise Unavailable(f"Postgres gave no connection within {POOL_TIMEOUT_SECONDS:.0f} s.") from error
     except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as error:
         if outage := _OUTAGES.get(error.sqlstate or ""):
             raise Unavailable(f"{outage} ({_sentence(error)}).") from error
@@ -85,21 +85,24 @@ def translated() -> Iterator[None]:
     except psycopg.errors.InsufficientPrivilege as error:
         raise UserError(f"Postgres refused: {_sentence(error)}") from error
     except psycopg.Error as error:
-        if error.sqlstate == LEASE_LOST:
+        if error.sqlstate == LEASE_LOST_SQLSTATE:
             raise Fenced("Another daemon has taken over this mirror.") from error
         raise
 
 
 @asynccontextmanager
-async def administered(dsn: str) -> AsyncIterator[Connection]:
+async def admin_connection(dsn: str) -> AsyncIterator[Connection]:
     """
     A connection in the role that *dsn* logs in, perhaps a superuser: for the schema and for questions about the server.
 
     Names resolve to Postgres' own objects, whatever objects the database's schemas contain.
     """
-    with translated():
+    with translate_errors():
         async with await AsyncConnection.connect(
-            with_settings(dsn, SAFE_PATH), autocommit=True, application_name="mirrord", connect_timeout=CONNECT_TIMEOUT
+            with_settings(dsn, SAFE_SEARCH_PATH),
+            autocommit=True,
+            application_name="mirrord",
+            connect_timeout=CONNECT_TIMEOUT_SECONDS,
         ) as connection:
             yield connection
 
@@ -108,7 +111,7 @@ def _sentence(error: psycopg.Error) -> str:
     return error.diag.message_primary or " ".join(str(error).split())
 
 
-def parts_of(dsn: str) -> dict[str, Any]:
+def parse_dsn(dsn: str) -> dict[str, Any]:
     """The parameters of a libpq string or URL. Raises UserError if it is neither."""
     try:
         return conninfo_to_dict(dsn)
@@ -127,22 +130,22 @@ def acting_dsn(dsn: str, role: str) -> str:
 
     Statements look rows up by key, so one plan fits all values; planning each time took longer than the look-up.
     """
-    defaults: dict[str, Any] = {"application_name": "mirrord", "connect_timeout": CONNECT_TIMEOUT}
+    defaults: dict[str, Any] = {"application_name": "mirrord", "connect_timeout": CONNECT_TIMEOUT_SECONDS}
     acting = with_settings(
         dsn,
         f"role={role}",
-        SAFE_PATH,
-        f"statement_timeout={STATEMENT_TIMEOUT}s",
-        f"lock_timeout={LOCK_TIMEOUT}ms",
+        SAFE_SEARCH_PATH,
+        f"statement_timeout={STATEMENT_TIMEOUT_SECONDS}s",
+        f"lock_timeout={LOCK_TIMEOUT_MS}ms",
         "plan_cache_mode=force_generic_plan",
-        f"idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT}s",
+        f"idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_SECONDS}s",
     )
-    return make_conninfo("", **{**defaults, **parts_of(acting)})
+    return make_conninfo("", **{**defaults, **parse_dsn(acting)})
 
 
 def with_settings(dsn: str, *settings: str) -> str:
     """*dsn* with session *settings* (`name=value`) added after its own."""
-    parameters = parts_of(dsn)
+    parameters = parse_dsn(dsn)
     options = " ".join([parameters.get("options") or "", *(f"-c {setting}" for setting in settings)]).strip()
     return make_conninfo("", **{**parameters, "options": options})
 
@@ -163,9 +166,9 @@ class Database:
 
     def __init__(self, dsn: str, *, size: int = 4, role: str = DAEMON_ROLE, checked: bool = False) -> None:
         self.dsn = acting_dsn(dsn, role)
-        self.breaks = 0  # counts possibly broken connections: the next may reach another server
+        self.break_count = 0  # counts possibly broken connections: the next may reach another server
         self._lock_waits = LockWaits(size)
-        self.written = 0  # rows since the last check of the planner's statistics, see statistics.keep()
+        self.written_rows = 0  # rows since the last check of the planner's statistics, see statistics.keep()
         self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             self.dsn,
             min_size=1,
@@ -175,7 +178,7 @@ class Database:
             kwargs={"autocommit": True, "prepare_threshold": 2},
             configure=_set_transaction_timeout,
             check=_check_connection if checked else None,
-            timeout=POOL_TIMEOUT,
+            timeout=POOL_TIMEOUT_SECONDS,
             reconnect_timeout=2,
         )
 
@@ -186,10 +189,10 @@ class Database:
     async def __aexit__(self, *_: object) -> None:
         await self.pool.close()
 
-    async def mend(self) -> None:
+    async def replace_broken(self) -> None:
         """Replace broken connections; call after Unavailable, else each of them fails once."""
-        self.breaks += 1
-        with translated():
+        self.break_count += 1
+        with translate_errors():
             await self.pool.check()
 
     @asynccontextmanager
@@ -201,7 +204,7 @@ class Database:
     @asynccontextmanager
     async def autocommit(self) -> AsyncIterator[Connection]:
         """An autocommit connection without a tenant: one round trip per statement instead of three."""
-        with translated(), self._count_breaks():
+        with translate_errors(), self._count_breaks():
             async with self.pool.connection() as connection:
                 yield connection
 
@@ -214,11 +217,11 @@ class Database:
 
         Raises Fenced when *lease* is lost: the transaction is rolled back then.
         """
-        with translated(), self._count_breaks(), self._lock_waits.limited(tenant) as lock_timeout:
-            async with self.pool.connection() as connection, begun(connection) as outbox:
-                with outbox.held():
+        with translate_errors(), self._count_breaks(), self._lock_waits.limit_wait(tenant) as lock_timeout:
+            async with self.pool.connection() as connection, pipelined_transaction(connection) as outbox:
+                with outbox.hold():
                     await set_tenant(connection, tenant)
-                    if lock_timeout < LOCK_TIMEOUT:
+                    if lock_timeout < LOCK_TIMEOUT_MS:
                         await connection.execute(f"SET LOCAL lock_timeout = '{lock_timeout}ms'".encode())
                     if actor is not None:
                         await set_actor(connection, {"kind": actor.kind, "name": actor.name})
@@ -234,7 +237,7 @@ class Database:
         except psycopg.errors.LockNotAvailable:  # the connection still works
             raise
         except (psycopg.OperationalError, psycopg.InterfaceError):
-            self.breaks += 1
+            self.break_count += 1
             raise
 
 
@@ -248,7 +251,7 @@ async def _check_connection(connection: Connection) -> None:
 
 async def _set_transaction_timeout(connection: Connection) -> None:
     if connection.info.server_version >= _MIN_TRANSACTION_TIMEOUT_VERSION:
-        await connection.execute(f"SET transaction_timeout = '{TRANSACTION_TIMEOUT}s'")
+        await connection.execute(f"SET transaction_timeout = '{TRANSACTION_TIMEOUT_SECONDS}s'")
 
 
 async def set_tenant(connection: Connection, tenant: TenantId) -> None:

@@ -9,9 +9,9 @@ from psycopg.types.json import Jsonb
 
 from mirrord.db.connect import Connection
 from mirrord.db.tables import table_of
-from mirrord.domain.entry import EMPTY, FILE_ACTOR, Digest, EntryId, Kind, MirrorId, TenantId
+from mirrord.domain.entry import EMPTY_DIGEST, FILE_ACTOR, Digest, EntryId, Kind, MirrorId, TenantId
 
-EARLIER_AGE = timedelta(minutes=1)  # of a copy of an earlier text: git makes and removes files within seconds
+MAX_EARLIER_COPY_AGE = timedelta(minutes=1)  # of a copy of an earlier text: git makes and removes files within seconds
 
 # Unchanged copies. A page may have been read while its file was being copied: its text was a prefix of the whole.
 _UNCHANGED = """
@@ -92,12 +92,18 @@ async def load_copies_of_earlier_texts(
     connection: Connection, tenant: TenantId, mirror: MirrorId, entries: Collection[EntryId]
 ) -> dict[EntryId, EntryId]:
     """Map recent pages to the one entry of *entries* that had their text in an earlier version."""
-    values = {"tenant": tenant, "mirror": mirror, "entries": list(entries), "empty": EMPTY, "age": EARLIER_AGE}
+    values = {
+        "tenant": tenant,
+        "mirror": mirror,
+        "entries": list(entries),
+        "empty": EMPTY_DIGEST,
+        "age": MAX_EARLIER_COPY_AGE,
+    }
     cursor = await connection.execute(_EARLIER, values)
     return {EntryId(copy): EntryId(original) for copy, original in await cursor.fetchall()}
 
 
-async def take_place_of(
+async def move_to_place_of_copy(
     connection: Connection, tenant: TenantId, mirror: MirrorId, kind: Kind, entry: EntryId, expected: int, copy: Copy
 ) -> bool:
     """

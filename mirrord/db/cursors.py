@@ -7,9 +7,9 @@ from uuid import UUID
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId, TenantId
 
-FEED = 500  # entries per batch
+FEED_BATCH_ENTRIES = 500  # entries per batch
 
-Cursor = tuple[int, UUID]  # a seq of the feed and an entry: everything up to it
+FeedCursor = tuple[int, UUID]  # a seq of the feed and an entry: everything up to it
 _START = (0, UUID(int=0))
 
 
@@ -30,13 +30,13 @@ SELECT {" OR ".join(_CHANGED.format(follower.value) for follower in Follower)}
        EXISTS (SELECT FROM mirrord.event_outbox WHERE tenant_id = %(t)s)"""
 
 
-async def waiting(connection: Connection, tenant: TenantId) -> tuple[bool, bool]:
+async def has_waiting(connection: Connection, tenant: TenantId) -> tuple[bool, bool]:
     """(a follower has entries to process or links are due, changes are waiting to become events)."""
     row = await (await connection.execute(_WAITING.encode(), {"t": tenant})).fetchone()
     return bool(row and row[0]), bool(row and row[1])
 
 
-async def hold(connection: Connection, tenant: TenantId, follower: Follower) -> Cursor:
+async def lock_cursor(connection: Connection, tenant: TenantId, follower: Follower) -> FeedCursor:
     """The cursor of *follower*, locked until this transaction ends."""
     statement = (
         f"INSERT INTO mirrord.{follower.value} (tenant_id, seq, entry_id) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
@@ -47,17 +47,19 @@ async def hold(connection: Connection, tenant: TenantId, follower: Follower) -> 
     return (row[0], row[1]) if row else _START
 
 
-async def move(connection: Connection, tenant: TenantId, follower: Follower, cursor: Cursor) -> None:
+async def store_cursor(connection: Connection, tenant: TenantId, follower: Follower, cursor: FeedCursor) -> None:
     """Move the cursor of *follower* to *cursor*."""
     statement = f"UPDATE mirrord.{follower.value} SET seq = %s, entry_id = %s WHERE tenant_id = %s"
     await connection.execute(statement.encode(), (*cursor, tenant))
 
 
-async def changed_after(connection: Connection, tenant: TenantId, cursor: Cursor) -> Sequence[tuple[int, EntryId]]:
+async def load_changes_after(
+    connection: Connection, tenant: TenantId, cursor: FeedCursor
+) -> Sequence[tuple[int, EntryId]]:
     """The next (seq, entry) after *cursor*, at most FEED of them, in feed order."""
     rows = await connection.execute(
         "SELECT seq, entry_id FROM mirrord.entry_feed WHERE tenant_id = %s AND (seq, entry_id) > (%s, %s) "
         "ORDER BY seq, entry_id LIMIT %s",
-        (tenant, *cursor, FEED),
+        (tenant, *cursor, FEED_BATCH_ENTRIES),
     )
     return [(seq, EntryId(entry)) for seq, entry in await rows.fetchall()]

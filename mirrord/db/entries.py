@@ -13,18 +13,18 @@ from psycopg.types.json import Jsonb
 from mirrord.db import records
 from mirrord.db.connect import Connection
 from mirrord.db.records import RecordText
-from mirrord.db.tables import said_position, table_of
-from mirrord.db.writes import Bytes, Text
+from mirrord.db.tables import position_sql, table_of
+from mirrord.db.writes import AttachmentContent, PageText
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId, digest_of
 
 
 @dataclass(frozen=True, slots=True)
-class Current:
+class CurrentEntry:
     """
     The current row of an entry.
 
     text: of a page or record; None: a folder, or not rendered yet. digest, size: of an attachment's bytes.
-    unrendered: the text does not yet include an app's write.
+    is_unrendered: the text does not yet include an app's write.
     """
 
     entry: EntryId
@@ -33,7 +33,7 @@ class Current:
     deleted: bool
     version: int
     text: str | None
-    unrendered: bool
+    is_unrendered: bool
     digest: Digest | None
     size: int | None
 
@@ -52,7 +52,7 @@ FROM mirrord.record WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)"""
 _PUT_TEXT = f"""
 UPDATE mirrord.page SET
     index = index OR kind = 'folder', kind = 'page', markdown = %(markdown)s, digest = %(digest)s, content = NULL,
-    title = coalesce(%(title)s, nullif(%(name)s, '')), icon = %(icon)s, position = {said_position()},
+    title = coalesce(%(title)s, nullif(%(name)s, '')), icon = %(icon)s, position = {position_sql()},
     frontmatter = %(frontmatter)s, ahead = '{{}}', deleted_at = NULL,
     parent_id = %(parent)s, name = nullif(%(name)s, ''),
     name_key = CASE WHEN deleted_at IS NULL AND parent_id IS NOT DISTINCT FROM %(parent)s AND name = %(name)s
@@ -70,13 +70,15 @@ UPDATE mirrord.{table} SET deleted_at = clock_timestamp()
 WHERE tenant_id = %s AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
 
 
-async def load(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Current]:
+async def load_entries(
+    connection: Connection, tenant: TenantId, entries: Iterable[EntryId]
+) -> dict[EntryId, CurrentEntry]:
     """The rows of *entries*, tombstones included; entries without a row are omitted."""
     cursor = await connection.execute(_CURRENT, {"tenant": tenant, "ids": list(entries)})
     return {current.entry: current for current in [_current(*row) for row in await cursor.fetchall()]}
 
 
-async def named(connection: Connection, tenant: TenantId, name: str) -> list[EntryId]:
+async def find_by_name(connection: Connection, tenant: TenantId, name: str) -> list[EntryId]:
     """Pages and folders called *name*, live ones first, then the newest deletions."""
     return await _ids(
         connection,
@@ -85,7 +87,7 @@ async def named(connection: Connection, tenant: TenantId, name: str) -> list[Ent
     )
 
 
-async def titled(connection: Connection, tenant: TenantId, title: str) -> list[EntryId]:
+async def find_by_title(connection: Connection, tenant: TenantId, title: str) -> list[EntryId]:
     """Pages and folders with *title*, live ones first, then the newest deletions."""
     return await _ids(
         connection,
@@ -94,7 +96,7 @@ async def titled(connection: Connection, tenant: TenantId, title: str) -> list[E
     )
 
 
-async def once_named(connection: Connection, tenant: TenantId, name: str) -> list[EntryId]:
+async def find_by_former_name(connection: Connection, tenant: TenantId, name: str) -> list[EntryId]:
     """Pages with a version called *name*, the newest first."""
     return await _ids(
         connection,
@@ -111,8 +113,8 @@ async def has_children(connection: Connection, tenant: TenantId, page: EntryId) 
     return bool(row and row[0])
 
 
-async def put_text(
-    connection: Connection, tenant: TenantId, page: Current, body: Text, where: Place | None = None
+async def write_text(
+    connection: Connection, tenant: TenantId, page: CurrentEntry, body: PageText, where: Place | None = None
 ) -> int | None:
     """
     Write a text as the next version of *page*, at *where* (None: at its place, in the form of its file). Restores a
@@ -137,23 +139,23 @@ async def put_text(
     return await _written_version(connection, _PUT_TEXT, identity | values)
 
 
-async def put_bytes(
-    connection: Connection, tenant: TenantId, attachment: Current, digest: Digest, body: Bytes
+async def write_bytes(
+    connection: Connection, tenant: TenantId, attachment: CurrentEntry, digest: Digest, body: AttachmentContent
 ) -> int | None:
     """Write the next version of *attachment*, bytes stored in `blob`. None: the row has changed."""
     values = {"tenant": tenant, "entry": attachment.entry, "expected": attachment.version, "digest": digest}
     return await _written_version(connection, _PUT_BYTES, values | {"size": body.size, "media_type": body.media_type})
 
 
-async def put_record(connection: Connection, tenant: TenantId, record: Current, body: RecordText) -> int | None:
+async def write_record(connection: Connection, tenant: TenantId, record: CurrentEntry, body: RecordText) -> int | None:
     """Write the next version of *record*; restores a deleted one. None: the row has changed."""
     await connection.execute("SET LOCAL mirrord.next_version = 'on'")
     identity = {"tenant": tenant, "entry": record.entry, "expected": record.version}
-    values = records.columns(digest_of(body.text.encode()), body)
+    values = records.content_values(digest_of(body.text.encode()), body)
     return await _written_version(connection, _PUT_RECORD, identity | values)
 
 
-async def delete(connection: Connection, tenant: TenantId, entry: Current) -> bool:
+async def delete_entry(connection: Connection, tenant: TenantId, entry: CurrentEntry) -> bool:
     """Make *entry* a tombstone; its file goes to the trash. False: the row has changed."""
     cursor = await connection.execute(_DELETE.format(table=table_of(entry.kind)), (tenant, entry.entry, entry.version))
     return await cursor.fetchone() is not None
@@ -169,5 +171,5 @@ async def _ids(connection: Connection, statement: str, values: tuple[object, ...
     return [EntryId(row[0]) for row in await cursor.fetchall()]
 
 
-def _current(entry: EntryId, kind: str, parent: EntryId | None, name: str, index: bool, *columns: Any) -> Current:
-    return Current(entry, Kind(kind), Place(parent, name, index), *columns)
+def _current(entry: EntryId, kind: str, parent: EntryId | None, name: str, index: bool, *columns: Any) -> CurrentEntry:
+    return CurrentEntry(entry, Kind(kind), Place(parent, name, index), *columns)

@@ -12,7 +12,7 @@ _EPOCH = (
 
 
 @dataclass(frozen=True, slots=True)
-class Newest:
+class NewestPage:
     """The page changed last, in that version. digest None: a folder, or not rendered yet."""
 
     entry: EntryId
@@ -20,7 +20,7 @@ class Newest:
     digest: Digest | None
 
 
-async def epoch(connection: Connection) -> str:
+async def load_epoch(connection: Connection) -> str:
     """
     The cluster, its timeline and the database's own number as one text: another text means another history.
 
@@ -35,7 +35,7 @@ async def epoch(connection: Connection) -> str:
     return f"{system} {timeline} {number}"
 
 
-async def acks_of(connection: Connection, tenant: TenantId, mirror: MirrorId) -> int:
+async def load_acknowledged_rounds(connection: Connection, tenant: TenantId, mirror: MirrorId) -> int:
     """The number of rounds acknowledged in the mirror's row; 0 without a row."""
     cursor = await connection.execute(
         "SELECT acks FROM mirrord.mirror WHERE tenant_id = %s AND id = %s", (tenant, mirror)
@@ -50,23 +50,23 @@ SELECT id, version, digest FROM mirrord.page WHERE tenant_id = %(tenant)s AND id
      ORDER BY seq DESC, entry_id DESC LIMIT 1)"""
 
 
-async def newest(connection: Connection, tenant: TenantId) -> Newest | None:
+async def load_newest_page(connection: Connection, tenant: TenantId) -> NewestPage | None:
     """The page changed last; None: no page yet. Needs the tenant set."""
     row = await (await connection.execute(_NEWEST, {"tenant": tenant})).fetchone()
-    return Newest(EntryId(row[0]), row[1], Digest(row[2]) if row[2] is not None else None) if row else None
+    return NewestPage(EntryId(row[0]), row[1], Digest(row[2]) if row[2] is not None else None) if row else None
 
 
-async def is_in_history(connection: Connection, tenant: TenantId, known: Newest) -> bool:
+async def is_in_history(connection: Connection, tenant: TenantId, page: NewestPage) -> bool:
     """Whether the page had that text in that version. A text not rendered then may be rendered since."""
     cursor = await connection.execute(
         "SELECT FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND version = %s "
         "AND (%s::bytea IS NULL OR digest = %s)",
-        (tenant, known.entry, known.version, known.digest, known.digest),
+        (tenant, page.entry, page.version, page.digest, page.digest),
     )
     return await cursor.fetchone() is not None
 
 
-async def acknowledge(database: Database, lease: Lease, acks: int) -> bool:
+async def store_acknowledged_rounds(database: Database, lease: Lease, acks: int) -> bool:
     """Store the number of acknowledged rounds in the mirror's row. False: the lease is lost."""
     async with database.connection() as connection:
         cursor = await connection.execute(

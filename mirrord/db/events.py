@@ -17,7 +17,7 @@ WITH fresh AS ({_INSERT} RETURNING tenant_id, id)
 INSERT INTO mirrord.event_claim (tenant_id, event_id, entry_id, path) SELECT tenant_id, id, %s, %s FROM fresh"""
 
 
-async def add_from_file(
+async def add_file_events(
     connection: Connection, tenant: TenantId, events: Sequence[Event], is_claim: Callable[[Event], bool]
 ) -> None:
     """

@@ -13,7 +13,7 @@ import pwd
 import sys
 from pathlib import Path
 
-NO_NAMESPACE = 77
+NO_NAMESPACE_STATUS = 77
 _CLONE_NEWUSER = 0x10000000  # linux/sched.h
 
 
@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> None:
             _leave_root()
         except OSError as refusal:
             print(refusal, file=sys.stderr)
-            sys.exit(NO_NAMESPACE)
+            sys.exit(NO_NAMESPACE_STATUS)
     if log is None or _detach(log):
         os.execv(arguments[0], arguments)
 

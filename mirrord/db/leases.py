@@ -8,11 +8,11 @@ from mirrord.db.connect import Database, Lease
 from mirrord.domain.entry import MirrorId, TenantId
 from mirrord.errors import Refused
 
-DURATION = 15  # seconds until a lease expires without renewal, by Postgres' clock
-RENEWAL = 5.0  # seconds between renewals
+LEASE_SECONDS = 15  # seconds until a lease expires without renewal, by Postgres' clock
+RENEWAL_SECONDS = 5.0  # seconds between renewals
 
 
-async def known_mirrors(database: Database, tenant: TenantId) -> list[tuple[MirrorId, str | None, str | None, bool]]:
+async def load_mirrors(database: Database, tenant: TenantId) -> list[tuple[MirrorId, str | None, str | None, bool]]:
     """(mirror, host, root, lease is held) of every tree mirror of *tenant*."""
     async with database.connection() as connection:
         cursor = await connection.execute(
@@ -37,7 +37,9 @@ async def record_mirror(database: Database, tenant: TenantId, mirror: MirrorId, 
         )
 
 
-async def acquire(database: Database, tenant: TenantId, mirror: MirrorId, holder: str, *, root_locked: bool) -> Lease:
+async def acquire_lease(
+    database: Database, tenant: TenantId, mirror: MirrorId, holder: str, *, root_locked: bool
+) -> Lease:
     """
     Acquire the lease with a new token, which fences the previous holder.
 
@@ -50,26 +52,26 @@ async def acquire(database: Database, tenant: TenantId, mirror: MirrorId, holder
             "expires_at = clock_timestamp() + make_interval(secs => %s) "
             "WHERE tenant_id = %s AND id = %s AND (expires_at < clock_timestamp() OR holder IS NULL OR %s) "
             "RETURNING token",
-            (holder, DURATION, tenant, mirror, root_locked),
+            (holder, LEASE_SECONDS, tenant, mirror, root_locked),
         )
         row = await cursor.fetchone()
     if row is None:
-        raise Refused(f"Mirror {mirror} is held by another daemon; it is free {DURATION} s after that one stops.")
+        raise Refused(f"Mirror {mirror} is held by another daemon; it is free {LEASE_SECONDS} s after that one stops.")
     return Lease(mirror, row[0])
 
 
-async def was_away(database: Database, tenant: TenantId, mirror: MirrorId, longest: timedelta) -> bool:
-    """Whether the lease of *mirror* was free for longer than *longest*; False for a new one. Call before acquire()."""
+async def was_released_for(database: Database, tenant: TenantId, mirror: MirrorId, limit: timedelta) -> bool:
+    """Whether the lease of *mirror* was free for longer than *limit*; False for a new one. Call before acquire()."""
     async with database.connection() as connection:
         cursor = await connection.execute(
             "SELECT expires_at < clock_timestamp() - %s::interval FROM mirrord.mirror WHERE tenant_id = %s AND id = %s",
-            (longest, tenant, mirror),
+            (limit, tenant, mirror),
         )
         row = await cursor.fetchone()
         return bool(row and row[0])
 
 
-async def renew(
+async def renew_leases(
     database: Database,
     leases: list[Lease],
     states: Mapping[MirrorId, str] = MappingProxyType({}),
@@ -88,14 +90,14 @@ async def renew(
             "FROM unnest(%s::uuid[], %s::bigint[], %s::jsonb[], %s::bigint[]) AS held (id, token, state, seq) "
             "WHERE m.id = held.id AND m.token = held.token RETURNING m.id",
             (
-                *(DURATION, mirrors, [lease.token for lease in leases]),
+                *(LEASE_SECONDS, mirrors, [lease.token for lease in leases]),
                 *([values_by_mirror.get(mirror) for mirror in mirrors] for values_by_mirror in (states, acknowledged)),
             ),
         )
         return {MirrorId(row[0]) for row in await cursor.fetchall()}
 
 
-async def tell(database: Database, lease: Lease, state: str) -> None:
+async def store_state(database: Database, lease: Lease, state: str) -> None:
     """Store a mirror's state, as JSON, between two renewals; no effect if the lease is lost."""
     async with database.autocommit() as connection:
         await connection.execute(
@@ -104,7 +106,7 @@ async def tell(database: Database, lease: Lease, state: str) -> None:
         )
 
 
-async def release(database: Database, lease: Lease) -> None:
+async def release_lease(database: Database, lease: Lease) -> None:
     """Release the lease, so that the next daemon need not wait."""
     async with database.connection() as connection:
         await connection.execute(

@@ -7,15 +7,15 @@ from typing import Any
 from mirrord.codec.links import Link
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId, Kind, Place, TenantId
-from mirrord.domain.linking import Called, Found
+from mirrord.domain.linking import LinkMeaning, NameKind
 
-DUE = 500  # links resolved at once
+LINKS_PER_BATCH = 500  # links resolved at once
 
 Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class LinkName:
     """One name of a live entry. key: of the name's last part."""
 
     entry: EntryId
@@ -23,26 +23,26 @@ class Name:
     kind: Kind
     parent: EntryId | None
     index: bool
-    called: Called
+    name_kind: NameKind
     name: str
     key: str
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """The place of an entry. placed: its name is settled. title, aliases: of a page, from its row."""
+class EntryPlace:
+    """The place of an entry. is_placed: its name is settled. title, aliases: of a page, from its row."""
 
     entry: EntryId
     kind: Kind
     place: Place
-    placed: bool
+    is_placed: bool
     deleted: bool
     title: str | None = None
     aliases: object = None
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueLink:
     """A link to be resolved."""
 
     source: EntryId
@@ -52,7 +52,7 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class PageLink:
     """A link of a live page, for display. target_id None: no target, or several if *ambiguous*."""
 
     source: EntryId
@@ -139,7 +139,9 @@ SELECT id, 'attachment', parent_id, name, false, name_key IS NOT NULL, deleted_a
   FROM mirrord.attachment WHERE tenant_id = %s AND id = ANY (%s)"""
 
 
-async def load_spots(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Spot]:
+async def load_places(
+    connection: Connection, tenant: TenantId, entries: Iterable[EntryId]
+) -> dict[EntryId, EntryPlace]:
     """The places of *entries*, tombstones included."""
     ids = list(entries)
     cursors = [await connection.execute(statement, (tenant, ids)) for statement in (_PAGES, _ATTACHMENTS)]
@@ -156,8 +158,8 @@ def _spot_of(
     placed: bool,
     deleted: bool,
     *title_and_aliases: Any,
-) -> Spot:
-    return Spot(entry, Kind(kind), Place(parent, name, index), placed, deleted, *title_and_aliases)
+) -> EntryPlace:
+    return EntryPlace(entry, Kind(kind), Place(parent, name, index), placed, deleted, *title_and_aliases)
 
 
 async def load_parents(
@@ -181,7 +183,7 @@ SELECT id FROM mirrord.page WHERE tenant_id = %(t)s AND parent_id = ANY (%(folde
 UNION ALL SELECT id FROM mirrord.attachment WHERE tenant_id = %(t)s AND parent_id = ANY (%(folders)s)"""
 
 
-async def load_below(connection: Connection, tenant: TenantId, folders: Iterable[EntryId]) -> set[EntryId]:
+async def load_descendants(connection: Connection, tenant: TenantId, folders: Iterable[EntryId]) -> set[EntryId]:
     """*folders* and their descendants."""
     entries, level = set(folders), list(folders)
     while level:
@@ -200,32 +202,34 @@ SELECT %s, * FROM unnest(%b::uuid[], %b::int[], %b::text[], %b::uuid[], %b::bool
                          %b::text[])"""
 
 
-async def names_of(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[Name]:
+async def load_names_of(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[LinkName]:
     """The stored names of *entries*, in order."""
     return await _load_names(connection, "entry_id", tenant, list(entries))
 
 
-async def names_with(connection: Connection, tenant: TenantId, keys: Iterable[str]) -> list[Name]:
+async def load_names_with(connection: Connection, tenant: TenantId, keys: Iterable[str]) -> list[LinkName]:
     """The stored names with one of *keys*."""
     return await _load_names(connection, "key", tenant, list(keys))
 
 
-async def _load_names(connection: Connection, column: str, tenant: TenantId, values: Sequence[object]) -> list[Name]:
+async def _load_names(
+    connection: Connection, column: str, tenant: TenantId, values: Sequence[object]
+) -> list[LinkName]:
     rows = await (await connection.execute(_NAMES.format(column).encode(), (tenant, values))).fetchall()
     return [
-        Name(entry, number, Kind(kind), parent, index, Called(called), name, key)
+        LinkName(entry, number, Kind(kind), parent, index, NameKind(called), name, key)
         for entry, number, kind, parent, index, called, name, key in rows
     ]
 
 
 async def replace_names(
-    connection: Connection, tenant: TenantId, entries: Iterable[EntryId], names: Iterable[Name]
+    connection: Connection, tenant: TenantId, entries: Iterable[EntryId], names: Iterable[LinkName]
 ) -> None:
     """Replace all names of *entries* by *names*."""
     await connection.execute(
         "DELETE FROM mirrord.link_name WHERE tenant_id = %s AND entry_id = ANY (%s)", (tenant, list(entries))
     )
-    rows = [(n.entry, n.number, n.kind, n.parent, n.index, n.called, n.name, n.key) for n in names]
+    rows = [(n.entry, n.number, n.kind, n.parent, n.index, n.name_kind, n.name, n.key) for n in names]
     await _insert_columns(connection, _ADD_NAME, tenant, rows)
 
 
@@ -234,12 +238,14 @@ DELETE FROM mirrord.page_link WHERE tenant_id = %(t)s AND source_id = ANY (%(ids
     SELECT id FROM mirrord.page WHERE tenant_id = %(t)s AND id = ANY (%(ids)s) AND kind = 'folder')"""
 
 
-async def clear(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> None:
+async def clear_links_of_folders(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> None:
     """Delete the links of the folders (pages without a text) among *entries*."""
     await connection.execute(_CLEAR, {"t": tenant, "ids": list(entries)})
 
 
-async def mark_due(connection: Connection, tenant: TenantId, keys: Iterable[str], sources: Iterable[EntryId]) -> None:
+async def mark_links_due(
+    connection: Connection, tenant: TenantId, keys: Iterable[str], sources: Iterable[EntryId]
+) -> None:
     """Links to one of *keys*, and all links in *sources*, are to be looked up again."""
     for column, values in (("target_key", list(keys)), ("source_id", list(sources))):
         if values:
@@ -249,14 +255,14 @@ async def mark_due(connection: Connection, tenant: TenantId, keys: Iterable[str]
             await connection.execute(statement.encode(), (tenant, values))
 
 
-async def load_due(connection: Connection, tenant: TenantId) -> list[Due]:
+async def load_due_links(connection: Connection, tenant: TenantId) -> list[DueLink]:
     """The next links to resolve, at most DUE of them."""
     cursor = await connection.execute(
         "SELECT source_id, number, kind, target FROM mirrord.page_link WHERE tenant_id = %s AND due "
         "ORDER BY source_id, number LIMIT %s",
-        (tenant, DUE),
+        (tenant, LINKS_PER_BATCH),
     )
-    return [Due(*row) for row in await cursor.fetchall()]
+    return [DueLink(*row) for row in await cursor.fetchall()]
 
 
 _STORE_TARGETS = """
@@ -267,7 +273,9 @@ UPDATE mirrord.page_link AS l SET target_id = found.id, ambiguous = found.ambigu
    AND l.kind = found.kind AND l.target = found.target"""
 
 
-async def settle(connection: Connection, tenant: TenantId, results: Iterable[tuple[Due, str | None, Found]]) -> None:
+async def store_targets(
+    connection: Connection, tenant: TenantId, results: Iterable[tuple[DueLink, str | None, LinkMeaning]]
+) -> None:
     """Store resolved links, as (link, key, target). A link that changed meanwhile stays due."""
     rows = [
         (link.source, link.number, link.kind, link.target, target.entry, target.ambiguous, key)
@@ -286,14 +294,14 @@ SELECT l.source_id, l.kind, l.target, l.heading, l.alias, l.target_id, l.ambiguo
  ORDER BY p.name, l.source_id, l.number"""
 
 
-async def listed(
+async def list_links(
     connection: Connection,
     tenant: TenantId,
     *,
     source: EntryId | None = None,
     target: EntryId | None = None,
     unresolved: bool = False,
-) -> list[Listed]:
+) -> list[PageLink]:
     """Links of live pages: of one page, to one entry, or all. unresolved: only those without a target."""
     values = {"tenant": tenant, "source": source, "target": target, "unresolved": unresolved}
-    return [Listed(*row) for row in await (await connection.execute(_LISTED, values)).fetchall()]
+    return [PageLink(*row) for row in await (await connection.execute(_LISTED, values)).fetchall()]

@@ -26,15 +26,15 @@ SELECT id, 'record', NULL, kind || '/' || key, false, true, version, digest, ahe
 
 
 @dataclass(frozen=True, slots=True)
-class Living:
-    """A live entry. size: of its text or bytes in the row. made_at: None if it has a place."""
+class LiveEntry:
+    """A live entry. size: of its text or bytes in the row. created_at: None if it has a place."""
 
     row: Row
     size: int
-    made_at: datetime | None
+    created_at: datetime | None
 
 
-async def everything(connection: Connection, tenant: TenantId) -> AsyncIterator[Living]:
+async def load_live_entries(connection: Connection, tenant: TenantId) -> AsyncIterator[LiveEntry]:
     """All live entries; titles only of entries without a place. Call it inside a snapshot."""
     parents: dict[EntryId | None, EntryId | None] = {None: None}  # one object each: there may be 100,000 children
     async with connection.cursor(name="everything") as cursor:
@@ -44,10 +44,10 @@ async def everything(connection: Connection, tenant: TenantId) -> AsyncIterator[
             file_digest = NO_TEXT if kind == Kind.FOLDER else Digest(digest) if digest is not None else None
             place = Place(parents.setdefault(parent, parent), name, index)
             row = Row(EntryId(entry), Kind(kind), place, placed, version, file_digest, False, frozenset(ahead), title)
-            yield Living(row, size, made_at)
+            yield LiveEntry(row, size, made_at)
 
 
-async def moment(connection: Connection, tenant: TenantId) -> tuple[int, datetime]:
+async def load_moment(connection: Connection, tenant: TenantId) -> tuple[int, datetime]:
     """The seq of the tenant's change feed in this snapshot, and its time by Postgres' clock."""
     cursor = await connection.execute(
         "SELECT seq, now() FROM mirrord.tenant_clock WHERE tenant_id = %s",
@@ -58,7 +58,7 @@ async def moment(connection: Connection, tenant: TenantId) -> tuple[int, datetim
     return row[0], row[1]
 
 
-async def first_parts(connection: Connection, tenant: TenantId, digests: Sequence[Digest]) -> dict[Digest, bytes]:
+async def load_first_parts(connection: Connection, tenant: TenantId, digests: Sequence[Digest]) -> dict[Digest, bytes]:
     """The first parts of blobs; the whole of those with one part."""
     cursor = await connection.execute(
         "SELECT digest, bytes FROM mirrord.blob WHERE tenant_id = %s AND digest = ANY (%s) AND part = 0",
@@ -67,7 +67,7 @@ async def first_parts(connection: Connection, tenant: TenantId, digests: Sequenc
     return {Digest(digest): data for digest, data in await cursor.fetchall()}
 
 
-async def parts(connection: Connection, tenant: TenantId, digest: Digest) -> AsyncIterator[bytes]:
+async def load_parts(connection: Connection, tenant: TenantId, digest: Digest) -> AsyncIterator[bytes]:
     """The parts of a blob; none if it is not stored."""
     async with connection.cursor(name="parts") as cursor:
         cursor.itersize = 1

@@ -8,9 +8,9 @@ import psycopg
 
 from mirrord.domain.entry import TenantId
 
-LOCK_TIMEOUT = 700  # milliseconds; Postgres looks for deadlocks after a second, and would end the app's transaction
-SHORT_LOCK_TIMEOUT = 100  # milliseconds; many times as long as a commit holds its tenant's clock
-HELD_SECONDS = 2.0  # seconds of short waits for a tenant after a wait that timed out
+LOCK_TIMEOUT_MS = 700  # milliseconds; Postgres looks for deadlocks after a second, and would end the app's transaction
+SHORT_LOCK_TIMEOUT_MS = 100  # milliseconds; many times as long as a commit holds its tenant's clock
+SHORT_WAITS_SECONDS = 2.0  # seconds of short waits for a tenant after a wait that timed out
 
 
 class LockWaits:
@@ -25,12 +25,12 @@ class LockWaits:
         self._timed_out_at: dict[TenantId, float] = {}
 
     @contextmanager
-    def limited(self, tenant: TenantId) -> Iterator[int]:
+    def limit_wait(self, tenant: TenantId) -> Iterator[int]:
         """The milliseconds that one transaction of *tenant* may wait for a lock."""
         is_full = self._full_waits < self._max_full_waits and not self._timed_out_recently(tenant)
         self._full_waits += is_full
         try:
-            yield LOCK_TIMEOUT if is_full else SHORT_LOCK_TIMEOUT
+            yield LOCK_TIMEOUT_MS if is_full else SHORT_LOCK_TIMEOUT_MS
         except psycopg.errors.LockNotAvailable:
             if is_full:
                 self._timed_out_at[tenant] = time.monotonic()
@@ -40,7 +40,7 @@ class LockWaits:
 
     def _timed_out_recently(self, tenant: TenantId) -> bool:
         """Whether a full wait of *tenant* timed out within the last HELD_SECONDS."""
-        if time.monotonic() - self._timed_out_at.get(tenant, -HELD_SECONDS) < HELD_SECONDS:
+        if time.monotonic() - self._timed_out_at.get(tenant, -SHORT_WAITS_SECONDS) < SHORT_WAITS_SECONDS:
             return True
         self._timed_out_at.pop(tenant, None)
         return False

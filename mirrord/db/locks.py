@@ -9,7 +9,7 @@ from mirrord.domain.entry import EntryId, TenantId
 _FREE = "SELECT id FROM mirrord.{} WHERE tenant_id = %s AND id = ANY (%s) FOR NO KEY UPDATE SKIP LOCKED"
 
 
-async def locked_rows(database: Database, tenant: TenantId, entries: Sequence[EntryId]) -> set[EntryId]:
+async def load_locked_rows(database: Database, tenant: TenantId, entries: Sequence[EntryId]) -> set[EntryId]:
     """The entries among *entries* whose row another transaction has locked."""
     async with database.transaction(tenant) as connection:
         existing, free = set[EntryId](), set[EntryId]()

@@ -2,7 +2,7 @@
 
 from psycopg.conninfo import make_conninfo
 
-from mirrord.db.connect import DAEMON_ROLE, administered, parts_of
+from mirrord.db.connect import DAEMON_ROLE, admin_connection, parse_dsn
 from mirrord.errors import UserError
 
 
@@ -12,16 +12,16 @@ async def working_dsn(dsn: str) -> str:
 
     Needs the schema's roles. Raises UserError if Postgres refuses that login, and Unavailable.
     """
-    async with administered(dsn) as connection:
+    async with admin_connection(dsn) as connection:
         cursor = await connection.execute(
             "SELECT rolname, rolsuper FROM pg_catalog.pg_roles WHERE rolname = session_user"
         )
         row = await cursor.fetchone()
     if row is None or not row[1]:
         return dsn
-    daemon_login = make_conninfo("", **{**parts_of(dsn), "user": DAEMON_ROLE, "password": None})
+    daemon_login = make_conninfo("", **{**parse_dsn(dsn), "user": DAEMON_ROLE, "password": None})
     try:
-        async with administered(daemon_login):
+        async with admin_connection(daemon_login):
             return daemon_login
     except UserError as error:
         raise UserError(

@@ -6,11 +6,11 @@ from importlib.resources import files
 import psycopg
 from psycopg import sql
 
-from mirrord.db.connect import Connection, administered
+from mirrord.db.connect import Connection, admin_connection
 from mirrord.db.walls import raise_walls
 from mirrord.errors import Unavailable, UserError
 
-LOCK_TIMEOUT = 60  # seconds; a daemon then reports it and retries
+LOCK_TIMEOUT_SECONDS = 60  # seconds; a daemon then reports it and retries
 
 _LOCK = 0x6D6972726F7264  # "mirrord", the key of the advisory lock
 
@@ -24,7 +24,7 @@ class Migration:
     statements: str
 
 
-def migrations() -> list[Migration]:
+def load_migrations() -> list[Migration]:
     """All migrations of this mirrord, in order."""
     paths = [path for path in files(__package__).joinpath("migrations").iterdir() if path.name.endswith(".sql")]
     return [
@@ -39,20 +39,20 @@ async def migrate(dsn: str) -> list[str]:
 
     dsn: of a role that may create roles and schemas. Raises UserError for a newer schema.
     """
-    async with administered(dsn) as connection:
+    async with admin_connection(dsn) as connection:
         await _take_lock(connection)
-        number = await schema_number(connection)
+        number = await load_schema_number(connection)
         check_not_newer(number)
-        pending = [migration for migration in migrations() if migration.number > number]
+        pending = [migration for migration in load_migrations() if migration.number > number]
         for migration in pending:
             await _apply(connection, migration)
         await raise_walls(connection)
         return [migration.name for migration in pending]
 
 
-async def keep_walls(dsn: str) -> None:
+async def restore_walls(dsn: str) -> None:
     """Restore rights that a dump or an older mirrord left too wide, as far as the role of *dsn* may."""
-    async with administered(dsn) as connection:
+    async with admin_connection(dsn) as connection:
         await _take_lock(connection)
         await raise_walls(connection)
 
@@ -60,17 +60,17 @@ async def keep_walls(dsn: str) -> None:
 async def _take_lock(connection: Connection) -> None:
     """Raises Unavailable if another session keeps the lock: every role may take an advisory lock."""
     try:
-        await connection.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}s'")
+        await connection.execute(f"SET lock_timeout = '{LOCK_TIMEOUT_SECONDS}s'")
         await connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
         await connection.execute("RESET lock_timeout")
     except psycopg.errors.LockNotAvailable as error:
         raise Unavailable(
-            f"Another session has kept mirrord from migrating for {LOCK_TIMEOUT} s. "
+            f"Another session has kept mirrord from migrating for {LOCK_TIMEOUT_SECONDS} s. "
             "End it: `SELECT pid, usename FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory'`."
         ) from error
 
 
-async def schema_number(connection: Connection) -> int:
+async def load_schema_number(connection: Connection) -> int:
     """The number of the newest applied migration; 0: no schema yet."""
     exists = await (await connection.execute("SELECT to_regclass('mirrord.migration') IS NOT NULL")).fetchone()
     if not exists or not exists[0]:
@@ -81,7 +81,7 @@ async def schema_number(connection: Connection) -> int:
 
 def check_not_newer(number: int) -> None:
     """Raise UserError if the database is newer than this mirrord, which could write wrong rows."""
-    newest = migrations()[-1].number
+    newest = load_migrations()[-1].number
     if number > newest:
         raise UserError(
             f"The database has schema {number}, this mirrord knows schemas up to {newest}. "
@@ -92,7 +92,7 @@ def check_not_newer(number: int) -> None:
 def check_current(number: int) -> None:
     """Raise UserError unless the database has exactly the schema this mirrord was made for."""
     check_not_newer(number)
-    newest = migrations()[-1].number
+    newest = load_migrations()[-1].number
     if number < newest:
         raise UserError(
             f"The database has schema {number}, this mirrord needs {newest}. "

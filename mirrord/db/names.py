@@ -12,7 +12,7 @@ SELECT name_key FROM mirrord.page
 _ATTACHMENTS = _PAGES.replace("mirrord.page", "mirrord.attachment")
 
 
-async def taken(
+async def load_names_in_use(
     connection: Connection,
     tenant: TenantId,
     entry: EntryId,

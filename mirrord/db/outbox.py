@@ -8,19 +8,19 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from mirrord.codec.frontmatter import split, values
+from mirrord.codec.frontmatter import read_values, split_parts
 from mirrord.codec.records import Data
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import FILE_ACTOR, EntryId, MirrorId, TenantId
 from mirrord.domain.event import Event
 from mirrord.errors import Damaged
 
-BATCH = 300  # changes per batch
+BATCH_CHANGES = 300  # changes per batch
 _CLAIM_LIFETIME = "7 days"  # wait of an event for its change; a deletion may wait for a person
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class ChangeNote:
     """
     A note that an entry changed. child: the page that made it a folder; a UUID of zeros: none.
 
@@ -35,7 +35,7 @@ class Note:
     is_folder: bool
     is_from_file: bool
     actor: Mapping[str, str]
-    at: datetime
+    changed_at: datetime
 
     @property
     def key(self) -> tuple[EntryId, int, UUID]:
@@ -49,7 +49,7 @@ class PageVersion:
 
     parent: EntryId | None
     name: str | None
-    deleted: bool
+    is_deleted: bool
     frontmatter: Mapping[str, Any]
     digest: bytes | None
     is_page: bool
@@ -62,7 +62,7 @@ class RecordVersion:
 
     kind: str
     key: str
-    deleted: bool
+    is_deleted: bool
     data: Data | None
     digest: bytes | None
 
@@ -71,9 +71,9 @@ class RecordVersion:
 class ChangedPage:
     """Two versions of a page. was None: it was new. segments: their number."""
 
-    note: Note
-    was: PageVersion | None
-    now: PageVersion
+    note: ChangeNote
+    before: PageVersion | None
+    after: PageVersion
     segments: int
 
 
@@ -81,13 +81,13 @@ class ChangedPage:
 class ChangedRecord:
     """Two versions of a record."""
 
-    note: Note
-    was: RecordVersion | None
-    now: RecordVersion
+    note: ChangeNote
+    before: RecordVersion | None
+    after: RecordVersion
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class CommandEvent:
     """An event of a command, as stored at intake. path: the previous or current path of its file."""
 
     entry: EntryId | None
@@ -98,7 +98,7 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True)
-class Above:
+class Ancestor:
     """An ancestor page or folder. type: of its front matter."""
 
     parent: EntryId | None
@@ -135,7 +135,7 @@ SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_BY_F
   LEFT JOIN mirrord.page AS c ON c.tenant_id = o.tenant_id AND c.id = o.child
  WHERE o.tenant_id = %(tenant)s AND o.kind = 'page' AND ({_OF_THIS_MIRROR} OR NOT {_BY_FILE})
    AND (p.version > o.version OR p.ahead = '{{}}' AND (p.name_key IS NOT NULL OR p.deleted_at IS NOT NULL))
- ORDER BY now.created_at, o.entry_id, o.version LIMIT {BATCH} FOR UPDATE OF o SKIP LOCKED"""
+ ORDER BY now.created_at, o.entry_id, o.version LIMIT {BATCH_CHANGES} FOR UPDATE OF o SKIP LOCKED"""
 _RECORDS = f"""
 SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_BY_FILE}, now.actor, now.created_at,
        was.version IS NOT NULL, was.kind, was.key, was.deleted, was.data, was.digest,
@@ -150,7 +150,7 @@ SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_BY_F
        ORDER BY r.version DESC LIMIT 1) AS was ON true
  WHERE o.tenant_id = %(tenant)s AND o.kind = 'record' AND ({_OF_THIS_MIRROR} OR NOT {_BY_FILE})
    AND (p.version > o.version OR p.ahead = '{{}}')
- ORDER BY now.created_at, o.entry_id, o.version LIMIT {BATCH} FOR UPDATE OF o SKIP LOCKED"""
+ ORDER BY now.created_at, o.entry_id, o.version LIMIT {BATCH_CHANGES} FOR UPDATE OF o SKIP LOCKED"""
 _RECORDS = _RECORDS.replace("coalesce(c.updated_by, now.actor)", "now.actor")
 _ABOVE = """
 WITH RECURSIVE above AS (
@@ -177,33 +177,33 @@ DELETE FROM mirrord.event_outbox WHERE tenant_id = %s AND (entry_id, version, ch
     SELECT * FROM unnest(%s::uuid[], %s::bigint[], %s::uuid[]))"""
 
 
-async def load_pages(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[ChangedPage]:
+async def load_changed_pages(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[ChangedPage]:
     """Changed pages, the earliest first, locked until this transaction ends."""
     rows = await connection.execute(_PAGES.encode(), {"tenant": tenant, "mirror": mirror})
     return [_changed_page(*row) for row in await rows.fetchall()]
 
 
-async def load_records(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[ChangedRecord]:
+async def load_changed_records(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[ChangedRecord]:
     """Changed records, the earliest first, locked until this transaction ends."""
     rows = await connection.execute(_RECORDS.encode(), {"tenant": tenant, "mirror": mirror})
     return [_changed_record(*row) for row in await rows.fetchall()]
 
 
-async def load_above(connection: Connection, tenant: TenantId, ids: Collection[EntryId]) -> dict[EntryId, Above]:
+async def load_ancestors(connection: Connection, tenant: TenantId, ids: Collection[EntryId]) -> dict[EntryId, Ancestor]:
     """The pages *ids* and their ancestors."""
     rows = await connection.execute(_ABOVE, {"tenant": tenant, "ids": list(ids)})
-    return {EntryId(entry): Above(*row) for entry, *row in await rows.fetchall()}
+    return {EntryId(entry): Ancestor(*row) for entry, *row in await rows.fetchall()}
 
 
-async def load_claimed(
+async def load_command_events(
     connection: Connection, tenant: TenantId, ids: Collection[EntryId], paths: Collection[str]
-) -> list[Claimed]:
+) -> list[CommandEvent]:
     """Events of commands about these entries or paths, in order of occurrence."""
     rows = await connection.execute(_CLAIMED, {"tenant": tenant, "ids": list(ids), "paths": list(paths)})
-    return [Claimed(*row) for row in await rows.fetchall()]
+    return [CommandEvent(*row) for row in await rows.fetchall()]
 
 
-async def add(connection: Connection, tenant: TenantId, events: Sequence[tuple[Event, str]]) -> None:
+async def add_events(connection: Connection, tenant: TenantId, events: Sequence[tuple[Event, str]]) -> None:
     """Add events with their channels; an event already stored stays unchanged."""
     rows = [
         (
@@ -222,7 +222,9 @@ async def add(connection: Connection, tenant: TenantId, events: Sequence[tuple[E
             await cursor.executemany(_INSERT, rows)
 
 
-async def settle(connection: Connection, tenant: TenantId, notes: Sequence[Note], claims: Sequence[UUID]) -> None:
+async def finish_changes(
+    connection: Connection, tenant: TenantId, notes: Sequence[ChangeNote], claims: Sequence[UUID]
+) -> None:
     """Delete processed changes (*notes*), and claims matched to a change or expired."""
     if notes:
         columns = [list(column) for column in zip(*(note.key for note in notes), strict=True)]
@@ -235,7 +237,7 @@ async def settle(connection: Connection, tenant: TenantId, notes: Sequence[Note]
 
 
 def _changed_page(*row: Any) -> ChangedPage:
-    note, was, now, segments = Note(*row[:9]), _page_version(*row[10:18]), _page_version(*row[18:26]), row[26]
+    note, was, now, segments = ChangeNote(*row[:9]), _page_version(*row[10:18]), _page_version(*row[18:26]), row[26]
     if note.child.int:  # the version did not change
         return ChangedPage(note, now, now, segments)
     return ChangedPage(note, was if row[9] else None, now, segments)
@@ -250,17 +252,17 @@ def _page_version(parent: UUID | None, name: str | None, deleted: bool, *columns
 def _parse_frontmatter(markdown: str | None) -> Mapping[str, Any]:
     """The front matter of an app's text that changed again before it was rendered."""
     try:
-        return values(split(markdown).head) if markdown else {}
+        return read_values(split_parts(markdown).head) if markdown else {}
     except Damaged:
         return {}
 
 
 def _changed_record(*row: Any) -> ChangedRecord:
     was = RecordVersion(*row[10:15]) if row[9] else None
-    return ChangedRecord(Note(*row[:9]), was, RecordVersion(*row[15:20]))
+    return ChangedRecord(ChangeNote(*row[:9]), was, RecordVersion(*row[15:20]))
 
 
-async def load_current(
+async def load_current_pages(
     connection: Connection, tenant: TenantId, pages: Collection[EntryId]
 ) -> dict[EntryId, PageVersion]:
     """The current versions of pages."""

@@ -22,7 +22,7 @@ class Counts:
     seq: int
 
 
-async def counts(connection: Connection, tenant: TenantId) -> Counts:
+async def load_counts(connection: Connection, tenant: TenantId) -> Counts:
     """Count the entries and open issues of a tenant."""
     cursor = await connection.execute(
         "SELECT (SELECT count(*) FROM mirrord.page WHERE tenant_id = %(t)s AND deleted_at IS NULL AND kind = 'page'), "
@@ -47,14 +47,14 @@ _WAITING = (
 )
 
 
-async def waiting(connection: Connection, tenant: TenantId) -> Waiting:
+async def count_waiting(connection: Connection, tenant: TenantId) -> Waiting:
     """Count what waits for a person. Reads only short tables, however large the tenant is."""
     row = await (await connection.execute(_WAITING, {"t": tenant})).fetchone()
     assert row is not None
     return Waiting(*row)
 
 
-async def waiting_in_each(connection: Connection, tenants: Sequence[TenantId]) -> list[Waiting]:
+async def count_waiting_in_each(connection: Connection, tenants: Sequence[TenantId]) -> list[Waiting]:
     """
     Count the same for several tenants, in their order and in one round trip.
 
@@ -68,13 +68,13 @@ async def waiting_in_each(connection: Connection, tenants: Sequence[TenantId]) -
     return [Waiting(*row) for row in rows if row is not None]
 
 
-async def server_version(connection: Connection) -> str:
+async def load_server_version(connection: Connection) -> str:
     """The version of the server for display, such as `18.4`."""
     row = await (await connection.execute("SHOW server_version")).fetchone()
     return str(row[0]).split()[0] if row else ""
 
 
-async def live_rows(connection: Connection, tenant: TenantId) -> list[tuple[Any, ...]]:
+async def load_live_rows(connection: Connection, tenant: TenantId) -> list[tuple[Any, ...]]:
     """(entry, kind, parent, name, index, digest, ready) of all live entries. ready: nothing is left to derive."""
     cursor = await connection.execute(
         "SELECT id, kind, parent_id, coalesce(name, ''), index, digest, "

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 
 
-class Outbox(deque[Callable[[], None]]):
+class CommandQueue(deque[Callable[[], None]]):
     """Commands of a pipeline, sent together: sent singly, each wakes the server, which costs processor time."""
 
     _held = False
@@ -28,7 +28,7 @@ class Outbox(deque[Callable[[], None]]):
         return send_all
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Delay commands until the next send after the block."""
         self._held = True
         try:
@@ -38,15 +38,15 @@ class Outbox(deque[Callable[[], None]]):
 
 
 @asynccontextmanager
-async def begun(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[Outbox]:
+async def pipelined_transaction(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[CommandQueue]:
     """
     One transaction in pipeline mode: statements without a fetch cost no round trip, neither does its BEGIN.
 
     connection: in autocommit mode. After an error it may still be in the transaction: roll it back, as a pool does.
     """
     async with connection.pipeline() as pipeline:
-        pipeline.command_queue = outbox = Outbox()
-        with outbox.held():
+        pipeline.command_queue = outbox = CommandQueue()
+        with outbox.hold():
             await connection.execute("BEGIN")
         completed = False
         try:
@@ -56,5 +56,5 @@ async def begun(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[Outbo
             if not completed:
                 with suppress(psycopg.Error):  # of pending statements; only the first error matters
                     await pipeline.sync()
-        with outbox.held():
+        with outbox.hold():
             await connection.execute("COMMIT")

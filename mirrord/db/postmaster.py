@@ -12,7 +12,7 @@ from pathlib import Path
 from mirrord.errors import Unavailable
 
 PORT = "5432"  # only a part of the socket's name: nothing listens on TCP
-SOCKET = f".s.PGSQL.{PORT}"
+SOCKET_NAME = f".s.PGSQL.{PORT}"
 _SOCKET_PATH_BYTES = 107  # sun_path of unix(7), without its NUL
 _NO_PROCESS = b"4194305"  # Linux gives no pid above PID_MAX_LIMIT, 4194304
 
@@ -32,7 +32,7 @@ class Postmaster:
     status: str
 
     @classmethod
-    def recorded(cls, cluster: Path) -> "Postmaster | None":
+    def read_record(cls, cluster: Path) -> "Postmaster | None":
         """Read the record; None: missing or unreadable. The server in it may be dead."""
         try:
             lines = (cluster / "postmaster.pid").read_bytes().split(b"\n")
@@ -45,13 +45,13 @@ class Postmaster:
         return cls(cluster, int(lines[0]), sockets, lines[7].decode().strip())
 
     @property
-    def lost(self) -> bool:
+    def is_unreachable(self) -> bool:
         """Whether connecting has become impossible: it is stopping, or its socket was removed."""
-        socket_missing = self.status == "ready" and not (self.sockets or self.cluster).joinpath(SOCKET).exists()
+        socket_missing = self.status == "ready" and not (self.sockets or self.cluster).joinpath(SOCKET_NAME).exists()
         return socket_missing or self.status == "stopping"
 
 
-def serves(pid: int, cluster: Path) -> bool:
+def is_server_of(pid: int, cluster: Path) -> bool:
     """Whether *pid* is a live server of *cluster*: the number may have been reused by another process."""
     if Path("/proc/self").exists():
         try:
@@ -62,17 +62,17 @@ def serves(pid: int, cluster: Path) -> bool:
     return output.stdout.strip().endswith("postgres")
 
 
-def disarm(cluster: Path, sockets: Path) -> None:
+def disarm_lock_files(cluster: Path, sockets: Path) -> None:
     """
     Make the lock files of a dead server harmless: its pid may have been reused.
 
     The record itself stays, with an impossible pid: Postgres reads the shared memory in it, by which it
     recognises backends that outlived their server, and refuses to start beside them.
     """
-    for name in (SOCKET, f"{SOCKET}.lock"):
+    for name in (SOCKET_NAME, f"{SOCKET_NAME}.lock"):
         (sockets / name).unlink(missing_ok=True)
     record = cluster / "postmaster.pid"
-    if Postmaster.recorded(cluster) is None:
+    if Postmaster.read_record(cluster) is None:
         record.unlink(missing_ok=True)
         return
     _, tail = record.read_bytes().split(b"\n", 1)
@@ -81,20 +81,20 @@ def disarm(cluster: Path, sockets: Path) -> None:
     replacement.replace(record)
 
 
-def socket_places(cluster: Path) -> Iterator[Path]:
+def socket_directories(cluster: Path) -> Iterator[Path]:
     """Directories with a path short enough for a socket: the cluster, else ones named by its digest."""
     digest = hashlib.blake2b(os.fsencode(cluster), digest_size=8).hexdigest()
     # a service manager's directory first: its services may have a private temporary directory
     managed = os.environ.get("RUNTIME_DIRECTORY", tempfile.gettempdir())
     roots = (managed, tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR", "/tmp"), "/tmp")
     for place in (cluster, *(Path(root, f"mirrord-{os.geteuid()}-{digest}") for root in roots)):
-        if len(os.fsencode(place / SOCKET)) <= _SOCKET_PATH_BYTES and _libpq_can_name(place):
+        if len(os.fsencode(place / SOCKET_NAME)) <= _SOCKET_PATH_BYTES and _libpq_can_name(place):
             yield place
 
 
 def private_directory(cluster: Path) -> Path:
     """The first of these directories that only this user can enter; created if missing. Raises Unavailable."""
-    places = [place for place in socket_places(cluster) if place.parent.is_dir()]
+    places = [place for place in socket_directories(cluster) if place.parent.is_dir()]
     for place in places:
         place.mkdir(mode=0o700, exist_ok=True)
         status = place.lstat()

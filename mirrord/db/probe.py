@@ -9,19 +9,19 @@ from psycopg import AsyncConnection, sql
 from psycopg.rows import TupleRow
 
 from mirrord.db import migrate, overview
-from mirrord.db.connect import Connection, Database, administered, translated
-from mirrord.db.walls import open_walls
+from mirrord.db.connect import Connection, Database, admin_connection, translate_errors
+from mirrord.db.walls import load_open_walls
 from mirrord.domain.entry import MirrorId, TenantId
-from mirrord.domain.health import Login, Server, Standing, Wall
+from mirrord.domain.health import Login, Server, TenantIsolation, TenantStatus
 
-PATIENCE = 5.0  # seconds for a notification
+NOTIFICATION_SECONDS = 5.0  # seconds for a notification
 _ROLES = ("mirrord_owner", "mirrord_definer", "mirrord_daemon", "mirrord_app")
 _TABLES_WITHOUT_TENANT = ("migration", "epoch")
 
 
-async def look(dsn: str) -> Server:
+async def probe_server(dsn: str) -> Server:
     """Facts about any server, with or without a schema. Raises Unavailable, UserError."""
-    async with administered(dsn) as connection:
+    async with admin_connection(dsn) as connection:
         before = time.time()
         server_time = float(await _load_value(connection, "SELECT extract(epoch FROM clock_timestamp())"))
         roles = await (
@@ -31,17 +31,17 @@ async def look(dsn: str) -> Server:
             )
         ).fetchall()
         missing = tuple(name for name in _ROLES if name not in {str(existing) for existing, _ in roles})
-        schema = await migrate.schema_number(connection)
+        schema = await migrate.load_schema_number(connection)
         return Server(
             version=connection.info.server_version,
-            skew=server_time - (before + time.time()) / 2,
+            skew_seconds=server_time - (before + time.time()) / 2,
             schema=schema,
-            newest_schema=migrate.migrations()[-1].number,
+            newest_schema=migrate.load_migrations()[-1].number,
             missing_roles=missing,
-            mighty_roles=tuple(str(name) for name, is_mighty in roles if is_mighty),
-            unguarded=tuple(await _unguarded_tables(connection)),
+            bypassing_roles=tuple(str(name) for name, is_mighty in roles if is_mighty),
+            unprotected_tables=tuple(await _unguarded_tables(connection)),
             login=await _load_login(connection),
-            open_walls=tuple(await open_walls(connection)) if schema and not missing else (),
+            excess_app_rights=tuple(await load_open_walls(connection)) if schema and not missing else (),
         )
 
 
@@ -73,7 +73,7 @@ async def _unguarded_tables(connection: Connection) -> list[str]:
     return [str(name) for (name,) in await cursor.fetchall()]
 
 
-async def try_wall(database: Database) -> Wall:
+async def try_isolation(database: Database) -> TenantIsolation:
     """Try every forbidden access from one new tenant to another. Rolled back: nothing stays."""
     first, second = uuid4(), uuid4()
     leaks: list[str] = []
@@ -89,7 +89,7 @@ async def try_wall(database: Database) -> Wall:
         if as_app:
             await connection.execute("SET LOCAL ROLE mirrord_app")
             leaks += await _find_leaks(connection, first, second, "an app")
-    return Wall(tuple(leaks), as_app)
+    return TenantIsolation(tuple(leaks), as_app)
 
 
 async def _find_leaks(connection: Connection, owner: object, intruder: object, role: str) -> list[str]:
@@ -126,28 +126,28 @@ async def _set_local(connection: Connection, name: str, value: str) -> None:
     await connection.execute(sql.SQL("SET LOCAL {} = {}").format(sql.SQL(name), sql.Literal(value)))
 
 
-async def bell(database: Database) -> float | None:
+async def measure_notification(database: Database) -> float | None:
     """Seconds from a commit to its notification, on a private channel; None: it did not arrive."""
     channel = sql.Identifier(f"mirrord_doctor_{uuid4().hex[:16]}")
-    with translated():
+    with translate_errors():
         async with await AsyncConnection.connect(database.dsn, autocommit=True) as listener:
             await listener.execute(sql.SQL("LISTEN {}").format(channel))
             started = time.monotonic()
             async with database.connection() as connection:
                 await connection.execute(sql.SQL("NOTIFY {}").format(channel))
-            async for _ in listener.notifies(timeout=PATIENCE, stop_after=1):
+            async for _ in listener.notifies(timeout=NOTIFICATION_SECONDS, stop_after=1):
                 return time.monotonic() - started
     return None
 
 
-async def standing(
+async def load_standing(
     database: Database, name: str, tenant: TenantId, mirror: MirrorId | None, *, is_leased: bool | None
-) -> Standing:
+) -> TenantStatus:
     """The condition of *tenant*. mirror: its mirror here, whose pending changes are checked; None: none here."""
     async with database.transaction(tenant) as connection:
-        counts = await overview.counts(connection, tenant)
+        counts = await overview.load_counts(connection, tenant)
         oldest = await _oldest_pending_seconds(connection, tenant, mirror) if mirror is not None else None
-    return Standing(name, is_leased, counts.problems, counts.halts, counts.conflicts, oldest)
+    return TenantStatus(name, is_leased, counts.problems, counts.halts, counts.conflicts, oldest)
 
 
 async def _oldest_pending_seconds(connection: Connection, tenant: TenantId, mirror: MirrorId) -> float | None:

@@ -10,8 +10,10 @@ from datetime import timedelta
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId, TenantId
 
-KEPT = timedelta(days=400)  # age of purged tombstones with their versions; mirrors away for longer do not count
-BATCH = 500  # entries per transaction
+TOMBSTONE_AGE = timedelta(
+    days=400
+)  # age of purged tombstones with their versions; mirrors away for longer do not count
+BATCH_ENTRIES = 500  # entries per transaction
 
 # A mirror without a lease for that long is abandoned: nothing waits for it.
 _ACKNOWLEDGED = """
@@ -46,9 +48,9 @@ _PURGE_CHILDREN = """{child}_gone AS (
 """
 
 
-async def purge_some(connection: Connection, tenant: TenantId, kept: timedelta = KEPT) -> list[EntryId]:
-    """Purge one batch of entries deleted more than *kept* ago. Returns the purged ones, [] at the end."""
-    parameters = {"tenant": tenant, "kept": kept, "batch": BATCH}
+async def purge_batch(connection: Connection, tenant: TenantId, age: timedelta = TOMBSTONE_AGE) -> list[EntryId]:
+    """Purge one batch of entries deleted more than *age* ago. Returns the purged ones, [] at the end."""
+    parameters = {"tenant": tenant, "kept": age, "batch": BATCH_ENTRIES}
     row = await (await connection.execute(_ACKNOWLEDGED, parameters)).fetchone()
     assert row is not None
     purged: list[EntryId] = []

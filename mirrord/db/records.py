@@ -51,38 +51,38 @@ REWRITE = f"UPDATE mirrord.record SET {_SET_CONTENT} {WHERE_EXPECTED}"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A record as written by apps. data: JSON in Postgres' form. unrendered: *text* does not contain it yet."""
+class RecordRow:
+    """A record as written by apps. data: JSON in Postgres' form. is_unrendered: *text* does not contain it yet."""
 
     entry: EntryId
     kind: str
     version: int
     text: str | None
     data: str | None
-    unrendered: bool
+    is_unrendered: bool
 
 
-def columns(digest: Digest, body: RecordText) -> dict[str, Any]:
+def content_values(digest: Digest, body: RecordText) -> dict[str, Any]:
     """Parameters of the statements above."""
     data = Jsonb(body.data) if body.data is not None else None
     return {"digest": digest, "text": body.text, "data": data}
 
 
-async def load(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[Written]:
+async def load_records(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[RecordRow]:
     """The records among *entries*."""
     cursor = await connection.execute(
         "SELECT id, kind, version, text, data::text, ahead <> '{}' OR digest IS NULL FROM mirrord.record "
         "WHERE tenant_id = %s AND id = ANY (%s)",
         (tenant, list(entries)),
     )
-    return [Written(EntryId(entry), *columns) for entry, *columns in await cursor.fetchall()]
+    return [RecordRow(EntryId(entry), *columns) for entry, *columns in await cursor.fetchall()]
 
 
 async def store_text(
     connection: Connection, tenant: TenantId, entry: EntryId, version: int, digest: Digest, body: RecordText
 ) -> bool:
     """Store the text rendered from an app's *version*. False: the version has changed."""
-    values = {"tenant": tenant, "entry": entry, "expected": version} | columns(digest, body)
+    values = {"tenant": tenant, "entry": entry, "expected": version} | content_values(digest, body)
     return await (await connection.execute(REWRITE, values)).fetchone() is not None
 
 
@@ -90,10 +90,10 @@ async def load_texts(
     connection: Connection, tenant: TenantId, entries: Sequence[EntryId]
 ) -> dict[EntryId, tuple[int, str | None]]:
     """(version, text) of the records among *entries*."""
-    return {record.entry: (record.version, record.text) for record in await load(connection, tenant, entries)}
+    return {record.entry: (record.version, record.text) for record in await load_records(connection, tenant, entries)}
 
 
-async def text_of_digest(connection: Connection, tenant: TenantId, entry: EntryId, digest: Digest) -> str | None:
+async def load_text_of_digest(connection: Connection, tenant: TenantId, entry: EntryId, digest: Digest) -> str | None:
     """A text in the record's history by its digest; None if no revision has it."""
     cursor = await connection.execute(
         "SELECT text FROM mirrord.record_revision WHERE tenant_id = %s AND record_id = %s AND digest = %s LIMIT 1",
@@ -103,7 +103,7 @@ async def text_of_digest(connection: Connection, tenant: TenantId, entry: EntryI
     return row[0] if row else None
 
 
-async def entries_with(connection: Connection, tenant: TenantId, keys: Iterable[str]) -> list[EntryId]:
+async def find_by_keys(connection: Connection, tenant: TenantId, keys: Iterable[str]) -> list[EntryId]:
     """Records of any kind with one of *keys*; the oldest deletion first, live ones last."""
     cursor = await connection.execute(
         "SELECT id FROM mirrord.record WHERE tenant_id = %s AND key = ANY (%s) ORDER BY deleted_at NULLS LAST",

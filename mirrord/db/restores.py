@@ -6,8 +6,8 @@ from datetime import datetime
 from psycopg.types.json import Jsonb
 
 from mirrord.db.connect import Connection
-from mirrord.db.tables import said_position, table_of
-from mirrord.db.writes import Text
+from mirrord.db.tables import position_sql, table_of
+from mirrord.db.writes import PageText
 from mirrord.domain.entry import EntryId, Kind, TenantId, digest_of
 
 _AT_MOMENT = """
@@ -42,7 +42,7 @@ _PLACE = """
 """
 _RESTORE_PAGE = f"""
 UPDATE mirrord.page AS now SET kind = %(kind)s, markdown = %(markdown)s, digest = %(digest)s, content = NULL,
-    title = coalesce(%(title)s, was.name), icon = %(icon)s, position = {said_position(row="now")},
+    title = coalesce(%(title)s, was.name), icon = %(icon)s, position = {position_sql(row="now")},
     frontmatter = %(frontmatter)s, ahead = '{{}}', {_PLACE}
 FROM mirrord.page_revision AS was
 WHERE now.tenant_id = %(tenant)s AND now.id = %(entry)s AND now.version = %(expected)s
@@ -71,12 +71,12 @@ WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETUR
 
 
 @dataclass(frozen=True, slots=True)
-class Then:
+class EntryAtMoment:
     """
     An entry now and at the requested moment.
 
-    version, name: the current ones. then: the version at that moment; None: it did not exist.
-    moved: it had another name or parent. changed: it had another text.
+    version, name: the current ones. version_then: the version at that moment; None: it did not exist.
+    is_moved: it had another name or parent. is_changed: it had another text.
     """
 
     entry: EntryId
@@ -84,45 +84,45 @@ class Then:
     name: str
     version: int
     is_deleted: bool
-    then: int | None
+    version_then: int | None
     was_deleted: bool
-    then_name: str | None
-    moved: bool
-    changed: bool
+    name_then: str | None
+    is_moved: bool
+    is_changed: bool
 
 
-async def at_moment(connection: Connection, tenant: TenantId, moment: datetime) -> list[Then]:
+async def load_at_moment(connection: Connection, tenant: TenantId, moment: datetime) -> list[EntryAtMoment]:
     """Every entry, with its state at *moment*."""
-    entries: list[Then] = []
+    entries: list[EntryAtMoment] = []
     page_and_attachment_queries = [
         _AT_MOMENT.format(table=table, kind=kind)
         for table, kind in (("page", "now.kind"), ("attachment", "'attachment'"))
     ]
     for statement in (*page_and_attachment_queries, _RECORDS_AT_MOMENT):
         cursor = await connection.execute(statement, {"tenant": tenant, "at": moment})
-        entries += [Then(EntryId(row[0]), Kind(row[1]), *row[2:]) for row in await cursor.fetchall()]
+        entries += [EntryAtMoment(EntryId(row[0]), Kind(row[1]), *row[2:]) for row in await cursor.fetchall()]
     return entries
 
 
-async def text_then(connection: Connection, tenant: TenantId, entry: Then) -> str | None:
+async def load_text_then(connection: Connection, tenant: TenantId, entry: EntryAtMoment) -> str | None:
     """The page's text at that moment, or the current one if none was rendered; None: a folder."""
     cursor = await connection.execute(
         "SELECT coalesce(was.markdown, now.markdown) FROM mirrord.page AS now, mirrord.page_revision AS was "
         "WHERE now.tenant_id = %(tenant)s AND now.id = %(entry)s "
         "AND was.tenant_id = %(tenant)s AND was.page_id = %(entry)s AND was.version = %(then)s",
-        {"tenant": tenant, "entry": entry.entry, "then": entry.then},
+        {"tenant": tenant, "entry": entry.entry, "then": entry.version_then},
     )
     row = await cursor.fetchone()
     return row[0] if row else None
 
 
-async def restore(connection: Connection, tenant: TenantId, entry: Then, text: Text | None) -> bool:
+async def restore_entry(connection: Connection, tenant: TenantId, entry: EntryAtMoment, text: PageText | None) -> bool:
     """Restore an entry's earlier state. text: a page's. False: the entry changed since it was loaded."""
     values: dict[str, object] = {
         "tenant": tenant,
         "entry": entry.entry,
         "expected": entry.version,
-        "version": entry.then,
+        "version": entry.version_then,
     }
     if text is None:
         statement = _RESTORE_RECORD if entry.kind is Kind.RECORD else _RESTORE_ATTACHMENT
@@ -134,7 +134,7 @@ async def restore(connection: Connection, tenant: TenantId, entry: Then, text: T
     return await _has_written(connection, _RESTORE_PAGE, values)
 
 
-async def delete(connection: Connection, tenant: TenantId, entry: Then) -> bool:
+async def delete_entry(connection: Connection, tenant: TenantId, entry: EntryAtMoment) -> bool:
     """Delete an entry created since. False: it changed since it was loaded."""
     values = {"tenant": tenant, "entry": entry.entry, "expected": entry.version}
     return await _has_written(connection, _DELETE.format(table=table_of(entry.kind)), values)

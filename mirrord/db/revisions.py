@@ -26,7 +26,7 @@ class Revision:
     parent: EntryId | None
     name: str
     title: str
-    deleted: bool
+    is_deleted: bool
     parents: tuple[int, ...]
     changed: tuple[str, ...]
 
@@ -38,7 +38,7 @@ SELECT version, created_at, coalesce(actor, '{}'), digest, length(markdown), par
 FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s ORDER BY version"""
 
 
-async def history(connection: Connection, tenant: TenantId, page: EntryId) -> list[Revision]:
+async def load_history(connection: Connection, tenant: TenantId, page: EntryId) -> list[Revision]:
     """Every version of a page, the oldest first."""
     cursor = await connection.execute(_HISTORY, (tenant, page))
     revisions: list[Revision] = []
@@ -51,7 +51,7 @@ async def history(connection: Connection, tenant: TenantId, page: EntryId) -> li
     return revisions
 
 
-async def text_of(connection: Connection, tenant: TenantId, page: EntryId, version: int) -> str | None:
+async def load_text(connection: Connection, tenant: TenantId, page: EntryId, version: int) -> str | None:
     """The text of an existing version; None: it had none."""
     cursor = await connection.execute(
         "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND version = %s",
@@ -63,8 +63,8 @@ async def text_of(connection: Connection, tenant: TenantId, page: EntryId, versi
 
 def _changes_between(before: Revision, after: Revision, has_new_text: bool) -> tuple[str, ...]:
     checks = {
-        "deleted": after.deleted and not before.deleted,
-        "restored": before.deleted and not after.deleted,
+        "deleted": after.is_deleted and not before.is_deleted,
+        "restored": before.is_deleted and not after.is_deleted,
         "text": has_new_text,
         "place": (before.parent, before.name) != (after.parent, after.name),
         "title": before.title != after.title,

@@ -11,7 +11,7 @@ from mirrord.domain.entry import EntryId, TenantId, digest_of
 
 
 @dataclass(frozen=True, slots=True)
-class Unanchored:
+class UnanchoredPage:
     """
     A page and its segments, at least one of which changed since they were anchored.
 
@@ -40,7 +40,7 @@ SELECT page_id, page_version, record_version FROM mirrord.segment_anchor WHERE t
 _OLD_TEXT = "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND version = %s"
 
 
-async def load_unanchored(connection: Connection, tenant: TenantId, entries: Sequence[EntryId]) -> list[Unanchored]:
+async def load_unanchored(connection: Connection, tenant: TenantId, entries: Sequence[EntryId]) -> list[UnanchoredPage]:
     """The pages to be anchored among *entries*, which are pages and records of segments."""
     keys = [key for (key,) in await (await connection.execute(_KEYS, (tenant, list(entries)))).fetchall()]
     all_keys = sorted({*keys, *map(str, entries)})
@@ -58,7 +58,7 @@ async def load_unanchored(connection: Connection, tenant: TenantId, entries: Seq
         if anchor != (version, record_version):
             same_page = anchor is not None and anchor[0] == version
             old = markdown if same_page else await _load_old_text(connection, tenant, page, anchor and anchor[0])
-            due.append(Unanchored(page, version, markdown, old, record, record_version, text))
+            due.append(UnanchoredPage(page, version, markdown, old, record, record_version, text))
     return due
 
 
@@ -75,8 +75,8 @@ ON CONFLICT (tenant_id, page_id) DO UPDATE
    SET page_version = EXCLUDED.page_version, record_version = EXCLUDED.record_version"""
 
 
-async def store(
-    connection: Connection, tenant: TenantId, anchored: Iterable[tuple[Unanchored, RecordText | None]]
+async def store_anchored(
+    connection: Connection, tenant: TenantId, anchored: Iterable[tuple[UnanchoredPage, RecordText | None]]
 ) -> None:
     """
     Store anchored segments, each over the version it was computed from; None: the record is up to date.
@@ -87,7 +87,7 @@ async def store(
         version: int | None = segment.record_version
         if body is not None:
             values = {"tenant": tenant, "entry": segment.record, "expected": segment.record_version}
-            values |= records.columns(digest_of(body.text.encode()), body)
+            values |= records.content_values(digest_of(body.text.encode()), body)
             row = await (await connection.execute(records.REWRITE, values)).fetchone()
             version = row[0] if row else None
         if version is not None:

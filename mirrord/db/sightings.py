@@ -5,15 +5,19 @@ from collections.abc import Sequence
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, EntryId, TenantId
 
-Question = tuple[EntryId, Digest]
+EntryDigest = tuple[EntryId, Digest]
 
 
-async def of_pages(connection: Connection, tenant: TenantId, questions: Sequence[Question]) -> dict[EntryId, int]:
+async def newest_page_versions(
+    connection: Connection, tenant: TenantId, questions: Sequence[EntryDigest]
+) -> dict[EntryId, int]:
     """For each (entry, digest) the newest version of the page with these bytes, if there is one."""
     return await _load_versions(connection, tenant, questions, "page_revision AS r", "page_id")
 
 
-async def texts(connection: Connection, tenant: TenantId, questions: Sequence[Question]) -> frozenset[Question]:
+async def find_texts(
+    connection: Connection, tenant: TenantId, questions: Sequence[EntryDigest]
+) -> frozenset[EntryDigest]:
     """The pairs (entry, digest) found in the history of pages and records."""
     parameters = (tenant, [entry for entry, _ in questions], [digest for _, digest in questions])
     cursor = await connection.execute(
@@ -26,8 +30,8 @@ async def texts(connection: Connection, tenant: TenantId, questions: Sequence[Qu
     return frozenset((entry, digest) for entry, digest in await cursor.fetchall()) & frozenset(questions)
 
 
-async def places(
-    connection: Connection, tenant: TenantId, questions: Sequence[Question]
+async def find_places(
+    connection: Connection, tenant: TenantId, questions: Sequence[EntryDigest]
 ) -> list[tuple[EntryId, Digest, EntryId | None, str]]:
     """(entry, digest, parent, name): the places of pages while they had these bytes."""
     cursor = await connection.execute(
@@ -39,24 +43,30 @@ async def places(
     return [(entry, digest, *place) for entry, digest, *place in await cursor.fetchall() if (entry, digest) in pairs]
 
 
-async def of_attachments(connection: Connection, tenant: TenantId, questions: Sequence[Question]) -> dict[EntryId, int]:
+async def newest_attachment_versions(
+    connection: Connection, tenant: TenantId, questions: Sequence[EntryDigest]
+) -> dict[EntryId, int]:
     """The same for attachments."""
     return await _load_versions(connection, tenant, questions, "attachment_revision AS r", "attachment_id")
 
 
-async def of_records(connection: Connection, tenant: TenantId, questions: Sequence[Question]) -> dict[EntryId, int]:
+async def newest_record_versions(
+    connection: Connection, tenant: TenantId, questions: Sequence[EntryDigest]
+) -> dict[EntryId, int]:
     """The same for records."""
     return await _load_versions(connection, tenant, questions, "record_revision AS r", "record_id")
 
 
-async def anywhere(connection: Connection, tenant: TenantId, questions: Sequence[Question]) -> dict[EntryId, int]:
+async def newest_versions(
+    connection: Connection, tenant: TenantId, questions: Sequence[EntryDigest]
+) -> dict[EntryId, int]:
     """The same for entries that may be pages or records."""
-    pages = await of_pages(connection, tenant, questions)
-    return pages | await of_records(connection, tenant, questions)
+    pages = await newest_page_versions(connection, tenant, questions)
+    return pages | await newest_record_versions(connection, tenant, questions)
 
 
 async def _load_versions(
-    connection: Connection, tenant: TenantId, questions: Sequence[Question], table: str, column: str
+    connection: Connection, tenant: TenantId, questions: Sequence[EntryDigest], table: str, column: str
 ) -> dict[EntryId, int]:
     cursor = await connection.execute(
         f"SELECT r.{column}, r.digest, max(r.version) FROM mirrord.{table} WHERE r.tenant_id = %s "

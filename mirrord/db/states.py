@@ -33,7 +33,7 @@ Cursor = AsyncCursor[TupleRow]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BaseKeys:
     """A selection of bases: those with one of these paths, entries or digests."""
 
     paths: Sequence[str] = ()
@@ -42,7 +42,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class LoadedEntries:
     """The current bases of *entries*, and their rows by entry."""
 
     entries: frozenset[EntryId] = frozenset()
@@ -56,22 +56,22 @@ _AS_KEY = {"path": "key", "entry_id": "key::uuid", "digest": "decode(key, 'hex')
 _OF_MIRROR = f"SELECT {_BASE} FROM mirrord.mirror_base AS b WHERE b.tenant_id = %(tenant)s AND b.mirror_id = %(mirror)s"
 
 
-async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId, wanted: Wanted) -> list[Base]:
-    """The bases of one mirror selected by *wanted*."""
-    return await _fetch_bases(await _send_bases_query(connection, tenant, mirror, wanted))
+async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId, keys: BaseKeys) -> list[Base]:
+    """The bases of one mirror selected by *keys*."""
+    return await _fetch_bases(await _send_bases_query(connection, tenant, mirror, keys))
 
 
-async def load_both(
-    connection: Connection, tenant: TenantId, mirror: MirrorId, wanted: Wanted, entries: Collection[EntryId]
+async def load_bases_and_rows(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, keys: BaseKeys, entries: Collection[EntryId]
 ) -> tuple[list[Base], dict[EntryId, Row]]:
     """The results of load_bases and load_rows in one round trip."""
-    cursors = await _send_bases_query(connection, tenant, mirror, wanted)
+    cursors = await _send_bases_query(connection, tenant, mirror, keys)
     rows = await _send_rows_query(connection, tenant, entries) if entries else None
     bases = await _fetch_bases(cursors)
     return bases, await _fetch_rows(rows) if rows is not None else {}
 
 
-async def _send_bases_query(connection: Connection, tenant: TenantId, mirror: MirrorId, keys: Wanted) -> list[Cursor]:
+async def _send_bases_query(connection: Connection, tenant: TenantId, mirror: MirrorId, keys: BaseKeys) -> list[Cursor]:
     keys_by_column: dict[str, Sequence[object]] = {
         "path": keys.paths,
         "entry_id": keys.entries,
@@ -80,7 +80,7 @@ async def _send_bases_query(connection: Connection, tenant: TenantId, mirror: Mi
     # one statement per kind of key, all sent together: OR would prevent the use of indexes
     return [
         await connection.execute(
-            bases_by(column),
+            bases_query(column),
             {"tenant": tenant, "mirror": mirror, "keys": _as_json(column_keys)},
         )
         for column, column_keys in keys_by_column.items()
@@ -93,7 +93,7 @@ async def _fetch_bases(cursors: Sequence[Cursor]) -> list[Base]:
     return list({base.entry: base for base in bases}.values())
 
 
-def bases_by(column: str) -> str:
+def bases_query(column: str) -> str:
     """The query for bases by *column*: path, entry_id or digest."""
     return f"{_OF_MIRROR} AND b.{column} = ANY ({_KEYS.format(_AS_KEY[column])})"
 
@@ -117,7 +117,7 @@ async def _fetch_rows(cursor: Cursor) -> dict[EntryId, Row]:
     return {row.entry: row for row in rows}
 
 
-async def is_record(connection: Connection, tenant: TenantId, name: str) -> bool:
+async def is_record_name(connection: Connection, tenant: TenantId, name: str) -> bool:
     """Whether a live record has exactly this *name*."""
     return any(
         not row.deleted for row in await _records_at(connection, tenant, [(None, name)]) if row.place.name == name
@@ -139,7 +139,7 @@ async def load_purged(connection: Connection, tenant: TenantId, bases: Sequence[
     }
 
 
-async def rows_at(
+async def load_rows_at(
     connection: Connection, tenant: TenantId, mirror: MirrorId, places: Sequence[tuple[EntryId | None, str]]
 ) -> tuple[list[Row], list[Base]]:
     """
@@ -156,7 +156,7 @@ async def rows_at(
     return await _split_by_base(connection, tenant, mirror, rows, places)
 
 
-async def attachments_at(
+async def load_attachments_at(
     connection: Connection, tenant: TenantId, mirror: MirrorId, places: Sequence[tuple[EntryId | None, str]]
 ) -> list[Row]:
     """Live rows of attachments at *places* (parent, name) without a base in this mirror."""
@@ -180,7 +180,7 @@ async def _split_by_base(
     rows = [row for row in rows if (row.place.parent, row.place.name) in wanted_places]
     if not rows:
         return [], []
-    bases = await load_bases(connection, tenant, mirror, Wanted(entries=[row.entry for row in rows]))
+    bases = await load_bases(connection, tenant, mirror, BaseKeys(entries=[row.entry for row in rows]))
     with_base = {base.entry for base in bases}
     return [row for row in rows if row.entry not in with_base], bases
 
@@ -190,22 +190,22 @@ async def _records_at(
 ) -> list[Row]:
     """The rows of records with a key from one of *places*."""
     keys = [key for _, name in places for _, slash, key in [name.partition("/")] if slash]
-    entries = await records.entries_with(connection, tenant, keys) if keys else []
+    entries = await records.find_by_keys(connection, tenant, keys) if keys else []
     rows = await load_rows(connection, tenant, entries) if entries else {}
     return [rows[entry] for entry in entries if entry in rows]
 
 
-async def fed(
+async def load_changed_entries(
     connection: Connection,
     tenant: TenantId,
     mirror: MirrorId,
     after: int,
     limit: int,
-    watched: Collection[EntryId] = (),
-) -> tuple[Known, int, bool]:
+    watched_entries: Collection[EntryId] = (),
+) -> tuple[LoadedEntries, int, bool]:
     """
     Entries whose row changed after seq *after* and differs from the base, the last seq read, and whether there
-    may be more. *watched* entries are included whatever their base.
+    may be more. *watched_entries* entries are included whatever their base.
 
     A seq is never split: all entries of one transaction are returned together, so the result may exceed *limit*.
     """
@@ -216,14 +216,16 @@ async def fed(
     )
     changed = {EntryId(entry): seq for entry, seq in await cursor.fetchall()}
     if not changed:
-        return Known(), after, False
+        return LoadedEntries(), after, False
     # looked up by key, not joined: without statistics a join reads all rows of the tenant for each entry
-    bases, rows = await load_both(connection, tenant, mirror, Wanted(entries=list(changed)), changed)
+    bases, rows = await load_bases_and_rows(connection, tenant, mirror, BaseKeys(entries=list(changed)), changed)
     versions = {base.entry: base.version for base in bases}
     differing = {
-        entry for entry in changed if entry in watched or not _is_as_in_base(rows.get(entry), versions.get(entry))
+        entry
+        for entry in changed
+        if entry in watched_entries or not _is_as_in_base(rows.get(entry), versions.get(entry))
     }
-    loaded = Known(
+    loaded = LoadedEntries(
         frozenset(differing),
         [base for base in bases if base.entry in differing],
         {entry: row for entry, row in rows.items() if entry in differing},
@@ -237,7 +239,7 @@ def _is_as_in_base(row: Row | None, base_version: int | None) -> bool:
     return row.version == base_version and row.placed and not row.ahead and row.digest is not None
 
 
-async def count_based(connection: Connection, tenant: TenantId, mirror: MirrorId) -> tuple[int, int]:
+async def count_bases(connection: Connection, tenant: TenantId, mirror: MirrorId) -> tuple[int, int]:
     """The number of pages and attachments, and that of records, with a base in one mirror."""
     cursor = await connection.execute(
         "SELECT count(*) FILTER (WHERE kind <> 'record'), count(*) FILTER (WHERE kind = 'record') "
@@ -248,7 +250,7 @@ async def count_based(connection: Connection, tenant: TenantId, mirror: MirrorId
     return (int(row[0]), int(row[1])) if row else (0, 0)
 
 
-async def seqs(connection: Connection, tenants: Sequence[TenantId]) -> dict[TenantId, int]:
+async def load_seqs(connection: Connection, tenants: Sequence[TenantId]) -> dict[TenantId, int]:
     """The seq of the clock of each of *tenants*, in one statement."""
     cursor = await connection.execute(
         "SELECT tenant_id, seq FROM mirrord.tenant_clock WHERE tenant_id = ANY (%s)", (list(tenants),)

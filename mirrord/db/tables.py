@@ -10,6 +10,9 @@ def table_of(kind: Kind) -> str:
     return {Kind.ATTACHMENT: "attachment", Kind.RECORD: "record"}.get(kind, "page")
 
 
-def said_position(said: str = "%(position)s", row: str = "page") -> str:
-    """SQL: a page's position, given *said* in its text (NULL: none). A position that no text ever set is kept."""
-    return f"CASE WHEN {row}.frontmatter ? 'position' THEN {said} ELSE coalesce({said}, {row}.position) END"
+def position_sql(text_position: str = "%(position)s", row: str = "page") -> str:
+    """
+    SQL: a page's position, given *text_position* in its text (NULL: none). A position that no text ever set is kept.
+    """
+    row_position = f"coalesce({text_position}, {row}.position)"
+    return f"CASE WHEN {row}.frontmatter ? 'position' THEN {text_position} ELSE {row_position} END"

@@ -9,14 +9,14 @@ from mirrord.errors import UserError
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
-def is_name(name: str) -> bool:
+def is_tenant_name(name: str) -> bool:
     """Whether *name* is a valid name for a tenant."""
     return _SLUG.fullmatch(name) is not None
 
 
-async def add(database: Database, name: str) -> TenantId:
+async def ensure_tenant(database: Database, name: str) -> TenantId:
     """The tenant called *name*; created if missing. Raises UserError for a name that is not a slug."""
-    checked(name)
+    check_name(name)
     async with database.connection() as connection:
         await connection.execute("INSERT INTO mirrord.tenant (name) VALUES (%s) ON CONFLICT (name) DO NOTHING", (name,))
         await connection.execute(
@@ -29,14 +29,14 @@ async def add(database: Database, name: str) -> TenantId:
     return tenant
 
 
-def checked(name: str) -> str:
+def check_name(name: str) -> str:
     """Return *name*. Raises UserError if it is not a slug."""
     if not _SLUG.fullmatch(name):
         raise UserError(f"{name!r} cannot be a tenant's name: use a-z, 0-9 and dashes, at most 63 characters.")
     return name
 
 
-async def names(database: Database) -> dict[str, TenantId]:
+async def load_tenants(database: Database) -> dict[str, TenantId]:
     """All tenants by name, in order."""
     async with database.connection() as connection:
         cursor = await connection.execute("SELECT name, id FROM mirrord.tenant ORDER BY name")

@@ -13,25 +13,25 @@ from typing import Literal
 from psycopg import AsyncConnection, sql
 from psycopg.errors import InsufficientPrivilege
 
-from mirrord.db.connect import Connection, administered, daemon_dsn, translated
+from mirrord.db.connect import Connection, admin_connection, daemon_dsn, translate_errors
 from mirrord.domain.entry import TenantId
 
 Notify = Literal["commit", "ticker"]
 
-TICK = 0.05  # seconds between polls of the clocks while they change
-IDLE_TICK = 0.25  # seconds between polls once they have been unchanged for STILL seconds
-STILL = 5.0
-ELECTION = 1.0  # seconds between attempts of a daemon to become the ticker
+TICK_SECONDS = 0.05  # seconds between polls of the clocks while they change
+IDLE_TICK_SECONDS = 0.25  # seconds between polls once they have been unchanged for STILL seconds
+IDLE_AFTER_SECONDS = 5.0
+ELECTION_SECONDS = 1.0  # seconds between attempts of a daemon to become the ticker
 _LOCK = 0x6D6972726F722E74  # advisory lock of the ticker; one per database
 
 
-async def choose(dsn: str, notify: Notify) -> str | None:
+async def set_notify(dsn: str, notify: Notify) -> str | None:
     """
     Set *notify* for new connections to the database. Returns a sentence if this role may not, else None.
 
     A setting not made by mirrord (`off`) stays unchanged while *notify* is "commit".
     """
-    async with administered(dsn) as connection:
+    async with admin_connection(dsn) as connection:
         return await _change_setting(connection, notify)
 
 
@@ -54,16 +54,16 @@ async def _change_setting(connection: Connection, notify: Notify) -> str | None:
     return None
 
 
-async def tick(dsn: str, stop: asyncio.Event) -> None:
+async def run_ticker(dsn: str, stop: asyncio.Event) -> None:
     """
     Notify for every tenant whose clock changed, unless another daemon does.
 
     Ends when *stop* is set. Raises Unavailable when the connection breaks.
     """
-    with translated():
+    with translate_errors():
         async with await AsyncConnection.connect(daemon_dsn(dsn), autocommit=True) as connection:
             while not stop.is_set() and not await _is_elected(connection):
-                await _sleep(stop, ELECTION)
+                await _sleep(stop, ELECTION_SECONDS)
             await _notify_changes(connection, stop)
 
 
@@ -79,8 +79,8 @@ async def _notify_changes(connection: Connection, stop: asyncio.Event) -> None:
                 "SELECT pg_notify(mirrord.channel(tenant), tenant::text) FROM unnest(%s::uuid[]) AS t (tenant)",
                 (changed,),
             )
-        seen_clocks, idle_seconds = clocks, 0.0 if changed else idle_seconds + TICK
-        await _sleep(stop, TICK if idle_seconds < STILL else IDLE_TICK)
+        seen_clocks, idle_seconds = clocks, 0.0 if changed else idle_seconds + TICK_SECONDS
+        await _sleep(stop, TICK_SECONDS if idle_seconds < IDLE_AFTER_SECONDS else IDLE_TICK_SECONDS)
 
 
 async def _is_elected(connection: Connection) -> bool:

@@ -11,7 +11,7 @@ import orjson
 from psycopg.types.json import Json, Jsonb
 
 from mirrord.db.connect import Connection
-from mirrord.db.tables import said_position
+from mirrord.db.tables import position_sql
 from mirrord.domain.entry import EntryId
 
 _GIVEN = """
@@ -46,13 +46,13 @@ UPDATE_TEXTS = f"""{_GIVEN}
 written AS (
     UPDATE mirrord.page AS p SET kind = g.kind, index = g.base_index, markdown = g.markdown,
         digest = decode(g.digest, 'hex'), content = NULL, title = coalesce(g.title, p.name), icon = g.icon,
-        position = {said_position("g.position", "p")}, frontmatter = g.frontmatter, ahead = '{{}}', op_id = g.operation
+        position = {position_sql("g.position", "p")}, frontmatter = g.frontmatter, ahead = '{{}}', op_id = g.operation
     FROM given AS g
     WHERE p.tenant_id = %(tenant)s AND p.id = g.entry AND p.version = g.expected RETURNING p.id, p.version)
 {_BASES}"""
 
 
-async def run_together(connection: Connection, sql: str, values: Sequence[dict[str, Any]]) -> list[int | None]:
+async def run_bulk(connection: Connection, sql: str, values: Sequence[dict[str, Any]]) -> list[int | None]:
     """Write all *values*. Returns the written version of each, or None if it matched no row."""
     shared = {name: values[0][name] for name in ("tenant", "mirror")}
     cursor = await connection.execute(sql, shared | {"values": Json(values, dumps=_to_json)})

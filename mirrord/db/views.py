@@ -7,18 +7,18 @@ from psycopg.types.json import Jsonb
 
 from mirrord.codec.document import Document
 from mirrord.db.connect import Connection
-from mirrord.db.tables import said_position
-from mirrord.db.writes import Text
+from mirrord.db.tables import position_sql
+from mirrord.db.writes import PageText
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class PageRow:
     """
     A page as written by apps: its last markdown, and its columns, of which `ahead` names the new ones.
 
-    frontmatter, content, prior: JSON in Postgres' form, which may exceed the limits of parsers. prior: the document
-    before `content`, if that is new.
+    frontmatter, content, prior_content: JSON in Postgres' form, which may exceed the limits of parsers. prior_content:
+    the document before `content`, if that is new.
     """
 
     entry: EntryId
@@ -27,16 +27,16 @@ class Written:
     name: str | None
     markdown: str | None
     digest: Digest | None
-    ahead: frozenset[str]
+    ahead_columns: frozenset[str]
     title: str | None
     icon: str | None
     position: str | None
     frontmatter: str | None
     content: str | None
-    prior: str | None
+    prior_content: str | None
 
 
-async def load_written(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[Written]:
+async def load_page_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[PageRow]:
     """The pages among *entries*, with all columns needed for rendering."""
     cursor = await connection.execute(
         "SELECT id, kind, version, name, markdown, digest, ahead, title, icon, position, frontmatter::text, "
@@ -46,7 +46,7 @@ async def load_written(connection: Connection, tenant: TenantId, entries: Iterab
         (tenant, list(entries)),
     )
     return [
-        Written(EntryId(entry), Kind(kind), version, name, markdown, _digest(digest), frozenset(ahead), *views)
+        PageRow(EntryId(entry), Kind(kind), version, name, markdown, _digest(digest), frozenset(ahead), *views)
         for entry, kind, version, name, markdown, digest, ahead, *views in await cursor.fetchall()
     ]
 
@@ -54,7 +54,7 @@ async def load_written(connection: Connection, tenant: TenantId, entries: Iterab
 _STORE_TEXT = f"""
 UPDATE mirrord.page
    SET index = index OR kind = 'folder', kind = 'page', markdown = %(markdown)s, digest = %(digest)s,
-       title = coalesce(%(title)s, name), icon = %(icon)s, position = {said_position()},
+       title = coalesce(%(title)s, name), icon = %(icon)s, position = {position_sql()},
        frontmatter = %(frontmatter)s, ahead = '{{}}', content = coalesce(%(content)s::jsonb, content),
        prior = CASE WHEN %(content)s::jsonb IS NULL THEN prior END
  WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s RETURNING version"""
@@ -73,7 +73,7 @@ async def store_text(
     tenant: TenantId,
     entry: EntryId,
     version: int,
-    text: Text,
+    text: PageText,
     digest: Digest,
     content: Document | None,
 ) -> bool:
@@ -123,7 +123,7 @@ async def load_texts(
     return {EntryId(entry): (version, markdown) for entry, version, markdown in await cursor.fetchall()}
 
 
-async def text_of_digest(connection: Connection, tenant: TenantId, entry: EntryId, digest: Digest) -> str | None:
+async def load_text_of_digest(connection: Connection, tenant: TenantId, entry: EntryId, digest: Digest) -> str | None:
     """A text in the page's history by its digest; None if no revision has it."""
     cursor = await connection.execute(
         "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND digest = %s LIMIT 1",
@@ -133,7 +133,7 @@ async def text_of_digest(connection: Connection, tenant: TenantId, entry: EntryI
     return row[0] if row else None
 
 
-async def texts_of_digests(
+async def load_texts_of_digests(
     connection: Connection, tenant: TenantId, digests: Mapping[EntryId, Digest]
 ) -> dict[EntryId, str]:
     """For each page the text in its history with the given digest, if there is one."""
@@ -146,13 +146,13 @@ async def texts_of_digests(
 
 
 @dataclass(frozen=True, slots=True)
-class Underived:
-    """A page whose document must be derived from *markdown*. prior: the previous document, as JSON."""
+class UnderivedPage:
+    """A page whose document must be derived from *markdown*. prior_content: the previous document, as JSON."""
 
     entry: EntryId
     version: int
     markdown: str
-    prior: str | None
+    prior_content: str | None
 
 
 _IS_UNDERIVED = """
@@ -169,15 +169,15 @@ SELECT id, version, markdown, prior::text
 
 
 async def load_underived(
-    connection: Connection, tenant: TenantId, limit: int, most: int, skip: Sequence[EntryId]
-) -> list[Underived]:
+    connection: Connection, tenant: TenantId, limit: int, max_bytes: int, skip: Sequence[EntryId]
+) -> list[UnderivedPage]:
     """
     Pages whose document must be derived, the newest change first.
 
-    limit: number of pages. most: bytes of text, which the last page may exceed.
+    limit: number of pages. max_bytes: bytes of text, which the last page may exceed.
     """
-    cursor = await connection.execute(_UNDERIVED, (tenant, list(skip), limit, most))
-    return [Underived(EntryId(entry), *columns) for entry, *columns in await cursor.fetchall()]
+    cursor = await connection.execute(_UNDERIVED, (tenant, list(skip), limit, max_bytes))
+    return [UnderivedPage(EntryId(entry), *columns) for entry, *columns in await cursor.fetchall()]
 
 
 async def count_underived(connection: Connection, tenant: TenantId, skip: Sequence[EntryId]) -> int:

@@ -33,7 +33,7 @@ async def raise_walls(connection: Connection) -> None:
         await _execute_if_allowed(connection, statement)
 
 
-async def open_walls(connection: Connection) -> Sequence[str]:
+async def load_open_walls(connection: Connection) -> Sequence[str]:
     """Sentences about rights of the apps' role that mirrord revokes."""
     cursor = await connection.execute(
         "SELECT sentence FROM (VALUES"

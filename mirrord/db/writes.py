@@ -17,8 +17,8 @@ from mirrord.db import records
 from mirrord.db.bases import UPSERT_AGREED, UPSERT_MOVED, UPSERT_SAVED, WHERE_EXPECTED
 from mirrord.db.connect import Connection
 from mirrord.db.records import RecordText
-from mirrord.db.tables import said_position, table_of
-from mirrord.db.together import INSERT_PAGES, UPDATE_TEXTS, run_together
+from mirrord.db.tables import position_sql, table_of
+from mirrord.db.together import INSERT_PAGES, UPDATE_TEXTS, run_bulk
 from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
 from mirrord.domain.state import NO_TEXT, Base
 
@@ -33,14 +33,14 @@ WITH written AS (
 _UPDATE_TEXT = f"""
 WITH written AS (
     UPDATE mirrord.page SET kind = %(kind)s, index = %(base_index)s, markdown = %(markdown)s, digest = %(digest)s,
-        content = NULL, title = coalesce(%(title)s, name), icon = %(icon)s, position = {said_position()},
+        content = NULL, title = coalesce(%(title)s, name), icon = %(icon)s, position = {position_sql()},
         frontmatter = %(frontmatter)s, ahead = '{{}}', op_id = %(operation)s
     {WHERE_EXPECTED})
 {UPSERT_SAVED}"""
 _REVIVE_PAGE = f"""
 WITH written AS (
     UPDATE mirrord.page SET kind = %(kind)s, markdown = %(markdown)s, digest = %(digest)s, content = NULL,
-        title = coalesce(%(title)s, %(name)s), icon = %(icon)s, position = {said_position()},
+        title = coalesce(%(title)s, %(name)s), icon = %(icon)s, position = {position_sql()},
         frontmatter = %(frontmatter)s, ahead = '{{}}', deleted_at = NULL,
         parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s, index = %(index)s
     {WHERE_EXPECTED})
@@ -81,7 +81,7 @@ WITH written AS (
 {UPSERT_MOVED}"""
 _REWRITE_TEXT = f"""
 UPDATE mirrord.page SET markdown = %(markdown)s, digest = %(digest)s, content = NULL, title = coalesce(%(title)s, name),
-    icon = %(icon)s, position = {said_position()}, frontmatter = %(frontmatter)s, ahead = '{{}}',
+    icon = %(icon)s, position = {position_sql()}, frontmatter = %(frontmatter)s, ahead = '{{}}',
     op_id = %(operation)s
 {WHERE_EXPECTED}"""
 _ADD_PAGE = """
@@ -141,7 +141,7 @@ RETURNING version"""
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class PageText:
     """A page's text with the views derived from its front matter. markdown None: a folder."""
 
     markdown: str | None
@@ -152,19 +152,31 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Bytes:
+class AttachmentContent:
     """An attachment's content as described by its row; the bytes are in `blob`."""
 
     size: int
     media_type: str | None
 
 
-Body: TypeAlias = Text | Bytes | RecordText
+Body: TypeAlias = PageText | AttachmentContent | RecordText
 
-_INSERT: Mapping[type[Body], str] = {Text: _INSERT_PAGE, Bytes: _INSERT_ATTACHMENT, RecordText: records.INSERT}
-_REINSERT: Mapping[type[Body], str] = {**_INSERT, Text: _REINSERT_PAGE, RecordText: records.REINSERT}
-_UPDATE: Mapping[type[Body], str] = {Text: _UPDATE_TEXT, Bytes: _UPDATE_BYTES, RecordText: records.UPDATE}
-_REVIVE: Mapping[type[Body], str] = {Text: _REVIVE_PAGE, Bytes: _REVIVE_ATTACHMENT, RecordText: records.REVIVE}
+_INSERT: Mapping[type[Body], str] = {
+    PageText: _INSERT_PAGE,
+    AttachmentContent: _INSERT_ATTACHMENT,
+    RecordText: records.INSERT,
+}
+_REINSERT: Mapping[type[Body], str] = {**_INSERT, PageText: _REINSERT_PAGE, RecordText: records.REINSERT}
+_UPDATE: Mapping[type[Body], str] = {
+    PageText: _UPDATE_TEXT,
+    AttachmentContent: _UPDATE_BYTES,
+    RecordText: records.UPDATE,
+}
+_REVIVE: Mapping[type[Body], str] = {
+    PageText: _REVIVE_PAGE,
+    AttachmentContent: _REVIVE_ATTACHMENT,
+    RecordText: records.REVIVE,
+}
 _MOVE = {Kind.ATTACHMENT: _MOVE_ATTACHMENT, Kind.RECORD: records.MOVE}
 
 
@@ -177,7 +189,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class StatementBuilder:
     """Makes statements for one mirror."""
 
     tenant: TenantId
@@ -199,16 +211,18 @@ class Writer:
         return Statement(_UPDATE[type(body)], self._base_values(base) | _body_values(base.digest, body) | values)
 
     def rewrite(
-        self, entry: EntryId, expected: int, digest: Digest, body: Text | RecordText, operation: UUID | None = None
+        self, entry: EntryId, expected: int, digest: Digest, body: PageText | RecordText, operation: UUID | None = None
     ) -> Statement:
         """Write new text to the row only: this mirror's file does not have it yet."""
         values = {"expected": expected, "operation": operation}
-        sql = _REWRITE_TEXT if isinstance(body, Text) else records.REWRITE
+        sql = _REWRITE_TEXT if isinstance(body, PageText) else records.REWRITE
         return Statement(sql, self._entry_values(entry) | _body_values(digest, body) | values)
 
-    def add(self, entry: EntryId, place: Place, digest: Digest, body: Text | Bytes, operation: UUID) -> Statement:
+    def insert_unplaced(
+        self, entry: EntryId, place: Place, digest: Digest, body: PageText | AttachmentContent, operation: UUID
+    ) -> Statement:
         """Insert only a row, without a final name: its file is written from it. operation: as in `update`."""
-        sql = _ADD_PAGE if isinstance(body, Text) else _ADD_ATTACHMENT
+        sql = _ADD_PAGE if isinstance(body, PageText) else _ADD_ATTACHMENT
         placed = {"parent": place.parent, "name": place.name, "operation": operation}
         return Statement(sql, self._entry_values(entry) | placed | _body_values(digest, body))
 
@@ -222,13 +236,13 @@ class Writer:
         sql = _MOVE.get(base.kind, _MOVE_PAGE)
         return Statement(sql, self._base_values(base) | self._place_values(place, name_key) | {"expected": expected})
 
-    def entomb(self, base: Base, expected: int) -> Statement:
+    def delete(self, base: Base, expected: int) -> Statement:
         """Make the row of version *expected* a tombstone and delete the base."""
         return Statement(
             _ENTOMB.format(table=table_of(base.kind)), self._entry_values(base.entry) | {"expected": expected}
         )
 
-    def succeed(self, entry: EntryId, folder: EntryId) -> Statement:
+    def replace_folder(self, entry: EntryId, folder: EntryId) -> Statement:
         """
         Give name and children of *folder*, which has no text, to the page *entry*, which has just taken its place.
 
@@ -237,23 +251,23 @@ class Writer:
         """
         return Statement(_SUCCEED, self._entry_values(entry) | {"folder": folder})
 
-    def record(self, base: Base) -> Statement:
+    def store_base(self, base: Base) -> Statement:
         """Store the base that both sides now agree on."""
         return Statement(_RECORD_BASE, self._base_values(base) | {"version": base.version, "saved": base.saved})
 
-    def forget(self, entry: EntryId) -> Statement:
+    def delete_base(self, entry: EntryId) -> Statement:
         """Delete the base of an entry without row and file."""
         return Statement(_DROP_BASE, self._entry_values(entry))
 
-    def yield_path(self, base: Base) -> Statement:
+    def clear_path_of_others(self, base: Base) -> Statement:
         """Clear the path of other entries' bases that have the path of *base*."""
         return Statement(_YIELD_PATH, self._entry_values(base.entry) | {"path": base.path})
 
-    def repath(self, old: str, new: str) -> Statement:
+    def replace_paths(self, old: str, new: str) -> Statement:
         """Replace *old* by *new* in the paths of a renamed file or directory and of everything below it (`old/…`)."""
         return Statement(_REPATH, {"tenant": self.tenant, "mirror": self.mirror, "old": old, "new": new})
 
-    def vacate(self, path: str) -> Statement:
+    def clear_paths(self, path: str) -> Statement:
         """Clear the paths of bases at *path* and below it, where no file exists."""
         return Statement(_VACATE, {"tenant": self.tenant, "mirror": self.mirror, "old": path})
 
@@ -281,13 +295,13 @@ async def defer_names(connection: Connection) -> None:
     await connection.execute(f"SET CONSTRAINTS {names} DEFERRED")
 
 
-async def run(connection: Connection, statements: Sequence[Statement]) -> list[int | None]:
+async def run_statements(connection: Connection, statements: Sequence[Statement]) -> list[int | None]:
     """Run all in order. Returns the version written by each statement, or None if it matched no row."""
     versions: list[int | None] = []
     for sql, group in groupby(statements, key=lambda statement: statement.sql):
         values = [statement.values for statement in group]
         if len(values) > 1 and sql in _TOGETHER:
-            versions += await run_together(connection, _TOGETHER[sql], values)
+            versions += await run_bulk(connection, _TOGETHER[sql], values)
         else:
             versions += await _run_one_by_one(connection, sql, values)
     return versions
@@ -308,8 +322,8 @@ async def _run_one_by_one(connection: Connection, sql: str, values: Sequence[dic
 
 def _body_values(digest: Digest, body: Body) -> dict[str, Any]:
     if isinstance(body, RecordText):
-        return records.columns(digest, body)
-    if isinstance(body, Bytes):
+        return records.content_values(digest, body)
+    if isinstance(body, AttachmentContent):
         return {"digest": digest, "size": body.size, "media_type": body.media_type}
     return {
         "digest": _stored_digest(digest),

@@ -14,7 +14,7 @@ _MAX_COMPARED_PAIRS = 40_000  # pairs of words compared one by one; larger gaps 
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class UnchangedBlock:
     """`old_text[old : old + size]` is `new_text[new : new + size]`."""
 
     old: int
@@ -22,13 +22,13 @@ class Block:
     size: int
 
 
-def align(old: str, new: str) -> list[Block]:
+def align(old: str, new: str) -> list[UnchangedBlock]:
     """The unchanged blocks, ascending in both texts: around lines, then words that occur once in each text."""
-    blocks: list[Block] = []
+    blocks: list[UnchangedBlock] = []
     for block in _align_part(old, new, 0, 0, (_LINE, _WORD)):
         last = blocks[-1] if blocks else None
         if last is not None and (last.old + last.size, last.new + last.size) == (block.old, block.new):
-            blocks[-1] = Block(last.old, last.new, last.size + block.size)
+            blocks[-1] = UnchangedBlock(last.old, last.new, last.size + block.size)
         else:
             blocks.append(block)
     return blocks
@@ -63,20 +63,20 @@ def _are_equal_from_end(old: str, new: str, low: int, high: int) -> bool:
     return old[len(old) - high : len(old) - low] == new[len(new) - high : len(new) - low]
 
 
-def _align_part(old: str, new: str, at: int, to: int, units: Sequence[re.Pattern[str]]) -> Iterator[Block]:
+def _align_part(old: str, new: str, at: int, to: int, units: Sequence[re.Pattern[str]]) -> Iterator[UnchangedBlock]:
     """The unchanged blocks of a part that begins at *at* in the old text and at *to* in the new one."""
     head = common_prefix(old, new)
     tail = min(common_suffix(old, new), min(len(old), len(new)) - head)
     if head:
-        yield Block(at, to, head)
+        yield UnchangedBlock(at, to, head)
     inner, fresh = old[head : len(old) - tail], new[head : len(new) - tail]
     if inner and fresh:
         yield from _align_by_units(inner, fresh, at + head, to + head, units)
     if tail:
-        yield Block(at + len(old) - tail, to + len(new) - tail, tail)
+        yield UnchangedBlock(at + len(old) - tail, to + len(new) - tail, tail)
 
 
-def _align_by_units(old: str, new: str, at: int, to: int, units: Sequence[re.Pattern[str]]) -> Iterator[Block]:
+def _align_by_units(old: str, new: str, at: int, to: int, units: Sequence[re.Pattern[str]]) -> Iterator[UnchangedBlock]:
     if not units:
         return
     ours, theirs = units[0].findall(old), units[0].findall(new)
@@ -88,7 +88,7 @@ def _align_by_units(old: str, new: str, at: int, to: int, units: Sequence[re.Pat
     begin, target = 0, 0
     for start, goal, size in fixed:
         yield from _align_part(old[begin:start], new[target:goal], at + begin, to + target, units)
-        yield Block(at + start, to + goal, size)
+        yield UnchangedBlock(at + start, to + goal, size)
         begin, target = start + size, goal + size
     yield from _align_part(old[begin:], new[target:], at + begin, to + target, units)
 
@@ -101,7 +101,7 @@ def _align_without_unique(
     units: Sequence[re.Pattern[str]],
     ours: Sequence[str],
     theirs: Sequence[str],
-) -> Iterator[Block]:
+) -> Iterator[UnchangedBlock]:
     """Align texts without a common unique unit: by smaller units, or, if there are few, by the longest runs."""
     if len(units) > 1:
         yield from _align_by_units(old, new, at, to, units[1:])
@@ -111,7 +111,7 @@ def _align_without_unique(
     starts, targets = [*_starts_of(ours), len(old)], [*_starts_of(theirs), len(new)]
     for i, j, size in SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks():
         if size:
-            yield Block(at + starts[i], to + targets[j], starts[i + size] - starts[i])
+            yield UnchangedBlock(at + starts[i], to + targets[j], starts[i + size] - starts[i])
 
 
 def _starts_of(units: Sequence[str]) -> list[int]:

@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from mirrord.domain.alignment import align, common_prefix, common_suffix
 from mirrord.domain.passage import Passage, Span
-from mirrord.domain.segment import Segment, Wording, placed
+from mirrord.domain.segment import Segment, Wording, place_segment
 
-LONG = 24  # characters; so long a quote needs no matching words around it if it occurs once
+LONG_QUOTE_CHARACTERS = 24  # characters; so long a quote needs no matching words around it if it occurs once
 _MAX_OCCURRENCES = 200  # occurrences of a quote that are compared
 _MIN_KEPT_SHARE = 0.5  # share of a quote that must survive an edit within it
 _MIN_LIKENESS = 0.8  # share of a quote that an approximate match must have
@@ -26,7 +26,7 @@ _MAX_GROWTH = 3  # an edited segment is at most this many times as long as befor
 _ROOM_CHARACTERS = 400  # characters
 
 
-def anchored(segments: Sequence[Segment], old: str | None, new: str) -> list[Segment]:
+def anchor_segments(segments: Sequence[Segment], old: str | None, new: str) -> list[Segment]:
     """
     *segments* anchored in *new*, none lost: `new[start:end]` is the quote of each that is not detached.
 
@@ -51,7 +51,7 @@ class _Search:
         wording = Wording(segment.quote, segment.prefix, segment.suffix)
         anchored_segment = self._restore_former(segment)
         if anchored_segment is None and segment.detached:
-            anchored_segment = self._find_exact(segment, wording, self._passage.fresh)
+            anchored_segment = self._find_exact(segment, wording, self._passage.new_parts)
         elif anchored_segment is None:
             anchored_segment = self._follow_edit(segment, wording)
         return anchored_segment or self._guess(segment, wording) or replace(segment, detached=True)
@@ -60,7 +60,7 @@ class _Search:
         """A segment without a quote, with the text at its place as its quote; detached if there is no such place."""
         if segment.detached or segment.end > len(self._new):
             return replace(segment, detached=True)
-        return placed(segment, self._new, segment.start, segment.end)
+        return place_segment(segment, self._new, segment.start, segment.end)
 
     def _restore_former(self, segment: Segment) -> Segment | None:
         """The segment with its former wording, if that was restored at its place."""
@@ -70,19 +70,19 @@ class _Search:
             at = self._exact_start(segment.start, segment.former)
         else:
             span = (segment.start, segment.end)
-            is_known = self._passage.said(span, segment.quote or "")
-            at = self._find_around(self._passage.place(span) if is_known else span, segment.former)
+            is_known = self._passage.had_quote(span, segment.quote or "")
+            at = self._find_around(self._passage.new_span(span) if is_known else span, segment.former)
         return self._place_at(replace(segment, former=None), at, segment.former)
 
     def _follow_edit(self, segment: Segment, wording: Wording) -> Segment | None:
         span = (segment.start, segment.end)
-        if not self._passage.said(span, wording.quote):  # it was made for another text than the old one
+        if not self._passage.had_quote(span, wording.quote):  # it was made for another text than the old one
             return self._find_exact(segment, wording, [(0, len(self._new))])
-        at, place = self._passage.stayed(span), self._passage.place(span)
+        at, place = self._passage.unchanged_start(span), self._passage.new_span(span)
         if at is None:
             at = self._find_around(place, wording)
         if at is None:
-            at = self._find_elsewhere(wording, place[0], self._passage.fresh)
+            at = self._find_elsewhere(wording, place[0], self._passage.new_parts)
         return self._place_at(segment, at, wording) or self._accept_edited(segment, wording, place)
 
     def _find_exact(self, segment: Segment, wording: Wording, parts: Sequence[Span]) -> Segment | None:
@@ -93,16 +93,16 @@ class _Search:
         return self._place_at(segment, at, wording)
 
     def _place_at(self, segment: Segment, at: int | None, wording: Wording) -> Segment | None:
-        return placed(segment, self._new, at, at + len(wording.quote)) if at is not None else None
+        return place_segment(segment, self._new, at, at + len(wording.quote)) if at is not None else None
 
     def _accept_edited(self, segment: Segment, wording: Wording, place: Span) -> Segment | None:
         """The segment after an edit within it that kept most of it."""
         start, end = place
         max_length = _MAX_GROWTH * len(wording.quote) + _ROOM_CHARACTERS
-        kept_length = self._passage.kept((segment.start, segment.end))
+        kept_length = self._passage.kept_length((segment.start, segment.end))
         if not (start < end <= start + max_length) or kept_length < _MIN_KEPT_SHARE * len(wording.quote):
             return None
-        return replace(placed(segment, self._new, start, end), former=segment.former or wording)
+        return replace(place_segment(segment, self._new, start, end), former=segment.former or wording)
 
     def _exact_start(self, start: int, wording: Wording) -> int | None:
         """*start*, if the wording is exactly there, with all of its context; else None."""
@@ -118,7 +118,7 @@ class _Search:
             at
             for at in _occurrences(self._new, wording.quote, first, last)
             if at < max(place[1], place[0] + 1) and at + length > place[0]
-            if not self._passage.was_there((at, at + length))
+            if not self._passage.is_unchanged((at, at + length))
         ]
         return self._best_match(matches, wording, place[0])
 
@@ -131,7 +131,7 @@ class _Search:
             for begin, end in parts
             for at in _occurrences(self._new, needle, max(0, begin - len(needle) + 1), end + len(needle) - 1)
         }
-        if len(places) == 1 and len(wording.quote) >= LONG:
+        if len(places) == 1 and len(wording.quote) >= LONG_QUOTE_CHARACTERS:
             return places.pop()
         fitting = [at for at in places if 2 * self._context_score(at, wording) >= _context_length(wording)]
         return self._best_match(fitting, wording, origin)
@@ -149,7 +149,7 @@ class _Search:
     def _guess(self, segment: Segment, wording: Wording) -> Segment | None:
         """An approximate match of a longer quote, searched only for a limited number of segments."""
         if (
-            not LONG <= len(wording.quote) <= _MAX_GUESSED_CHARACTERS
+            not LONG_QUOTE_CHARACTERS <= len(wording.quote) <= _MAX_GUESSED_CHARACTERS
             or not self._guesses_left
             or not self._has_room(wording.quote)
         ):
@@ -158,14 +158,14 @@ class _Search:
         for start in self._candidate_starts(wording.quote):
             first = max(0, start - _ROOM_CHARACTERS)
             span = _approximate_span(wording.quote, self._new[first : start + len(wording.quote) + _ROOM_CHARACTERS])
-            if span is not None and not self._passage.was_there((first + span[0], first + span[1])):
-                guess = placed(segment, self._new, first + span[0], first + span[1])
+            if span is not None and not self._passage.is_unchanged((first + span[0], first + span[1])):
+                guess = place_segment(segment, self._new, first + span[0], first + span[1])
                 return replace(guess, former=segment.former or wording)
         return None
 
     def _has_room(self, quote: str) -> bool:
         """Whether there is enough new text to hold the quote."""
-        return sum(end - begin for begin, end in self._passage.fresh) >= _MIN_KEPT_SHARE * len(quote)
+        return sum(end - begin for begin, end in self._passage.new_parts) >= _MIN_KEPT_SHARE * len(quote)
 
     def _candidate_starts(self, quote: str) -> list[int]:
         step = max(1, (len(quote) - _SEED_CHARACTERS) // 8)

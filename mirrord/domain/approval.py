@@ -11,10 +11,10 @@ from uuid import UUID
 from mirrord.domain.entry import Actor, Digest, TenantId, digest_of
 from mirrord.domain.place import RECORDS
 
-FOLDER = f"{RECORDS}/approvals"  # one file for each request
-MOST_LINES = 40  # of a preview
-LIFETIME = timedelta(days=7)  # of a request without a decision
-ABSENT = ""  # in place of a digest: there must be no file at that path
+APPROVALS_FOLDER = f"{RECORDS}/approvals"  # one file for each request
+MAX_PREVIEW_LINES = 40  # of a preview
+REQUEST_LIFETIME = timedelta(days=7)  # of a request without a decision
+ABSENT_DIGEST = ""  # in place of a digest: there must be no file at that path
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class Preview:
     bases: Mapping[str, str] = field(default_factory=dict)
 
 
-def as_facts(preview: Preview) -> Mapping[str, object]:
+def preview_facts(preview: Preview) -> Mapping[str, object]:
     """A preview as JSON, without its bases."""
     return {"summary": preview.summary, "lines": list(preview.lines), "facts": dict(preview.facts)}
 
 
-def storable(facts: Mapping[str, object]) -> dict[str, Any]:
+def to_storable(facts: Mapping[str, object]) -> dict[str, Any]:
     """*facts* as JSON that a row can hold: characters from foreign files that it cannot hold are replaced."""
     facts_as_json: dict[str, Any] = json.loads(json.dumps(facts, default=str), object_hook=_clean_object)
     return facts_as_json
@@ -59,7 +59,7 @@ def _clean_text(text: str) -> str:
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
 
-class State(StrEnum):
+class RequestState(StrEnum):
     """The state of a request. PENDING becomes APPROVED or final; APPROVED becomes final; the last four are final."""
 
     PENDING = "pending"
@@ -71,7 +71,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class InputFile:
     """
     A file from outside the tree, as it was at the time of the request.
 
@@ -95,7 +95,7 @@ class Request:
     id: UUID
     command: str
     arguments: Mapping[str, object]
-    inputs: Mapping[str, Input]
+    inputs: Mapping[str, InputFile]
     bases: Mapping[str, str]
     tenant_id: TenantId
     actor: Actor
@@ -124,7 +124,7 @@ class Answer:
     delivered_at: when the requester received the outcome.
     """
 
-    state: State = State.PENDING
+    state: RequestState = RequestState.PENDING
     expires_at: datetime | None = None
     preview: Mapping[str, object] | None = None
     result: Mapping[str, object] | None = None
@@ -132,7 +132,7 @@ class Answer:
     delivered_at: datetime | None = None
 
 
-def encode(request: Request, answer: Answer) -> bytes:
+def encode_request(request: Request, answer: Answer) -> bytes:
     """The content of a request's file. The token is included only while it still has to be verified."""
     facts: dict[str, object] = {
         "id": str(request.id),
@@ -142,7 +142,7 @@ def encode(request: Request, answer: Answer) -> bytes:
         "bases": dict(request.bases),
         "tenant_id": str(request.tenant_id),
         "actor": {"kind": request.actor.kind, "name": request.actor.name},
-        "token": request.token if answer.state is State.PENDING else None,
+        "token": request.token if answer.state is RequestState.PENDING else None,
         "requested_at": request.requested_at.isoformat(),
         "state": answer.state,
         "expires_at": _write_moment(answer.expires_at),
@@ -155,7 +155,7 @@ def encode(request: Request, answer: Answer) -> bytes:
     return json.dumps(present, ensure_ascii=False, indent=2).encode() + b"\n"
 
 
-def decode(data: bytes) -> tuple[Request, Answer]:
+def decode_request(data: bytes) -> tuple[Request, Answer]:
     """
     The request and answer in a request's file.
 
@@ -195,7 +195,7 @@ def _read_request(raw: Mapping[str, object]) -> Request:
 def _read_answer(raw: Mapping[str, object]) -> Answer:
     preview, result, failure = raw.get("preview"), raw.get("result"), raw.get("failure")
     return Answer(
-        state=State(_require_str(raw["state"])),
+        state=RequestState(_require_str(raw["state"])),
         expires_at=_read_moment(raw["expires_at"]) if "expires_at" in raw else None,
         preview=_require_object(preview) if preview is not None else None,
         result=_require_object(result) if result is not None else None,
@@ -204,19 +204,19 @@ def _read_answer(raw: Mapping[str, object]) -> Answer:
     )
 
 
-def input_facts(file: Input) -> dict[str, str]:
+def input_facts(file: InputFile) -> dict[str, str]:
     """An input as JSON."""
     facts = {"name": file.name, "digest": file.digest.hex()}
     return facts if file.place is None else {**facts, "place": file.place}
 
 
-def input_of(raw: Mapping[str, object]) -> Input:
+def input_of(raw: Mapping[str, object]) -> InputFile:
     """The input in such JSON. Raises KeyError, TypeError, ValueError for any other JSON."""
     digest = bytes.fromhex(_require_str(raw["digest"]))
     place = _require_str(raw["place"]) if "place" in raw else None
     if len(digest) != 32 or (place is not None and not place.startswith("/")):
         raise ValueError
-    return Input(_require_str(raw["name"]), Digest(digest), place)
+    return InputFile(_require_str(raw["name"]), Digest(digest), place)
 
 
 def _read_actor(raw: Mapping[str, object]) -> Actor:

@@ -65,7 +65,7 @@ class Manifest:
         return sum(table.rows for table in self.tables.values())
 
 
-class Cutter:
+class Chunker:
     """Splits the lines of one table into chunks."""
 
     def __init__(self) -> None:
@@ -80,15 +80,15 @@ class Cutter:
             self._size < _MAX_CHUNK_BYTES and digest_of(key.encode())[0] % _KEYS_PER_CHUNK
         ):
             return None
-        return self.rest()
+        return self.flush()
 
-    def rest(self) -> list[bytes]:
+    def flush(self) -> list[bytes]:
         """The lines since the last chunk."""
         lines, self._lines, self._size = self._lines, [], 0
         return lines
 
 
-def spelled(manifest: Manifest) -> bytes:
+def encode_manifest(manifest: Manifest) -> bytes:
     """The manifest as stored: JSON for people and programs."""
     return orjson.dumps({"format": FORMAT} | asdict(manifest), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 

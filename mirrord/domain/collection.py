@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mirrord.domain.record import sort_of
 
-LONGEST_DESCRIPTION = 500  # characters
+MAX_DESCRIPTION_CHARACTERS = 500  # characters
 
 _NAME = sort_of("collection/any").key  # a category's is the same
 _QUOTES = re.compile("[\"']")
@@ -39,7 +39,7 @@ class Collection:
     created: str | None = None
 
 
-def is_name(name: str) -> bool:
+def is_valid_name(name: str) -> bool:
     """Whether *name* is valid for a category or collection."""
     return _NAME.fullmatch(name) is not None
 
@@ -49,7 +49,7 @@ def key_of(name: str) -> str:
     return name.lower()
 
 
-def once(values: Iterable[str], *, folded: bool = False) -> tuple[str, ...]:
+def distinct_values(values: Iterable[str], *, folded: bool = False) -> tuple[str, ...]:
     """The distinct *values* in the order of their first occurrence. folded: ignore case."""
     first_by_key: dict[str, str] = {}
     for value in values:
@@ -57,19 +57,19 @@ def once(values: Iterable[str], *, folded: bool = False) -> tuple[str, ...]:
     return tuple(first_by_key.values())
 
 
-def quote_in(description: str) -> str | None:
+def find_quote(description: str) -> str | None:
     """The first single or double quote in a description, where none is allowed; None if there is none."""
     match = _QUOTES.search(description)
     return match.group() if match else None
 
 
-def misfit_in(description: str) -> int | None:
+def find_control_character(description: str) -> int | None:
     """The position of the first control character or noncharacter; None if there is none."""
     match = _NOT_TEXT.search(description)
     return match.start() if match else None
 
 
-def in_order(entries: Iterable[Category | Collection]) -> list[str]:
+def sorted_names(entries: Iterable[Category | Collection]) -> list[str]:
     """Names in the order of lists: the oldest first, those without a known age last."""
     return [
         entry.name

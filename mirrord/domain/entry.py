@@ -55,7 +55,7 @@ def digest_of(data: bytes) -> Digest:
     return Digest(hashlib.blake2b(data, digest_size=32).digest())
 
 
-EMPTY = digest_of(b"")
+EMPTY_DIGEST = digest_of(b"")
 
 
 def new_id() -> EntryId:

@@ -10,10 +10,10 @@ from uuid import UUID
 
 from mirrord.domain.entry import Actor
 
-FOLDER = ".records/events"  # one file for each day and host
+EVENTS_FOLDER = ".records/events"  # one file for each day and host
 
 
-class Type(StrEnum):
+class EventType(StrEnum):
     """
     The types of events, and the keys of their `data`.
 
@@ -77,9 +77,9 @@ class Event:
     data: Mapping[str, object]
 
 
-def file_of(moment: datetime, host: str) -> str:
+def event_file_path(moment: datetime, host: str) -> str:
     """The path of the file for the events of that day (UTC) on that host."""
-    return f"{FOLDER}/{moment.astimezone(UTC).date().isoformat()}.{_host_in_file_name(host)}.jsonl"
+    return f"{EVENTS_FOLDER}/{moment.astimezone(UTC).date().isoformat()}.{_host_in_file_name(host)}.jsonl"
 
 
 @cache
@@ -88,7 +88,7 @@ def _host_in_file_name(host: str) -> str:
     return "".join(sign if sign.isalnum() and sign.isascii() else "-" for sign in host) or "host"
 
 
-def encode(event: Event) -> bytes:
+def encode_event(event: Event) -> bytes:
     """The line of *event*, with its ending."""
     facts = {
         "event_id": str(event.event_id),
@@ -104,7 +104,7 @@ def encode(event: Event) -> bytes:
 _LINE_ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # created once instead of for each line
 
 
-def decode(line: bytes) -> Event:
+def decode_event(line: bytes) -> Event:
     """
     The event in a line; keys beyond those of Event are ignored.
 

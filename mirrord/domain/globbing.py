@@ -13,7 +13,7 @@ from itertools import groupby
 
 from mirrord.domain.place import name_key
 
-LONGEST = 200  # characters of a pattern
+MAX_PATTERN_CHARACTERS = 200  # characters of a pattern
 _CHARACTER_CLASS = re.compile(r"\[(!?)(\]?[^\]]*)\]")
 _SPECIAL_IN_CLASS = re.compile(r"([\\\[\]^&~|])")
 _NAMES = "(?:[^/]+/)*?"  # any number of folders, as few as possible
@@ -44,8 +44,8 @@ def fault_in(pattern: str) -> str | None:
     bare = pattern.removeprefix("!")
     if not bare.strip(" /"):
         return "is empty"
-    if len(pattern) > LONGEST:
-        return f"is longer than {LONGEST} characters"
+    if len(pattern) > MAX_PATTERN_CHARACTERS:
+        return f"is longer than {MAX_PATTERN_CHARACTERS} characters"
     if any(name in (".", "..") for name in bare.split("/")):
         return "leaves the directory; patterns apply to pages below it"
     if any(character < " " for character in pattern):

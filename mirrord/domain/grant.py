@@ -5,7 +5,7 @@ from datetime import datetime
 
 from mirrord.domain.entry import Actor, TenantId
 
-LOCAL = Actor("agent", "local")  # the actor of local callers, who are trusted without a token
+LOCAL_ACTOR = Actor("agent", "local")  # the actor of local callers, who are trusted without a token
 
 
 @dataclass(frozen=True, slots=True)

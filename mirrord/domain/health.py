@@ -22,7 +22,7 @@ class Directory:
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class KernelCalls:
     """Whether the kernel and the file system support the calls that keep files safe."""
 
     openat2: bool
@@ -31,17 +31,17 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True)
-class Watching:
+class WatchLimits:
     """
     most_watches, most_instances: limits of inotify. directories: number to watch.
 
-    latency: seconds from a save to its report; None: it was not reported.
+    latency_seconds: seconds from a save to its report; None: it was not reported.
     """
 
     most_watches: int
     most_instances: int
     directories: int
-    latency: float | None
+    latency_seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,15 @@ class Host:
     mirror: Directory
     data: Directory
     trees: tuple[Directory, ...] = ()
-    readable: tuple[str, ...] = ()
-    calls: Calls | None = None
-    watching: Watching | None = None
+    readable_secrets: tuple[str, ...] = ()
+    calls: KernelCalls | None = None
+    watching: WatchLimits | None = None
     can_search: bool = True
     missing_converters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Wall:
+class TenantIsolation:
     """The result of an attempt to cross from one tenant to another. leaks: sentences; as_app: also tried as an app."""
 
     leaks: tuple[str, ...]
@@ -68,9 +68,10 @@ class Wall:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TenantStatus:
     """
-    The status of one tenant. oldest: seconds for which the oldest change not yet synced by this mirror has waited.
+    The status of one tenant. oldest_seconds: seconds for which the oldest change not yet synced by this mirror has
+    waited.
 
     is_leased: whether the lease of the mirror here is held; None: there is no mirror here.
     """
@@ -80,7 +81,7 @@ class Standing:
     problems: int
     halts: int
     conflicts: int
-    oldest: float | None
+    oldest_seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,29 +95,30 @@ class Login:
 @dataclass(frozen=True, slots=True)
 class Server:
     """
-    The facts of a database. version: as a number, 180004. skew: seconds by which its clock is ahead of ours.
+    The facts of a database. version: as a number, 180004. skew_seconds: seconds by which its clock is ahead of ours.
 
-    missing_roles: required roles that do not exist. mighty_roles: roles of mirrord that bypass row-level security.
-    unguarded: tables with tenants' rows on which it is not forced. open_walls: possible actions of apps beyond their
-    rows, as sentences. login: None: not checked. bell: seconds from a commit to its notification; None: none arrived.
+    missing_roles: required roles that do not exist. bypassing_roles: roles of mirrord that bypass row-level security.
+    unprotected_tables: tables with tenants' rows on which it is not forced. excess_app_rights: possible actions of apps
+    beyond their rows, as sentences. login: None: not checked. notification_seconds: seconds from a commit to its
+    notification; None: none arrived.
     """
 
     version: int
-    skew: float
+    skew_seconds: float
     schema: int
     newest_schema: int
     missing_roles: tuple[str, ...] = ()
-    mighty_roles: tuple[str, ...] = ()
-    unguarded: tuple[str, ...] = ()
-    open_walls: tuple[str, ...] = ()
+    bypassing_roles: tuple[str, ...] = ()
+    unprotected_tables: tuple[str, ...] = ()
+    excess_app_rights: tuple[str, ...] = ()
     login: Login | None = None
-    wall: Wall | None = None
-    bell: float | None = None
-    tenants: tuple[Standing, ...] = ()
+    isolation: TenantIsolation | None = None
+    notification_seconds: float | None = None
+    tenants: tuple[TenantStatus, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class DaemonStatus:
     """The daemon. degraded: its own sentences; pending: known changes, by tenant."""
 
     alive: bool
@@ -129,6 +131,6 @@ class Facts:
     """All facts. server: None if Postgres is unreachable, then outage says why; both None: there is no database yet."""
 
     host: Host
-    daemon: Running
+    daemon: DaemonStatus
     server: Server | None
     outage: str | None = None

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 # Seconds; they include the targets of mirrord (15, 20 and 40 ms).
-BOUNDS = (0.002, 0.005, 0.01, 0.015, 0.02, 0.04, 0.08, 0.15, 0.3, 0.6, 1.2, 2.5, 5.0, 10.0, 30.0, 60.0)
-KEPT = 200  # single values
-SPAN = 300.0  # seconds after which a single value is too old to count
+BOUNDS_SECONDS = (0.002, 0.005, 0.01, 0.015, 0.02, 0.04, 0.08, 0.15, 0.3, 0.6, 1.2, 2.5, 5.0, 10.0, 30.0, 60.0)
+MAX_VALUES = 200  # single values
+MAX_AGE_SECONDS = 300.0  # seconds after which a single value is too old to count
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Recent:
 
 
 def _zero_counts() -> list[int]:
-    return [0] * (len(BOUNDS) + 1)
+    return [0] * (len(BOUNDS_SECONDS) + 1)
 
 
 @dataclass(slots=True)
@@ -31,17 +31,17 @@ class Latencies:
 
     counts: list[int] = field(default_factory=_zero_counts)
     seconds: float = 0.0
-    _last: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=KEPT))
+    _last: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=MAX_VALUES))
 
     def add(self, seconds: float, now: float) -> None:
         """Add a value. now: by a monotonic clock, the same for all calls."""
-        self.counts[bisect_left(BOUNDS, seconds)] += 1
+        self.counts[bisect_left(BOUNDS_SECONDS, seconds)] += 1
         self.seconds += seconds
         self._last.append((now, seconds))
 
     def recent(self, now: float) -> Recent | None:
         """The summary of recent values; None if there are none."""
-        while self._last and now - self._last[0][0] > SPAN:
+        while self._last and now - self._last[0][0] > MAX_AGE_SECONDS:
             self._last.popleft()
         if not self._last:
             return None
@@ -49,7 +49,7 @@ class Latencies:
         return Recent(len(values), self._last[-1][1], _quantile(values, 0.5), _quantile(values, 0.99))
 
 
-def together(several: Sequence[Latencies]) -> Latencies:
+def combine(several: Sequence[Latencies]) -> Latencies:
     """The combined histogram of *several*."""
     counts = [
         sum(column) for column in zip(*(latencies.counts for latencies in several), strict=True)

@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-WINDOW = 60.0  # seconds
+WINDOW_SECONDS = 60.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,17 +16,17 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Rate:
+class RateLimit:
     """A counter that allows *limit* calls in any WINDOW; 0: no limit."""
 
     limit: int
     _moments: deque[float] = field(default_factory=deque)
 
-    def wait(self, now: float) -> float:
+    def seconds_to_wait(self, now: float) -> float:
         """Count a call at *now*, by a monotonic clock, and return 0; or the seconds until one may be counted."""
-        while self._moments and self._moments[0] <= now - WINDOW:
+        while self._moments and self._moments[0] <= now - WINDOW_SECONDS:
             self._moments.popleft()
         if self.limit and len(self._moments) >= self.limit:
-            return self._moments[0] + WINDOW - now
+            return self._moments[0] + WINDOW_SECONDS - now
         self._moments.append(now)
         return 0.0

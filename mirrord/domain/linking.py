@@ -8,7 +8,7 @@ from enum import StrEnum
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.place import INDEX, name_key
 
-MAX_KEY = 200  # characters; an index of Postgres holds 2,700 bytes
+MAX_KEY_CHARACTERS = 200  # characters; an index of Postgres holds 2,700 bytes
 MAX_ALIASES = 100  # of one page
 _SUFFIX = ".md"
 _KINDS_BY_PATH = ("markdown", "image")  # kinds of links whose target is a path; the others name a page
@@ -17,7 +17,7 @@ _KINDS_OF_FILES = ("embed", "image")
 Path = tuple[str, ...]  # names from the root on, without `.md`
 
 
-class Called(StrEnum):
+class NameKind(StrEnum):
     """The kinds of names of an entry."""
 
     NAME = "name"
@@ -31,13 +31,13 @@ class Candidate:
     An entry by one of its names.
 
     path: of the entry; that of an attachment includes `assets`, that of an index page ends with its directory.
-    name: the last of *path*, or its title or alias, as *called* says.
+    name: the last of *path*, or its title or alias, as *name_kind* says.
     """
 
     entry: EntryId
     kind: Kind
     path: Path
-    called: Called
+    name_kind: NameKind
     name: str
 
 
@@ -50,7 +50,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LinkMeaning:
     """The meaning of a link. entry None: no entry or, if *ambiguous*, several equally good ones."""
 
     entry: EntryId | None
@@ -73,7 +73,7 @@ def key_of(name: str) -> str:
     last = name.rstrip("/").rpartition("/")[2].strip()
     while (stem := _without_suffix(last)) != last:
         last = stem
-    return name_key(last)[:MAX_KEY]
+    return name_key(last)[:MAX_KEY_CHARACTERS]
 
 
 def target_key(kind: str, target: str, origin: Origin) -> str | None:
@@ -82,18 +82,18 @@ def target_key(kind: str, target: str, origin: Origin) -> str | None:
     return key_of(sought.steps[-1]) if sought else None
 
 
-def called(name: str, title: str | None, aliases: object) -> list[tuple[Called, str]]:
+def names_of_page(name: str, title: str | None, aliases: object) -> list[tuple[NameKind, str]]:
     """The names of a page, that of its file first. aliases: the raw value of the key in the front matter."""
     alias_values = aliases if isinstance(aliases, list) else [aliases]
     texts = [alias.strip() for alias in alias_values if isinstance(alias, str) and alias.strip()][:MAX_ALIASES]
-    names = [(Called.NAME, name), (Called.TITLE, title or name), *((Called.ALIAS, alias) for alias in texts)]
-    sort_by_text: dict[str, Called] = {}
+    names = [(NameKind.NAME, name), (NameKind.TITLE, title or name), *((NameKind.ALIAS, alias) for alias in texts)]
+    sort_by_text: dict[str, NameKind] = {}
     for sort, text in names:
         sort_by_text.setdefault(text, sort)
     return [(sort, text) for text, sort in sort_by_text.items()]
 
 
-def resolve(kind: str, target: str, origin: Origin, candidates: Sequence[Candidate]) -> Found:
+def resolve_link(kind: str, target: str, origin: Origin, candidates: Sequence[Candidate]) -> LinkMeaning:
     """
     The meaning of a link of *kind* (see `codec.links.Link`) to *target* in *origin*.
 
@@ -102,15 +102,15 @@ def resolve(kind: str, target: str, origin: Origin, candidates: Sequence[Candida
     near beats far; candidates that are equal in all of this are ambiguous.
     """
     if not target.strip():
-        return Found(origin.entry)
+        return LinkMeaning(origin.entry)
     for sought in _possible_paths(kind, target, origin):
         resolution = _best_of(_candidates_at_path(kind, sought, origin, candidates))
         if resolution is None and not sought.anchored:
-            resolution = _best_of(_candidates_with_name(Called.TITLE, target, origin, candidates))
-            resolution = resolution or _best_of(_candidates_with_name(Called.ALIAS, target, origin, candidates))
+            resolution = _best_of(_candidates_with_name(NameKind.TITLE, target, origin, candidates))
+            resolution = resolution or _best_of(_candidates_with_name(NameKind.ALIAS, target, origin, candidates))
         if resolution is not None:
             return resolution
-    return Found(None)
+    return LinkMeaning(None)
 
 
 def _possible_paths(kind: str, target: str, origin: Origin) -> Iterator[_SoughtPath]:
@@ -123,11 +123,11 @@ def _possible_paths(kind: str, target: str, origin: Origin) -> Iterator[_SoughtP
     else:
         starts = [(origin.directory, True), ((), True)]
     for start, anchored in starts:
-        if steps := walk(start, target.strip()):
+        if steps := follow_path(start, target.strip()):
             yield _SoughtPath(_page_path_of(steps), anchored)
 
 
-def walk(start: Path, target: str) -> Path | None:
+def follow_path(start: Path, target: str) -> Path | None:
     """The path that *target* leads to from *start*; None: out of the mirror."""
     steps = list(start)
     for part in target.split("/"):
@@ -154,7 +154,7 @@ def _candidates_at_path(
 ) -> Iterator[tuple[Rank, EntryId]]:
     *above, last = sought.steps
     for candidate in candidates:
-        if candidate.called is not Called.NAME:
+        if candidate.name_kind is not NameKind.NAME:
             continue
         last_names = [last] if candidate.kind is Kind.ATTACHMENT else [_without_suffix(last), last]
         for place, name in enumerate(last_names):
@@ -185,23 +185,23 @@ def _rank_of_kind(kind: str, entry: Kind) -> int:
 
 
 def _candidates_with_name(
-    sort: Called, target: str, origin: Origin, candidates: Iterable[Candidate]
+    sort: NameKind, target: str, origin: Origin, candidates: Iterable[Candidate]
 ) -> Iterator[tuple[Rank, EntryId]]:
     name = target.strip()
     for candidate in candidates:
-        if candidate.called is sort and name_key(candidate.name) == name_key(name):
+        if candidate.name_kind is sort and name_key(candidate.name) == name_key(name):
             is_other = _normalize_path((candidate.name,)) != _normalize_path((name,))
             yield (is_other, _distance(origin.directory, candidate.path[:-1])), candidate.entry
 
 
-def _best_of(ranked: Iterable[tuple[Rank, EntryId]]) -> Found | None:
+def _best_of(ranked: Iterable[tuple[Rank, EntryId]]) -> LinkMeaning | None:
     by_rank: dict[Rank, set[EntryId]] = {}
     for rank, entry in ranked:
         by_rank.setdefault(rank, set()).add(entry)
     if not by_rank:
         return None
     best = by_rank[min(by_rank)]
-    return Found(None, ambiguous=True) if len(best) > 1 else Found(best.pop())
+    return LinkMeaning(None, ambiguous=True) if len(best) > 1 else LinkMeaning(best.pop())
 
 
 def _distance(directory: Path, other_directory: Path) -> int:

@@ -5,7 +5,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.linking import Called, Candidate, Found, Origin, Path, called, key_of, resolve, target_key
+from mirrord.domain.linking import (
+    Candidate,
+    LinkMeaning,
+    NameKind,
+    Origin,
+    Path,
+    key_of,
+    names_of_page,
+    resolve_link,
+    target_key,
+)
 from mirrord.domain.place import INDEX
 
 _SUFFIX = ".md"
@@ -23,10 +33,10 @@ class Names:
     by_key: Mapping[str, Sequence[Candidate]]
     files: Mapping[EntryId, str]
 
-    def found(self, kind: str, target: str, origin: Origin) -> Found:
+    def resolve_link(self, kind: str, target: str, origin: Origin) -> LinkMeaning:
         """The meaning of a link of *kind* to *target* in *origin*."""
         key = target_key(kind, target, origin)
-        return resolve(kind, target, origin, self.by_key.get(key, ()) if key is not None else ())
+        return resolve_link(kind, target, origin, self.by_key.get(key, ()) if key is not None else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +47,28 @@ class Site:
     directory: Path
     names: Names
 
-    def meaning(self, kind: str, target: str) -> EntryId | None:
+    def entry_of_link(self, kind: str, target: str) -> EntryId | None:
         """The entry that a link on the page means; None: no entry, or several."""
-        return self.names.found(kind, target, Origin(self.entry, self.directory)).entry
+        return self.names.resolve_link(kind, target, Origin(self.entry, self.directory)).entry
 
 
-def plain(file: str) -> str:
+def wikilink_path(file: str) -> str:
     """The path of a page as in wikilinks: without `.md`; for the page of a directory, the directory."""
     stem = file.removesuffix(_SUFFIX)
     return stem.removesuffix("/" + INDEX) if stem != file else file
 
 
-def candidates(
+def candidates_of(
     entry: EntryId, kind: Kind, file: str, title: str | None = None, aliases: Sequence[str] = ()
 ) -> list[Candidate]:
     """The candidates for an entry, one for each of its names. file: as in Names.files."""
-    path = tuple((plain(file) if kind is Kind.PAGE else file).split("/"))
+    path = tuple((wikilink_path(file) if kind is Kind.PAGE else file).split("/"))
     is_named = kind is not Kind.ATTACHMENT
-    names = called(path[-1], title, list(aliases)) if is_named else [(Called.NAME, path[-1])]
+    names = names_of_page(path[-1], title, list(aliases)) if is_named else [(NameKind.NAME, path[-1])]
     return [Candidate(entry, kind, path, sort, name) for sort, name in names]
 
 
-def by_key(named: Iterable[Candidate]) -> dict[str, list[Candidate]]:
+def group_by_key(named: Iterable[Candidate]) -> dict[str, list[Candidate]]:
     """The candidates grouped by their keys."""
     candidates_by_key = defaultdict[str, list[Candidate]](list)
     for candidate in named:

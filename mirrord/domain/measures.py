@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mirrord.domain.latency import Latencies, together
+from mirrord.domain.latency import Latencies, combine
 
 Endpoint = tuple[str, int] | str  # of the metrics: a loopback address and a port, or the path of a Unix socket
 
@@ -52,16 +52,16 @@ class Measures:
     waiting: Waiting | None = None
 
 
-OTHER = "other"
-MOST = 100  # tenants with measurements of their own
+OTHER_TENANTS = "other"
+MAX_TENANTS = 100  # tenants with measurements of their own
 
 
-def bounded(several: Sequence[Measures], max_tenants: int = MOST) -> list[Measures]:
+def limit_tenants(several: Sequence[Measures], max_tenants: int = MAX_TENANTS) -> list[Measures]:
     """The measurements of at most *max_tenants* tenants, the first by name, and all others combined as OTHER."""
     ordered = sorted(several, key=lambda measures: measures.tenant)
     if len(ordered) <= max_tenants:
         return ordered
-    separate = [measures for measures in ordered if measures.tenant != OTHER][:max_tenants]
+    separate = [measures for measures in ordered if measures.tenant != OTHER_TENANTS][:max_tenants]
     names = {measures.tenant for measures in separate}
     return [*separate, _sum([measures for measures in ordered if measures.tenant not in names])]
 
@@ -69,15 +69,15 @@ def bounded(several: Sequence[Measures], max_tenants: int = MOST) -> list[Measur
 def _sum(several: Sequence[Measures]) -> Measures:
     counted = [measures.waiting for measures in several if measures.waiting is not None]
     return Measures(
-        OTHER,
+        OTHER_TENANTS,
         moves=sum(measures.moves for measures in several),
         pending=sum(measures.pending for measures in several),
         leases=sum(measures.leases for measures in several),
         feed_seconds=max(measures.feed_seconds for measures in several),
         feed_changes=sum(measures.feed_changes for measures in several),
-        file_to_row=together([measures.file_to_row for measures in several]),
-        row_to_file=together([measures.row_to_file for measures in several]),
-        scans=together([measures.scans for measures in several]),
+        file_to_row=combine([measures.file_to_row for measures in several]),
+        row_to_file=combine([measures.row_to_file for measures in several]),
+        scans=combine([measures.scans for measures in several]),
         waiting=_sum_waiting(counted) if counted else None,
     )
 

@@ -13,7 +13,7 @@ def number_of(entry: EntryId) -> int:
     return int.from_bytes(digest_of(entry.bytes)[:7], "big") >> 56 - _BITS
 
 
-def asked_for(reference: int | str) -> int | EntryId | None:
+def parse_reference(reference: int | str) -> int | EntryId | None:
     """
     The number or id in *reference*: an integer, its decimal digits or a UUID; None: none of these.
 
@@ -25,6 +25,6 @@ def asked_for(reference: int | str) -> int | EntryId | None:
     return int(text) if _DECIMAL.fullmatch(text) else parse_id(text)
 
 
-def means(reference: int | EntryId, entry: EntryId) -> bool:
+def is_reference_to(reference: int | EntryId, entry: EntryId) -> bool:
     """Whether the number or id *reference* denotes *entry*."""
     return reference in (entry, number_of(entry))

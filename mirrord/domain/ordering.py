@@ -3,7 +3,7 @@
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # in the order of their bytes
 
 
-def between(low: str | None, high: str | None) -> str | None:
+def position_between(low: str | None, high: str | None) -> str | None:
     """
     A position after *low* and before *high*, compared byte by byte; None for one of them: no limit on that side.
 

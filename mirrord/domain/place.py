@@ -9,9 +9,9 @@ from mirrord.domain.folding import FOLDING
 MAX_NAME_BYTES = 200  # of UTF-8, for generated names: room for ` (2)` and `.md` below the 255 of file systems
 INDEX = "_index"
 ASSETS = "assets"
-BESIDE = "./"  # prefix of the name of an attachment beside the pages instead of below `assets`
+BESIDE_PREFIX = "./"  # prefix of the name of an attachment beside the pages instead of below `assets`
 VAULT_SETTING = ".obsidian"  # as a pattern of attachments: the directory in Obsidian's own setting
-ATTACHMENTS = (f"{ASSETS}/", VAULT_SETTING)  # the default patterns of attachments
+DEFAULT_ATTACHMENTS = (f"{ASSETS}/", VAULT_SETTING)  # the default patterns of attachments
 RECORDS = ".records"
 
 _FORBIDDEN = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f-\x9f]')
@@ -30,7 +30,7 @@ def is_reserved(name: str) -> bool:
     return name.startswith(".") or name_key(name) in (ASSETS, INDEX)
 
 
-def clean(name: str, fallback: str) -> str:
+def clean_name(name: str, fallback: str) -> str:
     """
     A valid file name, made from a title or from a name that an app requested.
 
@@ -44,12 +44,12 @@ def clean(name: str, fallback: str) -> str:
 
 def clean_attachment(name: str, fallback: str) -> str:
     """The same for an attachment: each part of the path below `assets/`, or the name of a file beside the pages."""
-    if name.startswith(BESIDE):
-        return BESIDE + clean(name.removeprefix(BESIDE), fallback)
-    return "/".join(clean(part, fallback) for part in name.split("/"))
+    if name.startswith(BESIDE_PREFIX):
+        return BESIDE_PREFIX + clean_name(name.removeprefix(BESIDE_PREFIX), fallback)
+    return "/".join(clean_name(part, fallback) for part in name.split("/"))
 
 
-def numbered(name: str, number: int, ending: str = "") -> str:
+def numbered_name(name: str, number: int, ending: str = "") -> str:
     """*name* with the suffix ` (number)` before its *ending*, within MAX_NAME_BYTES."""
     suffix = f" ({number}){ending}"
     return _cut(name.removesuffix(ending), MAX_NAME_BYTES - len(suffix.encode())) + suffix
@@ -59,10 +59,10 @@ def numbered_attachment(name: str, number: int) -> str:
     """An attachment's name with the suffix ` (number)`: `a/b (2).png`."""
     above, slash, last = name.rpartition("/")
     stem, dot, ending = last.rpartition(".")
-    return f"{above}{slash}{numbered(last, number, f'{dot}{ending}' if stem and len(ending) < 12 else '')}"
+    return f"{above}{slash}{numbered_name(last, number, f'{dot}{ending}' if stem and len(ending) < 12 else '')}"
 
 
-def unportable(name: str) -> str | None:
+def find_portability_fault(name: str) -> str | None:
     """Why another system cannot hold a file of this *name*, as half a sentence; None if all can."""
     if "\n" in name or "\r" in name:
         return "contains a line break"

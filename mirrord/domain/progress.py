@@ -10,11 +10,11 @@ class Progress(Protocol):
         """Report progress. Never raises: work does not depend on its observers."""
 
 
-def unobserved(_: int, __: int, /) -> None:
+def ignore_progress(_: int, __: int, /) -> None:
     """A callback that ignores progress."""
 
 
-def part_of(progress: Progress, first: int, last: int) -> Progress:
+def progress_of_part(progress: Progress, first: int, last: int) -> Progress:
     """A callback for a part of the work: maps its progress to *first* to *last* percent of *progress*."""
 
     def report(done: int, of: int, /) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mirrord.domain.folding import FOLDING
 
-MAX_CHARACTERS = 1_000  # of a query
+MAX_QUERY_CHARACTERS = 1_000  # of a query
 MAX_TERMS = 20
 
 _TERM = re.compile(r'"([^"]*)"?|([^\s"]+)')

@@ -7,7 +7,7 @@ from enum import StrEnum
 from mirrord.domain.place import RECORDS
 
 
-class Form(StrEnum):
+class RecordFormat(StrEnum):
     """The format of a record's file, by its ending."""
 
     YAML = ".yaml"
@@ -15,34 +15,34 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sort:
+class RecordSort:
     """
     A kind of records.
 
-    kind: as in rows. directory: of its files, below `.records`. called: a description of their names, for people.
+    kind: as in rows. directory: of its files, below `.records`. name_rule: a description of their names, for people.
     """
 
     kind: str
     directory: str
-    form: Form
+    form: RecordFormat
     key: re.Pattern[str]
-    called: str
+    name_rule: str
 
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,28}[A-Za-z0-9])?")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _NAME_RULE = "1 to 30 letters, digits, `-` and `_`, neither of them at an end"
 SORTS = (
-    Sort("category", "categories", Form.YAML, _NAME, _NAME_RULE),
-    Sort("collection", "collections", Form.YAML, _NAME, _NAME_RULE),
-    Sort("segment", "segments", Form.JSON, _UUID, "the id of a page, in small letters"),
+    RecordSort("category", "categories", RecordFormat.YAML, _NAME, _NAME_RULE),
+    RecordSort("collection", "collections", RecordFormat.YAML, _NAME, _NAME_RULE),
+    RecordSort("segment", "segments", RecordFormat.JSON, _UUID, "the id of a page, in small letters"),
 )
 _BY_KIND = {sort.kind: sort for sort in SORTS}
 _BY_DIRECTORY = {f"{RECORDS}/{sort.directory}": sort for sort in SORTS}
 DIRECTORIES = frozenset(_BY_DIRECTORY)  # of all records, as paths in a tree
 
 
-def sort_of(name: str) -> Sort:
+def sort_of(name: str) -> RecordSort:
     """The sort of the record with the place *name*: `category/reading` is the category `reading`."""
     return _BY_KIND[name.partition("/")[0]]
 
@@ -63,7 +63,7 @@ def name_of_record(path: str) -> str | None:
     return f"{sort.kind}/{key}" if sort.key.fullmatch(key) else None
 
 
-def why_no_record(path: str) -> str:
+def explain_no_record(path: str) -> str:
     """Why the file at *path*, in a directory of records, is no record: the end of a sentence that begins with it."""
     sort = _BY_DIRECTORY[path.rpartition("/")[0]]
-    return f"is not synced: here files are called NAME{sort.form}, and NAME is {sort.called}"
+    return f"is not synced: here files are called NAME{sort.form}, and NAME is {sort.name_rule}"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
-AROUND = 32  # characters before and after a segment that are stored to find it again
+CONTEXT_CHARACTERS = 32  # characters before and after a segment that are stored to find it again
 CODE, SPEAKER = "code", "speaker"  # kinds
 _KEYS_OF_PLACE = frozenset(
     {"start", "end", "quote", "prefix", "suffix", "detached", "former"}
@@ -55,10 +55,12 @@ def actor_text(kind: str, name: str) -> str:
 
 def wording_at(body: str, start: int, end: int) -> Wording:
     """The wording of *body* from *start* to *end*."""
-    return Wording(body[start:end], body[max(0, start - AROUND) : start], body[end : end + AROUND])
+    return Wording(
+        body[start:end], body[max(0, start - CONTEXT_CHARACTERS) : start], body[end : end + CONTEXT_CHARACTERS]
+    )
 
 
-def placed(segment: Segment, body: str, start: int, end: int) -> Segment:
+def place_segment(segment: Segment, body: str, start: int, end: int) -> Segment:
     """*segment* at *start* to *end* of *body*, with the wording there."""
     wording = wording_at(body, start, end)
     return replace(
@@ -66,20 +68,20 @@ def placed(segment: Segment, body: str, start: int, end: int) -> Segment:
     )
 
 
-def decoded(data: Mapping[str, object]) -> list[Segment]:
+def decode_segments(data: Mapping[str, object]) -> list[Segment]:
     """The segments in the *data* of a record, in the order of the text; other values are ignored."""
     segments = [segment for id, value in data.items() if (segment := _decode_segment(id, value)) is not None]
     return sorted(segments, key=lambda segment: (segment.start, segment.end, segment.id))
 
 
-def encoded(data: Mapping[str, object], segments: Iterable[Segment]) -> dict[str, object]:
+def encode_segments(data: Mapping[str, object], segments: Iterable[Segment]) -> dict[str, object]:
     """The *data* of a record with its segments replaced by *segments*; other values stay."""
-    segment_ids = {segment.id for segment in decoded(data)}
+    segment_ids = {segment.id for segment in decode_segments(data)}
     other_values = {key: value for key, value in data.items() if key not in segment_ids}
     return other_values | {segment.id: _encode_segment(segment) for segment in segments}
 
 
-def is_moved(old: object, new: object) -> bool:
+def is_only_moved(old: object, new: object) -> bool:
     """Whether the JSON of a segment differs only in the keys that follow the text."""
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return False

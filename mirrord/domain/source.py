@@ -37,7 +37,7 @@ def is_source(path: str, type_text: str | None, directory: str) -> bool:
     return path.startswith(directory + "/") and type_text is not None and name_key(type_text.strip()) == SOURCE
 
 
-def source_type(type_text: str | None) -> SourceType:
+def parse_source_type(type_text: str | None) -> SourceType:
     """The meaning of a value of `source_type`."""
     if type_text is None:
         return SourceType.TEXT

@@ -12,9 +12,9 @@ from itertools import pairwise
 from mirrord.domain.calling import is_nickname, is_role
 from mirrord.domain.place import name_key
 from mirrord.domain.transcript import Detection, Format, Turn
-from mirrord.domain.turns import Label, Layout, labels, layout_of, speech
+from mirrord.domain.turns import Label, Layout, find_labels, layout_of, span_of_speech
 
-SHORT = 12  # turns; in a text with at most this many, names that occur once count
+MAX_SHORT_TURNS = 12  # turns; in a text with at most this many, names that occur once count
 _MIN_SPOKEN_SHARE = 0.15  # share of the turns that must read as speech
 _MIN_SPOKEN_SHARE_OF_NICKNAMES = 0.25  # the same if all names are nicknames
 _MIN_ROLE_SHARE = 0.25  # share of turns by roles from which on no more proof is needed
@@ -26,7 +26,7 @@ _MIN_COVERAGE_BY_ROLES = 0.08  # the same if roles speak: an interviewer's quest
 _MIN_SINGLE_ROLES = 2  # names that occur once and are roles, needed in a text without repeated names
 
 
-def detect(text: str, format: Format = Format.AUTO) -> Detection:
+def find_speakers(text: str, format: Format = Format.AUTO) -> Detection:
     """
     The speakers of *text*, and their turns.
 
@@ -34,7 +34,9 @@ def detect(text: str, format: Format = Format.AUTO) -> Detection:
     """
     layout = layout_of(text)
     formats = [format] if format is not Format.AUTO else [Format.COLON, Format.BRACKET, Format.BRACE]
-    labels_by_format = {label_format: _select_labels(labels(layout, label_format.value)) for label_format in formats}
+    labels_by_format = {
+        label_format: _select_labels(find_labels(layout, label_format.value)) for label_format in formats
+    }
     if format is Format.AUTO:
         labels_by_format = {
             label_format: format_labels
@@ -55,7 +57,8 @@ def _turns_with_speakers(layout: Layout, turn_labels: Sequence[Label]) -> list[t
         spellings.setdefault(_key_of(label), label.name)
     ends = [*(label.line for label in turn_labels[1:]), len(layout.lines)]
     return [
-        (spellings[_key_of(label)], speech(layout, label, end)) for label, end in zip(turn_labels, ends, strict=False)
+        (spellings[_key_of(label)], span_of_speech(layout, label, end))
+        for label, end in zip(turn_labels, ends, strict=False)
     ]
 
 
@@ -94,7 +97,7 @@ def _select_labels(possible_labels: Sequence[Label]) -> list[Label]:
     counts = Counter(map(_key_of, possible_labels))
     repeated = [label for label in possible_labels if counts[_key_of(label)] > 1]
     single = [label for label in possible_labels if counts[_key_of(label)] == 1]
-    if len(possible_labels) > SHORT or (
+    if len(possible_labels) > MAX_SHORT_TURNS or (
         not repeated and sum(is_role(label.name) for label in single) < _MIN_SINGLE_ROLES
     ):
         return repeated

@@ -32,8 +32,8 @@ class File:
     """
     The current file in the tree.
 
-    data: None if it was not read again. contested: the base of another entry still has this path.
-    held: a program has had it open for writing for a long time; this is its content at one moment.
+    data: None if it was not read again. is_contested: the base of another entry still has this path.
+    is_held_open: a program has had it open for writing for a long time; this is its content at one moment.
     succeeds: the folder, without a page file so far, whose directory this page joins, with its name and children.
     """
 
@@ -43,18 +43,18 @@ class File:
     digest: Digest
     claimed: str | None = None
     data: bytes | None = None
-    contested: bool = False
-    held: bool = False
+    is_contested: bool = False
+    is_held_open: bool = False
     succeeds: EntryId | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnreadableFile:
     """The file cannot be judged now (unreadable, open for writing, not a file): no decision for this entry."""
 
     path: str
     sentence: str
-    passing: bool = True  # False: it lasts until a person changes the file
+    is_temporary: bool = True  # False: it lasts until a person changes the file
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,5 +85,5 @@ class State:
 
     entry: EntryId
     base: Base | None
-    file: File | Unknown | None
+    file: File | UnreadableFile | None
     row: Row | None

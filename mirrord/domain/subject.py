@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from uuid import UUID
 
-from mirrord.domain.event import Type
+from mirrord.domain.event import EventType
 
 
-class Sort(StrEnum):
+class SubjectSort(StrEnum):
     """The sorts of subjects."""
 
     SOURCE = "source"
@@ -30,7 +30,7 @@ class Subject:
     its directory.
     """
 
-    sort: Sort
+    sort: SubjectSort
     name: str
     folder: UUID | None
     path: str
@@ -55,47 +55,53 @@ class Claim:
     """
     The part of a change that the event of a command reports.
 
-    old_name, name: before and after, if stated; name None: it was deleted. made: it did not exist before. moved: it is
-    in another folder. digest: required of the text, in hex; None: any.
+    old_name, name: before and after, if stated; name None: it was deleted. is_creation: it did not exist before.
+    is_move: it is in another folder. digest: required of the text, in hex; None: any.
     """
 
     event: UUID
     old_name: str | None
     name: str | None
-    made: bool = False
-    moved: bool = False
+    is_creation: bool = False
+    is_move: bool = False
     digest: str | None = None
 
 
-MADE = frozenset(
-    {Type.PAGE_CREATED, Type.PAGE_RESTORED, Type.FOLDER_CREATED, Type.SOURCE_IMPORTED}
-    | {Type.CASE_CREATED, Type.SURVEY_IMPORTED}
+CREATION_TYPES = frozenset(
+    {EventType.PAGE_CREATED, EventType.PAGE_RESTORED, EventType.FOLDER_CREATED, EventType.SOURCE_IMPORTED}
+    | {EventType.CASE_CREATED, EventType.SURVEY_IMPORTED}
 )
-PLACED = frozenset({Type.PAGE_MOVED, Type.FOLDER_RENAMED, Type.SOURCE_RENAMED, Type.SOURCE_MOVED})
-GONE = frozenset({Type.PAGE_DELETED, Type.FOLDER_DELETED, Type.SOURCE_DELETED})
-OWN = frozenset(event_type for event_type in MADE | PLACED | GONE if not event_type.startswith("Page")) | {
-    Type.SPEAKERS_DETECTED
+MOVE_TYPES = frozenset(
+    {EventType.PAGE_MOVED, EventType.FOLDER_RENAMED, EventType.SOURCE_RENAMED, EventType.SOURCE_MOVED}
+)
+DELETION_TYPES = frozenset({EventType.PAGE_DELETED, EventType.FOLDER_DELETED, EventType.SOURCE_DELETED})
+SUBJECT_TYPES = frozenset(
+    event_type for event_type in CREATION_TYPES | MOVE_TYPES | DELETION_TYPES if not event_type.startswith("Page")
+) | {EventType.SPEAKERS_DETECTED}
+
+_TYPE_OF_BEGIN = {
+    SubjectSort.SOURCE: EventType.SOURCE_IMPORTED,
+    SubjectSort.FOLDER: EventType.FOLDER_CREATED,
+    SubjectSort.CASE: EventType.CASE_CREATED,
 }
-
-_TYPE_OF_BEGIN = {Sort.SOURCE: Type.SOURCE_IMPORTED, Sort.FOLDER: Type.FOLDER_CREATED, Sort.CASE: Type.CASE_CREATED}
-_TYPE_OF_END = {Sort.SOURCE: Type.SOURCE_DELETED, Sort.FOLDER: Type.FOLDER_DELETED}
-_TYPE_OF_RENAME = {Sort.SOURCE: Type.SOURCE_RENAMED, Sort.FOLDER: Type.FOLDER_RENAMED}
-_TYPE_OF_MOVE = {Sort.SOURCE: Type.SOURCE_MOVED, Sort.FOLDER: Type.PAGE_MOVED}
+_TYPE_OF_END = {SubjectSort.SOURCE: EventType.SOURCE_DELETED, SubjectSort.FOLDER: EventType.FOLDER_DELETED}
+_TYPE_OF_RENAME = {SubjectSort.SOURCE: EventType.SOURCE_RENAMED, SubjectSort.FOLDER: EventType.FOLDER_RENAMED}
+_TYPE_OF_MOVE = {SubjectSort.SOURCE: EventType.SOURCE_MOVED, SubjectSort.FOLDER: EventType.PAGE_MOVED}
 
 
-def types_of(change: Change) -> list[Type]:
+def event_types_of(change: Change) -> list[EventType]:
     """The events of *change*; none for changes without an event, such as the new name of a case."""
     was, now = change.was, change.now
     if was is None or now is None or was.sort is not now.sort:
         ends = [_TYPE_OF_END.get(was.sort)] if was is not None else []
-        begins = [Type.PAGE_RESTORED if change.revived else _TYPE_OF_BEGIN[now.sort]] if now is not None else []
+        begins = [EventType.PAGE_RESTORED if change.revived else _TYPE_OF_BEGIN[now.sort]] if now is not None else []
         return [event_type for event_type in (*ends, *begins) if event_type is not None]
     renamed = _TYPE_OF_RENAME.get(now.sort) if was.name != now.name else None
     moved = _TYPE_OF_MOVE.get(now.sort) if was.folder != now.folder else None
     return [event_type for event_type in (renamed, moved) if event_type is not None]
 
 
-def unclaimed(change: Change, claims: Iterable[Claim]) -> tuple[Change, Sequence[UUID]]:
+def remove_claimed(change: Change, claims: Iterable[Claim]) -> tuple[Change, Sequence[UUID]]:
     """
     The part of *change* that is not claimed by commands, and the events that claimed the others.
 
@@ -105,18 +111,18 @@ def unclaimed(change: Change, claims: Iterable[Claim]) -> tuple[Change, Sequence
     steps: list[tuple[Change, Sequence[UUID]]] = [(change, ())]
     for claim in claims:
         remaining, used = steps[-1]
-        if not types_of(remaining):
+        if not event_types_of(remaining):
             break
         after = _apply_claim(remaining, claim)
         if after is not None:
             steps.append((after, (*used, claim.event)))
-    return min(steps, key=lambda step: (len(types_of(step[0])), step[0].was is None, -len(step[1])))
+    return min(steps, key=lambda step: (len(event_types_of(step[0])), step[0].was is None, -len(step[1])))
 
 
 def _apply_claim(change: Change, claim: Claim) -> Change | None:
     """The part of *change* that remains after *claim*; None: the claim does not belong to it."""
     was, now = change.was, change.now
-    if claim.made:
+    if claim.is_creation:
         is_other = was is not None or now is None or claim.digest not in (None, change.digest)
         return None if is_other else replace(change, was=_with_name(now, claim.name), revived=False)
     if was is None or claim.old_name not in (None, was.name):
@@ -124,7 +130,7 @@ def _apply_claim(change: Change, claim: Claim) -> Change | None:
     if claim.name is None:
         return replace(change, was=None)
     named = replace(was, name=claim.name)
-    return replace(change, was=replace(named, folder=now.folder) if claim.moved and now is not None else named)
+    return replace(change, was=replace(named, folder=now.folder) if claim.is_move and now is not None else named)
 
 
 def _with_name(now: Subject | None, name: str | None) -> Subject | None:

@@ -44,13 +44,13 @@ DEFAULTS: Mapping[str, Trust] = MappingProxyType(
 )
 
 
-def lowest(tool: str) -> Trust:
+def lowest_level(tool: str) -> Trust:
     """The lowest trust level an operator may give *tool*: one below SUGGEST and REQUIRE, else the default."""
     default = DEFAULTS[tool]
     return Trust(default - 1) if default >= Trust.SUGGEST else default
 
 
-def levels(changes: Mapping[str, str]) -> dict[str, Trust]:
+def trust_levels(changes: Mapping[str, str]) -> dict[str, Trust]:
     """
     The trust level of every tool after an operator's *changes*: names of levels by names of tools.
 
@@ -67,6 +67,6 @@ def _changed_level(tool: str, name: str) -> Trust:
     except KeyError:
         level_names = ", ".join(level.name for level in Trust)
         raise UserError(f"{name!r} is no trust level; there are {level_names}.") from None
-    if level < lowest(tool):
-        raise UserError(f"The trust level of {tool} cannot be lowered below {lowest(tool).name}.")
+    if level < lowest_level(tool):
+        raise UserError(f"The trust level of {tool} cannot be lowered below {lowest_level(tool).name}.")
     return level

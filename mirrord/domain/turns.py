@@ -92,14 +92,14 @@ def layout_of(text: str) -> Layout:
     return Layout(text, tuple(lines))
 
 
-def labels(layout: Layout, format: str) -> list[Label]:
+def find_labels(layout: Layout, format: str) -> list[Label]:
     """The labels of all lines that begin with a possible name. format: colon, bracket or brace."""
     pattern = _PATTERNS[format]
     line_labels = (_label_at(layout, number, pattern) for number in range(len(layout.lines)))
     return [label for label in line_labels if label is not None]
 
 
-def speech(layout: Layout, label: Label, next_line: int) -> tuple[int, int]:
+def span_of_speech(layout: Layout, label: Label, next_line: int) -> tuple[int, int]:
     """The span of the speech from *label* to line number *next_line*; without any speech, that of the name."""
     last = label.line
     for number in range(label.line, next_line):

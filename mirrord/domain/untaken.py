@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mirrord.domain.place import ATTACHMENTS
+from mirrord.domain.place import DEFAULT_ATTACHMENTS
 
-MOST_ENDINGS = 8  # in a list
+MAX_LISTED_ENDINGS = 8  # in a list
 _PAGES = frozenset({".md", ".markdown", ".mdown", ".mkd"})  # endings of files meant as pages
 
 
 @dataclass(slots=True)
-class Untaken:
+class UnsyncedFiles:
     """Files that are not synced. endings: number of files by ending, "" without one. example: the first path."""
 
     endings: Counter[str] = field(default_factory=Counter)
@@ -23,21 +23,21 @@ class Untaken:
         if self.example is None or path < self.example:
             self.example = path
 
-    def facts(self) -> dict[str, object]:
+    def as_facts(self) -> dict[str, object]:
         """As plain values: {files, endings, example}."""
         return {"files": self.endings.total(), "endings": dict(self.endings.most_common()), "example": self.example}
 
 
-def describe(endings: Mapping[str, int], example: str | None) -> str:
+def describe_unsynced(endings: Mapping[str, int], example: str | None) -> str:
     """A sentence with the number of files that are not synced, by ending."""
     total = sum(endings.values())
     sorts = [f"{count} {ending or 'without an ending'}" for ending, count in _most_common(endings)]
-    suffix = ["others"] if len(endings) > MOST_ENDINGS else []
+    suffix = ["others"] if len(endings) > MAX_LISTED_ENDINGS else []
     verb = "file is" if total == 1 else "files are"
     return f"{total} {verb} not synced: {', '.join((*sorts, *suffix))}; for instance {example!r}."
 
 
-def remedy(endings: Mapping[str, int], patterns: Sequence[str] = ATTACHMENTS) -> str:
+def remedy_for_unsynced(endings: Mapping[str, int], patterns: Sequence[str] = DEFAULT_ATTACHMENTS) -> str:
     """How to include such files. patterns: the current patterns of attachments."""
     file_endings = [ending for ending, _ in _most_common(endings)]
     new_patterns = [f"*{ending}" for ending in file_endings if ending and ending.lower() not in _PAGES]
@@ -58,4 +58,6 @@ def _ending_of(path: str) -> str:
 
 
 def _most_common(endings: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(endings.items(), key=lambda count_of_ending: (-count_of_ending[1], count_of_ending[0]))[:MOST_ENDINGS]
+    return sorted(endings.items(), key=lambda count_of_ending: (-count_of_ending[1], count_of_ending[0]))[
+        :MAX_LISTED_ENDINGS
+    ]

@@ -25,7 +25,7 @@ class Tenant:
     root: Path
 
 
-def the_token(config: Config) -> str | None:
+def read_token(config: Config) -> str | None:
     """The token of this process, or None. Raises UserError if the token file cannot be read."""
     if config.agents.token is not None:
         return config.agents.token.strip()
@@ -51,7 +51,7 @@ def tenant_of(config: Config, grant: Grant) -> Tenant:
     return Tenant(grant.tenant, grant.tenant_id, root)
 
 
-def the_tenant(config: Config) -> Tenant:
+def find_tenant(config: Config) -> Tenant:
     """The configured tenant, or the only one. Raises UserError if there is none, or more than one."""
     tenants = list(_find_tenants(config.mirror))
     if config.tenants:
@@ -66,7 +66,7 @@ def the_tenant(config: Config) -> Tenant:
     )
 
 
-def opened(config: Config, tenant: Tenant) -> Tree:
+def open_tree(config: Config, tenant: Tenant) -> Tree:
     """The tenant's tree."""
     try:
         return Tree(tenant.root, config.attachments)

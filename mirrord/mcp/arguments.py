@@ -8,7 +8,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from mirrord.commands.failure import invalid
+from mirrord.commands.failure import invalid_argument
 from mirrord.mcp.shapes import Schema
 
 A = TypeVar("A", bound="Arguments")
@@ -30,17 +30,21 @@ class Underscored(Arguments):
     model_config = ConfigDict(alias_generator=None)
 
 
-def parsed(kind: type[A], tool: str, values: Mapping[str, Any]) -> A:
+def parse_arguments(kind: type[A], tool: str, values: Mapping[str, Any]) -> A:
     """The validated arguments of one call. Raises Failed with code INVALID_ARGUMENTS, which names the fault."""
     try:
         orjson.dumps(values)  # lone surrogates would fail later, when files are written
         return kind.model_validate(values, by_alias=True, by_name=False)
     except TypeError:
-        raise invalid("INVALID_ARGUMENTS", f"An argument of {tool} is not Unicode text.", "Send plain text.") from None
+        raise invalid_argument(
+            "INVALID_ARGUMENTS", f"An argument of {tool} is not Unicode text.", "Send plain text."
+        ) from None
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False, include_input=False)
     first = min(faults, key=lambda fault: fault["type"] != "extra_forbidden")  # a misspelt name explains a missing one
-    raise invalid("INVALID_ARGUMENTS", _describe_fault(kind, tool, first), f"Call {tool} with: {_summary_of(kind)}.")
+    raise invalid_argument(
+        "INVALID_ARGUMENTS", _describe_fault(kind, tool, first), f"Call {tool} with: {_summary_of(kind)}."
+    )
 
 
 def from_json(value: object) -> object:
@@ -60,7 +64,7 @@ def schema_of(kind: type[Arguments]) -> Schema:
     return schema
 
 
-def nearest(wrong: str, names: Iterable[str]) -> str | None:
+def nearest_name(wrong: str, names: Iterable[str]) -> str | None:
     """The name most similar to *wrong*; None: none is similar."""
     plain = {_plain_name(name): name for name in names}
     matches = get_close_matches(_plain_name(wrong), plain, 1, 0.5)
@@ -83,7 +87,7 @@ def _hint_at(kind: type[Arguments], place: Sequence[str]) -> str:
     """The end of a sentence about an unknown name: a suggestion, or the valid names."""
     names = _names_at(schema_of(kind), place[:-1])
     suggestion = next((name for name in _OTHER_TOOLS_WORDS.get(place[-1], ()) if name in names), None)
-    suggestion = suggestion or nearest(place[-1], names)
+    suggestion = suggestion or nearest_name(place[-1], names)
     if suggestion is not None:
         return f"; did you mean {suggestion!r}?"
     return f"; {place[-2]} takes {', '.join(names)}." if len(place) > 1 and names else "."

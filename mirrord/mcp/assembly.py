@@ -8,14 +8,14 @@ from mcp.server.auth.settings import AuthSettings
 from mirrord.config import DEFAULT_TOOLS
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Callers
-from mirrord.mcp.instructions import instructions
+from mirrord.mcp.instructions import instructions_for
 from mirrord.mcp.notices import Notices
-from mirrord.mcp.resources import every_name
+from mirrord.mcp.resources import digest_of_names
 from mirrord.mcp.server import Server
-from mirrord.mcp.tools import named, tools_of
+from mirrord.mcp.tools import check_sets, tools_of
 
 
-def assembled(
+def assemble_server(
     tenant: Tenant,
     callers: Callers,
     sets: Sequence[str] = DEFAULT_TOOLS,
@@ -24,6 +24,6 @@ def assembled(
     verifier: TokenVerifier | None = None,
 ) -> Server:
     """The server of *tenant* with these sets of tools. Raises UserError for a set that does not exist."""
-    chosen = named(sets)
-    notices = Notices(tenant.root, lambda: every_name(callers), callers.may_hear)
-    return Server(callers, tools_of(chosen), notices, instructions(chosen), auth=auth, verifier=verifier)
+    chosen = check_sets(sets)
+    notices = Notices(tenant.root, lambda: digest_of_names(callers), callers.may_notify)
+    return Server(callers, tools_of(chosen), notices, instructions_for(chosen), auth=auth, verifier=verifier)

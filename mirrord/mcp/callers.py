@@ -12,7 +12,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
 from mirrord.commands.failure import Failed
 from mirrord.commands.gate import Gate
-from mirrord.commands.memory import Memory, ShownDigests, remembering
+from mirrord.commands.memory import Memory, ShownDigests, using_memory
 from mirrord.commands.session import Session
 from mirrord.errors import MirrordError
 from mirrord.mcp.lanes import Lane, Lanes
@@ -96,7 +96,7 @@ class Caller:
 
 
 def _with_memory(memory: Memory, work: Callable[[], T]) -> T:
-    with remembering(memory):
+    with using_memory(memory):
         return work()
 
 
@@ -122,11 +122,11 @@ class Callers:
         caller.check()
         return caller
 
-    def anybody(self) -> Caller | None:
+    def any_caller(self) -> Caller | None:
         """Any caller, for reads of the tree on behalf of all; None: there is none yet."""
         return self._local or next(iter(self._by_token.values()), None)
 
-    def may_hear(self) -> bool:
+    def may_notify(self) -> bool:
         """Whether clients may be notified: on stdio while the token is valid; over HTTP its streams end with it."""
         try:
             if self._local is not None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from mirrord.config import Config
 from mirrord.errors import UserError
-from mirrord.mcp.admission import Tenant, the_tenant
-from mirrord.mcp.tools import named
-from mirrord.mirror.process import program
+from mirrord.mcp.admission import Tenant, find_tenant
+from mirrord.mcp.tools import check_sets
+from mirrord.mirror.process import command_line
 
 NAME = "mirrord"
 _SETTINGS_PLACES = {
@@ -22,7 +22,7 @@ _HTTP_SETTINGS_PLACES = {client: place for client, place in _SETTINGS_PLACES.ite
 _TOKEN = "(what `mirrord tenant token {tenant}` prints)"
 
 
-def settings(config: Config, client: str | None, file: Path | None = None, tools: Sequence[str] = ()) -> str:
+def settings_on_stdio(config: Config, client: str | None, file: Path | None = None, tools: Sequence[str] = ()) -> str:
     """
     The settings of one client, or of all if *client* is None, each below a line that names its place.
 
@@ -32,8 +32,8 @@ def settings(config: Config, client: str | None, file: Path | None = None, tools
     if client is not None and client not in _SETTINGS_PLACES:
         raise UserError(f"There is no client {client!r}; there are {', '.join(_SETTINGS_PLACES)}.")
     clients = [client] if client is not None else list(_SETTINGS_PLACES)
-    command = [*program(), "mcp", *(["--tools", ",".join(named(tools))] if tools else [])]
-    environment = _environment_of(config, the_tenant(config), file)
+    command = [*command_line(), "mcp", *(["--tools", ",".join(check_sets(tools))] if tools else [])]
+    environment = _environment_of(config, find_tenant(config), file)
     texts = [_stdio_text(name, command, environment) for name in clients]
     if client is not None:
         return texts[0]
@@ -42,7 +42,7 @@ def settings(config: Config, client: str | None, file: Path | None = None, tools
 
 def settings_over_http(config: Config, client: str | None, address: str) -> str:
     """
-    As settings(), for clients that connect to a server over HTTP with a token. address: its URL, or HOST:PORT.
+    As settings_on_stdio(), for clients that connect to a server over HTTP with a token. address: its URL, or HOST:PORT.
 
     Raises UserError for a client that is unknown, or cannot send a token.
     """
@@ -52,7 +52,7 @@ def settings_over_http(config: Config, client: str | None, address: str) -> str:
             if client in _SETTINGS_PLACES
             else f"There is no client {client!r}; over HTTP there are {', '.join(_HTTP_SETTINGS_PLACES)}."
         )
-    url, token = url_of(address), _TOKEN.format(tenant=the_tenant(config).name)
+    url, token = url_of(address), _TOKEN.format(tenant=find_tenant(config).name)
     if client is not None:
         return _http_text(client, url, token)
     return "\n\n".join(

@@ -28,7 +28,7 @@ def can_ask(context: Context[None, Any]) -> bool:
     return declared is not None and (declared.form is not None or declared.url is None)
 
 
-async def ask(context: Context[None, Any], preview: Preview) -> bool | InputRequiredResult:
+async def ask_approval(context: Context[None, Any], preview: Preview) -> bool | InputRequiredResult:
     """
     Whether the person approves; False: no decision, which then has to be made elsewhere.
 

@@ -8,10 +8,10 @@ from pydantic import AnyHttpUrl
 
 from mirrord.config import Config
 from mirrord.errors import Refused, UserError
-from mirrord.mcp.admission import Tenant, the_tenant
-from mirrord.mcp.assembly import assembled
+from mirrord.mcp.admission import Tenant, find_tenant
+from mirrord.mcp.assembly import assemble_server
 from mirrord.mcp.callers import Callers
-from mirrord.mcp.sessions import caller_of
+from mirrord.mcp.sessions import create_caller
 from mirrord.mcp.streams import MAX_REQUEST_BYTES, Streams
 from mirrord.mirror import tokens
 from mirrord.mirror.keys import Keyring
@@ -29,26 +29,28 @@ class Verifier:
     async def verify_token(self, token: str) -> AccessToken | None:
         """The token's access, or None to refuse it without a reason."""
         try:
-            grant = tokens.verify(self._keyring, token)
+            grant = tokens.verify_token(self._keyring, token)
         except Refused:
             return None
         if grant.tenant_id != self._tenant.id:
             return None
-        self._callers.admit(grant.token, lambda: caller_of(self._config, self._tenant, grant, token, by_session=True))
+        self._callers.admit(
+            grant.token, lambda: create_caller(self._config, self._tenant, grant, token, by_session=True)
+        )
         scopes = ["read", "write"] if grant.may_write else ["read"]
         return AccessToken(token=token, client_id=grant.token, scopes=scopes, subject=grant.actor.name)
 
-    async def holds(self, token: str) -> bool:
+    async def is_valid(self, token: str) -> bool:
         """Whether *token* is valid now."""
         return await self.verify_token(token) is not None
 
 
 def serve(config: Config, address: str, names: tuple[str, ...]) -> None:
     """Serve until a signal ends the process. address: HOST:PORT. names: additional host names for clients."""
-    host, port = parsed(address)
+    host, port = parse_address(address)
     callers = Callers()
-    tenant = the_tenant(config)
-    app = app_of(config, tenant, callers, f"http://{host}:{port}", security(host, names))
+    tenant = find_tenant(config)
+    app = create_app(config, tenant, callers, f"http://{host}:{port}", security_settings(host, names))
     print(f"Agents of {tenant.name} reach mirrord at http://{host}:{port}/mcp", flush=True)
     try:
         uvicorn.run(app, host=host.strip("[]"), port=port, log_level="warning", ws="none")
@@ -56,18 +58,18 @@ def serve(config: Config, address: str, names: tuple[str, ...]) -> None:
         callers.close()
 
 
-def app_of(
+def create_app(
     config: Config, tenant: Tenant, callers: Callers, url: str, security: TransportSecuritySettings | None = None
 ) -> Streams:
     """The application of *tenant* for clients with tokens. url: its own URL, which the SDK needs as an issuer."""
     auth = AuthSettings(issuer_url=AnyHttpUrl(url), resource_server_url=None, required_scopes=["read"])
     verifier = Verifier(config, tenant, callers)
-    server = assembled(tenant, callers, config.agents.tools, auth=auth, verifier=verifier)
+    server = assemble_server(tenant, callers, config.agents.tools, auth=auth, verifier=verifier)
     app = server.streamable_http_app(transport_security=security, max_request_body_size=MAX_REQUEST_BYTES)
-    return Streams(app, verifier.holds)
+    return Streams(app, verifier.is_valid)
 
 
-def security(host: str, names: tuple[str, ...]) -> TransportSecuritySettings:
+def security_settings(host: str, names: tuple[str, ...]) -> TransportSecuritySettings:
     """The accepted Host and Origin headers: of loopback, *host* and *names*, on any port."""
     hosts = dict.fromkeys((*_LOOPBACK_HOSTS, host, *names))
     return TransportSecuritySettings(
@@ -79,7 +81,7 @@ def security(host: str, names: tuple[str, ...]) -> TransportSecuritySettings:
     )
 
 
-def parsed(address: str) -> tuple[str, int]:
+def parse_address(address: str) -> tuple[str, int]:
     """Host and port of `HOST:PORT`, `[::1]:PORT` or `PORT`. Raises UserError for anything else."""
     host, _, port = address.rpartition(":")
     if not port.isdecimal() or not 0 < int(port) < 1 << 16:

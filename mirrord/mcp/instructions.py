@@ -36,6 +36,6 @@ collections that name them. Removing one never removes pages.""",
 )
 
 
-def instructions(sets: Sequence[str]) -> str:
+def instructions_for(sets: Sequence[str]) -> str:
     """The instructions of a server with these sets."""
     return "\n".join((_INTRODUCTION, *(text for name, text in _TEXT_OF_SET.items() if name in sets), _CLOSING))

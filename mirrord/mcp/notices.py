@@ -18,7 +18,7 @@ from mcp_types import EmptyResult, SubscribeRequestParams, UnsubscribeRequestPar
 from mirrord.domain.entry import Digest
 from mirrord.errors import MirrordError
 from mirrord.mcp import uris
-from mirrord.mirror.layout import is_machine
+from mirrord.mirror.layout import is_own_state
 from mirrord.mirror.watch import watch
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class Notices:
         self._is_requested = anyio.Event()
 
     @asynccontextmanager
-    async def served(self) -> AsyncIterator[None]:
+    async def watching(self) -> AsyncIterator[None]:
         """Watch the tree during a `with`, from the first request on."""
         self._is_requested = anyio.Event()
         stop = asyncio.Event()
@@ -105,7 +105,7 @@ class Notices:
         await self._is_requested.wait()
         self._names = await self._current_names()
         async for changed in watch(self._root, stop):
-            if (changed is None or not all(map(is_machine, changed))) and self._may_hear():
+            if (changed is None or not all(map(is_own_state, changed))) and self._may_hear():
                 await self._send_updates(changed)
                 await self._send_list_changed()
 
@@ -150,7 +150,9 @@ def _wanted_uris(context: Context) -> list[str]:
 def _touched_uris(subscribed: Iterable[str], changed: set[str] | None) -> list[str]:
     """URIs of pages that may be among the *changed* paths (None: all)."""
     return [
-        uri for uri in subscribed if (paths := uris.paths_of(uri)) and (changed is None or _is_near(paths, changed))
+        uri
+        for uri in subscribed
+        if (paths := uris.paths_from_uri(uri)) and (changed is None or _is_near(paths, changed))
     ]
 
 

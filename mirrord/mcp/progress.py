@@ -10,14 +10,14 @@ import anyio.from_thread
 import anyio.lowlevel
 from mcp.server.mcpserver import Context
 
-from mirrord.domain.progress import Progress, unobserved
+from mirrord.domain.progress import Progress, ignore_progress
 
 _NOTICE_SECONDS = 0.1  # seconds between two notices: a client shows a bar
 
 
-def told_to(context: Context[None, Any] | None) -> Progress:
+def observer_for(context: Context[None, Any] | None) -> Progress:
     """An observer of a call's progress, in a thread of `Caller.perform`, that notifies the client."""
-    return unobserved if context is None else _Notifier(context)  # the SDK notifies only clients that sent a token
+    return ignore_progress if context is None else _Notifier(context)  # the SDK notifies only clients that sent a token
 
 
 class _Notifier:

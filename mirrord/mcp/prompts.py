@@ -40,7 +40,7 @@ def review_page(path: PagePath) -> str:
     )
 
 
-def register(server: MCPServer[None]) -> None:
+def register_prompts(server: MCPServer[None]) -> None:
     """Register all prompts."""
     for prompt, title in (
         (answer_from_pages, "Answer from the pages"),

@@ -8,7 +8,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
-from mirrord.commands.failure import Failed, failed_by
+from mirrord.commands.failure import Failed, failure_of
 from mirrord.errors import MirrordError
 from mirrord.mcp import replies
 from mirrord.mcp.callers import Callers
@@ -31,9 +31,9 @@ _CODES: Mapping[str, int] = MappingProxyType(
 
 def protocol_error(error: MirrordError) -> MCPError:
     """*error* as a protocol error; its `data` is the failure of a tool."""
-    failed = failed_by(error)
+    failed = failure_of(error)
     code = _CODES.get(failed.kind, INTERNAL_ERROR)
-    return MCPError(code, f"{failed} {failed.instruction}", data=replies.told(failed))
+    return MCPError(code, f"{failed} {failed.instruction}", data=replies.facts_of_failure(failed))
 
 
 class Refusals:
@@ -42,7 +42,7 @@ class Refusals:
     def __init__(self, callers: Callers) -> None:
         self._callers = callers
 
-    async def explain(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    async def convert_refusals(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Pass a request on unless its caller has reached a limit."""
         try:
             if ctx.request_id is not None and ctx.method not in _UNCOUNTED_METHODS:
@@ -58,4 +58,4 @@ class Refusals:
             if method in _HANDSHAKE_METHODS:  # a refused client learns it from its next request
                 return
             raise
-        gate.count(writes=False)
+        gate.count_call(writes=False)

@@ -10,22 +10,22 @@ from pydantic.alias_generators import to_camel
 from mirrord.commands.failure import Failed
 
 if TYPE_CHECKING:
-    from mirrord.commands.run import Pending
+    from mirrord.commands.run import PendingRequest
 
 _MAX_SENTENCE_CHARACTERS = 2_000  # characters of a sentence
 
 
-def success(value: Mapping[str, Any]) -> CallToolResult:
+def success_reply(value: Mapping[str, Any]) -> CallToolResult:
     """The result of a successful call."""
     return _reply(value, is_error=False)
 
 
-def failure(failed: Failed) -> CallToolResult:
+def failure_reply(failed: Failed) -> CallToolResult:
     """The result of a failed call, which changed nothing."""
-    return _reply({"success": False, **told(failed)}, is_error=True)
+    return _reply({"success": False, **facts_of_failure(failed)}, is_error=True)
 
 
-def waiting(pending: "Pending") -> dict[str, Any]:
+def pending_reply(pending: "PendingRequest") -> dict[str, Any]:
     """The result of a call that waits for a person's decision."""
     preview = pending.preview
     return {
@@ -38,7 +38,7 @@ def waiting(pending: "Pending") -> dict[str, Any]:
     }
 
 
-def told(failed: Failed) -> dict[str, object]:
+def facts_of_failure(failed: Failed) -> dict[str, object]:
     """A failure as the client receives it."""
     facts = {to_camel(key): value for key, value in failed.facts.items()}
     sentences = {"error": _cut(str(failed)), "instruction": _cut(failed.instruction)}

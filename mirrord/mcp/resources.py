@@ -16,8 +16,8 @@ from mcp_types import (
     ResourceTemplateReference,
 )
 
-from mirrord.commands.cursor import cursor_of, start_of
-from mirrord.commands.failure import Failed, failed_by
+from mirrord.commands.cursor import cursor_of, start_index
+from mirrord.commands.failure import Failed, failure_of
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, Kind, digest_of
 from mirrord.errors import MirrordError
@@ -27,17 +27,17 @@ from mirrord.mcp.lanes import Lane
 from mirrord.mcp.refusals import protocol_error
 from mirrord.mirror.layout import directory_of
 
-MARKDOWN = "text/markdown"
-SHOWN = 100  # resources in one list: some clients load only one list, and some show it to the model
-COMPLETED = 100  # the maximum of the protocol
+MARKDOWN_TYPE = "text/markdown"
+MAX_LISTED_RESOURCES = 100  # resources in one list: some clients load only one list, and some show it to the model
+MAX_COMPLETIONS = 100  # the maximum of the protocol
 _CURSOR_QUESTION = "resources"
 _UNKNOWN_KINDS = ("not_found", "invalid", "forbidden")
 
 
-def register(server: MCPServer[None], callers: Callers, tools: Sequence[str] = ()) -> None:
+def register_pages(server: MCPServer[None], callers: Callers, tools: Sequence[str] = ()) -> None:
     """Register the pages by URI, and the completion of paths. tools: names to complete too."""
 
-    @server.resource(uris.TEMPLATE, name="page", title="A page", mime_type=MARKDOWN)
+    @server.resource(uris.PAGE_TEMPLATE, name="page", title="A page", mime_type=MARKDOWN_TYPE)
     async def page(path: str) -> str:
         """A page's whole text, by its path, such as page:///Projects/Alpha.md."""
         from mirrord.commands.pages import read_page  # noqa: PLC0415  (as for tools: loaded on demand)
@@ -46,7 +46,7 @@ def register(server: MCPServer[None], callers: Callers, tools: Sequence[str] = (
             caller = callers.current()
             page_read = await caller.perform(partial(read_page, caller.session, path), Lane.READ)
         except MirrordError as error:
-            raise _resource_error(failed_by(error)) from error
+            raise _resource_error(failure_of(error)) from error
         if page_read.folder is not None:  # a missing resource must not look empty
             raise ResourceNotFoundError(f"{page_read.path} is a folder without a page file.")
         return page_read.content
@@ -67,37 +67,39 @@ def register(server: MCPServer[None], callers: Callers, tools: Sequence[str] = (
             paths = await caller.perform(partial(_matching_paths, caller.session, argument.value), Lane.READ)
         except MirrordError as error:
             raise protocol_error(error) from error
-        return Completion(values=paths[:COMPLETED], total=len(paths), has_more=len(paths) > COMPLETED)
+        return Completion(values=paths[:MAX_COMPLETIONS], total=len(paths), has_more=len(paths) > MAX_COMPLETIONS)
 
 
-async def listed(caller: Caller, cursor: str | None) -> ListResourcesResult:
+async def list_pages(caller: Caller, cursor: str | None) -> ListResourcesResult:
     """One part of the list of all pages; the first two levels come first."""
     pages, next_cursor = await caller.perform(partial(_list_part, caller.session, cursor), Lane.READ)
     resources = [
-        Resource(uri=uris.uri_of(path), name=path, title=title, description=f"The page {title}", mime_type=MARKDOWN)
+        Resource(
+            uri=uris.uri_of(path), name=path, title=title, description=f"The page {title}", mime_type=MARKDOWN_TYPE
+        )
         for path, title in pages
     ]
     return ListResourcesResult(resources=resources, next_cursor=next_cursor)
 
 
-async def every_name(callers: Callers) -> Digest | None:
+async def digest_of_names(callers: Callers) -> Digest | None:
     """A digest that changes if a page is created, removed, moved or renamed; None: there is no caller yet."""
-    caller = callers.anybody()
+    caller = callers.any_caller()
     return await caller.perform(partial(_digest_of_names, caller.session), Lane.READ) if caller is not None else None
 
 
 def _digest_of_names(session: Session) -> Digest:
-    return digest_of("\0".join(sorted(session.catalogue.look().pages)).encode())
+    return digest_of("\0".join(sorted(session.catalogue.snapshot().pages)).encode())
 
 
 def _list_part(session: Session, cursor: str | None) -> tuple[list[tuple[str, str]], str | None]:
     """Paths and titles, and the cursor after them; None: this is the last part."""
-    snapshot = session.catalogue.look()
+    snapshot = session.catalogue.snapshot()
     paths = sorted(snapshot.pages, key=_top_level_first)
-    start = start_of(paths, cursor, _CURSOR_QUESTION)
-    part = paths[start : start + SHOWN]
+    start = start_index(paths, cursor, _CURSOR_QUESTION)
+    part = paths[start : start + MAX_LISTED_RESOURCES]
     has_more = start + len(part) < len(paths)
-    pages = [(path, card.title) for path, card in snapshot.cards(part).items()]
+    pages = [(path, card.title) for path, card in snapshot.summaries(part).items()]
     return pages, cursor_of(_CURSOR_QUESTION, part[-1], start + len(part)) if has_more else None
 
 
@@ -108,7 +110,7 @@ def _top_level_first(path: str) -> tuple[int, str]:
 
 def _matching_paths(session: Session, typed: str) -> list[str]:
     """Paths that begin with *typed*, then those that contain it; case is ignored."""
-    needle, paths = typed.lower(), sorted(session.catalogue.look().pages)
+    needle, paths = typed.lower(), sorted(session.catalogue.snapshot().pages)
     prefixed = [path for path in paths if path.lower().startswith(needle)]
     return prefixed + [path for path in paths if needle in path.lower() and not path.lower().startswith(needle)]
 

@@ -25,7 +25,7 @@ from mcp_types import Tool as Listed
 
 from mirrord import __version__
 from mirrord.mcp import calls, prompts, resources, schemas
-from mirrord.mcp.arguments import nearest
+from mirrord.mcp.arguments import nearest_name
 from mirrord.mcp.callers import Callers, note_session
 from mirrord.mcp.lines import standard_streams
 from mirrord.mcp.notices import Notices
@@ -65,13 +65,13 @@ class Server(MCPServer[None]):
                 log_level="WARNING",
                 lifespan=self._lifespan,
                 subscriptions=notices.bus,
-                middleware=[note_session, Refusals(callers).explain, notices.observe],
+                middleware=[note_session, Refusals(callers).convert_refusals, notices.observe],
                 auth=auth,
                 token_verifier=verifier,
             )
         self._has_prompts = False
-        resources.register(self, callers, schemas.names_in(self._own_tools))
-        schemas.register(self, callers, self._own_tools)
+        resources.register_pages(self, callers, schemas.names_in(self._own_tools))
+        schemas.register_tool_schemas(self, callers, self._own_tools)
         self._add_missing_handlers()
 
     async def list_tools(self) -> list[Listed]:
@@ -83,7 +83,7 @@ class Server(MCPServer[None]):
             for tool in self._own_tools.values()
             if (caller.may_write or not tool.writes) and tool.is_open(levels[tool.name])
         ]
-        listed = [tool.listed(levels[tool.name]) for tool in usable]
+        listed = [tool.entry_for(levels[tool.name]) for tool in usable]
         return [*listed, *await super().list_tools()]
 
     async def call_tool(
@@ -91,11 +91,11 @@ class Server(MCPServer[None]):
     ) -> CallToolResult | InputRequiredResult:
         """As in the SDK; failures of mirrord's tools are replies with an instruction."""
         if tool := self._own_tools.get(name):
-            return await calls.perform(self._callers, tool, arguments, context)
+            return await calls.perform_call(self._callers, tool, arguments, context)
         others = [tool.name for tool in await super().list_tools()]
         if name in others:
             return await super().call_tool(name, arguments, context)
-        suggestion = nearest(name, [*self._own_tools, *others])
+        suggestion = nearest_name(name, [*self._own_tools, *others])
         raise MCPError(
             INVALID_PARAMS, f"Unknown tool: {name}" + (f". Did you mean {suggestion}?" if suggestion else "")
         )
@@ -111,7 +111,7 @@ class Server(MCPServer[None]):
         """As in the SDK, but an unknown name is an error of the client, with a suggestion."""
         names = [prompt.name for prompt in await self.list_prompts()]
         if name not in names:
-            suggestion = nearest(name, names)
+            suggestion = nearest_name(name, names)
             raise MCPError(
                 INVALID_PARAMS, f"Unknown prompt: {name}" + (f". Did you mean {suggestion}?" if suggestion else "")
             )
@@ -123,14 +123,14 @@ class Server(MCPServer[None]):
     def _register_prompts(self) -> None:
         """Register the prompts on the first request: this takes a hundredth of the start."""
         if not self._has_prompts:
-            prompts.register(self)
+            prompts.register_prompts(self)
             self._has_prompts = True
 
     async def _list_resources(self, _: Any, params: PaginatedRequestParams) -> ListResourcesResult:
         """The pages; after the last one the tools for sources and the resources registered with the SDK."""
-        listing = await resources.listed(self._callers.current(), params.cursor)
+        listing = await resources.list_pages(self._callers.current(), params.cursor)
         if listing.next_cursor is None:
-            listing.resources += [*schemas.listed(self._own_tools), *await super().list_resources()]
+            listing.resources += [*schemas.list_tool_resources(self._own_tools), *await super().list_resources()]
         return listing
 
     async def run_stdio_async(self) -> None:
@@ -141,7 +141,7 @@ class Server(MCPServer[None]):
 
     @asynccontextmanager
     async def _lifespan(self, _: MCPServer[None]) -> AsyncIterator[None]:
-        async with self._notices.served():
+        async with self._notices.watching():
             yield
 
     def _add_missing_handlers(self) -> None:

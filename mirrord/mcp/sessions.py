@@ -8,15 +8,15 @@ from mirrord.commands.gate import Gate
 from mirrord.commands.session import Session
 from mirrord.config import Config
 from mirrord.domain.entry import Actor
-from mirrord.domain.grant import LOCAL, Grant
+from mirrord.domain.grant import LOCAL_ACTOR, Grant
 from mirrord.errors import Refused
-from mirrord.mcp.admission import Tenant, opened, tenant_of, the_tenant, the_token
+from mirrord.mcp.admission import Tenant, find_tenant, open_tree, read_token, tenant_of
 from mirrord.mcp.callers import Caller
 
 
 def local_caller(config: Config) -> tuple[Tenant, Caller]:
     """Tenant and caller of a process on stdio: by its token, or by local trust. Raises Refused without either."""
-    token = the_token(config)
+    token = read_token(config)
     if token is not None:
         return _token_caller(config, token)
     if not config.trusts_locally():
@@ -24,21 +24,21 @@ def local_caller(config: Config) -> tuple[Tenant, Caller]:
             "No token was given. Put what `mirrord tenant token NAME` prints into MIRRORD_TOKEN, or the path of a file "
             "with it into MIRRORD_TOKEN_FILE; an operator may instead set mcp.local_trust = true in the configuration."
         )
-    tenant = the_tenant(config)
+    tenant = find_tenant(config)
     return tenant, Caller(
-        _create_session(config, tenant, LOCAL), _gate_of(config), may_write=True, still_holds=_stay_valid
+        _create_session(config, tenant, LOCAL_ACTOR), _gate_of(config), may_write=True, still_holds=_stay_valid
     )
 
 
 def _token_caller(config: Config, token: str) -> tuple[Tenant, Caller]:
     from mirrord.mirror import keys, tokens  # noqa: PLC0415  (a tenth of a second that local trust saves)
 
-    grant = tokens.verify(keys.Keyring(config.mirror), token)
+    grant = tokens.verify_token(keys.Keyring(config.mirror), token)
     tenant = tenant_of(config, grant)
-    return tenant, caller_of(config, tenant, grant, token)
+    return tenant, create_caller(config, tenant, grant, token)
 
 
-def caller_of(config: Config, tenant: Tenant, grant: Grant, token: str, *, by_session: bool = False) -> Caller:
+def create_caller(config: Config, tenant: Tenant, grant: Grant, token: str, *, by_session: bool = False) -> Caller:
     """The caller for a token of *tenant*. grant: the rights of the token. by_session: as in Caller."""
     from mirrord.mirror import keys, tokens  # noqa: PLC0415  (as above)
 
@@ -47,12 +47,12 @@ def caller_of(config: Config, tenant: Tenant, grant: Grant, token: str, *, by_se
         _create_session(config, tenant, grant.actor),
         _gate_of(config, token),
         may_write=grant.may_write,
-        still_holds=lambda: tokens.check(keyring, grant),
+        still_holds=lambda: tokens.check_grant(keyring, grant),
         by_session=by_session,
     )
 
 
-def attachable(config: Config) -> tuple[Path, ...]:
+def attachable_dirs(config: Config) -> tuple[Path, ...]:
     """
     Directories below which files may be attached.
 
@@ -69,13 +69,13 @@ def attachable(config: Config) -> tuple[Path, ...]:
 def _create_session(config: Config, tenant: Tenant, actor: Actor) -> Session:
     writer = f"mcp-{secrets.token_hex(8)}"
     return Session(
-        opened(config, tenant),
+        open_tree(config, tenant),
         tenant.name,
         tenant.id,
         actor,
         writer,
-        attach_from=attachable(config),
-        kept_from=(config.data,),  # Postgres and the private key
+        attach_from=attachable_dirs(config),
+        excluded_paths=(config.data,),  # Postgres and the private key
         sources_dir=config.sources_dir,
     )
 

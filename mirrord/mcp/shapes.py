@@ -16,17 +16,17 @@ def nullable(schema: Schema) -> Schema:
     return {**schema, "type": [schema["type"], "null"]}
 
 
-def listed(schema: Schema) -> Schema:
+def array_schema(schema: Schema) -> Schema:
     """An array of *schema*."""
     return {"type": "array", "items": schema}
 
 
-def record(**fields: Schema) -> Schema:
+def object_schema(**fields: Schema) -> Schema:
     """An object with these keys; a list of required keys would cost bytes in every client's context."""
     return {"type": "object", "properties": fields}
 
 
-def result(fields: Mapping[str, Schema]) -> Schema:
+def result_schema(fields: Mapping[str, Schema]) -> Schema:
     """The result of a tool: an object with these keys, or a failure, which clients validate with this schema too."""
     success, failure = {"required": _required_keys(fields)}, {"required": ["error"]}
     return {"type": "object", "properties": _properties_of(fields), "anyOf": [success, failure]}

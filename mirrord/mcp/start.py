@@ -12,7 +12,7 @@ from mirrord.mirror.process import prepare_process
 from mirrord.telemetry import logs
 
 _EXIT_CODES = {UserError: 2, Unavailable: 3, Refused: 4}  # as in docs/commands.md
-HTTP = "127.0.0.1:8765"
+DEFAULT_HTTP_ADDRESS = "127.0.0.1:8765"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -36,7 +36,7 @@ def _run_act(config: Config, options: argparse.Namespace, file: Path | None) -> 
         if options.http is not None:
             print(clients.settings_over_http(config, options.client, options.http))
         else:
-            print(clients.settings(config, options.client, file, tuple(options.tools or ())))
+            print(clients.settings_on_stdio(config, options.client, file, tuple(options.tools or ())))
         return 0
     prepare_process()
     logs.log_to(None)
@@ -79,9 +79,9 @@ def _build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--http",
         nargs="?",
-        const=HTTP,
+        const=DEFAULT_HTTP_ADDRESS,
         metavar="HOST:PORT",
-        help=f"serve HTTP instead; default {HTTP}; needs tokens. With config: the URL of the server",
+        help=f"serve HTTP instead; default {DEFAULT_HTTP_ADDRESS}; needs tokens. With config: the URL of the server",
     )
     parser.add_argument("--host", action="append", default=[], help="with --http: additional host name of this server")
     return parser

@@ -1,7 +1,7 @@
 """The server on stdin and stdout: one process, one client."""
 
 from mirrord.config import Config
-from mirrord.mcp.assembly import assembled
+from mirrord.mcp.assembly import assemble_server
 from mirrord.mcp.callers import Callers
 from mirrord.mcp.sessions import local_caller
 
@@ -11,6 +11,6 @@ def serve(config: Config) -> None:
     tenant, caller = local_caller(config)
     callers = Callers(caller)
     try:
-        assembled(tenant, callers, config.agents.tools).run("stdio")
+        assemble_server(tenant, callers, config.agents.tools).run("stdio")
     finally:
         callers.close()

@@ -19,7 +19,7 @@ Wire = Mapping[str, Any]  # JSON, keys as the client sees them
 _PENDING_NOTE = " A person decides first: answers pending_approval; the same call later returns the outcome."
 
 
-def as_it_is(result: Any) -> Wire:
+def fields_of(result: Any) -> Wire:
     """The fields of a dataclass."""
     return asdict(result)
 
@@ -42,7 +42,7 @@ class Tool(Generic[A]):
     arguments: type[A]
     result: Schema
     run: Callable[[Session, A], Wire] | None = None
-    wire: Callable[[Any], Wire] = as_it_is
+    wire: Callable[[Any], Wire] = fields_of
     writes: bool = False
     destructive: bool = False
     idempotent: bool = True
@@ -62,7 +62,7 @@ class Tool(Generic[A]):
         """Whether agents may call it. A read has nothing to approve, so a higher level closes it to them."""
         return self.run is None or level <= Trust.NOTIFY
 
-    def answered(self, result: Any) -> Wire:
+    def to_wire(self, result: Any) -> Wire:
         """The JSON of its command's *result*, which is a new one or comes from a file."""
         if isinstance(result, Mapping):
             from mirrord.commands.registry import COMMANDS  # noqa: PLC0415  (all commands; see calls)
@@ -70,7 +70,7 @@ class Tool(Generic[A]):
             result = TypeAdapter(get_type_hints(COMMANDS[self.name].run)["return"]).validate_python(result)
         return self.wire(result)
 
-    def listed(self, level: Trust) -> Listed:
+    def entry_for(self, level: Trust) -> Listed:
         """Its entry in `tools/list` for a caller of that trust level."""
         waits = level >= Trust.SUGGEST
         return Listed(

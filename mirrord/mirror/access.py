@@ -17,7 +17,7 @@ _DEFAULT_ACL = "system.posix_acl_default"
 _NO_ATTRIBUTE_ERRORS = (errno.EOPNOTSUPP, errno.ENODATA, errno.EPERM, errno.EACCES)
 
 
-def inherit(descriptor: int, directory: int) -> None:
+def inherit_access(descriptor: int, directory: int) -> None:
     """Give a new file, created elsewhere, the group and ACL of a file created in *directory*."""
     parent = os.fstat(directory)
     if parent.st_mode & stat.S_ISGID:
@@ -28,7 +28,7 @@ def inherit(descriptor: int, directory: int) -> None:
         os.fchmod(descriptor, os.fstat(descriptor).st_mode & FILE_MODE)
 
 
-def imitate(directory: int, other: int) -> None:
+def copy_default_access(directory: int, other: int) -> None:
     """Give entries created in *directory* the group and ACL of entries created in *other*."""
     parent = os.fstat(other)
     if parent.st_mode & stat.S_ISGID:
@@ -39,7 +39,7 @@ def imitate(directory: int, other: int) -> None:
         os.setxattr(directory, _DEFAULT_ACL, acl)
 
 
-def take_over(descriptor: int, old: int, path: str) -> None:
+def copy_access(descriptor: int, old: int, path: str) -> None:
     """
     Give the file that will replace *old* the same owner, group, mode, ACL and user attributes.
 

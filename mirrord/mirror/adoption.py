@@ -6,29 +6,29 @@ from contextlib import suppress
 
 from mirrord.errors import Busy, Refused
 from mirrord.mirror import kernel, relocation
-from mirrord.mirror.journal import DAEMON, STAGED, TMP, Journal, writers
+from mirrord.mirror.journal import DAEMON_WRITER, JOURNALS_PATH, STAGED_PREFIX, Journal, list_writers
 from mirrord.mirror.label import label_of
 from mirrord.mirror.tree import Tree
 
 log = logging.getLogger(__name__)
 
 
-def adopt(tree: Tree, journal: Journal, *, living: bool) -> bool:
+def adopt_leftovers(tree: Tree, journal: Journal, *, include_living: bool) -> bool:
     """
     Adopt the leftovers of all other writers but the daemon. Return whether *journal* has new leftovers.
 
-    Call it under the write lock: then no other writer is at work. living: adopt those of living writers too.
+    Call it under the write lock: then no other writer is at work. include_living: adopt those of living writers too.
     """
     has_new_leftovers = False
-    for writer in writers(tree):
-        path = f"{TMP}/{writer}"
-        if path in (journal.path, f"{TMP}/{DAEMON}"):
+    for writer in list_writers(tree):
+        path = f"{JOURNALS_PATH}/{writer}"
+        if path in (journal.path, f"{JOURNALS_PATH}/{DAEMON_WRITER}"):
             continue
         with suppress(FileNotFoundError, Refused):
             try:
                 dead = Journal(tree, writer)
             except Busy:
-                has_new_leftovers |= living and _move_leftovers(tree, journal, path)
+                has_new_leftovers |= include_living and _move_leftovers(tree, journal, path)
             else:
                 has_new_leftovers |= _adopt_dead_writer(tree, journal, dead)
     return has_new_leftovers
@@ -37,10 +37,10 @@ def adopt(tree: Tree, journal: Journal, *, living: bool) -> bool:
 def _adopt_dead_writer(tree: Tree, journal: Journal, dead: Journal) -> bool:
     has_new_leftovers = False
     try:
-        relocation.finish(tree, dead)
-        dead.bring_back()
+        relocation.finish_plan(tree, dead)
+        dead.unpark_all()
         has_new_leftovers = _move_leftovers(tree, journal, dead.path)
-        with tree.directory(TMP) as above, suppress(OSError):
+        with tree.open_directory(JOURNALS_PATH) as above, suppress(OSError):
             kernel.rmdir(above, dead.path.rpartition("/")[2])
     except OSError as error:  # the disk is full, or worse: the leftovers stay for the next attempt
         log.warning("writer_not_adopted", extra={"writer": dead.path, "error": str(error)})
@@ -50,8 +50,10 @@ def _adopt_dead_writer(tree: Tree, journal: Journal, dead: Journal) -> bool:
 
 
 def _move_leftovers(tree: Tree, journal: Journal, path: str) -> bool:
-    with tree.directory(path) as source:
-        names = [name for name in os.listdir(source) if label_of(name) is not None and not name.startswith(STAGED)]
+    with tree.open_directory(path) as source:
+        names = [
+            name for name in os.listdir(source) if label_of(name) is not None and not name.startswith(STAGED_PREFIX)
+        ]
         for name in names:
             kernel.rename(source, name, journal.descriptor, name)
         if names:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from urllib.parse import quote
 
 from mirrord.errors import Refused
-from mirrord.mirror.state import PATH, Seen, seen_from, signed
+from mirrord.mirror.state import STATE_PATH, CachedStat, cached_stat_from_row, to_signed
 from mirrord.mirror.tree import Tree
 
 _BUSY_SECONDS = 0.2  # for the daemon to end a change
@@ -18,7 +18,7 @@ _MAX_PATHS = 2_000  # of queries by path; for more paths, reading the whole tabl
 log = logging.getLogger(__name__)
 
 
-class Agreed:
+class AgreedState:
     """One tree's `state.db`, opened for reading at the first query; safe to use from several threads."""
 
     def __init__(self, tree: Tree) -> None:
@@ -32,7 +32,7 @@ class Agreed:
         with self._guard:
             self._close_database()
 
-    def of(self, paths: Sequence[str]) -> dict[str, Seen]:
+    def by_paths(self, paths: Sequence[str]) -> dict[str, CachedStat]:
         """
         The files at *paths* as they were when row and file were last equal; unknown paths are left out.
 
@@ -47,9 +47,9 @@ class Agreed:
                 self._close_database()
                 return {}
 
-    def at_inodes(self, inodes: Collection[tuple[int, int]]) -> dict[tuple[int, int], list[tuple[str, Seen]]]:
+    def by_inodes(self, inodes: Collection[tuple[int, int]]) -> dict[tuple[int, int], list[tuple[str, CachedStat]]]:
         """Recorded paths and states of files and directories, by device and inode."""
-        rows_by_inode: dict[tuple[int, int], list[tuple[str, Seen]]] = defaultdict(list)
+        rows_by_inode: dict[tuple[int, int], list[tuple[str, CachedStat]]] = defaultdict(list)
         with self._guard:
             try:
                 database = self._open_current()
@@ -61,12 +61,12 @@ class Agreed:
         return rows_by_inode
 
     def _open_current(self) -> sqlite3.Connection | None:
-        stat = self._tree.stat(PATH)
+        stat = self._tree.stat(STATE_PATH)
         identity = (stat.device, stat.inode) if stat is not None and stat.is_file else None
         if identity != self._file:
             self._close_database()
         if self._database is None and identity is not None:
-            name = f"file:{quote(str(self._tree.root / PATH))}?mode=ro"
+            name = f"file:{quote(str(self._tree.root / STATE_PATH))}?mode=ro"
             self._database = sqlite3.connect(
                 name, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
             )
@@ -81,23 +81,23 @@ class Agreed:
 
 def _read_rows_at_inodes(
     database: sqlite3.Connection, inodes: Collection[tuple[int, int]]
-) -> Iterator[tuple[str, Seen]]:
+) -> Iterator[tuple[str, CachedStat]]:
     """This rare query has no index; SQLite scans the table faster than Python would."""
-    numbers = [signed(inode) for _, inode in inodes]
+    numbers = [to_signed(inode) for _, inode in inodes]
     for start in range(0, len(numbers), _MAX_INODES):
         chunk = numbers[start : start + _MAX_INODES]
         placeholders = ", ".join("?" * len(chunk))
         for path, *values in database.execute(f"SELECT * FROM seen WHERE inode IN ({placeholders})", chunk):
-            row = seen_from(*values)
+            row = cached_stat_from_row(*values)
             if (row.device, row.inode) in inodes:
                 yield path, row
 
 
-def _read_rows(database: sqlite3.Connection, paths: Sequence[str]) -> Iterator[tuple[str, Seen]]:
+def _read_rows(database: sqlite3.Connection, paths: Sequence[str]) -> Iterator[tuple[str, CachedStat]]:
     if len(paths) > _MAX_PATHS:
         for path, *values in database.execute("SELECT * FROM seen"):
-            yield path, seen_from(*values)
+            yield path, cached_stat_from_row(*values)
         return
     for path in paths:
         for _, *values in database.execute("SELECT * FROM seen WHERE path = ?", (path,)):
-            yield path, seen_from(*values)
+            yield path, cached_stat_from_row(*values)

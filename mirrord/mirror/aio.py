@@ -13,7 +13,7 @@ import platform
 from collections.abc import Sequence
 from typing import NamedTuple
 
-MOST = 4  # in one request to the kernel
+MAX_SYNCS = 4  # in one request to the kernel
 _FSYNC = 2  # IOCB_CMD_FSYNC
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -25,7 +25,7 @@ class _SyscallNumbers(NamedTuple):
     getevents: ctypes.c_long
 
 
-_NUMBERS = {
+_SYSCALL_NUMBERS = {
     "x86_64": _SyscallNumbers(ctypes.c_long(206), ctypes.c_long(209), ctypes.c_long(208)),
     "aarch64": _SyscallNumbers(ctypes.c_long(0), ctypes.c_long(2), ctypes.c_long(4)),
 }.get(platform.machine())
@@ -67,10 +67,10 @@ class _Context:
     def __init__(self, numbers: _SyscallNumbers) -> None:
         self._numbers = numbers
         self._context = ctypes.c_ulong(0)
-        _call_kernel(numbers.setup, ctypes.c_uint(MOST), ctypes.byref(self._context))
-        self._requests = (_Request * MOST)()
-        self._places = (ctypes.c_void_p * MOST)(*map(ctypes.addressof, self._requests))
-        self._events = (_Event * MOST)()
+        _call_kernel(numbers.setup, ctypes.c_uint(MAX_SYNCS), ctypes.byref(self._context))
+        self._requests = (_Request * MAX_SYNCS)()
+        self._places = (ctypes.c_void_p * MAX_SYNCS)(*map(ctypes.addressof, self._requests))
+        self._events = (_Event * MAX_SYNCS)()
 
     def submit(self, descriptors: Sequence[int]) -> int:
         """How many requests, from the first on, the kernel accepted."""
@@ -92,7 +92,7 @@ _idle_contexts: list[_Context] = []
 os.register_at_fork(after_in_child=_idle_contexts.clear)  # they belong to the parent
 
 
-class Begun:
+class PendingSyncs:
     """
     Pending syncs of files and directories; end() has to be called.
 
@@ -104,9 +104,9 @@ class Begun:
         self.count = 0
         if self._context is not None:
             with contextlib.suppress(OSError):
-                self.count = self._context.submit(descriptors[:MOST])
+                self.count = self._context.submit(descriptors[:MAX_SYNCS])
 
-    def end(self) -> OSError | None:
+    def wait(self) -> OSError | None:
         """Wait for all syncs. Return the error of one that failed, or None."""
         if self._context is None:
             return None
@@ -119,12 +119,12 @@ class Begun:
 
 
 def _take_context() -> _Context | None:
-    if _NUMBERS is None:
+    if _SYSCALL_NUMBERS is None:
         return None
     with contextlib.suppress(IndexError):
         return _idle_contexts.pop()
     with contextlib.suppress(OSError):
-        return _Context(_NUMBERS)
+        return _Context(_SYSCALL_NUMBERS)
     return None
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from mirrord.errors import Refused
 from mirrord.mirror import access, kernel
 from mirrord.mirror.layout import parent_of, printable
-from mirrord.mirror.tree import Opened, Tree
+from mirrord.mirror.tree import OpenDescriptor, Tree
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -20,17 +20,17 @@ def append(tree: Tree, path: str, line: bytes) -> None:
 
     Raises Refused if *path* is not a regular file.
     """
-    with appending(tree, path, line) as add:
+    with prepare_append(tree, path, line) as add:
         kernel.fsync_all(*add())
 
 
 @contextmanager
-def appending(tree: Tree, path: str, line: bytes) -> Iterator[Callable[[], Sequence[int]]]:
+def prepare_append(tree: Tree, path: str, line: bytes) -> Iterator[Callable[[], Sequence[int]]]:
     """Like append(), in two steps: the yielded function adds the line and returns descriptors to sync."""
     with ExitStack() as stack:
         descriptor: int | None = None
         try:
-            descriptor = stack.enter_context(tree.opened(path, _FLAGS))
+            descriptor = stack.enter_context(tree.open_path(path, _FLAGS))
         except IsADirectoryError:
             raise _refusal(path) from None
         except FileNotFoundError:
@@ -42,11 +42,11 @@ def appending(tree: Tree, path: str, line: bytes) -> Iterator[Callable[[], Seque
 
 def _create_file(tree: Tree, path: str, line: bytes) -> Sequence[int]:
     tree.make_directories(parent_of(path))
-    with tree.directory(parent_of(path)) as directory:
+    with tree.open_directory(parent_of(path)) as directory:
         name = path.rpartition("/")[2]
-        with Opened(os.open(name, _FLAGS | os.O_CREAT, access.FILE_MODE, dir_fd=directory)) as descriptor:
+        with OpenDescriptor(os.open(name, _FLAGS | os.O_CREAT, access.FILE_MODE, dir_fd=directory)) as descriptor:
             _check_regular(descriptor, path)
-            access.inherit(descriptor, directory)
+            access.inherit_access(descriptor, directory)
             kernel.fsync_all(*_add_line(descriptor, line), directory)
     return ()
 

@@ -14,14 +14,14 @@ from typing import BinaryIO
 from mirrord.mirror import access, kernel
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.label import new_key
-from mirrord.mirror.layout import ARRIVING, lineage
+from mirrord.mirror.layout import BUILDING_PREFIX, lineage
 from mirrord.mirror.tree import DIRECTORY_MODE, Tree
 
 _MAX_SINGLE_SYNCS = 200  # files; for more of them the whole file system is synced
 
 
 @dataclass(slots=True)
-class Arrival:
+class BuildDirectory:
     """A directory under construction; names are relative to it, *path* to the tree."""
 
     tree: Tree
@@ -29,11 +29,11 @@ class Arrival:
     descriptor: int
     _created_names: list[str] = field(default_factory=list)
 
-    def within(self, name: str) -> str:
+    def path_in_tree(self, name: str) -> str:
         """The path in the tree of *name*, while it waits here."""
         return f"{self.path}/{name}"
 
-    def directory(self, name: str) -> None:
+    def make_directory(self, name: str) -> None:
         """Create a directory; its parent exists."""
         kernel.mkdir(self.descriptor, name, DIRECTORY_MODE)
         self._created_names.append(name)
@@ -46,7 +46,7 @@ class Arrival:
         finally:
             os.close(descriptor)
 
-    def stream(self, name: str) -> BinaryIO:
+    def open_stream(self, name: str) -> BinaryIO:
         """Create an empty file and return its stream; the caller closes it."""
         return os.fdopen(self._create(name), "wb")
 
@@ -56,11 +56,11 @@ class Arrival:
             self._created_names.append(name)
         return descriptor
 
-    def inode(self, name: str) -> int:
+    def inode_of(self, name: str) -> int:
         """The inode of *name*: it stays when the file is renamed."""
         return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False).st_ino
 
-    def seal(self) -> None:
+    def sync_all(self) -> None:
         """Make all created files and directories durable."""
         if len(self._created_names) > _MAX_SINGLE_SYNCS:
             kernel.syncfs(self.descriptor)
@@ -75,26 +75,26 @@ class Arrival:
 
 
 @contextmanager
-def arriving(tree: Tree, journal: Journal, target: str) -> Iterator[Arrival]:
+def build_directory(tree: Tree, journal: Journal, target: str) -> Iterator[BuildDirectory]:
     """
     A directory to build in, for the length of a `with`; remaining content is removed.
 
     target: the future parent path in the tree; the new files get its groups and ACLs.
     """
-    name = ARRIVING + new_key()
-    with journal.protected(name):
+    name = BUILDING_PREFIX + new_key()
+    with journal.protect(name):
         journal.make_directory(name)
         path = f"{journal.path}/{name}"
         try:
-            with tree.directory(path) as descriptor:
-                with tree.directory(_nearest_directory(tree, target)) as parent:
-                    access.imitate(descriptor, parent)
-                yield Arrival(tree, path, descriptor)
+            with tree.open_directory(path) as descriptor:
+                with tree.open_directory(_nearest_directory(tree, target)) as parent:
+                    access.copy_default_access(descriptor, parent)
+                yield BuildDirectory(tree, path, descriptor)
         finally:
-            dismantle(journal, name)
+            remove_build_directory(journal, name)
 
 
-def dismantle(journal: Journal, name: str) -> None:
+def remove_build_directory(journal: Journal, name: str) -> None:
     """Remove a building directory with its content."""
     with suppress(FileNotFoundError):
         shutil.rmtree(name, dir_fd=journal.descriptor)

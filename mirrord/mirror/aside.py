@@ -10,11 +10,11 @@ from mirrord.mirror.label import Label
 from mirrord.mirror.layout import printable
 from mirrord.mirror.tree import Tree
 
-WRITER_PATIENCE = 30.0  # seconds to wait for a program that still writes to a displaced file
+WRITER_PATIENCE_SECONDS = 30.0  # seconds to wait for a program that still writes to a displaced file
 
 
 @dataclass(frozen=True, slots=True)
-class Displaced:
+class DisplacedSave:
     """
     A foreign save between our check and our write.
 
@@ -27,7 +27,7 @@ class Displaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WriteTarget:
     """The name to write, in its open directory."""
 
     tree: Tree
@@ -36,66 +36,66 @@ class Place:
     name: str
 
 
-def move_aside(place: Place, journal: Journal, name: str) -> None:
+def move_aside(place: WriteTarget, journal: Journal, name: str) -> None:
     try:
         kernel.rename(place.directory, place.name, journal.descriptor, name)
     except FileNotFoundError:
         raise Stale(f"{printable(place.path)!r} is no longer there.") from None
 
 
-def holds(journal: Journal, name: str, expected: Digest) -> bool:
+def has_digest(journal: Journal, name: str, expected: Digest) -> bool:
     """Whether the file moved aside is the expected one, is readable, and has no writer now."""
     try:
         if not journal.is_file(name):
             return False
-        with journal.opened(name) as descriptor:
+        with journal.open_file(name) as descriptor:
             return not kernel.has_writer(descriptor) and contents.digest_now(descriptor) == expected
     except OSError:
         return False  # the caller puts it back then
 
 
-def give_back(place: Place, journal: Journal, name: str) -> Displaced:
+def put_back_or_keep(place: WriteTarget, journal: Journal, name: str) -> DisplacedSave:
     """Undo moving aside and raise Stale; if the name is taken again, keep and return the save."""
     if put_back(place, journal, name):
         raise Stale(f"{printable(place.path)!r} was saved meanwhile.")
     return _displaced_save(journal, name)
 
 
-def put_back(place: Place, journal: Journal, name: str) -> bool:
+def put_back(place: WriteTarget, journal: Journal, name: str) -> bool:
     try:
         place.tree.rename_new(journal.descriptor, name, place.directory, place.name)
     except FileExistsError:
         return False
-    sync(place, journal)
+    sync_directories(place, journal)
     return True
 
 
-def displaced(journal: Journal, label: Label, name: str) -> Displaced | None:
+def find_foreign_save(journal: Journal, label: Label, name: str) -> DisplacedSave | None:
     """The displaced file, if it is a foreign save; None: it is the file to be replaced."""
-    with journal.opened(name) as descriptor:
-        if not contents.wait_for_writers(descriptor, WRITER_PATIENCE):
-            return Displaced(name, None)
+    with journal.open_file(name) as descriptor:
+        if not contents.wait_for_writers(descriptor, WRITER_PATIENCE_SECONDS):
+            return DisplacedSave(name, None)
         digest = contents.digest_now(descriptor)
     return None if digest == label.expected else _displaced_save(journal, name)
 
 
-def _displaced_save(journal: Journal, name: str) -> Displaced:
+def _displaced_save(journal: Journal, name: str) -> DisplacedSave:
     try:
-        return Displaced(name, journal.read(name))
+        return DisplacedSave(name, journal.read(name))
     except (Busy, Refused):
-        return Displaced(name, None)
+        return DisplacedSave(name, None)
 
 
-def drop_if(journal: Journal, name: str, ours: Digest) -> bool:
+def drop_if_equal(journal: Journal, name: str, ours: Digest) -> bool:
     if not journal.is_file(name):
         return False
-    with journal.opened(name) as descriptor:
+    with journal.open_file(name) as descriptor:
         if contents.digest_now(descriptor) != ours:
             return False
-    journal.settle(name, keep=False)
+    journal.dispose(name, keep=False)
     return True
 
 
-def sync(place: Place, journal: Journal, *also: int) -> None:
+def sync_directories(place: WriteTarget, journal: Journal, *also: int) -> None:
     """Make both directories of a rename durable, and the descriptors *also*."""
     kernel.fsync_all(place.directory, journal.descriptor, *also)

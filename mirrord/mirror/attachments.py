@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from mirrord.domain.place import ATTACHMENTS, VAULT_SETTING
+from mirrord.domain.place import DEFAULT_ATTACHMENTS, VAULT_SETTING
 from mirrord.errors import Damaged, Refused
 from mirrord.mirror.layout import is_beside, may_be_beside, spot_of_file
 from mirrord.mirror.tree import Tree
@@ -14,8 +14,8 @@ from mirrord.mirror.tree import Tree
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-VAULT = VAULT_SETTING  # the directory, and its word in the list of patterns
-SETTINGS = f"{VAULT}/app.json"
+VAULT_DIRECTORY = VAULT_SETTING  # the directory, and its word in the list of patterns
+VAULT_SETTINGS_PATH = f"{VAULT_DIRECTORY}/app.json"
 _MAX_SETTINGS_BYTES = 1 << 20
 _MEDIA = (  # endings of the files that Obsidian treats as attachments
     *("png", "jpg", "jpeg", "gif", "bmp", "svg", "webp", "avif", "pdf"),
@@ -37,7 +37,7 @@ class AttachmentRules:
         self._vault = vault
 
     @property
-    def follow_vault(self) -> bool:
+    def follows_vault(self) -> bool:
         """Whether an Obsidian vault contributes a rule."""
         return self._vault is not None
 
@@ -49,14 +49,14 @@ class AttachmentRules:
     @classmethod
     def of_vault(cls, tree: Tree, vault: Tree) -> "AttachmentRules":
         """The rules of *tree* with the settings of *vault*. Raises Busy as load() does."""
-        return cls(tree.attachments, _load_vault_rule(vault) if VAULT in tree.attachments else None)
+        return cls(tree.attachments, _load_vault_rule(vault) if VAULT_DIRECTORY in tree.attachments else None)
 
-    def leave_out(self, path: str) -> bool:
+    def excludes(self, path: str) -> bool:
         """Whether the file at *path* is no entry at all, or lies beside the pages without being an attachment."""
         spot = spot_of_file(path)
-        return spot is None or (is_beside(spot) and not self.take(path))
+        return spot is None or (is_beside(spot) and not self.is_attachment(path))
 
-    def take(self, path: str) -> bool:
+    def is_attachment(self, path: str) -> bool:
         """Whether the visible file at *path*, not a page, is an attachment."""
         if (self._vault is None and self._spec is None) or not may_be_beside(path):
             return False
@@ -65,7 +65,7 @@ class AttachmentRules:
         return self._spec is not None and self._spec.match_file(path)
 
 
-def vault_rule(text: str) -> VaultRule | None:
+def parse_vault_rule(text: str) -> VaultRule | None:
     """The attachment rule of Obsidian's `app.json`; None: invalid settings."""
     try:
         settings = json.loads(text)
@@ -91,21 +91,21 @@ def _rule_of_folder(folder: str) -> VaultRule | None:
 
 def _load_vault_rule(tree: Tree) -> VaultRule | None:
     try:
-        data, _ = tree.read(SETTINGS, _MAX_SETTINGS_BYTES)
+        data, _ = tree.read(VAULT_SETTINGS_PATH, _MAX_SETTINGS_BYTES)
     except FileNotFoundError:
         # Obsidian writes no file before the first change of a setting
         return _MEDIA_IN_ROOT if _is_vault(tree) else None
     except (Damaged, Refused, OSError):
         return None
     try:
-        return vault_rule(data.decode("utf-8-sig"))
+        return parse_vault_rule(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         return None
 
 
 def _is_vault(tree: Tree) -> bool:
     try:
-        stat = tree.stat(VAULT)
+        stat = tree.stat(VAULT_DIRECTORY)
     except (Refused, OSError):
         return False
     return stat is not None and stat.is_directory
@@ -114,7 +114,7 @@ def _is_vault(tree: Tree) -> bool:
 @lru_cache(maxsize=64)
 def _compile_patterns(patterns: tuple[str, ...]) -> "GitIgnoreSpec | None":
     """None: only files below `assets` are attachments."""
-    lines = [line for line in patterns if line not in ATTACHMENTS]
+    lines = [line for line in patterns if line not in DEFAULT_ATTACHMENTS]
     if not lines:
         return None
     from pathspec import GitIgnoreSpec  # noqa: PLC0415  (most installations list nothing, and readers start without it)
@@ -125,4 +125,4 @@ def _compile_patterns(patterns: tuple[str, ...]) -> "GitIgnoreSpec | None":
         raise Damaged(f"mirror.attachments has a pattern that cannot be understood: {error}.") from error
 
 
-EVERYTHING = AttachmentRules(vault=re.compile(".+", re.DOTALL))
+ATTACH_EVERYTHING = AttachmentRules(vault=re.compile(".+", re.DOTALL))

@@ -20,12 +20,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mirrord.domain.backup import Manifest, manifest_of, spelled
+from mirrord.domain.backup import Manifest, encode_manifest, manifest_of
 from mirrord.domain.entry import digest_of
 from mirrord.errors import Damaged, Refused, Unavailable, UserError
 from mirrord.mirror import kernel
 
-LINES = ".gz"  # suffix of objects that hold lines
+LINES_SUFFIX = ".gz"  # suffix of objects that hold lines
 _DIRECTORY_MODE, _FILE_MODE = 0o700, 0o600
 _MAX_FRESH_BYTES, _MAX_FRESH_OBJECTS = 64 << 20, 2000  # not durable yet
 _COMPRESSION_LEVEL = 4  # of zlib: half the time of its default, a tenth more bytes
@@ -34,7 +34,7 @@ _MANIFEST_NAME = re.compile(r"(\d{6})-([0-9a-f]{32})\.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class StoredBackup:
     """One backup of the directory. manifest: None if it is damaged."""
 
     tenant: str
@@ -58,7 +58,7 @@ class Backups:
         self._fresh_bytes = 0
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
+    def open_for_writing(self) -> Iterator[None]:
         """
         Exclude other writers and removals for the length of a `with`. Makes the directory if it is missing.
 
@@ -75,7 +75,7 @@ class Backups:
             yield
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[None]:
+    def open_for_reading(self) -> Iterator[None]:
         """Prevent removals for the length of a `with`. Raises Refused as writing(), UserError without backups."""
         if not (self.directory / "backups").is_dir():
             raise UserError(f"{self.directory} holds no backups.")
@@ -90,18 +90,18 @@ class Backups:
         """Store lines of rows and return the name for lines()."""
         data = b"".join(line + b"\n" for line in lines)
         name = digest_of(data).hex()
-        if not self._has_object(name + LINES):
-            self._add_object(name + LINES, zlib.compress(data, _COMPRESSION_LEVEL, _GZIP_WINDOW))
+        if not self._has_object(name + LINES_SUFFIX):
+            self._add_object(name + LINES_SUFFIX, zlib.compress(data, _COMPRESSION_LEVEL, _GZIP_WINDOW))
         return name
 
-    def add(self, data: bytes) -> str:
-        """Store bytes unchanged and return the name for content()."""
+    def add_bytes(self, data: bytes) -> str:
+        """Store bytes unchanged and return the name for read_bytes()."""
         name = digest_of(data).hex()
         if not self._has_object(name):
             self._add_object(name, data)
         return name
 
-    def settle(self) -> None:
+    def publish(self) -> None:
         """Make the objects added since the last call durable, then publish them."""
         if not self._fresh:
             return
@@ -112,20 +112,22 @@ class Backups:
             (self.directory / "incoming" / name).rename(self._object_path(name))
         self._fresh, self._fresh_bytes = set(), 0
 
-    def lines(self, name: str) -> list[bytes]:
+    def read_lines(self, name: str) -> list[bytes]:
         """The lines that add_lines() stored. Raises Damaged if they are changed or missing."""
-        packed = self._read_object(name + LINES)
+        packed = self._read_object(name + LINES_SUFFIX)
         unpacking = zlib.decompressobj(_GZIP_WINDOW)
         try:
             data = unpacking.decompress(packed)
         except zlib.error as error:
-            raise Damaged(f"{self._object_path(name + LINES)} is damaged: {error}.") from error
+            raise Damaged(f"{self._object_path(name + LINES_SUFFIX)} is damaged: {error}.") from error
         is_complete = unpacking.eof and not unpacking.unused_data and packed.startswith(_GZIP_HEADER)
         if not is_complete or digest_of(data).hex() != name:
-            raise Damaged(f"{self._object_path(name + LINES)} is damaged: its content is not what its name says.")
+            raise Damaged(
+                f"{self._object_path(name + LINES_SUFFIX)} is damaged: its content is not what its name says."
+            )
         return data.split(b"\n")[:-1]
 
-    def content(self, name: str) -> bytes:
+    def read_bytes(self, name: str) -> bytes:
         """The bytes that add() stored. Raises Damaged if they are changed or missing."""
         data = self._read_object(name)
         if digest_of(data).hex() != name:
@@ -138,9 +140,9 @@ class Backups:
 
     def commit(self, manifest: Manifest) -> Path:
         """Write the manifest of a backup, all of whose objects were added, and return its path."""
-        self.settle()
+        self.publish()
         self._sync_file_system()
-        data = spelled(manifest)
+        data = encode_manifest(manifest)
         directory = self.directory / "backups" / manifest.tenant
         directory.mkdir(_DIRECTORY_MODE, exist_ok=True)
         self._write_incoming("manifest", data)
@@ -150,10 +152,10 @@ class Backups:
         self._sync_file_system()
         return path
 
-    def listed(self, tenant: str | None = None) -> list[Listed]:
+    def list_backups(self, tenant: str | None = None) -> list[StoredBackup]:
         """All backups, or those of one tenant: by name, the oldest first."""
         return [
-            Listed(path.parent.name, int(name[1]), path, _read_manifest(path, name[2]))
+            StoredBackup(path.parent.name, int(name[1]), path, _read_manifest(path, name[2]))
             for path, name in self._list_manifests(tenant or "*")
         ]
 
@@ -164,17 +166,17 @@ class Backups:
                 if (name := _MANIFEST_NAME.fullmatch(path.name)) is not None:
                     yield path, name
 
-    def remove(self, backups: list[Listed]) -> None:
+    def remove(self, backups: list[StoredBackup]) -> None:
         """Remove the manifests of backups; their objects stay."""
         for backup in backups:
             backup.path.unlink()
         self._sync_file_system()
 
-    def remove_unnamed(self, named: set[bytes]) -> int:
-        """Remove objects whose digest is not among *named* and return their number."""
+    def remove_unreferenced(self, referenced: set[bytes]) -> int:
+        """Remove objects whose digest is not among *referenced* and return their number."""
         removed = 0
         for path in (self.directory / "objects").glob("??/*"):
-            if bytes.fromhex(path.name.removesuffix(LINES)) not in named:
+            if bytes.fromhex(path.name.removesuffix(LINES_SUFFIX)) not in referenced:
                 path.unlink()
                 removed += 1
         return removed
@@ -192,7 +194,7 @@ class Backups:
         self.added += 1
         self.added_bytes += len(data)
         if self._fresh_bytes > _MAX_FRESH_BYTES or len(self._fresh) > _MAX_FRESH_OBJECTS:
-            self.settle()
+            self.publish()
 
     def _write_incoming(self, name: str, data: bytes) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC

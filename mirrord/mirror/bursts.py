@@ -8,19 +8,19 @@ from pathlib import Path
 from watchfiles._rust_notify import RustNotify
 from watchfiles.main import _default_force_polling
 
-from mirrord.mirror.gathering import Gathering, Told
+from mirrord.mirror.gathering import Gathering, IsComplete
 from mirrord.mirror.waking import Sleeper
 
-STEP = 3  # milliseconds between two polls of the watcher
-INSTANT = 1  # millisecond without a signal, after which the first news is read
-FLURRY = 7  # milliseconds to wait for such an instant at most
-LOOKING = 6  # milliseconds after news in which most signals come from our own reading
-NAP = 8  # milliseconds; the longest sleep soon after news
-SOON = 50  # milliseconds after news that count as soon
-LOOKS = 2  # by the watcher at its events, until it knows that a burst has ended
-LAG = 10  # milliseconds that the watcher may lag behind a signal
-FOREVER = 0  # in the watcher's terms
-HEARTBEAT = 250  # milliseconds after which next() returns in any case
+STEP_MS = 3  # milliseconds between two polls of the watcher
+INSTANT_MS = 1  # millisecond without a signal, after which the first news is read
+FLURRY_MS = 7  # milliseconds to wait for such an instant at most
+OWN_READING_MS = 6  # milliseconds after news in which most signals come from our own reading
+NAP_MS = 8  # milliseconds; the longest sleep soon after news
+SOON_MS = 50  # milliseconds after news that count as soon
+MIN_LOOKS = 2  # by the watcher at its events, until it knows that a burst has ended
+LAG_MS = 10  # milliseconds that the watcher may lag behind a signal
+NO_TIMEOUT = 0  # in the watcher's terms
+HEARTBEAT_MS = 250  # milliseconds after which next_changes() returns in any case
 
 
 class Bursts:
@@ -33,30 +33,30 @@ class Bursts:
     report (reading of files), and always if signals are unavailable.
     """
 
-    def __init__(self, directories: Iterable[str], *, recursive: bool, root: Path, told: Told) -> None:
-        """root: the parent of the trees; the directories are it or lie below it. told: see Gathering."""
+    def __init__(self, directories: Iterable[str], *, recursive: bool, root: Path, is_complete: IsComplete) -> None:
+        """root: the parent of the trees; the directories are it or lie below it. is_complete: see Gathering."""
         self._sleeper = Sleeper()
         self._ending = threading.Event()
         self._root = str(root)
-        self._gathering = Gathering(told)
+        self._gathering = Gathering(is_complete)
         # report refusals: hiding those for lack of permission would hide those for lack of watches as well
         self._watcher = RustNotify(
             list(directories),
             debug=False,
             force_polling=_default_force_polling(None),  # on systems whose events are known not to arrive
-            poll_delay_ms=HEARTBEAT,
+            poll_delay_ms=HEARTBEAT_MS,
             recursive=recursive,
             ignore_permission_denied=False,
         )
-        self._may_sleep = self._asleep = self._sleeper.adopt()
+        self._may_sleep = self._asleep = self._sleeper.claim_descriptors()
         self._last_wake_was_empty = False  # no event of the watcher followed
 
     @property
-    def ended(self) -> bool:
-        """Whether end() was called: next() returns no more paths."""
+    def is_stopped(self) -> bool:
+        """Whether end() was called: next_changes() returns no more paths."""
         return self._ending.is_set()
 
-    def next(self) -> set[str]:
+    def next_changes(self) -> set[str]:
         """
         Changed paths below the root, complete for each tree; empty after HEARTBEAT without news, or after end().
 
@@ -64,16 +64,20 @@ class Bursts:
 
         Raises WatchfilesRustInternalError or OSError if the watcher fails.
         """
-        while not (complete_paths := self._gathering.take(time.monotonic())):
+        while not (complete_paths := self._gathering.take_complete(time.monotonic())):
             seconds_left = self._gathering.seconds_left(time.monotonic())
-            paths = self._first() if seconds_left is None else self._taken(step=INSTANT, patience=seconds_left * 1000)
-            if self.ended or (seconds_left is None and not paths):
+            paths = (
+                self._first() if seconds_left is None else self._taken(step=INSTANT_MS, patience=seconds_left * 1000)
+            )
+            if self.is_stopped or (seconds_left is None and not paths):
                 return set()
             self._gathering.add(map(self._relative_path, paths), time.monotonic())
         return complete_paths
 
-    def end(self) -> None:
-        """Make next() return soon. Called from another thread, while the calling thread of next() lives."""
+    def stop(self) -> None:
+        """
+        Make next_changes() return soon. Called from another thread, while the calling thread of next_changes() lives.
+        """
         self._ending.set()
         self._sleeper.wake()
 
@@ -87,36 +91,36 @@ class Bursts:
     def _first(self) -> set[str]:
         """The first news after silence; empty after HEARTBEAT."""
         if not self._may_sleep:
-            return self._taken(step=STEP, patience=HEARTBEAT)
-        paths = self._wait_for_signal(HEARTBEAT) if self._asleep else self._wait_soon_after_news()
+            return self._taken(step=STEP_MS, patience=HEARTBEAT_MS)
+        paths = self._wait_for_signal(HEARTBEAT_MS) if self._asleep else self._wait_soon_after_news()
         self._asleep = not paths
         return paths
 
     def _wait_soon_after_news(self) -> set[str]:
         """News soon after others; signals of our own reading in between are dropped."""
         self._sleeper.sleep(0)
-        paths = self._taken(step=STEP, patience=LOOKING)
+        paths = self._taken(step=STEP_MS, patience=OWN_READING_MS)
         self._sleeper.sleep(0)
-        end = time.monotonic() + SOON / 1000
-        while not (paths or self.ended) and time.monotonic() < end:
-            paths = self._wait_for_signal(NAP)
+        end = time.monotonic() + SOON_MS / 1000
+        while not (paths or self.is_stopped) and time.monotonic() < end:
+            paths = self._wait_for_signal(NAP_MS)
         return paths
 
     def _wait_for_signal(self, patience: int) -> set[str]:
         """News after a sleep; empty if none come, or if the watcher does not report the event."""
         if not self._sleeper.sleep(patience / 1000):
             self._last_wake_was_empty = False
-            return self._taken(step=INSTANT, patience=INSTANT)
+            return self._taken(step=INSTANT_MS, patience=INSTANT_MS)
         if not self._last_wake_was_empty and (paths := self._collect_starting_burst()):
             return paths
-        paths = self._taken(step=STEP, patience=LAG)
+        paths = self._taken(step=STEP_MS, patience=LAG_MS)
         self._last_wake_was_empty = not paths
         return paths
 
     def _collect_starting_burst(self) -> set[str]:
         """News of a burst that has just begun; empty if its first events take too long."""
-        end = time.monotonic() + FLURRY / 1000
-        while self._sleeper.sleep(INSTANT / 1000):
+        end = time.monotonic() + FLURRY_MS / 1000
+        while self._sleeper.sleep(INSTANT_MS / 1000):
             if time.monotonic() > end:
                 return set()
         return self._taken(step=0, patience=1)  # without a step it answers at once, but is busy until then
@@ -125,11 +129,11 @@ class Bursts:
         """The changed paths of a moment; empty if nothing changed within *patience*, in milliseconds."""
         paths = self._ask_watcher(step, _Patience(patience, self._ending, 0)) if step else set()
         # events of the last step are read at once: their signals are dropped soon
-        return paths or self._ask_watcher(0, _Patience(0 if step else patience, self._ending, LOOKS))
+        return paths or self._ask_watcher(0, _Patience(0 if step else patience, self._ending, MIN_LOOKS))
 
     def _ask_watcher(self, step: int, patience: "_Patience") -> set[str]:
         try:
-            changes = self._watcher.watch(2 * STEP, step, FOREVER, patience)
+            changes = self._watcher.watch(2 * STEP_MS, step, NO_TIMEOUT, patience)
         except _PatienceOver:
             return set()
         return set() if isinstance(changes, str) else {path for _, path in changes}

@@ -14,14 +14,14 @@ from mirrord.mirror.kernel import Stat, stat_of
 from mirrord.mirror.layout import spot_of_file
 from mirrord.mirror.tree import Tree
 
-LIMIT = 50 << 20  # bytes of one page; larger ones are not synced
+MAX_PAGE_BYTES = 50 << 20  # bytes of one page; larger ones are not synced
 _PIECE_BYTES = 262_144  # nearly all pages are shorter
 _MAX_HEAD_BYTES = 300_000  # the longest front matter that is read as YAML
 _FENCE = re.compile(rb"[\r\n]---[ \t]*[\r\n]")
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class PageSummary:
     """
     A page, or a folder without a page file, as lists show it.
 
@@ -49,16 +49,16 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CachedSummary:
     """A card with its stat; is_settled: the page is unchanged as long as the stat is."""
 
-    card: Card
+    summary: PageSummary
     stat: Stat
     is_settled: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class PageText:
     """The text of a page, None if it is no text, with its stat; is_settled: as in Reading."""
 
     text: str | None
@@ -66,31 +66,31 @@ class Whole:
     is_settled: bool
 
 
-def read_whole(tree: Tree, path: str) -> Whole | None:
+def read_page_text(tree: Tree, path: str) -> PageText | None:
     """All of the page at *path* as it is right now; None if it is gone, too large, or changes while it is read."""
     began = time.time_ns()
     try:
-        with tree.opened(path, contained.FILE) as descriptor:
-            data, stat = contents.snapshot(descriptor, path, LIMIT)
+        with tree.open_path(path, contained.FILE_FLAGS) as descriptor:
+            data, stat = contents.read_now(descriptor, path, MAX_PAGE_BYTES)
     except (OSError, MirrordError):
         return None
     try:
         text = decode(data)
     except Damaged:
-        return Whole(None, stat, stat.is_settled(began))
-    return Whole(text, stat, stat.is_settled(began))
+        return PageText(None, stat, stat.is_settled(began))
+    return PageText(text, stat, stat.is_settled(began))
 
 
-def folder_card(path: str) -> Card:
+def folder_summary(path: str) -> PageSummary:
     """The card of a directory without a page file."""
-    return Card(path, Kind.FOLDER, path.rpartition("/")[2])
+    return PageSummary(path, Kind.FOLDER, path.rpartition("/")[2])
 
 
-def read_card(directory: int, path: str) -> Reading | None:
+def read_summary(directory: int, path: str) -> CachedSummary | None:
     """The card of the page at *path*, whose directory is open; None if no regular file is there."""
     began = time.time_ns()
     try:
-        descriptor = os.open(path.rpartition("/")[2], contained.FILE | os.O_CLOEXEC, dir_fd=directory)
+        descriptor = os.open(path.rpartition("/")[2], contained.FILE_FLAGS | os.O_CLOEXEC, dir_fd=directory)
     except OSError:
         return None
     try:
@@ -103,16 +103,16 @@ def read_card(directory: int, path: str) -> Reading | None:
     finally:
         os.close(descriptor)
     # A later write changes the stat: even a card of half a page lasts only until the next look
-    return Reading(card_of(path, data, is_whole=len(data) >= before.size), before, before.is_settled(began))
+    return CachedSummary(summary_of(path, data, is_whole=len(data) >= before.size), before, before.is_settled(began))
 
 
-def card_of(path: str, data: bytes, *, is_whole: bool) -> Card:
+def summary_of(path: str, data: bytes, *, is_whole: bool) -> PageSummary:
     """The card of a page; *data*: its bytes, or the first of them."""
     text = _decode_or_none(data, is_whole=is_whole)
     head = head_of(text) if text is not None else Head()
     title = head.title or _page_name(path)
     is_text = True if is_whole and text is not None else None if text is not None else False
-    return Card(
+    return PageSummary(
         *(path, Kind.PAGE, title, head.icon, head.position, head.tags, head.aliases, head.id, is_text),
         bool(head.title),
         *(head.type, head.source_type, head.original, head.created),

@@ -13,18 +13,25 @@ from mirrord.domain.entry import EntryId, Kind, TenantId, id_of_path, parse_id
 from mirrord.domain.place import ASSETS, name_key
 from mirrord.errors import Busy, Damaged, MirrordError, Refused
 from mirrord.mirror import ignore
-from mirrord.mirror.agreed import Agreed
-from mirrord.mirror.card import Card, Reading, Whole, folder_card, read_card, read_whole
-from mirrord.mirror.glance import NOTHING, Glance, Sight, Stats, glance, sight
+from mirrord.mirror.agreed import AgreedState
+from mirrord.mirror.card import CachedSummary, PageSummary, PageText, folder_summary, read_page_text, read_summary
+from mirrord.mirror.glance import (
+    EMPTY_LISTING,
+    DirectoryListing,
+    ListingWithStats,
+    Stats,
+    list_directory,
+    list_with_stats,
+)
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX, directory_of, is_visible, lineage, parent_of, spot_of_file
 from mirrord.mirror.moved import moved_entries
-from mirrord.mirror.nearness import nearest
-from mirrord.mirror.roll import Roll
-from mirrord.mirror.state import Seen
+from mirrord.mirror.nearness import similar_paths
+from mirrord.mirror.roll import PageIndex
+from mirrord.mirror.state import CachedStat
 from mirrord.mirror.tree import Tree
-from mirrord.mirror.walk import Walk, has_page, is_in_assets, join
+from mirrord.mirror.walk import Walk, has_page, is_in_assets, join_path
 
 
 class Catalogue:
@@ -33,10 +40,10 @@ class Catalogue:
     def __init__(self, tree: Tree, tenant: TenantId) -> None:
         self.tree = tree
         self.tenant = tenant
-        self.agreed = Agreed(tree)
-        self._sights: dict[str, Sight] = {}
+        self.agreed = AgreedState(tree)
+        self._sights: dict[str, ListingWithStats] = {}
         self._walk = Walk({})
-        self._readings: dict[str, Reading] = {}
+        self._readings: dict[str, CachedSummary] = {}
         self._guard = threading.Lock()
         self._ignore: tuple[tuple[object, ...], Ignore] = ((), Ignore())
 
@@ -44,49 +51,49 @@ class Catalogue:
         """Close open files; the tree stays open."""
         self.agreed.close()
 
-    def look(self) -> "Snapshot":
+    def snapshot(self) -> "Snapshot":
         """A view of the tree from now on: each directory is listed once, at the first request."""
         return Snapshot(self, self._load_patterns())
 
-    def cards(self, stats: Mapping[str, Stat]) -> dict[str, Card]:
+    def summaries(self, stats: Mapping[str, Stat]) -> dict[str, PageSummary]:
         """The cards of existing pages, in the given order; a file is opened only if its stat changed."""
-        cards, unread = dict[str, Card](), defaultdict[str, list[str]](list)
+        cards, unread = dict[str, PageSummary](), defaultdict[str, list[str]](list)
         for path, stat in stats.items():
             reading = self._readings.get(path)
             if reading is not None and (reading.stat is stat or reading.stat == stat):
-                cards[path] = reading.card
+                cards[path] = reading.summary
             else:
                 unread[parent_of(path)].append(path)
         for reading in self._read_cards(unread):
-            cards[reading.card.path] = reading.card
+            cards[reading.summary.path] = reading.summary
         return {path: cards[path] for path in stats if path in cards} if unread else cards
 
-    def roll(self, walk: Walk) -> Roll:
+    def page_index(self, walk: Walk) -> PageIndex:
         """Every page of *walk*."""
-        roll = walk.roll
+        roll = walk.page_index
         if roll is None:
-            roll = Roll(self.cards(walk.pages))
-            if len(roll.cards) == len(walk.pages) and all(map(self._is_cached, roll.cards.values())):
-                walk.roll = roll
+            roll = PageIndex(self.summaries(walk.pages))
+            if len(roll.summaries) == len(walk.pages) and all(map(self._is_cached, roll.summaries.values())):
+                walk.page_index = roll
         return roll
 
-    def glance(self, directory: str, patterns: Ignore) -> Glance:
+    def list_directory(self, directory: str, patterns: Ignore) -> DirectoryListing:
         """The current content of a directory, by name."""
-        cached = self._sights.get(directory, NOTHING)
-        current = glance(self.tree, patterns, directory, cached.glance)
-        if current is not cached.glance:
-            self._sights[directory] = Sight(current, cached.stats)
+        cached = self._sights.get(directory, EMPTY_LISTING)
+        current = list_directory(self.tree, patterns, directory, cached.listing)
+        if current is not cached.listing:
+            self._sights[directory] = ListingWithStats(current, cached.stats)
         return current
 
-    def sight(self, directory: str, patterns: Ignore) -> Sight:
+    def list_with_stats(self, directory: str, patterns: Ignore) -> ListingWithStats:
         """The current content of a directory, with stats."""
-        cached = self._sights.get(directory, NOTHING)
-        current = sight(self.tree, patterns, directory, cached)
+        cached = self._sights.get(directory, EMPTY_LISTING)
+        current = list_with_stats(self.tree, patterns, directory, cached)
         if current is not cached:
             self._sights[directory] = current
         return current
 
-    def walked(self, sights: Mapping[str, Sight]) -> Walk:
+    def cached_walk(self, sights: Mapping[str, ListingWithStats]) -> Walk:
         """The tree of these directories: the previous one if nothing changed. Drops caches of removed paths."""
         walk = Walk(sights)
         with self._guard:
@@ -97,25 +104,25 @@ class Catalogue:
             self._readings = {path: cached for path, cached in self._readings.items() if path in walk.pages}
         return walk
 
-    def _is_cached(self, card: Card) -> bool:
+    def _is_cached(self, card: PageSummary) -> bool:
         reading = self._readings.get(card.path)
-        return reading is not None and reading.card is card
+        return reading is not None and reading.summary is card
 
-    def _read_cards(self, unread: Mapping[str, list[str]]) -> Iterator[Reading]:
+    def _read_cards(self, unread: Mapping[str, list[str]]) -> Iterator[CachedSummary]:
         for directory, paths in unread.items():
             try:
-                with self.tree.directory(directory) as descriptor:
-                    readings = [reading for path in paths if (reading := read_card(descriptor, path))]
+                with self.tree.open_directory(directory) as descriptor:
+                    readings = [reading for path in paths if (reading := read_summary(descriptor, path))]
             except (OSError, MirrordError):
                 continue  # removed since it was listed
             with self._guard:
-                self._readings |= {reading.card.path: reading for reading in readings if reading.is_settled}
+                self._readings |= {reading.summary.path: reading for reading in readings if reading.is_settled}
             yield from readings
 
     def _load_patterns(self) -> Ignore:
         """The current patterns; the previous ones while the current cannot be read."""
         governed_by, patterns = self._ignore
-        current = ignore.governing(self.tree)
+        current = ignore.pattern_state(self.tree)
         if current != governed_by:
             try:
                 patterns = Ignore.load(self.tree)
@@ -137,9 +144,9 @@ class Snapshot:
         self._catalogue = catalogue
         self._tree = catalogue.tree
         self._patterns = patterns
-        self._glances: dict[str, Glance] = {}
+        self._glances: dict[str, DirectoryListing] = {}
         self._stats: dict[str, Stats] = {}
-        self._cards: dict[str, Card] = {}
+        self._cards: dict[str, PageSummary] = {}
 
     @cached_property
     def walk(self) -> Walk:
@@ -147,12 +154,12 @@ class Snapshot:
         sights = {"": self._list_with_stats("")}
         pending = [""]
         for directory in pending:
-            listing = sights[directory].glance
+            listing = sights[directory].listing
             for name in sorted([*listing.directories, *([ASSETS] if listing.has_assets else [])]):
-                below = join(directory, name)
+                below = join_path(directory, name)
                 sights[below] = self._list_with_stats(below)
                 pending.append(below)
-        return self._catalogue.walked(sights)
+        return self._catalogue.cached_walk(sights)
 
     @property
     def folders(self) -> Collection[str]:
@@ -165,14 +172,14 @@ class Snapshot:
         return self.walk.pages
 
     @cached_property
-    def roll(self) -> Roll:
+    def page_index(self) -> PageIndex:
         """Every page: the previous value if nothing changed; lists the whole tree and reads changed pages."""
-        return self._catalogue.roll(self.walk)
+        return self._catalogue.page_index(self.walk)
 
     @property
-    def every(self) -> Mapping[str, Card]:
+    def summaries_by_path(self) -> Mapping[str, PageSummary]:
         """The card of every page, as in roll."""
-        return self.roll.cards
+        return self.page_index.summaries
 
     @property
     def attachments(self) -> Mapping[str, Stat]:
@@ -181,34 +188,36 @@ class Snapshot:
 
     def would_attach(self, path: str) -> bool:
         """Whether a new file at *path*, not a page, would be an attachment."""
-        return not self._patterns.leaves_out(path)
+        return not self._patterns.excludes_file(path)
 
     @property
     def has_patterns(self) -> bool:
         """Whether ignore files exist that hide pages from search programs; lists the whole tree."""
         return self.walk.has_patterns
 
-    def page(self, path: str) -> Card | None:
+    def exact_page(self, path: str) -> PageSummary | None:
         """The page whose file is exactly *path*."""
-        return self.cards([path]).get(path) if _is_page_path(path) else None
+        return self.summaries([path]).get(path) if _is_page_path(path) else None
 
-    def find(self, path: str) -> Card | None:
+    def find(self, path: str) -> PageSummary | None:
         """The page or folder meant by *path*: with or without `.md`, the page of a directory, or a folder; "": None."""
         path = path.strip("/")
         if not path:
             return None
-        index = join(path, INDEX_FILE)
-        return self.page(path) or self.page(index) or self.page(path + SUFFIX) or self._find_folder(path)
+        index = join_path(path, INDEX_FILE)
+        return (
+            self.exact_page(path) or self.exact_page(index) or self.exact_page(path + SUFFIX) or self._find_folder(path)
+        )
 
-    def cards(self, paths: Iterable[str]) -> dict[str, Card]:
+    def summaries(self, paths: Iterable[str]) -> dict[str, PageSummary]:
         """The cards of existing pages, in the order of *paths*."""
         paths = list(paths)
         missing = [path for path in paths if path not in self._cards]
         stats = {path: stat for path in missing if (stat := self._stat_page(path)) is not None}
-        self._cards |= self._catalogue.cards(stats)
+        self._cards |= self._catalogue.summaries(stats)
         return {path: self._cards[path] for path in paths if path in self._cards}
 
-    def children(self, directory: str) -> list[Card]:
+    def children(self, directory: str) -> list[PageSummary]:
         """The pages and folders directly below *directory*, in sidebar order: by position, then by title."""
         if is_in_assets(directory):
             return []
@@ -216,19 +225,19 @@ class Snapshot:
         pages = [name for name in listing.files if name != INDEX_FILE or not directory]
         folders = []
         for name in listing.directories:
-            if INDEX_FILE in self._list_names(join(directory, name)).files:
+            if INDEX_FILE in self._list_names(join_path(directory, name)).files:
                 pages.append(f"{name}/{INDEX_FILE}")
-            elif not self._has_page(join(directory, name)):
-                folders.append(folder_card(join(directory, name)))
-        cards = [*self.cards(join(directory, name) for name in pages).values(), *folders]
+            elif not self._has_page(join_path(directory, name)):
+                folders.append(folder_summary(join_path(directory, name)))
+        cards = [*self.summaries(join_path(directory, name) for name in pages).values(), *folders]
         return sorted(cards, key=_sidebar_key)
 
-    def has_directory(self, card: Card) -> bool:
+    def has_directory(self, card: PageSummary) -> bool:
         """Whether the directory for the children of a page or folder exists."""
         directory = directory_of(card.path, card.kind)
         return directory.rpartition("/")[2] in self._list_names(parent_of(directory)).directories
 
-    def has_children(self, card: Card) -> bool:
+    def has_children(self, card: PageSummary) -> bool:
         """Whether a page or folder holds pages or folders."""
         if not self.has_directory(card):
             return False
@@ -243,22 +252,22 @@ class Snapshot:
             return False
         return stat is not None and stat.is_file
 
-    def nearest(self, path: str) -> tuple[str, ...]:
+    def similar_pages(self, path: str) -> tuple[str, ...]:
         """Up to three pages with similar paths; lists the whole tree."""
-        return nearest(path, self.pages)
+        return similar_paths(path, self.pages)
 
-    def id_of(self, card: Card) -> EntryId:
+    def id_of(self, card: PageSummary) -> EntryId:
         """The id of one page or folder; see ids()."""
         return self.ids([card])[card.path]
 
-    def ids(self, cards: Sequence[Card]) -> dict[str, EntryId]:
+    def ids(self, cards: Sequence[PageSummary]) -> dict[str, EntryId]:
         """
         The ids of pages and folders in Postgres.
 
         In this order: the daemon's record of the unchanged file; the file's own `id:`; the record of the path; the
         record of the file at another path; the id that a new file at that path gets.
         """
-        records = self._catalogue.agreed.of([card.path for card in cards])
+        records = self._catalogue.agreed.by_paths([card.path for card in cards])
         ids = dict[str, EntryId]()
         for card in cards:
             record = records.get(card.path)
@@ -269,18 +278,20 @@ class Snapshot:
         moved_ids = moved_entries(self._tree, self._catalogue.agreed, unknown_paths)
         return ids | {path: moved_ids.get(path) or id_of_path(self._catalogue.tenant, path) for path in unknown_paths}
 
-    def _is_same(self, path: str, record: Seen) -> bool:
+    def _is_same(self, path: str, record: CachedStat) -> bool:
         """Whether the daemon's record matches the current file; always for a folder."""
         stat = self._stat_page(path)
         return stat is None or record.matches(stat)
 
-    def read(self, path: str) -> Whole | None:
+    def read_text(self, path: str) -> PageText | None:
         """The current text of a page; see card.read_whole()."""
-        return read_whole(self._tree, path)
+        return read_page_text(self._tree, path)
 
-    def _find_folder(self, path: str) -> Card | None:
+    def _find_folder(self, path: str) -> PageSummary | None:
         listing = self._list_names(parent_of(path))
-        return folder_card(path) if path.rpartition("/")[2] in listing.directories and not is_in_assets(path) else None
+        return (
+            folder_summary(path) if path.rpartition("/")[2] in listing.directories and not is_in_assets(path) else None
+        )
 
     def _has_page(self, directory: str) -> bool:
         return has_page(directory, self._list_names(directory), self._list_names(parent_of(directory)))
@@ -290,18 +301,20 @@ class Snapshot:
         stats = self._stats.get(directory)
         return (self._list_with_stats(directory).stats if stats is None else stats).get(name)
 
-    def _list_names(self, directory: str) -> Glance:
+    def _list_names(self, directory: str) -> DirectoryListing:
         listing = self._glances.get(directory)
         if listing is None:
             is_open = self._is_open(directory)
-            listing = self._catalogue.glance(directory, self._patterns) if is_open else NOTHING.glance
+            listing = self._catalogue.list_directory(directory, self._patterns) if is_open else EMPTY_LISTING.listing
             self._glances[directory] = listing
         return listing
 
-    def _list_with_stats(self, directory: str) -> Sight:
+    def _list_with_stats(self, directory: str) -> ListingWithStats:
         if directory in self._stats:
-            return Sight(self._glances[directory], self._stats[directory])
-        sight = self._catalogue.sight(directory, self._patterns) if self._is_open(directory) else NOTHING
+            return ListingWithStats(self._glances[directory], self._stats[directory])
+        sight = (
+            self._catalogue.list_with_stats(directory, self._patterns) if self._is_open(directory) else EMPTY_LISTING
+        )
         self._glances[directory], self._stats[directory] = sight
         return sight
 
@@ -313,7 +326,7 @@ class Snapshot:
         return is_shown and not any(self._patterns.matches(path, True) for path in lineage(directory))
 
 
-def _sidebar_key(card: Card) -> tuple[bool, str, str, str, str]:
+def _sidebar_key(card: PageSummary) -> tuple[bool, str, str, str, str]:
     return card.position is None, card.position or "", name_key(card.title), card.title, card.path
 
 

@@ -8,22 +8,22 @@ from mirrord.errors import Mounted, Refused
 from mirrord.mirror import kernel
 from mirrord.mirror.layout import lineage, printable
 
-DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
-ITSELF = os.O_PATH | os.O_NOFOLLOW  # to inspect the entry of that name, a link too
-FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY  # a fifo must not block
+DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY
+PATH_ONLY_FLAGS = os.O_PATH | os.O_NOFOLLOW  # to inspect the entry of that name, a link too
+FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY  # a fifo must not block
 
 _MAX_PATH_BYTES = 4096  # with the final zero; longer paths go step by step
 _MAX_SHORT_CODE_POINTS = _MAX_PATH_BYTES // 4  # of at most 4 bytes each
 _OUTSIDE = frozenset({"", ".", ".."})
 
 
-def check(path: str) -> None:
+def check_path(path: str) -> None:
     """Refuse a path that is not plainly inside: absolute, `..`, empty parts, a zero byte."""
     if (path and not _OUTSIDE.isdisjoint(path.split("/"))) or "\0" in path:
         raise Refused(f"The path {printable(path)!r} does not stay plainly inside the tree.")
 
 
-def opened(root: int, path: str, flags: int, *, native: bool, crosses_mounts: bool = False) -> int:
+def open_beneath(root: int, path: str, flags: int, *, native: bool, crosses_mounts: bool = False) -> int:
     """
     A descriptor of *path* beneath *root*.
 
@@ -35,14 +35,14 @@ def opened(root: int, path: str, flags: int, *, native: bool, crosses_mounts: bo
         Refused: the path leaves the tree, or a symbolic link is in the way.
         OSError: as open(2).
     """
-    check(path)
+    check_path(path)
     try:
         if native and (len(path) < _MAX_SHORT_CODE_POINTS or len(os.fsencode(path)) < _MAX_PATH_BYTES):
             return (kernel.openat2_across if crosses_mounts else kernel.openat2)(root, path or ".", flags)
         return _open_stepwise(root, path.split("/") if path else [], flags)
     except OSError as error:
         if error.errno == errno.EXDEV and (mount := _mount_above(root, path)) is not None:
-            raise mounted(path, mount) from None
+            raise mount_error(path, mount) from None
         if error.errno in (errno.ELOOP, errno.EXDEV):
             raise Refused(f"A symbolic link is in the path {printable(path)!r}; links are not followed.") from None
         if error.errno == errno.ENAMETOOLONG:
@@ -50,7 +50,7 @@ def opened(root: int, path: str, flags: int, *, native: bool, crosses_mounts: bo
         raise
 
 
-def mounted(path: str, mount: str) -> Mounted:
+def mount_error(path: str, mount: str) -> Mounted:
     """The error for *path* below a mount on the directory or file *mount*."""
     return Mounted(f"{printable(path)!r} {why_not_mirrored(mount)}.")
 
@@ -67,7 +67,7 @@ def _mount_above(root: int, path: str) -> str | None:
     """The first part of *path* that is a mount point; None: there is none."""
     for above in [*lineage(path)][::-1]:
         try:
-            os.close(kernel.openat2(root, above, ITSELF))
+            os.close(kernel.openat2(root, above, PATH_ONLY_FLAGS))
         except OSError as error:
             if error.errno == errno.EXDEV and _is_inside(root, above):
                 return above
@@ -77,7 +77,7 @@ def _mount_above(root: int, path: str) -> str | None:
 def _is_inside(root: int, path: str) -> bool:
     """Whether a mount is the only obstacle on the way to *path*."""
     try:
-        os.close(kernel.openat2_across(root, path, ITSELF))
+        os.close(kernel.openat2_across(root, path, PATH_ONLY_FLAGS))
     except OSError:
         return False
     return True
@@ -87,7 +87,7 @@ def _open_stepwise(root: int, parts: list[str], flags: int) -> int:
     directory = root
     try:
         for part in parts[:-1]:
-            below = _open_part(directory, part, DIRECTORY)
+            below = _open_part(directory, part, DIRECTORY_FLAGS)
             if directory != root:
                 os.close(directory)
             directory = below

@@ -10,7 +10,7 @@ from mirrord.mirror import kernel
 from mirrord.mirror.kernel import Stat, stat_of
 from mirrord.mirror.layout import printable
 
-PROBE_PAUSE = 0.3  # seconds between two equal stats where leases are unavailable
+PROBE_PAUSE_SECONDS = 0.3  # seconds between two equal stats where leases are unavailable
 HELD_PAUSE_SECONDS = 0.1  # between two looks at a file that is open for writing
 _MAX_HELD_LOOKS = 5
 _PIECE_BYTES = 1 << 20  # bytes
@@ -35,7 +35,7 @@ def read(descriptor: int, path: str, limit_bytes: int, earlier: Stat | None = No
     return data, before
 
 
-def snapshot(descriptor: int, path: str, limit_bytes: int) -> tuple[bytes, Stat]:
+def read_now(descriptor: int, path: str, limit_bytes: int) -> tuple[bytes, Stat]:
     """
     All bytes of a file that is open for writing, as of one moment; possibly half of a save.
 
@@ -55,10 +55,10 @@ def read_held(descriptor: int, path: str, limit_bytes: int) -> tuple[bytes, Stat
 
     Raises Busy while it keeps changing, Damaged as read() does.
     """
-    earlier = snapshot(descriptor, path, limit_bytes)
+    earlier = read_now(descriptor, path, limit_bytes)
     for _ in range(_MAX_HELD_LOOKS):
         time.sleep(HELD_PAUSE_SECONDS)
-        now = snapshot(descriptor, path, limit_bytes)
+        now = read_now(descriptor, path, limit_bytes)
         if now == earlier:
             return now
         earlier = now
@@ -91,9 +91,9 @@ def check_size(path: str, size: int, limit_bytes: int) -> None:
         raise Damaged(f"{printable(path)!r} has {size} bytes; more than {limit_bytes} are not synced.")
 
 
-def wait_for_writers(descriptor: int, patience: float) -> bool:
-    """Whether the file has no writer any more, within *patience* seconds."""
-    end = time.monotonic() + patience
+def wait_for_writers(descriptor: int, seconds: float) -> bool:
+    """Whether the file has no writer any more, within *seconds* seconds."""
+    end = time.monotonic() + seconds
     while not _is_settled(descriptor, None):
         if time.monotonic() > end:
             return False
@@ -122,7 +122,7 @@ def _is_settled(descriptor: int, earlier: Stat | None) -> bool:
         return not writer
     if earlier is None:
         earlier = stat_of(os.fstat(descriptor))
-        time.sleep(PROBE_PAUSE)
+        time.sleep(PROBE_PAUSE_SECONDS)
     return earlier == stat_of(os.fstat(descriptor))
 
 

@@ -12,19 +12,19 @@ from contextlib import contextmanager, suppress
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Busy, Refused
 from mirrord.mirror import kernel
-from mirrord.mirror.journal import COPY, STAGED, TMP, TRASH, Journal, writers
-from mirrord.mirror.label import Label, label_of, name_of
-from mirrord.mirror.tree import Opened, Tree
+from mirrord.mirror.journal import COPY_PREFIX, JOURNALS_PATH, STAGED_PREFIX, TRASH_PATH, Journal, list_writers
+from mirrord.mirror.label import Label, label_of, new_name
+from mirrord.mirror.tree import OpenDescriptor, Tree
 
 
 @contextmanager
-def kept(journal: Journal, label: Label, data: bytes) -> Iterator[None]:
+def copy_during_write(journal: Journal, label: Label, data: bytes) -> Iterator[None]:
     """
     Keep a copy of *data*, which is written in the `with`; after an exception none is kept.
 
     The copy exists before the write. After a crash in between, the staged text shows it (see `unwritten`).
     """
-    name, is_written = name_of("a", label), False
+    name, is_written = new_name("a", label), False
     try:
         _write_copy(journal, name, data)
         yield
@@ -42,21 +42,21 @@ def _write_copy(journal: Journal, name: str, data: bytes) -> None:
     An acknowledged text is durable in its place. The copy protects it against overwriting; only a power cut within
     seconds of both, and before the daemon reads the page, would lose it.
     """
-    with Opened(journal.begin(name)) as descriptor:
+    with OpenDescriptor(journal.create_empty(name)) as descriptor:
         kernel.write(descriptor, data)
 
 
-def keep(journal: Journal, staged: str, label: Label) -> None:
+def rename_to_copy(journal: Journal, staged: str, label: Label) -> None:
     """Make a file of the journal, which holds the written text, its copy."""
-    name = name_of("a", label)
+    name = new_name("a", label)
     kernel.rename(journal.descriptor, staged, journal.descriptor, name)
     kernel.fsync(journal.descriptor)
     _replace_older_copy(journal, name, label)
 
 
-def unwritten(journal: Journal, label: Label) -> None:
+def drop_unwritten(journal: Journal, label: Label) -> None:
     """Drop the copies of a text that never reached its place."""
-    for name, copy_label in waiting(journal).items():
+    for name, copy_label in list_copies(journal).items():
         if copy_label == label:
             journal.discard(name)
 
@@ -68,29 +68,29 @@ def _replace_older_copy(journal: Journal, name: str, label: Label) -> None:
     journal.copies[label.entry, label.new] = name
 
 
-def written(tree: Tree) -> dict[Digest, EntryId]:
+def entries_by_digest(tree: Tree) -> dict[Digest, EntryId]:
     """Entries of the bytes that commands wrote recently, according to copies."""
     entries: dict[Digest, EntryId] = {}
-    for writer in writers(tree):
-        with suppress(FileNotFoundError), tree.directory(f"{TMP}/{writer}") as journal:
+    for writer in list_writers(tree):
+        with suppress(FileNotFoundError), tree.open_directory(f"{JOURNALS_PATH}/{writer}") as journal:
             labels = _list_labels(
-                journal, COPY, STAGED
+                journal, COPY_PREFIX, STAGED_PREFIX
             ).values()  # a staged text may be in place a moment before its copy
             entries |= {label.new: label.entry for label in labels if label.new is not None}
     return entries
 
 
-def waiting(journal: Journal) -> dict[str, Label]:
+def list_copies(journal: Journal) -> dict[str, Label]:
     """The copies in one journal by their names."""
-    return _list_labels(journal.descriptor, COPY)
+    return _list_labels(journal.descriptor, COPY_PREFIX)
 
 
-def retire(journal: Journal, name: str, label: Label) -> None:
+def move_to_trash(journal: Journal, name: str, label: Label) -> None:
     """Move a copy into the trash: its page does not exist any more."""
     assert label.new is not None
-    trashed = name_of("w", Label(label.entry, label.new, None))
+    trashed = new_name("w", Label(label.entry, label.new, None))
     kernel.rename(journal.descriptor, name, journal.descriptor, trashed)
-    journal.settle(trashed, keep=True)
+    journal.dispose(trashed, keep=True)
 
 
 def was_replaced(tree: Tree, label: Label) -> bool:
@@ -100,7 +100,7 @@ def was_replaced(tree: Tree, label: Label) -> bool:
     The files there are read: names only show where to look, and a wrong name would cost a text.
     """
     try:
-        labels = {name: label_of(name) for name in tree.names(TRASH)}
+        labels = {name: label_of(name) for name in tree.list_stats(TRASH_PATH)}
     except FileNotFoundError:
         return False
     matching_names = [
@@ -108,7 +108,7 @@ def was_replaced(tree: Tree, label: Label) -> bool:
         for name, trash_label in labels.items()
         if trash_label and (trash_label.entry, trash_label.expected) == (label.entry, label.new)
     ]
-    return any(_has_digest(tree, f"{TRASH}/{name}", label.new) for name in matching_names)
+    return any(_has_digest(tree, f"{TRASH_PATH}/{name}", label.new) for name in matching_names)
 
 
 def _has_digest(tree: Tree, path: str, digest: Digest | None) -> bool:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-SILENCE = 0.007  # seconds that end a burst of changes in a tree; with less, more renames appear half done
-LONGEST = 0.05  # seconds of a burst after which it is handed out at the latest
-FEW = 20  # paths at most for which the check for more changes is worth its cost
+SILENCE_SECONDS = 0.007  # seconds that end a burst of changes in a tree; with less, more renames appear half done
+MAX_BURST_SECONDS = 0.05  # seconds of a burst after which it is handed out at the latest
+MAX_ASKED_PATHS = 20  # paths at most for which the check for more changes is worth its cost
 
-Told = Callable[[set[str]], bool]
+IsComplete = Callable[[set[str]], bool]
 
 
 @dataclass(slots=True)
@@ -26,18 +26,18 @@ class _Pending:
     @property
     def due(self) -> float:
         """When the wait for more changes ends."""
-        return min(self.last + SILENCE, self.since + LONGEST)
+        return min(self.last + SILENCE_SECONDS, self.since + MAX_BURST_SECONDS)
 
 
 class Gathering:
     """
     Changed paths below a directory; those with the same first part belong to one tree.
 
-    told: whether the changes at these paths are complete, so that no silence has to be awaited.
+    is_complete: whether the changes at these paths are complete, so that no silence has to be awaited.
     """
 
-    def __init__(self, told: Told) -> None:
-        self._told = told
+    def __init__(self, is_complete: IsComplete) -> None:
+        self._told = is_complete
         self._pending: dict[str, _Pending] = {}
 
     def add(self, paths: Iterable[str], now: float) -> None:
@@ -48,7 +48,7 @@ class Gathering:
             pending.paths.add(path)
             pending.last, pending.fresh = now, True
 
-    def take(self, now: float) -> set[str]:
+    def take_complete(self, now: float) -> set[str]:
         """Remove and return the paths of all trees with complete changes."""
         complete_trees = [tree for tree, pending in self._pending.items() if self._is_complete(pending, now)]
         return set[str]().union(*(self._pending.pop(tree).paths for tree in complete_trees))
@@ -60,5 +60,5 @@ class Gathering:
     def _is_complete(self, pending: _Pending, now: float) -> bool:
         if now >= pending.due:
             return True
-        may_ask, pending.fresh = pending.fresh and len(pending.paths) <= FEW, False
+        may_ask, pending.fresh = pending.fresh and len(pending.paths) <= MAX_ASKED_PATHS, False
         return may_ask and self._told(pending.paths)

@@ -21,7 +21,7 @@ _Listing = TypeVar("_Listing")
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class DirectoryListing:
     """
     The names a directory holds.
 
@@ -40,41 +40,41 @@ class Glance:
     ignore: Ignore | None = None
 
 
-class Sight(NamedTuple):
+class ListingWithStats(NamedTuple):
     """A directory's names, and the stats of its files by name."""
 
-    glance: Glance
+    listing: DirectoryListing
     stats: Stats
 
 
-NOTHING = Sight(Glance(), {})  # for a directory that is missing, a link, or cannot be listed
+EMPTY_LISTING = ListingWithStats(DirectoryListing(), {})  # for a directory that is missing, a link, or cannot be listed
 
 
-def glance(tree: Tree, ignore: Ignore, path: str, known: Glance) -> Glance:
+def list_directory(tree: Tree, ignore: Ignore, path: str, cached: DirectoryListing) -> DirectoryListing:
     """
-    The synced content of the directory *path*. known: an earlier listing; returned itself if it is still valid.
+    The synced content of the directory *path*. cached: an earlier listing; returned itself if it is still valid.
 
     Raises Unavailable if the tree's root cannot be listed.
     """
     return _look_at_directory(
-        tree, path, lambda descriptor: _list_directory(descriptor, path, ignore, known), NOTHING.glance
+        tree, path, lambda descriptor: _list_directory(descriptor, path, ignore, cached), EMPTY_LISTING.listing
     )
 
 
-def sight(tree: Tree, ignore: Ignore, path: str, known: Sight) -> Sight:
-    """Like glance(), with stats; equal parts are those of *known* itself."""
+def list_with_stats(tree: Tree, ignore: Ignore, path: str, cached: ListingWithStats) -> ListingWithStats:
+    """Like glance(), with stats; equal parts are those of *cached* itself."""
 
-    def look(descriptor: int) -> Sight:
-        names = _list_directory(descriptor, path, ignore, known.glance)
-        stats = _stat_files(descriptor, names.files | names.beside, known.stats)
-        return known if names is known.glance and stats is known.stats else Sight(names, stats)
+    def look(descriptor: int) -> ListingWithStats:
+        names = _list_directory(descriptor, path, ignore, cached.listing)
+        stats = _stat_files(descriptor, names.files | names.beside, cached.stats)
+        return cached if names is cached.listing and stats is cached.stats else ListingWithStats(names, stats)
 
-    return _look_at_directory(tree, path, look, NOTHING)
+    return _look_at_directory(tree, path, look, EMPTY_LISTING)
 
 
 def _look_at_directory(tree: Tree, path: str, look: Callable[[int], _Listing], nothing: _Listing) -> _Listing:
     try:
-        with tree.directory(path) as descriptor:
+        with tree.open_directory(path) as descriptor:
             return look(descriptor) if os.fstat(descriptor).st_dev == tree.opened_as[0] else nothing
     except (OSError, Refused) as error:
         if not path:
@@ -82,7 +82,7 @@ def _look_at_directory(tree: Tree, path: str, look: Callable[[int], _Listing], n
         return nothing
 
 
-def _list_directory(descriptor: int, path: str, ignore: Ignore, cached: Glance) -> Glance:
+def _list_directory(descriptor: int, path: str, ignore: Ignore, cached: DirectoryListing) -> DirectoryListing:
     began, before = time.time_ns(), stat_of(os.fstat(descriptor))
     if cached.stat == before and cached.ignore is ignore:
         return cached
@@ -91,10 +91,10 @@ def _list_directory(descriptor: int, path: str, ignore: Ignore, cached: Glance) 
     return replace(listing, stat=before, ignore=ignore) if is_settled else listing
 
 
-def _list_names(descriptor: int, path: str, ignore: Ignore) -> Glance:
+def _list_names(descriptor: int, path: str, ignore: Ignore) -> DirectoryListing:
     files, beside, directories, others = list[str](), list[str](), list[str](), set[str]()
     in_assets, selective, above = ASSETS in path.split("/"), not ignore.is_empty, path + "/" if path else ""
-    take = ignore.rules.take
+    take = ignore.rules.is_attachment
     with os.scandir(descriptor) as entries:
         for entry in entries:
             name = entry.name
@@ -112,7 +112,9 @@ def _list_names(descriptor: int, path: str, ignore: Ignore) -> Glance:
                     (beside if is_beside else files).append(name)
     has_assets = not in_assets and ASSETS in directories
     below = frozenset(name for name in directories if in_assets or name != ASSETS)
-    return Glance(frozenset(files), frozenset(beside), below, has_assets, not _FOREIGN_IGNORE_FILES.isdisjoint(others))
+    return DirectoryListing(
+        frozenset(files), frozenset(beside), below, has_assets, not _FOREIGN_IGNORE_FILES.isdisjoint(others)
+    )
 
 
 def _stat_files(descriptor: int, files: frozenset[str], cached: Stats) -> Stats:

@@ -18,7 +18,7 @@ from mirrord.mirror.catalogue import Snapshot
 from mirrord.mirror.kernel import Stat, stat_of
 from mirrord.mirror.tree import Tree
 
-PATIENCE = 10.0  # seconds for one answer
+ANSWER_SECONDS = 10.0  # seconds for one answer
 _PIECE_BYTES = 1 << 20  # bytes
 _NO_HOME = "/nonexistent"  # without the user's own list of ignored files
 
@@ -30,7 +30,7 @@ _Key = tuple[tuple[Stat, ...], frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class MatchingFiles:
     """Paths of matching files, hidden ones too. is_complete: no others match, but for those of ignore files."""
 
     paths: frozenset[str]
@@ -38,7 +38,7 @@ class Matching:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MatchingLine:
     """A matching line; number: 1 is the first."""
 
     number: int
@@ -59,7 +59,7 @@ class Grep:
         self._worker: _Worker | None = None
         self._left_out: tuple[_Key, frozenset[str]] | None = None
 
-    def files(self, pattern: str, limit: int | None = None) -> Future[Matching]:
+    def matching_files(self, pattern: str, limit: int | None = None) -> Future[MatchingFiles]:
         """
         The files that match, at most *limit* of them.
 
@@ -67,18 +67,18 @@ class Grep:
         """
         return self._threads.submit(self._search_files, pattern, limit)
 
-    def lines(self, pattern: str, paths: Sequence[str]) -> Future[dict[str, Line]]:
+    def matching_lines(self, pattern: str, paths: Sequence[str]) -> Future[dict[str, MatchingLine]]:
         """The first matching line of each of *paths* that has one; raises as files() does."""
         return self._threads.submit(self._search_lines, pattern, paths)
 
-    def left_out(self, snapshot: Snapshot) -> frozenset[str]:
+    def excluded_pages(self, snapshot: Snapshot) -> frozenset[str]:
         """Pages that files() skips because of ignore files for other programs. Raises as files() does."""
         above = _stat_outer_ignore_files(self._tree)
         if not above and not snapshot.has_patterns:
             return frozenset()
         key = above, frozenset(snapshot.pages)
         if snapshot.has_patterns or self._left_out is None or key != self._left_out[0]:
-            searched_paths = self.files("").result().paths
+            searched_paths = self.matching_files("").result().paths
             self._left_out = key, frozenset(path for path in snapshot.pages if path not in searched_paths)
         return self._left_out[1]
 
@@ -90,12 +90,12 @@ class Grep:
         if self._worker is not None:
             self._worker.end()
 
-    def _search_files(self, pattern: str, limit: int | None) -> Matching:
+    def _search_files(self, pattern: str, limit: int | None) -> MatchingFiles:
         answer = self._ask_worker({"pattern": pattern, "limit": limit})
         paths = frozenset(path.removeprefix(_PATH_PREFIX) for path in answer)
-        return Matching(paths, limit is None or len(answer) < limit)
+        return MatchingFiles(paths, limit is None or len(answer) < limit)
 
-    def _search_lines(self, pattern: str, paths: Sequence[str]) -> dict[str, Line]:
+    def _search_lines(self, pattern: str, paths: Sequence[str]) -> dict[str, MatchingLine]:
         answer = self._ask_worker({"pattern": pattern, "files": [_PATH_PREFIX + path for path in paths]})
         return {file.removeprefix(_PATH_PREFIX): _parse_line(line.removeprefix(file + ":")) for file, line in answer}
 
@@ -120,7 +120,7 @@ class _Worker:
 
     def __init__(self, tree: Tree) -> None:
         # a separate descriptor: one that shares the locks of the tree's would keep them
-        descriptor = os.open(".", contained.DIRECTORY | os.O_CLOEXEC, dir_fd=tree.descriptor)
+        descriptor = os.open(".", contained.DIRECTORY_FLAGS | os.O_CLOEXEC, dir_fd=tree.descriptor)
         try:
             self._process = subprocess.Popen(
                 # -P: no imports from the working directory
@@ -147,7 +147,7 @@ class _Worker:
             answer: dict[str, Any] = json.loads(self._receive_answer())
         except (OSError, ValueError) as error:
             self.end()
-            sentence = f"The search did not answer within {PATIENCE:.0f} seconds; search for something rarer."
+            sentence = f"The search did not answer within {ANSWER_SECONDS:.0f} seconds; search for something rarer."
             raise Busy(sentence) from error
         return answer
 
@@ -163,7 +163,7 @@ class _Worker:
 
     def _receive_answer(self) -> bytes:
         assert self._process.stdout is not None
-        descriptor, deadline, data = self._process.stdout.fileno(), time.monotonic() + PATIENCE, bytearray()
+        descriptor, deadline, data = self._process.stdout.fileno(), time.monotonic() + ANSWER_SECONDS, bytearray()
         while not data.endswith(b"\n"):
             ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
             piece = os.read(descriptor, _PIECE_BYTES) if ready else b""
@@ -185,6 +185,6 @@ def _stat_outer_ignore_files(tree: Tree) -> tuple[Stat, ...]:
     return tuple(stats)
 
 
-def _parse_line(text_line: str) -> Line:
+def _parse_line(text_line: str) -> MatchingLine:
     number, _, text = text_line.partition(":")
-    return Line(int(number), text)
+    return MatchingLine(int(number), text)

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from mirrord.errors import Unavailable
-from mirrord.mirror.layout import MACHINE
+from mirrord.mirror.layout import STATE_DIRECTORY
 
-FLUSH, COMPARE = ".flush", ".compare"  # suffixes of requests
-BOX = "requests"  # their directory
-STALE = 10.0  # seconds without a beat
+FLUSH_SUFFIX, COMPARE_SUFFIX = ".flush", ".compare"  # suffixes of requests
+REQUESTS_DIRECTORY = "requests"  # their directory
+STALE_SECONDS = 10.0  # seconds without a beat
 
 
 class Heartbeat:
     """`daemon.json`: shows that a daemon lives, and its activity."""
 
     def __init__(self, mirror: Path) -> None:
-        self._file = mirror / MACHINE / "daemon.json"
+        self._file = mirror / STATE_DIRECTORY / "daemon.json"
 
     def beat(self, facts: dict[str, Any]) -> None:
         """Write the facts about the daemon, atomically."""
@@ -41,36 +41,42 @@ class Heartbeat:
             return None
         return facts
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether the daemon that wrote this is still running."""
         facts = self.read()
-        return facts is not None and _is_process_alive(int(facts["pid"])) and time.time() - facts["beat"] < STALE
+        return (
+            facts is not None and _is_process_alive(int(facts["pid"])) and time.time() - facts["beat"] < STALE_SECONDS
+        )
 
 
-def requests_in(mirror: Path) -> list[Path]:
+def list_requests(mirror: Path) -> list[Path]:
     """Requests that are not taken yet; their suffix is FLUSH or COMPARE."""
-    return sorted(path for path in (mirror / MACHINE / BOX).glob("*") if path.suffix in (FLUSH, COMPARE))
+    return sorted(
+        path
+        for path in (mirror / STATE_DIRECTORY / REQUESTS_DIRECTORY).glob("*")
+        if path.suffix in (FLUSH_SUFFIX, COMPARE_SUFFIX)
+    )
 
 
-def ask_flush(mirror: Path, patience: float, watch: Callable[[], None] = lambda: None) -> None:
+def request_flush(mirror: Path, patience: float, watch: Callable[[], None] = lambda: None) -> None:
     """
     Return when every change known now is on both sides. watch: called repeatedly until then.
 
     Raises Unavailable if no daemon runs, TimeoutError after *patience* seconds.
     """
-    _send_request(mirror, patience, FLUSH, watch)
+    _send_request(mirror, patience, FLUSH_SUFFIX, watch)
 
 
-def ask_compare(mirror: Path, patience: float) -> None:
-    """Like ask_flush(), after the daemon has read every file and row again."""
-    _send_request(mirror, patience, COMPARE, lambda: None)
+def request_compare(mirror: Path, patience: float) -> None:
+    """Like request_flush(), after the daemon has read every file and row again."""
+    _send_request(mirror, patience, COMPARE_SUFFIX, lambda: None)
 
 
 def _send_request(mirror: Path, patience: float, request: str, watch: Callable[[], None]) -> None:
     heartbeat = Heartbeat(mirror)
-    if not heartbeat.alive():
+    if not heartbeat.is_alive():
         raise Unavailable("No daemon is running on this mirror. Start it with `mirrord up`.")
-    box = mirror / MACHINE / BOX
+    box = mirror / STATE_DIRECTORY / REQUESTS_DIRECTORY
     box.mkdir(exist_ok=True)
     file = box / f"{uuid.uuid4()}{request}"
     file.write_bytes(b"")
@@ -79,7 +85,7 @@ def _send_request(mirror: Path, patience: float, request: str, watch: Callable[[
         while not file.with_suffix(".done").exists():
             if time.monotonic() > end:
                 raise TimeoutError
-            if not heartbeat.alive():
+            if not heartbeat.is_alive():
                 raise Unavailable("The daemon ended before everything was on both sides. Start it with `mirrord up`.")
             watch()
             time.sleep(0.005)

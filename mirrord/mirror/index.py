@@ -7,8 +7,8 @@ from uuid import UUID
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.domain.place import ASSETS
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.layout import INDEX_FILE, carried
-from mirrord.mirror.state import Seen
+from mirrord.mirror.layout import INDEX_FILE, renamed_path
+from mirrord.mirror.state import CachedStat
 
 Inode = tuple[int, int]  # device, inode
 
@@ -20,15 +20,15 @@ _ENTRY_SLICE, _DIGEST_SLICE = slice(_STAT_STRUCT.size, _STAT_STRUCT.size + 16), 
 class Index:
     """Files and folders by path. Observations, never pending work: bases are compared with them in any case."""
 
-    def __init__(self, seen: dict[str, Seen]) -> None:
-        """*seen* is emptied, so that a large tree is never in memory twice."""
+    def __init__(self, records: dict[str, CachedStat]) -> None:
+        """*records* is emptied, so that a large tree is never in memory twice."""
         self._records: dict[str, bytes] = {}
         self._paths: dict[bytes, str] = {}
         self._origins: dict[bytes, str] = {}  # only of inodes that were seen elsewhere since
         self._left_ctimes: dict[bytes, int] = {}  # ctimes of inodes whose path is empty or has another inode now
         self._children: dict[str, set[str]] = {}
-        for path in list(seen):
-            self.note(path, seen.pop(path))
+        for path in list(records):
+            self.record(path, records.pop(path))
 
     def __len__(self) -> int:
         return len(self._records)
@@ -36,7 +36,7 @@ class Index:
     def __contains__(self, path: str) -> bool:
         return path in self._records
 
-    def get(self, path: str) -> Seen | None:
+    def get(self, path: str) -> CachedStat | None:
         """The last record of *path*."""
         packed = self._records.get(path)
         return _unpack(packed) if packed is not None else None
@@ -58,7 +58,7 @@ class Index:
             return _packed_ctime_ns(packed)
         return self._left_ctimes.get(key)
 
-    def disown(self, inode: Inode) -> None:
+    def forget_inode(self, inode: Inode) -> None:
         """Drop the history of an inode number that belongs to a new file now."""
         key = _INODE_STRUCT.pack(*inode)
         for mapping in (self._paths, self._origins, self._left_ctimes):
@@ -68,12 +68,12 @@ class Index:
         """All paths."""
         return self._records.keys()
 
-    def has(self, path: str, digest: bytes) -> bool:
+    def has_digest(self, path: str, digest: bytes) -> bool:
         """Whether *path* has this digest on record."""
         packed = self._records.get(path)
         return packed is not None and packed[_DIGEST_SLICE] == digest
 
-    def below(self, directory: str) -> Iterator[str]:
+    def paths_below(self, directory: str) -> Iterator[str]:
         """The paths below a directory, without itself; the index may change during the iteration."""
         pending = list(self._children.get(directory, ()))
         while pending:
@@ -82,11 +82,11 @@ class Index:
             if path in self._records:
                 yield path
 
-    def inside(self, directory: str) -> Iterator[str]:
+    def children_of(self, directory: str) -> Iterator[str]:
         """The paths of the direct children of *directory*: its pages, folders and attachments, no deeper ones."""
         for path in self._children.get(directory, ()):
             if path.endswith(f"/{ASSETS}"):
-                yield from self.below(path)
+                yield from self.paths_below(path)
                 continue
             for entry_path in (path, f"{path}/{INDEX_FILE}"):
                 if entry_path in self._records:
@@ -101,14 +101,14 @@ class Index:
             return not packed.startswith(_INODE_STRUCT.pack(stat.device, stat.inode))
         return not packed.startswith(_STAT_STRUCT.pack(*stat[:5]))
 
-    def same(self, path: str, stat: Stat) -> str | None:
+    def unchanged_path(self, path: str, stat: Stat) -> str | None:
         """The stored string equal to *path* if *stat* matches its record; else None."""
         last_path = self.path_of((stat.device, stat.inode))
         return last_path if last_path == path and not self.differs(path, stat) else None
 
-    def note(self, path: str, seen: Seen) -> None:
+    def record(self, path: str, cached: CachedStat) -> None:
         """Record *path*."""
-        previous, packed = self._records.get(path), _pack(seen)
+        previous, packed = self._records.get(path), _pack(cached)
         key = packed[: _INODE_STRUCT.size]
         if previous is not None and not previous.startswith(key):
             self._left_ctimes[previous[: _INODE_STRUCT.size]] = _packed_ctime_ns(previous)
@@ -119,16 +119,16 @@ class Index:
         self._paths[key] = path
         self._link_to_parents(path)
 
-    def own(self, path: str, entry: EntryId) -> Seen | None:
+    def set_entry(self, path: str, entry: EntryId) -> CachedStat | None:
         """Set the entry of the file at *path* and return its new record."""
-        self.settle(path)
+        self.drop_origin(path)
         record = self.get(path)
         if record is not None:
             record = record._replace(entry=entry)
             self._records[path] = _pack(record)
         return record
 
-    def settle(self, path: str) -> None:
+    def drop_origin(self, path: str) -> None:
         """Drop the origin of the inode at *path*: its entry is known now."""
         if (packed := self._records.get(path)) is not None:
             self._origins.pop(packed[: _INODE_STRUCT.size], None)
@@ -143,7 +143,7 @@ class Index:
             self._children.get(parent, set()).discard(path)
             path = parent
 
-    def prune(self) -> None:
+    def forget_lost_inodes(self) -> None:
         """Drop the history of inodes that no path has: the system gives their numbers to new files."""
         self._paths = {packed[: _INODE_STRUCT.size]: path for path, packed in self._records.items()}
         self._origins = {key: path for key, path in self._origins.items() if key in self._paths}
@@ -152,7 +152,7 @@ class Index:
     def rename(self, old: str, new: str) -> None:
         """Apply our own rename of a file or directory, with everything below it."""
         self._insert_below(new, self._remove_below(old))
-        self._origins = {key: carried(path, old, new) for key, path in self._origins.items()}
+        self._origins = {key: renamed_path(path, old, new) for key, path in self._origins.items()}
 
     def exchange(self, first: str, second: str) -> None:
         """Apply an exchange of two files or directories."""
@@ -160,21 +160,21 @@ class Index:
         self._insert_below(first, second_records)
         self._insert_below(second, first_records)
         for key, path in self._origins.items():
-            new_path = carried(path, first, second)
-            self._origins[key] = new_path if new_path != path else carried(path, second, first)
+            new_path = renamed_path(path, first, second)
+            self._origins[key] = new_path if new_path != path else renamed_path(path, second, first)
 
-    def _remove_below(self, top: str) -> list[tuple[str, Seen]]:
-        records = [(path, record) for path in [top, *self.below(top)] if (record := self.get(path)) is not None]
+    def _remove_below(self, top: str) -> list[tuple[str, CachedStat]]:
+        records = [(path, record) for path in [top, *self.paths_below(top)] if (record := self.get(path)) is not None]
         for path, _ in records:
             self.forget(path)
         return [(path[len(top) :], record) for path, record in records]
 
-    def _insert_below(self, top: str, records: list[tuple[str, Seen]]) -> None:
+    def _insert_below(self, top: str, records: list[tuple[str, CachedStat]]) -> None:
         for below, record in records:
             is_settled = _INODE_STRUCT.pack(record.device, record.inode) not in self._origins
-            self.note(top + below, record)
+            self.record(top + below, record)
             if is_settled:
-                self.settle(top + below)
+                self.drop_origin(top + below)
 
     def _link_to_parents(self, path: str) -> None:
         """Link *path* to all its parents, also to those that are no folders (`assets`)."""
@@ -189,7 +189,7 @@ class Index:
             path = parent
 
 
-def _pack(record: Seen) -> bytes:
+def _pack(record: CachedStat) -> bytes:
     return _STAT_STRUCT.pack(*record[:5]) + record.entry.bytes + record.digest
 
 
@@ -198,7 +198,7 @@ def _packed_ctime_ns(packed: bytes) -> int:
     return changed_ns
 
 
-def _unpack(packed: bytes) -> Seen:
+def _unpack(packed: bytes) -> CachedStat:
     device, inode, size, mtime_ns, ctime_ns = _STAT_STRUCT.unpack_from(packed)
     entry = EntryId(UUID(bytes=packed[_ENTRY_SLICE]))
-    return Seen(device, inode, size, mtime_ns, ctime_ns, Digest(packed[_DIGEST_SLICE]), entry)
+    return CachedStat(device, inode, size, mtime_ns, ctime_ns, Digest(packed[_DIGEST_SLICE]), entry)

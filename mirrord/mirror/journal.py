@@ -21,23 +21,23 @@ from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Busy, Refused
 from mirrord.mirror import contained, contents, kernel, parking, redo
 from mirrord.mirror.kernel import Stat, stat_of
-from mirrord.mirror.label import Label, label_of, name_of, relabelled
-from mirrord.mirror.layout import MACHINE, PARKED
-from mirrord.mirror.parking import NOTE
+from mirrord.mirror.label import Label, label_of, new_name, with_expected_digest
+from mirrord.mirror.layout import PARKED_PREFIX, STATE_DIRECTORY
+from mirrord.mirror.parking import NOTE_SUFFIX
 from mirrord.mirror.redo import Redo
-from mirrord.mirror.tree import Opened, Tree
+from mirrord.mirror.tree import OpenDescriptor, Tree
 
-DAEMON = "daemon"  # the name of the daemon's journal
-COPY, STAGED = "a.", "r."  # prefixes of the names of copies and of staged texts
-TMP = f"{MACHINE}/tmp"
-TRASH = f"{MACHINE}/trash"
-PRIVATE = 0o700
+DAEMON_WRITER = "daemon"  # the name of the daemon's journal
+COPY_PREFIX, STAGED_PREFIX = "a.", "r."  # prefixes of the names of copies and of staged texts
+JOURNALS_PATH = f"{STATE_DIRECTORY}/tmp"
+TRASH_PATH = f"{STATE_DIRECTORY}/trash"
+PRIVATE_MODE = 0o700
 
 
 log = logging.getLogger(__name__)
 
 
-def as_it_is(_: int) -> None:
+def leave_undressed(_: int) -> None:
     """Leave a file undressed: only mirrord reads it."""
 
 
@@ -60,35 +60,37 @@ class Journal:
 
     def __init__(self, tree: Tree, writer: str) -> None:
         self.tree = tree
-        self.path = f"{TMP}/{writer}"
+        self.path = f"{JOURNALS_PATH}/{writer}"
         self._guard = threading.Lock()
         self._active_names: set[str] = set()
         self.copies: dict[tuple[EntryId, Digest | None], str] = {}
         self.descriptor = self._open()
-        tree.probe(self.descriptor)
+        tree.probe_file_system(self.descriptor)
 
     def close(self) -> None:
         """Release the journal; its files wait for the next writer of this name."""
         os.close(self.descriptor)
 
     @contextlib.contextmanager
-    def put(self, label: Label, data: bytes, mode: int, dress: Callable[[int], None]) -> Iterator[tuple[str, Stat]]:
+    def staged_file(
+        self, label: Label, data: bytes, mode: int, dress: Callable[[int], None]
+    ) -> Iterator[tuple[str, Stat]]:
         """
         A new durable file with *data*, under a name for *label*, for the length of one write.
 
         dress: gives the open file its owner, mode and attributes.
         """
-        name = name_of("w", label)
-        with self.protected(name):
+        name = new_name("w", label)
+        with self.protect(name):
             unfinished = "p" + name[1:]
             stat = self.create(unfinished, data, mode, dress)
             kernel.rename(self.descriptor, unfinished, self.descriptor, name)
             yield name, stat
 
-    def create(self, name: str, data: bytes, mode: int = 0o600, dress: Callable[[int], None] = as_it_is) -> Stat:
+    def create(self, name: str, data: bytes, mode: int = 0o600, dress: Callable[[int], None] = leave_undressed) -> Stat:
         """Create a durable file; its name is durable after a sync of the directory. dress: as for put()."""
         stat: Stat | None = None
-        with Opened(self.begin(name, mode)) as descriptor:
+        with OpenDescriptor(self.create_empty(name, mode)) as descriptor:
             try:
                 kernel.write(descriptor, data)
                 dress(descriptor)
@@ -99,7 +101,7 @@ class Journal:
                     kernel.unlink(self.descriptor, name)
         return stat
 
-    def begin(self, name: str, mode: int = 0o600) -> int:
+    def create_empty(self, name: str, mode: int = 0o600) -> int:
         """Create an empty file in the journal and return its descriptor."""
         try:
             return kernel.create(self.descriptor, name, mode)
@@ -110,10 +112,10 @@ class Journal:
     def make_directory(self, name: str) -> None:
         """Create an empty directory in the journal."""
         try:
-            kernel.mkdir(self.descriptor, name, PRIVATE)
+            kernel.mkdir(self.descriptor, name, PRIVATE_MODE)
         except FileNotFoundError:
             self._reopen()
-            kernel.mkdir(self.descriptor, name, PRIVATE)
+            kernel.mkdir(self.descriptor, name, PRIVATE_MODE)
 
     def leftovers(self) -> list[Leftover]:
         """
@@ -128,34 +130,34 @@ class Journal:
         return [
             Leftover(name, label, self._read_digest(name))
             for name in names
-            if name not in at_work and not name.startswith((COPY, STAGED)) and (label := label_of(name))
+            if name not in at_work and not name.startswith((COPY_PREFIX, STAGED_PREFIX)) and (label := label_of(name))
         ]
 
     def read(self, name: str) -> bytes:
         """The bytes of a leftover. Raises Busy while it is open for writing."""
-        with self.opened(name) as descriptor:
+        with self.open_file(name) as descriptor:
             size = os.fstat(descriptor).st_size
             return contents.read(descriptor, name, size)[0]
 
-    def settle(self, name: str, *, keep: bool, holds: Digest | None = None) -> None:
+    def dispose(self, name: str, *, keep: bool, digest: Digest | None = None) -> None:
         """
         Remove a file from the journal: into the trash (*keep*), or for good.
 
-        holds: its digest, if it differs from the expected digest in its name. A name in the trash must show the real
+        digest: its digest, if it differs from the expected digest in its name. A name in the trash must show the real
         digest: a search for a text there must not return another one.
         """
         if not keep:
             kernel.unlink(self.descriptor, name)
             return
-        trashed = relabelled(name, holds) if holds is not None else name
+        trashed = with_expected_digest(name, digest) if digest is not None else name
         try:
             self._rename_to_trash(name, trashed)
         except FileNotFoundError:  # missing, or deleted
-            self.tree.make_directories(TRASH, PRIVATE)
+            self.tree.make_directories(TRASH_PATH, PRIVATE_MODE)
             self._rename_to_trash(name, trashed)
 
     def _rename_to_trash(self, name: str, trashed: str) -> None:
-        with self.tree.directory(TRASH) as trash:
+        with self.tree.open_directory(TRASH_PATH) as trash:
             kernel.rename(self.descriptor, name, trash, trashed)
 
     def discard(self, name: str) -> None:
@@ -167,67 +169,67 @@ class Journal:
         """Whether *name* is a regular file: exchanges and renames also move directories and links."""
         return stat_of(os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)).is_file
 
-    def opened(self, name: str) -> Opened:
+    def open_file(self, name: str) -> OpenDescriptor:
         """A read descriptor of a file of the journal for the length of a `with`."""
-        return Opened(self.open(name))
+        return OpenDescriptor(self.open(name))
 
     def open(self, name: str) -> int:
         """A read descriptor of a file of the journal, not following links, not waiting for a fifo."""
-        return os.open(name, contained.FILE | os.O_CLOEXEC, dir_fd=self.descriptor)
+        return os.open(name, contained.FILE_FLAGS | os.O_CLOEXEC, dir_fd=self.descriptor)
 
     @contextlib.contextmanager
-    def aside(self, label: Label, path: str | None, key: str | None = None) -> Iterator[str]:
+    def set_aside(self, label: Label, path: str | None, key: str | None = None) -> Iterator[str]:
         """
         A name to move the file at *path* to.
 
         path: where the file belongs if the new text never arrives; None: it is to be removed. A file that is still
             aside after an exception keeps its note: the next start puts it back.
-        key: as in name_of().
+        key: as in new_name().
         """
-        name = name_of("d", label, key)
-        with self.protected(name):
+        name = new_name("d", label, key)
+        with self.protect(name):
             if path is not None:
-                self.create(name + NOTE, os.fsencode(path))
+                self.create(name + NOTE_SUFFIX, os.fsencode(path))
                 kernel.fsync(self.descriptor)
             try:
                 yield name
             finally:
                 if path is not None and (sys.exc_info()[0] is None or not self.has(name)):
-                    self.discard(name + NOTE)
+                    self.discard(name + NOTE_SUFFIX)
 
     @contextlib.contextmanager
-    def intending(self, steps: Sequence[Redo]) -> Iterator[None]:
+    def planned_renames(self, steps: Sequence[Redo]) -> Iterator[None]:
         """A plan of renames for the length of a `with`: if this process dies in it, the next one completes them."""
-        self.discard(redo.PLAN)  # of a plan that failed
-        self.create(redo.PLAN, redo.spelled(steps))
+        self.discard(redo.PLAN_NAME)  # of a plan that failed
+        self.create(redo.PLAN_NAME, redo.encode_steps(steps))
         kernel.fsync(self.descriptor)
         yield
-        self.discard(redo.PLAN)
+        self.discard(redo.PLAN_NAME)
 
     def park(self, path: str, name: str, target: str) -> None:
         """Move the file or directory at *path* into the journal as *name* for a moment, on its way to *target*."""
-        self.create(name + NOTE, parking.note_of(target, path))
+        self.create(name + NOTE_SUFFIX, parking.note_of(target, path))
         kernel.fsync(self.descriptor)
         try:
-            parking.leave(self.tree, path, self.descriptor, name)
+            parking.park(self.tree, path, self.descriptor, name)
         except OSError:
-            self.discard(name + NOTE)
+            self.discard(name + NOTE_SUFFIX)
             raise
 
     def unpark(self, name: str, target: str) -> None:
         """Move the parked *name* to *target*, whose directory exists. Raises FileExistsError if that is taken."""
-        parking.come_back(self.tree, self.descriptor, name, target)
-        self.discard(name + NOTE)
+        parking.unpark(self.tree, self.descriptor, name, target)
+        self.discard(name + NOTE_SUFFIX)
 
-    def bring_back(self) -> None:
+    def unpark_all(self) -> None:
         """Move everything parked back into the tree: to its target, else to its source, else beside that."""
         for name in os.listdir(self.descriptor):
-            if name.startswith(PARKED) and name.endswith(NOTE):
+            if name.startswith(PARKED_PREFIX) and name.endswith(NOTE_SUFFIX):
                 self._restore_by_note(self.descriptor, name)
 
     def _open(self) -> int:
-        self.tree.make_directories(self.path, PRIVATE)
-        with self.tree.directory(self.path) as directory, contextlib.ExitStack() as undone:
+        self.tree.make_directories(self.path, PRIVATE_MODE)
+        with self.tree.open_directory(self.path) as directory, contextlib.ExitStack() as undone:
             descriptor = os.dup(directory)
             undone.callback(os.close, descriptor)
             try:
@@ -241,23 +243,23 @@ class Journal:
     def _recover_unfinished(self, directory: int) -> None:
         """Finish or drop unfinished work; put back files that were moved aside for a text that never arrived."""
         with contextlib.suppress(FileNotFoundError):
-            redo.finish(self.tree, directory, _read_bytes(directory, redo.PLAN))
-            kernel.unlink(directory, redo.PLAN)
+            redo.finish_steps(self.tree, directory, _read_bytes(directory, redo.PLAN_NAME))
+            kernel.unlink(directory, redo.PLAN_NAME)
         for name in os.listdir(directory):
-            if name.endswith(NOTE):
+            if name.endswith(NOTE_SUFFIX):
                 self._restore_by_note(directory, name)
             elif name.startswith("p."):
                 kernel.unlink(directory, name)
 
     def _restore_by_note(self, directory: int, note: str) -> None:
-        name, text = note.removesuffix(NOTE), _read_bytes(directory, note)
+        name, text = note.removesuffix(NOTE_SUFFIX), _read_bytes(directory, note)
         path: str | None = None
-        if name.startswith(PARKED):
+        if name.startswith(PARKED_PREFIX):
             path = parking.recover(self.tree, directory, name, text)
         else:
             with contextlib.suppress(FileExistsError, FileNotFoundError, Refused):
                 path = os.fsdecode(text)
-                parking.come_back(self.tree, directory, name, path)
+                parking.unpark(self.tree, directory, name, path)
         if path is not None:
             log.warning("file_put_back", extra={"path": path})
         kernel.unlink(directory, note)
@@ -272,7 +274,7 @@ class Journal:
     def _read_digest(self, name: str) -> Digest | None:
         if not self.is_file(name):
             return None
-        with contextlib.suppress(PermissionError), self.opened(name) as descriptor:
+        with contextlib.suppress(PermissionError), self.open_file(name) as descriptor:
             return contents.digest_now(descriptor)
         return None
 
@@ -284,13 +286,13 @@ class Journal:
             return False
         return True
 
-    def is_at_work(self, name: str) -> bool:
+    def is_active(self, name: str) -> bool:
         """Whether this process is using a file or directory of the journal now."""
         with self._guard:
             return name in self._active_names
 
     @contextlib.contextmanager
-    def protected(self, *names: str) -> Iterator[None]:
+    def protect(self, *names: str) -> Iterator[None]:
         """Protect names from being treated as leftovers in this process, for the length of a `with`."""
         with self._guard:
             self._active_names.update(names)
@@ -301,15 +303,15 @@ class Journal:
                 self._active_names.difference_update(names)
 
 
-def writers(tree: Tree) -> list[str]:
+def list_writers(tree: Tree) -> list[str]:
     """The names of all journals here, of dead and living writers."""
     try:
-        return sorted(name for name, stat in tree.names(TMP).items() if stat.is_directory)
+        return sorted(name for name, stat in tree.list_stats(JOURNALS_PATH).items() if stat.is_directory)
     except FileNotFoundError:
         return []
 
 
 def _read_bytes(directory: int, name: str) -> bytes:
-    descriptor = os.open(name, contained.FILE | os.O_CLOEXEC, dir_fd=directory)
+    descriptor = os.open(name, contained.FILE_FLAGS | os.O_CLOEXEC, dir_fd=directory)
     with os.fdopen(descriptor, "rb") as stream:
         return stream.read()

@@ -58,7 +58,7 @@ class Stat(NamedTuple):
     def is_link(self) -> bool:
         return modes.S_ISLNK(self.mode)
 
-    def same_content(self, other: "Stat") -> bool:
+    def has_same_content(self, other: "Stat") -> bool:
         """Whether the file was not written between both; a rename, which changes only ctime, is allowed."""
         return self[:4] == other[:4]
 
@@ -181,8 +181,8 @@ def fsync_all(*descriptors: int) -> None:
 
     Raises OSError if one fails; all are tried.
     """
-    pending = aio.Begun(descriptors[:-1])  # concurrently, as far as the kernel accepts
-    failed = [*map(_fsync_error, descriptors[pending.count :]), pending.end()]
+    pending = aio.PendingSyncs(descriptors[:-1])  # concurrently, as far as the kernel accepts
+    failed = [*map(_fsync_error, descriptors[pending.count :]), pending.wait()]
     for error in filter(None, failed):
         raise error
 
@@ -211,7 +211,7 @@ def has_writer(descriptor: int) -> bool | None:
     return _lease_refused(descriptor, fcntl.F_RDLCK)
 
 
-def has_other(descriptor: int) -> bool | None:
+def is_open_elsewhere(descriptor: int) -> bool | None:
     """Whether the file is open elsewhere at all; None: unknown."""
     return _lease_refused(descriptor, fcntl.F_WRLCK)
 

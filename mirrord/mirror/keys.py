@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from mirrord.domain.entry import digest_of
 from mirrord.errors import UserError
-from mirrord.mirror.layout import MACHINE
+from mirrord.mirror.layout import STATE_DIRECTORY
 
 _KEY_ID = re.compile("[0-9a-f]{16}")
 _MAX_LIST_BYTES = 1 << 20  # of the list of revoked ids
@@ -34,10 +34,10 @@ class Keyring:
     """The public keys of one MIRROR_DIR, and its list of revoked ids."""
 
     def __init__(self, mirror: Path) -> None:
-        self._keys = mirror / MACHINE / "keys"
-        self._revoked = mirror / MACHINE / "revoked"
+        self._keys = mirror / STATE_DIRECTORY / "keys"
+        self._revoked = mirror / STATE_DIRECTORY / "revoked"
 
-    def public(self, key: str) -> Ed25519PublicKey | None:
+    def public_key(self, key: str) -> Ed25519PublicKey | None:
         """The public key with the id *key*; None if it is not published here."""
         if not _KEY_ID.fullmatch(key):
             return None
@@ -45,15 +45,15 @@ class Keyring:
             public_key = load_pem_public_key((self._keys / f"{key}.pem").read_bytes())
         except (FileNotFoundError, NotADirectoryError, ValueError, UnsupportedAlgorithm):
             return None
-        return public_key if isinstance(public_key, Ed25519PublicKey) and id_of(public_key) == key else None
+        return public_key if isinstance(public_key, Ed25519PublicKey) and key_id(public_key) == key else None
 
     def publish(self, public: Ed25519PublicKey) -> None:
         """Make tokens of this key valid."""
         self._keys.mkdir(parents=True, exist_ok=True)
         encoded = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-        _write_file(self._keys / f"{id_of(public)}.pem", encoded, 0o644)
+        _write_file(self._keys / f"{key_id(public)}.pem", encoded, 0o644)
 
-    def revoked(self) -> frozenset[str]:
+    def revoked_ids(self) -> frozenset[str]:
         """Ids of revoked keys and tokens. Raises UserError if the list cannot be read."""
         try:
             with self._revoked.open("rb") as file:
@@ -67,7 +67,7 @@ class Keyring:
 
     def revoke(self, revoked: str) -> None:
         """Add the id of a key or token to the list, unless it is listed."""
-        if revoked in self.revoked():
+        if revoked in self.revoked_ids():
             return
         self._revoked.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._revoked, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -86,7 +86,7 @@ def signing_key(data: Path, keyring: Keyring, file: Path | None = None) -> Ed255
     """
     given_file, file = file, file or data / "keys" / "signing.pem"
     private_key = _read_private_key(file)
-    if private_key is None or id_of(private_key.public_key()) in keyring.revoked():
+    if private_key is None or key_id(private_key.public_key()) in keyring.revoked_ids():
         if given_file is not None:
             raise UserError(f"The key {given_file} was revoked, or is missing: pass another one.")
         private_key = Ed25519PrivateKey.generate()
@@ -96,7 +96,7 @@ def signing_key(data: Path, keyring: Keyring, file: Path | None = None) -> Ed255
     return private_key
 
 
-def id_of(public: Ed25519PublicKey) -> str:
+def key_id(public: Ed25519PublicKey) -> str:
     """The id of a key: 16 hex digits."""
     return digest_of(public.public_bytes(Encoding.Raw, PublicFormat.Raw)).hex()[:16]
 

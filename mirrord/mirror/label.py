@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from mirrord.domain.entry import Digest, EntryId
-from mirrord.mirror.layout import PARKED
+from mirrord.mirror.layout import PARKED_PREFIX
 
 _DIGEST = "([0-9a-f]{64}|-)"
 _NAME = re.compile(rf"([wdar])\.([0-9a-f-]{{36}})\.{_DIGEST}\.{_DIGEST}\.[0-9a-f]{{16}}")
@@ -34,13 +34,13 @@ def label_of(name: str) -> Label | None:
     return Label(EntryId(UUID(entry)), _parse_digest(expected), _parse_digest(new))
 
 
-def relabelled(name: str, expected: Digest) -> str:
+def with_expected_digest(name: str, expected: Digest) -> str:
     """The same name with another expected digest."""
     kind, entry, _, new, random = name.split(".")
     return ".".join((kind, entry, expected.hex(), new, random))
 
 
-def name_of(kind: str, label: Label, key: str | None = None) -> str:
+def new_name(kind: str, label: Label, key: str | None = None) -> str:
     """A new name of *kind* for *label*. key: its last part, 16 hex digits; None: a random one."""
     expected, new = (label.expected.hex() if label.expected else "-"), (label.new.hex() if label.new else "-")
     return f"{kind}.{label.entry}.{expected}.{new}.{key or new_key()}"
@@ -62,4 +62,4 @@ def _parse_digest(text: str) -> Digest | None:
 
 def parked_name(entry: EntryId, *, directory: bool) -> str:
     """The name of an entry's file or directory while it is parked."""
-    return f"{PARKED}{entry}.{'directory' if directory else 'file'}"
+    return f"{PARKED_PREFIX}{entry}.{'directory' if directory else 'file'}"

@@ -15,15 +15,15 @@ from mirrord.mirror import access, kernel
 from mirrord.mirror.layout import lineage, parent_of
 from mirrord.mirror.tree import DIRECTORY_MODE, Tree, check_entry
 
-UNFINISHED = "p."  # prefix of the names of files under construction
+UNFINISHED_PREFIX = "p."  # prefix of the names of files under construction
 
-Hindrance = OSError | Refused
+Obstacle = OSError | Refused
 
 # Errors that affect every file, not one.
 _FATAL_ERRNOS = kernel.DISK_FULL | {errno.EROFS, errno.EIO}
 
 
-class Landing:
+class FileBatch:
     """
     Files on their way into *tree*. building: descriptor of a private directory of the same file system.
 
@@ -39,20 +39,20 @@ class Landing:
         self._numbers = count()
 
     @property
-    def waiting(self) -> int:
+    def pending_count(self) -> int:
         """The number of built files that have not landed."""
         return len(self._built_names)
 
-    def write(self, path: str, data: bytes) -> None:
+    def build(self, path: str, data: bytes) -> None:
         """Build the file for *path*."""
-        with self.writing(path) as descriptor:
+        with self.building(path) as descriptor:
             kernel.write(descriptor, data)
 
     @contextmanager
-    def writing(self, path: str) -> Iterator[int]:
+    def building(self, path: str) -> Iterator[int]:
         """A descriptor to build the file for *path*, for the length of a `with`; an exception in it drops the file."""
         check_entry(path)
-        name = f"{UNFINISHED}{next(self._numbers)}"
+        name = f"{UNFINISHED_PREFIX}{next(self._numbers)}"
         descriptor = kernel.create(self._building, name, access.FILE_MODE)
         with ExitStack() as undone:
             undone.callback(kernel.unlink, self._building, name)
@@ -63,23 +63,23 @@ class Landing:
             undone.pop_all()
         self._built_names[path] = name
 
-    def seal(self) -> None:
+    def sync(self) -> None:
         """Make the tree's whole file system durable, with the built files."""
         kernel.syncfs(self._building)
 
-    def land(self) -> dict[str, Hindrance]:
+    def move_into_place(self) -> dict[str, Obstacle]:
         """
         Rename the built and sealed files into their places; missing directories are created. Failed files are dropped.
 
         Returns errors by path: FileExistsError if the path is taken.
         """
-        hindered: dict[str, Hindrance] = {}
+        hindered: dict[str, Obstacle] = {}
         in_order = sorted(self._built_names, key=lambda path: (parent_of(path), path))
         for directory, paths in groupby(in_order, key=parent_of):
             group = list(paths)
             try:
                 self.make_directory(directory)
-                with self._tree.directory(directory) as into:
+                with self._tree.open_directory(directory) as into:
                     hindered |= self._land_in_directory(into, group)
             except (OSError, Refused) as error:
                 raise_fatal(error)
@@ -103,15 +103,15 @@ class Landing:
 
     def _make_one_directory(self, path: str) -> None:
         check_entry(path)
-        with self._tree.directory(parent_of(path)) as parent:
+        with self._tree.open_directory(parent_of(path)) as parent:
             try:
                 kernel.mkdir(parent, path.rpartition("/")[2], DIRECTORY_MODE)
             except FileExistsError:
-                with self._tree.directory(path):  # raises if it is no directory
+                with self._tree.open_directory(path):  # raises if it is no directory
                     pass
 
-    def _land_in_directory(self, directory: int, paths: list[str]) -> dict[str, Hindrance]:
-        hindered: dict[str, Hindrance] = {}
+    def _land_in_directory(self, directory: int, paths: list[str]) -> dict[str, Obstacle]:
+        hindered: dict[str, Obstacle] = {}
         for path in paths:
             try:
                 self._tree.rename_new(self._building, self._built_names[path], directory, path.rpartition("/")[2])
@@ -121,7 +121,7 @@ class Landing:
         return hindered
 
 
-def raise_fatal(error: Hindrance) -> None:
+def raise_fatal(error: Obstacle) -> None:
     """Raise an error that affects every file: the disk is full, read-only or broken."""
     if isinstance(error, OSError) and error.errno in _FATAL_ERRNOS:
         raise error

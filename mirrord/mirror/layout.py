@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mirrord.domain.entry import Kind
-from mirrord.domain.place import ASSETS, BESIDE, INDEX, RECORDS, name_key
+from mirrord.domain.place import ASSETS, BESIDE_PREFIX, INDEX, RECORDS, name_key
 from mirrord.domain.record import DIRECTORIES, name_of_record
 
-MACHINE = ".mirrord"
-PARKED, ARRIVING = "m.", "n."  # prefixes of the names of parked files, and of building directories, in a journal
+STATE_DIRECTORY = ".mirrord"
+PARKED_PREFIX, BUILDING_PREFIX = (
+    "m.",
+    "n.",
+)  # prefixes of the names of parked files, and of building directories, in a journal
 SUFFIX = ".md"
 INDEX_FILE = INDEX + SUFFIX
 
@@ -55,7 +58,7 @@ def spot_of_file(path: str) -> Spot | None:
         at = parts.index(ASSETS)
         return Spot(Kind.ATTACHMENT, "/".join(parts[:at]), "/".join(parts[at + 1 :]))
     if not parts[-1].endswith(SUFFIX):
-        return Spot(Kind.ATTACHMENT, "/".join(parts[:-1]), BESIDE + parts[-1]) if may_be_beside(path) else None
+        return Spot(Kind.ATTACHMENT, "/".join(parts[:-1]), BESIDE_PREFIX + parts[-1]) if may_be_beside(path) else None
     if parts[-1] == INDEX_FILE and len(parts) > 1:
         return Spot(Kind.PAGE, "/".join(parts[:-2]), parts[-2], index=True)
     return Spot(Kind.PAGE, "/".join(parts[:-1]), parts[-1].removesuffix(SUFFIX))
@@ -77,7 +80,9 @@ def page_path(folder: str, name: str, index: bool = False) -> str:
 def attachment_path(folder: str, name: str) -> str:
     """The file of the attachment *name* of the directory *folder*."""
     return (
-        _join_parts(folder, name.removeprefix(BESIDE)) if name.startswith(BESIDE) else _join_parts(folder, ASSETS, name)
+        _join_parts(folder, name.removeprefix(BESIDE_PREFIX))
+        if name.startswith(BESIDE_PREFIX)
+        else _join_parts(folder, ASSETS, name)
     )
 
 
@@ -88,7 +93,7 @@ def may_be_beside(path: str) -> bool:
 
 def is_beside(spot: Spot) -> bool:
     """Whether *spot* is of an attachment that lies beside the pages."""
-    return spot.kind is Kind.ATTACHMENT and spot.name.startswith(BESIDE)
+    return spot.kind is Kind.ATTACHMENT and spot.name.startswith(BESIDE_PREFIX)
 
 
 def directory_of(path: str, kind: Kind) -> str:
@@ -100,7 +105,7 @@ def directory_of(path: str, kind: Kind) -> str:
     return path.removesuffix(SUFFIX)
 
 
-def carried(path: str, old: str, new: str) -> str:
+def renamed_path(path: str, old: str, new: str) -> str:
     """*path* after the rename of *old*, itself or a parent directory, to *new*."""
     return new + path[len(old) :] if path == old or path.startswith(f"{old}/") else path
 
@@ -153,15 +158,19 @@ def is_text(name: str) -> bool:
     return True
 
 
-def is_machine(path: str) -> bool:
+def is_own_state(path: str) -> bool:
     """Whether *path* belongs to mirrord's own state, also on file systems that ignore case."""
-    return name_key(path.partition("/")[0]) == MACHINE
+    return name_key(path.partition("/")[0]) == STATE_DIRECTORY
 
 
-def is_waiting(path: str) -> bool:
+def is_in_journal_directory(path: str) -> bool:
     """Whether *path* is in a directory of a journal: `m.…` parked, `n.…` under construction."""
     parts = path.split("/")
-    return parts[:2] == [MACHINE, "tmp"] and len(parts) > 4 and parts[3].startswith((PARKED, ARRIVING))
+    return (
+        parts[:2] == [STATE_DIRECTORY, "tmp"]
+        and len(parts) > 4
+        and parts[3].startswith((PARKED_PREFIX, BUILDING_PREFIX))
+    )
 
 
 def printable(path: str) -> str:

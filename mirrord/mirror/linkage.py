@@ -11,17 +11,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from mirrord.codec.links import links_of, mentions_of
-from mirrord.codec.relinking import Relinked, relinked
-from mirrord.codec.respelling import Whereto
+from mirrord.codec.links import links_of, possible_targets_of
+from mirrord.codec.relinking import RelinkedPage, relink_page
+from mirrord.codec.respelling import NewPathOf
 from mirrord.domain.entry import EntryId
 from mirrord.domain.linking import Origin, key_of, target_key
-from mirrord.domain.meaning import Names, plain, site_of
-from mirrord.mirror.card import Whole
+from mirrord.domain.meaning import Names, site_of, wikilink_path
+from mirrord.mirror.card import PageText
 from mirrord.mirror.catalogue import Snapshot
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import lineage
-from mirrord.mirror.naming import Naming
+from mirrord.mirror.naming import NameIndex
 
 _NO_ENTRY = EntryId(UUID(int=0))
 
@@ -37,7 +37,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
+class LinkMoves:
     """
     The effect of moves of files and directories on links.
 
@@ -50,13 +50,13 @@ class Moving:
     _entries: Mapping[str, EntryId]
     _before: Names
     _after: Names
-    _whereto: Whereto
+    _whereto: NewPathOf
 
-    def relinked(self, path: str, text: str) -> Relinked:
+    def relink(self, path: str, text: str) -> RelinkedPage:
         """*text*, of one of *touched*, with links that keep their targets after the move."""
         entry, new = self._entries[path], self.files.get(path, path)
         before, after = site_of(entry, path, self._before), site_of(entry, new, self._after)
-        return relinked(text, before, after, self._whereto)
+        return relink_page(text, before, after, self._whereto)
 
 
 @dataclass(slots=True)
@@ -68,12 +68,12 @@ class _PageLinks:
     links: Links | None = None
 
 
-class Linkage:
+class LinkIndex:
     """The links of one tree; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._naming = Naming()
+        self._naming = NameIndex()
         self._page_links: dict[str, _PageLinks] = {}
 
     def outgoing(self, snapshot: Snapshot, path: str) -> list[Target]:
@@ -83,15 +83,17 @@ class Linkage:
             links = [
                 (target, self._resolve_link(path, kind, target)) for kind, target in self._read_links(snapshot, path)
             ]
-            targets = [Target(target, None if entry is None else self._naming.path(entry)) for target, entry in links]
+            targets = [
+                Target(target, None if entry is None else self._naming.path_of(entry)) for target, entry in links
+            ]
         return list(dict.fromkeys(targets))
 
     def incoming(self, snapshot: Snapshot, path: str) -> list[str]:
         """The paths of pages that link to the entry at *path*, sorted."""
         with self._guard:
             self._naming.update(snapshot)
-            entry_id = self._naming.entry(path)
-            candidates = self._pages_with_keys(snapshot, self._naming.keys(path))
+            entry_id = self._naming.entry_of(path)
+            candidates = self._pages_with_keys(snapshot, self._naming.keys_of(path))
             return sorted(
                 page
                 for page in candidates
@@ -99,7 +101,7 @@ class Linkage:
                 and any(self._resolve_link(page, *link) == entry_id for link in self._read_links(snapshot, page))
             )
 
-    def moving(self, snapshot: Snapshot, moves: Mapping[str, str], titles: Mapping[str, str]) -> Moving:
+    def plan_moves(self, snapshot: Snapshot, moves: Mapping[str, str], titles: Mapping[str, str]) -> LinkMoves:
         """
         The effect on links of moves of files and directories, old path -> new.
 
@@ -108,17 +110,17 @@ class Linkage:
         with self._guard:
             self._naming.update(snapshot)
             files = dict(_each_file(snapshot, moves))
-            keys = {key for path in (*files, *titles) for key in self._naming.keys(path)}
-            keys |= {key_of(name) for name in (*map(plain, files.values()), *titles.values())}
+            keys = {key for path in (*files, *titles) for key in self._naming.keys_of(path)}
+            keys |= {key_of(name) for name in (*map(wikilink_path, files.values()), *titles.values())}
             pages = {path for path in (*files, *titles) if path in snapshot.pages}
             touched = sorted(pages | set(self._pages_with_keys(snapshot, keys)))
-            entries = {path: entry for path in touched if (entry := self._naming.entry(path)) is not None}
-            before, after = self._naming.copy(), self._naming.after(files, titles)
-        return Moving(files, list(entries), entries, before, after, lambda path: _whereto(snapshot, moves, path))
+            entries = {path: entry for path in touched if (entry := self._naming.entry_of(path)) is not None}
+            before, after = self._naming.copy(), self._naming.names_after(files, titles)
+        return LinkMoves(files, list(entries), entries, before, after, lambda path: _whereto(snapshot, moves, path))
 
     def _resolve_link(self, path: str, kind: str, target: str) -> EntryId | None:
-        entry = self._naming.entry(path)
-        return site_of(entry, path, self._naming.names).meaning(kind, target) if entry is not None else None
+        entry = self._naming.entry_of(path)
+        return site_of(entry, path, self._naming.names).entry_of_link(kind, target) if entry is not None else None
 
     def _pages_with_keys(self, snapshot: Snapshot, keys: Collection[str]) -> list[str]:
         """The pages with links that may have one of *keys*."""
@@ -136,7 +138,7 @@ class Linkage:
         return paths
 
     def _read_keys(self, snapshot: Snapshot, path: str) -> _PageLinks | None:
-        page = snapshot.read(path)
+        page = snapshot.read_text(path)
         if page is None or page.text is None:
             return None
         page_links = _PageLinks(page.stat, _keys_in_text(page.text, path))
@@ -148,14 +150,14 @@ class Linkage:
         page_links = self._page_links.get(path)
         if page_links is not None and page_links.stat == snapshot.pages.get(path) and page_links.links is not None:
             return page_links.links
-        page = snapshot.read(path)
+        page = snapshot.read_text(path)
         if page is None or page.text is None:
             return ()
         links = {(link.kind, link.target): None for link in links_of(page.text) if link.target.strip()}
         self._cache_page(path, page, _PageLinks(page.stat, _keys_in_text(page.text, path), tuple(links)))
         return tuple(links)
 
-    def _cache_page(self, path: str, page: Whole, page_links: _PageLinks) -> None:
+    def _cache_page(self, path: str, page: PageText, page_links: _PageLinks) -> None:
         if page.is_settled:
             self._page_links[path] = page_links
         else:
@@ -165,7 +167,7 @@ class Linkage:
 def _keys_in_text(text: str, path: str) -> tuple[str, ...]:
     """The keys of all possible links in the page at *path*."""
     origin = Origin(_NO_ENTRY, tuple(path.split("/")[:-1]))
-    keys = {target_key(kind, target, origin) for kind, target in set(mentions_of(text))}
+    keys = {target_key(kind, target, origin) for kind, target in set(possible_targets_of(text))}
     return tuple(sys.intern(key) for key in keys if key is not None)
 
 

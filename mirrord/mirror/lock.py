@@ -10,13 +10,13 @@ from pathlib import Path
 from mirrord.domain.place import RECORDS
 from mirrord.errors import Busy, Refused, Unavailable
 from mirrord.mirror import contained
-from mirrord.mirror.journal import PRIVATE
-from mirrord.mirror.layout import MACHINE
-from mirrord.mirror.tree import Opened, Tree
+from mirrord.mirror.journal import PRIVATE_MODE
+from mirrord.mirror.layout import STATE_DIRECTORY
+from mirrord.mirror.tree import OpenDescriptor, Tree
 
-WRITE_LOCK = f"{MACHINE}/write.lock"
-RECORDS_PATIENCE = 2.0  # seconds to wait for another writer of records
-PATIENCE = 10.0  # seconds to wait for another command
+WRITE_LOCK = f"{STATE_DIRECTORY}/write.lock"
+RECORDS_LOCK_SECONDS = 2.0  # seconds to wait for another writer of records
+WRITE_LOCK_SECONDS = 10.0  # seconds to wait for another command
 _PID = "daemon.pid"
 _MARK = b"1"  # in the file of the write lock, see mark()
 
@@ -69,13 +69,13 @@ class Lock:
 
     def _describe_holder(self) -> str:
         try:
-            return f"process {int((self.directory / MACHINE / _PID).read_text(encoding='ascii'))}"
+            return f"process {int((self.directory / STATE_DIRECTORY / _PID).read_text(encoding='ascii'))}"
         except (OSError, ValueError):
             return "another process"
 
 
 @contextlib.contextmanager
-def write_lock(tree: Tree, patience: float = PATIENCE) -> Iterator[None]:
+def write_lock(tree: Tree, patience: float = WRITE_LOCK_SECONDS) -> Iterator[None]:
     """
     Exclude other commands and threads on this tenant for the length of a `with`.
 
@@ -90,30 +90,30 @@ def write_lock(tree: Tree, patience: float = PATIENCE) -> Iterator[None]:
         tree.idle_locks.append(descriptor)
 
 
-def mark(tree: Tree) -> None:
+def mark_unfinished(tree: Tree) -> None:
     """
     Mark the start of work that others have to finish after a crash: the next holder of the write lock looks for it.
 
     The mark need not survive a power cut: after one, every process looks anyway. Call it under the lock.
     """
-    with Opened(_open_lock_file(tree)) as descriptor:
+    with OpenDescriptor(_open_lock_file(tree)) as descriptor:
         os.pwrite(descriptor, _MARK, 0)
 
 
-def is_marked(tree: Tree) -> bool:
-    """Whether unfinished work is possible: the mark was set since the last unmark()."""
+def is_marked_unfinished(tree: Tree) -> bool:
+    """Whether unfinished work is possible: the mark was set since the last clear_unfinished()."""
     stat = _stat_lock_file(tree)
     return stat is None or stat.st_size > 0
 
 
-def unmark(tree: Tree) -> None:
+def clear_unfinished(tree: Tree) -> None:
     """Clear the mark: no work is unfinished. Call it under the lock."""
-    with Opened(_open_lock_file(tree)) as descriptor:
+    with OpenDescriptor(_open_lock_file(tree)) as descriptor:
         os.ftruncate(descriptor, 0)
 
 
 @contextlib.contextmanager
-def records_lock(tree: Tree, patience: float = RECORDS_PATIENCE) -> Iterator[None]:
+def records_lock(tree: Tree, patience: float = RECORDS_LOCK_SECONDS) -> Iterator[None]:
     """
     Exclude other writers of records, other threads too, for the length of a `with`: the flock on `.records` itself.
 
@@ -121,7 +121,7 @@ def records_lock(tree: Tree, patience: float = RECORDS_PATIENCE) -> Iterator[Non
         Busy: another command did not end within *patience* seconds.
     """
     tree.make_directories(RECORDS)
-    with tree.directory(RECORDS) as descriptor:
+    with tree.open_directory(RECORDS) as descriptor:
         _retry_until(lambda: _try_flock(descriptor), patience)
         yield
 
@@ -178,9 +178,9 @@ def _open_lock_file(tree: Tree) -> int:
     """Open the lock file, which mostly exists. A new one is marked: earlier users may not look into journals again."""
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
     with contextlib.suppress(FileNotFoundError):
-        return contained.opened(tree.descriptor, WRITE_LOCK, flags, native=tree.native)
-    tree.make_directories(MACHINE, PRIVATE)
-    with tree.directory(MACHINE) as machine:
+        return contained.open_beneath(tree.descriptor, WRITE_LOCK, flags, native=tree.native)
+    tree.make_directories(STATE_DIRECTORY, PRIVATE_MODE)
+    with tree.open_directory(STATE_DIRECTORY) as machine:
         descriptor = os.open(WRITE_LOCK.rpartition("/")[2], flags | os.O_CREAT, 0o600, dir_fd=machine)
     os.pwrite(descriptor, _MARK, 0)
     return descriptor
@@ -188,8 +188,8 @@ def _open_lock_file(tree: Tree) -> int:
 
 def _write_pid(directory: int) -> None:
     with contextlib.suppress(FileExistsError):
-        os.mkdir(MACHINE, PRIVATE, dir_fd=directory)
-    machine = os.open(MACHINE, contained.DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        os.mkdir(STATE_DIRECTORY, PRIVATE_MODE, dir_fd=directory)
+    machine = os.open(STATE_DIRECTORY, contained.DIRECTORY_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(_PID, flags, 0o644, dir_fd=machine)

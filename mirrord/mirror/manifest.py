@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field
 from mirrord.domain.entry import Digest
 from mirrord.errors import Damaged
 
-DIRECTORY = ".mirrord-export"
-FACTS = f"{DIRECTORY}/manifest.json"
-FILES = f"{DIRECTORY}/files.b2"
-BUILDING = f"{DIRECTORY}/new"
+EXPORT_DIRECTORY = ".mirrord-export"
+MANIFEST_PATH = f"{EXPORT_DIRECTORY}/manifest.json"
+FILE_LIST_PATH = f"{EXPORT_DIRECTORY}/files.b2"
+BUILD_PATH = f"{EXPORT_DIRECTORY}/new"
 
 _FORMAT = 1
 _LINE = re.compile(rb"(\\?)([0-9a-f]{64})  (.+)")
@@ -42,12 +42,12 @@ class Manifest:
     digest: str | None = None
 
 
-def encoded(manifest: Manifest) -> bytes:
+def encode_manifest(manifest: Manifest) -> bytes:
     """The bytes of the manifest file."""
     return json.dumps({"format": _FORMAT, **asdict(manifest)}, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
-def decoded(text: bytes) -> Manifest:
+def decode_manifest(text: bytes) -> Manifest:
     """Parse the manifest file. Raises Damaged for other content, or a manifest of a later mirrord."""
     try:
         raw = json.loads(text)
@@ -55,17 +55,17 @@ def decoded(text: bytes) -> Manifest:
             return Manifest(**raw)
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
-    raise Damaged(f"{FACTS} is no manifest that this mirrord understands.")
+    raise Damaged(f"{MANIFEST_PATH} is no manifest that this mirrord understands.")
 
 
-def line(path: str, digest: Digest) -> bytes:
+def line_of(path: str, digest: Digest) -> bytes:
     """The line of a file in the list; line breaks and backslashes of a path are escaped as in coreutils."""
     escaped = "".join(_ESCAPES.get(sign, sign) for sign in path)
     mark = "\\" if escaped != path else ""
     return f"{mark}{digest.hex()}  {escaped}\n".encode("utf-8", "surrogateescape")
 
 
-def listed(lines: Iterable[bytes]) -> Iterator[tuple[str, Digest]]:
+def parse_lines(lines: Iterable[bytes]) -> Iterator[tuple[str, Digest]]:
     """(path, digest) of every line; a line torn by a crash is skipped."""
     for line_bytes in lines:
         match = _LINE.fullmatch(line_bytes.removesuffix(b"\n")) if line_bytes.endswith(b"\n") else None

@@ -10,11 +10,11 @@ from uuid import UUID
 from mirrord.domain.entry import MirrorId, TenantId
 from mirrord.errors import Damaged
 from mirrord.mirror import kernel
-from mirrord.mirror.journal import PRIVATE, TMP, TRASH
-from mirrord.mirror.layout import MACHINE
+from mirrord.mirror.journal import JOURNALS_PATH, PRIVATE_MODE, TRASH_PATH
+from mirrord.mirror.layout import STATE_DIRECTORY
 from mirrord.mirror.tree import Tree
 
-PATH = f"{MACHINE}/id"
+MARKER_PATH = f"{STATE_DIRECTORY}/id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Marker:
     mirror: MirrorId
 
 
-def make_root(root: Path, mode: int = PRIVATE) -> bool:
+def make_root(root: Path, mode: int = PRIVATE_MODE) -> bool:
     """Create a tenant's root if it is missing, and return whether it was. An existing one keeps its mode."""
     try:
         root.mkdir(parents=True)
@@ -36,11 +36,11 @@ def make_root(root: Path, mode: int = PRIVATE) -> bool:
     return True
 
 
-def prepare(tree: Tree) -> None:
+def make_state_directory(tree: Tree) -> None:
     """Create `.mirrord/` and its required content, where missing."""
-    for path in (MACHINE, TMP, TRASH):
-        tree.make_directories(path, PRIVATE)
-    if tree.stat(f"{MACHINE}/.gitignore") is None:
+    for path in (STATE_DIRECTORY, JOURNALS_PATH, TRASH_PATH):
+        tree.make_directories(path, PRIVATE_MODE)
+    if tree.stat(f"{STATE_DIRECTORY}/.gitignore") is None:
         _replace_file(tree, ".gitignore", b"*\n")
 
 
@@ -52,21 +52,20 @@ def read(tree: Tree) -> Marker | None:
         Damaged: there is one, but it is invalid.
     """
     try:
-        data, _ = tree.read(PATH, 1 << 16)
+        data, _ = tree.read(MARKER_PATH, 1 << 16)
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         raw = json.loads(data)
         return Marker(str(raw["tenant"]), TenantId(UUID(raw["tenant_id"])), MirrorId(UUID(raw["mirror"])))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Damaged(
-            f"{tree.root / PATH} does not say which mirror this is; restore it, or delete it to adopt the tree again."
-        ) from error
+        remedy = "restore it, or delete it to adopt the tree again."
+        raise Damaged(f"{tree.root / MARKER_PATH} does not say which mirror this is; {remedy}") from error
 
 
 def write(tree: Tree, marker: Marker) -> None:
     """Write the marker of the tree, atomically; replaces an earlier one."""
-    prepare(tree)
+    make_state_directory(tree)
     facts = {
         "tenant": marker.tenant,
         "tenant_id": str(marker.tenant_id),
@@ -77,7 +76,7 @@ def write(tree: Tree, marker: Marker) -> None:
 
 def _replace_file(tree: Tree, name: str, data: bytes) -> None:
     unfinished = f"{name}.{secrets.token_hex(4)}"
-    with tree.directory(MACHINE) as machine:
+    with tree.open_directory(STATE_DIRECTORY) as machine:
         descriptor = kernel.create(machine, unfinished, 0o600)
         try:
             kernel.write(descriptor, data)

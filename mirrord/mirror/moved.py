@@ -6,21 +6,21 @@ from collections.abc import Iterable
 from mirrord.domain.entry import EntryId
 from mirrord.errors import Busy, Refused
 from mirrord.mirror import copies
-from mirrord.mirror.agreed import Agreed
+from mirrord.mirror.agreed import AgreedState
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.state import Seen
+from mirrord.mirror.state import CachedStat
 from mirrord.mirror.tree import Tree
 
-MOST_READ = 200  # files whose bytes are read: a tree without a daemon is not read completely for its ids
+MAX_READ_FILES = 200  # files whose bytes are read: a tree without a daemon is not read completely for its ids
 
 
-def moved_entries(tree: Tree, agreed: Agreed, paths: Iterable[str]) -> dict[str, EntryId]:
+def moved_entries(tree: Tree, agreed: AgreedState, paths: Iterable[str]) -> dict[str, EntryId]:
     """
     Entries by path: of files and directories that the daemon recorded at another path and that left it, and of files
     that a command wrote and labelled. Other files are unknown.
     """
     stats = {path: stat for path in paths if (stat := tree.stat(path)) is not None}
-    records = agreed.at_inodes({(stat.device, stat.inode) for stat in stats.values()}) if stats else {}
+    records = agreed.by_inodes({(stat.device, stat.inode) for stat in stats.values()}) if stats else {}
     entries = {
         path: record.entry
         for path, stat in stats.items()
@@ -31,7 +31,7 @@ def moved_entries(tree: Tree, agreed: Agreed, paths: Iterable[str]) -> dict[str,
     return entries | _written_entries(tree, unknown_paths)
 
 
-def _was_moved(tree: Tree, path: str, stat: Stat, old_path: str, record: Seen) -> bool:
+def _was_moved(tree: Tree, path: str, stat: Stat, old_path: str, record: CachedStat) -> bool:
     """Whether it is the recorded file or directory itself; a new one may have got its inode number."""
     old_stat = tree.stat(old_path)
     if old_stat is not None and (old_stat.device, old_stat.inode) == (stat.device, stat.inode):
@@ -41,7 +41,7 @@ def _was_moved(tree: Tree, path: str, stat: Stat, old_path: str, record: Seen) -
 
 def _written_entries(tree: Tree, paths: list[str]) -> dict[str, EntryId]:
     """Entries of files whose bytes commands wrote; the daemon will record them later."""
-    written = copies.written(tree) if 0 < len(paths) <= MOST_READ else {}
+    written = copies.entries_by_digest(tree) if 0 < len(paths) <= MAX_READ_FILES else {}
     entries = {}
     for path in paths if written else ():
         try:

@@ -5,13 +5,13 @@ from uuid import UUID
 
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.linking import Candidate, key_of
-from mirrord.domain.meaning import Names, candidates
-from mirrord.mirror.card import Card
+from mirrord.domain.meaning import Names, candidates_of
+from mirrord.mirror.card import PageSummary
 from mirrord.mirror.catalogue import Snapshot
 from mirrord.mirror.walk import Walk
 
 
-class Naming:
+class NameIndex:
     """
     The names of one tree at the last look; not thread-safe.
 
@@ -20,7 +20,7 @@ class Naming:
 
     def __init__(self) -> None:
         self._kinds: dict[str, Kind] = {}
-        self._cards: Mapping[str, Card] = {}
+        self._cards: Mapping[str, PageSummary] = {}
         self._entries: dict[str, EntryId] = {}
         self._candidates: dict[str, list[Candidate]] = {}
         self._by_key: dict[str, list[Candidate]] = {}
@@ -33,21 +33,21 @@ class Naming:
         """The names for the lookup of links; the next update changes them."""
         return Names(self._by_key, self._files)
 
-    def entry(self, path: str) -> EntryId | None:
+    def entry_of(self, path: str) -> EntryId | None:
         """The number of the page, folder or attachment at *path*."""
         return self._entries.get(path)
 
-    def path(self, entry: EntryId) -> str:
+    def path_of(self, entry: EntryId) -> str:
         """The path of an entry."""
         return self._files[entry]
 
-    def keys(self, path: str) -> set[str]:
+    def keys_of(self, path: str) -> set[str]:
         """The possible keys of links to the entry at *path*."""
         return {key_of(candidate.name) for candidate in self._candidates.get(path, ())}
 
     def update(self, snapshot: Snapshot) -> None:
         """Update the names from *snapshot*; lists the whole tree, unless it is the last one again."""
-        cards = snapshot.every
+        cards = snapshot.summaries_by_path
         if cards is self._cards and snapshot.walk is self._walk:
             return
         self._walk = snapshot.walk
@@ -69,7 +69,7 @@ class Naming:
         """A copy of the current names."""
         return Names({key: list(named_candidates) for key, named_candidates in self._by_key.items()}, dict(self._files))
 
-    def after(self, moves: Mapping[str, str], titles: Mapping[str, str]) -> Names:
+    def names_after(self, moves: Mapping[str, str], titles: Mapping[str, str]) -> Names:
         """
         The names after moves of files, old path -> new; the entries are the same.
 
@@ -79,7 +79,7 @@ class Naming:
         moved_paths = {path: new for path, new in moves.items() if path in self._entries}
         by_key, files = dict(self._by_key), dict(self._files)
         for path in moved_paths:
-            for key in self.keys(path):
+            for key in self.keys_of(path):
                 by_key[key] = [candidate for candidate in by_key[key] if candidate.entry != self._entries[path]]
         for path, new in moved_paths.items():
             files[self._entries[path]] = new
@@ -89,7 +89,7 @@ class Naming:
                 by_key[key_of(candidate.name)] = [*by_key.get(key_of(candidate.name), ()), candidate]
         return Names(by_key, files)
 
-    def _add_names(self, path: str, kind: Kind, card: Card | None) -> None:
+    def _add_names(self, path: str, kind: Kind, card: PageSummary | None) -> None:
         self._remove_names(path)
         self._count += 1
         entry = self._entries[path] = EntryId(UUID(int=self._count))
@@ -111,9 +111,9 @@ class Naming:
 
 
 def _candidates_of(
-    entry: EntryId, kind: Kind, path: str, card: Card | None, title: str | None = None
+    entry: EntryId, kind: Kind, path: str, card: PageSummary | None, title: str | None = None
 ) -> list[Candidate]:
     """The names of an entry. title: replaces the one of the card."""
     if card is None:
-        return candidates(entry, kind, path)
-    return candidates(entry, kind, path, title or (card.title if card.is_titled else None), card.aliases)
+        return candidates_of(entry, kind, path)
+    return candidates_of(entry, kind, path, title or (card.title if card.is_titled else None), card.aliases)

@@ -12,7 +12,7 @@ _MAX_COMPARED = 30  # paths, those with the most shared letter pairs: an exact c
 _MIN_LIKENESS = 0.5
 
 
-def nearest(path: str, paths: Iterable[str]) -> tuple[str, ...]:
+def similar_paths(path: str, paths: Iterable[str]) -> tuple[str, ...]:
     """Up to three of *paths* that resemble *path*, the most similar first."""
     wanted_path = _plain_path(path)
     pairs = _letter_pairs(wanted_path)

@@ -16,16 +16,16 @@ from mirrord.domain.entry import Digest
 from mirrord.domain.omission import Omission
 from mirrord.errors import Damaged, Refused, Unavailable, UserError, reason_of
 from mirrord.mirror import kernel, marker
-from mirrord.mirror.journal import PRIVATE
-from mirrord.mirror.landing import UNFINISHED, Hindrance, Landing
-from mirrord.mirror.layout import MACHINE, lineage, parent_of, printable
-from mirrord.mirror.ledger import Ledger
-from mirrord.mirror.manifest import BUILDING, DIRECTORY, Manifest
+from mirrord.mirror.journal import PRIVATE_MODE
+from mirrord.mirror.landing import UNFINISHED_PREFIX, FileBatch, Obstacle
+from mirrord.mirror.layout import STATE_DIRECTORY, lineage, parent_of, printable
+from mirrord.mirror.ledger import ExportLedger
+from mirrord.mirror.manifest import BUILD_PATH, EXPORT_DIRECTORY, Manifest
 from mirrord.mirror.tree import Tree
-from mirrord.mirror.withdrawal import drop, withdraw
+from mirrord.mirror.withdrawal import drop_known, remove_exported
 
 _BATCH_FILES, _BATCH_BYTES = 2_000, 64 << 20  # built between two syncs of the file system
-_IGNORED_NAMES = {DIRECTORY, "lost+found"}  # in a directory that counts as empty
+_IGNORED_NAMES = {EXPORT_DIRECTORY, "lost+found"}  # in a directory that counts as empty
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Tally:
     left: list[Omission] = field(default_factory=list)
 
 
-class Pieces:
+class PiecewiseFile:
     """A file written in pieces, with its size and digest so far."""
 
     def __init__(self, descriptor: int) -> None:
@@ -59,28 +59,28 @@ class Pieces:
         return Digest(self._state.digest())
 
 
-class Outlet:
+class ExportTarget:
     """
     One exported tree, for the length of one export.
 
     Every method may raise OSError if the disk is full, read-only or broken; the next export continues from there.
     """
 
-    def __init__(self, tree: Tree, ledger: Ledger, facts: Manifest, *, is_empty: bool) -> None:
+    def __init__(self, tree: Tree, ledger: ExportLedger, facts: Manifest, *, is_empty: bool) -> None:
         """facts: the manifest of the export, with its folders. is_empty: the directory is empty."""
         self.tally = Tally()
         self._tree = tree
         self._ledger = ledger
         self._facts = facts
         self._is_empty = is_empty
-        self._landing = Landing(tree, ledger.building)
+        self._landing = FileBatch(tree, ledger.building)
         self._exported_digests: dict[str, Digest] = {}  # of files in place, or built
         self._outdated: set[str] = set()
-        self._replaced: list[str] = []  # of files built since the last land()
+        self._replaced: list[str] = []  # of files built since the last move_into_place()
         self._waiting_bytes = 0
         self._earlier_folders = set(ledger.earlier.folders if ledger.earlier is not None else ())
         self._drop_unfinished()
-        ledger.state(replace(facts, folders=sorted(self._earlier_folders.union(facts.folders))))
+        ledger.write_manifest(replace(facts, folders=sorted(self._earlier_folders.union(facts.folders))))
 
     def remove_others(self, files: Collection[str]) -> None:
         """Remove files of exports that are not among *files* any more, and directories that become empty."""
@@ -88,7 +88,7 @@ class Outlet:
         for path in others:
             is_removed = self._withdraw_file(path)
             if is_removed is False:
-                self.leave(path, "is no longer a file of the tenant, but was changed since the export; it stays")
+                self.omit(path, "is no longer a file of the tenant, but was changed since the export; it stays")
             self.tally.removed += is_removed is True
         emptied = {*map(parent_of, others), *(self._earlier_folders - set(self._facts.folders))}
         if emptied:
@@ -102,7 +102,7 @@ class Outlet:
             except (OSError, Refused) as error:
                 self._report_obstacle(path, error)
 
-    def lacks(self, path: str, digest: Digest) -> bool:
+    def needs_write(self, path: str, digest: Digest) -> bool:
         """Whether the file at *path* has to be written to get *digest*; False: it has it, or has to stay."""
         if self._is_empty:
             return True
@@ -123,31 +123,31 @@ class Outlet:
         return digest_in_place is None
 
     def write(self, path: str, data: bytes, digest: Digest) -> None:
-        """Build the file for *path*, which lacks it; the next land() puts it in place."""
-        self._landing.write(path, data)
+        """Build the file for *path*, which lacks it; the next move_into_place() puts it in place."""
+        self._landing.build(path, data)
         self._register_built(path, digest, len(data))
 
     @contextmanager
-    def writing(self, path: str, digest: Digest) -> Iterator[Pieces]:
+    def write_pieces(self, path: str, digest: Digest) -> Iterator[PiecewiseFile]:
         """Like write(), in pieces, for the length of a `with`. Raises Damaged at its end for another digest."""
-        with self._landing.writing(path) as descriptor:
-            pieces = Pieces(descriptor)
+        with self._landing.building(path) as descriptor:
+            pieces = PiecewiseFile(descriptor)
             yield pieces
             if pieces.digest != digest:
                 raise Damaged(f"{printable(path)!r} would not have its digest.")
         self._register_built(path, digest, pieces.size)
 
-    def leave(self, path: str, sentence: str) -> None:
+    def omit(self, path: str, sentence: str) -> None:
         """Report a path that is not exported; *sentence* follows the path. A file of an earlier export stays."""
         self.tally.left.append(Omission(printable(path), f"{printable(path)!r} {sentence}."))
 
-    def land(self) -> None:
+    def move_into_place(self) -> None:
         """Put all built files in place."""
-        self._ledger.write()
-        self._landing.seal()
+        self._ledger.flush_notes()
+        self._landing.sync()
         for path in self._replaced:
             self._withdraw_file(path)
-        for path, error in self._landing.land().items():
+        for path, error in self._landing.move_into_place().items():
             self.tally.written -= 1
             self._handle_failed_landing(path, self._exported_digests.pop(path), error)
         self._replaced.clear()
@@ -155,28 +155,28 @@ class Outlet:
 
     def finish(self, counts: Mapping[str, int]) -> Manifest:
         """Put all built files in place and write the final manifest."""
-        self.land()
+        self.move_into_place()
         others = {
             path: digests[-1] for path, digests in self._ledger.known.items() if path not in self._exported_digests
         }
         others = {path: digest for path, digest in others.items() if self._is_file(path)}
-        self._landing.seal()
-        digest = self._ledger.settle(self._exported_digests | others)
+        self._landing.sync()
+        digest = self._ledger.write_list(self._exported_digests | others)
         facts = replace(self._facts, complete=not self.tally.left, counts=counts, digest=digest.hex())
-        self._ledger.state(facts)
+        self._ledger.write_manifest(facts)
         return facts
 
     def _register_built(self, path: str, digest: Digest, size: int) -> None:
-        self._ledger.note(path, digest)
+        self._ledger.note_file(path, digest)
         self._exported_digests[path] = digest
         self._replaced += [path] if path in self._outdated else []
         self.tally.written += 1
         self.tally.bytes += size
         self._waiting_bytes += size
-        if self._landing.waiting >= _BATCH_FILES or self._waiting_bytes >= _BATCH_BYTES:
-            self.land()
+        if self._landing.pending_count >= _BATCH_FILES or self._waiting_bytes >= _BATCH_BYTES:
+            self.move_into_place()
 
-    def _handle_failed_landing(self, path: str, digest: Digest, obstacle: Hindrance) -> None:
+    def _handle_failed_landing(self, path: str, digest: Digest, obstacle: Obstacle) -> None:
         """Handle a file that did not get its place, possibly because the path is taken."""
         try:
             digest_in_place = self._tree.digest_now(path) if isinstance(obstacle, FileExistsError) else None
@@ -193,10 +193,10 @@ class Outlet:
             self._exported_digests[path] = digest
             self.tally.same += 1
         else:
-            self.leave(path, "is there with other bytes, which no export wrote; it stays. Move it away, export again")
+            self.omit(path, "is there with other bytes, which no export wrote; it stays. Move it away, export again")
 
-    def _report_obstacle(self, path: str, error: Hindrance) -> None:
-        self.leave(path, f"cannot be written: {reason_of(error).rstrip('.')}")
+    def _report_obstacle(self, path: str, error: Obstacle) -> None:
+        self.omit(path, f"cannot be written: {reason_of(error).rstrip('.')}")
 
     def _is_file(self, path: str) -> bool:
         with suppress(OSError, Refused):
@@ -206,7 +206,7 @@ class Outlet:
 
     def _withdraw_file(self, path: str) -> bool | None:
         """Remove a file that is unchanged since an export. False: it is changed, and stays; None: no file is there."""
-        return withdraw(self._tree, path, self._ledger.known[path], self._ledger.building)
+        return remove_exported(self._tree, path, self._ledger.known[path], self._ledger.building)
 
     def _remove_empty(self, directories: Collection[str], kept_paths: Collection[str]) -> None:
         kept_directories = {above for path in kept_paths for above in lineage(path)}
@@ -219,14 +219,16 @@ class Outlet:
         """Drop files under construction of an interrupted export, and displaced files only if an export wrote them."""
         digests = {digest for file_digests in self._ledger.known.values() for digest in file_digests}
         for name in os.listdir(self._ledger.building):
-            if name.startswith(UNFINISHED):
+            if name.startswith(UNFINISHED_PREFIX):
                 kernel.unlink(self._ledger.building, name)
-            elif not drop(self._ledger.building, name, digests):
-                self.leave(f"{BUILDING}/{name}", "was saved over an exported file while that was replaced; take it out")
+            elif not drop_known(self._ledger.building, name, digests):
+                self.omit(
+                    f"{BUILD_PATH}/{name}", "was saved over an exported file while that was replaced; take it out"
+                )
 
 
 @contextmanager
-def opened(root: Path, facts: Manifest, *, force: bool) -> Iterator[Outlet]:
+def open_export(root: Path, facts: Manifest, *, force: bool) -> Iterator[ExportTarget]:
     """
     The directory *root*, created if it is missing, to export into. force: accept foreign files in it.
 
@@ -237,19 +239,19 @@ def opened(root: Path, facts: Manifest, *, force: bool) -> Iterator[Outlet]:
     """
     tree = _open_tree(root)
     try:
-        is_empty = tree.names("").keys() <= _IGNORED_NAMES
-        if not (is_empty or force or tree.stat(DIRECTORY) is not None):
+        is_empty = tree.list_stats("").keys() <= _IGNORED_NAMES
+        if not (is_empty or force or tree.stat(EXPORT_DIRECTORY) is not None):
             raise Refused(
                 f"{root} is not empty, and not of an earlier export. Choose another directory, or add --force: "
                 "then everything in it stays, and missing files are added."
             )
-        ledger = Ledger(tree)
+        ledger = ExportLedger(tree)
         try:
             if ledger.earlier is not None and ledger.earlier.tenant_id != facts.tenant_id:
                 raise Refused(
                     f"{root} holds an export of another tenant, {ledger.earlier.tenant}; choose another directory."
                 )
-            yield Outlet(tree, ledger, facts, is_empty=is_empty and not ledger.known)
+            yield ExportTarget(tree, ledger, facts, is_empty=is_empty and not ledger.known)
         finally:
             ledger.close()
     finally:
@@ -258,10 +260,10 @@ def opened(root: Path, facts: Manifest, *, force: bool) -> Iterator[Outlet]:
 
 def _open_tree(root: Path) -> Tree:
     for directory in (root, *root.parents):
-        if (directory / MACHINE).exists():
+        if (directory / STATE_DIRECTORY).exists():
             raise UserError(f"{root} lies in {directory}, where mirrord works; export into a directory of its own.")
     try:
-        marker.make_root(root, PRIVATE)
+        marker.make_root(root, PRIVATE_MODE)
         return Tree(root)
     except OSError as error:
         raise UserError(f"{root} cannot be made or opened: {reason_of(error)}") from error

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import chain, count
 
-from mirrord.domain.place import numbered
+from mirrord.domain.place import numbered_name
 from mirrord.errors import Refused
 from mirrord.mirror import kernel
 from mirrord.mirror.layout import SUFFIX, parent_of
 from mirrord.mirror.tree import Tree
 
-NOTE = ".path"  # suffix of the name of a note; before it stands the name of the parked file
+NOTE_SUFFIX = ".path"  # suffix of the name of a note; before it stands the name of the parked file
 
 
 def note_of(target: str, source: str) -> bytes:
@@ -24,17 +24,17 @@ def note_of(target: str, source: str) -> bytes:
     return b"\0".join(map(os.fsencode, (target, source)))
 
 
-def leave(tree: Tree, path: str, directory: int, name: str) -> None:
+def park(tree: Tree, path: str, directory: int, name: str) -> None:
     """Move the entry at *path* out of the tree, to *name* in an open directory."""
-    with tree.directory(parent_of(path)) as place:
+    with tree.open_directory(parent_of(path)) as place:
         tree.rename_new(place, path.rpartition("/")[2], directory, name)
         kernel.fsync(directory)
         kernel.fsync(place)
 
 
-def come_back(tree: Tree, directory: int, name: str, path: str) -> None:
+def unpark(tree: Tree, directory: int, name: str, path: str) -> None:
     """Move *name* back to *path*, whose directory exists. Raises FileExistsError if that is taken."""
-    with tree.directory(parent_of(path)) as place:
+    with tree.open_directory(parent_of(path)) as place:
         tree.rename_new(directory, name, place, path.rpartition("/")[2])
         kernel.fsync(place)
         kernel.fsync(directory)
@@ -56,7 +56,7 @@ def recover(tree: Tree, directory: int, name: str, note: bytes) -> str | None:
 def _has_moved_back(tree: Tree, directory: int, name: str, path: str) -> bool:
     with suppress(FileExistsError, FileNotFoundError, NotADirectoryError, Refused):
         tree.make_directories(parent_of(path))
-        come_back(tree, directory, name, path)
+        unpark(tree, directory, name, path)
         return True
     return False
 
@@ -69,4 +69,4 @@ def _alternative_paths(path: str) -> Iterator[str]:
 def _numbered_paths(path: str) -> Iterable[str]:
     above, _, name = path.rpartition("/")
     ending = SUFFIX if name.endswith(SUFFIX) else ""
-    return (f"{above}/{numbered(name, number, ending)}".lstrip("/") for number in count(2))
+    return (f"{above}/{numbered_name(name, number, ending)}".lstrip("/") for number in count(2))

@@ -10,30 +10,30 @@ from mirrord.mirror.layout import is_temporary, printable
 from mirrord.mirror.scan import Scan
 from mirrord.mirror.tree import Tree
 
-HIDDEN, UNFINISHED, IGNORED, PLAIN = "hidden", "unfinished", "ignored", "without ending"
+HIDDEN, UNFINISHED, IGNORED, NO_ENDING = "hidden", "unfinished", "ignored", "without ending"
 
 
-def passed_over(tree: Tree, found: Scan) -> Counter[str]:
+def count_skipped(tree: Tree, scan: Scan) -> Counter[str]:
     """
     Number of names that a scan of the whole *tree* did not list, by HIDDEN, UNFINISHED, IGNORED, or sort_of().
 
     A hidden or ignored directory counts once, with all its content.
     """
-    counts = Counter(kind for path in ("", *found.directories) for kind in _kinds_in_directory(tree, path))
-    ignored = [path for path in found.ignored if path.rpartition("/")[0] not in found.ignored]
-    return counts + Counter({IGNORED: len(ignored)}) + Counter(map(sort_of, found.strangers))
+    counts = Counter(kind for path in ("", *scan.directories) for kind in _kinds_in_directory(tree, path))
+    ignored = [path for path in scan.ignored if path.rpartition("/")[0] not in scan.ignored]
+    return counts + Counter({IGNORED: len(ignored)}) + Counter(map(file_sort, scan.strangers))
 
 
-def sort_of(path: str) -> str:
+def file_sort(path: str) -> str:
     """The kind of a file that is neither a page nor an attachment: its ending, or PLAIN."""
-    return printable(os.path.splitext(path)[1].lower()) or PLAIN
+    return printable(os.path.splitext(path)[1].lower()) or NO_ENDING
 
 
 def _kinds_in_directory(tree: Tree, path: str) -> Iterator[str]:
     if path.startswith(RECORDS):
         return
     try:
-        with tree.directory(path) as directory, os.scandir(directory) as entries:
+        with tree.open_directory(path) as directory, os.scandir(directory) as entries:
             for entry in entries:
                 if entry.name.startswith("."):
                     yield from () if entry.name == RECORDS and not path else (HIDDEN,)

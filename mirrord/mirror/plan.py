@@ -22,7 +22,7 @@ class Removal:
 
     path: str
     entry: str
-    over: str
+    expected: str
     key: str
     reason: str
     title: str | None = None
@@ -44,22 +44,22 @@ class Rewrite:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BatchPlan:
     """
     Steps that belong together.
 
     removal: the first step; no other step is about its file. followers: go to the trash after the renames, unchanged,
     or stay if they are saved at that moment. emptied: directories to remove if they are empty.
-    note: a file and the lines to append to it at the end. told: the same, but the lines are those of a staged file in
-    the journal, of any length.
+    appended_lines: a file and the lines to append to it at the end. staged_lines: the same, but the lines are those of
+    a staged file in the journal, of any length.
     """
 
     renames: Sequence[Rename] = ()
     rewrites: Sequence[Rewrite] = ()
     emptied: Sequence[str] = ()
-    note: tuple[str, str] | None = None
+    appended_lines: tuple[str, str] | None = None
     removal: Removal | None = None
-    told: tuple[str, str] | None = None
+    staged_lines: tuple[str, str] | None = None
     followers: Sequence[Removal] = ()
 
     @property
@@ -70,31 +70,31 @@ class Plan:
         return [*paths, *(step.source for step in self.renames), *(step.path for step in self.rewrites)]
 
 
-def encoded(plan: Plan) -> bytes:
+def encode_plan(plan: BatchPlan) -> bytes:
     """The content of the plan's file."""
     facts = {
         "renames": [[step.source, step.target, step.inode] for step in plan.renames],
         "rewrites": [[step.path, step.staged] for step in plan.rewrites],
         "emptied": list(plan.emptied),
-        "note": plan.note,
-        "told": plan.told,
+        "note": plan.appended_lines,
+        "told": plan.staged_lines,
         "removal": astuple(plan.removal) if plan.removal is not None else None,
         "followers": [astuple(step) for step in plan.followers],
     }
     return json.dumps(facts).encode()
 
 
-def decoded(text: bytes) -> Plan | None:
+def decode_plan(text: bytes) -> BatchPlan | None:
     """The plan in *text*; None: it is torn, so no step was done."""
     try:
         raw = json.loads(text)
-        return Plan(
+        return BatchPlan(
             renames=[Rename(*row) for row in raw["renames"]],
             rewrites=[Rewrite(*row) for row in raw["rewrites"]],
             emptied=raw["emptied"],
-            note=_parse_pair(raw["note"]),
+            appended_lines=_parse_pair(raw["note"]),
             removal=Removal(*raw["removal"]) if raw.get("removal") else None,
-            told=_parse_pair(raw.get("told")),
+            staged_lines=_parse_pair(raw.get("told")),
             followers=[Removal(*row) for row in raw.get("followers", ())],
         )
     except (ValueError, KeyError, TypeError):

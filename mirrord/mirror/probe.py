@@ -11,19 +11,19 @@ from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
-from mirrord.domain.health import Calls, Directory, Host, Watching
+from mirrord.domain.health import Directory, Host, KernelCalls, WatchLimits
 from mirrord.mirror import kernel
-from mirrord.mirror.layout import MACHINE
+from mirrord.mirror.layout import STATE_DIRECTORY
 from mirrord.mirror.watch import watch
 
-PATIENCE = 5.0  # seconds to wait for the report of a save
+REPORT_SECONDS = 5.0  # seconds to wait for the report of a save
 _LIMITS_DIRECTORY = Path("/proc/sys/fs/inotify")
 _CONVERTERS = {"pypandoc": "pandoc", "pdfplumber": "pdfplumber"}  # module: converter
 
 
-async def probe(mirror: Path, data: Path) -> Host:
+async def probe_host(mirror: Path, data: Path) -> Host:
     """All facts about the host but those of the database. Leaves no files behind."""
-    directory = await asyncio.to_thread(look_at, mirror)
+    directory = await asyncio.to_thread(probe_directory, mirror)
     calls, latency = None, None
     if directory.error is None:
         with _scratch_directory(mirror) as scratch:
@@ -33,9 +33,9 @@ async def probe(mirror: Path, data: Path) -> Host:
     return Host(
         user=os.geteuid(),
         mirror=directory,
-        data=await asyncio.to_thread(look_at, _nearest_existing(data)),
-        trees=tuple([await asyncio.to_thread(look_at, path) for path in trees]),
-        readable=tuple(str(path) for path in (data / "keys").glob("*.pem") if path.stat().st_mode & 0o077),
+        data=await asyncio.to_thread(probe_directory, _nearest_existing(data)),
+        trees=tuple([await asyncio.to_thread(probe_directory, path) for path in trees]),
+        readable_secrets=tuple(str(path) for path in (data / "keys").glob("*.pem") if path.stat().st_mode & 0o077),
         calls=calls,
         watching=await asyncio.to_thread(_read_limits, mirror, latency) if calls is not None else None,
         can_search=importlib.util.find_spec("pyripgrep") is not None,
@@ -43,14 +43,14 @@ async def probe(mirror: Path, data: Path) -> Host:
     )
 
 
-def look_at(path: Path) -> Directory:
+def probe_directory(path: Path) -> Directory:
     """Facts of a directory. Write access is tried, since modes do not show read-only file systems."""
     try:
         status, space = path.stat(), os.statvfs(path)
     except OSError as error:
         return Directory(str(path), error.strerror)
     try:
-        with tempfile.TemporaryFile(dir=path / MACHINE if (path / MACHINE).is_dir() else path):
+        with tempfile.TemporaryFile(dir=path / STATE_DIRECTORY if (path / STATE_DIRECTORY).is_dir() else path):
             refusal = None
     except OSError as error:
         refusal = error.strerror
@@ -85,7 +85,7 @@ def _is_tree(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _scratch_directory(mirror: Path) -> Iterator[Path]:
-    machine = mirror / MACHINE
+    machine = mirror / STATE_DIRECTORY
     is_new = not machine.exists()
     machine.mkdir(exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="doctor-", dir=machine))
@@ -98,12 +98,12 @@ def _scratch_directory(mirror: Path) -> Iterator[Path]:
                 machine.rmdir()
 
 
-def _try_calls(scratch: Path) -> Calls:
+def _try_calls(scratch: Path) -> KernelCalls:
     (scratch / "one").write_bytes(b"1")
     (scratch / "two").write_bytes(b"2")
     directory = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        return Calls(
+        return KernelCalls(
             openat2=_is_supported(lambda: os.close(kernel.openat2(directory, "one", os.O_RDONLY))),
             exchange=_is_supported(lambda: kernel.exchange(directory, "one", directory, "two")),
             leases=_has_leases(scratch / "one"),
@@ -132,7 +132,7 @@ async def _measure_latency(scratch: Path) -> float | None:
     """Seconds from a save to its report, with the watcher of the daemon."""
     stop, saved = asyncio.Event(), 0.0
     try:
-        async with asyncio.timeout(PATIENCE), aclosing(watch(scratch, stop)) as batches:
+        async with asyncio.timeout(REPORT_SECONDS), aclosing(watch(scratch, stop)) as batches:
             async for batch in batches:
                 if saved and batch != set():
                     return time.monotonic() - saved
@@ -146,12 +146,12 @@ async def _measure_latency(scratch: Path) -> float | None:
     return None
 
 
-def _read_limits(mirror: Path, latency: float | None) -> Watching:
-    return Watching(
+def _read_limits(mirror: Path, latency: float | None) -> WatchLimits:
+    return WatchLimits(
         most_watches=_read_number(_LIMITS_DIRECTORY / "max_user_watches"),
         most_instances=_read_number(_LIMITS_DIRECTORY / "max_user_instances"),
         directories=sum(1 for _ in os.walk(mirror)),
-        latency=latency,
+        latency_seconds=latency,
     )
 
 

@@ -19,7 +19,7 @@ def prepare_process() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def program() -> tuple[str, ...]:
+def command_line() -> tuple[str, ...]:
     """The command line that starts this mirrord, independent of working directory and `PATH`."""
     beside = Path(sys.executable).with_name("mirrord")
     return (str(beside),) if beside.exists() else (sys.executable, "-P", "-m", "mirrord.cli")

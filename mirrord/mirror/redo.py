@@ -16,7 +16,7 @@ from mirrord.mirror import kernel, parking
 from mirrord.mirror.layout import parent_of
 from mirrord.mirror.tree import Tree
 
-PLAN = "s.plan"
+PLAN_NAME = "s.plan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class Redo:
     inode: int
 
 
-def spelled(steps: Sequence[Redo]) -> bytes:
+def encode_steps(steps: Sequence[Redo]) -> bytes:
     """The content of a plan's file."""
     return json.dumps([astuple(step) for step in steps]).encode()
 
 
-def finish(tree: Tree, directory: int, text: bytes) -> None:
+def finish_steps(tree: Tree, directory: int, text: bytes) -> None:
     """Do the remaining steps; files of impossible steps stay in place."""
     with suppress(ValueError):  # torn: no step was done
         for step in [Redo(*values) for values in json.loads(text)]:
@@ -48,7 +48,7 @@ def _do_step(tree: Tree, directory: int, step: Redo) -> None:
     if step.act == "UNPARK":
         os.stat(name, dir_fd=directory, follow_symlinks=False)  # raises if it is back already
         tree.make_directories(parent_of(step.target))
-        parking.come_back(tree, directory, name, step.target)
+        parking.unpark(tree, directory, name, step.target)
         return
     stat = tree.stat(step.source)
     if stat is None or stat.inode != step.inode:
@@ -56,8 +56,8 @@ def _do_step(tree: Tree, directory: int, step: Redo) -> None:
     if step.act == "EXCHANGE":
         tree.exchange(step.source, step.target)
     elif step.act == "PARK":
-        _write_note(directory, name + parking.NOTE, parking.note_of(step.final, step.source))
-        parking.leave(tree, step.source, directory, name)
+        _write_note(directory, name + parking.NOTE_SUFFIX, parking.note_of(step.final, step.source))
+        parking.park(tree, step.source, directory, name)
     else:
         tree.make_directories(parent_of(step.target))
         tree.move(step.source, step.target)

@@ -17,36 +17,36 @@ from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Busy, Refused, Stale
 from mirrord.mirror import arrival, copies, kernel, replace, trash
 from mirrord.mirror.appending import append
-from mirrord.mirror.journal import STAGED, TMP, Journal, writers
-from mirrord.mirror.label import Label, name_of
-from mirrord.mirror.layout import ARRIVING, parent_of, printable
-from mirrord.mirror.lock import is_marked, lock_for, mark, unmark
-from mirrord.mirror.plan import Plan, Removal, Rename, Rewrite, decoded, encoded
+from mirrord.mirror.journal import JOURNALS_PATH, STAGED_PREFIX, Journal, list_writers
+from mirrord.mirror.label import Label, new_name
+from mirrord.mirror.layout import BUILDING_PREFIX, parent_of, printable
+from mirrord.mirror.lock import clear_unfinished, is_marked_unfinished, lock_for, mark_unfinished
+from mirrord.mirror.plan import BatchPlan, Removal, Rename, Rewrite, decode_plan, encode_plan
 from mirrord.mirror.tree import Tree
 
 _PLAN = "t.plan"
-_TRIES = 40  # of one text, against a program that keeps saving the file
+_MAX_TRIES = 40  # of one text, against a program that keeps saving the file
 _PAUSE_SECONDS = 0.05  # between two tries
 _PIECE_BYTES = 1 << 20  # of lines appended at once
 
 log = logging.getLogger(__name__)
 
 
-Again = Callable[[str], tuple[Digest, bytes] | None]
+NewTextOf = Callable[[str], tuple[Digest, bytes] | None]
 
 
-def stage(journal: Journal, path: str, entry: EntryId, over: Digest, data: bytes) -> Rewrite:
-    """Stage the new text of the file with the digest *over* in the journal."""
-    staged = name_of("r", Label(entry, over, digest_of(data)))
+def stage_text(journal: Journal, path: str, entry: EntryId, expected: Digest, data: bytes) -> Rewrite:
+    """Stage the new text of the file with the digest *expected* in the journal."""
+    staged = new_name("r", Label(entry, expected, digest_of(data)))
     journal.create(staged, data)
     return Rewrite(path, staged)
 
 
-def carry_out(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list[str]:
+def carry_out_plan(tree: Tree, journal: Journal, plan: BatchPlan, new_text_of: NewTextOf) -> list[str]:
     """
     Carry out *plan*, under the write lock. Return the paths whose text or removal as a follower failed.
 
-    again: returns digest and new text for a file that was saved meanwhile; None: it stays unchanged.
+    new_text_of: returns digest and new text for a file that was saved meanwhile; None: it stays unchanged.
     Raises Stale, Busy or Refused if the removal or a rename is not possible any more: nothing is changed then.
     """
     _note(journal, plan)
@@ -60,37 +60,37 @@ def carry_out(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list[st
         _discard_plan(journal)
         raise
     failed_paths = [removal.path for removal in plan.followers if not _remove_follower(tree, journal, removal)]
-    failed_paths += _rewrite_all(tree, journal, plan, again)
+    failed_paths += _rewrite_all(tree, journal, plan, new_text_of)
     for path in plan.emptied:
         with suppress(OSError, Refused):
             tree.remove_directory(path)
-    if plan.note is not None:
-        append(tree, plan.note[0], plan.note[1].encode())
-    if plan.told is not None:
-        _append_staged_lines(tree, *plan.told)
+    if plan.appended_lines is not None:
+        append(tree, plan.appended_lines[0], plan.appended_lines[1].encode())
+    if plan.staged_lines is not None:
+        _append_staged_lines(tree, *plan.staged_lines)
     _discard_plan(journal)
     return failed_paths
 
 
-def waits(tree: Tree) -> bool:
+def has_unfinished_plan(tree: Tree) -> bool:
     """Whether an unfinished plan may exist; under the write lock."""
-    if not is_marked(tree):
+    if not is_marked_unfinished(tree):
         return False
-    if any(tree.stat(f"{TMP}/{writer}/{_PLAN}") is not None for writer in writers(tree)):
+    if any(tree.stat(f"{JOURNALS_PATH}/{writer}/{_PLAN}") is not None for writer in list_writers(tree)):
         return True
-    unmark(tree)
+    clear_unfinished(tree)
     return False
 
 
-def finish(tree: Tree, journal: Journal) -> None:
+def finish_plan(tree: Tree, journal: Journal) -> None:
     """
     Continue the plan of a dead writer, if there is one; under the write lock.
 
     Raises Busy if it is about records, and another process writes those.
     """
     try:
-        with journal.opened(_PLAN) as descriptor:
-            plan = decoded(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
+        with journal.open_file(_PLAN) as descriptor:
+            plan = decode_plan(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
     except FileNotFoundError:
         plan = None
     if plan is None:
@@ -98,7 +98,7 @@ def finish(tree: Tree, journal: Journal) -> None:
         return
     try:
         with lock_for(tree, plan.paths):
-            failed_paths = carry_out(tree, journal, plan, lambda _: None)
+            failed_paths = carry_out_plan(tree, journal, plan, lambda _: None)
     except (Stale, Refused) as error:
         log.warning("plan_dropped", extra={"reason": str(error)})
     else:
@@ -117,13 +117,13 @@ def _remove_file(tree: Tree, journal: Journal, removal: Removal) -> None:
         save = replace.remove(
             *(tree, journal, removal.path),
             entry=EntryId(UUID(removal.entry)),
-            over=Digest(bytes.fromhex(removal.over)),
+            expected=Digest(bytes.fromhex(removal.expected)),
             reason=removal.reason,
             title=removal.title,
             key=removal.key,
         )
     except Stale:
-        if trash.find(tree, removal.key) is None:
+        if trash.find_removed(tree, removal.key) is None:
             raise
         return  # it was removed earlier, and the current file is new
     if save is not None:
@@ -132,7 +132,7 @@ def _remove_file(tree: Tree, journal: Journal, removal: Removal) -> None:
 
 def _remove_follower(tree: Tree, journal: Journal, removal: Removal) -> bool:
     """Remove a follower and return whether it is gone. A file saved at this moment stays."""
-    for _ in range(_TRIES):
+    for _ in range(_MAX_TRIES):
         try:
             _remove_file(tree, journal, removal)
         except Busy:
@@ -182,10 +182,10 @@ def _undo_renames(tree: Tree, completed: Sequence[Rename], created_directories: 
         raise _UndoFailed(f"Renames could not be taken back: {error}") from error
 
 
-def _rewrite_all(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list[str]:
+def _rewrite_all(tree: Tree, journal: Journal, plan: BatchPlan, again: NewTextOf) -> list[str]:
     rewrites, failed_paths = list(plan.rewrites), []
     for number, rewrite in enumerate(rewrites):
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             is_rewritten = _try_rewrite(tree, journal, rewrite)
             if is_rewritten:
                 break
@@ -196,7 +196,7 @@ def _rewrite_all(tree: Tree, journal: Journal, plan: Plan, again: Again) -> list
             if fresh is None:
                 failed_paths.append(rewrite.path)
                 break
-            rewrite = rewrites[number] = stage(journal, rewrite.path, rewrite.label.entry, *fresh)
+            rewrite = rewrites[number] = stage_text(journal, rewrite.path, rewrite.label.entry, *fresh)
             _note(journal, changed(plan, rewrites=rewrites))
         else:
             failed_paths.append(rewrite.path)
@@ -210,7 +210,7 @@ def _try_rewrite(tree: Tree, journal: Journal, rewrite: Rewrite) -> bool | None:
     assert label.new is not None
     try:
         data = journal.read(rewrite.staged)
-        written = replace.write(tree, journal, rewrite.path, data, entry=label.entry, over=label.expected)
+        written = replace.write(tree, journal, rewrite.path, data, entry=label.entry, expected=label.expected)
         if written.displaced is not None:
             replace.retract(tree, journal, rewrite.path, written.displaced, ours=label.new)
             return False
@@ -224,12 +224,12 @@ def _try_rewrite(tree: Tree, journal: Journal, rewrite: Rewrite) -> bool | None:
     except (Refused, OSError) as error:
         log.warning("not_rewritten", extra={"path": rewrite.path, "error": str(error)})
         return False
-    copies.keep(journal, rewrite.staged, label)
+    copies.rename_to_copy(journal, rewrite.staged, label)
     return True
 
 
 def _append_staged_lines(tree: Tree, file: str, staged_path: str) -> None:
-    with tree.file(staged_path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as stream:
+    with tree.open_file(staged_path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as stream:
         while lines := stream.readlines(_PIECE_BYTES):
             append(tree, file, b"".join(lines))
 
@@ -241,11 +241,11 @@ def _has_digest(tree: Tree, path: str, digest: Digest) -> bool:
         return False
 
 
-def _note(journal: Journal, plan: Plan) -> None:
-    mark(journal.tree)
+def _note(journal: Journal, plan: BatchPlan) -> None:
+    mark_unfinished(journal.tree)
     unfinished = f"p.{_PLAN}"
     journal.discard(unfinished)
-    journal.create(unfinished, encoded(plan))
+    journal.create(unfinished, encode_plan(plan))
     kernel.rename(journal.descriptor, unfinished, journal.descriptor, _PLAN)
     kernel.fsync(journal.descriptor)
 
@@ -255,7 +255,7 @@ def _discard_plan(journal: Journal) -> None:
     journal.discard(_PLAN)
     kernel.fsync(journal.descriptor)
     for name in os.listdir(journal.descriptor):
-        if name.startswith(STAGED):
+        if name.startswith(STAGED_PREFIX):
             journal.discard(name)
-        elif name.startswith(ARRIVING) and not journal.is_at_work(name):
-            arrival.dismantle(journal, name)
+        elif name.startswith(BUILDING_PREFIX) and not journal.is_active(name):
+            arrival.remove_build_directory(journal, name)

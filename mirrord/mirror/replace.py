@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Refused, Stale
 from mirrord.mirror import access, aside, contents, kernel, trash
-from mirrord.mirror.aside import Displaced, Place
+from mirrord.mirror.aside import DisplacedSave, WriteTarget
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.kernel import Stat, stat_of
 from mirrord.mirror.label import Label, label_of
 from mirrord.mirror.layout import parent_of, printable
 from mirrord.mirror.tree import Tree, check_entry
 
-__all__ = ["Beside", "Displaced", "Written", "nothing", "remove", "retract", "write"]
+__all__ = ["AlsoSync", "DisplacedSave", "Written", "remove", "retract", "sync_nothing_else", "write"]
 
-Beside = Callable[[], Sequence[int]]  # see write()
+AlsoSync = Callable[[], Sequence[int]]  # see write()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Written:
     """
 
     stat: Stat | None
-    displaced: Displaced | None = None
+    displaced: DisplacedSave | None = None
 
 
-def nothing() -> Sequence[int]:
+def sync_nothing_else() -> Sequence[int]:
     """The default for *beside*: no further descriptors."""
     return ()
 
@@ -51,37 +51,39 @@ def write(
     data: bytes,
     *,
     entry: EntryId,
-    over: Digest | None,
+    expected: Digest | None,
     mode: int | None = None,
-    seen: Stat | None = None,
-    beside: Beside = nothing,
+    expected_stat: Stat | None = None,
+    also_sync: AlsoSync = sync_nothing_else,
 ) -> Written:
     """
     Make *data* the whole content of the file at *path*, whose directory exists.
 
-    over: required digest of the file; None: it must not exist.
-    seen: stat of the file when its digest was *over*; as long as it is the same, the file is not read beforehand.
-    beside: called once the text is in place without displacing a foreign save; returns descriptors to sync with it: a
+    expected: required digest of the file; None: it must not exist.
+    expected_stat: stat of the file when its digest was *expected*; as long as it is the same, the file is not read
+    beforehand.
+    also_sync: called once the text is in place without displacing a foreign save; returns descriptors to sync with it:
+    a
         journaling file system makes one transaction of all concurrent syncs.
     mode: None: 0660 less the umask for a new file, the old file's for a replaced one.
 
     Raises:
-        Stale: the digest of the file is not *over* any more; nothing was changed.
+        Stale: the digest of the file is not *expected* any more; nothing was changed.
         Busy: the file has a writer; nothing was changed.
         Refused: not a regular file, or a user would lose write access to it.
         FileNotFoundError: the directory does not exist.
         OSError: disk full, fsync failed and the like; the file in place is whole, old or new.
     """
     check_entry(path)
-    label = Label(entry, over, digest_of(data))
-    with tree.directory(parent_of(path)) as directory:
-        place = Place(tree, path, directory, _name_of(path))
-        if over is None:
-            return _create(place, journal, label, data, mode, beside)
-        return _replace(place, journal, label, data, mode, seen, beside)
+    label = Label(entry, expected, digest_of(data))
+    with tree.open_directory(parent_of(path)) as directory:
+        place = WriteTarget(tree, path, directory, _name_of(path))
+        if expected is None:
+            return _create(place, journal, label, data, mode, also_sync)
+        return _replace(place, journal, label, data, mode, expected_stat, also_sync)
 
 
-def retract(tree: Tree, journal: Journal, path: str, save: Displaced, *, ours: Digest) -> bool:
+def retract(tree: Tree, journal: Journal, path: str, save: DisplacedSave, *, ours: Digest) -> bool:
     """
     Put a displaced save back in its place and drop our text that was there.
 
@@ -89,13 +91,13 @@ def retract(tree: Tree, journal: Journal, path: str, save: Displaced, *, ours: D
     journal, and swapping ends.
     """
     check_entry(path)
-    with tree.directory(parent_of(path)) as directory:
-        place = Place(tree, path, directory, _name_of(path))
+    with tree.open_directory(parent_of(path)) as directory:
+        place = WriteTarget(tree, path, directory, _name_of(path))
         if not tree.can_exchange:
             return _retract_stepwise(place, journal, save, ours)
         kernel.exchange(journal.descriptor, save.name, directory, place.name)
-        aside.sync(place, journal)
-        return aside.drop_if(journal, save.name, ours)
+        aside.sync_directories(place, journal)
+        return aside.drop_if_equal(journal, save.name, ours)
 
 
 def remove(
@@ -104,52 +106,54 @@ def remove(
     path: str,
     *,
     entry: EntryId,
-    over: Digest,
+    expected: Digest,
     reason: str,
     title: str | None = None,
     key: str | None = None,
-) -> Displaced | None:
+) -> DisplacedSave | None:
     """
-    Move the file at *path* to the trash, if its digest is still *over*.
+    Move the file at *path* to the trash, if its digest is still *expected*.
 
     key: the last part of its name there; None: a random one.
 
     Returns a save that came in between and could not be put back, because its name was taken again.
 
     Raises:
-        Stale: the digest is not *over*, or the file is gone; a file in place is untouched or put back.
+        Stale: the digest is not *expected*, or the file is gone; a file in place is untouched or put back.
         Busy: the file has a writer; it stays.
     """
     check_entry(path)
-    label = Label(entry, over, None)
+    label = Label(entry, expected, None)
     with ExitStack() as stack:
-        place = Place(tree, path, stack.enter_context(tree.directory(parent_of(path))), _name_of(path))
-        _open_expected(stack, place, over)
-        name = stack.enter_context(journal.aside(label, None, key))
+        place = WriteTarget(tree, path, stack.enter_context(tree.open_directory(parent_of(path))), _name_of(path))
+        _open_expected(stack, place, expected)
+        name = stack.enter_context(journal.set_aside(label, None, key))
         aside.move_aside(place, journal, name)
-        if not aside.holds(journal, name, over):
-            return aside.give_back(place, journal, name)
+        if not aside.has_digest(journal, name, expected):
+            return aside.put_back_or_keep(place, journal, name)
         try:
-            trash.put_card(tree, name, label, trash.Card(path, title, reason, time.time()))
+            trash.write_card(tree, name, label, trash.TrashCard(path, title, reason, time.time()))
         except (OSError, Refused):
             aside.put_back(place, journal, name)
             raise
-        journal.settle(name, keep=True)
-        trash.sync(tree)  # durable in the trash before it leaves the journal durably
-        aside.sync(place, journal)
+        journal.dispose(name, keep=True)
+        trash.sync_trash(tree)  # durable in the trash before it leaves the journal durably
+        aside.sync_directories(place, journal)
         return None
 
 
-def _create(place: Place, journal: Journal, label: Label, data: bytes, mode: int | None, also_sync: Beside) -> Written:
+def _create(
+    place: WriteTarget, journal: Journal, label: Label, data: bytes, mode: int | None, also_sync: AlsoSync
+) -> Written:
     if place.tree.stat(place.path):
         raise Stale(f"{printable(place.path)!r} exists already.")
 
     def dress(descriptor: int) -> None:
-        access.inherit(descriptor, place.directory)
+        access.inherit_access(descriptor, place.directory)
         if mode is not None:
             os.fchmod(descriptor, mode)
 
-    with journal.put(label, data, access.FILE_MODE, dress) as (name, stat):
+    with journal.staged_file(label, data, access.FILE_MODE, dress) as (name, stat):
         try:
             kernel.rename_new(journal.descriptor, name, place.directory, place.name)
         except OSError as error:
@@ -157,34 +161,36 @@ def _create(place: Place, journal: Journal, label: Label, data: bytes, mode: int
             if isinstance(error, FileExistsError):
                 raise Stale(f"{printable(place.path)!r} exists already.") from None
             raise
-        aside.sync(place, journal, *also_sync())
+        aside.sync_directories(place, journal, *also_sync())
     return Written(_stat_if_unchanged(place, stat))
 
 
 def _replace(
-    place: Place,
+    place: WriteTarget,
     journal: Journal,
     label: Label,
     data: bytes,
     mode: int | None,
     earlier: Stat | None,
-    also_sync: Beside,
+    also_sync: AlsoSync,
 ) -> Written:
     assert label.expected is not None
     with ExitStack() as stack:
         old_descriptor = _open_expected(stack, place, label.expected, earlier)
 
         def dress(descriptor: int) -> None:
-            access.take_over(descriptor, old_descriptor, place.path)
+            access.copy_access(descriptor, old_descriptor, place.path)
             if mode is not None:
                 os.fchmod(descriptor, mode)
 
-        name, stat = stack.enter_context(journal.put(label, data, 0o600, dress))
+        name, stat = stack.enter_context(journal.staged_file(label, data, 0o600, dress))
         swap = _exchange if place.tree.can_exchange else _replace_stepwise
         return swap(place, journal, label, name, stat, also_sync)
 
 
-def _exchange(place: Place, journal: Journal, label: Label, name: str, stat: Stat, also_sync: Beside) -> Written:
+def _exchange(
+    place: WriteTarget, journal: Journal, label: Label, name: str, stat: Stat, also_sync: AlsoSync
+) -> Written:
     try:
         kernel.exchange(journal.descriptor, name, place.directory, place.name)
     except OSError as error:
@@ -194,59 +200,59 @@ def _exchange(place: Place, journal: Journal, label: Label, name: str, stat: Sta
         raise
     if not stat_of(os.stat(name, dir_fd=journal.descriptor, follow_symlinks=False)).is_file:
         _swap_back(place, journal, label, name)
-    save = aside.displaced(journal, label, name)
-    aside.sync(place, journal, *(also_sync() if save is None else ()))
+    save = aside.find_foreign_save(journal, label, name)
+    aside.sync_directories(place, journal, *(also_sync() if save is None else ()))
     if save is None:
-        journal.settle(name, keep=True)  # out of the journal only when the new text is durable
+        journal.dispose(name, keep=True)  # out of the journal only when the new text is durable
     return Written(_stat_if_unchanged(place, stat), save)
 
 
-def _swap_back(place: Place, journal: Journal, label: Label, name: str) -> None:
+def _swap_back(place: WriteTarget, journal: Journal, label: Label, name: str) -> None:
     kernel.exchange(journal.descriptor, name, place.directory, place.name)
-    aside.sync(place, journal)
+    aside.sync_directories(place, journal)
     if label.new:
-        aside.drop_if(journal, name, label.new)
+        aside.drop_if_equal(journal, name, label.new)
     raise Stale(f"{printable(place.path)!r} is no longer a regular file.")
 
 
 def _replace_stepwise(
-    place: Place, journal: Journal, label: Label, name: str, stat: Stat, also_sync: Beside
+    place: WriteTarget, journal: Journal, label: Label, name: str, stat: Stat, also_sync: AlsoSync
 ) -> Written:
     """Without exchange of names: move the old file aside, verify it, then rename the new text to the free path."""
     assert label.expected is not None
-    with journal.aside(label, place.path) as old_name:
+    with journal.set_aside(label, place.path) as old_name:
         try:
             aside.move_aside(place, journal, old_name)
-            if not aside.holds(journal, old_name, label.expected):
-                return Written(None, aside.give_back(place, journal, old_name))
+            if not aside.has_digest(journal, old_name, label.expected):
+                return Written(None, aside.put_back_or_keep(place, journal, old_name))
             has_arrived = _rename_into_place(place, journal, name, old_name)
-            aside.sync(place, journal)
+            aside.sync_directories(place, journal)
         finally:
             journal.discard(name)
-    save = aside.displaced(journal, label, old_name)
+    save = aside.find_foreign_save(journal, label, old_name)
     if save is None:
-        journal.settle(old_name, keep=True)
+        journal.dispose(old_name, keep=True)
         if not has_arrived:
             raise Stale(f"{printable(place.path)!r} was saved meanwhile.")
         kernel.fsync_all(*also_sync())
     return Written(_stat_if_unchanged(place, stat) if has_arrived else None, save)
 
 
-def _retract_stepwise(place: Place, journal: Journal, save: Displaced, ours: Digest) -> bool:
+def _retract_stepwise(place: WriteTarget, journal: Journal, save: DisplacedSave, ours: Digest) -> bool:
     label = label_of(save.name)
     assert label is not None
-    with journal.aside(label, place.path) as name:
+    with journal.set_aside(label, place.path) as name:
         aside.move_aside(place, journal, name)
-        if not aside.holds(journal, name, ours):
+        if not aside.has_digest(journal, name, ours):
             aside.put_back(place, journal, name)
             return False
         if not aside.put_back(place, journal, save.name):
             return False
-        journal.settle(name, keep=False)
+        journal.dispose(name, keep=False)
         return True
 
 
-def _rename_into_place(place: Place, journal: Journal, name: str, old_name: str) -> bool:
+def _rename_into_place(place: WriteTarget, journal: Journal, name: str, old_name: str) -> bool:
     """Rename the new text to the free name. False: a save took the name first, and stays."""
     try:
         kernel.rename_new(journal.descriptor, name, place.directory, place.name)
@@ -258,10 +264,10 @@ def _rename_into_place(place: Place, journal: Journal, name: str, old_name: str)
     return True
 
 
-def _open_expected(stack: ExitStack, place: Place, over: Digest, earlier: Stat | None = None) -> int:
+def _open_expected(stack: ExitStack, place: WriteTarget, over: Digest, earlier: Stat | None = None) -> int:
     """Open the file in place for the life of *stack*, if it is the expected one and has no writer."""
     try:
-        descriptor = stack.enter_context(place.tree.file(place.path, earlier))
+        descriptor = stack.enter_context(place.tree.open_file(place.path, earlier))
     except FileNotFoundError:
         raise Stale(f"{printable(place.path)!r} is no longer there.") from None
     if earlier is not None and kernel.has_writer(descriptor) is False and stat_of(os.fstat(descriptor)) == earlier:
@@ -271,12 +277,12 @@ def _open_expected(stack: ExitStack, place: Place, over: Digest, earlier: Stat |
     return descriptor
 
 
-def _stat_if_unchanged(place: Place, expected: Stat) -> Stat | None:
+def _stat_if_unchanged(place: WriteTarget, expected: Stat) -> Stat | None:
     try:
         current = stat_of(os.stat(place.name, dir_fd=place.directory, follow_symlinks=False))
     except FileNotFoundError:
         return None
-    return current if current.same_content(expected) else None
+    return current if current.has_same_content(expected) else None
 
 
 def _name_of(path: str) -> str:

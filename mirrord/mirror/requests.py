@@ -6,39 +6,39 @@ from collections.abc import Iterator
 from contextlib import suppress
 from uuid import UUID
 
-from mirrord.domain.approval import FOLDER, Answer, Request, decode, encode
+from mirrord.domain.approval import APPROVALS_FOLDER, Answer, Request, decode_request, encode_request
 from mirrord.domain.entry import parse_id
 from mirrord.errors import Busy, Damaged, Refused, reason_of
 from mirrord.mirror import kernel
-from mirrord.mirror.journal import PRIVATE
+from mirrord.mirror.journal import PRIVATE_MODE
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.layout import MACHINE
+from mirrord.mirror.layout import STATE_DIRECTORY
 from mirrord.mirror.tree import Tree
 
-LIMIT = 8 << 20  # bytes: a request may hold a whole page
+MAX_REQUEST_BYTES = 8 << 20  # bytes: a request may hold a whole page
 _SUFFIX = ".json"
 
-Found = tuple[Request, Answer]
+RequestWithAnswer = tuple[Request, Answer]
 
 
 def path_of(request: UUID) -> str:
     """The file of a request."""
-    return f"{FOLDER}/{request}{_SUFFIX}"
+    return f"{APPROVALS_FOLDER}/{request}{_SUFFIX}"
 
 
-def files(tree: Tree) -> dict[str, Stat]:
+def list_files(tree: Tree) -> dict[str, Stat]:
     """Stats of request files by path, the oldest first; files that cannot be requests are not listed."""
     try:
-        names = tree.names(FOLDER)
+        names = tree.list_stats(APPROVALS_FOLDER)
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    return {f"{FOLDER}/{name}": names[name] for name in sorted(names) if _parse_id(name) is not None}
+    return {f"{APPROVALS_FOLDER}/{name}": names[name] for name in sorted(names) if _parse_id(name) is not None}
 
 
-def read(tree: Tree, path: str) -> Found | str | None:
+def read(tree: Tree, path: str) -> RequestWithAnswer | str | None:
     """The request in the file at *path*; a sentence if it is invalid; None: gone. Raises Busy during a write."""
     try:
-        request_and_answer = decode(tree.read(path, LIMIT)[0])
+        request_and_answer = decode_request(tree.read(path, MAX_REQUEST_BYTES)[0])
     except FileNotFoundError:
         return None
     except (ValueError, Refused, Damaged, OSError) as error:
@@ -48,23 +48,23 @@ def read(tree: Tree, path: str) -> Found | str | None:
     return request_and_answer
 
 
-def all_of(tree: Tree) -> Iterator[Found]:
+def read_all(tree: Tree) -> Iterator[RequestWithAnswer]:
     """All requests, the newest first, without those being written by other programs."""
-    for path in reversed(files(tree)):
+    for path in reversed(list_files(tree)):
         with suppress(Busy):
             if isinstance(request_and_answer := read(tree, path), tuple):
                 yield request_and_answer
 
 
-def put(tree: Tree, request: Request, answer: Answer) -> None:
+def write(tree: Tree, request: Request, answer: Answer) -> None:
     """Write the file of a request, atomically and durably. Raises Damaged for more than LIMIT bytes."""
-    data = encode(request, answer)
-    if len(data) > LIMIT:
-        raise Damaged(f"what is asked for has {len(data)} bytes; a request may have {LIMIT}")
-    tree.make_directories(MACHINE, PRIVATE)
-    tree.make_directories(FOLDER)
+    data = encode_request(request, answer)
+    if len(data) > MAX_REQUEST_BYTES:
+        raise Damaged(f"what is asked for has {len(data)} bytes; a request may have {MAX_REQUEST_BYTES}")
+    tree.make_directories(STATE_DIRECTORY, PRIVATE_MODE)
+    tree.make_directories(APPROVALS_FOLDER)
     unfinished = f"request.{secrets.token_hex(8)}"
-    with tree.directory(MACHINE) as machine, tree.directory(FOLDER) as folder:
+    with tree.open_directory(STATE_DIRECTORY) as machine, tree.open_directory(APPROVALS_FOLDER) as folder:
         descriptor = kernel.create(machine, unfinished, 0o600)  # it may hold a token
         try:
             kernel.write(descriptor, data)
@@ -77,7 +77,7 @@ def put(tree: Tree, request: Request, answer: Answer) -> None:
 
 def remove(tree: Tree, request: UUID) -> None:
     """Remove the file of a request."""
-    with suppress(FileNotFoundError), tree.directory(FOLDER) as folder:
+    with suppress(FileNotFoundError), tree.open_directory(APPROVALS_FOLDER) as folder:
         kernel.unlink(folder, f"{request}{_SUFFIX}")
 
 

@@ -7,7 +7,7 @@ from mirrord.mirror.layout import may_be_synced
 from mirrord.mirror.tree import Stat, Tree
 
 
-def is_told(tree: Tree, index: Index, ignore: Ignore, path: str) -> bool:
+def is_complete(tree: Tree, index: Index, ignore: Ignore, path: str) -> bool:
     """
     Whether a change at *path* is complete: a known file has other content, or the path is not synced.
 
@@ -21,7 +21,7 @@ def is_told(tree: Tree, index: Index, ignore: Ignore, path: str) -> bool:
     except (OSError, Refused):
         return False
     if path not in index:
-        return stat is None or (not stat.is_directory and ignore.rules.leave_out(path))
+        return stat is None or (not stat.is_directory and ignore.rules.excludes(path))
     return stat is not None and stat.is_file and stat.size > 0 and not _is_renamed(index, path, stat)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mirrord.domain.place import ASSETS, RECORDS
-from mirrord.domain.record import DIRECTORIES, why_no_record
-from mirrord.domain.untaken import Untaken
+from mirrord.domain.record import DIRECTORIES, explain_no_record
+from mirrord.domain.untaken import UnsyncedFiles
 from mirrord.errors import Mounted, Refused, Unavailable
 from mirrord.mirror.contained import why_not_mirrored
 from mirrord.mirror.ignore import Ignore
@@ -30,8 +30,8 @@ class Scan:
     """
     The result of a scan. Keys are paths.
 
-    files: pages, attachments and records, without those in *same*.
-    same: files that are unchanged since the last look, if the caller knows them.
+    files: pages, attachments and records, without those in *unchanged*.
+    unchanged: files that are unchanged since the last look, if the caller knows them.
     directories: folders, `assets` and everything below it, those of records; without the scanned directory itself.
     ignored: files and directories that `.mirrorignore` excludes, unless they are synced already.
     strangers: files that are neither pages nor attachments, unless they are synced already.
@@ -42,18 +42,18 @@ class Scan:
     """
 
     files: dict[str, Stat] = field(default_factory=dict)
-    same: set[str] = field(default_factory=set)
+    unchanged: set[str] = field(default_factory=set)
     directories: dict[str, Stat] = field(default_factory=dict)
     ignored: dict[str, Stat] = field(default_factory=dict)
     strangers: set[str] = field(default_factory=set)
-    untaken: Untaken = field(default_factory=Untaken)
+    untaken: UnsyncedFiles = field(default_factory=UnsyncedFiles)
     others: int = 0
     troubles: list[tuple[str, str]] = field(default_factory=list)
     unknown: set[str] = field(default_factory=set)
 
-    def shows_absent(self, path: str) -> bool:
+    def proves_absent(self, path: str) -> bool:
         """Whether *path*, below the scanned directory, is certainly absent."""
-        if path in self.files or path in self.same or path in self.directories or path in self.ignored:
+        if path in self.files or path in self.unchanged or path in self.directories or path in self.ignored:
             return False
         if path in self.strangers:
             return False
@@ -64,24 +64,24 @@ def scan(
     tree: Tree,
     ignore: Ignore,
     under: str = "",
-    seen: Callable[[int], None] = lambda _: None,
-    known: Callable[[str, Stat], str | None] = lambda _path, _stat: None,
+    report_count: Callable[[int], None] = lambda _: None,
+    stored_path: Callable[[str, Stat], str | None] = lambda _path, _stat: None,
 ) -> Scan:
     """
     Scan everything below the directory *under*; a missing one is empty.
 
-    seen: called repeatedly with the number of files and directories so far.
-    known: returns the caller's own string for the path of an unchanged file, else None: so the paths of a large
+    report_count: called repeatedly with the number of files and directories so far.
+    stored_path: returns the caller's own string for the path of an unchanged file, else None: so the paths of a large
         unchanged tree are not in memory twice.
     Raises:
         Unavailable: the tree's root cannot be listed.
         Refused: *under* is reached through a symbolic link.
     """
-    walk = _Walk(tree, ignore, known)
+    walk = _Walk(tree, ignore, stored_path)
     walk.start(under)
     while walk.pending:
         walk.scan_directory(walk.pending.pop())
-        seen(len(walk.result.files) + len(walk.result.same) + len(walk.result.directories))
+        report_count(len(walk.result.files) + len(walk.result.unchanged) + len(walk.result.directories))
     return walk.result
 
 
@@ -113,7 +113,7 @@ class _Walk:
     def start(self, under: str) -> None:
         ignored = any(self.ignore.matches(path, True) for path in lineage(under))
         try:
-            with self.tree.directory(under) as descriptor:
+            with self.tree.open_directory(under) as descriptor:
                 self._list_entries(descriptor, _Directory(under, ASSETS in under.split("/"), ignored))
         except (FileNotFoundError, NotADirectoryError):
             if not under:
@@ -126,7 +126,7 @@ class _Walk:
     def scan_directory(self, directory: _Directory) -> None:
         path = directory.path
         try:
-            with self.tree.directory(path) as descriptor:
+            with self.tree.open_directory(path) as descriptor:
                 stat = stat_of(os.fstat(descriptor))
                 (self.result.ignored if directory.ignored else self.result.directories)[path] = stat
                 if stat.device != self.device:
@@ -169,7 +169,7 @@ class _Walk:
             self._see_record(path, entry)
         elif is_temporary(name):
             self.result.others += 1
-        elif not (name.endswith(SUFFIX) or directory.in_assets or self.ignore.rules.take(path)):
+        elif not (name.endswith(SUFFIX) or directory.in_assets or self.ignore.rules.is_attachment(path)):
             self._pass_over(path, directory)
         elif directory.ignored or (self.selective and self.ignore.matches(path, False)):
             self.result.ignored[path] = stat_of(entry.stat(follow_symlinks=False))
@@ -185,7 +185,7 @@ class _Walk:
     def _note_file(self, path: str, entry: os.DirEntry[str]) -> None:
         stat = stat_of(entry.stat(follow_symlinks=False))
         if (unchanged_path := self.known(path, stat)) is not None:
-            self.result.same.add(unchanged_path)
+            self.result.unchanged.add(unchanged_path)
         else:
             self.result.files[path] = stat
 
@@ -195,7 +195,7 @@ class _Walk:
         elif is_temporary(entry.name):
             self.result.others += 1
         else:
-            self.result.troubles.append((path, why_no_record(path)))
+            self.result.troubles.append((path, explain_no_record(path)))
 
     def _see_other(self, entry: os.DirEntry[str], directory: _Directory) -> None:
         path = directory.child(entry.name)

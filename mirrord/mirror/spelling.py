@@ -6,12 +6,12 @@ from mirrord.domain.place import name_key
 from mirrord.mirror.tree import Tree
 
 
-def spelt(tree: Tree, path: str) -> str | None:
+def spelling_in_tree(tree: Tree, path: str) -> str | None:
     """*path* as the tree spells it; None if it is missing or ambiguous."""
     spelled_path = ""
     for part in path.split("/"):
         try:
-            with tree.directory(spelled_path) as directory:
+            with tree.open_directory(spelled_path) as directory:
                 names = os.listdir(directory)
         except (FileNotFoundError, NotADirectoryError):
             return None

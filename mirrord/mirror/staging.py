@@ -11,25 +11,25 @@ from contextlib import ExitStack, contextmanager, suppress
 from mirrord.domain.entry import Digest
 from mirrord.errors import Damaged, Refused
 from mirrord.mirror import kernel
-from mirrord.mirror.journal import PRIVATE
-from mirrord.mirror.layout import MACHINE, printable
+from mirrord.mirror.journal import PRIVATE_MODE
+from mirrord.mirror.layout import STATE_DIRECTORY, printable
 from mirrord.mirror.tree import Tree
 
-FOLDER = f"{MACHINE}/staged"
-LIMIT = 512 << 20  # bytes
-ORPHANED = 86_400.0  # seconds after which a file that no request names is removed
+STAGED_PATH = f"{STATE_DIRECTORY}/staged"
+MAX_STAGED_BYTES = 512 << 20  # bytes
+ORPHAN_SECONDS = 86_400.0  # seconds after which a file that no request names is removed
 _PIECE_BYTES = 1 << 20  # bytes
 
 
-def keep(tree: Tree, source: int, name: str) -> Digest:
+def stage_bytes(tree: Tree, source: int, name: str) -> Digest:
     """
     Copy the content of the descriptor *source* durably and return its digest. name: for messages.
 
     Raises Damaged for more than LIMIT bytes.
     """
-    tree.make_directories(FOLDER, PRIVATE)
+    tree.make_directories(STAGED_PATH, PRIVATE_MODE)
     unfinished = f"u.{secrets.token_hex(8)}"
-    with tree.directory(FOLDER) as folder, ExitStack() as undone:
+    with tree.open_directory(STAGED_PATH) as folder, ExitStack() as undone:
         target = kernel.create(folder, unfinished, 0o600)
         undone.callback(kernel.unlink, folder, unfinished)
         try:
@@ -44,7 +44,7 @@ def keep(tree: Tree, source: int, name: str) -> Digest:
 
 
 @contextmanager
-def opened(tree: Tree, digest: Digest) -> Iterator[int | None]:
+def open_staged(tree: Tree, digest: Digest) -> Iterator[int | None]:
     """
     A descriptor of the bytes with that digest, for the length of a `with`; None: they are missing or changed.
 
@@ -53,7 +53,7 @@ def opened(tree: Tree, digest: Digest) -> Iterator[int | None]:
     with ExitStack() as resources:
         with tempfile.TemporaryFile() as private_file:
             try:
-                with tree.file(f"{FOLDER}/{digest.hex()}") as source:
+                with tree.open_file(f"{STAGED_PATH}/{digest.hex()}") as source:
                     copied_digest = _copy_bytes(source, private_file.fileno(), digest.hex())
             except (FileNotFoundError, Refused, Damaged):
                 copied_digest = None
@@ -63,11 +63,11 @@ def opened(tree: Tree, digest: Digest) -> Iterator[int | None]:
         yield descriptor if copied_digest == digest else None
 
 
-def sweep(tree: Tree, needed: Container[str]) -> None:
+def remove_orphans(tree: Tree, needed: Container[str]) -> None:
     """Remove files a day old that are not among *needed*, digests in hex: their requests were never made."""
-    with suppress(FileNotFoundError), tree.directory(FOLDER) as folder:
-        for name, stat in tree.names(FOLDER).items():
-            if name not in needed and time.time() - stat.mtime_ns / 1e9 > ORPHANED:
+    with suppress(FileNotFoundError), tree.open_directory(STAGED_PATH) as folder:
+        for name, stat in tree.list_stats(STAGED_PATH).items():
+            if name not in needed and time.time() - stat.mtime_ns / 1e9 > ORPHAN_SECONDS:
                 with suppress(FileNotFoundError):
                     kernel.unlink(folder, name)
 
@@ -76,8 +76,8 @@ def _copy_bytes(source: int, target: int, name: str) -> Digest:
     state, offset = hashlib.blake2b(digest_size=32), 0
     while piece := os.pread(source, _PIECE_BYTES, offset):
         offset += len(piece)
-        if offset > LIMIT:
-            raise Damaged(f"{printable(name)!r} has more than {LIMIT} bytes.")
+        if offset > MAX_STAGED_BYTES:
+            raise Damaged(f"{printable(name)!r} has more than {MAX_STAGED_BYTES} bytes.")
         state.update(piece)
         kernel.write(target, piece)
     return Digest(state.digest())

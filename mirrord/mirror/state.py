@@ -15,12 +15,12 @@ from uuid import UUID
 
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.mirror import kernel
-from mirrord.mirror.journal import PRIVATE
+from mirrord.mirror.journal import PRIVATE_MODE
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.layout import MACHINE
+from mirrord.mirror.layout import STATE_DIRECTORY
 from mirrord.mirror.tree import Tree
 
-PATH = f"{MACHINE}/state.db"
+STATE_PATH = f"{STATE_DIRECTORY}/state.db"
 
 _VERSION = 1
 _SCHEMA = f"""
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Seen(NamedTuple):
+class CachedStat(NamedTuple):
     """A file as of the moment of its digest; entry: its entry."""
 
     device: int
@@ -52,9 +52,9 @@ class Seen(NamedTuple):
         return self[:5] == stat[:5]
 
 
-def seen(stat: Stat, digest: Digest, entry: EntryId) -> Seen:
+def cached_stat(stat: Stat, digest: Digest, entry: EntryId) -> CachedStat:
     """The record of a file."""
-    return Seen(*stat[:5], digest, entry)
+    return CachedStat(*stat[:5], digest, entry)
 
 
 class State:
@@ -74,7 +74,7 @@ class State:
         """Whether the open file is still the one in the tree; if not, open a new State. True for a cache in memory."""
         if self._file is None:
             return True
-        stat = self._tree.stat(PATH)
+        stat = self._tree.stat(STATE_PATH)
         return stat is not None and (stat.device, stat.inode) == self._file
 
     @property
@@ -82,23 +82,25 @@ class State:
         """Whether stored records outlive this process: the file could be opened."""
         return self._file is not None
 
-    def load(self) -> dict[str, Seen]:
+    def load(self) -> dict[str, CachedStat]:
         """All records, by path."""
 
-        def load() -> dict[str, Seen]:
+        def load() -> dict[str, CachedStat]:
             rows = self._database.execute("SELECT * FROM seen")
-            return {path: seen_from(*values) for path, *values in rows}
+            return {path: cached_stat_from_row(*values) for path, *values in rows}
 
         return self._run_or_default(load, {})
 
-    def store(self, changed: Mapping[str, Seen], gone: Iterable[str] = ()) -> None:
-        """Store *changed* and delete *gone*, in this order; a crash loses at most the last moments."""
-        rows = [(path, *map(signed, record[:5]), record.digest, record.entry.bytes) for path, record in changed.items()]
+    def store(self, changed: Mapping[str, CachedStat], removed: Iterable[str] = ()) -> None:
+        """Store *changed* and delete *removed*, in this order; a crash loses at most the last moments."""
+        rows = [
+            (path, *map(to_signed, record[:5]), record.digest, record.entry.bytes) for path, record in changed.items()
+        ]
 
         def store() -> None:
             with _transaction(self._database) as database:
                 database.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-                database.executemany("DELETE FROM seen WHERE path = ?", [(path,) for path in gone])
+                database.executemany("DELETE FROM seen WHERE path = ?", [(path,) for path in removed])
 
         self._run_or_default(store, None)
 
@@ -144,21 +146,21 @@ class State:
         return database
 
     def _open_file(self) -> sqlite3.Connection:
-        self._tree.make_directories(MACHINE, PRIVATE)
-        stat = self._tree.stat(PATH)
+        self._tree.make_directories(STATE_DIRECTORY, PRIVATE_MODE)
+        stat = self._tree.stat(STATE_PATH)
         if stat and not stat.is_file:
-            raise OSError(f"{PATH} is not a regular file")
+            raise OSError(f"{STATE_PATH} is not a regular file")
         with ExitStack() as undone:
-            database = sqlite3.connect(self._tree.root / PATH, isolation_level=None, check_same_thread=False)
+            database = sqlite3.connect(self._tree.root / STATE_PATH, isolation_level=None, check_same_thread=False)
             undone.callback(database.close)
             _prepare(database)
             undone.pop_all()
-        status = os.stat(self._tree.root / PATH)
+        status = os.stat(self._tree.root / STATE_PATH)
         self._file = (status.st_dev, status.st_ino)
         return database
 
     def _delete_files(self) -> None:
-        with suppress(OSError), self._tree.directory(MACHINE) as machine:
+        with suppress(OSError), self._tree.open_directory(STATE_DIRECTORY) as machine:
             for suffix in ("-wal", "-shm", ""):
                 with suppress(FileNotFoundError):
                     kernel.unlink(machine, "state.db" + suffix)
@@ -186,10 +188,12 @@ def _transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
             database.execute("ROLLBACK")
 
 
-def seen_from(device: int, inode: int, size: int, mtime_ns: int, ctime_ns: int, digest: bytes, entry: bytes) -> Seen:
+def cached_stat_from_row(
+    device: int, inode: int, size: int, mtime_ns: int, ctime_ns: int, digest: bytes, entry: bytes
+) -> CachedStat:
     """The record in a row of the table `seen`, without its path."""
     times = mtime_ns, ctime_ns  # before 1970 they are negative
-    return Seen(_unsigned(device), _unsigned(inode), size, *times, Digest(digest), EntryId(UUID(bytes=entry)))
+    return CachedStat(_unsigned(device), _unsigned(inode), size, *times, Digest(digest), EntryId(UUID(bytes=entry)))
 
 
 def _is_damaged(error: Exception) -> bool:
@@ -199,11 +203,11 @@ def _is_damaged(error: Exception) -> bool:
     return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 
 
-def signed(number: int) -> int:
+def to_signed(number: int) -> int:
     """Inode and device numbers use all 64 bits; SQLite's integers are signed."""
     return number - (1 << 64) if number >= 1 << 63 else number
 
 
 def _unsigned(number: int) -> int:
-    """The inverse of signed()."""
+    """The inverse of to_signed()."""
     return number + (1 << 64) if number < 0 else number

@@ -11,19 +11,19 @@ from mirrord.domain.entry import Digest
 from mirrord.errors import Busy, Refused
 from mirrord.mirror import contents, kernel
 from mirrord.mirror.backups import Backups
-from mirrord.mirror.journal import PRIVATE, TRASH
+from mirrord.mirror.journal import PRIVATE_MODE, TRASH_PATH
 from mirrord.mirror.kernel import stat_of
-from mirrord.mirror.layout import MACHINE, parent_of
+from mirrord.mirror.layout import STATE_DIRECTORY, parent_of
 from mirrord.mirror.tree import Tree
 
 COLUMNS = ("path", "size", "digest", "parts")
-PART = 1 << 20  # bytes
+PART_BYTES = 1 << 20  # bytes
 _TRIES = 5  # at a file that keeps changing; the last read is kept
 _UNFINISHED_NAME = ".mirrord-restored"  # of a file under construction; never synced
 
 
 @dataclass(frozen=True, slots=True)
-class Stray:
+class UnsyncedFile:
     """One file of a backup. digest: of its bytes, in hex; parts: the names of its objects, in order."""
 
     path: str
@@ -31,27 +31,29 @@ class Stray:
     digest: str
     parts: tuple[str, ...]
 
-    def spelled(self) -> bytes:
+    def encode(self) -> bytes:
         """The encoded line; names that are not UTF-8 keep their bytes."""
         return json.dumps([self.path, self.size, self.digest, self.parts]).encode()
 
 
-def stray_of(line: bytes) -> Stray:
+def decode_unsynced_file(line: bytes) -> UnsyncedFile:
     """Parse a line of spelled()."""
     path, size, digest, parts = json.loads(line)
-    return Stray(path, size, digest, tuple(parts))
+    return UnsyncedFile(path, size, digest, tuple(parts))
 
 
-def keep(tree: Tree, known: Collection[Digest], backups: Backups, unread: list[str]) -> Iterator[Stray]:
+def store_unsynced(
+    tree: Tree, known_digests: Collection[Digest], backups: Backups, unread: list[str]
+) -> Iterator[UnsyncedFile]:
     """
-    Store every file whose bytes are not *known*, in the order of paths.
+    Store every file whose bytes are not *known_digests*, in the order of paths.
 
     unread: gets the paths of unreadable files and directories.
     """
-    for path in sorted(files_of(tree, unread)):
+    for path in sorted(list_files(tree, unread)):
         try:
-            with tree.file(path) as descriptor:
-                if contents.digest_now(descriptor) not in known:
+            with tree.open_file(path) as descriptor:
+                if contents.digest_now(descriptor) not in known_digests:
                     yield _store_file(descriptor, path, backups)
         except FileNotFoundError:
             continue  # removed meanwhile
@@ -63,13 +65,13 @@ def keep(tree: Tree, known: Collection[Digest], backups: Backups, unread: list[s
             unread.append(path)
 
 
-def files_of(tree: Tree, unread: list[str]) -> Iterator[str]:
+def list_files(tree: Tree, unread: list[str]) -> Iterator[str]:
     """All regular files; of `.mirrord` only the trash. unread: gets unreadable directories."""
     pending = [""]
     while pending:
         directory = pending.pop()
         try:
-            stats = tree.names(directory)
+            stats = tree.list_stats(directory)
         except FileNotFoundError:
             continue
         except (Refused, OSError):
@@ -78,34 +80,34 @@ def files_of(tree: Tree, unread: list[str]) -> Iterator[str]:
         for name, stat in stats.items():
             path = f"{directory}/{name}" if directory else name
             if stat.is_directory:
-                pending.append(TRASH if path == MACHINE else path)
+                pending.append(TRASH_PATH if path == STATE_DIRECTORY else path)
             elif stat.is_file and name != _UNFINISHED_NAME:
                 yield path
 
 
-def holds_only(tree: Tree, strays: Iterable[Stray]) -> bool:
+def has_only(tree: Tree, strays: Iterable[UnsyncedFile]) -> bool:
     """Whether every file of a tree is one of *strays*, with the same bytes."""
     digests = {stray.path: stray.digest for stray in strays}
     unread: list[str] = []
-    for path in files_of(tree, unread):
-        with tree.file(path) as descriptor:
+    for path in list_files(tree, unread):
+        with tree.open_file(path) as descriptor:
             if contents.digest_now(descriptor).hex() != digests.get(path):
                 return False
     return not unread
 
 
-def put(tree: Tree, stray: Stray, backups: Backups) -> None:
-    """Write a stray into a tree, durably; a file at its path is replaced. Raises Damaged as content() does."""
+def write_file(tree: Tree, stray: UnsyncedFile, backups: Backups) -> None:
+    """Write a stray into a tree, durably; a file at its path is replaced. Raises Damaged as read_bytes() does."""
     parent = parent_of(stray.path)
     if parent:
-        tree.make_directories(parent, *([PRIVATE] if parent.split("/")[0] == MACHINE else []))
-    with tree.directory(parent) as into:
+        tree.make_directories(parent, *([PRIVATE_MODE] if parent.split("/")[0] == STATE_DIRECTORY else []))
+    with tree.open_directory(parent) as into:
         with suppress(FileNotFoundError):
             kernel.unlink(into, _UNFINISHED_NAME)
         descriptor = kernel.create(into, _UNFINISHED_NAME, 0o660)
         try:
             for part in stray.parts:
-                kernel.write(descriptor, backups.content(part))
+                kernel.write(descriptor, backups.read_bytes(part))
             kernel.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -113,7 +115,7 @@ def put(tree: Tree, stray: Stray, backups: Backups) -> None:
         kernel.fsync(into)
 
 
-def _store_file(descriptor: int, path: str, backups: Backups) -> Stray:
+def _store_file(descriptor: int, path: str, backups: Backups) -> UnsyncedFile:
     for _ in range(_TRIES):
         before = stat_of(os.fstat(descriptor))
         stray = _store_once(descriptor, path, backups)
@@ -122,10 +124,10 @@ def _store_file(descriptor: int, path: str, backups: Backups) -> Stray:
     return stray
 
 
-def _store_once(descriptor: int, path: str, backups: Backups) -> Stray:
+def _store_once(descriptor: int, path: str, backups: Backups) -> UnsyncedFile:
     digest, size, parts = hashlib.blake2b(digest_size=32), 0, []
-    while piece := os.pread(descriptor, PART, size):
+    while piece := os.pread(descriptor, PART_BYTES, size):
         digest.update(piece)
-        parts.append(backups.add(piece))
+        parts.append(backups.add_bytes(piece))
         size += len(piece)
-    return Stray(path, size, digest.hexdigest(), tuple(parts))
+    return UnsyncedFile(path, size, digest.hexdigest(), tuple(parts))

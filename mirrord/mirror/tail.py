@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mirrord.mirror.tree import Tree
 
-CHUNK = 4 << 20  # bytes per read, and the longest line
+CHUNK_BYTES = 4 << 20  # bytes per read, and the longest line
 _MARK_BYTES = 4096  # before the cursor, whose digest identifies the file
 
 
@@ -30,13 +30,13 @@ class Tail:
     """
     Complete lines without their ends; an unfinished last line is left out.
 
-    first: number of the first line, from 1. cursor: behind the last. more: whether further lines may follow.
+    first_number: number of the first line, from 1. cursor: behind the last. has_more: whether further lines may follow.
     """
 
     lines: list[bytes]
-    first: int
+    first_number: int
     cursor: Cursor
-    more: bool
+    has_more: bool
 
 
 def read_tail(tree: Tree, path: str, cursor: Cursor | None) -> Tail:
@@ -45,7 +45,7 @@ def read_tail(tree: Tree, path: str, cursor: Cursor | None) -> Tail:
 
     CHUNK bytes without an end count as a line. Raises FileNotFoundError, Refused, OSError.
     """
-    with tree.file(path) as descriptor:
+    with tree.open_file(path) as descriptor:
         stat = os.fstat(descriptor)
         identity = (stat.st_dev, stat.st_ino)
         if (
@@ -54,9 +54,9 @@ def read_tail(tree: Tree, path: str, cursor: Cursor | None) -> Tail:
             or _digest_before(descriptor, cursor.offset) != cursor.mark
         ):
             cursor = Cursor(*identity, 0, 0, _digest_before(descriptor, 0))
-        data = os.pread(descriptor, CHUNK, cursor.offset)
-        is_full = len(data) == CHUNK
-        end = data.rfind(b"\n") + 1 or (CHUNK if is_full else 0)
+        data = os.pread(descriptor, CHUNK_BYTES, cursor.offset)
+        is_full = len(data) == CHUNK_BYTES
+        end = data.rfind(b"\n") + 1 or (CHUNK_BYTES if is_full else 0)
         lines = data[:end].removesuffix(b"\n").split(b"\n") if end else []
         offset = cursor.offset + end
         new_cursor = Cursor(*identity, offset, cursor.lines + len(lines), _digest_before(descriptor, offset))

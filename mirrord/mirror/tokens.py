@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from mirrord.domain.entry import Actor, TenantId
 from mirrord.domain.grant import Grant
 from mirrord.errors import Refused
-from mirrord.mirror.keys import Keyring, id_of
+from mirrord.mirror.keys import Keyring, key_id
 
 ISSUER = "mirrord"
 _ALGORITHM = "EdDSA"
@@ -20,7 +20,7 @@ _REQUIRED_CLAIMS = ["iss", "jti", "sub", "iat", "kind", "tenant", "tenant_id", "
 _MAX_CHARACTERS = 8192  # ours have about 500
 
 
-def issue(
+def issue_token(
     private: Ed25519PrivateKey,
     tenant: str,
     tenant_id: TenantId,
@@ -43,10 +43,10 @@ def issue(
     }
     if expires is not None:
         claims["exp"] = expires
-    return jwt.encode(claims, private, _ALGORITHM, headers={"kid": id_of(private.public_key())}), token_id
+    return jwt.encode(claims, private, _ALGORITHM, headers={"kid": key_id(private.public_key())}), token_id
 
 
-def verify(keyring: Keyring, token: str) -> Grant:
+def verify_token(keyring: Keyring, token: str) -> Grant:
     """The grant of *token*. Raises Refused with a sentence that never repeats the token."""
     if len(token) > _MAX_CHARACTERS:
         raise Refused("The token is too long to be one of mirrord's.")
@@ -54,19 +54,19 @@ def verify(keyring: Keyring, token: str) -> Grant:
         key = str(jwt.get_unverified_header(token).get("kid"))
     except (jwt.InvalidTokenError, ValueError):
         raise Refused("The token is not one of mirrord's: it is cut or mistyped.") from None
-    public = keyring.public(key)
+    public = keyring.public_key(key)
     if public is None:
         raise Refused("The token was signed with a key that is not known here.")
     grant = _grant_from_claims(key, _decode_claims(token, public))
-    check(keyring, grant)
+    check_grant(keyring, grant)
     return grant
 
 
-def check(keyring: Keyring, grant: Grant) -> None:
+def check_grant(keyring: Keyring, grant: Grant) -> None:
     """Raise Refused if a grant has expired or was revoked meanwhile."""
     if grant.expires is not None and grant.expires <= datetime.now(UTC):
         raise Refused("The token has expired.")
-    if keyring.revoked() & {grant.key, grant.token}:
+    if keyring.revoked_ids() & {grant.key, grant.token}:
         raise Refused("The token was revoked.")
 
 

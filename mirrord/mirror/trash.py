@@ -18,19 +18,19 @@ from typing import Any
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Busy, Refused
 from mirrord.mirror import contents, kernel
-from mirrord.mirror.journal import PRIVATE, TRASH
+from mirrord.mirror.journal import PRIVATE_MODE, TRASH_PATH
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.label import Label, key_of, label_of, name_of, relabelled
+from mirrord.mirror.label import Label, key_of, label_of, new_name, with_expected_digest
 from mirrord.mirror.tree import Tree
 
 RETENTION = timedelta(days=30)
-OF_VERSIONS = timedelta(minutes=10)
+VERSION_RETENTION = timedelta(minutes=10)
 
 _CARD_SUFFIX = ".json"
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class TrashCard:
     """Facts of a removed page: path and title in the tree, reason and time (Unix seconds) of the removal."""
 
     path: str
@@ -40,26 +40,26 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Trashed:
+class TrashedFile:
     """A file in the trash; card: None for a file that was replaced, not removed."""
 
     name: str
     label: Label
-    card: Card | None
+    card: TrashCard | None
     stat: Stat
 
 
-def sync(tree: Tree) -> None:
+def sync_trash(tree: Tree) -> None:
     """Make arrivals and removals in the trash durable."""
-    with tree.directory(TRASH) as trash:
+    with tree.open_directory(TRASH_PATH) as trash:
         kernel.fsync(trash)
 
 
-def put_card(tree: Tree, name: str, label: Label, card: Card) -> None:
+def write_card(tree: Tree, name: str, label: Label, card: TrashCard) -> None:
     """Write the card of *name*, before the file itself arrives, so that it always has one."""
-    tree.make_directories(TRASH, PRIVATE)
+    tree.make_directories(TRASH_PATH, PRIVATE_MODE)
     facts = asdict(card) | {"id": str(label.entry), "digest": label.expected.hex() if label.expected else None}
-    with tree.directory(TRASH) as trash:
+    with tree.open_directory(TRASH_PATH) as trash:
         descriptor = kernel.create(trash, name + _CARD_SUFFIX, 0o600)
         try:
             kernel.write(descriptor, json.dumps(facts, ensure_ascii=True).encode())
@@ -68,63 +68,63 @@ def put_card(tree: Tree, name: str, label: Label, card: Card) -> None:
             os.close(descriptor)
 
 
-def put_directory(tree: Tree, entry: EntryId, nothing: Digest, card: Card, key: str) -> None:
+def record_directory(tree: Tree, entry: EntryId, nothing: Digest, card: TrashCard, key: str) -> None:
     """Record the removal of a directory as an empty file, whose digest is *nothing*. key: as in find()."""
     label = Label(entry, nothing, None)
-    name = name_of("d", label, key)
-    put_card(tree, name, label, card)
-    with tree.directory(TRASH) as trash:
+    name = new_name("d", label, key)
+    write_card(tree, name, label, card)
+    with tree.open_directory(TRASH_PATH) as trash:
         os.close(kernel.create(trash, name, 0o600))
         kernel.fsync(trash)
 
 
-def contents_of(tree: Tree) -> list[Trashed]:
+def list_trash(tree: Tree) -> list[TrashedFile]:
     """Everything in the trash, oldest arrival first."""
-    return [Trashed(name, label, _read_card(tree, name), stat) for name, label, stat in _list_files(tree)]
+    return [TrashedFile(name, label, _read_card(tree, name), stat) for name, label, stat in _list_files(tree)]
 
 
-def find(tree: Tree, key: str) -> Trashed | None:
+def find_removed(tree: Tree, key: str) -> TrashedFile | None:
     """The removed file with this key, the last part of its name; None: there is none, or it was purged."""
     for name, label, stat in _list_files(tree):
         if key_of(name) == key and (card := _read_card(tree, name)) is not None:
-            return Trashed(name, label, card, stat)
+            return TrashedFile(name, label, card, stat)
     return None
 
 
-def take_out(tree: Tree, found: Trashed) -> None:
+def drop_restored(tree: Tree, trashed: TrashedFile) -> None:
     """Delete a file that is back in the tree; a later save to it stays."""
-    assert found.label.expected is not None
-    _delete_if_unchanged(tree, found.name, found.label)
+    assert trashed.label.expected is not None
+    _delete_if_unchanged(tree, trashed.name, trashed.label)
 
 
-def late_saves(tree: Tree, seen: MutableMapping[str, Stat]) -> list[tuple[str, Label, Digest]]:
+def late_saves(tree: Tree, stats: MutableMapping[str, Stat]) -> list[tuple[str, Label, Digest]]:
     """
     Files that were written after their move to the trash: name, label, current digest.
 
-    seen: the stats of the previous call, updated here; only files that differ are read.
+    stats: the stats of the previous call, updated here; only files that differ are read.
     """
     saves, names = [], set[str]()
     for name, label, stat in _list_files(tree):
         names.add(name)
-        if seen.get(name) == stat:
+        if stats.get(name) == stat:
             continue
         try:
-            digest, stat = tree.digest(f"{TRASH}/{name}")
+            digest, stat = tree.digest(f"{TRASH_PATH}/{name}")
         except (Busy, Refused, OSError):  # next time
             continue
-        seen[name] = stat
+        stats[name] = stat
         if digest != label.expected:
             saves.append((name, label, digest))
-    for name in seen.keys() - names:
-        del seen[name]
+    for name in stats.keys() - names:
+        del stats[name]
     return saves
 
 
-def accept(tree: Tree, name: str, digest: Digest) -> None:
+def accept_late_save(tree: Tree, name: str, digest: Digest) -> None:
     """Record that a late save with this *digest* is stored: it is the expected content from now on."""
-    new = relabelled(name, digest)
-    with tree.directory(TRASH) as trash:
-        if tree.stat(f"{TRASH}/{name}{_CARD_SUFFIX}"):
+    new = with_expected_digest(name, digest)
+    with tree.open_directory(TRASH_PATH) as trash:
+        if tree.stat(f"{TRASH_PATH}/{name}{_CARD_SUFFIX}"):
             kernel.rename(trash, name + _CARD_SUFFIX, trash, new + _CARD_SUFFIX)
         kernel.rename(trash, name, trash, new)
 
@@ -145,17 +145,17 @@ def purge(tree: Tree, now: float) -> list[str]:
     return purged
 
 
-def replaced(seen: Mapping[str, Stat], now: float) -> list[tuple[str, Label]]:
+def expired_replacements(stats: Mapping[str, Stat], now: float) -> list[tuple[str, Label]]:
     """
     Files from `late_saves` that arrived OF_VERSIONS before *now* (Unix seconds) because a text replaced them: they may
     be deleted if they are versions.
     """
-    oldest = _cutoff_ns(now, OF_VERSIONS)
-    old_names = [name for name, stat in seen.items() if stat.ctime_ns < oldest and stat.links == 1]
+    oldest = _cutoff_ns(now, VERSION_RETENTION)
+    old_names = [name for name, stat in stats.items() if stat.ctime_ns < oldest and stat.links == 1]
     return [(name, label) for name in old_names if (label := label_of(name)) is not None and label.new is not None]
 
 
-def let_go(tree: Tree, versions: Iterable[tuple[str, Label]]) -> list[str]:
+def purge_versions(tree: Tree, versions: Iterable[tuple[str, Label]]) -> list[str]:
     """
     Delete replaced files that are *versions*, unchanged, and certainly not open elsewhere.
 
@@ -168,7 +168,7 @@ def _cutoff_ns(now: float, span: timedelta) -> float:
     return (now - span.total_seconds()) * 1e9
 
 
-def size(tree: Tree) -> tuple[int, int]:
+def trash_size(tree: Tree) -> tuple[int, int]:
     """Number of files in the trash, and their bytes in total."""
     sizes = [stat.size for _, _, stat in _list_files(tree)]
     return len(sizes), sum(sizes)
@@ -179,7 +179,7 @@ def _delete_if_unchanged(tree: Tree, name: str, label: Label, *, surely: bool = 
     try:
         if not _is_unchanged(tree, name, label, surely=surely):
             return False
-        with tree.directory(TRASH) as trash:
+        with tree.open_directory(TRASH_PATH) as trash:
             kernel.unlink(trash, name)
             with suppress(FileNotFoundError):
                 kernel.unlink(trash, name + _CARD_SUFFIX)
@@ -191,7 +191,7 @@ def _delete_if_unchanged(tree: Tree, name: str, label: Label, *, surely: bool = 
 def _delete_lone_cards(tree: Tree, oldest: float) -> None:
     """Delete cards without a file: a crash before its arrival, or a person who emptied the trash, left them."""
     try:
-        stats = tree.names(TRASH)
+        stats = tree.list_stats(TRASH_PATH)
     except FileNotFoundError:
         return
     lone = [
@@ -199,7 +199,7 @@ def _delete_lone_cards(tree: Tree, oldest: float) -> None:
         for name, stat in stats.items()
         if name.endswith(_CARD_SUFFIX) and name.removesuffix(_CARD_SUFFIX) not in stats and stat.ctime_ns < oldest
     ]
-    with tree.directory(TRASH) as trash:
+    with tree.open_directory(TRASH_PATH) as trash:
         for name in lone:
             with suppress(OSError):
                 kernel.unlink(trash, name)
@@ -207,7 +207,7 @@ def _delete_lone_cards(tree: Tree, oldest: float) -> None:
 
 def _list_files(tree: Tree) -> list[tuple[str, Label, Stat]]:
     try:
-        stats = tree.names(TRASH)
+        stats = tree.list_stats(TRASH_PATH)
     except FileNotFoundError:
         return []
     files = [(name, label, stat) for name, stat in stats.items() if stat.is_file and (label := label_of(name))]
@@ -215,16 +215,16 @@ def _list_files(tree: Tree) -> list[tuple[str, Label, Stat]]:
 
 
 def _is_unchanged(tree: Tree, name: str, label: Label, *, surely: bool) -> bool:
-    with tree.file(f"{TRASH}/{name}") as descriptor:
-        has_other = kernel.has_other(descriptor)
+    with tree.open_file(f"{TRASH_PATH}/{name}") as descriptor:
+        has_other = kernel.is_open_elsewhere(descriptor)
         if has_other or (surely and has_other is None):
             return False
         return contents.digest_now(descriptor) == label.expected
 
 
-def _read_card(tree: Tree, name: str) -> Card | None:
+def _read_card(tree: Tree, name: str) -> TrashCard | None:
     try:
-        raw: dict[str, Any] = json.loads(tree.read(f"{TRASH}/{name}{_CARD_SUFFIX}", 1 << 20)[0])
-        return Card(raw["path"], raw["title"], raw["reason"], raw["time"])
+        raw: dict[str, Any] = json.loads(tree.read(f"{TRASH_PATH}/{name}{_CARD_SUFFIX}", 1 << 20)[0])
+        return TrashCard(raw["path"], raw["title"], raw["reason"], raw["time"])
     except (ValueError, KeyError, FileNotFoundError):
         return None

@@ -6,18 +6,18 @@ import os
 from pathlib import Path
 
 from mirrord.domain.entry import Digest
-from mirrord.domain.place import ATTACHMENTS
+from mirrord.domain.place import DEFAULT_ATTACHMENTS
 from mirrord.errors import Busy, Refused, Stale, Unavailable
 from mirrord.mirror import contained, contents, kernel
 from mirrord.mirror.kernel import Stat, stat_of
-from mirrord.mirror.layout import is_machine, is_waiting, parent_of, printable
+from mirrord.mirror.layout import is_in_journal_directory, is_own_state, parent_of, printable
 
 __all__ = ["Stat", "Tree"]
 
 DIRECTORY_MODE = 0o770  # before the umask
 
 
-class Opened:
+class OpenDescriptor:
     """A descriptor that is closed at the end of its `with`. A generator would be a dozen times slower."""
 
     __slots__ = ("_descriptor",)
@@ -40,7 +40,7 @@ class Tree:
     Every method may raise Refused (the path leaves the tree or crosses a symbolic link) and OSError.
     """
 
-    def __init__(self, root: Path, attachments: tuple[str, ...] = ATTACHMENTS) -> None:
+    def __init__(self, root: Path, attachments: tuple[str, ...] = DEFAULT_ATTACHMENTS) -> None:
         """
         *attachments*: patterns of attachments, as in `mirror.attachments` of the configuration.
 
@@ -49,7 +49,7 @@ class Tree:
         self.root = root
         self.attachments = attachments
         try:
-            self.descriptor = os.open(root, contained.DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            self.descriptor = os.open(root, contained.DIRECTORY_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise Unavailable(f"The root {root} cannot be opened: {error.strerror}.") from error
         self.opened_as = self._stat_root()
@@ -66,7 +66,7 @@ class Tree:
         os.close(self.descriptor)
 
     @property
-    def degraded(self) -> list[str]:
+    def missing_abilities(self) -> list[str]:
         """Missing abilities of kernel and file system, as sentences; complete once a journal was opened."""
         abilities = {
             "The kernel lacks openat2: paths are walked step by step.": self.native,
@@ -75,7 +75,7 @@ class Tree:
         }
         return [sentence for sentence, is_present in abilities.items() if not is_present]
 
-    def identity(self) -> tuple[int, int] | None:
+    def root_identity(self) -> tuple[int, int] | None:
         """(device, inode) at the path of the root now, None if it is free; differs from `opened_as` if replaced."""
         try:
             status = os.stat(self.root, follow_symlinks=False)
@@ -83,7 +83,7 @@ class Tree:
             return None
         return status.st_dev, status.st_ino
 
-    def space(self) -> tuple[int, int]:
+    def disk_space(self) -> tuple[int, int]:
         """Available bytes of the file system, and its size in bytes."""
         status = os.fstatvfs(self.descriptor)
         return status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
@@ -91,7 +91,7 @@ class Tree:
     def stat(self, path: str) -> Stat | None:
         """The stat of *path*, of a link itself and not of its target; None if the path is free."""
         try:
-            descriptor = contained.opened(self.descriptor, path, contained.ITSELF, native=self.native)
+            descriptor = contained.open_beneath(self.descriptor, path, contained.PATH_ONLY_FLAGS, native=self.native)
         except (FileNotFoundError, NotADirectoryError):
             return None
         try:
@@ -109,10 +109,10 @@ class Tree:
         On some file systems files report another device than their directory; the directory counts.
         """
         if stat.is_directory:
-            raise contained.mounted(path, path)
-        with self.directory(parent_of(path)) as parent:
+            raise contained.mount_error(path, path)
+        with self.open_directory(parent_of(path)) as parent:
             if os.fstat(parent).st_dev != self.opened_as[0]:
-                raise contained.mounted(path, parent_of(path))
+                raise contained.mount_error(path, parent_of(path))
 
     def was_made_since(self, path: str, moment_ns: int) -> bool | None:
         """
@@ -121,7 +121,7 @@ class Tree:
         None if the path is free, or the file system does not record creation times.
         """
         try:
-            descriptor = contained.opened(self.descriptor, path, contained.ITSELF, native=self.native)
+            descriptor = contained.open_beneath(self.descriptor, path, contained.PATH_ONLY_FLAGS, native=self.native)
         except (FileNotFoundError, NotADirectoryError):
             return None
         try:
@@ -130,11 +130,11 @@ class Tree:
         finally:
             os.close(descriptor)
 
-    def spells(self, path: str) -> bool:
+    def has_exact_spelling(self, path: str) -> bool:
         """Whether *path* exists in exactly this spelling: a file system that ignores case opens others too."""
         while path:
             try:
-                with self.directory(parent_of(path)) as parent:
+                with self.open_directory(parent_of(path)) as parent:
                     if _name_of(path) not in os.listdir(parent):
                         return False
             except (FileNotFoundError, NotADirectoryError):
@@ -154,42 +154,42 @@ class Tree:
             Refused: not a regular file.
             FileNotFoundError: the path is free.
         """
-        with self.file(path) as descriptor:
+        with self.open_file(path) as descriptor:
             return contents.read(descriptor, path, limit_bytes, earlier)
 
     def snapshot(self, path: str, limit_bytes: int) -> tuple[bytes, Stat]:
         """Like read(), for a file with a writer: its bytes at one moment."""
-        with self.file(path) as descriptor:
-            return contents.snapshot(descriptor, path, limit_bytes)
+        with self.open_file(path) as descriptor:
+            return contents.read_now(descriptor, path, limit_bytes)
 
     def digest(self, path: str, earlier: Stat | None = None) -> tuple[Digest, Stat]:
         """Like read(), for a file of any size, but only its digest."""
-        with self.file(path) as descriptor:
+        with self.open_file(path) as descriptor:
             return contents.digest(descriptor, path, earlier)
 
     def digest_now(self, path: str) -> Digest | None:
         """Like digest(), with or without a writer; None: the path is free."""
         try:
-            with self.file(path) as descriptor:
+            with self.open_file(path) as descriptor:
                 return contents.digest_now(descriptor)
         except FileNotFoundError:
             return None
 
-    def names(self, path: str) -> dict[str, Stat]:
+    def list_stats(self, path: str) -> dict[str, Stat]:
         """The stats of the entries of a directory, by name."""
-        with self.directory(path) as descriptor, os.scandir(descriptor) as entries:
+        with self.open_directory(path) as descriptor, os.scandir(descriptor) as entries:
             return {entry.name: stat_of(entry.stat(follow_symlinks=False)) for entry in entries}
 
     def make_directories(self, path: str, mode: int = DIRECTORY_MODE) -> None:
         """Create the directory and its parents where they are missing, durably."""
         try:
-            with self.directory(path):
+            with self.open_directory(path):
                 return
         except FileNotFoundError:
             pass
         parts = path.split("/")
         for depth in range(len(parts)):
-            with self.directory("/".join(parts[:depth])) as parent, contextlib.suppress(FileExistsError):
+            with self.open_directory("/".join(parts[:depth])) as parent, contextlib.suppress(FileExistsError):
                 kernel.mkdir(parent, parts[depth], mode)
                 kernel.fsync(parent)
 
@@ -197,7 +197,7 @@ class Tree:
         """Remove a directory if it is empty, and return whether it is gone."""
         check_entry(path)
         try:
-            with self.directory(parent_of(path)) as parent:
+            with self.open_directory(parent_of(path)) as parent:
                 kernel.rmdir(parent, _name_of(path))
                 kernel.fsync(parent)
         except FileNotFoundError:
@@ -217,11 +217,11 @@ class Tree:
             FileNotFoundError: the directory of *target* does not exist.
         """
         for path in (source, target):
-            if not is_waiting(path):
+            if not is_in_journal_directory(path):
                 check_entry(path)
-        with self.directory(parent_of(target)) as into:
+        with self.open_directory(parent_of(target)) as into:
             try:
-                with self.directory(parent_of(source)) as out:
+                with self.open_directory(parent_of(source)) as out:
                     self.rename_new(out, _name_of(source), into, _name_of(target))
                     kernel.fsync(into)
                     kernel.fsync(out)
@@ -231,41 +231,44 @@ class Tree:
                 raise Stale(f"{printable(source)!r} is no longer there.") from None
             return stat_of(os.stat(_name_of(target), dir_fd=into, follow_symlinks=False))
 
-    def exchange(self, one: str, other: str) -> None:
+    def exchange(self, first: str, other: str) -> None:
         """
         Exchange the entries at two paths atomically.
 
         Raises Stale if one of them is missing; kernel.Unsupported unless `can_exchange`.
         """
-        check_entry(one)
+        check_entry(first)
         check_entry(other)
         try:
-            with self.directory(parent_of(one)) as one_parent, self.directory(parent_of(other)) as other_parent:
-                kernel.exchange(one_parent, _name_of(one), other_parent, _name_of(other))
+            with (
+                self.open_directory(parent_of(first)) as one_parent,
+                self.open_directory(parent_of(other)) as other_parent,
+            ):
+                kernel.exchange(one_parent, _name_of(first), other_parent, _name_of(other))
                 kernel.fsync(one_parent)
                 kernel.fsync(other_parent)
         except FileNotFoundError:
-            raise Stale(f"{printable(one)!r} or {printable(other)!r} is no longer there.") from None
+            raise Stale(f"{printable(first)!r} or {printable(other)!r} is no longer there.") from None
 
-    def opened(self, path: str, flags: int) -> "Opened":
+    def open_path(self, path: str, flags: int) -> "OpenDescriptor":
         """A descriptor of *path* for the length of a `with`."""
-        return Opened(contained.opened(self.descriptor, path, flags, native=self.native))
+        return OpenDescriptor(contained.open_beneath(self.descriptor, path, flags, native=self.native))
 
-    def directory(self, path: str) -> "Opened":
+    def open_directory(self, path: str) -> "OpenDescriptor":
         """A descriptor of the directory at *path* for the length of a `with`."""
-        return self.opened(path, contained.DIRECTORY)
+        return self.open_path(path, contained.DIRECTORY_FLAGS)
 
-    def file(self, path: str, looked: Stat | None = None) -> "Opened":
+    def open_file(self, path: str, known_stat: Stat | None = None) -> "OpenDescriptor":
         """
         A descriptor of the regular file at *path*, open for reading; never waits for a fifo.
 
-        looked: a fresh result of stat(); avoids another call.
+        known_stat: a fresh result of stat(); avoids another call.
         """
-        stat = looked or self.stat(path)
+        stat = known_stat or self.stat(path)
         if stat and not stat.is_file:  # opening a device may have effects
             raise Refused(f"{printable(path)!r} is not a regular file; it is neither read nor replaced.")
         try:
-            return self.opened(path, contained.FILE)
+            return self.open_path(path, contained.FILE_FLAGS)
         except NotADirectoryError:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from None
         except BlockingIOError:
@@ -281,7 +284,7 @@ class Tree:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from None
             kernel.rename(out, source, into, target)
 
-    def probe(self, directory: int) -> None:
+    def probe_file_system(self, directory: int) -> None:
         """Try once, in a private directory, whether the file system can exchange names and set leases."""
         if self._probed:
             return
@@ -293,7 +296,7 @@ class Tree:
         except OSError:
             self.can_exchange = False
         try:
-            descriptor = os.open(_PROBE_NAMES[0], contained.FILE, dir_fd=directory)
+            descriptor = os.open(_PROBE_NAMES[0], contained.FILE_FLAGS, dir_fd=directory)
             self.has_leases = kernel.has_writer(descriptor) is False
             os.close(descriptor)
         finally:
@@ -306,7 +309,7 @@ class Tree:
 
     def _has_openat2(self) -> bool:
         try:
-            os.close(kernel.openat2(self.descriptor, ".", contained.DIRECTORY))
+            os.close(kernel.openat2(self.descriptor, ".", contained.DIRECTORY_FLAGS))
         except OSError:
             return False
         return True
@@ -317,8 +320,8 @@ _PROBE_NAMES = ("p.probe-1", "p.probe-2")
 
 def check_entry(path: str) -> None:
     """Refuse a path that no entry can have: outside the tree, the root itself, or mirrord's own state."""
-    contained.check(path)
-    if not path or is_machine(path):
+    contained.check_path(path)
+    if not path or is_own_state(path):
         raise Refused(f"{printable(path)!r} belongs to mirrord itself and is not a page.")
 
 

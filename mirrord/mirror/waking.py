@@ -24,7 +24,7 @@ class Sleeper:
         signal.pthread_sigmask(signal.SIG_BLOCK, {_SIGNAL})
         self._thread = threading.get_ident()
 
-    def adopt(self) -> bool:
+    def claim_descriptors(self) -> bool:
         """Claim unowned inotify descriptors. Return False if there are none or the kernel refuses."""
         is_adopted = False
         for descriptor in _inotify_descriptors():

@@ -5,10 +5,10 @@ from functools import cached_property
 
 from mirrord.domain.entry import Kind
 from mirrord.domain.place import ASSETS
-from mirrord.mirror.glance import Glance, Sight
+from mirrord.mirror.glance import DirectoryListing, ListingWithStats
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import INDEX_FILE, SUFFIX, parent_of
-from mirrord.mirror.roll import Roll
+from mirrord.mirror.roll import PageIndex
 
 
 class Walk:
@@ -16,18 +16,18 @@ class Walk:
     A tree; immutable, so that the same object again means an unchanged tree.
 
     sights: each directory by path, the root "" and `assets` included, parents first.
-    roll: of all pages; None as long as one of them may change without its stat.
+    page_index: of all pages; None as long as one of them may change without its stat.
     """
 
-    def __init__(self, sights: Mapping[str, Sight]) -> None:
+    def __init__(self, sights: Mapping[str, ListingWithStats]) -> None:
         self.sights = sights
-        self.roll: Roll | None = None
+        self.page_index: PageIndex | None = None
 
     def is_same(self, other: "Walk") -> bool:
         """Whether both consist of the same sight objects."""
         pairs = zip(self.sights.values(), other.sights.values(), strict=False)
         return len(self.sights) == len(other.sights) and all(
-            first.glance is second.glance and first.stats is second.stats for first, second in pairs
+            first.listing is second.listing and first.stats is second.stats for first, second in pairs
         )
 
     @cached_property
@@ -48,24 +48,24 @@ class Walk:
     @cached_property
     def has_patterns(self) -> bool:
         """Whether ignore files exist that hide pages from search programs."""
-        return any(sight.glance.has_patterns for sight in self.sights.values())
+        return any(sight.listing.has_patterns for sight in self.sights.values())
 
     def _has_page(self, directory: str) -> bool:
-        return has_page(directory, self.sights[directory].glance, self.sights[parent_of(directory)].glance)
+        return has_page(directory, self.sights[directory].listing, self.sights[parent_of(directory)].listing)
 
     def _files(self, kind: Kind) -> Iterator[tuple[str, Stat]]:
         for directory, sight in self.sights.items():
             kind_of_files = Kind.ATTACHMENT if is_in_assets(directory) else Kind.PAGE
-            names = sight.glance.files if kind is kind_of_files else frozenset[str]()
-            names |= sight.glance.beside if kind is Kind.ATTACHMENT else frozenset[str]()
+            names = sight.listing.files if kind is kind_of_files else frozenset[str]()
+            names |= sight.listing.beside if kind is Kind.ATTACHMENT else frozenset[str]()
             for name in names:
                 if (stat := sight.stats.get(name)) is not None:
-                    yield join(directory, name), stat
+                    yield join_path(directory, name), stat
 
 
-def has_page(directory: str, here: Glance, above: Glance) -> bool:
+def has_page(directory: str, listing: DirectoryListing, above: DirectoryListing) -> bool:
     """Whether a directory has a page: the index page in it, or the page beside it."""
-    return INDEX_FILE in here.files or directory.rpartition("/")[2] + SUFFIX in above.files
+    return INDEX_FILE in listing.files or directory.rpartition("/")[2] + SUFFIX in above.files
 
 
 def is_in_assets(directory: str) -> bool:
@@ -73,6 +73,6 @@ def is_in_assets(directory: str) -> bool:
     return ASSETS in directory.split("/")
 
 
-def join(directory: str, name: str) -> str:
+def join_path(directory: str, name: str) -> str:
     """The path of *name* in *directory*."""
     return f"{directory}/{name}" if directory else name

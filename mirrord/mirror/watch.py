@@ -12,13 +12,13 @@ from pathlib import Path
 
 from watchfiles._rust_notify import WatchfilesRustInternalError
 
-from mirrord.mirror.bursts import HEARTBEAT, Bursts
-from mirrord.mirror.gathering import Told
+from mirrord.mirror.bursts import HEARTBEAT_MS, Bursts
+from mirrord.mirror.gathering import IsComplete
 from mirrord.mirror.layout import printable
 
-LARGE = 10_000  # paths in one batch beyond which a full scan is cheaper
-REWATCH_PAUSE = 1.0  # seconds before a new watch after the watcher failed
-POLL_PAUSE = 30.0  # seconds between full scans while the system refuses a watch
+MAX_BATCH_PATHS = 10_000  # paths in one batch beyond which a full scan is cheaper
+REWATCH_SECONDS = 1.0  # seconds before a new watch after the watcher failed
+POLL_SECONDS = 30.0  # seconds between full scans while the system refuses a watch
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ Report = Callable[[str | None], None]
 
 
 async def watch(
-    root: Path, stop: asyncio.Event, report: Report | None = None, told: Told | None = None
+    root: Path, stop: asyncio.Event, report: Report | None = None, is_complete: IsComplete | None = None
 ) -> AsyncGenerator[set[str] | None, None]:
     """
     Yield paths below *root* (relative to it) that may have changed; None means "scan everything".
@@ -36,25 +36,26 @@ async def watch(
 
     stop: ends the iteration within milliseconds.
     report: called with a sentence when watching is limited, with None when it is complete.
-    told: whether the changes at these paths are complete, so that they need not wait for a silent tree; called in a
+    is_complete: whether the changes at these paths are complete, so that they need not wait for a silent tree; called
+    in a
         thread.
     """
-    report, told = report or _ignore_report, told or _never_complete
+    report, is_complete = report or _ignore_report, is_complete or _never_complete
     is_missing = False
     while not stop.is_set():
         is_live = False
         try:
-            async with aclosing(_watch_once(root, stop, report, told)) as batches:
+            async with aclosing(_watch_once(root, stop, report, is_complete)) as batches:
                 async for batch in batches:
                     is_live, is_missing = True, False
                     yield batch
             continue
         except FileNotFoundError:
-            pause, is_lost = HEARTBEAT / 1000, not is_missing
+            pause, is_lost = HEARTBEAT_MS / 1000, not is_missing
             if is_missing := not root.exists():  # else a directory vanished while its watch was set up
                 report(f"{root} is missing; mirrord waits for it to come back.")
         except (OSError, WatchfilesRustInternalError) as error:
-            pause, is_lost = REWATCH_PAUSE if is_live else POLL_PAUSE, True
+            pause, is_lost = REWATCH_SECONDS if is_live else POLL_SECONDS, True
             log.warning("watch_lost", extra={"root": str(root), "error": str(error)})
             if not is_live:
                 report(_refusal_sentence(root, error))
@@ -64,7 +65,7 @@ async def watch(
 
 
 async def _watch_once(
-    root: Path, stop: asyncio.Event, report: Report, told: Told
+    root: Path, stop: asyncio.Event, report: Report, told: IsComplete
 ) -> AsyncGenerator[set[str] | None, None]:
     """One watch, until it has to be set up again."""
     run = asyncio.get_running_loop().run_in_executor
@@ -80,7 +81,7 @@ async def _watch_once(
         yield None
         while not (is_outdated or stop.is_set()):
             paths, is_outdated = await run(thread, _wait_for_changes, bursts, span)
-            if len(paths) > LARGE or "" in paths:
+            if len(paths) > MAX_BATCH_PATHS or "" in paths:
                 yield None
             elif paths:
                 yield paths
@@ -88,7 +89,7 @@ async def _watch_once(
         if forward is not None:
             forward.cancel()
         if bursts is not None:
-            bursts.end()
+            bursts.stop()
             thread.submit(bursts.close)
         thread.shutdown(wait=False)
 
@@ -119,15 +120,15 @@ def _measure_coverage(root: Path) -> _Coverage:
     return _Coverage(root, identity, directories, recursive=False, problem=problem)
 
 
-def _start_bursts(span: _Coverage, told: Told) -> Bursts:
-    return Bursts(span.paths, recursive=span.recursive, root=span.root, told=told)
+def _start_bursts(span: _Coverage, told: IsComplete) -> Bursts:
+    return Bursts(span.paths, recursive=span.recursive, root=span.root, is_complete=told)
 
 
 def _wait_for_changes(bursts: Bursts, span: _Coverage) -> tuple[set[str], bool]:
     """Wait for changes. Return their paths, and whether the watch has to be set up again."""
     paths, is_outdated = set[str](), False
-    while not (paths or is_outdated or bursts.ended):
-        paths = bursts.next()
+    while not (paths or is_outdated or bursts.is_stopped):
+        paths = bursts.next_changes()
         has_new_directory = not span.recursive and any(_is_unwatched(span, str(span.root / path)) for path in paths)
         is_outdated = has_new_directory or _identity_of(span.root) != span.identity
     return paths, is_outdated
@@ -175,14 +176,14 @@ def _is_unwatched(span: _Coverage, path: str) -> bool:
 
 def _refusal_sentence(root: Path, error: Exception) -> str:
     return (
-        f"{root} cannot be watched ({error}); it is scanned every {POLL_PAUSE:.0f} s instead. "
+        f"{root} cannot be watched ({error}); it is scanned every {POLL_SECONDS:.0f} s instead. "
         "Raising fs.inotify.max_user_watches or max_user_instances helps."
     )
 
 
 async def _forward_stop(stop: asyncio.Event, bursts: Bursts) -> None:
     await stop.wait()
-    bursts.end()
+    bursts.stop()
 
 
 async def _wait_for_stop(stop: asyncio.Event, seconds: float) -> None:

@@ -15,7 +15,7 @@ from mirrord.mirror.tree import Tree
 _ASIDE_PREFIX = "w."  # of the names of files moved aside
 
 
-def withdraw(tree: Tree, path: str, digests: Collection[Digest], aside: int) -> bool | None:
+def remove_exported(tree: Tree, path: str, digests: Collection[Digest], aside: int) -> bool | None:
     """
     Remove the file at *path* if it has one of *digests*. False: it has another one, and stays; None: no file is there.
 
@@ -29,9 +29,9 @@ def withdraw(tree: Tree, path: str, digests: Collection[Digest], aside: int) -> 
             return None
         if tree.digest_now(path) not in digests:
             return False
-        with tree.directory(parent_of(path)) as directory:
+        with tree.open_directory(parent_of(path)) as directory:
             tree.rename_new(directory, name, aside, hidden)
-            if drop(aside, hidden, digests):
+            if drop_known(aside, hidden, digests):
                 return True
             with suppress(FileExistsError):
                 tree.rename_new(aside, hidden, directory, name)
@@ -42,10 +42,10 @@ def withdraw(tree: Tree, path: str, digests: Collection[Digest], aside: int) -> 
     return False
 
 
-def drop(directory: int, name: str, digests: Collection[Digest]) -> bool:
+def drop_known(directory: int, name: str, digests: Collection[Digest]) -> bool:
     """Remove the file *name* if it has one of *digests* and no writer. Return whether it was removed."""
     try:
-        descriptor = os.open(name, contained.FILE | os.O_CLOEXEC, dir_fd=directory)
+        descriptor = os.open(name, contained.FILE_FLAGS | os.O_CLOEXEC, dir_fd=directory)
     except OSError:  # a symbolic link, or unreadable
         return False
     try:

@@ -16,54 +16,56 @@ class Adoption:
     """
     The state of an adoption.
 
-    active: until all marked entries have been worked on. waiting: entries that are not finished by then; the rules hold
-    for them until they are. settled: entries of which the adoption changed a side. inserted: rows made from their files
-    since the adoption began, so their past is known.
+    active: until all marked entries have been worked on. pending_entries: entries that are not finished by then; the
+    rules hold for them until they are. changed_entries: entries of which the adoption changed a side. inserted_entries:
+    rows made from their files since the adoption began, so their past is known.
     """
 
     active: bool = False
     cause: Rewind = Rewind.UNKNOWN
-    settled: set[EntryId] = field(default_factory=set)
-    waiting: set[EntryId] = field(default_factory=set)
-    inserted: set[EntryId] = field(default_factory=set)
+    changed_entries: set[EntryId] = field(default_factory=set)
+    pending_entries: set[EntryId] = field(default_factory=set)
+    inserted_entries: set[EntryId] = field(default_factory=set)
 
     def begin(self, cause: Rewind) -> None:
         """Start: the common past of the sides is not known, or one of them went back in time."""
-        self.active, self.cause, self.settled, self.inserted = True, cause, set(), set()
+        self.active, self.cause, self.changed_entries, self.inserted_entries = True, cause, set(), set()
 
     @property
-    def is_going_on(self) -> bool:
+    def is_in_force(self) -> bool:
         """Whether the rules of adoption hold for any entry."""
-        return self.active or bool(self.waiting)
+        return self.active or bool(self.pending_entries)
 
     @property
     def is_rewinding(self) -> bool:
         """Whether they hold because the tree went back in time."""
-        return self.is_going_on and self.cause is Rewind.TREE
+        return self.is_in_force and self.cause is Rewind.TREE
 
     def covers(self, entry: EntryId) -> bool:
         """Whether the rules of adoption hold for *entry*."""
-        return (self.active and entry not in self.inserted) or entry in self.waiting
+        return (self.active and entry not in self.inserted_entries) or entry in self.pending_entries
 
     def has_stale_places(self, entry: EntryId) -> bool:
         """Whether a file outside its row's place is there because the tree went back in time."""
         return self.cause is Rewind.TREE and self.covers(entry)
 
-    def decided(self, decisions: Iterable[Decision]) -> None:
+    def note_decisions(self, decisions: Iterable[Decision]) -> None:
         """Note pending decisions; these rules hold for them even after the adoption has ended."""
         if self.active:
-            self.waiting |= {decision.state.entry for decision in decisions if decision.step is not Step.NOTHING}
+            self.pending_entries |= {
+                decision.state.entry for decision in decisions if decision.step is not Step.NOTHING
+            }
 
-    def done(self, decisions: Iterable[Decision]) -> None:
+    def note_carried_out(self, decisions: Iterable[Decision]) -> None:
         """Note decisions that were carried out."""
         for decision in decisions:
             entry = decision.state.entry
             if self.covers(entry) and (decision.move not in _SILENT or decision.place.changes_a_side):
-                self.settled.add(entry)
+                self.changed_entries.add(entry)
             if not decision.again:
-                self.waiting.discard(entry)
+                self.pending_entries.discard(entry)
                 if self.active and decision.move is Move.INSERT:
-                    self.inserted.add(entry)
+                    self.inserted_entries.add(entry)
 
 
 def is_stale(decision: Decision) -> bool:

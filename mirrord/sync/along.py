@@ -9,7 +9,7 @@ from mirrord.sync.decision import Decision
 from mirrord.sync.sides import Sides
 
 
-async def following(sides: Sides, decisions: Sequence[Decision]) -> frozenset[EntryId]:
+async def find_segments_deleted_with_page(sides: Sides, decisions: Sequence[Decision]) -> frozenset[EntryId]:
     """Select the segments among *decisions* whose page is deleted with them, or is gone from both sides."""
     pages = {
         decision.state.entry: page
@@ -20,8 +20,8 @@ async def following(sides: Sides, decisions: Sequence[Decision]) -> frozenset[En
         return frozenset()
     page_ids = list(set(pages.values()))
     async with sides.database.transaction(sides.tenant) as connection:
-        selection = states.Wanted(entries=page_ids)
-        bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, selection, page_ids)
+        selection = states.BaseKeys(entries=page_ids)
+        bases, rows = await states.load_bases_and_rows(connection, sides.tenant, sides.mirror, selection, page_ids)
     ids_with_base = {base.entry for base in bases}
     deleted_ids = {decision.state.entry for decision in decisions}
     deleted_ids |= {page for page, row in rows.items() if row.deleted} - ids_with_base

@@ -8,51 +8,56 @@ from mirrord.codec.views import Views
 from mirrord.db.attention import Problem
 from mirrord.db.buffers import Revision
 from mirrord.domain.entry import EntryId
-from mirrord.domain.state import File, Row, State, Unknown
+from mirrord.domain.state import File, Row, State, UnreadableFile
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.sync import merging
 from mirrord.sync.bodies import data_of
-from mirrord.sync.buffers import stale_saves
-from mirrord.sync.clash import clash_of
+from mirrord.sync.buffers import find_stale_saves
+from mirrord.sync.clash import conflict_of
 from mirrord.sync.decision import Decision, Step
-from mirrord.sync.doubts import Doubts
-from mirrord.sync.files import FileOutcome, to_files
+from mirrord.sync.doubts import Retries
+from mirrord.sync.files import FileOutcome, write_files
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
-from mirrord.sync.prepare import Rendered, place_row, render_rows
-from mirrord.sync.rows import to_rows
+from mirrord.sync.prepare import RenderedRows, name_row, render_rows
+from mirrord.sync.rows import write_to_rows
 from mirrord.sync.sides import Sides
 
 
 @dataclass(slots=True)
-class Applied(FileOutcome):
+class PassOutcome(FileOutcome):
     """
     The outcome of a pass.
 
-    entries: other entries to look at next, such as conflict siblings. texts: texts of rows rendered in this pass.
+    entries_to_check: other entries to look at next, such as conflict siblings. texts: texts of rows rendered in this
+    pass.
     """
 
-    entries: list[EntryId] = field(default_factory=list)
+    entries_to_check: list[EntryId] = field(default_factory=list)
     texts: dict[EntryId, bytes] = field(default_factory=dict)
 
 
-async def prepare(sides: Sides, decisions: Sequence[Decision], doubts: Doubts, applied: Applied) -> list[State]:
+async def prepare_rows(
+    sides: Sides, decisions: Sequence[Decision], doubts: Retries, applied: PassOutcome
+) -> list[State]:
     """Name and render rows that apps wrote; return the new states, which need a new decision."""
     rows = {decision.state.entry: decision.state.row for decision in decisions if decision.state.row is not None}
     for decision in decisions:
         if decision.place is PlaceMove.NAME and decision.state.row is not None:
             try:
-                rows[decision.state.entry] = await place_row(sides, decision.state.row)
+                rows[decision.state.entry] = await name_row(sides, decision.state.row)
             except Stale:
                 applied.stale.append(decision)
                 del rows[decision.state.entry]
     unrendered = {entry: row for entry, row in rows.items() if _is_unrendered(row)}
-    rendered = await render_rows(sides, unrendered) if unrendered else Rendered()
+    rendered = await render_rows(sides, unrendered) if unrendered else RenderedRows()
     applied.texts |= rendered.texts
     by_entry = {decision.state.entry: decision for decision in decisions}
     for refusal in rendered.refusals:
-        doubts.refuse(refusal.entry, refusal.version)
-        applied.troubles.append(Problem(where(by_entry[refusal.entry]), "render", refusal.sentence, refusal.entry))
+        doubts.note_refused(refusal.entry, refusal.version)
+        applied.troubles.append(
+            Problem(problem_path(by_entry[refusal.entry]), "render", refusal.sentence, refusal.entry)
+        )
     refused = {refusal.entry for refusal in rendered.refusals}
     applied.stale += [by_entry[entry] for entry in unrendered.keys() - rendered.rows.keys() - refused]
     changed = {entry: row for entry, row in rows.items() if entry not in unrendered} | rendered.rows
@@ -63,25 +68,27 @@ def _is_unrendered(row: Row) -> bool:
     return not row.deleted and (bool(row.ahead) or row.digest is None)
 
 
-async def apply(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views], applied: Applied) -> None:
+async def apply_decisions(
+    sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views], applied: PassOutcome
+) -> None:
     """Write rows, then files. views: of the pages just read, by path."""
     to_write = [decision for decision in decisions if decision.step is Step.ROW]
-    stale = await stale_saves(sides, [decision for decision in to_write if _changes_content(decision)])
+    stale = await find_stale_saves(sides, [decision for decision in to_write if _changes_content(decision)])
     conflicts = [decision for decision in to_write if _is_conflict(decision) or decision.state.entry in stale]
     ordinary = [decision for decision in to_write if not (_is_conflict(decision) or decision.state.entry in stale)]
     if ordinary:
-        applied.add(await to_rows(sides, ordinary, views))
+        applied.add(await write_to_rows(sides, ordinary, views))
     for decision in conflicts:
         await _merge_conflict(sides, decision, applied, stale.get(decision.state.entry))
     files = [decision for decision in decisions if decision.step is Step.FILE]
     # a refused place goes back to the row's (docs/design/sync.md, L7)
     files += [replace(decision, step=Step.FILE, place=PlaceMove.TO_FILE) for decision in applied.refused]
     if files:
-        written = await to_files(sides, files, applied.texts)
+        written = await write_files(sides, files, applied.texts)
         applied.add(written)
-        applied.written |= written.written
-        applied.displaced += written.displaced
-        applied.taken |= written.taken
+        applied.written_paths |= written.written_paths
+        applied.displaced_saves += written.displaced_saves
+        applied.occupied_paths |= written.occupied_paths
 
 
 def _changes_content(decision: Decision) -> bool:
@@ -92,13 +99,15 @@ def _is_conflict(decision: Decision) -> bool:
     return _changes_content(decision) and decision.move in (Move.MERGE, Move.SIBLING)
 
 
-async def _merge_conflict(sides: Sides, decision: Decision, applied: Applied, buffer_revision: Revision | None) -> None:
+async def _merge_conflict(
+    sides: Sides, decision: Decision, applied: PassOutcome, buffer_revision: Revision | None
+) -> None:
     """buffer_revision: the version in a stale editor buffer; None: the file was made from the base."""
     file = decision.state.file
     assert isinstance(file, File)
     try:
         data = await asyncio.to_thread(data_of, sides.tree, file)
-        conflict = clash_of(decision.state, data)
+        conflict = conflict_of(decision.state, data)
         if buffer_revision is not None:
             sides.old_buffers.note_save(decision.state.entry, file.digest)
         if decision.move is Move.SIBLING:
@@ -107,7 +116,7 @@ async def _merge_conflict(sides: Sides, decision: Decision, applied: Applied, bu
             conflict = replace(
                 conflict, ancestor=buffer_revision.digest, ancestor_version=buffer_revision.version, stale=True
             )
-        applied.entries += await merging.settle(sides, conflict)
+        applied.entries_to_check += await merging.merge_conflict(sides, conflict)
     except (Stale, FileNotFoundError):
         applied.stale.append(decision)
     except Busy:
@@ -124,12 +133,12 @@ def path_of(decision: Decision) -> str | None:
     return file.path if file is not None else base.path if base is not None else None
 
 
-def where(decision: Decision) -> str:
+def problem_path(decision: Decision) -> str:
     """The path under which a problem lists the entry, else its name."""
     row = decision.state.row
     return path_of(decision) or (row.place.name if row and row.place.name else str(decision.state.entry))
 
 
-def passes(decision: Decision) -> bool:
+def is_temporarily_blocked(decision: Decision) -> bool:
     """Whether the obstacle is temporary."""
-    return isinstance(decision.state.file, Unknown) and decision.state.file.passing
+    return isinstance(decision.state.file, UnreadableFile) and decision.state.file.is_temporary

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mirrord.domain.entry import EntryId, Kind, Place
-from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
+from mirrord.domain.state import NO_TEXT, Base, File, Row, State, UnreadableFile
 from mirrord.mirror.index import Index
 from mirrord.mirror.layout import directory_of, spot_of_directory
-from mirrord.sync.evidence import Found, Memory
-from mirrord.sync.look import Look
+from mirrord.sync.evidence import EarlierState, FoundFile
+from mirrord.sync.look import LookResult
 
 
 def owner_paths(directory: str) -> list[str]:
@@ -22,80 +22,83 @@ def is_owned(directory: str, index: Index) -> bool:
 
 
 @dataclass(slots=True)
-class Assembly:
+class StateAssembler:
     """
     The facts of one pass.
 
-    owners: entry id by found path. unowned: directories whose owning page is not known yet.
+    owners: entry id by found path. unowned_directories: directories whose owning page is not known yet.
     """
 
     index: Index
-    look: Look
-    memory: Memory
+    look: LookResult
+    memory: EarlierState
     owners: dict[str, EntryId]
-    unowned: set[str] = field(default_factory=set)
+    unowned_directories: set[str] = field(default_factory=set)
 
-    def states(self, entries: Iterable[EntryId], rows: Mapping[EntryId, Row]) -> list[State]:
+    def build_states(self, entries: Iterable[EntryId], rows: Mapping[EntryId, Row]) -> list[State]:
         path_of = {entry: path for path, entry in self.owners.items()}
         return [
             State(
-                entry, self.memory.of_entry.get(entry), self._file_of_entry(entry, path_of.get(entry)), rows.get(entry)
+                entry,
+                self.memory.base_of_entry.get(entry),
+                self._file_of_entry(entry, path_of.get(entry)),
+                rows.get(entry),
             )
             for entry in entries
         ]
 
-    def owner(self, directory: str) -> EntryId | None:
+    def owner_of(self, directory: str) -> EntryId | None:
         """The entry whose children live in *directory*; None for the root. Raises KeyError if it is not known yet."""
         if not directory:
             return None
         for path in owner_paths(directory):
             if path in self.owners:
                 return self.owners[path]
-            base = self.memory.at_path.get(path)
+            base = self.memory.base_at_path.get(path)
             if base is not None and path in self.index:
                 return base.entry
         raise KeyError(directory)
 
     def is_missing(self, base: Base) -> bool:
         """Whether nothing is known at the path of *base*."""
-        known_paths = (self.index, self.look.found, self.look.unknown)
+        known_paths = (self.index, self.look.found_files, self.look.unknown_files)
         return base.path is not None and not any(base.path in paths for paths in known_paths)
 
-    def _file_of_entry(self, entry: EntryId, path: str | None) -> File | Unknown | None:
-        base = self.memory.of_entry.get(entry)
+    def _file_of_entry(self, entry: EntryId, path: str | None) -> File | UnreadableFile | None:
+        base = self.memory.base_of_entry.get(entry)
         if path is not None:
-            return self._to_file(self.look.found[path], base)
+            return self._to_file(self.look.found_files[path], base)
         if base is None or base.path is None or base.path in self.owners:
             return None
-        if base.path in self.look.unknown:
-            return self.look.unknown[base.path]
+        if base.path in self.look.unknown_files:
+            return self.look.unknown_files[base.path]
         cached_stat = self.index.get(base.path)
         if cached_stat is not None and not self._has_page_file(base):
             return File(base.kind, base.path, base.place, cached_stat.digest, base.claimed)
         return self._to_bare_folder(base)
 
-    def _to_file(self, found_file: Found, base: Base | None) -> File | Unknown:
+    def _to_file(self, found_file: FoundFile, base: Base | None) -> File | UnreadableFile:
         spot = found_file.spot
         try:
-            place = Place(self.owner(spot.folder), spot.name, spot.index)
+            place = Place(self.owner_of(spot.folder), spot.name, spot.index)
         except KeyError:
             if base is None or base.path != found_file.path:
-                self.unowned.add(spot.folder)
-                return Unknown(found_file.path, f"The folder of {found_file.path!r} is not known yet.")
+                self.unowned_directories.add(spot.folder)
+                return UnreadableFile(found_file.path, f"The folder of {found_file.path!r} is not known yet.")
             place = base.place
-        base_at_path = self.memory.at_path.get(found_file.path)
+        base_at_path = self.memory.base_at_path.get(found_file.path)
         return File(
             *(spot.kind, found_file.path, place, found_file.digest, found_file.claimed, found_file.data),
-            contested=base_at_path is not None and base_at_path is not base,
-            held=found_file.held,
+            is_contested=base_at_path is not None and base_at_path is not base,
+            is_held_open=found_file.held,
             succeeds=self._replaced_folder(found_file, base),
         )
 
-    def _replaced_folder(self, found_file: Found, base: Base | None) -> EntryId | None:
+    def _replaced_folder(self, found_file: FoundFile, base: Base | None) -> EntryId | None:
         """The folder whose directory another page's file has moved into."""
         if base is None or found_file.spot.kind is not Kind.PAGE:
             return None
-        folder = self.memory.at_path.get(directory_of(found_file.path, Kind.PAGE))
+        folder = self.memory.base_at_path.get(directory_of(found_file.path, Kind.PAGE))
         is_other_folder = folder is not None and folder is not base and folder.kind is Kind.FOLDER
         return folder.entry if folder is not None and is_other_folder else None
 

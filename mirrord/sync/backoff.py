@@ -2,8 +2,8 @@
 
 import random
 
-FIRST = 0.5  # seconds
-LONGEST = 5.0  # seconds
+FIRST_PAUSE_SECONDS = 0.5  # seconds
+MAX_PAUSE_SECONDS = 5.0  # seconds
 
 
 class Backoff:
@@ -12,12 +12,12 @@ class Backoff:
     def __init__(self) -> None:
         self._attempts = 0
 
-    def pause(self) -> float:
+    def next_pause_seconds(self) -> float:
         """Seconds to wait before the next attempt."""
-        longest = min(LONGEST, FIRST * 2.0 ** min(self._attempts, 10))
+        longest = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(self._attempts, 10))
         self._attempts += 1
         return longest * random.uniform(0.5, 1.0)
 
-    def succeeded(self) -> None:
+    def reset(self) -> None:
         """Start again with the shortest pause."""
         self._attempts = 0

@@ -8,21 +8,21 @@ import orjson
 
 from mirrord.db import backups as backup_rows
 from mirrord.db.connect import Connection, Database
-from mirrord.db.snapshot import snapshot
-from mirrord.domain.backup import Chunk, Cutter, Manifest, Table
+from mirrord.db.snapshot import open_snapshot
+from mirrord.domain.backup import Chunk, Chunker, Manifest, Table
 from mirrord.domain.entry import Digest, TenantId
 from mirrord.domain.progress import Progress
 from mirrord.errors import Damaged
-from mirrord.mirror.backups import Backups, Listed
+from mirrord.mirror.backups import Backups, StoredBackup
 from mirrord.mirror.layout import printable
-from mirrord.mirror.strays import COLUMNS, keep, stray_of
+from mirrord.mirror.strays import COLUMNS, decode_unsynced_file, store_unsynced
 from mirrord.mirror.tree import Tree
 
-BLOB = "blob"  # the table whose bytes are stored as separate objects
+BLOB_TABLE = "blob"  # the table whose bytes are stored as separate objects
 _BLOB_COLUMNS = ("digest", "part", "object")
 
 
-class Holds(Enum):
+class ChunkContent(Enum):
     """The content of a chunk's lines: rows, or references to the bytes of attachments or files."""
 
     ROWS = auto()
@@ -31,56 +31,58 @@ class Holds(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A new backup. added, added_bytes: number and size on disk of the objects that no earlier backup had."""
+class NewBackup:
+    """A new backup. added_objects, added_bytes: number and size on disk of the objects that no earlier backup had."""
 
     manifest: Manifest
-    added: int
+    added_objects: int
     added_bytes: int
 
 
-async def create(database: Database, backups: Backups, tenant: TenantId, tree: Tree | None, progress: Progress) -> Made:
+async def create_backup(
+    database: Database, backups: Backups, tenant: TenantId, tree: Tree | None, progress: Progress
+) -> NewBackup:
     """
     Back up a tenant as it is now; call it inside `backups.writing()`. tree: its mirror on this host, or None.
 
     Files are read after the rows: a save in between is in neither or in both, never lost.
     """
     objects_before, bytes_before = backups.added, backups.added_bytes
-    async with snapshot(database, tenant) as connection:
-        facts = await backup_rows.look(connection, tenant)
+    async with open_snapshot(database, tenant) as connection:
+        facts = await backup_rows.load_snapshot(connection, tenant)
         tables = await _write_tables(connection, tenant, backups, progress)
-        stored_digests = {Digest(digest) for digest in await backup_rows.digests(connection, tenant)}
+        stored_digests = {Digest(digest) for digest in await backup_rows.load_live_digests(connection, tenant)}
     unread: list[str] = []
     manifest = Manifest(
         number=backups.next_number(facts.name),
         schema=facts.schema,
         tenant=facts.name,
         tenant_id=str(tenant),
-        tenant_made_at=facts.tenant_made_at,
-        made_at=facts.made_at,
+        tenant_made_at=facts.tenant_created_at,
+        made_at=facts.created_at,
         seq=facts.seq,
         tables=tables,
         files=_write_files(tree, stored_digests, backups, unread),
         unread=tuple(map(printable, unread)),
     )
     backups.commit(manifest)
-    return Made(manifest, backups.added - objects_before, backups.added_bytes - bytes_before)
+    return NewBackup(manifest, backups.added - objects_before, backups.added_bytes - bytes_before)
 
 
-def prune(backups: Backups, tenant: str, most: int) -> list[Listed]:
+def prune_backups(backups: Backups, tenant: str, max_kept: int) -> list[StoredBackup]:
     """
-    Remove all but the newest *most* backups of a tenant, and every object that no backup names any more.
+    Remove all but the newest *max_kept* backups of a tenant, and every object that no backup names any more.
 
     Returns the removed backups. Raises Damaged if the objects of a backup are not known: then all objects stay.
     """
-    removed = backups.listed(tenant)[:-most]
+    removed = backups.list_backups(tenant)[:-max_kept]
     backups.remove(removed)
     named_objects: set[bytes] = set()
-    for backup in backups.listed():
+    for backup in backups.list_backups():
         if backup.manifest is None:
             raise Damaged(f"{backup.path} is damaged.")
         named_objects |= {bytes.fromhex(name) for name in objects_of(backup.manifest, backups)}
-    backups.remove_unnamed(named_objects)
+    backups.remove_unreferenced(named_objects)
     return removed
 
 
@@ -88,39 +90,39 @@ def objects_of(manifest: Manifest, backups: Backups) -> Iterator[str]:
     """The name of every object of a backup. Raises Damaged if a list of them cannot be read."""
     for chunk, content in chunks_of(manifest):
         yield chunk.name
-        if content is not Holds.ROWS:
-            for line in backups.lines(chunk.name):
-                yield from parts_of(line, content)
+        if content is not ChunkContent.ROWS:
+            for line in backups.read_lines(chunk.name):
+                yield from object_names_of(line, content)
 
 
-def chunks_of(manifest: Manifest) -> Iterator[tuple[Chunk, Holds]]:
+def chunks_of(manifest: Manifest) -> Iterator[tuple[Chunk, ChunkContent]]:
     """Every chunk of a backup, with the content of its lines."""
     for name, table in manifest.tables.items():
         for chunk in table.chunks:
-            yield chunk, Holds.BLOBS if name == BLOB else Holds.ROWS
+            yield chunk, ChunkContent.BLOBS if name == BLOB_TABLE else ChunkContent.ROWS
     for chunk in manifest.files.chunks:
-        yield chunk, Holds.FILES
+        yield chunk, ChunkContent.FILES
 
 
-def parts_of(line: bytes, content: Holds) -> Collection[str]:
+def object_names_of(line: bytes, content: ChunkContent) -> Collection[str]:
     """The names of the objects that a line refers to."""
-    if content is Holds.ROWS:
+    if content is ChunkContent.ROWS:
         return ()
-    return (str(orjson.loads(line)["object"]),) if content is Holds.BLOBS else stray_of(line).parts
+    return (str(orjson.loads(line)["object"]),) if content is ChunkContent.BLOBS else decode_unsynced_file(line).parts
 
 
 async def _write_tables(
     connection: Connection, tenant: TenantId, backups: Backups, progress: Progress
 ) -> dict[str, Table]:
-    names = await backup_rows.kept_tables(connection)
-    total = sum([await backup_rows.count(connection, tenant, name) for name in names])
+    names = await backup_rows.load_table_names(connection)
+    total = sum([await backup_rows.count_rows(connection, tenant, name) for name in names])
     written, tables = 0, {}
     for name in names:
-        columns = await backup_rows.columns_of(connection, name) if name != BLOB else _BLOB_COLUMNS
+        columns = await backup_rows.load_columns(connection, name) if name != BLOB_TABLE else _BLOB_COLUMNS
         lines = (
             _blob_lines(connection, tenant, backups)
-            if name == BLOB
-            else backup_rows.rows(connection, tenant, name, columns)
+            if name == BLOB_TABLE
+            else backup_rows.dump_rows(connection, tenant, name, columns)
         )
         chunks: list[Chunk] = []
         async for chunk in _write_chunks(lines, backups):
@@ -132,26 +134,26 @@ async def _write_tables(
 
 
 async def _blob_lines(connection: Connection, tenant: TenantId, backups: Backups) -> AsyncIterator[tuple[str, bytes]]:
-    async for digest, part, data in backup_rows.blobs(connection, tenant):
-        line = orjson.dumps({"digest": digest.hex(), "part": part, "object": backups.add(data)})
+    async for digest, part, data in backup_rows.dump_blobs(connection, tenant):
+        line = orjson.dumps({"digest": digest.hex(), "part": part, "object": backups.add_bytes(data)})
         yield f"{digest.hex()}/{part}", line
 
 
 async def _write_chunks(lines: AsyncIterator[tuple[str, bytes]], backups: Backups) -> AsyncIterator[Chunk]:
-    cutter = Cutter()
+    cutter = Chunker()
     async for key, line in lines:
         if (full_lines := cutter.add(key, line)) is not None:
             yield _write_chunk(full_lines, backups)
-    if last_lines := cutter.rest():
+    if last_lines := cutter.flush():
         yield _write_chunk(last_lines, backups)
 
 
 def _write_files(tree: Tree | None, stored_digests: Collection[Digest], backups: Backups, unread: list[str]) -> Table:
-    cutter, chunks = Cutter(), []
-    for stray in keep(tree, stored_digests, backups, unread) if tree is not None else ():
-        if (full_lines := cutter.add(stray.path, stray.spelled())) is not None:
+    cutter, chunks = Chunker(), []
+    for stray in store_unsynced(tree, stored_digests, backups, unread) if tree is not None else ():
+        if (full_lines := cutter.add(stray.path, stray.encode())) is not None:
             chunks.append(_write_chunk(full_lines, backups))
-    if last_lines := cutter.rest():
+    if last_lines := cutter.flush():
         chunks.append(_write_chunk(last_lines, backups))
     return Table(COLUMNS, tuple(chunks))
 

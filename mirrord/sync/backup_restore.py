@@ -14,13 +14,13 @@ from mirrord.errors import Damaged, Refused
 from mirrord.mirror import marker, strays
 from mirrord.mirror.backups import Backups
 from mirrord.mirror.layout import printable
-from mirrord.mirror.strays import Stray
+from mirrord.mirror.strays import UnsyncedFile
 from mirrord.mirror.tree import Tree
-from mirrord.sync.backup import BLOB
+from mirrord.sync.backup import BLOB_TABLE
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class RestorePaths:
     """Where files go: into the root of the tree if nothing else is in it, else beside. mode: of a new root."""
 
     root: Path
@@ -29,23 +29,23 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoredBackup:
     """The outcome of a restore. files: paths of the files that no row has; into: their directory, or None."""
 
     rows: int
     files: tuple[str, ...]
-    into: Path | None
+    files_directory: Path | None
 
 
-async def restore(
+async def restore_backup(
     database: Database,
     backups: Backups,
     manifest: Manifest,
     tenant: TenantId,
     name: str,
-    places: Places,
+    places: RestorePaths,
     progress: Progress,
-) -> Restored:
+) -> RestoredBackup:
     """
     Store a whole backup in an empty tenant, created as *name* if it is missing; call it inside `reading()`.
 
@@ -55,14 +55,14 @@ async def restore(
         Refused: the tenant has pages, another tenant has the name, or the schema here lacks a table or column.
         Damaged: an object has changed; nothing was stored.
     """
-    await backup_rows.make_tenant(database, name, tenant, manifest.tenant_made_at)
-    async with backup_rows.filling(database, tenant, name) as connection:
+    await backup_rows.create_tenant(database, name, tenant, manifest.tenant_made_at)
+    async with backup_rows.restore_transaction(database, tenant, name) as connection:
         await _check_tables(connection, manifest)
         stored_rows = 0
         for table_name, table in manifest.tables.items():
             for chunk in table.chunks:
-                lines = backups.lines(chunk.name)
-                if table_name == BLOB:
+                lines = backups.read_lines(chunk.name)
+                if table_name == BLOB_TABLE:
                     stored = await _store_blobs(connection, tenant, lines, backups)
                 else:
                     stored = await backup_rows.store_rows(connection, table_name, table.columns, lines)
@@ -70,16 +70,20 @@ async def restore(
                     raise Damaged(f"{stored} rows of {table_name} were stored instead of {chunk.rows}; all is undone.")
                 stored_rows += stored
                 progress(stored_rows, manifest.rows)
-        files = [strays.stray_of(line) for chunk in manifest.files.chunks for line in backups.lines(chunk.name)]
+        files = [
+            strays.decode_unsynced_file(line)
+            for chunk in manifest.files.chunks
+            for line in backups.read_lines(chunk.name)
+        ]
         into = _write_files(files, backups, places) if files else None
-        await backup_rows.finish(connection, manifest.seq)
-    return Restored(stored_rows, tuple(printable(stray.path) for stray in files), into)
+        await backup_rows.finish_restore(connection, manifest.seq)
+    return RestoredBackup(stored_rows, tuple(printable(stray.path) for stray in files), into)
 
 
 async def _check_tables(connection: Connection, manifest: Manifest) -> None:
-    known_tables = set(await backup_rows.kept_tables(connection))
+    known_tables = set(await backup_rows.load_table_names(connection))
     for table_name, table in manifest.tables.items():
-        columns = table.columns if table_name == BLOB else await backup_rows.columns_of(connection, table_name)
+        columns = table.columns if table_name == BLOB_TABLE else await backup_rows.load_columns(connection, table_name)
         if table_name not in known_tables or set(table.columns) - set(columns):
             raise Refused(
                 f"The backup was made with schema {manifest.schema}, and its table {table_name} is not known here as "
@@ -90,12 +94,12 @@ async def _check_tables(connection: Connection, manifest: Manifest) -> None:
 async def _store_blobs(connection: Connection, tenant: TenantId, lines: list[bytes], backups: Backups) -> int:
     for line in lines:
         facts = orjson.loads(line)
-        data = backups.content(facts["object"])
+        data = backups.read_bytes(facts["object"])
         await backup_rows.store_blob(connection, tenant, bytes.fromhex(facts["digest"]), facts["part"], data)
     return len(lines)
 
 
-def _write_files(files: list[Stray], backups: Backups, places: Places) -> Path:
+def _write_files(files: list[UnsyncedFile], backups: Backups, places: RestorePaths) -> Path:
     """Write files durably; return their directory. A tree with other files in it is left alone."""
     into = places.root
     marker.make_root(into, places.mode)
@@ -105,15 +109,15 @@ def _write_files(files: list[Stray], backups: Backups, places: Places) -> Path:
     tree = Tree(into)
     try:
         for stray in files:
-            strays.put(tree, stray, backups)
+            strays.write_file(tree, stray, backups)
     finally:
         tree.close()
     return into
 
 
-def _holds_only(root: Path, files: list[Stray]) -> bool:
+def _holds_only(root: Path, files: list[UnsyncedFile]) -> bool:
     tree = Tree(root)
     try:
-        return strays.holds_only(tree, files)
+        return strays.has_only(tree, files)
     finally:
         tree.close()

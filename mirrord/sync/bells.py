@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from mirrord.db import states
 from mirrord.db.connect import Database
-from mirrord.db.doorbell import rings
-from mirrord.db.ticker import tick
+from mirrord.db.doorbell import notified_tenants
+from mirrord.db.ticker import run_ticker
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable
 from mirrord.sync.backoff import Backoff
@@ -18,20 +18,20 @@ from mirrord.sync.pausing import pause
 
 log = logging.getLogger(__name__)
 
-POLL = 1.0  # seconds between two polls
-POLL_BUSY = 0.1  # seconds, for BUSY seconds after a change
-POLL_SHARE = 0.002  # seconds at least between two polls, for each tenant
-BUSY = 5.0
+POLL_SECONDS = 1.0  # seconds between two polls
+BUSY_POLL_SECONDS = 0.1  # seconds, for BUSY seconds after a change
+POLL_SECONDS_PER_TENANT = 0.002  # seconds at least between two polls, for each tenant
+BUSY_SECONDS = 5.0
 
 
-class Bells:
+class Notifications:
     """Wakes the engines of one daemon. dsn: the administrator's or operator's, not yet the daemon's role."""
 
     def __init__(self, dsn: str, engines: Mapping[TenantId, Engine], stop: asyncio.Event) -> None:
         self._dsn = dsn
         self._engines = engines
         self._stop = stop
-        self._changed_at = -BUSY
+        self._changed_at = -BUSY_SECONDS
 
     async def listen(self) -> None:
         """Wake engines on notifications, until the daemon stops. While the connection is lost, polling continues."""
@@ -39,17 +39,22 @@ class Bells:
 
     async def tick(self) -> None:
         """Send notifications on behalf of the transactions, until the daemon stops."""
-        await self._run_with_retries(lambda _: tick(self._dsn, self._stop), _handle_lost_ticker)
+        await self._run_with_retries(lambda _: run_ticker(self._dsn, self._stop), _handle_lost_ticker)
 
     async def poll(self, database: Database, ready: asyncio.Event) -> None:
         """Poll for lost notifications, with one statement for all tenants."""
         await pause(self._stop, None, ready)
         while not self._stop.is_set():
-            busy = time.monotonic() - self._changed_at < BUSY
-            await pause(self._stop, min(POLL, max(POLL_BUSY, POLL_SHARE * len(self._engines))) if busy else POLL)
+            busy = time.monotonic() - self._changed_at < BUSY_SECONDS
+            await pause(
+                self._stop,
+                min(POLL_SECONDS, max(BUSY_POLL_SECONDS, POLL_SECONDS_PER_TENANT * len(self._engines)))
+                if busy
+                else POLL_SECONDS,
+            )
             with suppress(Unavailable):
                 async with database.autocommit() as connection:
-                    seqs = await states.seqs(connection, list(self._engines))
+                    seqs = await states.load_seqs(connection, list(self._engines))
                 for tenant, seq in seqs.items():
                     cursor = self._engines[tenant].feed.cursor
                     self._engines[tenant].feed.newest = seq
@@ -59,14 +64,14 @@ class Bells:
                         self._wake_engine(tenant)
 
     async def _listen(self, backoff: Backoff) -> None:
-        async for tenant in rings(self._dsn, list(self._engines), self._stop):
-            backoff.succeeded()
+        async for tenant in notified_tenants(self._dsn, list(self._engines), self._stop):
+            backoff.reset()
             for woken in self._engines if tenant is None else [tenant]:
                 self._wake_engine(woken)
 
     def _wake_engine(self, tenant: TenantId) -> None:
         self._changed_at = time.monotonic()
-        self._engines[tenant].ring()
+        self._engines[tenant].notify()
 
     def _handle_lost_listener(self, error: Unavailable) -> None:
         """After a loss the server may be another one, or an earlier state of this one."""
@@ -83,7 +88,7 @@ class Bells:
                 await attempt(backoff)
             except Unavailable as error:
                 on_loss(error)
-                await pause(self._stop, backoff.pause())
+                await pause(self._stop, backoff.next_pause_seconds())
 
 
 def _handle_lost_ticker(error: Unavailable) -> None:

@@ -4,16 +4,16 @@ import mimetypes
 import posixpath
 
 from mirrord.codec.frontmatter import with_keys
-from mirrord.codec.render import Wanted, render
+from mirrord.codec.render import NewViews, render
 from mirrord.codec.text import decode
 from mirrord.codec.views import Views, views_of
-from mirrord.db.writes import Body, Bytes, Text
+from mirrord.db.writes import AttachmentContent, Body, PageText
 from mirrord.domain.entry import EntryId, Kind, digest_of, parse_id
 from mirrord.domain.place import MAX_NAME_BYTES
 from mirrord.domain.state import File
 from mirrord.errors import Damaged, Stale
 from mirrord.mirror.tree import Tree
-from mirrord.sync.look import LIMIT
+from mirrord.sync.look import MAX_FILE_BYTES
 from mirrord.sync.recorded import record_text
 
 
@@ -21,7 +21,7 @@ def data_of(tree: Tree, file: File) -> bytes:
     """The bytes of *file*, read again if they are not in memory. Raises Stale if they have changed."""
     if file.data is not None:
         return file.data
-    data, _ = tree.read(file.path, LIMIT)
+    data, _ = tree.read(file.path, MAX_FILE_BYTES)
     if digest_of(data) != file.digest:
         raise Stale(f"{file.path!r} was saved meanwhile.")
     return data
@@ -30,9 +30,9 @@ def data_of(tree: Tree, file: File) -> bytes:
 def body_of(file: File, data: bytes, views: Views | None = None) -> Body:
     """The row values of *file*. views: of its front matter, if known. Raises Damaged if the bytes are not text."""
     if file.kind is Kind.FOLDER:
-        return Text(None, title=file.place.name)
+        return PageText(None, title=file.place.name)
     if file.kind is Kind.ATTACHMENT:
-        return Bytes(len(data), media_type_of(file.path))
+        return AttachmentContent(len(data), media_type_of(file.path))
     if file.kind is Kind.RECORD:
         return record_text(file.place.name, decode(data))
     return text_of(decode(data), views)
@@ -43,10 +43,10 @@ def media_type_of(name: str) -> str | None:
     return mimetypes.guess_type(name)[0]
 
 
-def text_of(markdown: str, views: Views | None = None) -> Text:
+def text_of(markdown: str, views: Views | None = None) -> PageText:
     """A page's text with its views."""
     views = views or views_of(markdown)
-    return Text(markdown, views.title, views.icon, views.position, views.frontmatter if not views.error else None)
+    return PageText(markdown, views.title, views.icon, views.position, views.frontmatter if not views.error else None)
 
 
 def conflict_name(kind: Kind, name: str, moment: str, mirror: str) -> str:
@@ -63,6 +63,6 @@ def with_id(text: str, entry: EntryId) -> str:
     try:
         if parse_id(own_id) is not None:
             return with_keys(text, {"id": str(entry)})
-        return render(text, frozenset({"id"}), Wanted(str(entry), None, None, None, None, None), stem="")
+        return render(text, frozenset({"id"}), NewViews(str(entry), None, None, None, None, None), stem="")
     except Damaged:
         return text

@@ -10,14 +10,14 @@ from mirrord.domain.record import DIRECTORIES
 from mirrord.domain.state import State
 from mirrord.mirror.layout import parent_of
 from mirrord.sync import deletions
-from mirrord.sync.along import following
+from mirrord.sync.along import find_segments_deleted_with_page
 from mirrord.sync.copied import take_places_of_copies
 from mirrord.sync.decision import Decision, Step
-from mirrord.sync.deletions import Gathered
-from mirrord.sync.guard import Alarm, check_all, check_emptied, weigh
+from mirrord.sync.deletions import GatheredDeletions
+from mirrord.sync.guard import Alarm, check_all, check_emptied, weigh_deletions
 from mirrord.sync.plan import Move
-from mirrord.sync.rewind import Rewind, sentence
-from mirrord.sync.rows import Outcome, to_rows
+from mirrord.sync.rewind import Rewind, rewind_sentence
+from mirrord.sync.rows import Outcome, write_to_rows
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
 
 log = logging.getLogger(__name__)
@@ -25,28 +25,28 @@ log = logging.getLogger(__name__)
 ADVICE = " `mirrord halts` shows it with the two commands that settle it."
 
 
-class Brake:
+class Halts:
     """
     Decides whether deletions of one mirror may spread. While a halt waits for a person, no other deletion does.
 
-    resting: monotonic time before which a person's decision that failed is not tried again.
+    retry_at: monotonic time before which a person's decision that failed is not tried again.
     """
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
-        self.gathered = Gathered()
-        self.resting = 0.0
+        self.gathered_deletions = GatheredDeletions()
+        self.retry_at = 0.0
         self._standing_halts: list[Halt] = []
 
     @property
-    def halted(self) -> bool:
+    def is_halted(self) -> bool:
         """Whether there is a halt, decided or not."""
         return bool(self._standing_halts)
 
     async def load(self) -> None:
         """Read the halts and the decisions about them."""
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            self._standing_halts = await attention.halts(connection, self._sides.tenant, self._sides.mirror)
+            self._standing_halts = await attention.load_halts(connection, self._sides.tenant, self._sides.mirror)
 
     async def carry_over(self, decisions: Sequence[Decision], allowed: frozenset[EntryId] = frozenset()) -> Outcome:
         """Carry deletions over to the other side, or halt. allowed: entries a person has decided about."""
@@ -56,7 +56,7 @@ class Brake:
             outcome.add(await self._carry_over(side, of_side, allowed))
         return outcome
 
-    async def take_decisions(self) -> list[Halt]:
+    async def load_decided_halts(self) -> list[Halt]:
         """Read the halts that a person has decided about; call close() when the decision is carried out."""
         await self.load()
         return [halt for halt in self._standing_halts if halt.decision is not None]
@@ -71,7 +71,7 @@ class Brake:
     async def halt_rewind(self, rewind: Rewind, settled: Iterable[EntryId]) -> None:
         """Halt deletions because a side went back in time; the halt says what the comparison has changed."""
         entries = list(settled)
-        text = sentence(rewind, len(entries))
+        text = rewind_sentence(rewind, len(entries))
         if text is not None:
             await self._add_halt(Alarm(rewind.value, text), None, entries)
 
@@ -84,7 +84,7 @@ class Brake:
             moved_ids = {decision.state.entry for decision in outcome.stale}
             decisions = [decision for decision in decisions if decision.state.entry not in moved_ids]
         asked_ids = [decision.state.entry for decision in decisions if decision.state.entry not in allowed]
-        uncounted_ids = allowed | await following(self._sides, decisions)
+        uncounted_ids = allowed | await find_segments_deleted_with_page(self._sides, decisions)
         counted_ids = [entry for entry in asked_ids if entry not in uncounted_ids]
         alarm = await self._find_alarm(
             side, counted_ids, sum(1 for decision in decisions if is_page_or_attachment(decision.state))
@@ -94,19 +94,21 @@ class Brake:
             decisions = [decision for decision in decisions if decision.state.entry in allowed]
         if decisions:
             outcome.add(await self._carry_out(side, decisions, allowed))
-        self.gathered.happened(side, sum(1 for decision in outcome.done if decision.state.entry not in uncounted_ids))
+        self.gathered_deletions.note_carried_over(
+            side, sum(1 for decision in outcome.done if decision.state.entry not in uncounted_ids)
+        )
         return outcome
 
     async def _carry_out(self, side: str, decisions: Sequence[Decision], allowed: frozenset[EntryId]) -> Outcome:
         """Carry over one side. Vanished rows are made again from their files unless a person confirmed the loss."""
         if side == "file":
-            return await deletions.entomb(self._sides, decisions)
+            return await deletions.entomb_rows(self._sides, decisions)
         if side == "row":
-            return await deletions.trash(self._sides, decisions)
+            return await deletions.trash_files(self._sides, decisions)
         intended = [decision for decision in decisions if side == "vanished" and decision.state.entry in allowed]
         unintended = [decision for decision in decisions if side != "vanished" or decision.state.entry not in allowed]
-        outcome = await deletions.trash(self._sides, intended) if intended else Outcome()
-        outcome.add(await to_rows(self._sides, unintended, {}))
+        outcome = await deletions.trash_files(self._sides, intended) if intended else Outcome()
+        outcome.add(await write_to_rows(self._sides, unintended, {}))
         return outcome
 
     async def _find_alarm(self, side: str, entries: Sequence[EntryId], files: int) -> Alarm | None:
@@ -122,7 +124,9 @@ class Brake:
             return alarm
         if side != "file" and (alarm := check_all(side, files, based_files)):
             return alarm
-        return weigh(side, len(entries), self.gathered.count_recent(side), based_files + based_records)
+        return weigh_deletions(
+            side, len(entries), self.gathered_deletions.count_recent(side), based_files + based_records
+        )
 
     async def _add_halt(self, alarm: Alarm, side: str | None, entries: Sequence[EntryId]) -> None:
         sides = self._sides
@@ -139,7 +143,7 @@ class Brake:
 
     async def _count_based(self) -> tuple[int, int]:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            return await states.count_based(connection, self._sides.tenant, self._sides.mirror)
+            return await states.count_bases(connection, self._sides.tenant, self._sides.mirror)
 
     def _count_files(self) -> int:
         """The number of files without records."""
@@ -152,7 +156,7 @@ def is_page_or_attachment(state: State) -> bool:
     return state.base is not None and state.base.kind in (Kind.PAGE, Kind.ATTACHMENT)
 
 
-def restored(decisions: Iterable[Decision]) -> list[Decision]:
+def reverse_losses(decisions: Iterable[Decision]) -> list[Decision]:
     """The losses among *decisions* reversed: files come back from rows, rows from files."""
     reversed_moves = {
         Move.ENTOMB: (Step.FILE, Move.CREATE),

@@ -18,7 +18,7 @@ from mirrord.sync.sides import Sides
 from mirrord.sync.stale import merge_base
 
 
-async def stale_saves(sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, Revision]:
+async def find_stale_saves(sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, Revision]:
     """
     Find the version that each stale buffer was made from, by entry: its file was saved from a text older than the base.
 
@@ -31,19 +31,19 @@ async def stale_saves(sides: Sides, decisions: Sequence[Decision]) -> dict[Entry
         if _may_show_older(sides, file, base)
     ]
     if suspects:  # a command read the text that it replaced
-        written_entries = await asyncio.to_thread(copies.written, sides.tree)
+        written_entries = await asyncio.to_thread(copies.entries_by_digest, sides.tree)
         suspects = [(file, base) for file, base in suspects if written_entries.get(file.digest) != base.entry]
     if not suspects:
         return {}
     async with sides.database.transaction(sides.tenant) as connection:
         questions = [(base.entry, file.digest) for file, base in suspects]
-        known_entries = await sightings.of_pages(connection, sides.tenant, questions)
+        known_entries = await sightings.newest_page_versions(connection, sides.tenant, questions)
         suspects = [
             (file, base)
             for file, base in suspects
             if base.entry not in known_entries or _is_repeated(sides, file, base)
         ]
-        shown_revisions = await buffers.shown(connection, sides.tenant, [base for _, base in suspects])
+        shown_revisions = await buffers.load_shown_versions(connection, sides.tenant, [base for _, base in suspects])
     revisions = {}
     for file, base in suspects:
         revision = await asyncio.to_thread(_find_revision, sides, file, base, shown_revisions[base.entry])

@@ -8,15 +8,17 @@ from mirrord.db.cursors import Follower
 from mirrord.domain.entry import EntryId, TenantId
 
 
-async def look_at_changed(
+async def process_changed(
     connection: Connection,
     tenant: TenantId,
     follower: Follower,
-    look: Callable[[Connection, TenantId, Sequence[EntryId]], Awaitable[None]],
+    process: Callable[[Connection, TenantId, Sequence[EntryId]], Awaitable[None]],
 ) -> int:
     """Process one batch after the cursor of *follower*, and move the cursor; return the batch's number of entries."""
-    changed = await cursors.changed_after(connection, tenant, await cursors.hold(connection, tenant, follower))
+    changed = await cursors.load_changes_after(
+        connection, tenant, await cursors.lock_cursor(connection, tenant, follower)
+    )
     if changed:
-        await look(connection, tenant, [entry for _, entry in changed])
-        await cursors.move(connection, tenant, follower, changed[-1])
+        await process(connection, tenant, [entry for _, entry in changed])
+        await cursors.store_cursor(connection, tenant, follower, changed[-1])
     return len(changed)

@@ -35,19 +35,19 @@ class Finding:
     verdict: Verdict
 
 
-async def check(database: Database, tenant: TenantId, tree: Tree) -> list[Finding]:
+async def check_tree(database: Database, tenant: TenantId, tree: Tree) -> list[Finding]:
     """Compare a tree with the rows of its tenant, by path."""
     async with database.transaction(tenant) as connection:
-        raw = await overview.live_rows(connection, tenant)
+        raw = await overview.load_live_rows(connection, tenant)
     rows, ready = _parse_rows(raw)
     paths = resolve_paths(rows, {})
     expected = {path: entry for entry, path in paths.items() if rows[entry].kind is not Kind.FOLDER}
     # outside a transaction: Postgres ends idle transactions
-    files = await asyncio.to_thread(_digests, tree, expected.keys())
+    files = await asyncio.to_thread(_read_digests, tree, expected.keys())
     differing = [(expected[path], digest) for path, digest in files.items() if path in expected and digest]
     questions = [(entry, digest) for entry, digest in differing if rows[entry].digest != digest]
     async with database.transaction(tenant) as connection:
-        entries_with_digest = await sightings.anywhere(connection, tenant, questions) if questions else {}
+        entries_with_digest = await sightings.newest_versions(connection, tenant, questions) if questions else {}
     return list(_compare_sides(files, expected, rows, ready, entries_with_digest))
 
 
@@ -83,7 +83,7 @@ def _parse_rows(raw: list[tuple[object, ...]]) -> tuple[dict[EntryId, Row], set[
     return rows, ready
 
 
-def _digests(tree: Tree, expected: Collection[str]) -> dict[str, Digest | None]:
+def _read_digests(tree: Tree, expected: Collection[str]) -> dict[str, Digest | None]:
     """
     The digest of every synced file; None for one that cannot be read now.
 

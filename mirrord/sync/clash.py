@@ -7,7 +7,7 @@ from mirrord.domain.state import Base, File, Row, State
 
 
 @dataclass(frozen=True, slots=True)
-class Clash:
+class UnmergedConflict:
     """
     Bytes of a file whose row changed differently.
 
@@ -26,7 +26,7 @@ class Clash:
     stale: bool = False
 
 
-def clash_of(state: State, data: bytes) -> Clash:
+def conflict_of(state: State, data: bytes) -> UnmergedConflict:
     """The conflict of an entry that has both a file and a row."""
     row, file, base = state.row, state.file, state.base
     assert row is not None
@@ -34,5 +34,5 @@ def clash_of(state: State, data: bytes) -> Clash:
     place = base.place if base is not None else file.place
     agreed = Base(state.entry, file.kind, file.path, place, row.version, file.digest, file.claimed)
     if base is None:
-        return Clash(row, file.path, row.place, data, None, None, agreed)
-    return Clash(row, file.path, row.place, data, base.digest, base.version, agreed)
+        return UnmergedConflict(row, file.path, row.place, data, None, None, agreed)
+    return UnmergedConflict(row, file.path, row.place, data, base.digest, base.version, agreed)

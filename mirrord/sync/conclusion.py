@@ -9,9 +9,9 @@ from mirrord.domain.state import File, State
 from mirrord.mirror.index import Index
 from mirrord.mirror.layout import directory_of
 from mirrord.sync.adoption import Adoption
-from mirrord.sync.apply import Applied, path_of, where
+from mirrord.sync.apply import PassOutcome, path_of, problem_path
 from mirrord.sync.decision import Decision, Step
-from mirrord.sync.doubts import FIRST_DELAY, Doubts
+from mirrord.sync.doubts import FIRST_DELAY_SECONDS, Retries
 from mirrord.sync.handshake import Handshake
 from mirrord.sync.listing import ProblemList
 from mirrord.sync.observe import Observation
@@ -25,22 +25,22 @@ class Conclusion:
     """
     Concludes the passes of one engine; its parts are passed in.
 
-    written: set when a decision was carried out. done_at: monotonic time of the last one.
+    rows_changed: set when a decision was carried out. last_done_at: monotonic time of the last one.
     """
 
     def __init__(
         self,
         sides: Sides,
         queue: Queue,
-        doubts: Doubts,
+        doubts: Retries,
         problems: ProblemList,
         recovery: Recovery,
         adoption: Adoption,
         handshake: Handshake,
         pulse: Pulse,
     ) -> None:
-        self.written = asyncio.Event()
-        self.done_at = 0.0
+        self.rows_changed = asyncio.Event()
+        self.last_done_at = 0.0
         self._sides = sides
         self._barred: set[EntryId] = set()
         self._queue = queue
@@ -52,7 +52,7 @@ class Conclusion:
         self._pulse = pulse
 
     async def conclude(
-        self, observation: Observation, applied: Applied, idle: Collection[EntryId] = frozenset()
+        self, observation: Observation, applied: PassOutcome, idle: Collection[EntryId] = frozenset()
     ) -> None:
         """
         Remember finished decisions, mark entries to look at again, list problems for people.
@@ -61,23 +61,24 @@ class Conclusion:
         """
         self._mark_again([decision for decision in applied.done if decision.again], 0)
         for decision in applied.stale:
-            self._mark_again([decision], self._doubts.delay(decision.state.entry, at_once=True))
+            self._mark_again([decision], self._doubts.next_delay(decision.state.entry, at_once=True))
         self._barred |= applied.barred
         for decision in applied.later:
             entry = decision.state.entry
             if entry not in applied.barred:
-                self._mark_again([decision], self._doubts.delay(entry), applied.beside.get(entry, ()))
-        self._queue.mark(observation.look.passing, forced=True, delay=FIRST_DELAY)
-        self._queue.mark(applied.taken | applied.reformed, forced=True)
+                self._mark_again([decision], self._doubts.next_delay(entry), applied.hindered_by.get(entry, ()))
+        self._queue.mark(observation.look.paths_to_retry, forced=True, delay=FIRST_DELAY_SECONDS)
+        self._queue.mark(applied.occupied_paths | applied.reformed, forced=True)
         self._queue.mark(
-            beside_renamed(self._sides.looker.index, [decision.state for decision in applied.done]), forced=True
+            find_neighbours_of_renamed(self._sides.looker.index, [decision.state for decision in applied.done]),
+            forced=True,
         )
         self._queue.mark(applied.unsure)
-        self._queue.mark(observation.unowned, applied.entries, forced=True)
-        self._queue.follow(dict(applied.renamed))
-        for row, path, over, displaced in applied.displaced:
-            self._recovery.add(row.entry, path, over, displaced)
-        moved = [*map(where, applied.done), *applied.written]
+        self._queue.mark(observation.unowned_directories, applied.entries_to_check, forced=True)
+        self._queue.mark_renamed(dict(applied.renamed))
+        for row, path, over, displaced in applied.displaced_saves:
+            self._recovery.add_save(row.entry, path, over, displaced)
+        moved = [*map(problem_path, applied.done), *applied.written_paths]
         settled = {*idle, *(decision.state.entry for decision in applied.done)}
         await self._problems.update(observation.look, applied.troubles, moved, settled)
         await self._remember_done(applied)
@@ -87,7 +88,7 @@ class Conclusion:
         barred, self._barred = self._barred, set()
         return barred
 
-    def mark_others(self, decisions: Iterable[Decision]) -> None:
+    def mark_other_changes(self, decisions: Iterable[Decision]) -> None:
         """Mark the changes that a look for deletions found besides them: a change is reported by one look only."""
         states = [decision.state for decision in decisions if decision.step not in (Step.DELETE, Step.NOTHING)]
         self._queue.mark(
@@ -100,30 +101,30 @@ class Conclusion:
             paths, [*other_entries, *(decision.state.entry for decision in decisions)], forced=True, delay=delay
         )
 
-    async def _remember_done(self, applied: Applied) -> None:
+    async def _remember_done(self, applied: PassOutcome) -> None:
         if not applied.done:
             return
         index = self._sides.looker.index
         paths = {
             path: decision.state.entry for decision in applied.done if (path := path_of(decision)) is not None
-        } | applied.written
-        cached = {path: stat for path, entry in paths.items() if (stat := index.own(path, entry)) is not None}
+        } | applied.written_paths
+        cached = {path: stat for path, entry in paths.items() if (stat := index.set_entry(path, entry)) is not None}
         removed_paths = {path for path in paths if path not in cached}
         for old, new in applied.renamed:
-            moved = {path: stat for path in [new, *index.below(new)] if (stat := index.get(path)) is not None}
+            moved = {path: stat for path in [new, *index.paths_below(new)] if (stat := index.get(path)) is not None}
             cached |= moved
             removed_paths |= {old + path[len(new) :] for path in moved}
         await asyncio.to_thread(self._sides.state.store, cached, removed_paths - cached.keys())
         for decision in applied.done:
-            self._doubts.done(decision.state.entry)
-        self._adoption.done(applied.done)
-        self._handshake.owed = True
-        self.done_at = time.monotonic()
-        self._pulse.tick(self._sides.name, applied.done, self._queue)
-        self.written.set()
+            self._doubts.note_success(decision.state.entry)
+        self._adoption.note_carried_out(applied.done)
+        self._handshake.is_owed = True
+        self.last_done_at = time.monotonic()
+        self._pulse.note_done(self._sides.name, applied.done, self._queue)
+        self.rows_changed.set()
 
 
-def beside_renamed(index: Index, states: Iterable[State]) -> set[str]:
+def find_neighbours_of_renamed(index: Index, states: Iterable[State]) -> set[str]:
     """Paths in directories that now belong to another page, though the paths are unchanged."""
     paths = set[str]()
     for state in states:
@@ -133,5 +134,5 @@ def beside_renamed(index: Index, states: Iterable[State]) -> set[str]:
         if file.kind is base.kind is Kind.FOLDER:  # its content moved with it
             continue
         for directory in (directory_of(base.path, base.kind), directory_of(file.path, file.kind)):
-            paths.update(index.inside(directory))
+            paths.update(index.children_of(directory))
     return paths

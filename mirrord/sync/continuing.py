@@ -6,22 +6,22 @@ from contextlib import suppress
 from mirrord.codec.text import decode
 from mirrord.db import sightings, states, views
 from mirrord.db.connect import Connection
-from mirrord.domain.entry import EMPTY, Digest, EntryId, Kind, id_of_path, parse_id
+from mirrord.domain.entry import EMPTY_DIGEST, Digest, EntryId, Kind, id_of_path, parse_id
 from mirrord.domain.state import NO_TEXT, Base, Row
-from mirrord.sync.assembly import Assembly
-from mirrord.sync.evidence import Found, Memory
-from mirrord.sync.likeness import made_of
-from mirrord.sync.look import Look
+from mirrord.sync.assembly import StateAssembler
+from mirrord.sync.evidence import EarlierState, FoundFile
+from mirrord.sync.likeness import match_texts
+from mirrord.sync.look import LookResult
 from mirrord.sync.sides import Sides
 
-MOST = 100  # lost pages, and files, whose texts are compared; among more of them, likeness proves little
+MAX_COMPARED_TEXTS = 100  # lost pages, and files, whose texts are compared; among more of them, likeness proves little
 
 
-async def continued(
+async def match_by_place(
     connection: Connection,
     sides: Sides,
-    look: Look,
-    memory: Memory,
+    look: LookResult,
+    memory: EarlierState,
     owners: dict[str, EntryId],
     rows: Mapping[EntryId, Row],
 ) -> dict[str, EntryId]:
@@ -41,11 +41,11 @@ async def continued(
     """
     owners = owners | await _match_lost_texts(connection, sides, look, memory, owners)
     unrecorded_rows = {
-        row.entry: row.digest for row in rows.values() if row.entry not in memory.of_entry and not row.deleted
+        row.entry: row.digest for row in rows.values() if row.entry not in memory.base_of_entry and not row.deleted
     }
     tried_places: set[_PlaceKey] = set()
     while True:
-        assembly = Assembly(sides.looker.index, look, memory, owners)
+        assembly = StateAssembler(sides.looker.index, look, memory, owners)
         unidentified = {
             place: path for place, path in _unidentified_files(assembly).items() if place not in tried_places
         }
@@ -62,18 +62,18 @@ async def continued(
 _PlaceKey = tuple[bool, EntryId | None, str]  # is an attachment, parent, name
 
 
-def _unidentified_files(assembly: Assembly) -> dict[_PlaceKey, str]:
+def _unidentified_files(assembly: StateAssembler) -> dict[_PlaceKey, str]:
     """Paths of the unidentified files, by place."""
     paths: dict[_PlaceKey, str] = {}
-    for path, file in assembly.look.found.items():
+    for path, file in assembly.look.found_files.items():
         if not _is_identified(file, assembly.owners[path], assembly.memory):
             with suppress(KeyError):
-                paths[file.spot.kind is Kind.ATTACHMENT, assembly.owner(file.spot.folder), file.spot.name] = path
+                paths[file.spot.kind is Kind.ATTACHMENT, assembly.owner_of(file.spot.folder), file.spot.name] = path
     return paths
 
 
 async def _match_rows(
-    connection: Connection, assembly: Assembly, sides: Sides, unidentified: Mapping[_PlaceKey, str]
+    connection: Connection, assembly: StateAssembler, sides: Sides, unidentified: Mapping[_PlaceKey, str]
 ) -> dict[str, EntryId]:
     """Match files to rows and bases at their place. Adds to the memory which files of these bases are missing."""
     memory, owned = assembly.memory, set(assembly.owners.values())
@@ -81,13 +81,15 @@ async def _match_rows(
     attachments = [(parent, name) for is_attachment, parent, name in unidentified if is_attachment]
     rows_and_bases: list[Row | Base] = []
     if pages:
-        rows, bases = await states.rows_at(connection, sides.tenant, sides.mirror, pages)
-        memory.add_missing([base for base in bases if assembly.is_missing(base) and base.entry not in memory.of_entry])
+        rows, bases = await states.load_rows_at(connection, sides.tenant, sides.mirror, pages)
+        memory.add_missing(
+            [base for base in bases if assembly.is_missing(base) and base.entry not in memory.base_of_entry]
+        )
         rows_and_bases += rows
     if attachments:
-        rows_and_bases += await states.attachments_at(connection, sides.tenant, sides.mirror, attachments)
+        rows_and_bases += await states.load_attachments_at(connection, sides.tenant, sides.mirror, attachments)
     rows_and_bases += [
-        base for base in memory.bases if base.path in memory.missing and base.kind is not Kind.ATTACHMENT
+        base for base in memory.bases if base.path in memory.missing_paths and base.kind is not Kind.ATTACHMENT
     ]
     free = [row for row in rows_and_bases if row.entry not in owned]
     places = [((row.kind is Kind.ATTACHMENT, row.place.parent, row.place.name), row.entry) for row in free]
@@ -97,45 +99,49 @@ async def _match_rows(
 async def _match_written(
     connection: Connection,
     sides: Sides,
-    look: Look,
+    look: LookResult,
     unidentified: Mapping[_PlaceKey, str],
     rows: Mapping[EntryId, Digest | None],
 ) -> dict[str, EntryId]:
     """Match files to rows by bytes and place. Bytes alone prove nothing: they may come from a template."""
-    digests = {look.found[path].digest for path in unidentified.values()} - {EMPTY, NO_TEXT}
+    digests = {look.found_files[path].digest for path in unidentified.values()} - {EMPTY_DIGEST, NO_TEXT}
     questions = [(entry, digest) for entry, digest in rows.items() if digest in digests]
-    sighted = await sightings.places(connection, sides.tenant, questions) if questions else []
+    sighted = await sightings.find_places(connection, sides.tenant, questions) if questions else []
     matches = [(unidentified.get((False, parent, name)), entry, digest) for entry, digest, parent, name in sighted]
-    return {path: entry for path, entry, digest in matches if path is not None and look.found[path].digest == digest}
+    return {
+        path: entry for path, entry, digest in matches if path is not None and look.found_files[path].digest == digest
+    }
 
 
 async def _match_lost_texts(
-    connection: Connection, sides: Sides, look: Look, memory: Memory, owners: Mapping[str, EntryId]
+    connection: Connection, sides: Sides, look: LookResult, memory: EarlierState, owners: Mapping[str, EntryId]
 ) -> dict[str, EntryId]:
     owned = set(owners.values())
-    files = [file for path, file in look.found.items() if _is_unidentified_page(file, owners[path], memory)]
+    files = [file for path, file in look.found_files.items() if _is_unidentified_page(file, owners[path], memory)]
     lost = {base.entry: base.digest for base in memory.bases if _is_lost(base, memory)} | _unrecorded_pages(
         sides, files, memory
     )
     lost = {entry: digest for entry, digest in lost.items() if entry not in owned}
-    if not (lost and files) or max(len(lost), len(files)) > MOST:
+    if not (lost and files) or max(len(lost), len(files)) > MAX_COMPARED_TEXTS:
         return {}
-    texts = await views.texts_of_digests(connection, sides.tenant, lost)
-    claims = {entry: memory.of_entry[entry].claimed if entry in memory.of_entry else None for entry in texts}
-    matches = made_of(texts, {file.path: decode(file.data) for file in files if file.data is not None})
-    return {path: entry for path, entry in matches.items() if claims[entry] == look.found[path].claimed}
+    texts = await views.load_texts_of_digests(connection, sides.tenant, lost)
+    claims = {entry: memory.base_of_entry[entry].claimed if entry in memory.base_of_entry else None for entry in texts}
+    matches = match_texts(texts, {file.path: decode(file.data) for file in files if file.data is not None})
+    return {path: entry for path, entry in matches.items() if claims[entry] == look.found_files[path].claimed}
 
 
 async def _match_namesakes(
     connection: Connection,
     sides: Sides,
-    look: Look,
-    memory: Memory,
+    look: LookResult,
+    memory: EarlierState,
     owners: Mapping[str, EntryId],
     rows: Mapping[EntryId, Row],
 ) -> dict[str, EntryId]:
     """Match files to those of *rows* without a file here that have the same name and most of the text."""
-    unidentified = [file for path, file in look.found.items() if _is_unidentified_page(file, owners[path], memory)]
+    unidentified = [
+        file for path, file in look.found_files.items() if _is_unidentified_page(file, owners[path], memory)
+    ]
     names, owned = {file.spot.name for file in unidentified if owners[file.path] not in rows}, set(owners.values())
     waiting = [row for row in rows.values() if row.place.name in names and row.entry not in owned]
     pages = {row.entry: row.digest for row in waiting if _is_unrecorded_page(row, memory) and row.digest is not None}
@@ -144,13 +150,15 @@ async def _match_namesakes(
         for file in unidentified
         if file.data is not None and owners[file.path] not in rows and file.claimed is None
     }
-    if not (pages and files) or max(len(pages), len(files)) > MOST:
+    if not (pages and files) or max(len(pages), len(files)) > MAX_COMPARED_TEXTS:
         return {}
-    matches = made_of(await views.texts_of_digests(connection, sides.tenant, pages), files)
-    return {path: entry for path, entry in matches.items() if rows[entry].place.name == look.found[path].spot.name}
+    matches = match_texts(await views.load_texts_of_digests(connection, sides.tenant, pages), files)
+    return {
+        path: entry for path, entry in matches.items() if rows[entry].place.name == look.found_files[path].spot.name
+    }
 
 
-def _unrecorded_pages(sides: Sides, files: Sequence[Found], memory: Memory) -> dict[EntryId, Digest]:
+def _unrecorded_pages(sides: Sides, files: Sequence[FoundFile], memory: EarlierState) -> dict[EntryId, Digest]:
     """
     Digests of pages that began at the paths of *files* and have no base here.
 
@@ -161,23 +169,23 @@ def _unrecorded_pages(sides: Sides, files: Sequence[Found], memory: Memory) -> d
     return {row.entry: row.digest for row in pages if row.digest is not None}
 
 
-def _is_unrecorded_page(row: Row, memory: Memory) -> bool:
+def _is_unrecorded_page(row: Row, memory: EarlierState) -> bool:
     """Whether *row* is a living page with a text, and this mirror has no base of it."""
-    says_something = row.digest is not None and row.digest not in (EMPTY, NO_TEXT)
-    return says_something and row.kind is Kind.PAGE and not row.deleted and row.entry not in memory.of_entry
+    says_something = row.digest is not None and row.digest not in (EMPTY_DIGEST, NO_TEXT)
+    return says_something and row.kind is Kind.PAGE and not row.deleted and row.entry not in memory.base_of_entry
 
 
-def _is_lost(base: Base, memory: Memory) -> bool:
-    return memory.is_lost(base) and base.kind is Kind.PAGE and base.digest not in (EMPTY, NO_TEXT)
+def _is_lost(base: Base, memory: EarlierState) -> bool:
+    return memory.is_lost(base) and base.kind is Kind.PAGE and base.digest not in (EMPTY_DIGEST, NO_TEXT)
 
 
-def _is_unidentified_page(file: Found, owner: EntryId, memory: Memory) -> bool:
+def _is_unidentified_page(file: FoundFile, owner: EntryId, memory: EarlierState) -> bool:
     return file.spot.kind is Kind.PAGE and not _is_identified(file, owner, memory)
 
 
-def _is_identified(file: Found, owner: EntryId, memory: Memory) -> bool:
+def _is_identified(file: FoundFile, owner: EntryId, memory: EarlierState) -> bool:
     """Whether there is evidence for the owner. Records are identified by name; a tombstone's path proves nothing."""
     row = memory.rows.get(owner)
     if row is not None and row.deleted and file.spot.kind is Kind.RECORD:
         row = None
-    return owner in memory.of_entry or row is not None or parse_id(file.claimed) is not None
+    return owner in memory.base_of_entry or row is not None or parse_id(file.claimed) is not None

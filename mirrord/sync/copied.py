@@ -5,20 +5,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from mirrord.db.copies import Copy, load_copies_of_earlier_texts, load_unchanged_copies, take_place_of
+from mirrord.db.copies import Copy, load_copies_of_earlier_texts, load_unchanged_copies, move_to_place_of_copy
 from mirrord.db.writes import defer_names
-from mirrord.domain.batches import batches
-from mirrord.domain.entry import EMPTY, FILE_ACTOR, EntryId, Kind
+from mirrord.domain.batches import split_into_batches
+from mirrord.domain.entry import EMPTY_DIGEST, FILE_ACTOR, EntryId, Kind
 from mirrord.domain.state import NO_TEXT, Base, Row
 from mirrord.errors import Stale
 from mirrord.mirror import trash
 from mirrord.mirror.layout import directory_of, lineage, parent_of
 from mirrord.sync.decision import Decision
 from mirrord.sync.known_copies import COPIED_KINDS
-from mirrord.sync.likeness import common_end
+from mirrord.sync.likeness import count_common_end
 from mirrord.sync.sides import Sides
 
-MOST_TOGETHER = 2_000  # places taken in one transaction: many more exceed the time limit of a transaction
+MAX_PLACES_PER_TRANSACTION = 2_000  # places taken in one transaction: many more exceed the time limit of a transaction
 
 
 async def take_places_of_copies(sides: Sides, decisions: Sequence[Decision]) -> list[Decision]:
@@ -31,7 +31,7 @@ async def take_places_of_copies(sides: Sides, decisions: Sequence[Decision]) -> 
     """
     lost = {decision.state.entry: decision for decision in decisions if _is_text_missing(decision)}
     earlier = await _load_earlier_copies(sides, lost)
-    copies = {copy: frozenset({original}) for copy, original in earlier.items()} | sides.copies.of_originals(lost)
+    copies = {copy: frozenset({original}) for copy, original in earlier.items()} | sides.known_copies.copies_of(lost)
     if copies:
         deleted = await asyncio.to_thread(_find_deleted_by_tools, sides)
         copied = frozenset().union(*copies.values())
@@ -76,7 +76,9 @@ async def _take_places(
         await defer_names(connection)
         for entry in _select_first_families(pairs, {entry: _base_and_row(lost[entry])[0].kind for entry in pairs}):
             (base, row), copy = _base_and_row(lost[entry]), pairs[entry]
-            if not await take_place_of(connection, sides.tenant, sides.mirror, base.kind, entry, row.version, copy):
+            if not await move_to_place_of_copy(
+                connection, sides.tenant, sides.mirror, base.kind, entry, row.version, copy
+            ):
                 raise Stale("A row changed meanwhile.")
     return pairs
 
@@ -122,31 +124,31 @@ def _select_first_families(pairs: Mapping[EntryId, Copy], kinds: Mapping[EntryId
         above = next((family_below[path] for path in lineage(parent_of(spot)) if path in family_below), spot)
         families.setdefault(above, []).append(entry)
         family_below[spot] = above
-    first = next(batches(list(families.values()), len, size=MOST_TOGETHER), [])
+    first = next(split_into_batches(list(families.values()), len, size=MAX_PLACES_PER_TRANSACTION), [])
     return list(chain.from_iterable(first))
 
 
 def _is_copy_of(copy: Copy, base: Base, earlier: Mapping[EntryId, EntryId]) -> bool:
     if copy.claimed != base.claimed:
         return False
-    is_earlier = earlier.get(copy.entry) == base.entry and common_end(base.path or "", copy.path) > 0
+    is_earlier = earlier.get(copy.entry) == base.entry and count_common_end(base.path or "", copy.path) > 0
     return copy.digest == base.digest or is_earlier
 
 
 def _rank_copy(copy: Copy, base: Base) -> tuple[bool, int]:
-    return copy.digest == base.digest, common_end(base.path or "", copy.path)
+    return copy.digest == base.digest, count_common_end(base.path or "", copy.path)
 
 
 def _find_deleted_by_tools(sides: Sides) -> set[tuple[EntryId, str]]:
     """Entries in the trash with their earlier paths: these deletions were explicit. Blocking."""
-    removed = trash.contents_of(sides.tree)
+    removed = trash.list_trash(sides.tree)
     return {(EntryId(content.label.entry), content.card.path) for content in removed if content.card is not None}
 
 
 def _is_text_missing(decision: Decision) -> bool:
     """Whether the file of a page or attachment is gone and its row is as in the base."""
     base, row = decision.state.base, decision.state.row
-    if base is None or row is None or base.kind not in COPIED_KINDS or base.digest in (EMPTY, NO_TEXT):
+    if base is None or row is None or base.kind not in COPIED_KINDS or base.digest in (EMPTY_DIGEST, NO_TEXT):
         return False
     return not row.deleted and row.digest == base.digest
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from mirrord.domain.entry import EMPTY
+from mirrord.domain.entry import EMPTY_DIGEST
 from mirrord.domain.state import NO_TEXT, File, State
-from mirrord.sync.place import PlaceMove, plan_place, same_place
-from mirrord.sync.plan import DELETIONS, Move, plan
+from mirrord.sync.place import PlaceMove, is_same_place, plan_place
+from mirrord.sync.plan import DELETIONS, Move, plan_content
 
 
 class Step(Enum):
@@ -37,16 +37,16 @@ _SNAPSHOTS = frozenset({Move.NOTHING, Move.INSERT, Move.ADOPT, Move.TO_ROW})  # 
 _TWO_STEPS = frozenset({Move.MERGE, Move.SIBLING})
 
 
-def decide(state: State, *, seen: int | None, adopting: bool, stale_places: bool = False) -> Decision:
+def decide(state: State, *, seen_version: int | None, adopting: bool, stale_places: bool = False) -> Decision:
     """
     Decide the next step of one entry; the place comes before the content, so that the content has a path.
 
-    seen: the newest version in the entry's history with the file's bytes; None: no version had them.
+    seen_version: the newest version in the entry's history with the file's bytes; None: no version had them.
     stale_places: the tree went back in time, so a file with old bytes is also in an old place.
     """
-    move = _spare_moved(plan(state, seen=seen, adopting=adopting), state, adopting=adopting)
+    move = _spare_moved(plan_content(state, seen_version=seen_version, adopting=adopting), state, adopting=adopting)
     place = plan_place(state)
-    if stale_places and place is PlaceMove.TO_ROW and _has_old_bytes(state, seen):
+    if stale_places and place is PlaceMove.TO_ROW and _has_old_bytes(state, seen_version):
         place = PlaceMove.TO_FILE
     if move is Move.WAIT:
         return Decision(state, Step.LATER, move, PlaceMove.NOTHING)
@@ -73,7 +73,7 @@ def is_emptied(state: State, move: Move) -> bool:
     file, base = state.file, state.base
     if move is not Move.TO_ROW or not isinstance(file, File) or base is None:
         return False
-    return file.digest == EMPTY and base.digest not in (EMPTY, NO_TEXT)
+    return file.digest == EMPTY_DIGEST and base.digest not in (EMPTY_DIGEST, NO_TEXT)
 
 
 def _was_moved_by_ancestor(state: State) -> bool:
@@ -99,7 +99,7 @@ def _has_two_places(state: State) -> bool:
     row, file = state.row, state.file
     if state.base is not None or row is None or not isinstance(file, File):
         return False
-    return not same_place(state, file.place, row.place)
+    return not is_same_place(state, file.place, row.place)
 
 
 def _spare_moved(move: Move, state: State, *, adopting: bool) -> Move:
@@ -107,15 +107,15 @@ def _spare_moved(move: Move, state: State, *, adopting: bool) -> Move:
     row, file, base = state.row, state.file, state.base
     if base is None or row is None or adopting:
         return move
-    if move is Move.ENTOMB and not same_place(state, base.place, row.place):
+    if move is Move.ENTOMB and not is_same_place(state, base.place, row.place):
         return Move.CREATE
-    if move is Move.TRASH and isinstance(file, File) and not same_place(state, base.place, file.place):
+    if move is Move.TRASH and isinstance(file, File) and not is_same_place(state, base.place, file.place):
         return Move.REVIVE
     return move
 
 
 def _is_held(state: State) -> bool:
-    return isinstance(state.file, File) and state.file.held
+    return isinstance(state.file, File) and state.file.is_held_open
 
 
 def _step_of(move: Move) -> Step:

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mirrord.db.attention import Problem
-from mirrord.db.writes import Statement, run
+from mirrord.db.writes import Statement, run_statements
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind
-from mirrord.domain.place import BESIDE
+from mirrord.domain.place import BESIDE_PREFIX
 from mirrord.domain.state import NO_TEXT, File
 from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror import replace as replacing
@@ -17,39 +17,41 @@ from mirrord.mirror.layout import directory_of, parent_of
 from mirrord.mirror.lock import lock_for
 from mirrord.sync.assembly import is_owned
 from mirrord.sync.decision import Decision, Step
-from mirrord.sync.guard import QUIET, RECENT
+from mirrord.sync.guard import QUIET_SECONDS, RECENT_SECONDS
 from mirrord.sync.plan import Move
-from mirrord.sync.rows import Outcome, to_rows
+from mirrord.sync.rows import Outcome, write_to_rows
 from mirrord.sync.sides import Sides
 
 SIDES = ("file", "row", "emptied", "vanished")
 
 
 @dataclass(slots=True)
-class Gathered:
+class GatheredDeletions:
     """
     Entries that one side has lost.
 
-    entries: the path of the lost file by entry, None if the file is still there. added: monotonic time of the last
-    addition. recent: (monotonic time, number) of deletions carried over, by side.
+    entries: the path of the lost file by entry, None if the file is still there. added_at: monotonic time of the last
+    addition. recent_counts: (monotonic time, number) of deletions carried over, by side.
     """
 
     entries: dict[EntryId, str | None] = field(default_factory=dict)
-    added: float = 0.0
-    recent: dict[str, deque[tuple[float, int]]] = field(default_factory=lambda: {side: deque() for side in SIDES})
+    added_at: float = 0.0
+    recent_counts: dict[str, deque[tuple[float, int]]] = field(
+        default_factory=lambda: {side: deque() for side in SIDES}
+    )
 
     def add(self, entries: Mapping[EntryId, str | None]) -> None:
         """Add lost entries; a new one restarts the wait."""
         if entries.keys() - self.entries.keys():
-            self.added = time.monotonic()
+            self.added_at = time.monotonic()
         self.entries |= entries
 
     @property
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         """Whether the set is complete: nothing was added for QUIET seconds."""
-        return bool(self.entries) and time.monotonic() - self.added >= QUIET
+        return bool(self.entries) and time.monotonic() - self.added_at >= QUIET_SECONDS
 
-    def take(self, only: Collection[EntryId] = ()) -> dict[EntryId, str | None]:
+    def take_entries(self, only: Collection[EntryId] = ()) -> dict[EntryId, str | None]:
         """Remove and return the entries, or *only* the given ones."""
         selected = {entry: path for entry, path in self.entries.items() if not only or entry in only}
         self.entries = {entry: path for entry, path in self.entries.items() if entry not in selected}
@@ -57,14 +59,14 @@ class Gathered:
 
     def count_recent(self, side: str) -> int:
         """Deletions seen on *side* within the last ten minutes."""
-        spans = self.recent[side]
-        while spans and time.monotonic() - spans[0][0] > RECENT:
+        spans = self.recent_counts[side]
+        while spans and time.monotonic() - spans[0][0] > RECENT_SECONDS:
             spans.popleft()
         return sum(count for _, count in spans)
 
-    def happened(self, side: str, count: int) -> None:
+    def note_carried_over(self, side: str, count: int) -> None:
         """Note that *count* deletions of *side* were carried over."""
-        self.recent[side].append((time.monotonic(), count))
+        self.recent_counts[side].append((time.monotonic(), count))
 
 
 def side_of(decision: Decision) -> str:
@@ -75,14 +77,14 @@ def side_of(decision: Decision) -> str:
 _SIDE_OF = {Move.ENTOMB: "file", Move.TRASH: "row", Move.TO_ROW: "emptied", Move.REINSERT: "vanished"}
 
 
-async def entomb(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
+async def entomb_rows(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
     """Make tombstones of rows whose files are gone, all in one transaction, children first."""
     ordered = sorted(
         decisions, key=lambda decision: -(decision.state.base.path or "").count("/") if decision.state.base else 0
     )
     statements = [_entomb_statement(sides, decision) for decision in ordered]
     async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
-        versions = await run(connection, statements)
+        versions = await run_statements(connection, statements)
     outcome = Outcome()
     for decision, version in zip(ordered, versions, strict=True):
         (outcome.stale if version is None else outcome.done).append(decision)
@@ -92,10 +94,10 @@ async def entomb(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
 def _entomb_statement(sides: Sides, decision: Decision) -> Statement:
     assert decision.state.base is not None
     assert decision.state.row is not None
-    return sides.writer.entomb(decision.state.base, decision.state.row.version)
+    return sides.writer.delete(decision.state.base, decision.state.row.version)
 
 
-async def trash(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
+async def trash_files(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
     """Move the files of deleted rows to the trash, then remove empty directories; revive folders that are not empty."""
     outcome = Outcome()
     pages = [decision for decision in decisions if _file_of(decision).digest != NO_TEXT]
@@ -110,14 +112,14 @@ async def trash(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
     for decision in folders_only:
         if (why := failed.get(_file_of(decision).path)) is not None:
             _list_problem(decision, why, outcome)
-    statements = [sides.writer.forget(decision.state.entry) for decision in outcome.done]
+    statements = [sides.writer.delete_base(decision.state.entry) for decision in outcome.done]
     # the folder still holds files that mirrord does not sync or know yet: revive it
     remaining = [decision for decision in folders_only if _file_of(decision).path not in removed | failed.keys()]
     outcome.stale += [decision for decision in remaining if decision.state.row is None]
     async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-        await run(connection, statements)
+        await run_statements(connection, statements)
     outcome.add(
-        await to_rows(
+        await write_to_rows(
             sides, [_to_revived_folder(decision) for decision in remaining if decision.state.row is not None], {}
         )
     )
@@ -152,7 +154,7 @@ def _remove_file(sides: Sides, file: File, entry: EntryId, title: str | None) ->
     reason = "deleted in Postgres"
     with lock_for(sides.tree, [file.path]):
         replacing.remove(
-            sides.tree, sides.journal, file.path, entry=entry, over=file.digest, reason=reason, title=title
+            sides.tree, sides.journal, file.path, entry=entry, expected=file.digest, reason=reason, title=title
         )
 
 
@@ -169,7 +171,7 @@ def _emptied_directory(decision: Decision) -> str:
     if file.kind is Kind.RECORD:
         return ""
     if file.kind is Kind.ATTACHMENT:
-        return parent_of(file.path) if not file.place.name.startswith(BESIDE) else ""
+        return parent_of(file.path) if not file.place.name.startswith(BESIDE_PREFIX) else ""
     return directory_of(file.path, file.kind)
 
 

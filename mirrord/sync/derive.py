@@ -10,53 +10,65 @@ from contextlib import suppress
 from typing import TypeAlias
 
 from mirrord.codec.links import Link
-from mirrord.codec.stored import Derived, Stored, linked, linked_again, stored, stored_together, stored_unread
+from mirrord.codec.stored import (
+    DerivedDocument,
+    StoredValues,
+    derive_with_links,
+    derive_with_links_after_edit,
+    values_to_store,
+    values_to_store_of_pages,
+    values_to_store_unparsed,
+)
 from mirrord.db import links, views
-from mirrord.db.views import Underived
-from mirrord.domain.batches import batches
+from mirrord.db.views import UnderivedPage
+from mirrord.domain.batches import split_into_batches
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
 from mirrord.sync.workers import Workers
 
 log = logging.getLogger(__name__)
 
-_Linked: TypeAlias = tuple[Derived, Sequence[Link]]
+_Linked: TypeAlias = tuple[DerivedDocument, Sequence[Link]]
 
-SMALL = 16_384  # characters: below that, a thread is faster than another process
-MEDIUM = 200_000  # characters: below that, a thread is fast enough if only some blocks are parsed
-KEPT = 800_000  # bytes of documents whose blocks are remembered, at about 15 bytes each: 12 MB of a daemon
-BATCH = 120  # pages at once
-TOGETHER = 2_000_000  # bytes of text at once, if it is not one page
-SHARE = 32_768  # characters that go to a worker at once, if it is not one page
-OFTEN = 10  # pages a second; more than that are derived in processes, although each takes longer there
-TRIES = 2  # attempts: another tenant's page may have killed the worker
+SMALL_PAGE_CHARACTERS = 16_384  # characters: below that, a thread is faster than another process
+MEDIUM_PAGE_CHARACTERS = 200_000  # characters: below that, a thread is fast enough if only some blocks are parsed
+MAX_REMEMBERED_BYTES = (
+    800_000  # bytes of documents whose blocks are remembered, at about 15 bytes each: 12 MB of a daemon
+)
+MAX_BATCH_PAGES = 120  # pages at once
+MAX_BATCH_BYTES = 2_000_000  # bytes of text at once, if it is not one page
+SHARE_CHARACTERS = 32_768  # characters that go to a worker at once, if it is not one page
+THREAD_PAGES_PER_SECOND = (
+    10  # pages a second; more than that are derived in processes, although each takes longer there
+)
+MAX_ATTEMPTS = 2  # attempts: another tenant's page may have killed the worker
 
 
-class Recent:
+class RecentDocuments:
     """The documents derived lately, of all tenants: pages being edited. The least recently used are dropped."""
 
-    def __init__(self, max_bytes: int = KEPT) -> None:
+    def __init__(self, max_bytes: int = MAX_REMEMBERED_BYTES) -> None:
         """max_bytes: limit for the JSON of all documents."""
         self._max_bytes = max_bytes
         self._size = 0
-        self._asked_at: deque[float] = deque(maxlen=OFTEN)
-        self._documents: OrderedDict[tuple[TenantId, EntryId], Derived] = OrderedDict()
+        self._asked_at: deque[float] = deque(maxlen=THREAD_PAGES_PER_SECOND)
+        self._documents: OrderedDict[tuple[TenantId, EntryId], DerivedDocument] = OrderedDict()
 
-    def get(self, tenant: TenantId, entry: EntryId) -> Derived | None:
+    def get(self, tenant: TenantId, entry: EntryId) -> DerivedDocument | None:
         """The document last derived from the page, or None."""
         derived = self._documents.get((tenant, entry))
         if derived is not None:
             self._documents.move_to_end((tenant, entry))
         return derived
 
-    def is_seldom(self) -> bool:
+    def is_load_low(self) -> bool:
         """Whether this was called at most OFTEN times in the last second."""
         now = time.monotonic()
-        before = self._asked_at[0] if len(self._asked_at) == OFTEN else -1.0
+        before = self._asked_at[0] if len(self._asked_at) == THREAD_PAGES_PER_SECOND else -1.0
         self._asked_at.append(now)
         return now - before > 1.0
 
-    def keep(self, tenant: TenantId, entry: EntryId, derived: Derived) -> None:
+    def remember(self, tenant: TenantId, entry: EntryId, derived: DerivedDocument) -> None:
         """Remember the document of the page."""
         previous = self._documents.pop((tenant, entry), None)
         self._documents[tenant, entry] = derived
@@ -73,7 +85,7 @@ class Deriver:
     app had locked their rows.
     """
 
-    def __init__(self, sides: Sides, workers: Workers, recent: Recent) -> None:
+    def __init__(self, sides: Sides, workers: Workers, recent: RecentDocuments) -> None:
         self._sides = sides
         self._workers = workers
         self._recent = recent
@@ -89,7 +101,7 @@ class Deriver:
 
         The documents of a full batch are stored in the background while the next batch is derived.
         """
-        self._workers.rest()
+        self._workers.close_idle()
         try:
             batch = await self._load_batch()
             documents = await self._derive_batch(batch)
@@ -101,7 +113,7 @@ class Deriver:
         if documents:
             self._storing_ids = [page.entry for page in batch]
             self._storing = asyncio.create_task(self._store_documents(list(zip(batch, documents, strict=True))))
-            if len(batch) < BATCH:
+            if len(batch) < MAX_BATCH_PAGES:
                 await self.finish()
         self.has_more = _may_be_cut(batch) or bool(self._held_ids)
         if batch and not self.has_more:
@@ -114,18 +126,18 @@ class Deriver:
         if storing is not None:
             await storing
 
-    async def left(self) -> int:
+    async def count_missing(self) -> int:
         """The number of pages without a document, without those being stored."""
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return await views.count_underived(connection, self._sides.tenant, self._storing_ids)
 
-    async def _load_batch(self) -> list[Underived]:
+    async def _load_batch(self) -> list[UnderivedPage]:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return await views.load_underived(
-                connection, self._sides.tenant, BATCH, TOGETHER, [*self._storing_ids, *self._held_ids]
+                connection, self._sides.tenant, MAX_BATCH_PAGES, MAX_BATCH_BYTES, [*self._storing_ids, *self._held_ids]
             )
 
-    async def _store_documents(self, derived: Sequence[tuple[Underived, Stored]]) -> None:
+    async def _store_documents(self, derived: Sequence[tuple[UnderivedPage, StoredValues]]) -> None:
         sides = self._sides
         documents = [(page.entry, page.version, document) for page, (document, _) in derived]
         link_rows = [(page.entry, page.version, page_links) for page, (_, page_links) in derived]
@@ -134,36 +146,38 @@ class Deriver:
             await links.store_links(connection, sides.tenant, [row for row in link_rows if row[0] not in held_ids])
         self._held_ids |= held_ids
 
-    async def _derive_batch(self, batch: Sequence[Underived]) -> list[Stored]:
+    async def _derive_batch(self, batch: Sequence[UnderivedPage]) -> list[StoredValues]:
         if len(batch) == 1:
             return [await self._derive_edited(batch[0])]
-        shares = list(batches(batch, lambda page: len(page.markdown), size=SHARE))
+        shares = list(split_into_batches(batch, lambda page: len(page.markdown), size=SHARE_CHARACTERS))
         share_results = await asyncio.gather(*map(self._derive_share, shares))
-        documents: list[Stored] = []
+        documents: list[StoredValues] = []
         for share, results in zip(shares, share_results, strict=True):
             documents += results or [await self._derive_separately(page) for page in share]
         return documents
 
-    async def _derive_share(self, share: Sequence[Underived]) -> list[Stored]:
+    async def _derive_share(self, share: Sequence[UnderivedPage]) -> list[StoredValues]:
         """Derive a share in one worker; empty if a page took too long or killed the worker."""
         try:
-            return await self._workers.run(stored_together, [(page.markdown, page.prior) for page in share])
+            return await self._workers.run(
+                values_to_store_of_pages, [(page.markdown, page.prior_content) for page in share]
+            )
         except (TimeoutError, BrokenProcessPool):
             return []
 
-    async def _derive_separately(self, page: Underived) -> Stored:
-        for _ in range(TRIES):
+    async def _derive_separately(self, page: UnderivedPage) -> StoredValues:
+        for _ in range(MAX_ATTEMPTS):
             with suppress(BrokenProcessPool):
                 try:
-                    return await self._workers.run(stored, page.markdown, page.prior)
+                    return await self._workers.run(values_to_store, page.markdown, page.prior_content)
                 except TimeoutError:
                     break
         log.warning("document_given_up", extra={"page": str(page.entry), "characters": len(page.markdown)})
-        return await asyncio.to_thread(stored_unread, page.markdown, page.prior)
+        return await asyncio.to_thread(values_to_store_unparsed, page.markdown, page.prior_content)
 
-    async def _derive_edited(self, page: Underived) -> Stored:
+    async def _derive_edited(self, page: UnderivedPage) -> StoredValues:
         """Derive a page that is probably being edited, because it came alone; the next time is faster."""
-        if len(page.markdown) > MEDIUM:
+        if len(page.markdown) > MEDIUM_PAGE_CHARACTERS:
             return await self._derive_separately(page)
         try:
             linked_document = await self._derive_from_previous(page) or await self._derive_from_scratch(page)
@@ -172,26 +186,30 @@ class Deriver:
         if linked_document is None:
             return await self._derive_separately(page)
         derived, links = linked_document
-        self._recent.keep(self._sides.tenant, page.entry, derived)
+        self._recent.remember(self._sides.tenant, page.entry, derived)
         return derived.json, links
 
-    async def _derive_from_previous(self, page: Underived) -> _Linked | None:
+    async def _derive_from_previous(self, page: UnderivedPage) -> _Linked | None:
         previous = self._recent.get(self._sides.tenant, page.entry)
         if previous is None:
             return None
-        return await asyncio.to_thread(linked_again, previous, page.markdown, page.prior)
+        return await asyncio.to_thread(derive_with_links_after_edit, previous, page.markdown, page.prior_content)
 
-    async def _derive_from_scratch(self, page: Underived) -> _Linked | None:
+    async def _derive_from_scratch(self, page: UnderivedPage) -> _Linked | None:
         """None under high load: a thread would delay edits."""
-        if len(page.markdown) >= SMALL:
-            return await self._workers.run(linked, page.markdown, page.prior)
-        return await asyncio.to_thread(linked, page.markdown, page.prior) if self._recent.is_seldom() else None
+        if len(page.markdown) >= SMALL_PAGE_CHARACTERS:
+            return await self._workers.run(derive_with_links, page.markdown, page.prior_content)
+        return (
+            await asyncio.to_thread(derive_with_links, page.markdown, page.prior_content)
+            if self._recent.is_load_low()
+            else None
+        )
 
 
-def _size(derived: Derived) -> int:
+def _size(derived: DerivedDocument) -> int:
     return len(derived.json)  # short blocks take more memory than their characters
 
 
-def _may_be_cut(batch: Sequence[Underived]) -> bool:
+def _may_be_cut(batch: Sequence[UnderivedPage]) -> bool:
     """Whether a limit may have cut *batch*. A character has up to four bytes."""
-    return len(batch) == BATCH or 4 * sum(len(page.markdown) for page in batch) > TOGETHER
+    return len(batch) == MAX_BATCH_PAGES or 4 * sum(len(page.markdown) for page in batch) > MAX_BATCH_BYTES

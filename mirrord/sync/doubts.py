@@ -4,31 +4,31 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from mirrord.domain.entry import EMPTY, EntryId, Kind
-from mirrord.domain.state import NO_TEXT, File, Row, State, Unknown
+from mirrord.domain.entry import EMPTY_DIGEST, EntryId, Kind
+from mirrord.domain.state import NO_TEXT, File, Row, State, UnreadableFile
 from mirrord.mirror.layout import directory_of
 from mirrord.sync.adoption import Adoption
 from mirrord.sync.decision import Decision, Step, decide
-from mirrord.sync.guard import QUIET
+from mirrord.sync.guard import QUIET_SECONDS
 from mirrord.sync.observe import Dirty, Observation
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 
-FIRST_DELAY = 0.5  # seconds until something that cannot be done now is tried again, twice as long each time
-QUICK_ATTEMPTS = 3  # at something that changes during the attempt
-LONGEST_DELAY = 30.0  # seconds
+FIRST_DELAY_SECONDS = 0.5  # seconds until something that cannot be done now is tried again, twice as long each time
+MAX_QUICK_ATTEMPTS = 3  # at something that changes during the attempt
+MAX_DELAY_SECONDS = 30.0  # seconds
 
 
-class Doubts:
+class Retries:
     """
     State between passes; its loss costs a repeated attempt, nothing else.
 
-    look_everywhere: called when only a scan of the whole tree can confirm a change.
+    request_scan: called when only a scan of the whole tree can confirm a change.
     """
 
-    def __init__(self, adoption: Adoption, look_everywhere: Callable[[], None]) -> None:
+    def __init__(self, adoption: Adoption, request_scan: Callable[[], None]) -> None:
         self._adoption = adoption
-        self._look_everywhere = look_everywhere
+        self._look_everywhere = request_scan
         self._scanned_at = 0.0
         self._unconfirmed: dict[EntryId, tuple[float, str]] = {}  # since when, at which path
         self._refused_versions: dict[EntryId, int] = {}
@@ -40,24 +40,24 @@ class Doubts:
         """Decide on *states*, with the knowledge from earlier attempts."""
         checked = [self._hold_refused(self._decide_one(observation, state)) for state in states]
         decisions = [self._await_scan(decision, observation) for decision in checked]
-        self._adoption.decided(decisions)
+        self._adoption.note_decisions(decisions)
         return decisions
 
     def _decide_one(self, observation: Observation, state: State) -> Decision:
         entry = state.entry
         return decide(
             self._doubt_emptied(state),
-            seen=observation.seen.get(entry),
+            seen_version=observation.seen_versions.get(entry),
             adopting=self._adoption.covers(entry),
             stale_places=self._adoption.has_stale_places(entry),
         )
 
-    def looked_everywhere(self, began: float) -> Dirty:
+    def note_scan(self, began: float) -> Dirty:
         """Note a scan of the whole tree begun at *began* (monotonic); return what waited for it."""
         self._scanned_at = began
         return Dirty(frozenset(path for _, path in self._unconfirmed.values()), frozenset(self._unconfirmed))
 
-    def refuse(self, entry: EntryId, version: int) -> None:
+    def note_refused(self, entry: EntryId, version: int) -> None:
         """Note that *version*, written by an app, has no faithful text; the next version may have one."""
         self._refused_versions[entry] = version
 
@@ -65,16 +65,16 @@ class Doubts:
         """Whether this version of the row was refused."""
         return self._refused_versions.get(row.entry) == row.version
 
-    def delay(self, entry: EntryId, *, at_once: bool = False) -> float:
+    def next_delay(self, entry: EntryId, *, at_once: bool = False) -> float:
         """Count a failed attempt on *entry*; return the seconds before the next. at_once: the first few do not wait."""
         if at_once:
             quick = self._quick_attempts[entry] = self._quick_attempts.get(entry, 0) + 1
-            if quick <= QUICK_ATTEMPTS:  # quick attempts do not lengthen later delays
+            if quick <= MAX_QUICK_ATTEMPTS:  # quick attempts do not lengthen later delays
                 return 0.0
         attempts = self._attempts[entry] = self._attempts.get(entry, 0) + 1
-        return float(min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(attempts - 1, 10)))
+        return float(min(MAX_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2 ** min(attempts - 1, 10)))
 
-    def done(self, entry: EntryId) -> None:
+    def note_success(self, entry: EntryId) -> None:
         """Note a successful attempt."""
         self._attempts.pop(entry, None)
         self._quick_attempts.pop(entry, None)
@@ -85,13 +85,13 @@ class Doubts:
         file, base = state.file, state.base
         if not isinstance(file, File):
             return state
-        if file.digest != EMPTY or base is None or base.digest in (EMPTY, NO_TEXT):
+        if file.digest != EMPTY_DIGEST or base is None or base.digest in (EMPTY_DIGEST, NO_TEXT):
             self._emptied_at.pop(file.path, None)
             return state
         first = self._emptied_at.setdefault(file.path, time.monotonic())
-        if not file.held and time.monotonic() - first >= QUIET:
+        if not file.is_held_open and time.monotonic() - first >= QUIET_SECONDS:
             return state
-        return replace(state, file=Unknown(file.path, f"{file.path!r} is empty just now."))
+        return replace(state, file=UnreadableFile(file.path, f"{file.path!r} is empty just now."))
 
     def _hold_refused(self, decision: Decision) -> Decision:
         """A refused row waits for its author; a file edit in the meantime becomes its conflict sibling."""
@@ -112,7 +112,7 @@ class Doubts:
         if self._scanned_at > first:
             return decision
         self._look_everywhere()
-        unsure = Unknown(path, f"What is at {path!r} is on its way just now.")
+        unsure = UnreadableFile(path, f"What is at {path!r} is on its way just now.")
         return Decision(replace(decision.state, file=unsure), Step.LATER, Move.WAIT, PlaceMove.NOTHING)
 
 
@@ -130,7 +130,7 @@ def _unconfirmed_path(decision: Decision, observation: Observation) -> str | Non
         return None
     if base is not None and base.path is not None and _is_left_directory(file, base.path):
         return base.path
-    return file.path if file.path in observation.overtaken else None
+    return file.path if file.path in observation.overtaken_paths else None
 
 
 def _is_left_directory(file: File, path: str) -> bool:

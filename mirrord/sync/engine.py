@@ -6,27 +6,24 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from mirrord.db import comparison
 from mirrord.db.attention import Halt
 from mirrord.domain.entry import EntryId
 from mirrord.domain.measures import Work
-from mirrord.errors import Busy, Damaged, Fenced, Refused, Unavailable
-from mirrord.mirror import ignore
-from mirrord.mirror.scan import Scan, scan
+from mirrord.errors import Fenced, Unavailable
+from mirrord.mirror.scan import Scan
 from mirrord.sync.adoption import Adoption
-from mirrord.sync.apply import Applied, apply
+from mirrord.sync.apply import PassOutcome, apply_decisions
 from mirrord.sync.backoff import Backoff
-from mirrord.sync.brake import Brake, restored
-from mirrord.sync.company import Company, Share
+from mirrord.sync.brake import Halts, reverse_losses
+from mirrord.sync.company import FairShare, FairShares
 from mirrord.sync.conclusion import Conclusion
 from mirrord.sync.decision import Step
-from mirrord.sync.doubts import Doubts
+from mirrord.sync.doubts import Retries
 from mirrord.sync.feed import Feed
 from mirrord.sync.handshake import Handshake
 from mirrord.sync.intake import Intake
 from mirrord.sync.listing import ProblemList
-from mirrord.sync.look import Look
-from mirrord.sync.lulls import is_due
+from mirrord.sync.lulls import is_deferred_work_due
 from mirrord.sync.observe import Dirty
 from mirrord.sync.passes import Passes
 from mirrord.sync.pausing import pause
@@ -36,50 +33,57 @@ from mirrord.sync.recovery import Recovery
 from mirrord.sync.rewind import Rewind
 from mirrord.sync.root import Root
 from mirrord.sync.sides import Sides
-from mirrord.sync.stretches import Scanning, Stretch
-from mirrord.sync.unversioned import give_versions
+from mirrord.sync.stretches import ImportProgress, ScanProgress
+from mirrord.sync.tree_scans import find_differing, scan_tree
+from mirrord.sync.unversioned import add_missing_versions
 
 log = logging.getLogger(__name__)
 
-ACK = 0.2  # seconds without work before it is acknowledged
-REST_SHARE, REST = 0.05, 5.0  # seconds between two rounds of deferrable work: minimum for each mirror, maximum
-FEED = 0.1  # seconds after which changed rows are read although files go on changing
-LOOK = 1.0  # seconds between checks of the root while nothing happens
-LOOK_SHARE, LOOK_MOST = 0.02, 10.0  # seconds: minimum for each mirror of the daemon, maximum
-RETRY = 0.5  # seconds after the root was out of reach, or the lease lost
+ACK_QUIET_SECONDS = 0.2  # seconds without work before it is acknowledged
+ROUND_SECONDS_PER_MIRROR, MAX_ROUND_SECONDS = (
+    0.05,
+    5.0,
+)  # seconds between two rounds of deferrable work: minimum for each mirror, maximum
+MAX_FEED_DELAY_SECONDS = 0.1  # seconds after which changed rows are read although files go on changing
+ROOT_CHECK_SECONDS = 1.0  # seconds between checks of the root while nothing happens
+ROOT_CHECK_SECONDS_PER_MIRROR, MAX_ROOT_CHECK_SECONDS = (
+    0.02,
+    10.0,
+)  # seconds: minimum for each mirror of the daemon, maximum
+RETRY_SECONDS = 0.5  # seconds after the root was out of reach, or the lease lost
 
 
 class Engine:
     """Works on one mirror. It can find all of its state again by a scan."""
 
-    def __init__(self, sides: Sides, *, adopting: bool, company: Company | None = None) -> None:
-        """company: the mirrors of the same daemon; None if this is the only one."""
+    def __init__(self, sides: Sides, *, is_adopting: bool, fair_shares: FairShares | None = None) -> None:
+        """fair_shares: the mirrors of the same daemon; None if this is the only one."""
         self.sides = sides
-        self.company = company or Company()
-        self.company.join()
-        self.share = Share(self.company, sides.tenant)
-        self.adoption = Adoption(adopting)
+        self.fair_shares = fair_shares or FairShares()
+        self.fair_shares.join()
+        self.fair_share = FairShare(self.fair_shares, sides.tenant)
+        self.adoption = Adoption(is_adopting)
         self.handshake = Handshake(sides)
         self.queue = Queue()
         self.intake = Intake(self.queue, sides.looker)
         self.pulse = Pulse()
-        self.brake = Brake(sides)
+        self.halts = Halts(sides)
         self.problems = ProblemList(sides)
         self.root = Root(sides, self.problems, self.handshake)
         self.feed = Feed(sides)
         self.recovery = Recovery(sides)
-        self.doubts = Doubts(self.adoption, self.look_everywhere)
+        self.retries = Retries(self.adoption, self.request_scan)
         self.conclusion = Conclusion(
-            sides, self.queue, self.doubts, self.problems, self.recovery, self.adoption, self.handshake, self.pulse
+            sides, self.queue, self.retries, self.problems, self.recovery, self.adoption, self.handshake, self.pulse
         )
         self.passes = Passes(
-            *(sides, self.queue, self.intake, self.doubts, self.adoption),
-            *(self.recovery, self.problems, self.brake, self.conclusion, self.look_everywhere),
+            *(sides, self.queue, self.intake, self.retries, self.adoption),
+            *(self.recovery, self.problems, self.halts, self.conclusion, self.request_scan),
         )
-        self.started = False
+        self.is_started = False
         self.scan_seconds = 0.0  # duration of the last scan
-        self._scanning: Scanning | None = None
-        self._progress = Stretch()
+        self._scanning: ScanProgress | None = None
+        self._progress = ImportProgress()
         self._is_notified = False
         self._notified_at = 0.0
         self._rescan = False
@@ -89,61 +93,69 @@ class Engine:
         self._acknowledged_at = 0.0
 
     @property
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether everything marked so far is done."""
         has_requests = self._is_notified or self._rescan or self._recompare or self._reread
-        return not (self._is_working or has_requests or self.pending or self.handshake.owed)
+        return not (self._is_working or has_requests or self.pending_count or self.handshake.is_owed)
 
     @property
-    def written(self) -> asyncio.Event:
+    def rows_changed(self) -> asyncio.Event:
         """Set when rows changed and documents have to be derived."""
-        return self.conclusion.written
+        return self.conclusion.rows_changed
 
     @property
-    def pending(self) -> int:
+    def pending_count(self) -> int:
         """The number of marks that are not done."""
-        return len(self.queue) + len(self.intake) + len(self.brake.gathered.entries)
+        return len(self.queue) + len(self.intake) + len(self.halts.gathered_deletions.entries)
 
     @property
-    def waits_since(self) -> float | None:
+    def waiting_since(self) -> float | None:
         """Monotonic time at which the oldest waiting change was noticed; None if none waits or the time is unknown."""
-        notice_times = [self.queue.oldest, self._notified_at if self._is_notified else None] if self.pending else []
+        notice_times = (
+            [self.queue.oldest_notice_time, self._notified_at if self._is_notified else None]
+            if self.pending_count
+            else []
+        )
         return min((at for at in notice_times if at is not None), default=None)
 
-    def long_work(self) -> list[Work]:
+    def list_long_work(self) -> list[Work]:
         """The long work in progress; call this every few seconds."""
-        scan = self._scanning.look() if self._scanning else None
-        return [work for work in (scan, self._progress.look(self.pending, self.intake.released)) if work is not None]
+        scan = self._scanning.progress() if self._scanning else None
+        return [
+            work
+            for work in (scan, self._progress.progress(self.pending_count, self.intake.released_count))
+            if work is not None
+        ]
 
     @property
-    def feed_seconds(self) -> float:
+    def feed_delay_seconds(self) -> float:
         """Seconds since the first notification that has not been followed yet."""
         return time.monotonic() - self._notified_at if self._is_notified else 0.0
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Rows may have changed: read the feed as soon as possible."""
         if not self._is_notified:
             self._notified_at = time.monotonic()
         self._is_notified = True
         self.queue.wake()
 
-    def look_everywhere(self) -> None:
+    def request_scan(self) -> None:
         """Scan the whole tree as soon as possible."""
         self._rescan = True
         self.queue.wake()
 
-    def read_everything(self) -> None:
+    def request_reread(self) -> None:
         """Read every file and row again, even unchanged or stopped ones: stamps and versions can be forged."""
         self._reread = True
         self.queue.mark(self.sides.looker.index.paths(), self.passes.restraint.release(), forced=True)
         self.queue.wake()
 
-    def acknowledge_soon(self) -> None:
+    def request_acknowledgement(self) -> None:
         """Acknowledge finished work without delay, because a caller waits for it."""
         self._acknowledged_at = 0.0
         self.queue.wake()
 
-    def compare_soon(self) -> None:
+    def request_comparison(self) -> None:
         """Compare all rows, bases and files as soon as possible, to find missed changes."""
         self._recompare = True
         self.queue.wake()
@@ -154,12 +166,12 @@ class Engine:
         await self._shake_hands()
         await self.feed.begin()
         await self.problems.load()
-        await self.brake.load()
+        await self.halts.load()
         if await self.root.is_sound():
             await self.compare_all()
         else:
             self._recompare = True
-        self.started = True
+        self.is_started = True
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until *stop*; work in progress is finished."""
@@ -168,42 +180,44 @@ class Engine:
             await self.queue.wait(self._seconds_to_wait())
             self.pulse.step()
             try:
-                await self.work(stop)
+                await self.work_once(stop)
                 self.pulse.outage = None
-                backoff.succeeded()
+                backoff.reset()
             except (Unavailable, Fenced, OSError) as error:
                 if self.pulse.outage != str(error):
                     log.warning("engine_waits", extra={"tenant": self.sides.name, "error": str(error)})
                 self.pulse.outage = str(error)
                 if isinstance(error, OSError):  # the disk or a limit of the kernel: what was interrupted is unknown
-                    self.compare_soon()
-                await pause(stop, backoff.pause())
+                    self.request_comparison()
+                await pause(stop, backoff.next_pause_seconds())
                 with suppress(Unavailable):
-                    await self.sides.database.mend()
+                    await self.sides.database.replace_broken()
 
     def _seconds_to_wait(self) -> float:
         """Seconds to wait while nothing is marked."""
-        look = min(LOOK_MOST, max(LOOK, LOOK_SHARE * self.company.mirrors))
-        if not self.handshake.owed:
+        look = min(
+            MAX_ROOT_CHECK_SECONDS, max(ROOT_CHECK_SECONDS, ROOT_CHECK_SECONDS_PER_MIRROR * self.fair_shares.mirrors)
+        )
+        if not self.handshake.is_owed:
             return look
-        return min(look, max(ACK, self._acknowledged_at + self.rest - time.monotonic()))
+        return min(look, max(ACK_QUIET_SECONDS, self._acknowledged_at + self.min_round_seconds - time.monotonic()))
 
     @property
-    def rest(self) -> float:
+    def min_round_seconds(self) -> float:
         """Minimum seconds between two rounds of deferrable work; it grows with the mirrors of the daemon."""
-        return min(REST, REST_SHARE * self.company.mirrors)
+        return min(MAX_ROUND_SECONDS, ROUND_SECONDS_PER_MIRROR * self.fair_shares.mirrors)
 
-    async def work(self, stop: asyncio.Event) -> None:
+    async def work_once(self, stop: asyncio.Event) -> None:
         """One round: process everything that is ready, then deletions that are due."""
         if self.sides.lease is None or not await self.root.is_sound():
-            await pause(stop, RETRY)
+            await pause(stop, RETRY_SECONDS)
             return
         self._is_working = True
         try:
             if self.handshake.is_due:
                 await self._shake_hands()
             if self._reread:
-                await give_versions(self.sides)
+                await add_missing_versions(self.sides)
                 self._reread = False
             if self._recompare:
                 self._recompare = False
@@ -220,121 +234,102 @@ class Engine:
                 if seconds := self._seconds_until_next_pass():
                     await pause(stop, seconds)
                     break  # rows, deletions and decisions get their turn, too
-                if self.feed_seconds > FEED:
+                if self.feed_delay_seconds > MAX_FEED_DELAY_SECONDS:
                     await self._read_feed()
                 await self._run_pass()
-            await self.passes.finish()
+            await self.passes.finish_writing()
             if self.root.suspended is not None:
                 return
             if not self.intake.is_ready and self.adoption.active:
                 await self._end_adoption()
-            if self.brake.halted and time.monotonic() >= self.brake.resting:
+            if self.halts.is_halted and time.monotonic() >= self.halts.retry_at:
                 await self._carry_out_decisions()
-            if self.brake.gathered.due:
-                await self._delete(self.brake.gathered.take())
+            if self.halts.gathered_deletions.is_due:
+                await self._delete(self.halts.gathered_deletions.take_entries())
             self.queue.mark(entries=await self.recovery.absorb_pending())
-            if self.handshake.owed and not (self.adoption.active or self.intake.is_ready):
+            if self.handshake.is_owed and not (self.adoption.active or self.intake.is_ready):
                 await self._acknowledge()
         finally:
-            await self.passes.finish()  # an error may have left a pass unfinished
-            self.passes.read_just_now(None)
+            await self.passes.finish_writing()  # an error may have left a pass unfinished
+            self.passes.keep_known(None)
             self._is_working = False
 
     def _seconds_until_next_pass(self) -> float:
         """Seconds to pause in favour of other mirrors; a first import is not slowed down."""
-        return 0.0 if self.adoption.active else self.share.rest(time.monotonic())
+        return 0.0 if self.adoption.active else self.fair_share.seconds_until_pass(time.monotonic())
 
     async def _run_pass(self) -> None:
         began = time.monotonic()
-        await self.passes.take_in_hand()
+        await self.passes.start_next()
         now = time.monotonic()
-        self.share.took(began, now)
+        self.fair_share.note_pass(began, now)
         self.pulse.step()
 
     async def _acknowledge(self) -> None:
         """Acknowledge finished work in a quiet moment: it costs as much as an edit, and must not delay one."""
         now = time.monotonic()
-        if now - self._acknowledged_at < self.rest:
+        if now - self._acknowledged_at < self.min_round_seconds:
             return
-        if is_due(now, worked=self.conclusion.done_at, last=self._acknowledged_at, quiet=ACK):
+        if is_deferred_work_due(
+            now,
+            worked_at=self.conclusion.last_done_at,
+            last_run_at=self._acknowledged_at,
+            quiet_seconds=ACK_QUIET_SECONDS,
+        ):
             self._acknowledged_at = now
             await self.handshake.acknowledge()
 
     async def _shake_hands(self) -> None:
         """Check that database and tree are those of the last round; after a rewind, begin an adoption."""
-        rewind = await self.handshake.look()
+        rewind = await self.handshake.compare_sides()
         if rewind is Rewind.NONE:
             return
         log.info("sides_compared_anew", extra={"tenant": self.sides.name, "cause": rewind.value})
         self.adoption.begin(rewind)
-        if self.started:
+        if self.is_started:
             await self.feed.begin()
-            await self.brake.load()
+            await self.halts.load()
             self._recompare = True
 
     async def _end_adoption(self) -> None:
         """End the adoption: all marked entries have been worked on."""
-        await self.brake.halt_rewind(self.adoption.cause, self.adoption.settled)
+        await self.halts.halt_rewind(self.adoption.cause, self.adoption.changed_entries)
         self.adoption.active = False
-        self.handshake.owed = True
+        self.handshake.is_owed = True
 
     async def _read_feed(self) -> None:
         self._is_notified = False
         notified_at = self._notified_at
         try:
-            pages = await self.feed.read(self.problems.entries())
+            pages = await self.feed.read(self.problems.hindered_entries())
         except (Unavailable, Fenced):
             self._is_notified, self._notified_at = True, notified_at
             raise
         self.queue.mark(entries=[entry for page in pages for entry in page.entries], noticed=notified_at)
         if len(pages) == 1:
-            self.passes.read_just_now(pages[0])
+            self.passes.keep_known(pages[0])
 
     async def compare_all(self) -> None:
         """Mark every entry whose base, file and row are not equal."""
-        sides = self.sides
-        scanned, index = await self._scan(), sides.looker.index
-        differing_paths, absent_entries = set(index.paths()), list[EntryId]()
-        async with sides.database.transaction(sides.tenant) as connection:
-            async for bases in comparison.agreed(connection, sides.tenant, sides.mirror):
-                differing_paths.difference_update(path for _, path, digest in bases if path and index.has(path, digest))
-                absent_entries += [entry for entry, path, _ in bases if path is None or scanned.shows_absent(path)]
-                differing_paths |= sides.looker.reclaim(scanned, (path for _, path, _ in bases if path is not None))
-            entries = await comparison.differing(connection, sides.tenant, sides.mirror)
-        self.queue.mark(differing_paths, [*entries, *absent_entries, *self.problems.entries()], forced=True)
+        paths, entries = await find_differing(self.sides, await self._scan())
+        self.queue.mark(paths, [*entries, *self.problems.hindered_entries()], forced=True)
 
     async def _scan(self) -> Scan:
         began = time.monotonic()
         self._rescan = False
-        self._scanning = Scanning(len(self.sides.looker.index))
+        self._scanning = ScanProgress(len(self.sides.looker.index))
         try:
-            scanned, differing, look = await asyncio.to_thread(self._scan_tree, self._scanning)
+            scanned, differing, look = await asyncio.to_thread(scan_tree, self.sides, self.problems, self._scanning)
         finally:
             self._scanning = None
         self.scan_seconds = time.monotonic() - began
         self.pulse.scans.add(self.scan_seconds, time.monotonic())
         self.pulse.step()
-        unconfirmed = self.doubts.looked_everywhere(began)
+        unconfirmed = self.retries.note_scan(began)
         self.queue.mark(differing | unconfirmed.paths, unconfirmed.entries | self.conclusion.take_barred(), forced=True)
         await self.problems.update(look)
-        self.queue.mark(entries=[*await self.recovery.settle_leftovers(), *await self.recovery.sweep_trash()])
+        self.queue.mark(entries=[*await self.recovery.clean_up_leftovers(), *await self.recovery.sweep_trash()])
         return scanned
-
-    def _scan_tree(self, scanning: Scanning) -> tuple[Scan, set[str], Look]:
-        """Scan the whole tree without reading files: the scan, the paths that differ from the index, the problems."""
-        looker, look = self.sides.looker, Look()
-        with suppress(Busy, Refused):
-            try:
-                looker.ignore = ignore.Ignore.load(self.sides.tree)
-            except Damaged as error:
-                look.troubles.append((ignore.PATH, "damaged", str(error)))
-        look.looked.add(ignore.PATH)
-        scanned = scan(self.sides.tree, looker.ignore, seen=scanning.tell, known=looker.index.same)
-        look.list_troubles(scanned)
-        # an unreadable path is in no index: only the problem list shows that it is gone
-        look.gone.update(path for path in self.problems.in_tree() if scanned.shows_absent(path))
-        looker.index.prune()
-        return scanned, looker.differing(scanned) | self.problems.passed(scanned), look
 
     async def _delete(self, entries: dict[EntryId, str | None], allowed: frozenset[EntryId] = frozenset()) -> bool:
         """
@@ -346,33 +341,33 @@ class Engine:
             await self._scan()
             while self.intake.is_ready:
                 await self._run_pass()
-            await self.passes.finish()
-            entries |= self.brake.gathered.take(allowed)
+            await self.passes.finish_writing()
+            entries |= self.halts.gathered_deletions.take_entries(allowed)
             paths = frozenset(path for path in entries.values() if path is not None)
             dirty = Dirty(paths, frozenset(entries), paths)
             retry_seconds = await self.passes.delete(dirty, self._delete_lost(dirty, allowed))
         except (Unavailable, Fenced):
-            self.brake.gathered.add(entries)
+            self.halts.gathered_deletions.add(entries)
             raise
         if retry_seconds and allowed:  # the decided halt is tried again later
-            self.brake.resting = time.monotonic() + retry_seconds
+            self.halts.retry_at = time.monotonic() + retry_seconds
         elif retry_seconds:
             self.queue.mark(paths, entries, forced=True, delay=retry_seconds)
         return not retry_seconds
 
     async def _delete_lost(self, dirty: Dirty, allowed: frozenset[EntryId]) -> None:
         observation = await self.passes.observe(dirty)
-        decisions = self.doubts.decide(observation, list(observation.states.values()))
+        decisions = self.retries.decide(observation, list(observation.states.values()))
         losses = [decision for decision in decisions if decision.step is Step.DELETE]
-        self.conclusion.mark_others(decisions)
-        applied = Applied()
-        applied.add(await self.brake.carry_over(losses, allowed))
+        self.conclusion.mark_other_changes(decisions)
+        applied = PassOutcome()
+        applied.add(await self.halts.carry_over(losses, allowed))
         await self.conclusion.conclude(observation, applied)
 
     async def _carry_out_decisions(self) -> None:
-        for halt in await self.brake.take_decisions():
+        for halt in await self.halts.load_decided_halts():
             if await self._carry_out(halt):  # otherwise the halt stays until it is possible
-                await self.brake.close(halt)
+                await self.halts.close(halt)
 
     async def _carry_out(self, halt: Halt) -> bool:
         if halt.side is not None and halt.decision == "apply":
@@ -393,8 +388,8 @@ class Engine:
     async def _undo_deletions(self, entries: Sequence[EntryId]) -> None:
         """Undo deletions that were a mistake."""
         observation = await self.passes.observe(Dirty(entries=frozenset(entries)))
-        applied = Applied()
-        decisions = self.doubts.decide(observation, list(observation.states.values()))
-        self.conclusion.mark_others(decisions)
-        await apply(self.sides, restored(decisions), observation.look.views, applied)
+        applied = PassOutcome()
+        decisions = self.retries.decide(observation, list(observation.states.values()))
+        self.conclusion.mark_other_changes(decisions)
+        await apply_decisions(self.sides, reverse_losses(decisions), observation.look.views, applied)
         await self.conclusion.conclude(observation, applied)

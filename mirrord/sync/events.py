@@ -10,7 +10,7 @@ from uuid import UUID
 from mirrord.codec.records import check_storable
 from mirrord.db import attention, events
 from mirrord.db.attention import Problem
-from mirrord.domain.event import FOLDER, Event, decode
+from mirrord.domain.event import EVENTS_FOLDER, Event, decode_event
 from mirrord.errors import Damaged, Fenced, Refused, Unavailable, reason_of
 from mirrord.mirror.layout import is_visible
 from mirrord.mirror.tail import Cursor, Tail, read_tail
@@ -19,10 +19,10 @@ from mirrord.sync.page_events import is_claim
 from mirrord.sync.pausing import pause
 from mirrord.sync.sides import Sides
 
-EVERY = 60.0  # seconds between reads of all files, in case the watcher missed a change
-RETRY = 0.5  # seconds of pause after Postgres was out of reach, or the lease lost
+SCAN_SECONDS = 60.0  # seconds between reads of all files, in case the watcher missed a change
+RETRY_SECONDS = 0.5  # seconds of pause after Postgres was out of reach, or the lease lost
 NAMING_SECONDS = 60.0  # of waiting for the version that an event refers to
-CODE = "event"  # of the problem that lists bad lines
+PROBLEM_CODE = "event"  # of the problem that lists bad lines
 _SUFFIX = ".jsonl"
 _COUNTER = "events"  # cache key of the position in each file
 
@@ -47,7 +47,7 @@ class EventReader:
     _unnamed_until: dict[UUID, float] = field(default_factory=dict)  # deadline by event whose version is not stored yet
 
     @property
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether every line marked so far was read."""
         return self._marks.is_empty and not self._is_working
 
@@ -56,7 +56,7 @@ class EventReader:
         self._marks.mark(path)
         self._wake_event.set()
 
-    def look_everywhere(self) -> None:
+    def mark_everywhere(self) -> None:
         """Mark all files as possibly grown."""
         self._marks.mark_everywhere()
         self._wake_event.set()
@@ -65,16 +65,16 @@ class EventReader:
         """Work until *stop*."""
         while not stop.is_set():
             self._wake_event.clear()
-            seconds = EVERY
+            seconds = SCAN_SECONDS
             try:
                 await self.read_marked()
                 await self._name_authors()
             except (Unavailable, Fenced):
-                seconds = RETRY
+                seconds = RETRY_SECONDS
             if self._unnamed_until:
-                seconds = RETRY
+                seconds = RETRY_SECONDS
             await pause(stop, seconds, self._wake_event)
-            if not self._wake_event.is_set() and seconds == EVERY:
+            if not self._wake_event.is_set() and seconds == SCAN_SECONDS:
                 self._marks.mark_everywhere()
 
     async def read_marked(self) -> None:
@@ -85,7 +85,7 @@ class EventReader:
             self._is_working = True
             try:
                 await self._load_positions()
-                await self._marks.take(self._mark_all_files, self._read_lines)
+                await self._marks.look_at_marked(self._mark_all_files, self._read_lines)
             finally:
                 self._is_working = False
 
@@ -95,8 +95,8 @@ class EventReader:
             return
         sides = self.sides
         async with sides.database.transaction(sides.tenant) as connection:
-            listed = await attention.problems(connection, sides.tenant)
-        self._listed_problems = {problem.path: problem for problem in listed if problem.code == CODE}
+            listed = await attention.load_problems(connection, sides.tenant)
+        self._listed_problems = {problem.path: problem for problem in listed if problem.code == PROBLEM_CODE}
         stored: str | None = await asyncio.to_thread(sides.state.get, _COUNTER)
         cursors = json.loads(stored or "{}")
         self._cursors = {path: Cursor(**cursor) for path, cursor in cursors.items()}
@@ -107,7 +107,7 @@ class EventReader:
         try:
             files = await asyncio.to_thread(self._list_files)
         except (Refused, OSError) as error:
-            await self._report_problem(FOLDER, f"{FOLDER!r} cannot be looked at: {reason_of(error)}")
+            await self._report_problem(EVENTS_FOLDER, f"{EVENTS_FOLDER!r} cannot be looked at: {reason_of(error)}")
             return
         for path in files:
             self._marks.mark(path)
@@ -118,10 +118,10 @@ class EventReader:
 
     def _list_files(self) -> set[str]:
         try:
-            names = self.sides.tree.names(FOLDER)
+            names = self.sides.tree.list_stats(EVENTS_FOLDER)
         except (FileNotFoundError, NotADirectoryError):
             return set()
-        return {path for name in names if is_event_file(path := f"{FOLDER}/{name}")}
+        return {path for name in names if is_event_file(path := f"{EVENTS_FOLDER}/{name}")}
 
     async def _read_lines(self, path: str) -> None:
         has_more = True
@@ -136,7 +136,7 @@ class EventReader:
             except (Refused, OSError) as error:
                 await self._report_problem(path, f"{path!r} cannot be read: {reason_of(error)}")
                 return
-            has_more = tail.more
+            has_more = tail.has_more
             if tail.cursor != cursor:
                 await self._store_events(path, tail)
 
@@ -145,12 +145,12 @@ class EventReader:
         parsed, errors = await asyncio.to_thread(_parse_lines, tail, sides.name)
         if parsed:
             async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-                await events.add_from_file(connection, sides.tenant, parsed, partial(is_claim, sources=self.sources))
+                await events.add_file_events(connection, sides.tenant, parsed, partial(is_claim, sources=self.sources))
             until = time.monotonic() + NAMING_SECONDS
             self._unnamed_until |= {event.event_id: until for event in parsed if "page_id" in event.data}
-        if tail.first == 1 and not errors:
+        if tail.first_number == 1 and not errors:
             await self._clear_problem(path)
-        elif errors and (tail.first == 1 or path not in self._listed_problems):
+        elif errors and (tail.first_number == 1 or path not in self._listed_problems):
             await self._report_problem(path, f"{path!r}: {errors[0]}. It is passed over; every other line is taken in.")
         self._cursors[path] = tail.cursor
         cursors = {path: asdict(cursor) for path, cursor in self._cursors.items()}
@@ -169,12 +169,12 @@ class EventReader:
         }
 
     async def _report_problem(self, path: str, sentence: str) -> None:
-        problem = Problem(path, CODE, sentence)
+        problem = Problem(path, PROBLEM_CODE, sentence)
         if self._listed_problems.get(path) == problem:
             return
         sides = self.sides
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            await attention.report(connection, sides.tenant, sides.mirror, [problem])
+            await attention.store_problems(connection, sides.tenant, sides.mirror, [problem])
         self._listed_problems[path] = problem
 
     async def _clear_problem(self, path: str) -> None:
@@ -182,20 +182,20 @@ class EventReader:
             return
         sides = self.sides
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            await attention.settle(connection, sides.tenant, sides.mirror, [(path, CODE)])
+            await attention.delete_problems(connection, sides.tenant, sides.mirror, [(path, PROBLEM_CODE)])
         del self._listed_problems[path]
 
 
 def is_event_file(path: str) -> bool:
     """Whether *path* is an event file."""
     above, _, name = path.rpartition("/")
-    return above == FOLDER and is_visible(name) and name.endswith(_SUFFIX)
+    return above == EVENTS_FOLDER and is_visible(name) and name.endswith(_SUFFIX)
 
 
 def _parse_lines(tail: Tail, tenant: str) -> tuple[list[Event], list[str]]:
     """The events, and a reason for each line that is none."""
     parsed, errors = [], []
-    for number, line in enumerate(tail.lines, tail.first):
+    for number, line in enumerate(tail.lines, tail.first_number):
         if not line.strip():
             continue
         try:
@@ -206,7 +206,7 @@ def _parse_lines(tail: Tail, tenant: str) -> tuple[list[Event], list[str]]:
 
 
 def _parse_event(line: bytes, tenant: str) -> Event:
-    event = decode(line)
+    event = decode_event(line)
     if event.tenant != tenant:
         raise ValueError("is of another tenant")
     if event.type.startswith("Approval"):

@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from mirrord.db import living, records, views
-from mirrord.db.blobs import PART
+from mirrord.db.blobs import PART_BYTES
 from mirrord.db.connect import Connection, Database
-from mirrord.db.snapshot import snapshot
-from mirrord.domain.batches import batches
+from mirrord.db.snapshot import open_snapshot
+from mirrord.domain.batches import split_into_batches
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId, digest_of
 from mirrord.domain.progress import Progress
 from mirrord.errors import Damaged, Unavailable, reason_of
 from mirrord.mirror import outlet
 from mirrord.mirror.manifest import Manifest
-from mirrord.mirror.outlet import Outlet, Tally
-from mirrord.sync.outline import Item, Outline, outlined
-from mirrord.sync.prepare import rendered
-from mirrord.sync.recorded import rendered_record
-from mirrord.sync.titles import with_titles
+from mirrord.mirror.outlet import ExportTarget, Tally
+from mirrord.sync.outline import Outline, OutlineFile, outline_of
+from mirrord.sync.prepare import render_page
+from mirrord.sync.recorded import render_record
+from mirrord.sync.titles import add_titles
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,10 +32,10 @@ _NO_BYTES_SENTENCE = "has no bytes in mirrord.blob, or others than its digest sa
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportOutcome:
     """The facts of the directory, and the counts of its files."""
 
-    facts: Manifest
+    manifest: Manifest
     tally: Tally
 
 
@@ -45,7 +45,7 @@ class _Export:
 
     connection: Connection
     tenant: TenantId
-    outlet: Outlet
+    outlet: ExportTarget
     disk: ThreadPoolExecutor
     report: Callable[[int], None]
 
@@ -54,9 +54,9 @@ class _Export:
         return asyncio.get_running_loop().run_in_executor(self.disk, lambda: act(*args, **kwargs))
 
 
-async def export(
+async def export_tenant(
     database: Database, name: str, tenant: TenantId, root: Path, report: Progress, *, force: bool
-) -> Exported:
+) -> ExportOutcome:
     """
     Fill the directory *root* with the content of a mirror of the tenant: pages, attachments, records, folders.
 
@@ -67,14 +67,14 @@ async def export(
     Raises like outlet.opened(), and Unavailable if the disk is full or broken.
     """
     try:
-        async with snapshot(database, tenant) as connection:
-            entries = [entry async for entry in living.everything(connection, tenant)]
-            titled = await with_titles(connection, tenant, [entry.row for entry in entries if not entry.row.placed])
-            outline = outlined([replace(entry, row=titled.get(entry.row.entry, entry.row)) for entry in entries])
-            seq, moment = await living.moment(connection, tenant)
+        async with open_snapshot(database, tenant) as connection:
+            entries = [entry async for entry in living.load_live_entries(connection, tenant)]
+            titled = await add_titles(connection, tenant, [entry.row for entry in entries if not entry.row.placed])
+            outline = outline_of([replace(entry, row=titled.get(entry.row.entry, entry.row)) for entry in entries])
+            seq, moment = await living.load_moment(connection, tenant)
             facts = Manifest(name, str(tenant), seq, moment.isoformat(), folders=outline.folders)
             with ExitStack() as opened, ThreadPoolExecutor(1) as disk:
-                out = opened.enter_context(outlet.opened(root, facts, force=force))
+                out = opened.enter_context(outlet.open_export(root, facts, force=force))
                 count_files = _progress_counter(report, len(outline.files))
                 return await _write_all(_Export(connection, tenant, out, disk, count_files), outline)
     except OSError as error:
@@ -84,9 +84,9 @@ async def export(
         ) from error
 
 
-async def _write_all(work: _Export, outline: Outline) -> Exported:
+async def _write_all(work: _Export, outline: Outline) -> ExportOutcome:
     out = work.outlet
-    out.tally.left += outline.left
+    out.tally.left += outline.omissions
     await work.run_on_disk(out.remove_others, {item.path for item in outline.files})
     await work.run_on_disk(out.make_folders)
     lacking = await work.run_on_disk(_select_lacking, out, outline.files)
@@ -94,15 +94,15 @@ async def _write_all(work: _Export, outline: Outline) -> Exported:
     await _write_texts(work, [item for item in lacking if item.kind is not Kind.ATTACHMENT])
     await _write_attachments(work, [item for item in lacking if item.kind is Kind.ATTACHMENT])
     facts = await work.run_on_disk(out.finish, outline.counts)
-    return Exported(facts, out.tally)
+    return ExportOutcome(facts, out.tally)
 
 
-def _select_lacking(out: Outlet, items: Iterable[Item]) -> list[Item]:
+def _select_lacking(out: ExportTarget, items: Iterable[OutlineFile]) -> list[OutlineFile]:
     """The items to write, as far as is known before rendering."""
-    return [item for item in items if item.digest is None or out.lacks(item.path, item.digest)]
+    return [item for item in items if item.digest is None or out.needs_write(item.path, item.digest)]
 
 
-async def _write_texts(work: _Export, items: Sequence[Item]) -> None:
+async def _write_texts(work: _Export, items: Sequence[OutlineFile]) -> None:
     """Write the texts of items; the next chunk is read while one is written."""
     writing: Awaitable[None] | None = None
     for chunk in _split_chunks(items):
@@ -115,21 +115,21 @@ async def _write_texts(work: _Export, items: Sequence[Item]) -> None:
         await writing
 
 
-def _write_items(out: Outlet, items: Sequence[Item], texts: dict[EntryId, bytes]) -> None:
+def _write_items(out: ExportTarget, items: Sequence[OutlineFile], texts: dict[EntryId, bytes]) -> None:
     for item in items:
         if (data := texts.get(item.entry)) is None:
             continue
         digest = digest_of(data)
         if item.digest is None:
-            if out.lacks(item.path, digest):
+            if out.needs_write(item.path, digest):
                 out.write(item.path, data, digest)
         elif digest != item.digest:
-            out.leave(item.path, "has a row whose text is not that of its digest; `mirrord check --fix` mends that")
+            out.omit(item.path, "has a row whose text is not that of its digest; `mirrord check --fix` mends that")
         else:
             out.write(item.path, data, item.digest)
 
 
-async def _load_texts(work: _Export, items: Sequence[Item]) -> dict[EntryId, bytes]:
+async def _load_texts(work: _Export, items: Sequence[OutlineFile]) -> dict[EntryId, bytes]:
     """The texts of pages and records; if one cannot be rendered, its earlier text, and a remark."""
     ready = [item for item in items if item.digest is not None]
     pages = [item.entry for item in ready if item.kind is Kind.PAGE]
@@ -142,35 +142,37 @@ async def _load_texts(work: _Export, items: Sequence[Item]) -> dict[EntryId, byt
     return texts
 
 
-async def _render(work: _Export, items: Sequence[Item]) -> dict[EntryId, bytes]:
+async def _render(work: _Export, items: Sequence[OutlineFile]) -> dict[EntryId, bytes]:
     """Render what apps wrote, as the daemon would; nothing is stored."""
     by_entry, texts = {item.entry: item for item in items}, dict[EntryId, bytes]()
-    pages = await views.load_written(work.connection, work.tenant, by_entry)
+    pages = await views.load_page_rows(work.connection, work.tenant, by_entry)
     for page in pages:
         item = by_entry[page.entry]
-        text = _render_or_keep(work.outlet, item, page.markdown, lambda: rendered(replace(page, name=item.name)))  # noqa: B023
+        text = _render_or_keep(work.outlet, item, page.markdown, lambda: render_page(replace(page, name=item.name)))  # noqa: B023
         texts |= {page.entry: text.encode()} if text is not None else {}
-    for record in await records.load(work.connection, work.tenant, by_entry):
+    for record in await records.load_records(work.connection, work.tenant, by_entry):
         item = by_entry[record.entry]
-        text = _render_or_keep(work.outlet, item, record.text, lambda: rendered_record(item.name, record).text)  # noqa: B023
+        text = _render_or_keep(work.outlet, item, record.text, lambda: render_record(item.name, record).text)  # noqa: B023
         texts |= {record.entry: text.encode()} if text is not None else {}
     return texts
 
 
-def _render_or_keep(out: Outlet, item: Item, earlier_text: str | None, render: Callable[[], str]) -> str | None:
+def _render_or_keep(
+    out: ExportTarget, item: OutlineFile, earlier_text: str | None, render: Callable[[], str]
+) -> str | None:
     try:
         return render()
     except Damaged as error:
         stays = "holds the text before that" if earlier_text is not None else "is left out"
-        out.leave(item.path, f"{stays}: what an app wrote cannot be written as text: {str(error).rstrip('.')}")
+        out.omit(item.path, f"{stays}: what an app wrote cannot be written as text: {str(error).rstrip('.')}")
         return earlier_text
 
 
-async def _write_attachments(work: _Export, items: Sequence[Item]) -> None:
+async def _write_attachments(work: _Export, items: Sequence[OutlineFile]) -> None:
     """Write attachments of one part in chunks; larger and damaged ones one by one."""
-    remaining = [item for item in items if item.size > PART]
-    for chunk in _split_chunks([item for item in items if item.size <= PART]):
-        parts = await living.first_parts(work.connection, work.tenant, list({_digest_of(item) for item in chunk}))
+    remaining = [item for item in items if item.size > PART_BYTES]
+    for chunk in _split_chunks([item for item in items if item.size <= PART_BYTES]):
+        parts = await living.load_first_parts(work.connection, work.tenant, list({_digest_of(item) for item in chunk}))
         intact = {digest: part for digest, part in parts.items() if digest_of(part) == digest}
         complete = {item.entry: intact[_digest_of(item)] for item in chunk if _digest_of(item) in intact}
         await work.run_on_disk(_write_items, work.outlet, chunk, complete)
@@ -181,22 +183,22 @@ async def _write_attachments(work: _Export, items: Sequence[Item]) -> None:
         work.report(1)
 
 
-async def _write_parts(work: _Export, item: Item) -> None:
+async def _write_parts(work: _Export, item: OutlineFile) -> None:
     try:
-        with work.outlet.writing(item.path, _digest_of(item)) as pieces:
-            async for part in living.parts(work.connection, work.tenant, _digest_of(item)):
+        with work.outlet.write_pieces(item.path, _digest_of(item)) as pieces:
+            async for part in living.load_parts(work.connection, work.tenant, _digest_of(item)):
                 await work.run_on_disk(pieces.write, part)
     except Damaged:
-        work.outlet.leave(item.path, _NO_BYTES_SENTENCE)
+        work.outlet.omit(item.path, _NO_BYTES_SENTENCE)
 
 
-def _digest_of(item: Item) -> Digest:
+def _digest_of(item: OutlineFile) -> Digest:
     assert item.digest is not None, "an attachment always has a digest"
     return item.digest
 
 
-def _split_chunks(items: Iterable[Item]) -> Iterator[list[Item]]:
-    return batches(items, lambda item: item.size, size=_MAX_CHUNK_BYTES, most=_MAX_CHUNK_FILES)
+def _split_chunks(items: Iterable[OutlineFile]) -> Iterator[list[OutlineFile]]:
+    return split_into_batches(items, lambda item: item.size, size=_MAX_CHUNK_BYTES, max_items=_MAX_CHUNK_FILES)
 
 
 def _progress_counter(report: Progress, total: int) -> Callable[[int], None]:

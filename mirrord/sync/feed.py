@@ -3,11 +3,11 @@
 from collections.abc import Collection
 
 from mirrord.db import states
-from mirrord.db.states import Known
+from mirrord.db.states import LoadedEntries
 from mirrord.domain.entry import EntryId
 from mirrord.sync.sides import Sides
 
-PAGE = 1000  # entries read at once
+PAGE_ENTRIES = 1000  # entries read at once
 
 
 class Feed:
@@ -23,25 +23,27 @@ class Feed:
         self.newest = 0
 
     @property
-    def behind(self) -> int:
+    def unread_changes(self) -> int:
         """The number of known changes that are not read yet."""
         return max(0, self.newest - self.cursor)
 
     async def begin(self) -> None:
         """Start with the next change."""
         async with self._sides.database.connection() as connection:
-            self.cursor = (await states.seqs(connection, [self._sides.tenant])).get(self._sides.tenant, 0)
+            self.cursor = (await states.load_seqs(connection, [self._sides.tenant])).get(self._sides.tenant, 0)
 
-    async def read(self, watched: Collection[EntryId] = ()) -> list[Known]:
+    async def read(self, watched: Collection[EntryId] = ()) -> list[LoadedEntries]:
         """
         Read the entries that changed since the last call and whose rows differ from their bases, in pages.
 
         watched: entries that are in the result on any change, even if their rows equal their bases.
         """
-        sides, pages, has_more = self._sides, list[Known](), True
+        sides, pages, has_more = self._sides, list[LoadedEntries](), True
         while has_more:
             async with sides.database.transaction(sides.tenant) as connection:
-                fed = await states.fed(connection, sides.tenant, sides.mirror, self.cursor, PAGE, watched)
+                fed = await states.load_changed_entries(
+                    connection, sides.tenant, sides.mirror, self.cursor, PAGE_ENTRIES, watched
+                )
             page, self.cursor, has_more = fed
             pages.append(page)
         return pages

@@ -10,7 +10,7 @@ from mirrord.codec.views import views_of
 from mirrord.db import blobs, records, states, views
 from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
-from mirrord.db.writes import run
+from mirrord.db.writes import run_statements
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
 from mirrord.domain.state import NO_TEXT, Base, File, Row, State
 from mirrord.errors import Busy, Mounted, Refused, Stale, reason_of
@@ -18,16 +18,16 @@ from mirrord.mirror import replace as replacing
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.layout import page_path, parent_of
 from mirrord.mirror.lock import lock_for
-from mirrord.mirror.replace import Displaced, Written
-from mirrord.mirror.state import Seen
+from mirrord.mirror.replace import DisplacedSave, Written
+from mirrord.mirror.state import CachedStat
 from mirrord.sync.decision import Decision
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.relocate import move_files
 from mirrord.sync.rows import Outcome
 from mirrord.sync.sides import Sides
-from mirrord.sync.targets import target_paths, without_guests
+from mirrord.sync.targets import target_paths, without_hosted
 
-PARALLEL = 4  # writes at the same time: they wait for fsync, not for the processor
+MAX_PARALLEL_WRITES = 4  # writes at the same time: they wait for fsync, not for the processor
 
 
 @dataclass(slots=True)
@@ -35,17 +35,17 @@ class FileOutcome(Outcome):
     """
     The outcome of writing files.
 
-    written: entry by path that holds its row's text, or is its folder.
-    displaced: saves between look and write, with row, path and expected digest.
-    taken: paths that are occupied already, perhaps by an own write whose base was never recorded.
+    written_paths: entry by path that holds its row's text, or is its folder.
+    displaced_saves: saves between look and write, with row, path and expected digest.
+    occupied_paths: paths that are occupied already, perhaps by an own write whose base was never recorded.
     """
 
-    written: dict[str, EntryId] = field(default_factory=dict)
-    displaced: list[tuple[Row, str, Digest | None, Displaced]] = field(default_factory=list)
-    taken: set[str] = field(default_factory=set)
+    written_paths: dict[str, EntryId] = field(default_factory=dict)
+    displaced_saves: list[tuple[Row, str, Digest | None, DisplacedSave]] = field(default_factory=list)
+    occupied_paths: set[str] = field(default_factory=set)
 
 
-async def to_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[EntryId, bytes]) -> FileOutcome:
+async def write_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[EntryId, bytes]) -> FileOutcome:
     """Carry out decisions for files, parents first. texts: the row texts that are in memory already."""
     outcome = FileOutcome()
     moves = [decision for decision in decisions if decision.place is PlaceMove.TO_FILE]
@@ -74,7 +74,7 @@ async def to_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[E
         await move_files(sides, moves, paths, outcome)
         async with sides.database.transaction(sides.tenant) as connection:  # a folder that had to wait has its old path
             paths = await target_paths(connection, sides, _rows_of(writes))
-    paths = await without_guests(sides, _rows_of(writes), paths)
+    paths = await without_hosted(sides, _rows_of(writes), paths)
     for decision in sorted(folders, key=by_depth):
         await _make_folder(sides, decision, paths, outcome)
     await _write_all(sides, sorted(contents, key=by_depth), paths, data, outcome)
@@ -100,7 +100,7 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
         outcome.later.append(decision)
         return
     if holders := await _entries_with_base_at(sides, path, row.entry):
-        outcome.beside[row.entry] = holders
+        outcome.hindered_by[row.entry] = holders
         outcome.later.append(decision)
         return
     try:
@@ -115,11 +115,11 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
     if not await _remove_page_file(sides, decision, outcome):
         return
     if stat is not None:
-        sides.looker.index.note(path, Seen(*stat[:5], NO_TEXT, row.entry))
-    outcome.written[path] = row.entry
+        sides.looker.index.record(path, CachedStat(*stat[:5], NO_TEXT, row.entry))
+    outcome.written_paths[path] = row.entry
     base = Base(row.entry, Kind.FOLDER, path, row.place, row.version, NO_TEXT, None)
     async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-        await run(connection, [sides.writer.record(base)])
+        await run_statements(connection, [sides.writer.store_base(base)])
     outcome.done.append(decision)
 
 
@@ -138,7 +138,7 @@ def _make_directory(sides: Sides, path: str) -> Stat | None:
 async def _entries_with_base_at(sides: Sides, path: str, entry: EntryId) -> set[EntryId]:
     """Other entries whose base has *path*: their current path has to be known first."""
     async with sides.database.transaction(sides.tenant) as connection:
-        bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.Wanted([path]))
+        bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.BaseKeys([path]))
     return {base.entry for base in bases if base.entry != entry}
 
 
@@ -147,7 +147,7 @@ async def _remove_page_file(sides: Sides, decision: Decision, outcome: FileOutco
     file, row = decision.state.file, _row_of(decision)
     if not isinstance(file, File) or file.kind is Kind.FOLDER:
         return True
-    remove = partial(replacing.remove, entry=row.entry, over=file.digest, reason="made a folder", title=row.title)
+    remove = partial(replacing.remove, entry=row.entry, expected=file.digest, reason="made a folder", title=row.title)
     try:
         displaced = await asyncio.to_thread(remove, sides.tree, sides.journal, file.path)
     except Stale:
@@ -161,7 +161,7 @@ async def _remove_page_file(sides: Sides, decision: Decision, outcome: FileOutco
     else:
         sides.looker.index.forget(file.path)
         if displaced is not None:
-            outcome.displaced.append((row, file.path, file.digest, displaced))
+            outcome.displaced_saves.append((row, file.path, file.digest, displaced))
         return True
     return False
 
@@ -175,7 +175,7 @@ async def _write_all(
 ) -> None:
     if not decisions:
         return
-    limit = asyncio.Semaphore(PARALLEL)
+    limit = asyncio.Semaphore(MAX_PARALLEL_WRITES)
 
     async def write_limited(decision: Decision) -> Base | None:
         async with limit:
@@ -185,12 +185,12 @@ async def _write_all(
     written = [base for base in bases if base is not None]
     if not written:
         return
-    statements = [*map(sides.writer.yield_path, written), *map(sides.writer.record, written)]
+    statements = [*map(sides.writer.clear_path_of_others, written), *map(sides.writer.store_base, written)]
     with ExitStack() as unrecorded:
-        for path in outcome.written.keys() & {base.path for base in written}:
+        for path in outcome.written_paths.keys() & {base.path for base in written}:
             unrecorded.callback(sides.looker.index.forget, path)  # not recorded: the next look finds our file
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            await run(connection, statements)
+            await run_statements(connection, statements)
         unrecorded.pop_all()
 
 
@@ -208,7 +208,7 @@ async def _load_bytes(connection: Connection, sides: Sides, decisions: Sequence[
             loaded[entry] = text.encode()
     for entry, row in rows.items():
         if row.kind is Kind.ATTACHMENT and row.digest is not None:
-            data = await blobs.load(connection, sides.tenant, row.digest)
+            data = await blobs.load_blob(connection, sides.tenant, row.digest)
             if data is not None:
                 loaded[entry] = data
     return loaded
@@ -231,7 +231,7 @@ async def _write_file(
         written = await asyncio.to_thread(_replace_file, sides, path, data, row.entry, replaced_digest)
     except Stale:
         if replaced_digest is None:
-            outcome.taken.add(path)
+            outcome.occupied_paths.add(path)
         if replaced_digest is None and path not in sides.looker.index:
             sentence = f"The page cannot be written to {path!r}: something that is not a page is there. Move it away."
             outcome.troubles.append(Problem(path, "in-the-way", sentence, row.entry))
@@ -247,14 +247,14 @@ async def _write_file(
         outcome.later.append(decision)
         return None
     if written.displaced is not None:
-        outcome.displaced.append((row, path, replaced_digest, written.displaced))
+        outcome.displaced_saves.append((row, path, replaced_digest, written.displaced))
     if written.stat is not None:
-        sides.looker.index.note(path, Seen(*written.stat[:5], digest_of(data), row.entry))
+        sides.looker.index.record(path, CachedStat(*written.stat[:5], digest_of(data), row.entry))
         sides.old_buffers.note_write(row.entry, written.stat.ctime_ns)
     else:
         outcome.stale.append(decision)
     outcome.done.append(decision)
-    outcome.written[path] = row.entry
+    outcome.written_paths[path] = row.entry
     place = _place_to_record(decision.state)
     return Base(row.entry, row.kind, path, place, row.version, digest_of(data), _claimed_id_of(row.kind, data))
 
@@ -282,7 +282,7 @@ def _replace_file(sides: Sides, path: str, data: bytes, entry: EntryId, replaced
     if replaced_digest is None:
         sides.tree.make_directories(parent_of(path))
     with lock_for(sides.tree, [path]):
-        return replacing.write(sides.tree, sides.journal, path, data, entry=entry, over=replaced_digest)
+        return replacing.write(sides.tree, sides.journal, path, data, entry=entry, expected=replaced_digest)
 
 
 def _report_wrong_bytes(decision: Decision, path: str, data: bytes | None, outcome: FileOutcome) -> None:

@@ -8,7 +8,7 @@ from mirrord.sync.linking import link_batch
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
 
 
-async def follow_some(sides: Sides, unpublished: asyncio.Event | None = None) -> int:
+async def follow_batch(sides: Sides, unpublished: asyncio.Event | None = None) -> int:
     """
     Let links and segments follow one batch, in a transaction that checks the lease.
 
@@ -19,7 +19,7 @@ async def follow_some(sides: Sides, unpublished: asyncio.Event | None = None) ->
     if sides.lease is None:
         return 0
     async with sides.database.transaction(tenant) as connection:
-        is_behind, has_notes = await cursors.waiting(connection, tenant)
+        is_behind, has_notes = await cursors.has_waiting(connection, tenant)
     if has_notes and unpublished is not None:
         unpublished.set()
     if not is_behind:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 MIN_DELETIONS = 25
-MAX_SHARE = 0.10  # of a tenant's live entries
-QUIET = 2.0  # seconds without a further deletion before the gathered ones are weighed
-RECENT = 600.0  # seconds for which earlier deletions of the same side count, too
-LEAST_FREE = 1 << 30  # bytes of the tree's file system; or
-LEAST_FREE_SHARE = 0.05  # this share of it, if that is less
+MAX_DELETED_SHARE = 0.10  # of a tenant's live entries
+QUIET_SECONDS = 2.0  # seconds without a further deletion before the gathered ones are weighed
+RECENT_SECONDS = 600.0  # seconds for which earlier deletions of the same side count, too
+MIN_FREE_BYTES = 1 << 30  # bytes of the tree's file system; or
+MIN_FREE_SHARE = 0.05  # this share of it, if that is less
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +68,14 @@ _REWIND = _Loss(
 )
 
 
-def weigh(side: str, deletions: int, recent: int, total: int) -> Alarm | None:
+def weigh_deletions(side: str, deletions: int, recent: int, total: int) -> Alarm | None:
     """
     The alarm for too many losses at once; None if they may spread to the other side.
 
     side: where they were seen: "file", "row", "emptied" (files without a text), "vanished" (rows without a tombstone).
     recent: deletions of the last ten minutes. total: live entries before the loss.
     """
-    limit = max(MIN_DELETIONS, int(total * MAX_SHARE))
+    limit = max(MIN_DELETIONS, int(total * MAX_DELETED_SHARE))
     if deletions + recent <= limit:
         return None
     loss = _LOSSES[side]
@@ -87,7 +87,7 @@ def weigh(side: str, deletions: int, recent: int, total: int) -> Alarm | None:
     )
 
 
-def outlook(side: str | None, count: int) -> tuple[str, str]:
+def describe_effects(side: str | None, count: int) -> tuple[str, str]:
     """The effects of applying and of discarding a halt. side None: a side went back in time."""
     loss = _LOSSES[side] if side is not None else _REWIND
     return loss.apply.format(n=count), loss.discard.format(n=count)
@@ -123,7 +123,7 @@ def check_all(side: str, losses: int, based: int) -> Alarm | None:
 
 def check_space(free: int, total: int) -> Alarm | None:
     """The alarm for a nearly full file system, on which rows are no longer written into files."""
-    if free >= min(LEAST_FREE, int(total * LEAST_FREE_SHARE)):
+    if free >= min(MIN_FREE_BYTES, int(total * MIN_FREE_SHARE)):
         return None
     return Alarm(
         "disk-full",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import orjson
 
 from mirrord.db import epochs, states
-from mirrord.db.epochs import Newest
+from mirrord.db.epochs import NewestPage
 from mirrord.domain.entry import Digest, parse_id
-from mirrord.sync.rewind import Rewind, Seen, compare
+from mirrord.sync.rewind import Counters, Rewind, find_rewind
 from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
@@ -24,42 +24,42 @@ class _Ack:
     acks: int
     seq: int
     epoch: str
-    newest: Newest | None
+    newest: NewestPage | None
 
 
 class Handshake:
-    """The handshake of one tree with its database. owed: there is work that is not acknowledged yet."""
+    """The handshake of one tree with its database. is_owed: there is work that is not acknowledged yet."""
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self._known_breaks: int | None = None
-        self.owed = False
+        self.is_owed = False
 
     @property
     def is_due(self) -> bool:
         """Whether the server may be another one than at the last comparison, because a connection broke since."""
-        return self._known_breaks != self._sides.database.breaks
+        return self._known_breaks != self._sides.database.break_count
 
     def doubt(self) -> None:
         """Note that a side may be another one, so that both are compared again."""
         self._known_breaks = None
 
-    def take_state(self) -> None:
+    def accept_replaced_state(self) -> None:
         """Take a replaced tree state: an empty one is filled, any other may be an earlier state."""
         if self._load_ack() is None:
-            self.owed = True
+            self.is_owed = True
         else:
             self.doubt()
 
-    async def look(self) -> Rewind:
+    async def compare_sides(self) -> Rewind:
         """Compare the records of both sides."""
-        sides, breaks = self._sides, self._sides.database.breaks
+        sides, breaks = self._sides, self._sides.database.break_count
         ack = await asyncio.to_thread(self._load_ack)
         async with sides.database.connection() as connection:
-            epoch = await epochs.epoch(connection)
-            acks = await epochs.acks_of(connection, sides.tenant, sides.mirror)
-            seqs = await states.seqs(connection, [sides.tenant])
-        remembered_facts = Seen(
+            epoch = await epochs.load_epoch(connection)
+            acks = await epochs.load_acknowledged_rounds(connection, sides.tenant, sides.mirror)
+            seqs = await states.load_seqs(connection, [sides.tenant])
+        remembered_facts = Counters(
             tree_acks=ack.acks if ack else None,
             row_acks=acks,
             tree_seq=ack.seq if ack else 0,
@@ -68,7 +68,7 @@ class Handshake:
             same_epoch=ack is not None and ack.epoch == epoch,
         )
         self._known_breaks = breaks
-        return compare(remembered_facts)
+        return find_rewind(remembered_facts)
 
     async def acknowledge(self) -> None:
         """Record the work so far as done: durably in the tree, then in the mirror's row."""
@@ -78,19 +78,19 @@ class Handshake:
         ack = await self._next_ack()
         # a tree that cannot remember must not fall behind its row: that would look like a rewind
         if await asyncio.to_thread(self._store_ack, ack):
-            await epochs.acknowledge(sides.database, sides.lease, ack.acks)
-        self.owed = False
+            await epochs.store_acknowledged_rounds(sides.database, sides.lease, ack.acks)
+        self.is_owed = False
 
     async def _next_ack(self) -> _Ack:
         sides = self._sides
         async with sides.database.transaction(sides.tenant) as connection:
-            epoch = await epochs.epoch(connection)
-            acks = await epochs.acks_of(connection, sides.tenant, sides.mirror)
-            seqs = await states.seqs(connection, [sides.tenant])
-            newest = await epochs.newest(connection, sides.tenant)
+            epoch = await epochs.load_epoch(connection)
+            acks = await epochs.load_acknowledged_rounds(connection, sides.tenant, sides.mirror)
+            seqs = await states.load_seqs(connection, [sides.tenant])
+            newest = await epochs.load_newest_page(connection, sides.tenant)
         return _Ack(acks + 1, seqs.get(sides.tenant, 0), epoch, newest)
 
-    async def _is_in_history(self, newest: Newest) -> bool:
+    async def _is_in_history(self, newest: NewestPage) -> bool:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return await epochs.is_in_history(connection, self._sides.tenant, newest)
 
@@ -124,7 +124,7 @@ def _decode_ack(raw: str, mirror: str) -> _Ack | None:
             entry_text, version, digest = facts["newest"]
             if (entry := parse_id(entry_text)) is None:
                 return None
-            newest = Newest(entry, int(version), Digest(bytes.fromhex(digest)) if digest else None)
+            newest = NewestPage(entry, int(version), Digest(bytes.fromhex(digest)) if digest else None)
         return _Ack(int(facts["acks"]), int(facts["seq"]), str(facts["epoch"]), newest)
     except (ValueError, KeyError, TypeError):
         log.warning("ack_unreadable")

@@ -9,16 +9,16 @@ from mirrord.domain.entry import EntryId
 
 T = TypeVar("T")
 
-LEAST = 16  # common characters; fewer may be chance
+MIN_COMMON_CHARACTERS = 16  # common characters; fewer may be chance
 
 
-def common_end(path: str, other_path: str) -> int:
+def count_common_end(path: str, other_path: str) -> int:
     """The number of equal parts at the end of two paths; it is high if only a folder above was renamed."""
     pairs = zip(reversed(path.split("/")), reversed(other_path.split("/")), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def made_of(lost: Mapping[EntryId, str], files: Mapping[str, str]) -> dict[str, EntryId]:
+def match_texts(lost: Mapping[EntryId, str], files: Mapping[str, str]) -> dict[str, EntryId]:
     """
     Match files to lost pages by text, for pages that were renamed and saved again before a look. Returns pages by path.
 
@@ -33,22 +33,22 @@ def made_of(lost: Mapping[EntryId, str], files: Mapping[str, str]) -> dict[str, 
         common[lost_owners[line], file_owners[line]] += len(line)
     matches: dict[str, EntryId] = {}
     for (entry, path), size in sorted(common.items(), key=lambda pair: (-pair[1], pair[0])):
-        if size >= LEAST and 2 * size > sum(map(len, lost_lines[entry])):
+        if size >= MIN_COMMON_CHARACTERS and 2 * size > sum(map(len, lost_lines[entry])):
             matches.setdefault(path, entry)
     return matches
 
 
 def is_unlike(old: str, new: str) -> bool:
     """Whether *new* has less than half of the text of *old*. False if *old* is too short to compare."""
-    common_share = share(old, new)
+    common_share = similarity(old, new)
     return common_share is not None and common_share < 0.5
 
 
-def share(old: str, new: str) -> float | None:
+def similarity(old: str, new: str) -> float | None:
     """The share of *old* that is in *new*, by lines, from 0 to 1; None if *old* is too short to compare."""
     old_lines = _split_lines(old)
     size = sum(map(len, old_lines))
-    return sum(map(len, old_lines & _split_lines(new))) / size if size >= LEAST else None
+    return sum(map(len, old_lines & _split_lines(new))) / size if size >= MIN_COMMON_CHARACTERS else None
 
 
 def _split_lines(text: str) -> set[str]:

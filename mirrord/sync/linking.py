@@ -11,27 +11,40 @@ from collections.abc import Iterable, Mapping, Sequence
 from mirrord.db import links
 from mirrord.db.connect import Connection
 from mirrord.db.cursors import Follower
-from mirrord.db.links import Due, Name, Spot
+from mirrord.db.links import DueLink, EntryPlace, LinkName
 from mirrord.domain.entry import EntryId, Kind, TenantId
-from mirrord.domain.linking import Called, Candidate, Found, Origin, Path, called, key_of, resolve, target_key
+from mirrord.domain.linking import (
+    Candidate,
+    LinkMeaning,
+    NameKind,
+    Origin,
+    Path,
+    key_of,
+    names_of_page,
+    resolve_link,
+    target_key,
+)
 from mirrord.mirror.layout import attachment_path
-from mirrord.sync.changed import look_at_changed
+from mirrord.sync.changed import process_changed
 from mirrord.sync.paths import path_in
 
-_NameChange = tuple[list[Name], list[Name]]  # an entry's names before and after
+_NameChange = tuple[list[LinkName], list[LinkName]]  # an entry's names before and after
 Parents = Mapping[EntryId, tuple[EntryId | None, str]]
 
 
 async def link_batch(connection: Connection, tenant: TenantId) -> int:
     """Update names and resolve due links of one batch in the open transaction; return their total number."""
-    noticed = await look_at_changed(connection, tenant, Follower.LINKS, _update_names)
+    noticed = await process_changed(connection, tenant, Follower.LINKS, _update_names)
     return noticed + await _resolve_due(connection, tenant)
 
 
 async def _update_names(connection: Connection, tenant: TenantId, entries: Sequence[EntryId]) -> None:
     """Update the names of *entries*, and make the links due that may have another target now."""
-    known_names, spots = defaultdict[EntryId, list[Name]](list), await links.load_spots(connection, tenant, entries)
-    for name in await links.names_of(connection, tenant, entries):
+    known_names, spots = (
+        defaultdict[EntryId, list[LinkName]](list),
+        await links.load_places(connection, tenant, entries),
+    )
+    for name in await links.load_names_of(connection, tenant, entries):
         known_names[name.entry].append(name)
     new_names = {entry: _names_of(spots.get(entry), known_names[entry]) for entry in entries}
     renamed = {
@@ -48,58 +61,58 @@ async def _replace_names(connection: Connection, tenant: TenantId, renamed: Mapp
     moved = [entry for entry in placed if _moves_content(*renamed[entry])]
     names_below = await _load_names_below(connection, tenant, moved)
     keys |= {name.key for name in names_below}
-    await links.mark_due(connection, tenant, keys, {*placed, *(name.entry for name in names_below)})
+    await links.mark_links_due(connection, tenant, keys, {*placed, *(name.entry for name in names_below)})
     folders = [entry for entry, (_, new) in renamed.items() if new and new[0].kind is Kind.FOLDER]
     if folders:
-        await links.clear(connection, tenant, folders)
+        await links.clear_links_of_folders(connection, tenant, folders)
 
 
-def _names_of(spot: Spot | None, known_names: list[Name]) -> list[Name]:
+def _names_of(spot: EntryPlace | None, known_names: list[LinkName]) -> list[LinkName]:
     """The names of an entry. A living entry that is not placed yet keeps its known names."""
     if spot is None or spot.deleted:
         return []
-    if not spot.placed:
+    if not spot.is_placed:
         return known_names
     place = spot.place
     has_views = spot.kind is not Kind.ATTACHMENT
-    called_names = called(place.name, spot.title, spot.aliases) if has_views else [(Called.NAME, place.name)]
+    called_names = names_of_page(place.name, spot.title, spot.aliases) if has_views else [(NameKind.NAME, place.name)]
     return [
-        Name(spot.entry, number, spot.kind, place.parent, place.index, form, name, key_of(name))
+        LinkName(spot.entry, number, spot.kind, place.parent, place.index, form, name, key_of(name))
         for number, (form, name) in enumerate(called_names)
     ]
 
 
-def _place_of(names: Sequence[Name]) -> tuple[EntryId | None, str, bool] | None:
+def _place_of(names: Sequence[LinkName]) -> tuple[EntryId | None, str, bool] | None:
     return (names[0].parent, names[0].name, names[0].index) if names else None
 
 
-def _moves_content(old: Sequence[Name], new: Sequence[Name]) -> bool:
+def _moves_content(old: Sequence[LinkName], new: Sequence[LinkName]) -> bool:
     """Whether the content below an entry has another path now; a new index file alone changes no path."""
     return bool(old and new) and (old[0].parent, old[0].name) != (new[0].parent, new[0].name)
 
 
-async def _load_names_below(connection: Connection, tenant: TenantId, moved: Sequence[EntryId]) -> list[Name]:
+async def _load_names_below(connection: Connection, tenant: TenantId, moved: Sequence[EntryId]) -> list[LinkName]:
     """The names of *moved* and of everything below: paths to and from them have changed."""
     if not moved:
         return []
-    below = await links.load_below(connection, tenant, moved)
-    return await links.names_of(connection, tenant, below)
+    below = await links.load_descendants(connection, tenant, moved)
+    return await links.load_names_of(connection, tenant, below)
 
 
 async def _resolve_due(connection: Connection, tenant: TenantId) -> int:
     """Resolve links that are due."""
-    due = await links.load_due(connection, tenant)
+    due = await links.load_due_links(connection, tenant)
     if not due:
         return 0
     origins = await _load_origins(connection, tenant, {link.source for link in due})
     keyed = [(link, target_key(link.kind, link.target, origins[link.source])) for link in due]
     candidates = await _load_candidates(connection, tenant, {key for _, key in keyed if key is not None})
-    await links.settle(connection, tenant, await asyncio.to_thread(_resolve_all, keyed, origins, candidates))
+    await links.store_targets(connection, tenant, await asyncio.to_thread(_resolve_all, keyed, origins, candidates))
     return len(due)
 
 
 async def _load_origins(connection: Connection, tenant: TenantId, sources: Iterable[EntryId]) -> dict[EntryId, Origin]:
-    spots = await links.load_spots(connection, tenant, sources)
+    spots = await links.load_places(connection, tenant, sources)
     parents = await links.load_parents(connection, tenant, [spot.place.parent for spot in spots.values()])
     return {
         entry: Origin(entry, _path_above(spot.place.parent, parents) + ((spot.place.name,) if spot.place.index else ()))
@@ -108,16 +121,16 @@ async def _load_origins(connection: Connection, tenant: TenantId, sources: Itera
 
 
 async def _load_candidates(connection: Connection, tenant: TenantId, keys: Iterable[str]) -> dict[str, list[Candidate]]:
-    names = await links.names_with(connection, tenant, keys)
+    names = await links.load_names_with(connection, tenant, keys)
     parents = await links.load_parents(connection, tenant, [name.parent for name in names])
     candidates = defaultdict[str, list[Candidate]](list)
     for name in names:
         path = _path_above(name.parent, parents) + _own_path(name)
-        candidates[name.key].append(Candidate(name.entry, name.kind, path, name.called, name.name))
+        candidates[name.key].append(Candidate(name.entry, name.kind, path, name.name_kind, name.name))
     return candidates
 
 
-def _own_path(name: Name) -> Path:
+def _own_path(name: LinkName) -> Path:
     """The end of an entry's path below its parent. For a page known by its title, only the path above it counts."""
     if name.kind is Kind.ATTACHMENT:
         return tuple(attachment_path("", name.name).split("/"))
@@ -135,7 +148,7 @@ def _path_above(parent: EntryId | None, parents: Parents) -> Path:
 
 async def paths_of(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, str]:
     """The path of the file of each of *entries* in a tree."""
-    spots = await links.load_spots(connection, tenant, entries)
+    spots = await links.load_places(connection, tenant, entries)
     parents = await links.load_parents(connection, tenant, [spot.place.parent for spot in spots.values()])
     return {
         entry: path_in("/".join(_path_above(spot.place.parent, parents)), spot.kind, spot.place)
@@ -143,22 +156,22 @@ async def paths_of(connection: Connection, tenant: TenantId, entries: Iterable[E
     }
 
 
-async def meaning_of(connection: Connection, tenant: TenantId, source: EntryId, kind: str, target: str) -> Found:
+async def meaning_of(connection: Connection, tenant: TenantId, source: EntryId, kind: str, target: str) -> LinkMeaning:
     """The target that a link in the page *source* would have now."""
     origins = await _load_origins(connection, tenant, [source])
     if source not in origins or "\0" in target:
-        return Found(None)
+        return LinkMeaning(None)
     key = target_key(kind, target, origins[source])
     candidates = await _load_candidates(connection, tenant, [key]) if key is not None else {}
-    return resolve(kind, target, origins[source], candidates.get(key or "", ()))
+    return resolve_link(kind, target, origins[source], candidates.get(key or "", ()))
 
 
 def _resolve_all(
-    keyed: Sequence[tuple[Due, str | None]],
+    keyed: Sequence[tuple[DueLink, str | None]],
     origins: Mapping[EntryId, Origin],
     candidates: Mapping[str, Sequence[Candidate]],
-) -> list[tuple[Due, str | None, Found]]:
+) -> list[tuple[DueLink, str | None, LinkMeaning]]:
     return [
-        (link, key, resolve(link.kind, link.target, origins[link.source], candidates.get(key or "", ())))
+        (link, key, resolve_link(link.kind, link.target, origins[link.source], candidates.get(key or "", ())))
         for link, key in keyed
     ]

@@ -7,7 +7,7 @@ from mirrord.db import attention
 from mirrord.db.attention import Problem
 from mirrord.domain.entry import EntryId
 from mirrord.mirror.scan import Scan
-from mirrord.sync.look import Look
+from mirrord.sync.look import LookResult
 from mirrord.sync.sides import Sides
 
 # another look at the path shows whether these are solved
@@ -20,7 +20,7 @@ _CODES_ENDED_BY_MOVING = frozenset({"in-the-way", "unwritable", "blob", "interna
 _CODES_ENDED_BY_REMOVAL = frozenset({"twin"})
 _CODES_SEEN_IN_TREE = _CODES_SEEN_BY_LOOKING | _CODES_SEEN_BY_READING | _CODES_ENDED_BY_REMOVAL
 
-MOST = 50
+MAX_REPORTED_PROBLEMS = 50
 
 
 class ProblemList:
@@ -30,24 +30,24 @@ class ProblemList:
         self._sides = sides
         self._problems: dict[tuple[str, str], Problem] = {}
 
-    def in_tree(self) -> list[str]:
+    def paths_seen_in_tree(self) -> list[str]:
         """Paths of the problems that were seen in the tree."""
         return [path for path, code in self._problems if code in _CODES_SEEN_IN_TREE]
 
-    def passed(self, scanned: Scan) -> set[str]:
+    def find_readable_again(self, scanned: Scan) -> set[str]:
         """Paths that could not be read and that *scanned* shows now: the obstacle is gone, though no file changed."""
         unreadable_paths = {path for path, code in self._problems if code in _CODES_SEEN_BY_LOOKING}
         return {
             path
             for path in unreadable_paths
-            if path in scanned.files or path in scanned.same or path in scanned.directories
+            if path in scanned.files or path in scanned.unchanged or path in scanned.directories
         }
 
-    def sentences(self) -> list[tuple[str, str]]:
+    def first_sentences(self) -> list[tuple[str, str]]:
         """(path, sentence) of the first MOST problems, for use without the database."""
-        return [(problem.path, problem.sentence) for problem in islice(self._problems.values(), MOST)]
+        return [(problem.path, problem.sentence) for problem in islice(self._problems.values(), MAX_REPORTED_PROBLEMS)]
 
-    def entries(self) -> set[EntryId]:
+    def hindered_entries(self) -> set[EntryId]:
         """Entries with an obstacle, until their move is carried out or no longer needed."""
         return {
             problem.entry
@@ -58,11 +58,15 @@ class ProblemList:
     async def load(self) -> None:
         """Load the problems that an earlier daemon listed."""
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            listed = await attention.problems(connection, self._sides.tenant)
+            listed = await attention.load_problems(connection, self._sides.tenant)
         self._problems = {(problem.path, problem.code): problem for problem in listed}
 
     async def update(
-        self, look: Look, troubles: Iterable[Problem] = (), moved: Iterable[str] = (), settled: Collection[EntryId] = ()
+        self,
+        look: LookResult,
+        troubles: Iterable[Problem] = (),
+        moved: Iterable[str] = (),
+        settled: Collection[EntryId] = (),
     ) -> None:
         """
         After a pass: list new problems, and remove those that a look, a read or a move has shown to be solved.
@@ -77,7 +81,7 @@ class ProblemList:
             for problem in [*(Problem(*trouble) for trouble in look.troubles), *troubles]
         }
         hindered = {(problem.entry, problem.code) for problem in troubles}
-        looked_paths, read_paths = look.looked | look.gone, look.found.keys() | look.gone
+        looked_paths, read_paths = look.looked_paths | look.gone_paths, look.found_files.keys() | look.gone_paths
         solved = [
             (path, code)
             for (path, code), listed in self._problems.items()
@@ -87,7 +91,7 @@ class ProblemList:
                 or (code in _CODES_SEEN_BY_READING and path in read_paths)
                 or (code in _CODES_ENDED_BY_MOVING and (path in moved or listed.entry in settled))
                 or (code in _CODES_ENDED_BY_MOVING and (listed.entry, code) in hindered)  # under another name
-                or (code in _CODES_ENDED_BY_REMOVAL and path in look.gone)
+                or (code in _CODES_ENDED_BY_REMOVAL and path in look.gone_paths)
             )
         ]
         new_problems = [
@@ -104,8 +108,8 @@ class ProblemList:
             return
         sides = self._sides
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            await attention.settle(connection, sides.tenant, sides.mirror, solved)
-            await attention.report(connection, sides.tenant, sides.mirror, new_problems)
+            await attention.delete_problems(connection, sides.tenant, sides.mirror, solved)
+            await attention.store_problems(connection, sides.tenant, sides.mirror, new_problems)
         for key in solved:
             del self._problems[key]
         self._problems.update({(problem.path, problem.code): problem for problem in new_problems})

@@ -28,9 +28,11 @@ class Marks:
         """Mark every file as possibly changed."""
         self._everywhere = True
 
-    async def take(self, look_around: Callable[[], Awaitable[None]], look: Callable[[str], Awaitable[None]]) -> None:
+    async def look_at_marked(
+        self, mark_changed: Callable[[], Awaitable[None]], read_file: Callable[[str], Awaitable[None]]
+    ) -> None:
         """
-        Call *look_around*, which marks files, if any file may have changed; then *look* at each marked file.
+        Call *mark_changed*, which marks files, if any file may have changed; then *read_file* at each marked file.
 
         A mark comes back if the call for it raises.
         """
@@ -38,11 +40,11 @@ class Marks:
             self._everywhere = False
             with ExitStack() as on_failure:
                 on_failure.callback(self.mark_everywhere)
-                await look_around()
+                await mark_changed()
                 on_failure.pop_all()
         while self._due:
             path = self._due.pop()
             with ExitStack() as on_failure:
                 on_failure.callback(self.mark, path)
-                await look(path)
+                await read_file(path)
                 on_failure.pop_all()

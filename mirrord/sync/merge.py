@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from merge3 import Merge3
 
-from mirrord.codec.frontmatter import REMOVED, Json, Parts, Removed, same, split, values, with_keys
-from mirrord.codec.segments import regions
-from mirrord.codec.text import lines, newline, unix
+from mirrord.codec.frontmatter import REMOVED, Json, Parts, Removed, is_same_json, read_values, split_parts, with_keys
+from mirrord.codec.segments import regions_of
+from mirrord.codec.text import first_line_ending, split_lines, with_unix_endings
 from mirrord.errors import Damaged
 
 _ENDING = re.compile(r"\r\n|\n|\r")
@@ -41,19 +41,19 @@ def merge(base: str, file: str, row: str) -> str | None:
         return row
     if row == base:
         return file
-    old, mine, theirs = split(base), split(file), split(row)
+    old, mine, theirs = split_parts(base), split_parts(file), split_parts(row)
     head = merge_head(old.head, mine.head, theirs.head)
     body = _merge_body(old.body, mine.body, theirs.body)
     if head is None or body is None:
         return None
     parts = Parts(theirs.bom if mine.bom == old.bom else mine.bom, head, body)
     result = parts.bom + parts.head + parts.body
-    return result if split(result) == parts else None
+    return result if split_parts(result) == parts else None
 
 
 def _merge_trivially(base: str, file: str, row: str) -> str | None:
     """The merged part if at most one side changed it, apart from line endings; else None."""
-    old, mine, theirs = unix(base), unix(file), unix(row)
+    old, mine, theirs = with_unix_endings(base), with_unix_endings(file), with_unix_endings(row)
     if theirs in (mine, old):
         return file
     return _restore_endings(theirs, file, row) if mine == old else None
@@ -64,10 +64,10 @@ def _restore_endings(text: str, file: str, row: str) -> str:
     endings = set(_ENDING.findall(file) or _ENDING.findall(row))
     if len(endings) <= 1:
         return text.replace("\n", endings.pop()) if endings else text
-    file_lines, text_lines = lines(file), lines(text)
-    matcher = SequenceMatcher(None, [unix(line) for line in file_lines], text_lines, autojunk=False)
+    file_lines, text_lines = split_lines(file), split_lines(text)
+    matcher = SequenceMatcher(None, [with_unix_endings(line) for line in file_lines], text_lines, autojunk=False)
     matched_lines = {b + k: file_lines[a + k] for a, b, size in matcher.get_matching_blocks() for k in range(size)}
-    default = newline(file)
+    default = first_line_ending(file)
     return "".join(matched_lines.get(number, line.replace("\n", default)) for number, line in enumerate(text_lines))
 
 
@@ -77,7 +77,7 @@ def merge_head(base: str, file: str, row: str) -> str | None:
         return part
     line_merge = _merge_lines(base, file, row)
     try:
-        merged = merged_values(values(base), values(file), values(row))
+        merged = merge_values(read_values(base), read_values(file), read_values(row))
     except Damaged:
         both_readable = _is_readable(file) and _is_readable(row)
         return line_merge if line_merge is None or _is_readable(line_merge) or not both_readable else None
@@ -85,13 +85,13 @@ def merge_head(base: str, file: str, row: str) -> str | None:
         return None
     for head in (line_merge, *_heads_with_values(file, row, merged)):
         if head is not None and _has_values(head, merged) and _has_comments(head, base, file, row):
-            return _restore_endings(unix(head), file, row)
+            return _restore_endings(with_unix_endings(head), file, row)
     return None
 
 
 def _is_readable(head: str) -> bool:
     try:
-        values(head)
+        read_values(head)
     except Damaged:
         return False
     return True
@@ -101,30 +101,32 @@ def _heads_with_values(file: str, row: str, merged: Values) -> Iterator[str]:
     """The head of each side with the values of both."""
     for head in (file, row):
         try:
-            removed: dict[str, Json | Removed] = {key: REMOVED for key in values(head) if key not in merged}
+            removed: dict[str, Json | Removed] = {key: REMOVED for key in read_values(head) if key not in merged}
             yield with_keys(head, {**removed, **merged})
         except Damaged:
             continue
 
 
 def _has_values(head: str, merged: Values) -> bool:
-    return split(head).body == "" and _is_readable(head) and same(values(head), dict(merged))
+    return split_parts(head).body == "" and _is_readable(head) and is_same_json(read_values(head), dict(merged))
 
 
 def _has_comments(head: str, base: str, file: str, row: str) -> bool:
     """Whether *head* has the comments that either side added; the values do not show them."""
-    old, new = Counter(unix(base).split("\n")), Counter(unix(head).split("\n"))
-    return all("#" not in line for side in (file, row) for line in Counter(unix(side).split("\n")) - old - new)
+    old, new = Counter(with_unix_endings(base).split("\n")), Counter(with_unix_endings(head).split("\n"))
+    return all(
+        "#" not in line for side in (file, row) for line in Counter(with_unix_endings(side).split("\n")) - old - new
+    )
 
 
-def merged_values(base: Values, file: Values, row: Values) -> dict[str, Json] | None:
+def merge_values(base: Values, file: Values, row: Values) -> dict[str, Json] | None:
     """The values of both sides, lists as sets; None if they changed one key differently."""
     result: dict[str, Json] = {}
     for key in dict.fromkeys([*file, *row, *base]):
         old, mine, theirs = (side.get(key, REMOVED) for side in (base, file, row))
-        if same(mine, theirs) or same(theirs, old):
+        if is_same_json(mine, theirs) or is_same_json(theirs, old):
             value = mine
-        elif same(mine, old):
+        elif is_same_json(mine, old):
             value = theirs
         elif isinstance(old, list) and isinstance(mine, list) and isinstance(theirs, list):
             value = _merge_lists(old, mine, theirs)
@@ -142,7 +144,7 @@ def _merge_lists(base: list[Json], file: list[Json], row: list[Json]) -> list[Js
 
 
 def _contains(items: Sequence[Json], item: Json) -> bool:
-    return any(same(item, other) for other in items)
+    return any(is_same_json(item, other) for other in items)
 
 
 def _merge_body(base: str, file: str, row: str) -> str | None:
@@ -152,7 +154,7 @@ def _merge_body(base: str, file: str, row: str) -> str | None:
 
 def _merge_lines(base: str, file: str, row: str, *, by_words: bool = False) -> str | None:
     """diff3 on lines; None on overlap. by_words: overlaps within a paragraph are merged by words."""
-    texts = [unix(text).split("\n") for text in (base, file, row)]
+    texts = [with_unix_endings(text).split("\n") for text in (base, file, row)]
     merged: list[str] = []
     rewritten: Counter[str] = Counter()  # lines whose words are in the result, but not in one line
     for piece in _diff3_regions(texts):
@@ -201,7 +203,7 @@ def _merge_words(texts: Sequence[list[str]], overlap: _Overlap) -> list[str] | N
 def _is_literal(text: list[str], span: slice) -> bool:
     """Whether any line of *span* is in a block whose words must not be mixed, such as code or a table."""
     body = "\n".join(text)
-    for region in regions(body):
+    for region in regions_of(body):
         if region.kind in _LITERAL_KINDS:
             first = body.count("\n", 0, region.start)
             last = body.count("\n", 0, region.end)

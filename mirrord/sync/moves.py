@@ -11,13 +11,13 @@ from enum import Enum, auto
 
 from mirrord.domain.entry import EntryId
 from mirrord.mirror.label import parked_name
-from mirrord.mirror.layout import carried, parent_of
+from mirrord.mirror.layout import parent_of, renamed_path
 
 Key = tuple[EntryId, bool]  # the entry; whether its directory moves, not its file
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class WantedRename:
     """One wanted rename."""
 
     key: Key
@@ -25,7 +25,7 @@ class Wish:
     target: str
 
 
-class Act(Enum):
+class StepKind(Enum):
     """The kind of a step."""
 
     RENAME = auto()  # source to target, which is free
@@ -38,16 +38,16 @@ class Act(Enum):
 class Step:
     """One call. Its paths are those after all earlier steps. final: the target of the wish."""
 
-    act: Act
+    act: StepKind
     key: Key
     source: str
     target: str
     final: str
 
 
-def needed(wishes: Iterable[Wish]) -> list[Wish]:
+def select_needed(wishes: Iterable[WantedRename]) -> list[WantedRename]:
     """The wishes that need a rename: not at their target yet, or below a directory that moves away."""
-    moving: list[Wish] = []
+    moving: list[WantedRename] = []
     leaving: set[str] = set()
     for wish in sorted(wishes, key=lambda wish: wish.source.count("/")):
         if wish.source != wish.target or not leaving.isdisjoint(_ancestors(wish.source)):
@@ -56,7 +56,7 @@ def needed(wishes: Iterable[Wish]) -> list[Wish]:
     return moving
 
 
-def landings(wishes: Iterable[Wish]) -> dict[Key, str]:
+def find_landings(wishes: Iterable[WantedRename]) -> dict[Key, str]:
     """
     The path, in the tree as it is, where an occupant of each wish's target would lie.
 
@@ -88,15 +88,15 @@ def _find_landing(target: str, leaving: Mapping[str, Key], arriving: Mapping[str
 
 
 @dataclass(slots=True)
-class Plan:
+class RenamePlan:
     """steps: in order. waiting: wishes whose target is held by something that does not move, or that waits too."""
 
     steps: list[Step] = field(default_factory=list)
-    waiting: list[Wish] = field(default_factory=list)
+    waiting: list[WantedRename] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class FileSystemFacts:
     """
     The file system that a plan is for.
 
@@ -109,19 +109,21 @@ class Ground:
     fold: Callable[[str], str] = str
 
 
-def plan_moves(wishes: Iterable[Wish], held: Mapping[Key, Key | None], ground: Ground) -> Plan:
+def plan_renames(
+    wishes: Iterable[WantedRename], holders: Mapping[Key, Key | None], ground: FileSystemFacts
+) -> RenamePlan:
     """
     Steps for all wishes except those that have to wait. Every wish must need a rename.
 
-    held: the wishes whose target is occupied, with the key of the wish whose source occupies it; None: it stays.
+    holders: the wishes whose target is occupied, with the key of the wish whose source occupies it; None: it stays.
     """
     wishes = sorted(wishes, key=lambda wish: (wish.target.count("/"), wish.target))
-    blocked = _blocked_keys(wishes, held)
+    blocked = _blocked_keys(wishes, holders)
     board = _Board([wish for wish in wishes if wish.key not in blocked], ground)
-    return Plan(board.solve(), [wish for wish in wishes if wish.key in blocked])
+    return RenamePlan(board.solve(), [wish for wish in wishes if wish.key in blocked])
 
 
-def _blocked_keys(wishes: Sequence[Wish], holders: Mapping[Key, Key | None]) -> set[Key]:
+def _blocked_keys(wishes: Sequence[WantedRename], holders: Mapping[Key, Key | None]) -> set[Key]:
     """Wishes that have to wait: their target stays occupied, or a directory above cannot come or go."""
     arriving = {wish.target: wish.key for wish in wishes}
     leaving, sources = {wish.source: wish.key for wish in wishes}, {wish.target: wish.source for wish in wishes}
@@ -152,7 +154,7 @@ def _ancestors(path: str) -> Iterator[str]:
 class _Board:
     """The paths of everything that moves, updated with every step."""
 
-    def __init__(self, wishes: Sequence[Wish], ground: Ground) -> None:
+    def __init__(self, wishes: Sequence[WantedRename], ground: FileSystemFacts) -> None:
         self._ground = ground
         self._open = {wish.key: wish for wish in wishes}
         self._at = {wish.key: wish.source for wish in wishes}
@@ -175,15 +177,17 @@ class _Board:
                 self._break_deadlock(next(iter(self._open.values())))
         return self._steps
 
-    def _arrive_in_turn(self, wish: Wish | None) -> None:
+    def _arrive_in_turn(self, wish: WantedRename | None) -> None:
         """Let *wish* arrive, then the wish whose target it frees, and so on."""
         while wish is not None and wish.key in self._open and self._find_hindrance(wish) is None:
             freed_path = self._at[wish.key]
-            self._add_step(Act.UNPARK if parent_of(freed_path) == self._ground.park else Act.RENAME, wish, wish.target)
+            self._add_step(
+                StepKind.UNPARK if parent_of(freed_path) == self._ground.park else StepKind.RENAME, wish, wish.target
+            )
             self._close(wish)
             wish = self._arriving.get(self._ground.fold(freed_path))
 
-    def _find_hindrance(self, wish: Wish) -> Key | None:
+    def _find_hindrance(self, wish: WantedRename) -> Key | None:
         """The key that has to move first: a directory above that is to arrive, or the holder of a path."""
         for path in reversed([wish.target, *_ancestors(wish.target)]):
             slot = self._ground.fold(path)
@@ -194,18 +198,20 @@ class _Board:
                 return holder
         return None
 
-    def _break_deadlock(self, wish: Wish) -> None:
+    def _break_deadlock(self, wish: WantedRename) -> None:
         holder = self._find_hindrance(wish)
         assert holder is not None
         other = self._open[holder]
         if self._ground.exchanges and self._change_places(wish, other):
-            self._add_step(Act.EXCHANGE, wish, wish.target)
+            self._add_step(StepKind.EXCHANGE, wish, wish.target)
             self._close(wish)
             self._close(other)
         else:
-            self._add_step(Act.PARK, other, f"{self._ground.park}/{parked_name(other.key[0], directory=other.key[1])}")
+            self._add_step(
+                StepKind.PARK, other, f"{self._ground.park}/{parked_name(other.key[0], directory=other.key[1])}"
+            )
 
-    def _change_places(self, wish: Wish, other: Wish) -> bool:
+    def _change_places(self, wish: WantedRename, other: WantedRename) -> bool:
         own_path, other_path = self._at[wish.key], self._at[other.key]
         return (
             wish is not other
@@ -216,11 +222,11 @@ class _Board:
             and not other_path.startswith(own_path + "/")
         )
 
-    def _close(self, wish: Wish) -> None:
+    def _close(self, wish: WantedRename) -> None:
         del self._open[wish.key]
         self._holder.pop(self._ground.fold(self._at.pop(wish.key)), None)
 
-    def _add_step(self, act: Act, wish: Wish, target: str) -> None:
+    def _add_step(self, act: StepKind, wish: WantedRename, target: str) -> None:
         source = self._at[wish.key]
         self._steps.append(Step(act, wish.key, source, target, wish.target))
         new_paths = {
@@ -233,7 +239,7 @@ class _Board:
             self._holder[self._ground.fold(path)] = key
 
 
-def _path_after(path: str, source: str, target: str, act: Act) -> str:
+def _path_after(path: str, source: str, target: str, act: StepKind) -> str:
     """The path after one step of the file or directory at *path*."""
-    new_path = carried(path, source, target)
-    return carried(path, target, source) if new_path == path and act is Act.EXCHANGE else new_path
+    new_path = renamed_path(path, source, target)
+    return renamed_path(path, target, source) if new_path == path and act is StepKind.EXCHANGE else new_path

@@ -7,21 +7,21 @@ from dataclasses import dataclass, field, replace
 
 from mirrord.db import sightings, states, views
 from mirrord.db.connect import Connection
-from mirrord.db.states import Known
+from mirrord.db.states import LoadedEntries
 from mirrord.domain.entry import Digest, EntryId, Kind, id_of_path, new_id, parse_id
-from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
+from mirrord.domain.state import NO_TEXT, Base, File, Row, State, UnreadableFile
 from mirrord.errors import Refused, Unavailable, reason_of
 from mirrord.mirror import copies
 from mirrord.mirror.index import Index
 from mirrord.mirror.layout import Spot, directory_of
-from mirrord.sync.assembly import Assembly, is_owned, owner_paths
-from mirrord.sync.continuing import continued
-from mirrord.sync.evidence import Found, Memory
-from mirrord.sync.identity import identify, late_save
-from mirrord.sync.look import Look
+from mirrord.sync.assembly import StateAssembler, is_owned, owner_paths
+from mirrord.sync.continuing import match_by_place
+from mirrord.sync.evidence import EarlierState, FoundFile
+from mirrord.sync.identity import find_late_save, identify_files
+from mirrord.sync.look import LookResult
 from mirrord.sync.recopied import take_recopied
 from mirrord.sync.sides import Sides
-from mirrord.sync.succession import overtaken, unproven
+from mirrord.sync.succession import find_overtaken, select_unproven
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Dirty:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TreeView:
     """
     The tree's part of an observation.
 
@@ -42,7 +42,7 @@ class Shown:
     missing: paths of bases without a file, if no path differs and only rows changed; None: paths differ.
     """
 
-    look: Look
+    look: LookResult
     written: Mapping[Digest, EntryId]
     missing: frozenset[str] | None
 
@@ -52,106 +52,109 @@ class Observation:
     """
     The states of entries, and everything else that a look showed.
 
-    seen: the newest version in an entry's history that had the file's bytes.
-    unowned: directories whose owning page is not known yet; look at them first.
-    late: files that are only an editor's save of a page that has an index file by now, with that page's base.
-    recopied: files that are a copy of a twin made of their path, with the twin's base.
-    overtaken: paths that hold another file than before, while the earlier file may be elsewhere.
+    seen_versions: the newest version in an entry's history that had the file's bytes.
+    unowned_directories: directories whose owning page is not known yet; look at them first.
+    late_saves: files that are only an editor's save of a page that has an index file by now, with that page's base.
+    recopied_files: files that are a copy of a twin made of their path, with the twin's base.
+    overtaken_paths: paths that hold another file than before, while the earlier file may be elsewhere.
     """
 
     states: dict[EntryId, State]
-    look: Look
-    seen: dict[EntryId, int] = field(default_factory=dict)
-    unowned: set[str] = field(default_factory=set)
-    late: dict[str, Base] = field(default_factory=dict)
-    recopied: dict[str, Base] = field(default_factory=dict)
-    overtaken: frozenset[str] = frozenset()
+    look: LookResult
+    seen_versions: dict[EntryId, int] = field(default_factory=dict)
+    unowned_directories: set[str] = field(default_factory=set)
+    late_saves: dict[str, Base] = field(default_factory=dict)
+    recopied_files: dict[str, Base] = field(default_factory=dict)
+    overtaken_paths: frozenset[str] = frozenset()
 
 
 async def observe(
     sides: Sides,
     dirty: Dirty,
-    look: Look | None = None,
-    coming: Collection[Base] = (),
+    look: LookResult | None = None,
+    coming_bases: Collection[Base] = (),
     *,
-    shown: Shown | None = None,
-    known: Known | None = None,
+    view: TreeView | None = None,
+    known_entries: LoadedEntries | None = None,
     adopting: bool = False,
     rewound: bool = False,
 ) -> Observation:
     """
     Look at the tree where *dirty* says, and load base and row of every entry concerned.
 
-    look: an earlier look, if *dirty* has paths only. coming: bases of new entries elsewhere that are just being
-    written. shown: the result of look_at() for *dirty*. known: bases and rows of all entries in *dirty*, just read.
+    look: an earlier look, if *dirty* has paths only. coming_bases: bases of new entries elsewhere that are just being
+    written. view: the result of look_at() for *dirty*. known_entries: bases and rows of all entries in *dirty*, just
+    read.
     adopting: whether old bytes of attachments matter, too. rewound: whether the tree went back in time.
     """
-    bases, rows = (known.bases, known.rows) if known else await _load_entries(sides, dirty.entries)
-    if shown is None:
-        shown = await asyncio.to_thread(look_at, sides, dirty, bases, look)
-    look = shown.look
-    if shown.missing is not None:
-        memory = Memory(bases, rows, shown.missing)
-        assembled = Assembly(sides.looker.index, look, memory, {}).states(dirty.entries, rows)
+    bases, rows = (
+        (known_entries.bases, known_entries.rows) if known_entries else await _load_entries(sides, dirty.entries)
+    )
+    if view is None:
+        view = await asyncio.to_thread(look_at_tree, sides, dirty, bases, look)
+    look = view.look
+    if view.missing is not None:
+        memory = EarlierState(bases, rows, view.missing)
+        assembled = StateAssembler(sides.looker.index, look, memory, {}).build_states(dirty.entries, rows)
         return Observation(await _add_purged_rows(sides, assembled), look)
     async with sides.database.transaction(sides.tenant) as connection:
-        memory, loaded = await _load_memory(connection, sides, shown, bases, coming, rewound=rewound)
+        memory, loaded = await _load_memory(connection, sides, view, bases, coming_bases, rewound=rewound)
         late_saves = _take_late_saves(look, memory, sides.looker.index)
         recopied = await take_recopied(connection, sides, look, memory)
-        if suspects := unproven(look.found.values(), memory):
-            memory.texts = await views.texts_of_digests(connection, sides.tenant, suspects)
-        owners = identify(look.found.values(), memory, sides.tenant, new_id)
-        owners = await continued(connection, sides, look, memory, owners, rows)
-        sides.copies.note(look.found.values(), owners, memory, time.monotonic())
+        if suspects := select_unproven(look.found_files.values(), memory):
+            memory.base_texts = await views.load_texts_of_digests(connection, sides.tenant, suspects)
+        owners = identify_files(look.found_files.values(), memory, sides.tenant, new_id)
+        owners = await match_by_place(connection, sides, look, memory, owners, rows)
+        sides.known_copies.note(look.found_files.values(), owners, memory, time.monotonic())
         entries = set(dirty.entries) | set(owners.values()) | {base.entry for base in _concerned_bases(memory, look)}
         rows = {entry: row for entry, row in memory.rows.items() if entry in entries}
         if unloaded := entries - loaded:
             rows |= await states.load_rows(connection, sides.tenant, unloaded)
-        assembly = Assembly(sides.looker.index, look, memory, owners)
-        assembled = assembly.states(entries, rows)
+        assembly = StateAssembler(sides.looker.index, look, memory, owners)
+        assembled = assembly.build_states(entries, rows)
         versions = await _versions_with_bytes(connection, sides, assembled)
         if adopting:
             versions |= await _attachment_versions(connection, sides, assembled)
     absorbed = {base.entry for base in [*late_saves.values(), *recopied.values()]}
     states_of = await _add_purged_rows(sides, [state for state in assembled if state.entry not in absorbed])
-    overtaken_paths = overtaken(look.found.values(), memory, owners)
-    return Observation(states_of, look, versions, assembly.unowned, late_saves, recopied, overtaken_paths)
+    overtaken_paths = find_overtaken(look.found_files.values(), memory, owners)
+    return Observation(states_of, look, versions, assembly.unowned_directories, late_saves, recopied, overtaken_paths)
 
 
-def look_at(sides: Sides, dirty: Dirty, bases: Sequence[Base] = (), look: Look | None = None) -> Shown:
+def look_at_tree(sides: Sides, dirty: Dirty, bases: Sequence[Base] = (), look: LookResult | None = None) -> TreeView:
     """Look at the tree; blocking. look: an earlier look; None: there is none. bases: of the dirty entries."""
     if look is None:
         paths = dirty.paths | {base.path for base in bases if base.path is not None}
-        look = sides.looker.look(paths, dirty.forced)
+        look = sides.looker.look_at_paths(paths, dirty.forced)
     _drop_owned_folders(look, sides.looker.index)
-    if look.found or look.gone or look.unknown:
-        return Shown(look, _load_written(sides), None)
-    return Shown(look, {}, _missing_paths(sides, bases, look))
+    if look.found_files or look.gone_paths or look.unknown_files:
+        return TreeView(look, _load_written(sides), None)
+    return TreeView(look, {}, _missing_paths(sides, bases, look))
 
 
-def _take_late_saves(look: Look, memory: Memory, index: Index) -> dict[str, Base]:
+def _take_late_saves(look: LookResult, memory: EarlierState, index: Index) -> dict[str, Base]:
     """Remove late saves from *look*, and return them with their pages' bases: they are no pages of their own."""
     late_saves = {}
-    for path, file in list(look.found.items()):
+    for path, file in list(look.found_files.items()):
         if file.spot.kind is not Kind.PAGE:
             continue
         directory = directory_of(path, Kind.PAGE)
         index_path, note_path = owner_paths(directory)[:2]
         if index_path not in index or note_path not in index:
             continue
-        note = look.found.get(note_path)
-        if note is None and (base := memory.at_path.get(note_path)) is not None:
+        note = look.found_files.get(note_path)
+        if note is None and (base := memory.base_at_path.get(note_path)) is not None:
             note = _unread_file(base)
-        if note is not None and (page := late_save(note, memory, look.found.get(index_path))) is not None:
+        if note is not None and (page := find_late_save(note, memory, look.found_files.get(index_path))) is not None:
             late_saves[note_path] = page
-            look.found.pop(note_path, None)
+            look.found_files.pop(note_path, None)
     return late_saves
 
 
-def _unread_file(base: Base) -> Found:
+def _unread_file(base: Base) -> FoundFile:
     """The file of *base*, which was not read again."""
     assert base.path is not None
-    return Found(base.path, Spot(Kind.PAGE, "", base.place.name), base.digest, base.claimed, (0, 0))
+    return FoundFile(base.path, Spot(Kind.PAGE, "", base.place.name), base.digest, base.claimed, (0, 0))
 
 
 async def _add_purged_rows(sides: Sides, assembled: list[State]) -> dict[EntryId, State]:
@@ -165,40 +168,40 @@ async def _add_purged_rows(sides: Sides, assembled: list[State]) -> dict[EntryId
     return states_of
 
 
-def _drop_owned_folders(look: Look, index: Index) -> None:
+def _drop_owned_folders(look: LookResult, index: Index) -> None:
     """Remove directories that a page owns from *look*: they are no folders of their own."""
-    for path, file in list(look.found.items()):
+    for path, file in list(look.found_files.items()):
         if file.spot.kind is Kind.FOLDER and is_owned(path, index):
-            index.settle(path)
-            del look.found[path]
+            index.drop_origin(path)
+            del look.found_files[path]
 
 
 async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> tuple[Sequence[Base], Mapping[EntryId, Row]]:
     if not entries:
         return [], {}
     async with sides.database.transaction(sides.tenant) as connection:
-        query = states.Wanted(entries=list(entries))
-        return await states.load_both(connection, sides.tenant, sides.mirror, query, entries)
+        query = states.BaseKeys(entries=list(entries))
+        return await states.load_bases_and_rows(connection, sides.tenant, sides.mirror, query, entries)
 
 
 async def _load_memory(
     connection: Connection,
     sides: Sides,
-    view: Shown,
+    view: TreeView,
     dirty_bases: Sequence[Base],
     coming: Collection[Base],
     *,
     rewound: bool,
-) -> tuple[Memory, set[EntryId]]:
+) -> tuple[EarlierState, set[EntryId]]:
     """
     Load the evidence for the files found, and check which bases have lost their files.
 
     The set has the entries whose rows, if there are any, are in the memory.
     """
     look, written = view.look, view.written
-    files = look.found.values()
+    files = look.found_files.values()
     claims = [entry for file in files if (entry := parse_id(file.claimed))]
-    paths = {*look.found, *look.gone, *look.unknown, *look.old_path.values()}
+    paths = {*look.found_files, *look.gone_paths, *look.unknown_files, *look.old_path.values()}
     for file in files:
         paths.update(owner_paths(file.spot.folder))
         if file.spot.kind is Kind.PAGE:
@@ -209,15 +212,15 @@ async def _load_memory(
     path_ids = [id_of_path(sides.tenant, file.path) for file in files]
     claimed_entries = [*claims, *(written[digest] for digest in digests if digest in written)]
     # path_ids too: a page may have left the path that gave it its id, and a new file there is another page
-    query = states.Wanted(sorted(paths), claimed_entries + path_ids, digests)
+    query = states.BaseKeys(sorted(paths), claimed_entries + path_ids, digests)
     candidates = [*claimed_entries, *path_ids]
-    bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, query, candidates)
+    bases, rows = await states.load_bases_and_rows(connection, sides.tenant, sides.mirror, query, candidates)
     bases = list({base.entry: base for base in [*bases, *dirty_bases]}.values())
-    elsewhere = any(base.path not in look.found for base in bases)
+    elsewhere = any(base.path not in look.found_files for base in bases)
     missing = (
         await asyncio.to_thread(_missing_paths, sides, bases, look) if elsewhere else _missing_paths(sides, bases, look)
     )
-    return Memory([*coming, *bases], rows, missing, look.old_path, rewound, written), set(candidates)
+    return EarlierState([*coming, *bases], rows, missing, look.old_path, rewound, written), set(candidates)
 
 
 def _load_written(sides: Sides) -> dict[Digest, EntryId]:
@@ -227,19 +230,19 @@ def _load_written(sides: Sides) -> dict[Digest, EntryId]:
     Raises Unavailable if the journals cannot be read: without them a page that a command moved would be a new one.
     """
     try:
-        return copies.written(sides.tree)
+        return copies.entries_by_digest(sides.tree)
     except OSError as error:
         raise Unavailable(f"The journals of {sides.name!r} cannot be read: {reason_of(error)}") from error
 
 
-def _missing_paths(sides: Sides, bases: Sequence[Base], look: Look) -> frozenset[str]:
+def _missing_paths(sides: Sides, bases: Sequence[Base], look: LookResult) -> frozenset[str]:
     """Base paths that have no file now, or a page whose `id:` is another one's."""
     missing = set()
     for base in bases:
         path = base.path
-        if path is None or path in look.unknown:
+        if path is None or path in look.unknown_files:
             continue
-        file = look.found.get(path)
+        file = look.found_files.get(path)
         if file is not None:
             if file.claimed != base.claimed and parse_id(file.claimed):
                 missing.add(path)
@@ -248,18 +251,18 @@ def _missing_paths(sides: Sides, bases: Sequence[Base], look: Look) -> frozenset
     return frozenset(missing)
 
 
-def _exists(sides: Sides, path: str, look: Look) -> bool:
+def _exists(sides: Sides, path: str, look: LookResult) -> bool:
     """Whether a file is at *path*; one that cannot be looked at is added to *look* as unknown, and counts as there."""
     try:
         return sides.tree.stat(path) is not None
     except (Refused, OSError) as error:
-        look.unknown[path] = Unknown(path, f"{path!r} cannot be looked at: {reason_of(error)}")
+        look.unknown_files[path] = UnreadableFile(path, f"{path!r} cannot be looked at: {reason_of(error)}")
         return True
 
 
-def _concerned_bases(memory: Memory, look: Look) -> list[Base]:
+def _concerned_bases(memory: EarlierState, look: LookResult) -> list[Base]:
     """Bases whose file was looked at, or is missing."""
-    looked_paths = look.gone | look.unknown.keys() | look.found.keys() | memory.missing
+    looked_paths = look.gone_paths | look.unknown_files.keys() | look.found_files.keys() | memory.missing_paths
     return [base for base in memory.bases if base.path in looked_paths]
 
 
@@ -276,8 +279,8 @@ async def _versions_with_bytes(connection: Connection, sides: Sides, assembled: 
     ]
     pages = [(entry, digest) for entry, kind, digest in questions if kind is Kind.PAGE]
     records = [(entry, digest) for entry, kind, digest in questions if kind is Kind.RECORD]
-    versions = await sightings.of_pages(connection, sides.tenant, pages) if pages else {}
-    return versions | (await sightings.of_records(connection, sides.tenant, records) if records else {})
+    versions = await sightings.newest_page_versions(connection, sides.tenant, pages) if pages else {}
+    return versions | (await sightings.newest_record_versions(connection, sides.tenant, records) if records else {})
 
 
 async def _attachment_versions(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
@@ -285,4 +288,6 @@ async def _attachment_versions(connection: Connection, sides: Sides, assembled: 
     pairs = [(state.row, state.file.digest) for state in assembled if state.row and isinstance(state.file, File)]
     folders = {row.entry: row.version for row, digest in pairs if digest == NO_TEXT}
     attachments = [(row.entry, digest) for row, digest in pairs if row.kind is Kind.ATTACHMENT]
-    return folders | (await sightings.of_attachments(connection, sides.tenant, attachments) if attachments else {})
+    return folders | (
+        await sightings.newest_attachment_versions(connection, sides.tenant, attachments) if attachments else {}
+    )

@@ -14,23 +14,23 @@ from uuid import UUID, uuid5
 
 from mirrord.db import outbox
 from mirrord.db.connect import Connection
-from mirrord.db.outbox import ChangedPage, ChangedRecord, Claimed, Note, PageVersion
+from mirrord.db.outbox import ChangedPage, ChangedRecord, ChangeNote, CommandEvent, PageVersion
 from mirrord.domain.entry import Actor, EntryId
-from mirrord.domain.event import Event, Type
+from mirrord.domain.event import Event, EventType
 from mirrord.domain.number import number_of
-from mirrord.domain.subject import Change, Claim, Sort, unclaimed
+from mirrord.domain.subject import Change, Claim, SubjectSort, remove_claimed
 from mirrord.errors import Busy, Fenced, Refused, Unavailable
 from mirrord.mirror import relocation
 from mirrord.mirror.lock import write_lock
 from mirrord.mirror.tree import Tree
 from mirrord.sync import page_events, record_events
 from mirrord.sync.events import EventReader
-from mirrord.sync.page_events import Facts, Whereabouts, claim_of
+from mirrord.sync.page_events import Facts, SourceTree, claim_of
 from mirrord.sync.pausing import pause
 from mirrord.sync.sides import Sides
 
-RETRY = 0.2  # seconds until the next check whether commands are done
-UNCHANGED = 600.0  # seconds between looks that no change of the feed asks for
+RETRY_SECONDS = 0.2  # seconds until the next check whether commands are done
+MAX_IDLE_SECONDS = 600.0  # seconds between looks that no change of the feed asks for
 
 Key = tuple[EntryId, int, UUID]
 
@@ -48,15 +48,15 @@ class Outbox:
         """Work until *stop*."""
         while not stop.is_set():
             self.due.clear()
-            seconds = UNCHANGED
+            seconds = MAX_IDLE_SECONDS
             try:
-                if not await self.tell():
-                    seconds = RETRY
+                if not await self.make_events():
+                    seconds = RETRY_SECONDS
             except (Unavailable, Fenced):
-                seconds = RETRY
+                seconds = RETRY_SECONDS
             await pause(stop, seconds, self.due)
 
-    async def tell(self) -> bool:
+    async def make_events(self) -> bool:
         """Turn changes into events; False: some changes have to wait for commands. Raises Unavailable, Fenced."""
         while notes := await self._load_notes():
             files = {note.entry for note in notes if note.is_from_file}
@@ -69,7 +69,7 @@ class Outbox:
                 break
         return True
 
-    async def _load_notes(self) -> list[Note]:
+    async def _load_notes(self) -> list[ChangeNote]:
         """The notes of changes that have no event yet."""
         async with self._transaction() as connection:
             pages, records = await self._load_changes(connection)
@@ -79,7 +79,7 @@ class Outbox:
         """Whether the table has every event that commands reported for changes made until now."""
         if not await asyncio.to_thread(_is_quiet, self.sides.tree):
             return False
-        self.reader.look_everywhere()
+        self.reader.mark_everywhere()
         await self.reader.read_marked()
         return True
 
@@ -91,15 +91,15 @@ class Outbox:
             pages = [page for page in pages if page.note.key in ready]
             records = [record for record in records if record.note.key in ready]
             batch = await _derive_batch(connection, self.sides, self.sources, pages, records)
-            await outbox.add(connection, tenant, batch.events(self.sides.name))
-            await outbox.settle(connection, tenant, batch.notes, batch.used)
+            await outbox.add_events(connection, tenant, batch.events(self.sides.name))
+            await outbox.finish_changes(connection, tenant, batch.notes, batch.used)
         return len(batch.notes)
 
     async def _load_changes(self, connection: Connection) -> tuple[list[ChangedPage], list[ChangedRecord]]:
         tenant, mirror = self.sides.tenant, self.sides.mirror
         return (
-            await outbox.load_pages(connection, tenant, mirror),
-            await outbox.load_records(connection, tenant, mirror),
+            await outbox.load_changed_pages(connection, tenant, mirror),
+            await outbox.load_changed_records(connection, tenant, mirror),
         )
 
     def _transaction(self) -> AbstractAsyncContextManager[Connection]:
@@ -109,19 +109,19 @@ class Outbox:
 class _Batch:
     """Changes on their way to events. used: events of commands that reported some of them."""
 
-    def __init__(self, claims: Sequence[Claimed]) -> None:
-        self.notes: list[Note] = []
+    def __init__(self, claims: Sequence[CommandEvent]) -> None:
+        self.notes: list[ChangeNote] = []
         self.used: list[UUID] = []
         self._claims = list(claims)
-        self._facts: list[tuple[Note, Type, Facts]] = []
+        self._facts: list[tuple[ChangeNote, EventType, Facts]] = []
 
-    def claims_of(self, note: Note, entry: EntryId, path: str | None = None) -> list[Claimed]:
+    def claims_of(self, note: ChangeNote, entry: EntryId, path: str | None = None) -> list[CommandEvent]:
         """Unused events of commands about an entry or path; none for a change that came from no file."""
         if not note.is_from_file:
             return []
         return [claim for claim in self._claims if entry == claim.entry or (path is not None and path == claim.path)]
 
-    def add(self, note: Note, events: Iterable[tuple[Type, Facts]], used: Sequence[UUID]) -> None:
+    def add(self, note: ChangeNote, events: Iterable[tuple[EventType, Facts]], used: Sequence[UUID]) -> None:
         """Add one change with its *events*."""
         self.notes.append(note)
         self.used += used
@@ -135,7 +135,7 @@ class _Batch:
                 Event(
                     uuid5(note.entry, f"{note.version} {kind}"),  # two first pages make one folder
                     kind,
-                    note.at + timedelta(microseconds=number),
+                    note.changed_at + timedelta(microseconds=number),
                     tenant,
                     Actor(str(note.actor.get("kind")), str(note.actor.get("name"))),
                     facts,
@@ -154,15 +154,15 @@ async def _derive_batch(
     records: Sequence[ChangedRecord],
 ) -> _Batch:
     tenant = sides.tenant
-    transcript_ids = {EntryId(UUID(record.now.key)) for record in records if record.now.kind == "segment"}
-    current = await outbox.load_current(connection, tenant, transcript_ids) if transcript_ids else {}
-    versions = [*(page.was for page in pages), *(page.now for page in pages), *current.values()]
+    transcript_ids = {EntryId(UUID(record.after.key)) for record in records if record.after.kind == "segment"}
+    current = await outbox.load_current_pages(connection, tenant, transcript_ids) if transcript_ids else {}
+    versions = [*(page.before for page in pages), *(page.after for page in pages), *current.values()]
     parents = {version.parent for version in versions if version is not None and version.parent is not None}
-    whereabouts = Whereabouts(await outbox.load_above(connection, tenant, parents), sources)
-    changes = [(page, whereabouts.change(page)) for page in pages]
+    whereabouts = SourceTree(await outbox.load_ancestors(connection, tenant, parents), sources)
+    changes = [(page, whereabouts.change_of(page)) for page in pages]
     paths = {path for _, change in changes for path in _paths_of(change)}
     ids = {page.note.entry for page in pages} | {record.note.entry for record in records} | transcript_ids
-    batch = _Batch(await outbox.load_claimed(connection, tenant, ids, paths))
+    batch = _Batch(await outbox.load_command_events(connection, tenant, ids, paths))
     for page, change in changes:
         _take_page(batch, page, change)
     for record in records:
@@ -175,26 +175,26 @@ def _take_page(batch: _Batch, page: ChangedPage, change: Change) -> None:
     for path in _paths_of(change) or (None,):
         of_path = map(claim_of, batch.claims_of(page.note, page.note.entry, path))
         claims += [claim for claim in of_path if claim is not None and claim not in claims]
-    remaining, used = unclaimed(change, claims)
+    remaining, used = remove_claimed(change, claims)
     batch.add(page.note, page_events.events_of(page, remaining), used)
 
 
 def _take_record(
-    batch: _Batch, record: ChangedRecord, whereabouts: Whereabouts, current: Mapping[EntryId, PageVersion]
+    batch: _Batch, record: ChangedRecord, whereabouts: SourceTree, current: Mapping[EntryId, PageVersion]
 ) -> None:
     kind, note = record_events.type_of(record), record.note
     entry, facts = note.entry, {}
-    if kind is Type.SPEAKERS_DETECTED:
-        entry = EntryId(UUID(record.now.key))
-        source = whereabouts.subject(current.get(entry), is_folder=False)
-        if source is None or source.sort is not Sort.SOURCE:
+    if kind is EventType.SPEAKERS_DETECTED:
+        entry = EntryId(UUID(record.after.key))
+        source = whereabouts.subject_of(current.get(entry), is_folder=False)
+        if source is None or source.sort is not SubjectSort.SOURCE:
             kind = None
         else:
             facts = {"source_id": number_of(entry), "name": source.name, "page_id": str(entry), "path": source.path}
-            facts |= record_events.speakers_of(record)
+            facts |= record_events.speaker_facts(record)
     elif kind is not None:
         facts = record_events.facts_of(record)
-    used = record_events.claimed_by(record, batch.claims_of(note, entry)) if kind is not None else ()
+    used = record_events.reporting_events(record, batch.claims_of(note, entry)) if kind is not None else ()
     batch.add(note, [(kind, facts)] if kind is not None and not used else [], used)
 
 
@@ -206,6 +206,6 @@ def _is_quiet(tree: Tree) -> bool:
     """Whether no command is at work, and no interrupted command has work left to finish. Blocking."""
     try:
         with write_lock(tree, patience=0.0):
-            return not relocation.waits(tree)
+            return not relocation.has_unfinished_plan(tree)
     except (Busy, Refused, OSError):
         return False

@@ -5,20 +5,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mirrord.db.living import Living
+from mirrord.db.living import LiveEntry
 from mirrord.domain.entry import Digest, EntryId, Kind
 from mirrord.domain.omission import Omission
 from mirrord.domain.place import name_key
 from mirrord.domain.state import Row
 from mirrord.mirror.layout import may_be_synced, printable
 from mirrord.sync.targets import resolve_paths
-from mirrord.sync.twins import MOST_TWINS, names_for
+from mirrord.sync.twins import MAX_TWINS, names_for
 
 _Shelf = tuple[bool, EntryId | None]  # (whether of attachments, the parent): names are unique in each
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class OutlineFile:
     """
     A file as it will be. name: of its place, which the row may not have yet. digest: None: its text is not rendered.
     size: as the row has it.
@@ -34,21 +34,21 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """files, folders: in the order of their paths. left: rows that get no file in any mirror. counts: by kind."""
+    """files, folders: in the order of their paths. omissions: rows that get no file in any mirror. counts: by kind."""
 
-    files: Sequence[Item]
+    files: Sequence[OutlineFile]
     folders: Sequence[str]
-    left: Sequence[Omission]
+    omissions: Sequence[Omission]
     counts: Mapping[str, int]
 
 
-def outlined(living: Sequence[Living]) -> Outline:
+def outline_of(living: Sequence[LiveEntry]) -> Outline:
     """The outline of *living*; rows without name or text get those that the daemon would give them."""
     rows = {live.row.entry: _as_rendered(live.row) for live in living}
     rows |= _assign_names(rows, [live for live in living if not live.row.placed])
     paths = {entry: path for entry, path in resolve_paths(rows, {}).items() if may_be_synced(path)}
     files = [
-        Item(paths[row.entry], row.entry, row.kind, row.place.name, _rendered_digest(row), live.size)
+        OutlineFile(paths[row.entry], row.entry, row.kind, row.place.name, _rendered_digest(row), live.size)
         for live in living
         if (row := rows[live.row.entry]).entry in paths and row.placed and row.kind is not Kind.FOLDER
     ]
@@ -71,7 +71,7 @@ def _as_rendered(row: Row) -> Row:
     return row
 
 
-def _assign_names(rows: Mapping[EntryId, Row], unplaced: Iterable[Living]) -> dict[EntryId, Row]:
+def _assign_names(rows: Mapping[EntryId, Row], unplaced: Iterable[LiveEntry]) -> dict[EntryId, Row]:
     """The rows of *unplaced* with clean and free names; of equal names the later row gets a number."""
     named: dict[EntryId, Row] = {}
     waiting = sorted(unplaced, key=_age_of)
@@ -90,9 +90,9 @@ def _assign_names(rows: Mapping[EntryId, Row], unplaced: Iterable[Living]) -> di
     return named
 
 
-def _age_of(unnamed: Living) -> tuple[datetime, EntryId]:
-    assert unnamed.made_at is not None
-    return unnamed.made_at, unnamed.row.entry
+def _age_of(unnamed: LiveEntry) -> tuple[datetime, EntryId]:
+    assert unnamed.created_at is not None
+    return unnamed.created_at, unnamed.row.entry
 
 
 def _shelf_of(row: Row) -> _Shelf:
@@ -102,7 +102,7 @@ def _shelf_of(row: Row) -> _Shelf:
 def _omission_of(row: Row, path: str | None) -> Omission:
     name = printable(row.place.name or row.title or "")
     if path is not None:
-        why = f"has no free name among {MOST_TWINS} of that name; give it another"
+        why = f"has no free name among {MAX_TWINS} of that name; give it another"
     else:
         why = "is below a page or folder that is deleted, or has a name that no file may have; move or rename it"
     return Omission(name, f"The {row.kind} {name!r} ({row.entry}) {why}.")

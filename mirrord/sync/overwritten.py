@@ -15,7 +15,7 @@ from mirrord.domain.state import Base, Row
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.mirror import copies
 from mirrord.mirror.label import Label
-from mirrord.sync.clash import Clash
+from mirrord.sync.clash import UnmergedConflict
 from mirrord.sync.merge import merge
 from mirrord.sync.merging import store_merged
 from mirrord.sync.sides import Sides
@@ -23,7 +23,7 @@ from mirrord.sync.stale import merge_base
 
 log = logging.getLogger(__name__)
 
-ROWLESS = 3600.0  # seconds a copy waits for the row of its page
+ROWLESS_SECONDS = 3600.0  # seconds a copy waits for the row of its page
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class _PageStates:
     versions: frozenset[tuple[EntryId, Digest]]
 
 
-async def take_in(sides: Sides, labels: Mapping[str, Label]) -> list[EntryId]:
+async def take_in_copies(sides: Sides, labels: Mapping[str, Label]) -> list[EntryId]:
     """
     Drop copies of texts that became versions; make versions of the others that are not in place. Entries to look at.
 
@@ -50,7 +50,7 @@ async def take_in(sides: Sides, labels: Mapping[str, Label]) -> list[EntryId]:
         elif label.entry not in page_states.rows:
             await asyncio.to_thread(_wait_for_row, sides, name, label)
         elif page_states.rows[label.entry].deleted:
-            await asyncio.to_thread(copies.retire, sides.journal, name, label)
+            await asyncio.to_thread(copies.move_to_trash, sides.journal, name, label)
         elif await asyncio.to_thread(_is_overwritten, sides, label, page_states):
             entries += await _take_copy_in(sides, name, label, page_states.rows[label.entry])
     return entries
@@ -60,16 +60,16 @@ async def _load_states(sides: Sides, labels: Mapping[str, Label]) -> _PageStates
     pages = list({label.entry for label in labels.values()})
     digests = [(label.entry, label.new) for label in labels.values() if label.new is not None]
     async with sides.database.transaction(sides.tenant) as connection:
-        query = states.Wanted(entries=pages)
-        bases, rows = await states.load_both(connection, sides.tenant, sides.mirror, query, pages)
-        versions = await sightings.texts(connection, sides.tenant, digests)
+        query = states.BaseKeys(entries=pages)
+        bases, rows = await states.load_bases_and_rows(connection, sides.tenant, sides.mirror, query, pages)
+        versions = await sightings.find_texts(connection, sides.tenant, digests)
     return _PageStates({base.entry: base for base in bases}, rows, versions)
 
 
 def _wait_for_row(sides: Sides, name: str, label: Label) -> None:
     stat = sides.tree.stat(f"{sides.journal.path}/{name}")
-    if stat is not None and time.time() - stat.ctime_ns / 1e9 > ROWLESS:
-        copies.retire(sides.journal, name, label)
+    if stat is not None and time.time() - stat.ctime_ns / 1e9 > ROWLESS_SECONDS:
+        copies.move_to_trash(sides.journal, name, label)
 
 
 def _is_overwritten(sides: Sides, label: Label, page_states: _PageStates) -> bool:
@@ -90,7 +90,7 @@ async def _take_copy_in(sides: Sides, name: str, label: Label, row: Row) -> list
         sides.journal.discard(name)
         return []
     if row.kind is Kind.RECORD:  # its key may mean something else now, so a merge would be a guess
-        await asyncio.to_thread(copies.retire, sides.journal, name, label)
+        await asyncio.to_thread(copies.move_to_trash, sides.journal, name, label)
         return []
     try:
         data = await asyncio.to_thread(sides.journal.read, name)
@@ -103,7 +103,7 @@ async def _take_copy_in(sides: Sides, name: str, label: Label, row: Row) -> list
             raise
     except Damaged as error:
         log.warning("copy_in_trash", extra={"entry": str(label.entry), "error": str(error)})
-        await asyncio.to_thread(copies.retire, sides.journal, name, label)
+        await asyncio.to_thread(copies.move_to_trash, sides.journal, name, label)
         return []
     sides.journal.discard(name)
     log.info("copy_taken_in", extra={"entry": str(label.entry)})
@@ -122,13 +122,13 @@ async def _store_version(sides: Sides, label: Label, row: Row, data: bytes) -> N
             label.entry, (0, None)
         )
         if label.expected is not None:
-            expected_text = await views.text_of_digest(connection, sides.tenant, label.entry, label.expected)
+            expected_text = await views.load_text_of_digest(connection, sides.tenant, label.entry, label.expected)
     if version != row.version or row_text is None:
         raise Stale("The row changed meanwhile.")
     merged = None
     if expected_text is not None and merge_base([expected_text], command_text, row_text) is not None:
         merged = await asyncio.to_thread(merge, expected_text, row_text, command_text)
-    clash = Clash(row, row.place.name, row.place, data, label.expected, None, None)
+    clash = UnmergedConflict(row, row.place.name, row.place, data, label.expected, None, None)
     await store_merged(
         sides, clash, merged if merged is not None else row_text, (expected_text, command_text, row_text)
     )

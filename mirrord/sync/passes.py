@@ -6,35 +6,35 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from mirrord.db.attention import Problem
-from mirrord.db.states import Known
+from mirrord.db.states import LoadedEntries
 from mirrord.domain.entry import Kind
 from mirrord.domain.state import Base, File, State
 from mirrord.errors import Busy, Fenced, Locked, Stale, Unavailable
-from mirrord.mirror.ignore import GOVERNING
+from mirrord.mirror.ignore import PATTERN_FILES
 from mirrord.mirror.layout import directory_of, page_path, printable
 from mirrord.sync.adoption import Adoption, is_stale
-from mirrord.sync.apply import Applied, apply, passes, prepare
-from mirrord.sync.brake import Brake
-from mirrord.sync.conclusion import Conclusion, beside_renamed
+from mirrord.sync.apply import PassOutcome, apply_decisions, is_temporarily_blocked, prepare_rows
+from mirrord.sync.brake import Halts
+from mirrord.sync.conclusion import Conclusion, find_neighbours_of_renamed
 from mirrord.sync.decision import Decision, Step
-from mirrord.sync.deletions import trash
-from mirrord.sync.doubts import FIRST_DELAY, Doubts
-from mirrord.sync.intake import CHUNK, Intake
+from mirrord.sync.deletions import trash_files
+from mirrord.sync.doubts import FIRST_DELAY_SECONDS, Retries
+from mirrord.sync.intake import CHUNK_MARKS, Intake
 from mirrord.sync.listing import ProblemList
-from mirrord.sync.look import Look
-from mirrord.sync.observe import Dirty, Observation, Shown, look_at, observe
+from mirrord.sync.look import LookResult
+from mirrord.sync.observe import Dirty, Observation, TreeView, look_at_tree, observe
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 from mirrord.sync.queue import Queue
-from mirrord.sync.recovery import LATE_SAVE, RECOPIED, Recovery
+from mirrord.sync.recovery import LATE_SAVE_REASON, RECOPIED_REASON, Recovery
 from mirrord.sync.restraint import Restraint
 from mirrord.sync.rows import new_base
 from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
-MOST_BESIDE = 2_000  # files that are read because a neighbour was renamed
-FAILED = 60.0  # seconds until an item on which mirrord itself failed is tried again
+MAX_NEIGHBOUR_FILES = 2_000  # files that are read because a neighbour was renamed
+FAILED_RETRY_SECONDS = 60.0  # seconds until an item on which mirrord itself failed is tried again
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ class Passes:
         sides: Sides,
         queue: Queue,
         intake: Intake,
-        doubts: Doubts,
+        doubts: Retries,
         adoption: Adoption,
         recovery: Recovery,
         problems: ProblemList,
-        brake: Brake,
+        brake: Halts,
         conclusion: Conclusion,
         look_everywhere: Callable[[], None],
     ) -> None:
@@ -78,24 +78,24 @@ class Passes:
         self._look_everywhere = look_everywhere
         self.restraint = Restraint(sides)
         self._writing: _Writing | None = None
-        self._known_entries: Known | None = None
+        self._known_entries: LoadedEntries | None = None
 
-    def read_just_now(self, known: Known | None) -> None:
+    def keep_known(self, entries: LoadedEntries | None) -> None:
         """Keep what was just read for the feed's entries, so that the next look does not ask again. None: drop it."""
-        self._known_entries = known
+        self._known_entries = entries
 
-    async def take_in_hand(self) -> None:
+    async def start_next(self) -> None:
         """Work on the next chunk; its writes may go on after the return, see `finish`."""
-        dirty, look = await self._intake.take()
+        dirty, look = await self._intake.take_chunk()
         if look is None:  # it may be about entries that are being written
-            await self.finish()
+            await self.finish_writing()
         try:
             await self._work_on(dirty, look)
         finally:
             if self._writing is None or self._writing.dirty is not dirty:
                 self._intake.release(dirty)
 
-    async def finish(self) -> None:
+    async def finish_writing(self) -> None:
         """Wait until all work taken in hand is written."""
         writing, self._writing = self._writing, None
         if writing is not None:
@@ -105,29 +105,33 @@ class Passes:
             finally:
                 self._intake.release(writing.dirty)
 
-    async def observe(self, dirty: Dirty, look: Look | None = None, shown: Shown | None = None) -> Observation:
-        """Observe both sides and the base where *dirty* says. shown: the look at the tree made for this."""
+    async def observe(self, dirty: Dirty, look: LookResult | None = None, view: TreeView | None = None) -> Observation:
+        """Observe both sides and the base where *dirty* says. view: the look at the tree made for this."""
         coming = self._writing.bases if self._writing else ()
         known, self._known_entries = self._known_entries, None
         if known is not None and not dirty.entries <= known.entries:
             known = None
-        is_adopting, is_rewinding = self._adoption.is_going_on, self._adoption.is_rewinding
+        is_adopting, is_rewinding = self._adoption.is_in_force, self._adoption.is_rewinding
         return await observe(
-            *(self._sides, dirty, look, coming), shown=shown, known=known, adopting=is_adopting, rewound=is_rewinding
+            *(self._sides, dirty, look, coming),
+            view=view,
+            known_entries=known,
+            adopting=is_adopting,
+            rewound=is_rewinding,
         )
 
-    async def _observe_apart(self, dirty: Dirty, look: Look | None, view: Shown | None) -> Observation:
+    async def _observe_apart(self, dirty: Dirty, look: LookResult | None, view: TreeView | None) -> Observation:
         """Observe; if entries that are being written are concerned, again after they are written."""
         if self._writing is None or look is None:
             return await self.observe(dirty, look, view)
-        observation = await self.observe(dirty, replace(look, found=dict(look.found)))
+        observation = await self.observe(dirty, replace(look, found_files=dict(look.found_files)))
         if observation.states.keys().isdisjoint(base.entry for base in self._writing.bases):
             return observation
-        await self.finish()
+        await self.finish_writing()
         return await self.observe(dirty, look)
 
-    async def _work_on(self, dirty: Dirty, look: Look | None = None) -> None:
-        if not GOVERNING.isdisjoint(dirty.paths):
+    async def _work_on(self, dirty: Dirty, look: LookResult | None = None) -> None:
+        if not PATTERN_FILES.isdisjoint(dirty.paths):
             self._look_everywhere()
         await self._run_guarded(dirty, self._pass_expanded(dirty, look))
 
@@ -137,12 +141,12 @@ class Passes:
             if await self._is_done(work):
                 return 0.0
         except Locked:
-            return FIRST_DELAY
+            return FIRST_DELAY_SECONDS
         except (Unavailable, Fenced):
             self._look_everywhere()  # for moves that were not recorded
             raise
         await self._report_failure(dirty)
-        return FAILED
+        return FAILED_RETRY_SECONDS
 
     async def _run_guarded(self, dirty: Dirty, work: Awaitable[None]) -> None:
         """Do *work*, the whole work for *dirty*; what fails is marked again."""
@@ -150,7 +154,7 @@ class Passes:
             if not await self._is_done(work):
                 await self._work_on_each(dirty)
         except Locked:
-            self._queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY)
+            self._queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY_SECONDS)
         except (Unavailable, Fenced):
             self._queue.put_back(dirty)
             self._look_everywhere()  # for writes that were not recorded
@@ -176,7 +180,7 @@ class Passes:
                 await self._work_on(item)
             return
         await self._report_failure(dirty)
-        self._queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED)
+        self._queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED_RETRY_SECONDS)
 
     async def _report_failure(self, dirty: Dirty) -> None:
         entry = min(dirty.entries, default=None)
@@ -184,28 +188,28 @@ class Passes:
         sentence = f"mirrord failed on {where!r} and left it as it is; its log says how. It tries again every minute."
         await self._problems.change([Problem(where, "internal", sentence, entry)], [])
 
-    async def _pass_expanded(self, dirty: Dirty, look: Look | None) -> None:
+    async def _pass_expanded(self, dirty: Dirty, look: LookResult | None) -> None:
         if not dirty.paths - dirty.forced:
             await self._make_pass(dirty, look)
             return
         changed, view = await asyncio.to_thread(_look_below, self._sides, dirty)
-        if len(changed) > CHUNK:  # too much for one pass: it waits for the next
+        if len(changed) > CHUNK_MARKS:  # too much for one pass: it waits for the next
             self._queue.mark(changed - dirty.paths)
             changed = frozenset()
         expanded = Dirty(dirty.paths | changed, dirty.entries, dirty.forced)
         await self._run_guarded(expanded, self._make_pass(expanded, look, view))
 
-    async def _make_pass(self, dirty: Dirty, look: Look | None, view: Shown | None = None) -> None:
+    async def _make_pass(self, dirty: Dirty, look: LookResult | None, view: TreeView | None = None) -> None:
         """Make one pass. look: files that were read ahead. view: the look at the tree made for this pass."""
-        observation, applied = await self._observe_apart(dirty, look, view), Applied()
+        observation, applied = await self._observe_apart(dirty, look, view), PassOutcome()
         if neighbours := self._unseen_neighbours(observation):
-            await self.finish()
-            paths = dirty.paths | neighbours | observation.look.found.keys()
+            await self.finish_writing()
+            paths = dirty.paths | neighbours | observation.look.found_files.keys()
             dirty = Dirty(paths, dirty.entries, paths)
             observation, look = await self.observe(dirty), None
         await self._absorb_late(observation)
         decisions = self._doubts.decide(observation, list(observation.states.values()))
-        await self.finish()
+        await self.finish_writing()
         if look is not None and (bases := _only_new(decisions)):
             task = asyncio.create_task(self._carry_out(observation, decisions, applied))
             self._writing = _Writing(dirty, bases, task)
@@ -213,7 +217,7 @@ class Passes:
         decisions = await self.restraint.restrain(decisions, applied.troubles)
         unready = [decision for decision in decisions if decision.step is Step.PREPARE]
         if unready:
-            ready = await prepare(self._sides, unready, self._doubts, applied)
+            ready = await prepare_rows(self._sides, unready, self._doubts, applied)
             decisions = [decision for decision in decisions if decision.step is not Step.PREPARE]
             ready_now = self._doubts.decide(observation, ready)
             decisions += await self.restraint.restrain(ready_now, applied.troubles)
@@ -226,46 +230,52 @@ class Passes:
         They move together with those pages: else a page could get below itself, or want a name that is not free.
         """
         files = [(state, state.file) for state in observation.states.values() if isinstance(state.file, File)]
-        owning_states = [state for state, file in files if file.contested or file.succeeds]
-        neighbours = beside_renamed(self._sides.looker.index, owning_states) - observation.look.found.keys()
-        return frozenset(neighbours) if len(neighbours) <= MOST_BESIDE else frozenset()
+        owning_states = [state for state, file in files if file.is_contested or file.succeeds]
+        neighbours = (
+            find_neighbours_of_renamed(self._sides.looker.index, owning_states) - observation.look.found_files.keys()
+        )
+        return frozenset(neighbours) if len(neighbours) <= MAX_NEIGHBOUR_FILES else frozenset()
 
-    async def _carry_out(self, observation: Observation, decisions: Sequence[Decision], applied: Applied) -> None:
+    async def _carry_out(self, observation: Observation, decisions: Sequence[Decision], applied: PassOutcome) -> None:
         if any(decision.step is Step.FILE for decision in decisions):
-            await self._intake.look_again()
-        await apply(self._sides, decisions, observation.look.views, applied)
+            await self._intake.discard_read_ahead()
+        await apply_decisions(self._sides, decisions, observation.look.views, applied)
         deletions = [decision for decision in decisions if decision.step is Step.DELETE]
         if stale := [decision for decision in deletions if is_stale(decision)]:
-            applied.add(await trash(self._sides, stale))
+            applied.add(await trash_files(self._sides, stale))
         states = [decision.state for decision in deletions if not is_stale(decision)]
-        self._brake.gathered.add({state.entry: state.file.path if state.file else None for state in states})
-        applied.later += [decision for decision in decisions if decision.step is Step.LATER and passes(decision)]
+        self._brake.gathered_deletions.add({state.entry: state.file.path if state.file else None for state in states})
+        applied.later += [
+            decision for decision in decisions if decision.step is Step.LATER and is_temporarily_blocked(decision)
+        ]
         unchanged = [decision for decision in decisions if decision.step is Step.NOTHING]
         idle = {decision.state.entry for decision in unchanged if decision.move is Move.NOTHING}
         await self._conclusion.conclude(observation, applied, idle)
 
     async def _absorb_late(self, observation: Observation) -> None:
-        reasons = dict.fromkeys(observation.late, LATE_SAVE) | dict.fromkeys(observation.recopied, RECOPIED)
-        for path, page in (observation.late | observation.recopied).items():
+        reasons = dict.fromkeys(observation.late_saves, LATE_SAVE_REASON) | dict.fromkeys(
+            observation.recopied_files, RECOPIED_REASON
+        )
+        for path, page in (observation.late_saves | observation.recopied_files).items():
             try:
                 entries = await self._recovery.absorb_late(path, page, reasons[path])
             except (Busy, Stale, FileNotFoundError):
-                self._queue.mark([path], forced=True, delay=FIRST_DELAY)
+                self._queue.mark([path], forced=True, delay=FIRST_DELAY_SECONDS)
             else:
                 index_path = page_path("", directory_of(path, Kind.PAGE), index=True)
                 self._queue.mark([index_path], entries, forced=True)
 
 
-def _look_below(sides: Sides, dirty: Dirty) -> tuple[frozenset[str], Shown | None]:
+def _look_below(sides: Sides, dirty: Dirty) -> tuple[frozenset[str], TreeView | None]:
     """
     The paths that differ in changed directories, and a look at them; None if entries or too many paths count as well.
 
     Blocking; one turn of a thread for both, because each turn delays an edit.
     """
-    changed = frozenset[str]().union(*map(sides.looker.expand, dirty.paths - dirty.forced))
-    if dirty.entries or len(changed) > CHUNK:
+    changed = frozenset[str]().union(*map(sides.looker.expand_path, dirty.paths - dirty.forced))
+    if dirty.entries or len(changed) > CHUNK_MARKS:
         return changed, None
-    return changed, look_at(sides, Dirty(dirty.paths | changed, forced=dirty.forced))
+    return changed, look_at_tree(sides, Dirty(dirty.paths | changed, forced=dirty.forced))
 
 
 def _only_new(decisions: Sequence[Decision]) -> list[Base]:
@@ -277,7 +287,7 @@ def _only_new(decisions: Sequence[Decision]) -> list[Base]:
 def _is_new(decision: Decision) -> bool:
     state = decision.state
     is_insert = decision.step is Step.ROW and decision.move is Move.INSERT and decision.place is PlaceMove.NOTHING
-    return is_insert and isinstance(state.file, File) and not state.file.contested
+    return is_insert and isinstance(state.file, File) and not state.file.is_contested
 
 
 def _new_base_of(state: State) -> Base:

@@ -38,9 +38,9 @@ def plan_place(state: State) -> PlaceMove:
     return move
 
 
-def same_place(state: State, one: Place, other: Place) -> bool:
+def is_same_place(state: State, first: Place, second: Place) -> bool:
     """Whether two places of the entry are equal; the form of its file (index or not) counts only for pages."""
-    return _without_form(one) == _without_form(other) if _has_no_form(state) else one == other
+    return _without_form(first) == _without_form(second) if _has_no_form(state) else first == second
 
 
 def _has_no_form(state: State) -> bool:

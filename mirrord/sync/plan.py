@@ -3,7 +3,7 @@
 from enum import Enum, auto
 
 from mirrord.domain.entry import Digest
-from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
+from mirrord.domain.state import NO_TEXT, Base, File, Row, State, UnreadableFile
 
 
 class Move(Enum):
@@ -29,17 +29,17 @@ class Move(Enum):
 DELETIONS = frozenset({Move.ENTOMB, Move.TRASH})
 
 
-def plan(state: State, *, seen: int | None = None, adopting: bool = False) -> Move:
+def plan_content(state: State, *, seen_version: int | None = None, adopting: bool = False) -> Move:
     """
     The move for *state*'s content.
 
-    seen: the newest version in the row's history whose digest is the file's; None: those bytes are new.
+    seen_version: the newest version in the row's history whose digest is the file's; None: those bytes are new.
     adopting: the first pass over a tree whose past is not known here: nothing is deleted.
     """
     row, file = state.row, state.file
     if row is not None and not row.deleted and (row.ahead or row.digest is None):
         return Move.RENDER  # row 0
-    if isinstance(file, Unknown):
+    if isinstance(file, UnreadableFile):
         return Move.WAIT  # rows 17, 19, 20
     if row is not None and row.purged:
         return _plan_purged(state.base, file)
@@ -48,10 +48,10 @@ def plan(state: State, *, seen: int | None = None, adopting: bool = False) -> Mo
     if row is None:
         return Move.INSERT if state.base is None else Move.REINSERT  # rows 1, 21
     if row.deleted:
-        return _plan_deleted(state, file, seen, adopting)
+        return _plan_deleted(state, file, seen_version, adopting)
     if state.base is None:
-        return _plan_without_base(file, row, seen)
-    return _plan_both_sides(state.base.version, state.base.digest, file.digest, row, seen, adopting)
+        return _plan_without_base(file, row, seen_version)
+    return _plan_both_sides(state.base.version, state.base.digest, file.digest, row, seen_version, adopting)
 
 
 def _plan_absent(state: State, adopting: bool) -> Move:

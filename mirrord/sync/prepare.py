@@ -9,27 +9,27 @@ from typing import cast
 
 from psycopg.errors import UniqueViolation
 
-from mirrord.codec.carry import completed
+from mirrord.codec.carry import complete_ids
 from mirrord.codec.document import Document
-from mirrord.codec.embedded import embedded, parsed
+from mirrord.codec.embedded import parse_json, parse_json_or_none
 from mirrord.codec.links import Link, links_of
-from mirrord.codec.records import Data, read
-from mirrord.codec.render import Wanted, render
+from mirrord.codec.records import Data, read_record
+from mirrord.codec.render import NewViews, render
 from mirrord.db import links, records, views
 from mirrord.db.connect import Connection
-from mirrord.db.locks import locked_rows
-from mirrord.db.views import Written
-from mirrord.db.writes import Text
+from mirrord.db.locks import load_locked_rows
+from mirrord.db.views import PageRow
+from mirrord.db.writes import PageText
 from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
-from mirrord.domain.place import BESIDE, name_key
-from mirrord.domain.record import Form, record_path
+from mirrord.domain.place import BESIDE_PREFIX, name_key
+from mirrord.domain.record import RecordFormat, record_path
 from mirrord.domain.state import Row
 from mirrord.errors import Damaged, Locked, Stale
 from mirrord.sync.bodies import text_of
-from mirrord.sync.recorded import rendered_record
+from mirrord.sync.recorded import render_record
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
-from mirrord.sync.titles import is_nameless, with_titles
-from mirrord.sync.twins import free_names, names_for
+from mirrord.sync.titles import add_titles, is_nameless
+from mirrord.sync.twins import find_free_names, names_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Refusal:
 
 
 @dataclass(slots=True)
-class Rendered:
+class RenderedRows:
     """
     The result for rows that apps wrote; rows that changed meanwhile, or that an app holds, are left out.
 
@@ -60,12 +60,12 @@ class _Derived:
 
     data: bytes
     digest: Digest
-    text: Text
+    text: PageText
     content: Document | None
     links: Sequence[Link] | None
 
 
-async def place_row(sides: Sides, row: Row) -> Row:
+async def name_row(sides: Sides, row: Row) -> Row:
     """
     Give the row a clean name; of equal names the later gets a number. Returns the row with it.
 
@@ -74,14 +74,14 @@ async def place_row(sides: Sides, row: Row) -> Row:
     titled = row
     if is_nameless(row):
         async with sides.database.transaction(sides.tenant) as connection:
-            titled = (await with_titles(connection, sides.tenant, [row])).get(row.entry, row)
+            titled = (await add_titles(connection, sides.tenant, [row])).get(row.entry, row)
     names = names_for(titled)
-    if row.kind is Kind.ATTACHMENT and (row.place.name or "").startswith(BESIDE):
-        names = iter(await free_names(sides, row.entry, row.kind, row.place, list(names)))
+    if row.kind is Kind.ATTACHMENT and (row.place.name or "").startswith(BESIDE_PREFIX):
+        names = iter(await find_free_names(sides, row.entry, row.kind, row.place, list(names)))
     while (name := next(names, None)) is not None:
         if await _store_name(sides, row, name):
             return replace(row, place=replace(row.place, name=name), placed=True)
-        names = iter(await free_names(sides, row.entry, row.kind, row.place, list(names)))
+        names = iter(await find_free_names(sides, row.entry, row.kind, row.place, list(names)))
     raise Stale(f"No free name is left for {row.place.name or row.title!r}.")
 
 
@@ -104,20 +104,20 @@ async def _store_name(sides: Sides, row: Row, name: str) -> bool:
     return True
 
 
-async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> Rendered:
+async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> RenderedRows:
     """Derive text and views of rows that apps wrote, and store them."""
     try:
         return await _render_together(sides, rows)
     except Locked:
-        locked = await locked_rows(sides.database, sides.tenant, list(rows))
+        locked = await load_locked_rows(sides.database, sides.tenant, list(rows))
         free = {entry: row for entry, row in rows.items() if entry not in locked}
-        return await _render_together(sides, free) if locked and free else Rendered()
+        return await _render_together(sides, free) if locked and free else RenderedRows()
 
 
-async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> Rendered:
-    result = Rendered()
+async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> RenderedRows:
+    result = RenderedRows()
     async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
-        for page in await views.load_written(connection, sides.tenant, rows):
+        for page in await views.load_page_rows(connection, sides.tenant, rows):
             row = rows[page.entry]
             if page.version != row.version:
                 continue
@@ -138,9 +138,9 @@ async def load_digests(sides: Sides, rows: Sequence[Row]) -> dict[EntryId, Diges
     """The digests that the texts of *rows* have or will have; writes nothing. Rows without a text are left out."""
     entries, names = [row.entry for row in rows], {row.entry: row.place.name for row in rows}
     async with sides.database.transaction(sides.tenant) as connection:
-        pages = await views.load_written(connection, sides.tenant, entries)
-        others = await records.load(connection, sides.tenant, entries)
-    texts = {page.entry: partial(rendered, page) for page in pages}
+        pages = await views.load_page_rows(connection, sides.tenant, entries)
+        others = await records.load_records(connection, sides.tenant, entries)
+    texts = {page.entry: partial(render_page, page) for page in pages}
     texts |= {record.entry: partial(_record_text, names[record.entry], record) for record in others}
     digests = dict[EntryId, Digest]()
     for entry, text in texts.items():
@@ -149,19 +149,19 @@ async def load_digests(sides: Sides, rows: Sequence[Row]) -> dict[EntryId, Diges
     return digests
 
 
-def _record_text(name: str, record: records.Written) -> str:
-    return rendered_record(name, record).text
+def _record_text(name: str, record: records.RecordRow) -> str:
+    return render_record(name, record).text
 
 
-def _derive(page: Written) -> _Derived:
+def _derive(page: PageRow) -> _Derived:
     """Derive text and document of *page*. Raises Damaged if writing it would lose something."""
-    markdown = rendered(page)
+    markdown = render_page(page)
     data = markdown.encode()
-    page_links = links_of(markdown) if page.ahead else None
-    return _Derived(data, digest_of(data), text_of(markdown), identified(page), page_links)
+    page_links = links_of(markdown) if page.ahead_columns else None
+    return _Derived(data, digest_of(data), text_of(markdown), document_of(page), page_links)
 
 
-async def _store_derived(connection: Connection, sides: Sides, page: Written, derived: _Derived) -> bool:
+async def _store_derived(connection: Connection, sides: Sides, page: PageRow, derived: _Derived) -> bool:
     """Store *derived*; returns whether the row was still the one that it was derived from."""
     page_version = page.entry, page.version
     if not await views.store_text(
@@ -173,15 +173,17 @@ async def _store_derived(connection: Connection, sides: Sides, page: Written, de
     return True
 
 
-async def _render_records(connection: Connection, sides: Sides, rows: Mapping[EntryId, Row], result: Rendered) -> None:
+async def _render_records(
+    connection: Connection, sides: Sides, rows: Mapping[EntryId, Row], result: RenderedRows
+) -> None:
     """Render the records among *rows*; results are added to *result*."""
     record_ids = [entry for entry, row in rows.items() if row.kind is Kind.RECORD]
-    for record in await records.load(connection, sides.tenant, record_ids) if record_ids else []:
+    for record in await records.load_records(connection, sides.tenant, record_ids) if record_ids else []:
         row = rows[record.entry]
         if record.version != row.version:
             continue
         try:
-            body = await asyncio.to_thread(rendered_record, row.place.name, record)
+            body = await asyncio.to_thread(render_record, row.place.name, record)
         except Damaged as error:
             sentence = f"What an app wrote cannot be written into {record_path(row.place.name)!r}: {error}."
             result.refusals.append(Refusal(record.entry, record.version, sentence))
@@ -193,17 +195,21 @@ async def _render_records(connection: Connection, sides: Sides, rows: Mapping[En
             result.texts[record.entry] = data
 
 
-def identified(page: Written) -> Document | None:
+def document_of(page: PageRow) -> Document | None:
     """The document that an app wrote, with an id for every block; None if it wrote none."""
     content = _content_of(page)
-    return completed(content, embedded(page.prior) if page.prior is not None else None) if content else None
+    return (
+        complete_ids(content, parse_json_or_none(page.prior_content) if page.prior_content is not None else None)
+        if content
+        else None
+    )
 
 
-def rendered(page: Written) -> str:
+def render_page(page: PageRow) -> str:
     """The Markdown of *page*. Raises Damaged if writing it would lose something."""
-    if not page.ahead and page.markdown is not None:
+    if not page.ahead_columns and page.markdown is not None:
         return page.markdown
-    fields = Wanted(
+    fields = NewViews(
         id=str(page.entry),
         title=page.title,
         icon=page.icon,
@@ -211,20 +217,20 @@ def rendered(page: Written) -> str:
         frontmatter=_frontmatter_of(page),
         content=_content_of(page),
     )
-    return render(page.markdown, page.ahead, fields, stem=page.name or "")
+    return render(page.markdown, page.ahead_columns, fields, stem=page.name or "")
 
 
-def _frontmatter_of(page: Written) -> Data | None:
-    if "frontmatter" not in page.ahead or page.frontmatter in (None, "null"):
+def _frontmatter_of(page: PageRow) -> Data | None:
+    if "frontmatter" not in page.ahead_columns or page.frontmatter in (None, "null"):
         return None
     try:
-        return read(Form.JSON, page.frontmatter)
+        return read_record(RecordFormat.JSON, page.frontmatter)
     except Damaged as damaged:
         raise Damaged(f"the front matter that an app wrote cannot be written: {damaged}") from damaged
 
 
-def _content_of(page: Written) -> Document | None:
+def _content_of(page: PageRow) -> Document | None:
     try:
-        return cast("Document | None", parsed(page.content)) if page.content is not None else None
+        return cast("Document | None", parse_json(page.content)) if page.content is not None else None
     except Damaged as damaged:
         raise Damaged(f"the content that an app wrote cannot be written: {damaged}") from damaged

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mirrord.domain.latency import Latencies
-from mirrord.sync.apply import where
+from mirrord.sync.apply import problem_path
 from mirrord.sync.decision import Decision, Step
 from mirrord.sync.plan import Move
 from mirrord.sync.queue import Queue
 
 log = logging.getLogger(__name__)
 
-LATELY = 6  # things done that are remembered
+MAX_RECENT_MOVES = 6  # things done that are remembered
 
 FILE_TO_ROW, ROW_TO_FILE = "file → row", "row → file"
 
@@ -24,8 +24,8 @@ class Pulse:
     """
     The activity of one engine. Times are Unix seconds, None: not since the start; sentences: None is good.
 
-    stepped_at: the engine's last step, by the monotonic clock; None: no step yet. lately: (time, direction, path) of
-    the last moves, the newest last. file_to_row, row_to_file: seconds from the notice of a change to the end of
+    stepped_at: the engine's last step, by the monotonic clock; None: no step yet. recent_moves: (time, direction, path)
+    of the last moves, the newest last. file_to_row, row_to_file: seconds from the notice of a change to the end of
     carrying it over. scans: seconds of scans of the whole tree.
     """
 
@@ -34,7 +34,7 @@ class Pulse:
     outage: str | None = None
     moves: int = 0
     stepped_at: float | None = None
-    lately: deque[tuple[float, str, str]] = field(default_factory=lambda: deque(maxlen=LATELY))
+    recent_moves: deque[tuple[float, str, str]] = field(default_factory=lambda: deque(maxlen=MAX_RECENT_MOVES))
     file_to_row: Latencies = field(default_factory=Latencies)
     row_to_file: Latencies = field(default_factory=Latencies)
     scans: Latencies = field(default_factory=Latencies)
@@ -47,7 +47,7 @@ class Pulse:
         """Whether the engine stands still for longer than *patience* seconds; an idle one takes turns, too."""
         return self.stepped_at is not None and time.monotonic() - self.stepped_at > patience
 
-    def tick(self, tenant: str, done: Sequence[Decision], queue: Queue) -> None:
+    def note_done(self, tenant: str, done: Sequence[Decision], queue: Queue) -> None:
         """Note and log the decisions carried out for *tenant*. queue: has the times when changes were noticed."""
         self.moves += len(done)
         now = time.time()
@@ -58,9 +58,9 @@ class Pulse:
             elif direction == ROW_TO_FILE:
                 self.last_row_to_file = now
             self._measure(decision, queue)
-        for decision in done[-LATELY:]:
+        for decision in done[-MAX_RECENT_MOVES:]:
             if direction := _direction_of(decision):
-                self.lately.append((now, direction, where(decision)))
+                self.recent_moves.append((now, direction, problem_path(decision)))
         for (move, place), count in Counter((decision.move.name, decision.place.name) for decision in done).items():
             facts = {"tenant": tenant, "move": move, "place": place, "entries": count}
             log.info("moved", extra=facts | ({"entry": str(done[0].state.entry)} if len(done) == 1 else {}))
@@ -69,9 +69,9 @@ class Pulse:
         """Add the latency of one decision; deletions are not measured, because they wait on purpose."""
         now = time.monotonic()
         if decision.step is Step.ROW and decision.state.file is not None:
-            if (noticed := queue.noticed(decision.state.file.path)) is not None:
+            if (noticed := queue.pop_notice_time(decision.state.file.path)) is not None:
                 self.file_to_row.add(now - noticed, now)
-        elif decision.step is Step.FILE and (noticed := queue.noticed(decision.state.entry)) is not None:
+        elif decision.step is Step.FILE and (noticed := queue.pop_notice_time(decision.state.entry)) is not None:
             self.row_to_file.add(now - noticed, now)
 
 

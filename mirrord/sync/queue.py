@@ -9,11 +9,11 @@ from contextlib import suppress
 from uuid import UUID
 
 from mirrord.domain.entry import EntryId
-from mirrord.mirror.layout import carried, lineage
+from mirrord.mirror.layout import lineage, renamed_path
 from mirrord.sync.observe import Dirty
 from mirrord.sync.paths import by_depth
 
-MOST_MEASURED = 10_000  # places whose latency is measured at once
+MAX_MEASURED_PLACES = 10_000  # places whose latency is measured at once
 
 
 class Queue:
@@ -38,9 +38,9 @@ class Queue:
         """Whether there is work now."""
         return bool(self._paths or self._entries)
 
-    def only_reads(self, least: int) -> bool:
-        """Whether the work now consists of reading files, at least *least* of them."""
-        return len(self._paths) >= least and not self._entries and len(self._paths) == len(self._forced)
+    def has_only_reads(self, at_least: int) -> bool:
+        """Whether the work now consists of reading files, at least *at_least* of them."""
+        return len(self._paths) >= at_least and not self._entries and len(self._paths) == len(self._forced)
 
     def mark(
         self,
@@ -59,7 +59,7 @@ class Queue:
         paths, entries = frozenset(paths), frozenset(entries)
         if not (paths or entries):
             return
-        if noticed is not None and len(self._noticed) < MOST_MEASURED:
+        if noticed is not None and len(self._noticed) < MAX_MEASURED_PLACES:
             for place in _iter_places(paths, entries):
                 self._noticed.setdefault(place, noticed)
         dirty = Dirty(paths, entries, paths if forced else frozenset())
@@ -69,7 +69,7 @@ class Queue:
             self._add(dirty)
         self._bell.set()
 
-    def follow(self, renamed: Mapping[str, str]) -> None:
+    def mark_renamed(self, renamed: Mapping[str, str]) -> None:
         """Mark the new paths of waiting paths: they, or directories above them, were *renamed*, old to new."""
         if not renamed:
             return
@@ -87,34 +87,34 @@ class Queue:
         self._add(Dirty(dirty.paths, dirty.entries, dirty.paths))
         self._bell.set()
 
-    def noticed(self, place: str | UUID) -> float | None:
+    def pop_notice_time(self, place: str | UUID) -> float | None:
         """When the change of a path or entry that is carried over now was noticed; each time is returned once."""
         return self._noticed.pop(place, None)
 
     @property
-    def oldest(self) -> float | None:
+    def oldest_notice_time(self) -> float | None:
         """When the oldest waiting change was noticed, by the monotonic clock; of measured changes only."""
         return next(iter(self._noticed.values()), None)
 
-    def release(self, dirty: Dirty) -> None:
+    def forget_times(self, dirty: Dirty) -> None:
         """Forget the times of *dirty*, which was worked on, except of places that are marked again."""
         done = [place for place in _iter_places(dirty.paths, dirty.entries) if place in self._noticed]
-        if not done:  # the usual case: noticed() has returned the times of changes carried over
+        if not done:  # the usual case: pop_notice_time() has returned the times of changes carried over
             return
         later = [places for _, _, waiting in self._later for places in (waiting.paths, waiting.entries)]
         for place in done:
             if not any(place in places for places in (self._paths, self._entries, *later)):
                 del self._noticed[place]
 
-    def take(self, most: int) -> Dirty:
+    def take_marks(self, limit: int) -> Dirty:
         """
-        Take at most *most* paths and as many entries; parents come before their children.
+        Take at most *limit* paths and as many entries; parents come before their children.
 
         Paths that wait together with one of the entries come with it: they alone may tell where its file is.
         """
         self._add_due()
-        paths = frozenset(self._first_paths(most))
-        entries = frozenset(itertools.islice(self._entries, most))
+        paths = frozenset(self._first_paths(limit))
+        entries = frozenset(itertools.islice(self._entries, limit))
         forced = frozenset(self._forced & paths)
         self._paths -= paths
         self._entries -= entries
@@ -180,7 +180,7 @@ def _renamed_dirty(dirty: Dirty, renamed: Mapping[str, str]) -> Dirty:
 
 def _new_path_of(path: str, renamed: Mapping[str, str]) -> str | None:
     above = next((above for above in lineage(path) if above in renamed), None)
-    return carried(path, above, renamed[above]) if above is not None else None
+    return renamed_path(path, above, renamed[above]) if above is not None else None
 
 
 def _iter_places(paths: Iterable[str], entries: Iterable[EntryId]) -> Iterator[str | UUID]:

@@ -5,19 +5,19 @@ from dataclasses import replace
 
 from mirrord.codec.text import decode
 from mirrord.db import conflicts, records
-from mirrord.db.conflicts import Conflict
-from mirrord.db.records import Written
-from mirrord.db.writes import run
+from mirrord.db.conflicts import ConflictRow
+from mirrord.db.records import RecordRow
+from mirrord.db.writes import run_statements
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, digest_of
 from mirrord.domain.record import sort_of
 from mirrord.errors import Damaged, Stale
-from mirrord.sync.clash import Clash
+from mirrord.sync.clash import UnmergedConflict
 from mirrord.sync.record_merge import merge_record
 from mirrord.sync.recorded import record_text
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
 
 
-async def settle_record(sides: Sides, clash: Clash) -> list[EntryId]:
+async def merge_record_conflict(sides: Sides, clash: UnmergedConflict) -> list[EntryId]:
     """
     Take both sides into the row; returns the entries to look at afterwards.
 
@@ -26,10 +26,10 @@ async def settle_record(sides: Sides, clash: Clash) -> list[EntryId]:
         Damaged: the file cannot be read; both sides stay as they are until it is repaired.
     """
     async with sides.database.transaction(sides.tenant) as connection:
-        rows = await records.load(connection, sides.tenant, [clash.row.entry])
+        rows = await records.load_records(connection, sides.tenant, [clash.row.entry])
         base = None
         if clash.ancestor is not None:
-            base = await records.text_of_digest(connection, sides.tenant, clash.row.entry, clash.ancestor)
+            base = await records.load_text_of_digest(connection, sides.tenant, clash.row.entry, clash.ancestor)
     if not rows or rows[0].version != clash.row.version:
         raise Stale(f"The row of {clash.path!r} changed meanwhile.")
     file = decode(clash.data)
@@ -41,8 +41,8 @@ async def settle_record(sides: Sides, clash: Clash) -> list[EntryId]:
     return [clash.row.entry]
 
 
-def _merge_texts(clash: Clash, row: Written, base: str | None, file: str) -> str | None:
-    if clash.row.deleted or row.unrendered or row.text is None:
+def _merge_texts(clash: UnmergedConflict, row: RecordRow, base: str | None, file: str) -> str | None:
+    if clash.row.deleted or row.is_unrendered or row.text is None:
         return None
     try:
         return merge_record(sort_of(clash.row.place.name).form, base, file, row.text)
@@ -53,7 +53,7 @@ def _merge_texts(clash: Clash, row: Written, base: str | None, file: str) -> str
         raise Damaged(sentence) from error
 
 
-async def _store_merged(sides: Sides, clash: Clash, merged: str, file: str) -> None:
+async def _store_merged(sides: Sides, clash: UnmergedConflict, merged: str, file: str) -> None:
     """Store the file's text as a version and the merge as the next; the file follows as after any change of a row."""
     name, version, entry = clash.row.place.name, clash.row.version, clash.row.entry
     texts = [file] if merged == file else [file, merged]
@@ -62,17 +62,17 @@ async def _store_merged(sides: Sides, clash: Clash, merged: str, file: str) -> N
         for number, text in enumerate(texts)
     ]
     async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
-        if None in await run(connection, statements):
+        if None in await run_statements(connection, statements):
             raise Stale(f"The row of {clash.path!r} changed meanwhile.")
         if clash.base is not None:
-            await run(connection, [sides.writer.record(replace(clash.base, saved=version + 1))])
+            await run_statements(connection, [sides.writer.store_base(replace(clash.base, saved=version + 1))])
 
 
-async def _keep_both(sides: Sides, clash: Clash, texts: tuple[str | None, str, str | None]) -> None:
+async def _keep_both(sides: Sides, clash: UnmergedConflict, texts: tuple[str | None, str, str | None]) -> None:
     """Keep the file's text in table `conflict`: a directory of records holds nothing else, so there is no sibling."""
     row = clash.row
-    conflict = Conflict(row.entry, None, clash.path, Kind.RECORD, row.version, *texts)
+    conflict = ConflictRow(row.entry, None, clash.path, Kind.RECORD, row.version, *texts)
     async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
         if clash.base is not None:
-            await run(connection, [sides.writer.record(clash.base)])
-        await conflicts.add(connection, sides.tenant, sides.mirror, conflict)
+            await run_statements(connection, [sides.writer.store_base(clash.base)])
+        await conflicts.add_conflict(connection, sides.tenant, sides.mirror, conflict)

@@ -5,39 +5,41 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from mirrord.db.outbox import ChangedRecord, Claimed, RecordVersion
-from mirrord.domain.event import Type
+from mirrord.db.outbox import ChangedRecord, CommandEvent, RecordVersion
+from mirrord.domain.event import EventType
 from mirrord.domain.record import record_path
 from mirrord.domain.segment import SPEAKER
 
 Facts = dict[str, object]
 
-ADDED = {"category": Type.CATEGORY_ADDED, "collection": Type.COLLECTION_ADDED}
-REMOVED = {"category": Type.CATEGORY_REMOVED, "collection": Type.COLLECTION_REMOVED}
-CHANGED = {"category": Type.CATEGORY_CHANGED, "collection": Type.COLLECTION_CHANGED}
-UPDATED = {"category": Type.CATEGORY_UPDATED, "collection": Type.COLLECTION_UPDATED}
+ADDED_TYPES = {"category": EventType.CATEGORY_ADDED, "collection": EventType.COLLECTION_ADDED}
+REMOVED_TYPES = {"category": EventType.CATEGORY_REMOVED, "collection": EventType.COLLECTION_REMOVED}
+CHANGED_TYPES = {"category": EventType.CATEGORY_CHANGED, "collection": EventType.COLLECTION_CHANGED}
+UPDATED_TYPES = {"category": EventType.CATEGORY_UPDATED, "collection": EventType.COLLECTION_UPDATED}
 _LIST_FIELDS = {"category": "patterns", "collection": "categories"}
-RECORD_TYPES = frozenset(kind for kinds in (ADDED, REMOVED, CHANGED, UPDATED) for kind in kinds.values())
+RECORD_TYPES = frozenset(
+    kind for kinds in (ADDED_TYPES, REMOVED_TYPES, CHANGED_TYPES, UPDATED_TYPES) for kind in kinds.values()
+)
 
 
-def type_of(changed: ChangedRecord) -> Type | None:
+def type_of(changed: ChangedRecord) -> EventType | None:
     """The type of the event for a record's change; None: no event."""
-    was, now = changed.was, changed.now
+    was, now = changed.before, changed.after
     if now.kind == "segment":
-        differs = not now.deleted and now.data is not None and _count_turns(was) != _count_turns(now)
-        return Type.SPEAKERS_DETECTED if differs else None
-    if was is None or was.deleted:
-        return None if now.deleted else ADDED[now.kind]
-    if now.deleted:
-        return REMOVED[now.kind]
+        differs = not now.is_deleted and now.data is not None and _count_turns(was) != _count_turns(now)
+        return EventType.SPEAKERS_DETECTED if differs else None
+    if was is None or was.is_deleted:
+        return None if now.is_deleted else ADDED_TYPES[now.kind]
+    if now.is_deleted:
+        return REMOVED_TYPES[now.kind]
     if now.data is None or _fields_of(was) == _fields_of(now):
         return None
     list_field = _LIST_FIELDS[now.kind]
     is_list_change = {**_fields_of(was), list_field: None} == {**_fields_of(now), list_field: None}
-    return UPDATED[now.kind] if is_list_change else CHANGED[now.kind]
+    return UPDATED_TYPES[now.kind] if is_list_change else CHANGED_TYPES[now.kind]
 
 
-def claimed_by(changed: ChangedRecord, claims: Sequence[Claimed]) -> Sequence[UUID]:
+def reporting_events(changed: ChangedRecord, claims: Sequence[CommandEvent]) -> Sequence[UUID]:
     """The events of commands that reported the change; several commands may have led to one change."""
     for number, claim in enumerate(claims, 1):
         if _matches(changed, claim):
@@ -47,30 +49,30 @@ def claimed_by(changed: ChangedRecord, claims: Sequence[Claimed]) -> Sequence[UU
 
 def facts_of(changed: ChangedRecord) -> Facts:
     """The facts of the event of a category or collection."""
-    was, now = changed.was, changed.now
-    facts: Facts = {**_fields_of(was if now.deleted and was is not None else now)}
+    was, now = changed.before, changed.after
+    facts: Facts = {**_fields_of(was if now.is_deleted and was is not None else now)}
     facts |= {"path": record_path(f"{now.kind}/{now.key}"), "record_id": str(changed.note.entry)}
-    if not now.deleted and now.digest is not None:
+    if not now.is_deleted and now.digest is not None:
         facts["digest"] = now.digest.hex()
-    if was is not None and not was.deleted and was.key != now.key:
+    if was is not None and not was.is_deleted and was.key != now.key:
         facts["old_name"] = was.key
     return facts
 
 
-def speakers_of(changed: ChangedRecord) -> Facts:
+def speaker_facts(changed: ChangedRecord) -> Facts:
     """The speakers, in the order of their first turns, as facts of an event."""
-    turns = _count_turns(changed.now)
+    turns = _count_turns(changed.after)
     return {"format_used": None, "speakers": list(turns), "segments_count": sum(turns.values())}
 
 
-def _matches(changed: ChangedRecord, claim: Claimed) -> bool:
-    now = changed.now
+def _matches(changed: ChangedRecord, claim: CommandEvent) -> bool:
+    now = changed.after
     if now.kind == "segment":
         speakers = claim.data.get("speakers")
         names = {name for name in speakers if isinstance(name, str)} if isinstance(speakers, list) else set()
-        return claim.type == Type.SPEAKERS_DETECTED and names == set(_count_turns(now))
-    if now.deleted or claim.type == REMOVED[now.kind]:
-        return now.deleted and claim.type == REMOVED[now.kind]
+        return claim.type == EventType.SPEAKERS_DETECTED and names == set(_count_turns(now))
+    if now.is_deleted or claim.type == REMOVED_TYPES[now.kind]:
+        return now.is_deleted and claim.type == REMOVED_TYPES[now.kind]
     return now.digest is not None and claim.data.get("digest") == now.digest.hex()
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from mirrord.codec.collections import category_of, collection_of
-from mirrord.codec.records import read, written
-from mirrord.db.records import RecordText, Written
-from mirrord.domain.record import Form, sort_of
+from mirrord.codec.records import read_record, write_record
+from mirrord.db.records import RecordRow, RecordText
+from mirrord.domain.record import RecordFormat, sort_of
 from mirrord.errors import Damaged
 
 _PARSERS: Mapping[str, Callable[[str, str], object]] = {"category": category_of, "collection": collection_of}
@@ -14,24 +14,24 @@ _PARSERS: Mapping[str, Callable[[str, str], object]] = {"category": category_of,
 def record_text(name: str, text: str) -> RecordText:
     """The body of the record called *name*; a text that cannot be read is kept, without data."""
     try:
-        return RecordText(text, read(sort_of(name).form, text))
+        return RecordText(text, read_record(sort_of(name).form, text))
     except Damaged:
         return RecordText(text, None)
 
 
-def rendered_record(name: str, row: Written) -> RecordText:
+def render_record(name: str, row: RecordRow) -> RecordText:
     """The body after an app wrote data or text: the other one is derived. Raises Damaged if that is not possible."""
     if row.data is None and row.text is not None:
-        return RecordText(row.text, read(sort_of(name).form, row.text))
-    data = read(Form.JSON, row.data) if row.data is not None else {}
-    return RecordText(written(sort_of(name).form, row.text, data), data)
+        return RecordText(row.text, read_record(sort_of(name).form, row.text))
+    data = read_record(RecordFormat.JSON, row.data) if row.data is not None else {}
+    return RecordText(write_record(sort_of(name).form, row.text, data), data)
 
 
 def fault_in(name: str, text: str) -> str | None:
     """Why the text of the record called *name* cannot be read or understood; None: it can."""
     sort, key = sort_of(name), name.partition("/")[2]
     try:
-        read(sort.form, text)
+        read_record(sort.form, text)
         if (parse_meaning := _PARSERS.get(sort.kind)) is not None:
             parse_meaning(key, text)
     except Damaged as error:

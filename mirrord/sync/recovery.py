@@ -8,30 +8,30 @@ from dataclasses import dataclass
 from functools import partial
 
 from mirrord.db import sightings, states
-from mirrord.domain.batches import batches
+from mirrord.domain.batches import split_into_batches
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.domain.state import Base, Row
 from mirrord.errors import Busy, Damaged, Stale
 from mirrord.mirror import copies, trash
 from mirrord.mirror import replace as replacing
-from mirrord.mirror.adoption import adopt
-from mirrord.mirror.journal import DAEMON, TMP, TRASH, Leftover, writers
+from mirrord.mirror.adoption import adopt_leftovers
+from mirrord.mirror.journal import DAEMON_WRITER, JOURNALS_PATH, TRASH_PATH, Leftover, list_writers
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.label import Label
 from mirrord.mirror.lock import write_lock
-from mirrord.mirror.replace import Displaced
+from mirrord.mirror.replace import DisplacedSave
 from mirrord.sync import overwritten
-from mirrord.sync.clash import Clash
-from mirrord.sync.look import LIMIT
-from mirrord.sync.merging import settle
+from mirrord.sync.clash import UnmergedConflict
+from mirrord.sync.look import MAX_FILE_BYTES
+from mirrord.sync.merging import merge_conflict
 from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
-MANY = 500  # replaced files of one query
-ADOPTION = 1.0  # seconds between looks at the journals of commands
-RECOPIED = "copied again to the name of another page, though its own page got a number"
-LATE_SAVE = "saved after its page became the index file of its directory"
+MAX_QUERY_FILES = 500  # replaced files of one query
+JOURNAL_LOOK_SECONDS = 1.0  # seconds between looks at the journals of commands
+RECOPIED_REASON = "copied again to the name of another page, though its own page got a number"
+LATE_SAVE_REASON = "saved after its page became the index file of its directory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +54,17 @@ class Recovery:
         self._adopted_at = 0.0
         self._journals_alone: Stat | None = None  # the directory of all journals when it held only ours
 
-    def add(self, entry: EntryId, path: str, over: Digest | None, displaced: Displaced) -> None:
+    def add_save(self, entry: EntryId, path: str, over: Digest | None, displaced: DisplacedSave) -> None:
         """Add a save that a write displaced."""
         self._pending.append(_Save(entry, displaced.name, path, over))
 
-    async def settle_leftovers(self) -> list[EntryId]:
+    async def clean_up_leftovers(self) -> list[EntryId]:
         """
         Clean up after a crash or a failed write: drop unwritten texts, keep replaced ones, take in the others.
 
         Returns entries to look at.
         """
-        await asyncio.to_thread(self._sides.journal.bring_back)  # it failed before if the disk was full
+        await asyncio.to_thread(self._sides.journal.unpark_all)  # it failed before if the disk was full
         await self._settle_all_leftovers()
         return await self.absorb_pending()
 
@@ -74,9 +74,9 @@ class Recovery:
         entries: list[EntryId] = []
         for name, label, digest in await asyncio.to_thread(trash.late_saves, tree, self._late_stats):
             if not await self._is_known(label.entry, digest):
-                data, _ = await asyncio.to_thread(tree.read, f"{TRASH}/{name}", LIMIT)
+                data, _ = await asyncio.to_thread(tree.read, f"{TRASH_PATH}/{name}", MAX_FILE_BYTES)
                 entries += await self._take_in(_Save(label.entry, name, name, label.expected), data)
-            await asyncio.to_thread(trash.accept, tree, name, digest)
+            await asyncio.to_thread(trash.accept_late_save, tree, name, digest)
         await self._drop_recorded_versions()
         await asyncio.to_thread(trash.purge, tree, time.time())
         return entries
@@ -84,12 +84,14 @@ class Recovery:
     async def _drop_recorded_versions(self) -> None:
         """Delete replaced files from the trash that are versions of their page or record."""
         tree, sides = self._sides.tree, self._sides
-        for batch in batches(trash.replaced(self._late_stats, time.time()), lambda _: 1, size=MANY):
+        for batch in split_into_batches(
+            trash.expired_replacements(self._late_stats, time.time()), lambda _: 1, size=MAX_QUERY_FILES
+        ):
             texts = {name: (label.entry, label.expected) for name, label in batch if label.expected is not None}
             async with sides.database.transaction(sides.tenant) as connection:
-                recorded = await sightings.texts(connection, sides.tenant, list(texts.values()))
+                recorded = await sightings.find_texts(connection, sides.tenant, list(texts.values()))
             droppable = [(name, label) for name, label in batch if texts.get(name) in recorded]
-            await asyncio.to_thread(trash.let_go, tree, droppable)
+            await asyncio.to_thread(trash.purge_versions, tree, droppable)
 
     async def absorb_late(self, path: str, page: Base, reason: str) -> list[EntryId]:
         """
@@ -98,12 +100,12 @@ class Recovery:
         Raises Busy or Stale if that has to wait.
         """
         tree = self._sides.tree
-        data, _ = await asyncio.to_thread(tree.read, path, LIMIT)
+        data, _ = await asyncio.to_thread(tree.read, path, MAX_FILE_BYTES)
         digest, entries = digest_of(data), [page.entry]
         if digest != page.digest and not await self._is_known(page.entry, digest):
             entries += await self._take_in(_Save(page.entry, path, path, page.digest), data)
         trashed = partial(
-            replacing.remove, tree, self._sides.journal, path, entry=page.entry, over=digest, reason=reason
+            replacing.remove, tree, self._sides.journal, path, entry=page.entry, expected=digest, reason=reason
         )
         await asyncio.to_thread(trashed)
         self._sides.looker.index.forget(path)
@@ -122,29 +124,29 @@ class Recovery:
 
     async def _take_over_journals(self) -> list[EntryId]:
         """Take in leftovers of dead commands and copies of live ones; returns entries to look at."""
-        if time.monotonic() - self._adopted_at < ADOPTION:
+        if time.monotonic() - self._adopted_at < JOURNAL_LOOK_SECONDS:
             return []
         self._adopted_at = time.monotonic()
         adopted, labels = await asyncio.to_thread(self._look_at_journals)
         if adopted:
             await self._settle_all_leftovers()
-            labels = await asyncio.to_thread(copies.waiting, self._sides.journal)
-        return await overwritten.take_in(self._sides, labels) if labels else []
+            labels = await asyncio.to_thread(copies.list_copies, self._sides.journal)
+        return await overwritten.take_in_copies(self._sides, labels) if labels else []
 
     def _look_at_journals(self) -> tuple[bool, dict[str, Label]]:
         """Blocking: whether leftovers of other writers were taken over, and the waiting copies of texts."""
-        return self._adopt_dead_journals(), copies.waiting(self._sides.journal)
+        return self._adopt_dead_journals(), copies.list_copies(self._sides.journal)
 
     def _adopt_dead_journals(self) -> bool:
         tree, started_ns = self._sides.tree, time.time_ns()
-        journals = tree.stat(TMP)
+        journals = tree.stat(JOURNALS_PATH)
         if journals is not None and journals == self._journals_alone:
             return False
-        if writers(tree) == [DAEMON]:
+        if list_writers(tree) == [DAEMON_WRITER]:
             self._journals_alone = journals if journals is not None and journals.is_settled(started_ns) else None
             return False
         with suppress(Busy), write_lock(tree, patience=0.0):
-            return adopt(tree, self._sides.journal, living=True)
+            return adopt_leftovers(tree, self._sides.journal, include_living=True)
         return False
 
     async def _settle_all_leftovers(self) -> None:
@@ -158,22 +160,22 @@ class Recovery:
         if leftover.digest is None:
             log.warning("leftover_kept", extra={"leftover": leftover.name})
         elif leftover.digest == label.new:
-            await asyncio.to_thread(copies.unwritten, journal, label)
-            await asyncio.to_thread(journal.settle, leftover.name, keep=False)
+            await asyncio.to_thread(copies.drop_unwritten, journal, label)
+            await asyncio.to_thread(journal.dispose, leftover.name, keep=False)
         elif leftover.digest == label.expected or await self._is_known(label.entry, leftover.digest):
-            await asyncio.to_thread(journal.settle, leftover.name, keep=True, holds=leftover.digest)
+            await asyncio.to_thread(journal.dispose, leftover.name, keep=True, digest=leftover.digest)
         else:
             self._pending.append(_Save(label.entry, leftover.name, leftover.name, label.expected))
 
     async def _is_known(self, entry: EntryId, digest: Digest) -> bool:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            return bool(await sightings.anywhere(connection, self._sides.tenant, [(entry, digest)]))
+            return bool(await sightings.newest_versions(connection, self._sides.tenant, [(entry, digest)]))
 
     async def _absorb_save(self, save: _Save) -> list[EntryId]:
         journal = self._sides.journal
         data = await asyncio.to_thread(journal.read, save.name)
         entries = await self._take_in(save, data)
-        await asyncio.to_thread(journal.settle, save.name, keep=True, holds=digest_of(data))
+        await asyncio.to_thread(journal.dispose, save.name, keep=True, digest=digest_of(data))
         return entries
 
     async def _take_in(self, save: _Save, data: bytes) -> list[EntryId]:
@@ -183,7 +185,9 @@ class Recovery:
             return []
         log.info("save_taken_in", extra={"entry": str(save.entry)})
         try:
-            return await settle(self._sides, Clash(row, save.path, row.place, data, save.over, None, None))
+            return await merge_conflict(
+                self._sides, UnmergedConflict(row, save.path, row.place, data, save.over, None, None)
+            )
         except Damaged as error:
             log.warning("save_in_trash", extra={"entry": str(save.entry), "error": str(error)})
             return []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from mirrord.db import states
 from mirrord.db.attention import Problem
-from mirrord.db.writes import Statement, run
+from mirrord.db.writes import Statement, run_statements
 from mirrord.domain.entry import EntryId, Kind, Place
 from mirrord.domain.place import name_key
 from mirrord.domain.state import Base, File, Row
@@ -27,7 +27,17 @@ from mirrord.mirror.layout import (
 from mirrord.mirror.lock import lock_for
 from mirrord.mirror.redo import Redo
 from mirrord.sync.decision import Decision
-from mirrord.sync.moves import Act, Ground, Key, Plan, Step, Wish, landings, needed, plan_moves
+from mirrord.sync.moves import (
+    FileSystemFacts,
+    Key,
+    RenamePlan,
+    Step,
+    StepKind,
+    WantedRename,
+    find_landings,
+    plan_renames,
+    select_needed,
+)
 from mirrord.sync.paths import agreed_base, by_depth, directory_above, moved_base, path_in
 from mirrord.sync.rows import Outcome
 from mirrord.sync.sides import Sides
@@ -59,17 +69,17 @@ class _Errand:
         index = self.target.rpartition("/")[2] == INDEX_FILE
         return self.row.place.parent, directory_above(self.target, self.file.kind, index=index)
 
-    def wishes(self, index: Index) -> Iterator[Wish]:
+    def wishes(self, index: Index) -> Iterator[WantedRename]:
         """The renames it needs: of its directory, if it has one, and of its file, if that does not come along."""
         entry, source = self.row.entry, self.file.path
         if self.file.kind in (Kind.PAGE, Kind.FOLDER):
             old, new = directory_of(source, self.file.kind), directory_of(self.target, self.file.kind)
             owner = page_path("", old, index=True)  # beside `W/_index.md`, `W/` is not the directory of `W.md`
             if (owner == source or owner not in index) and not self.apart:
-                yield Wish((entry, True), old, new)
+                yield WantedRename((entry, True), old, new)
                 if source == old or (self.target[len(new) :] == source[len(old) :] and source.startswith(old + "/")):
                     return
-        yield Wish((entry, False), source, self.target)
+        yield WantedRename((entry, False), source, self.target)
 
 
 @dataclass(slots=True)
@@ -81,7 +91,7 @@ class _Walk:
     unsure: as in Outcome.
     """
 
-    plan: Plan = field(default_factory=Plan)
+    plan: RenamePlan = field(default_factory=RenamePlan)
     steps: list[Step] = field(default_factory=list)
     failed: dict[Key, str] = field(default_factory=dict)
     barred: set[Key] = field(default_factory=set)
@@ -116,7 +126,7 @@ async def _select_beside_folders(sides: Sides, decisions: Sequence[Decision]) ->
     if not owners:
         return set()
     async with sides.database.transaction(sides.tenant) as connection:
-        bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.Wanted(list(owners)))
+        bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.BaseKeys(list(owners)))
     folders = {base.path: base.entry for base in bases if base.kind is Kind.FOLDER}
     return {entry for path, entry in owners.items() if folders.get(path, entry) != entry}
 
@@ -132,7 +142,7 @@ def _errand_of(decision: Decision, target: str, *, apart: bool) -> _Errand:
     return _Errand(decision, file, row, base, target, apart)
 
 
-def _walk_steps(sides: Sides, wishes: Sequence[Wish]) -> _Walk:
+def _walk_steps(sides: Sides, wishes: Sequence[WantedRename]) -> _Walk:
     """Plan with the tree as it is, then do one step after the other; a failed step does not stop the others."""
     walk = _Walk()
     try:
@@ -144,15 +154,15 @@ def _walk_steps(sides: Sides, wishes: Sequence[Wish]) -> _Walk:
     return walk
 
 
-def _plan_and_walk(sides: Sides, wishes: Sequence[Wish], walk: _Walk) -> None:
+def _plan_and_walk(sides: Sides, wishes: Sequence[WantedRename], walk: _Walk) -> None:
     tree, journal = sides.tree, sides.journal
     wishes = [wish for wish in wishes if _is_within_reach(sides, wish, walk)]
     sources = {wish.key: stat for wish in wishes if (stat := tree.stat(wish.source)) is not None}
     walk.missing = {wish.key for wish in wishes} - sources.keys()
-    wishes = needed(wish for wish in wishes if wish.key in sources)
+    wishes = select_needed(wish for wish in wishes if wish.key in sources)
     holders, ignores_case = _find_holders(sides, wishes, sources)
-    ground = Ground(journal.path, tree.can_exchange, name_key if ignores_case else str)
-    walk.plan = plan_moves(wishes, holders, ground)
+    ground = FileSystemFacts(journal.path, tree.can_exchange, name_key if ignores_case else str)
+    walk.plan = plan_renames(wishes, holders, ground)
     sides.check_lease()
     with _journal_steps(sides, walk.plan.steps, sources):
         for step in walk.plan.steps:
@@ -165,10 +175,10 @@ def _plan_and_walk(sides: Sides, wishes: Sequence[Wish], walk: _Walk) -> None:
                 walk.steps.append(step)
                 _remove_empty_directory(sides, step)
         if walk.failed:
-            journal.bring_back()
+            journal.unpark_all()
 
 
-def _is_within_reach(sides: Sides, wish: Wish, walk: _Walk) -> bool:
+def _is_within_reach(sides: Sides, wish: WantedRename, walk: _Walk) -> bool:
     """Whether nothing is mounted at source and target; else this wish alone fails."""
     try:
         for path in (wish.source, wish.target):
@@ -183,7 +193,7 @@ def _is_within_reach(sides: Sides, wish: Wish, walk: _Walk) -> bool:
 def _remove_empty_directory(sides: Sides, step: Step) -> None:
     """Remove the directory of a page that became a leaf, if it is empty."""
     spot = spot_of_file(step.source) or spot_of_directory(step.source)
-    if step.act is not Act.RENAME or spot is None:
+    if step.act is not StepKind.RENAME or spot is None:
         return
     above = parent_of(step.source) if spot.index else spot.folder
     if not spot.index and page_path("", above) not in sides.looker.index:
@@ -197,21 +207,21 @@ def _remove_empty_directory(sides: Sides, step: Step) -> None:
 def _journal_steps(sides: Sides, steps: Sequence[Step], sources: Mapping[Key, Stat]) -> AbstractContextManager[None]:
     """Journal the steps if half of them would be worse than none, so that they are finished after a crash."""
     owners = Counter(entry for entry, _ in {step.key for step in steps})
-    if all(step.act is Act.RENAME for step in steps) and max(owners.values(), default=0) < 2:
+    if all(step.act is StepKind.RENAME for step in steps) and max(owners.values(), default=0) < 2:
         return nullcontext()
     redos = [Redo(step.act.name, step.source, step.target, step.final, sources[step.key].inode) for step in steps]
-    return sides.journal.intending(redos)
+    return sides.journal.planned_renames(redos)
 
 
 def _find_holders(
-    sides: Sides, wishes: Sequence[Wish], sources: Mapping[Key, Stat]
+    sides: Sides, wishes: Sequence[WantedRename], sources: Mapping[Key, Stat]
 ) -> tuple[dict[Key, Key | None], bool]:
     """The wishes whose target is occupied, with the holder; and whether the file system ignores case."""
     source_of = {wish.key: wish.source for wish in wishes}
     key_of = {(stat.device, stat.inode): key for key, stat in sources.items() if key in source_of}
     holders: dict[Key, Key | None] = {}
     ignores_case = False
-    for key, path in landings(wishes).items():
+    for key, path in find_landings(wishes).items():
         if (stat := sides.tree.stat(path)) is not None:
             holder = holders[key] = key_of.get((stat.device, stat.inode))
             if holder is not None and source_of[holder] != path and name_key(source_of[holder]) == name_key(path):
@@ -221,15 +231,15 @@ def _find_holders(
 
 def _do_step(sides: Sides, step: Step, expected: Stat) -> None:
     tree, journal = sides.tree, sides.journal
-    parked = step.act is Act.UNPARK
+    parked = step.act is StepKind.UNPARK
     stat = None if parked else tree.stat(step.source)
     if not parked and (stat is None or stat.inode != expected.inode):
         raise Stale(f"{printable(step.source)!r} is no longer what was there.")
-    if step.act is Act.EXCHANGE:
+    if step.act is StepKind.EXCHANGE:
         tree.exchange(step.source, step.target)
         sides.looker.index.exchange(step.source, step.target)
         return
-    if step.act is Act.PARK:
+    if step.act is StepKind.PARK:
         journal.park(step.source, step.target.rpartition("/")[2], step.final)
     elif parked:
         tree.make_directories(parent_of(step.target))
@@ -260,19 +270,19 @@ async def _record_moves(sides: Sides, errands: Sequence[_Errand], walk: _Walk, o
             target = waiting[hindered.pop()].target
             _report_blocked(errand, f"something that is not about to move is at {printable(target)!r}.", outcome)
             holders = map(index.get, (target, page_path("", target, index=True)))
-            outcome.beside[entry] = {holder.entry for holder in holders if holder is not None}
+            outcome.hindered_by[entry] = {holder.entry for holder in holders if holder is not None}
         elif failed := keys & walk.failed.keys():
             outcome.barred |= {entry} if keys & walk.barred else set()
             _report_blocked(errand, walk.failed[failed.pop()], outcome)
         else:
             agreed = _agreed_base(errand)
-            statements += [sides.writer.yield_path(agreed), sides.writer.record(agreed)]
+            statements += [sides.writer.clear_path_of_others(agreed), sides.writer.store_base(agreed)]
             outcome.done.append(errand.decision)
             arrived.add((entry, directory_of(errand.target, errand.file.kind)))
             outcome.reformed |= {errand.target} if errand.file.kind is not agreed.kind else set()
             outcome.renamed += [(wish.source, wish.target) for wish in wishes]
     async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-        await run(connection, statements)
+        await run_statements(connection, statements)
 
 
 async def _directories_of_parents(sides: Sides, errands: Sequence[_Errand]) -> set[tuple[EntryId | None, str]]:
@@ -282,7 +292,7 @@ async def _directories_of_parents(sides: Sides, errands: Sequence[_Errand]) -> s
     if not (unmoved := [parent for parent in parents if parent is not None]):
         return set()
     async with sides.database.transaction(sides.tenant) as connection:
-        bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.Wanted(entries=unmoved))
+        bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.BaseKeys(entries=unmoved))
     return {(base.entry, directory_of(base.path, base.kind)) for base in bases if base.path is not None}
 
 
@@ -295,13 +305,13 @@ def _report_blocked(errand: _Errand, why: str, outcome: Outcome) -> None:
 
 def _repath_statements(sides: Sides, step: Step) -> list[Statement]:
     writer = sides.writer
-    if step.act is not Act.EXCHANGE:
-        return [writer.vacate(step.target), writer.repath(step.source, step.target)]
+    if step.act is not StepKind.EXCHANGE:
+        return [writer.clear_paths(step.target), writer.replace_paths(step.source, step.target)]
     aside = f"{sides.journal.path}/exchanged"
     return [
-        writer.repath(step.source, aside),
-        writer.repath(step.target, step.source),
-        writer.repath(aside, step.target),
+        writer.replace_paths(step.source, aside),
+        writer.replace_paths(step.target, step.source),
+        writer.replace_paths(aside, step.target),
     ]
 
 

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass, field
 
-from mirrord.domain.state import Unknown
+from mirrord.domain.state import UnreadableFile
 from mirrord.mirror.index import Index
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.tree import Tree
 
 
 @dataclass(slots=True)
-class Renamed:
+class RenamedFiles:
     """
     The old and new path of each of these files.
 
@@ -21,7 +21,7 @@ class Renamed:
     index: Index
     _new_paths: dict[str, str] = field(default_factory=dict)
 
-    def remember(self, path: str, stat: Stat) -> Unknown | None:
+    def remember(self, path: str, stat: Stat) -> UnreadableFile | None:
         """The old path as unknown, because the file at *path* cannot be read; None: it was at no other path before."""
         inode = stat.device, stat.inode
         old, changed_ns = self.index.path_of(inode), self.index.changed_ns(inode)
@@ -30,9 +30,9 @@ class Renamed:
         if self.tree.was_made_since(path, changed_ns) is not False or self.tree.stat(old) is not None:
             return None
         self._new_paths[old] = path
-        return self.waiting(old)
+        return self.waiting_at(old)
 
-    def waiting(self, path: str) -> Unknown | None:
+    def waiting_at(self, path: str) -> UnreadableFile | None:
         """*path*, where no file is, as unknown; None: its file was not renamed, or was read at its new path."""
         new = self._new_paths.get(path)
         if new is None:
@@ -40,4 +40,4 @@ class Renamed:
         if new in self.index or self.tree.stat(new) is None:
             del self._new_paths[path]
             return None
-        return Unknown(path, f"{path!r} is {new!r} now, which another program is writing.")
+        return UnreadableFile(path, f"{path!r} is {new!r} now, which another program is writing.")

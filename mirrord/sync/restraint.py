@@ -10,9 +10,17 @@ from mirrord.db import authors
 from mirrord.db.attention import Problem
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.domain.state import File
-from mirrord.sync.apply import where
+from mirrord.sync.apply import problem_path
 from mirrord.sync.decision import Decision, Step
-from mirrord.sync.livelock import MOST_OWN_MOVES, NOWHERE, Course, Shown, Turn, Way, take_turn
+from mirrord.sync.livelock import (
+    MAX_OWN_MOVES,
+    NOTHING_SHOWN,
+    Direction,
+    MoveHistory,
+    PlannedMove,
+    ShownState,
+    add_move,
+)
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 from mirrord.sync.prepare import load_digests
@@ -23,7 +31,7 @@ log = logging.getLogger(__name__)
 ANSWER_SECONDS = 5.0  # at most, until mirrord sees a trigger's write in its own transaction
 MAX_FOLLOWED = 10_000  # entries; beyond that only those that moved last
 _CONFLICT_MOVES = frozenset({Move.MERGE, Move.SIBLING})
-_PLACE_WAYS = {PlaceMove.TO_ROW: Way.TO_ROW, PlaceMove.TO_FILE: Way.TO_FILE}
+_PLACE_WAYS = {PlaceMove.TO_ROW: Direction.TO_ROW, PlaceMove.TO_FILE: Direction.TO_FILE}
 
 
 class Restraint:
@@ -31,7 +39,7 @@ class Restraint:
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
-        self._courses: OrderedDict[EntryId, Course] = OrderedDict()
+        self._courses: OrderedDict[EntryId, MoveHistory] = OrderedDict()
 
     def release(self) -> list[EntryId]:
         """Let stopped entries try again; returns them."""
@@ -44,13 +52,13 @@ class Restraint:
         turns = await self._turns_of(decisions)
         return [self._restrain_one(decision, turns.get(decision.state.entry), troubles) for decision in decisions]
 
-    def _restrain_one(self, decision: Decision, turn: Turn | None, troubles: list[Problem]) -> Decision:
+    def _restrain_one(self, decision: Decision, turn: PlannedMove | None, troubles: list[Problem]) -> Decision:
         entry = decision.state.entry
         if turn is None:
             self._forget_at_rest(decision)
             return decision
-        before = self._courses.pop(entry, Course())
-        course = self._courses[entry] = take_turn(before, turn)
+        before = self._courses.pop(entry, MoveHistory())
+        course = self._courses[entry] = add_move(before, turn)
         if len(self._courses) > MAX_FOLLOWED:
             self._courses.popitem(last=False)
         if not course.is_stopped:
@@ -71,7 +79,7 @@ class Restraint:
         course = self._courses.get(entry)
         return course is not None and course.is_stopped
 
-    async def _turns_of(self, decisions: Sequence[Decision]) -> dict[EntryId, Turn]:
+    async def _turns_of(self, decisions: Sequence[Decision]) -> dict[EntryId, PlannedMove]:
         """The turns that count. Rendering comes later, so of stopped entries the texts to be rendered are read here."""
         carried = [decision for decision in decisions if decision.step in (Step.ROW, Step.FILE)]
         moving = [decision for decision in carried if decision.move is not Move.INSERT]
@@ -87,40 +95,42 @@ class Restraint:
             turns[entry] = replace(turns[entry], is_foreign=False)
         return turns
 
-    def _may_be_ours(self, entry: EntryId, turn: Turn) -> bool:
+    def _may_be_ours(self, entry: EntryId, turn: PlannedMove) -> bool:
         """Whether a trigger may have written the row's version in the transaction of the last move."""
-        course = self._courses.get(entry, Course())
-        if not course.turns or turn.way is Way.TO_ROW:
+        course = self._courses.get(entry, MoveHistory())
+        if not course.moves or turn.way is Direction.TO_ROW:
             return False
-        last = course.turns[-1]
-        return course.is_stopped or (turn.version > last.version and turn.at - last.at < ANSWER_SECONDS)
+        last = course.moves[-1]
+        return course.is_stopped or (turn.version > last.version and turn.planned_at - last.planned_at < ANSWER_SECONDS)
 
     async def _select_written_by_us(self, entries: Sequence[EntryId]) -> frozenset[EntryId]:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            return await authors.changed_by_triggers(connection, self._sides.tenant, entries)
+            return await authors.load_changed_by_triggers(connection, self._sides.tenant, entries)
 
 
-def _turn_of(decision: Decision, at: float, digests: Mapping[EntryId, Digest]) -> Turn:
+def _turn_of(decision: Decision, at: float, digests: Mapping[EntryId, Digest]) -> PlannedMove:
     """The turn of *decision*. digests: of texts that are not rendered yet."""
     file, row, entry = decision.state.file, decision.state.row, decision.state.entry
-    file_shown = Shown(file.digest, file.path) if isinstance(file, File) else NOWHERE
-    row_shown = Shown(digests.get(entry, row.digest), row.place) if row is not None and not row.deleted else NOWHERE
-    return Turn(at, _way_of(decision), file_shown, row_shown, row.version if row is not None else 0)
+    file_shown = ShownState(file.digest, file.path) if isinstance(file, File) else NOTHING_SHOWN
+    row_shown = (
+        ShownState(digests.get(entry, row.digest), row.place) if row is not None and not row.deleted else NOTHING_SHOWN
+    )
+    return PlannedMove(at, _way_of(decision), file_shown, row_shown, row.version if row is not None else 0)
 
 
-def _way_of(decision: Decision) -> Way:
+def _way_of(decision: Decision) -> Direction:
     if decision.place in _PLACE_WAYS:
         return _PLACE_WAYS[decision.place]
     if decision.move in _CONFLICT_MOVES:
-        return Way.BOTH
-    return Way.TO_ROW if decision.step is Step.ROW else Way.TO_FILE
+        return Direction.BOTH
+    return Direction.TO_ROW if decision.step is Step.ROW else Direction.TO_FILE
 
 
-def _problem_of(decision: Decision, course: Course) -> Problem:
-    path = where(decision)
-    moves = ", ".join(turn.words for turn in course.turns)
+def _problem_of(decision: Decision, course: MoveHistory) -> Problem:
+    path = problem_path(decision)
+    moves = ", ".join(turn.description for turn in course.moves)
     sentence = (
-        f"{path!r} moved more than {MOST_OWN_MOVES} times within a minute although nobody wrote anything new, and was "
+        f"{path!r} moved more than {MAX_OWN_MOVES} times within a minute although nobody wrote anything new, and was "
         f"stopped; the last moves: {moves}. Two programs, or a trigger, change each other's text: `mirrord history` "
         "says who. Stop one of them, then save a new text, or run `mirrord check --fix`."
     )

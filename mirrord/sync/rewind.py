@@ -15,7 +15,7 @@ class Rewind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Counters:
     """
     The counters of both sides.
 
@@ -31,21 +31,21 @@ class Seen:
     same_epoch: bool
 
 
-def compare(seen: Seen) -> Rewind:
+def find_rewind(counters: Counters) -> Rewind:
     """
     The side that went back.
 
     The tree is written first, so a crash between the two leaves it one ahead, never behind. A database that has the
     acknowledgement had the page before: if the page is missing nevertheless, it was removed on purpose.
     """
-    if seen.tree_acks is None:
+    if counters.tree_acks is None:
         return Rewind.UNKNOWN
-    behind = seen.tree_acks - seen.row_acks
-    if seen.row_seq < seen.tree_seq or behind > 1 or (behind == 1 and not seen.remembered):
+    behind = counters.tree_acks - counters.row_acks
+    if counters.row_seq < counters.tree_seq or behind > 1 or (behind == 1 and not counters.remembered):
         return Rewind.DATABASE
-    if seen.tree_acks < seen.row_acks:
+    if counters.tree_acks < counters.row_acks:
         return Rewind.TREE
-    return Rewind.NONE if seen.same_epoch else Rewind.MOVED
+    return Rewind.NONE if counters.same_epoch else Rewind.MOVED
 
 
 _SENTENCES = {
@@ -60,7 +60,7 @@ _SENTENCES = {
 }
 
 
-def sentence(rewind: Rewind, count: int) -> str | None:
+def rewind_sentence(rewind: Rewind, count: int) -> str | None:
     """The sentence for a person; None: nothing was lost, so there is nothing to decide."""
     text = _SENTENCES.get(rewind)
     return text.format(count=count) if text else None

@@ -19,9 +19,9 @@ from mirrord.sync.sides import Sides
 
 log = logging.getLogger(__name__)
 
-PAUSE = "PAUSE"  # while a file of that name is in the root, sync pauses
-LOOKED = 0.02  # seconds for which an answer is valid: one edit asks twice
-OWN_STATE = 1.0  # seconds between checks of our own files in the tree
+PAUSE_FILE = "PAUSE"  # while a file of that name is in the root, sync pauses
+ANSWER_SECONDS = 0.02  # seconds for which an answer is valid: one edit asks twice
+OWN_STATE_SECONDS = 1.0  # seconds between checks of our own files in the tree
 
 
 class Root:
@@ -34,14 +34,14 @@ class Root:
         self.suspended: str | None = None
         self._checked_at = 0.0
         self._marker: Stat | None = None  # of the marker at its last reading, if it was ours
-        self._looked_at = -LOOKED
+        self._looked_at = -ANSWER_SECONDS
         self._listed_state: tuple[bool, bool] | None = (
             None  # whether it is listed as (suspended, crowded); None: not known
         )
 
     async def is_sound(self) -> bool:
         """Whether work may go on."""
-        if time.monotonic() - self._looked_at < LOOKED:
+        if time.monotonic() - self._looked_at < ANSWER_SECONDS:
             return self.suspended is None
         alarm = await asyncio.to_thread(self._check)
         crowded = self._sides.crowded
@@ -62,13 +62,13 @@ class Root:
 
     def _check(self) -> str | None:
         tree = self._sides.tree
-        identity = tree.identity()
+        identity = tree.root_identity()
         alarm = check_root(exists=identity is not None, same=identity == tree.opened_as)
         if alarm is None and (paused := _pause_sentence(tree)) is not None:
             return paused
-        if alarm is None and time.monotonic() - self._checked_at > OWN_STATE:
+        if alarm is None and time.monotonic() - self._checked_at > OWN_STATE_SECONDS:
             self._keep_own_state()
-            short = check_space(*tree.space())
+            short = check_space(*tree.disk_space())
             self._sides.crowded = short.sentence if short is not None else None
             self._checked_at = time.monotonic()
         return alarm.sentence if alarm is not None else None
@@ -80,12 +80,12 @@ class Root:
         if not sides.state.is_in_place():
             sides.state.close()
             sides.state = State(sides.tree)
-            self._handshake.take_state()
+            self._handshake.accept_replaced_state()
 
     def _keep_marker(self) -> None:
         sides, current, stat = self._sides, None, None
         with suppress(MirrordError):
-            stat = sides.tree.stat(marker.PATH)
+            stat = sides.tree.stat(marker.MARKER_PATH)
             if stat is not None and stat == self._marker:
                 return
             current = marker.read(sides.tree)
@@ -99,10 +99,10 @@ def _pause_sentence(tree: Tree) -> str | None:
     """Why sync pauses: a person put the file PAUSE into the root; None: it does not pause."""
     stat = None
     with suppress(OSError, Refused):
-        stat = tree.stat(PAUSE)
+        stat = tree.stat(PAUSE_FILE)
     if stat is None or not stat.is_file:
         return None
     since = ""
     with suppress(ValueError, OverflowError, OSError):  # a time stamp may be anything
         since = datetime.fromtimestamp(stat.mtime_ns // 1_000_000_000, UTC).strftime(" since %Y-%m-%d %H:%M:%S UTC")
-    return f"Sync is paused{since}: nothing is lost meanwhile. To go on remove {tree.root / PAUSE}."
+    return f"Sync is paused{since}: nothing is lost meanwhile. To go on remove {tree.root / PAUSE_FILE}."

@@ -11,8 +11,16 @@ from mirrord.codec.views import Views
 from mirrord.db import blobs, states, statistics
 from mirrord.db.attention import Problem
 from mirrord.db.connect import Connection
-from mirrord.db.locks import locked_rows
-from mirrord.db.writes import Body, Bytes, Statement, Text, Writer, defer_names, run
+from mirrord.db.locks import load_locked_rows
+from mirrord.db.writes import (
+    AttachmentContent,
+    Body,
+    PageText,
+    Statement,
+    StatementBuilder,
+    defer_names,
+    run_statements,
+)
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, Place, operation_id
 from mirrord.domain.place import name_key
 from mirrord.domain.state import Base, File, Row, State
@@ -24,10 +32,10 @@ from mirrord.sync.paths import agreed_base, by_depth, directory_above, moved_bas
 from mirrord.sync.place import PlaceMove
 from mirrord.sync.plan import Move
 from mirrord.sync.sides import Sides
-from mirrord.sync.twins import free_names, names_like
+from mirrord.sync.twins import find_free_names, names_like
 
-BATCH = 200  # entries a transaction
-SMALL = 20_000  # bytes of a text that is parsed on the event loop
+BATCH_ENTRIES = 200  # entries a transaction
+MAX_LOOP_BYTES = 20_000  # bytes of a text that is parsed on the event loop
 _NEW = frozenset({Move.INSERT, Move.REINSERT, Move.REVIVE})
 
 
@@ -37,8 +45,8 @@ class Outcome:
     The outcome of decisions.
 
     done: the base is recorded. stale: look again now. later: look again in a while. refused: moves that would put a
-    page below itself, because rows moved meanwhile. beside: by entry that waits, the entries in its way, to be looked
-    at together. barred: entries that wait for a mount, to be looked at with the whole tree. renamed: files and
+    page below itself, because rows moved meanwhile. hindered_by: by entry that waits, the entries in its way, to be
+    looked at together. barred: entries that wait for a mount, to be looked at with the whole tree. renamed: files and
     directories, (old, new). unsure: paths where a call failed, so that the tree there and below is unknown. reformed:
     paths of moved entries that are of another kind than their base.
     """
@@ -47,7 +55,7 @@ class Outcome:
     stale: list[Decision] = field(default_factory=list)
     later: list[Decision] = field(default_factory=list)
     refused: list[Decision] = field(default_factory=list)
-    beside: dict[EntryId, set[EntryId]] = field(default_factory=dict)
+    hindered_by: dict[EntryId, set[EntryId]] = field(default_factory=dict)
     barred: set[EntryId] = field(default_factory=set)
     renamed: list[tuple[str, str]] = field(default_factory=list)
     unsure: set[str] = field(default_factory=set)
@@ -60,7 +68,7 @@ class Outcome:
         self.stale += other.stale
         self.later += other.later
         self.refused += other.refused
-        self.beside |= other.beside
+        self.hindered_by |= other.hindered_by
         self.barred |= other.barred
         self.renamed += other.renamed
         self.unsure |= other.unsure
@@ -75,18 +83,18 @@ class _Prepared:
     body: Body
 
 
-async def to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views]) -> Outcome:
+async def write_to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views]) -> Outcome:
     """Carry out decisions for rows, parents first, many in one transaction. views: by path, of pages just read."""
     outcome = Outcome()
     ordered = sorted(decisions, key=_order_of)
-    for start in range(0, len(ordered), BATCH):
-        chunk = ordered[start : start + BATCH]
+    for start in range(0, len(ordered), BATCH_ENTRIES):
+        chunk = ordered[start : start + BATCH_ENTRIES]
         if len(chunk) == 1 and _is_small_and_read(chunk[0]):  # a turn of a thread would only delay an edit
             prepared = _read_bodies(sides, chunk, views, outcome)
         else:
             prepared = await asyncio.to_thread(_read_bodies, sides, chunk, views, outcome)
         outcome.add(await _write_together(sides, prepared))
-    await statistics.keep(sides.database, sides.tenant, len(ordered))
+    await statistics.keep_statistics(sides.database, sides.tenant, len(ordered))
     return outcome
 
 
@@ -104,7 +112,7 @@ def _read_bodies(
         file = decision.state.file
         try:
             if not isinstance(file, File) or not _needs_body(decision):
-                prepared.append(_Prepared(decision, b"", Text(None)))
+                prepared.append(_Prepared(decision, b"", PageText(None)))
                 continue
             data = b"" if file.kind is Kind.FOLDER else data_of(sides.tree, file)
             known_views = views.get(file.path) if file.data is not None else None
@@ -122,7 +130,7 @@ def _read_bodies(
 def _is_small_and_read(decision: Decision) -> bool:
     """Whether the file is in memory already, and small."""
     file = decision.state.file
-    return isinstance(file, File) and file.data is not None and len(file.data) <= SMALL
+    return isinstance(file, File) and file.data is not None and len(file.data) <= MAX_LOOP_BYTES
 
 
 def _needs_body(decision: Decision) -> bool:
@@ -189,7 +197,7 @@ async def _write_circle(sides: Sides, group: Sequence[_Prepared]) -> Outcome:
 
 async def _write_unlocked(sides: Sides, prepared: Sequence[_Prepared]) -> Outcome:
     """Write the rows that no app holds; the others later."""
-    locked = await locked_rows(sides.database, sides.tenant, [write.decision.state.entry for write in prepared])
+    locked = await load_locked_rows(sides.database, sides.tenant, [write.decision.state.entry for write in prepared])
     blocked = [write for write in prepared if write.decision.state.entry in locked]
     if not blocked:  # the lock was released just now, or it is on something that all rows need
         return Outcome(later=[write.decision for write in prepared])
@@ -211,7 +219,7 @@ async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
                 return await _retry_or_report_namesake(sides, decision)
             if "name_is_free" not in (error.diag.constraint_name or "") or not isinstance(file, File):
                 return Outcome(stale=[decision])
-            names = iter(await free_names(sides, decision.state.entry, file.kind, file.place, list(names)))
+            names = iter(await find_free_names(sides, decision.state.entry, file.kind, file.place, list(names)))
         except psycopg.errors.CheckViolation:
             return Outcome(refused=[decision])
         except psycopg.errors.IntegrityError:
@@ -233,10 +241,10 @@ async def _retry_or_report_namesake(sides: Sides, decision: Decision) -> Outcome
     file = decision.state.file
     assert isinstance(file, File)
     async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-        if not await states.is_record(connection, sides.tenant, file.place.name):
+        if not await states.is_record_name(connection, sides.tenant, file.place.name):
             return Outcome(later=[decision], troubles=[_namesake_problem(decision, file)])
         if decision.move in (Move.REVIVE, Move.REINSERT):
-            await run(connection, [sides.writer.forget(decision.state.entry)])
+            await run_statements(connection, [sides.writer.delete_base(decision.state.entry)])
     return Outcome(stale=[decision])
 
 
@@ -261,7 +269,9 @@ async def _write_rows(sides: Sides, prepared: Sequence[_Prepared], name: str | N
         if moves and (succeeding or len(prepared) > 1):
             await defer_names(connection)  # a row may take the name that another gives up
         groups = [await _statements_for(connection, sides, write, name) for write in prepared]
-        results = await run(connection, [*(statement for group in groups for statement in group), *succeeding])
+        results = await run_statements(
+            connection, [*(statement for group in groups for statement in group), *succeeding]
+        )
     outcome = Outcome()
     end = 0
     for write, group in zip(prepared, groups, strict=True):
@@ -276,7 +286,7 @@ async def _statements_for(
     """The statements for one decision; the result of the last shows whether it took effect."""
     state, writer = prepared.decision.state, sides.writer
     if prepared.decision.move is Move.FORGET:
-        return [writer.forget(state.entry)]
+        return [writer.delete_base(state.entry)]
     file, row = state.file, state.row
     assert isinstance(file, File)
     if prepared.decision.place is PlaceMove.TO_ROW:
@@ -286,20 +296,22 @@ async def _statements_for(
         place = _with_name(file.place, name)
         return [*_make_room(writer, agreed, file), writer.move(agreed, row.version, place, name_key(place.name))]
     base = new_base(state, file)
-    if isinstance(prepared.body, Bytes):
-        await blobs.store(connection, sides.tenant, base.digest, prepared.data)
+    if isinstance(prepared.body, AttachmentContent):
+        await blobs.store_blob(connection, sides.tenant, base.digest, prepared.data)
     return [*_make_room(writer, base, file), _content_statement(sides, prepared, base, row, name)]
 
 
-def _succession_statements(writer: Writer, moves: Sequence[_Prepared]) -> list[Statement]:
+def _succession_statements(writer: StatementBuilder, moves: Sequence[_Prepared]) -> list[Statement]:
     """Statements for pages that took over directories of folders; run after all moves, because they depend on names."""
     files = ((move.decision.state.entry, move.decision.state.file) for move in moves)
-    return [writer.succeed(entry, file.succeeds) for entry, file in files if isinstance(file, File) and file.succeeds]
+    return [
+        writer.replace_folder(entry, file.succeeds) for entry, file in files if isinstance(file, File) and file.succeeds
+    ]
 
 
-def _make_room(writer: Writer, base: Base, file: File) -> list[Statement]:
+def _make_room(writer: StatementBuilder, base: Base, file: File) -> list[Statement]:
     """The statement that frees the path of *base*, if another base may have it."""
-    return [writer.yield_path(base)] if file.contested or base.path != file.path else []
+    return [writer.clear_path_of_others(base)] if file.is_contested or base.path != file.path else []
 
 
 def _content_statement(sides: Sides, prepared: _Prepared, base: Base, row: Row | None, name: str | None) -> Statement:
@@ -314,7 +326,7 @@ def _content_statement(sides: Sides, prepared: _Prepared, base: Base, row: Row |
         return writer.revive(base, row.version, place, name_key(place.name), prepared.body)
     if move is Move.TO_ROW:
         return writer.update(base, row.version, prepared.body, _operation_of(sides, prepared.decision.state, row, base))
-    return writer.record(base)
+    return writer.store_base(base)
 
 
 def _operation_of(sides: Sides, state: State, row: Row, base: Base) -> UUID:

@@ -9,17 +9,17 @@ from mirrord.codec.frontmatter import REMOVED, with_keys
 from mirrord.codec.text import decode
 from mirrord.codec.views import views_of
 from mirrord.db import blobs, conflicts, entries, revisions
-from mirrord.db.conflicts import Conflict
+from mirrord.db.conflicts import ConflictRow
 from mirrord.db.connect import Connection, Database
-from mirrord.db.entries import Current
-from mirrord.db.writes import Bytes
+from mirrord.db.entries import CurrentEntry
+from mirrord.db.writes import AttachmentContent
 from mirrord.domain.entry import Actor, Digest, Kind, TenantId, digest_of, parse_id
 from mirrord.domain.record import record_path
 from mirrord.errors import Damaged, Refused, Stale, UserError
 from mirrord.sync.bodies import media_type_of, text_of, with_id
-from mirrord.sync.look import LIMIT
+from mirrord.sync.look import MAX_FILE_BYTES
 from mirrord.sync.recorded import fault_in, record_text
-from mirrord.sync.threeway import is_marked
+from mirrord.sync.threeway import has_markers
 
 
 class Choice(StrEnum):
@@ -35,18 +35,18 @@ class Dispute:
     """
     A conflict with both entries as they are now; None: purged, or the sibling of a record, which never exists.
 
-    sibling_changed: its content is no longer the file's. parts: numbers of conflicts about the sibling.
+    sibling_changed: its content is no longer the file's. nested_conflicts: numbers of conflicts about the sibling.
     """
 
-    conflict: Conflict
-    entry: Current | None
-    sibling: Current | None
+    conflict: ConflictRow
+    entry: CurrentEntry | None
+    sibling: CurrentEntry | None
     sibling_changed: bool
     has_children: bool
-    parts: tuple[int, ...]
+    nested_conflicts: tuple[int, ...]
 
     @property
-    def seen(self) -> str:
+    def versions(self) -> str:
         """The versions shown to a person: `5/2`."""
         return f"{self.entry.version if self.entry else 0}/{self.sibling.version if self.sibling else 0}"
 
@@ -56,7 +56,7 @@ class Dispute:
         conflict, entry = self.conflict, self.entry
         if entry is None or entry.version == conflict.row_version:
             return False
-        if entry.deleted or entry.unrendered:
+        if entry.deleted or entry.is_unrendered:
             return True
         if conflict.kind is Kind.ATTACHMENT:
             return entry.digest != conflict.row_digest
@@ -72,13 +72,13 @@ class _Content:
     data: bytes | None = None
 
 
-async def load(connection: Connection, tenant: TenantId, number: int) -> Dispute:
+async def load_dispute(connection: Connection, tenant: TenantId, number: int) -> Dispute:
     """An open conflict as it is now. Raises UserError if there is none of that number."""
-    conflict = await conflicts.load(connection, tenant, number)
+    conflict = await conflicts.load_conflict(connection, tenant, number)
     if conflict is None:
         raise UserError(f"There is no open conflict {number}; `mirrord conflicts` lists them.")
     siblings = [conflict.sibling] if conflict.sibling is not None else []
-    current = await entries.load(connection, tenant, [conflict.entry, *siblings])
+    current = await entries.load_entries(connection, tenant, [conflict.entry, *siblings])
     sibling = current.get(conflict.sibling) if conflict.sibling is not None else None
     return Dispute(
         conflict,
@@ -86,11 +86,17 @@ async def load(connection: Connection, tenant: TenantId, number: int) -> Dispute
         sibling,
         await _is_sibling_changed(connection, tenant, conflict, sibling),
         any([await entries.has_children(connection, tenant, entry) for entry in siblings]),
-        tuple([number for entry in siblings for number in await conflicts.about(connection, tenant, entry)]),
+        tuple(
+            [
+                number
+                for entry in siblings
+                for number in await conflicts.load_numbers_of_entry(connection, tenant, entry)
+            ]
+        ),
     )
 
 
-async def settle(
+async def resolve_conflict(
     database: Database,
     tenant: TenantId,
     number: int,
@@ -98,12 +104,12 @@ async def settle(
     actor: Actor,
     *,
     data: bytes | None = None,
-    seen: str | None = None,
+    seen_versions: str | None = None,
 ) -> Dispute:
     """
     Carry out a person's choice, all or nothing; returns the conflict as it was before.
 
-    data: the merged content, if that is the choice. seen: the versions the person looked at, as Dispute.seen
+    data: the merged content, if that is the choice. seen_versions: the versions the person looked at, as Dispute.seen
     spells them; None: those at the time when the conflict arose.
 
     Raises:
@@ -113,27 +119,27 @@ async def settle(
         Damaged: the merged content is not text.
     """
     async with database.transaction(tenant, actor=actor) as connection:
-        dispute = await load(connection, tenant, number)
-        if (why := objection(dispute, choice, seen)) is not None:
+        dispute = await load_dispute(connection, tenant, number)
+        if (why := objection(dispute, choice, seen_versions)) is not None:
             raise Refused(why)
         content = _choose_content(dispute, choice, data)
         # first, so that no trigger takes the deletion of the sibling for the person's choice
-        written = await conflicts.resolve(connection, tenant, number, choice)
+        written = await conflicts.resolve_conflict(connection, tenant, number, choice)
         if content is not None:
             written = written and await _store_content(connection, tenant, dispute, content)
         if dispute.sibling is not None and not dispute.sibling.deleted:
-            written = written and await entries.delete(connection, tenant, dispute.sibling)
+            written = written and await entries.delete_entry(connection, tenant, dispute.sibling)
         if not written:
             raise Stale(f"Conflict {number} was changed at this moment; look at it, then try again.")
     return dispute
 
 
-def objection(dispute: Dispute, choice: Choice, seen: str | None) -> str | None:
+def objection(dispute: Dispute, choice: Choice, seen_versions: str | None) -> str | None:
     """Why *choice* is not carried out, as a sentence; None: it can be."""
     number, path = dispute.conflict.id, dispute.conflict.path
     hint = f"`mirrord conflicts show {number}` shows how it is now"
-    if dispute.parts:
-        listed = ", ".join(map(str, dispute.parts))
+    if dispute.nested_conflicts:
+        listed = ", ".join(map(str, dispute.nested_conflicts))
         return f"The sibling of {path!r} is in a conflict itself: settle {listed} first."
     if dispute.has_children:
         return f"There are pages below the sibling of {path!r}; move them away first, or they would be deleted with it."
@@ -141,10 +147,14 @@ def objection(dispute: Dispute, choice: Choice, seen: str | None) -> str | None:
         return f"{path!r} is gone for good; {hint}, and you may save the text there as a new file."
     if choice is not Choice.ROW and dispute.entry is None:
         return f"{path!r} is gone for good. Rename the sibling: then it is a page of its own, and this is settled."
-    if seen is not None:
-        is_current = seen == dispute.seen
-        return None if is_current else f"{path!r} or its sibling changed since {seen} (now {dispute.seen}); {hint}."
-    retry_hint = f"{hint}; if you still mean it, add `--seen {dispute.seen}`."
+    if seen_versions is not None:
+        is_current = seen_versions == dispute.versions
+        return (
+            None
+            if is_current
+            else f"{path!r} or its sibling changed since {seen_versions} (now {dispute.versions}); {hint}."
+        )
+    retry_hint = f"{hint}; if you still mean it, add `--seen {dispute.versions}`."
     if choice is not Choice.ROW and dispute.entry_changed:
         return f"{path!r} changed since the conflict arose; {retry_hint}"
     if dispute.sibling_changed:
@@ -168,8 +178,8 @@ def _choose_content(dispute: Dispute, choice: Choice, data: bytes | None) -> _Co
         file_digest = dispute.sibling.digest if dispute.sibling is not None else dispute.conflict.file_digest
         return _Content(digest=file_digest) if attachment else _Content(text=file_text(dispute))
     assert data is not None
-    if len(data) > LIMIT:
-        raise Refused(f"The content has {len(data)} bytes; more than {LIMIT} are not synced.")
+    if len(data) > MAX_FILE_BYTES:
+        raise Refused(f"The content has {len(data)} bytes; more than {MAX_FILE_BYTES} are not synced.")
     if attachment:
         return _Content(digest=digest_of(data), data=data)
     return _Content(text=merged_text(dispute, decode(data)))
@@ -181,7 +191,7 @@ def merged_text(dispute: Dispute, text: str) -> str:
 
     Raises Refused for a text with conflict markers.
     """
-    if is_marked(text):
+    if has_markers(text):
         raise Refused("There are conflict markers left in the text; nothing was written.")
     conflict = dispute.conflict
     if conflict.kind is Kind.RECORD:
@@ -197,7 +207,7 @@ def _fault_of(dispute: Dispute, text: str) -> str | None:
     return fault_in(dispute.entry.place.name, text) if dispute.entry is not None else None
 
 
-def _restore_id(text: str, conflict: Conflict, *, page_text: str) -> str:
+def _restore_id(text: str, conflict: ConflictRow, *, page_text: str) -> str:
     """*text* with the id of the text *page_text*, or none, in place of the sibling's id."""
     if parse_id(views_of(text).id) != conflict.sibling:
         return text
@@ -214,29 +224,29 @@ async def _store_content(connection: Connection, tenant: TenantId, dispute: Disp
     if content.text is not None and entry.kind is Kind.RECORD:
         return await _put_record(connection, tenant, entry, content.text)
     if content.text is not None:
-        return await entries.put_text(connection, tenant, entry, text_of(content.text)) is not None
+        return await entries.write_text(connection, tenant, entry, text_of(content.text)) is not None
     assert content.digest is not None
     if content.data is not None:
-        await blobs.store(connection, tenant, content.digest, content.data)
+        await blobs.store_blob(connection, tenant, content.digest, content.data)
     size = len(content.data) if content.data is not None else dispute.sibling.size if dispute.sibling else None
-    body = Bytes(size or 0, media_type_of(entry.place.name))
-    return await entries.put_bytes(connection, tenant, entry, content.digest, body) is not None
+    body = AttachmentContent(size or 0, media_type_of(entry.place.name))
+    return await entries.write_bytes(connection, tenant, entry, content.digest, body) is not None
 
 
-async def _put_record(connection: Connection, tenant: TenantId, entry: Current, text: str) -> bool:
+async def _put_record(connection: Connection, tenant: TenantId, entry: CurrentEntry, text: str) -> bool:
     try:
-        return await entries.put_record(connection, tenant, entry, record_text(entry.place.name, text)) is not None
+        return await entries.write_record(connection, tenant, entry, record_text(entry.place.name, text)) is not None
     except UniqueViolation as error:
         path = record_path(entry.place.name)
         raise Refused(f"Meanwhile there is another record called {path!r}; delete or rename that first.") from error
 
 
 async def _is_sibling_changed(
-    connection: Connection, tenant: TenantId, conflict: Conflict, sibling: Current | None
+    connection: Connection, tenant: TenantId, conflict: ConflictRow, sibling: CurrentEntry | None
 ) -> bool:
     """Whether the sibling was edited since it was made; at first its text differs from the file's by the id only."""
     if sibling is None:
         return False
     if conflict.kind is Kind.ATTACHMENT:
         return sibling.digest != conflict.file_digest
-    return sibling.unrendered or sibling.text != await revisions.text_of(connection, tenant, sibling.entry, 1)
+    return sibling.is_unrendered or sibling.text != await revisions.load_text(connection, tenant, sibling.entry, 1)

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 from mirrord.db.connect import Database, Lease
-from mirrord.db.writes import Writer
+from mirrord.db.writes import StatementBuilder
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.errors import Fenced
 from mirrord.mirror.journal import Journal
@@ -17,7 +17,9 @@ from mirrord.sync.old_buffers import OldBuffers
 DAEMON_ACTOR = Actor("daemon", "mirrord")
 
 
-FRESH = 10.0  # seconds after its renewal for which a lease allows writes of files; it lasts longer in Postgres
+FRESH_LEASE_SECONDS = (
+    10.0  # seconds after its renewal for which a lease allows writes of files; it lasts longer in Postgres
+)
 
 
 @dataclass(slots=True)
@@ -39,15 +41,15 @@ class Sides:
     lease: Lease | None = None
     crowded: str | None = None
     old_buffers: OldBuffers = field(default_factory=OldBuffers)
-    copies: KnownCopies = field(default_factory=KnownCopies)
+    known_copies: KnownCopies = field(default_factory=KnownCopies)
     _renewed: float = field(default_factory=lambda: _clock_seconds())
 
-    def hold(self, lease: Lease) -> None:
+    def hold_lease(self, lease: Lease) -> None:
         """Note that the lease was taken just now."""
         self.lease = lease
-        self.renewed()
+        self.note_renewal()
 
-    def renewed(self) -> None:
+    def note_renewal(self) -> None:
         """Note that the lease was renewed just now."""
         self._renewed = _clock_seconds()
 
@@ -57,7 +59,7 @@ class Sides:
 
         Raises Fenced when the last renewal is too old, as after a long stop of this process or its machine.
         """
-        if _clock_seconds() - self._renewed > FRESH:
+        if _clock_seconds() - self._renewed > FRESH_LEASE_SECONDS:
             raise Fenced("The lease on this mirror was not renewed lately; files are left as they are.")
 
     @property
@@ -68,9 +70,9 @@ class Sides:
         return self.lease
 
     @property
-    def writer(self) -> Writer:
+    def writer(self) -> StatementBuilder:
         """The maker of this mirror's statements."""
-        return Writer(self.tenant, self.mirror)
+        return StatementBuilder(self.tenant, self.mirror)
 
 
 def _clock_seconds() -> float:

@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import NamedTuple
 
-from mirrord.codec.text import unix
+from mirrord.codec.text import with_unix_endings
 
 _TOKEN = re.compile(r"\n|[^\S\n]+|\S+")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -39,7 +39,9 @@ def merge_base(previous: Sequence[str], current: str, saved: str) -> str | None:
 
 def _is_made_from(previous: str, current: str, saved: str) -> bool:
     """Whether *saved* has nothing of the change from *previous* to *current*, and a change of its own."""
-    brought, edits = (list(_find_changes(unix(previous), unix(text))) for text in (current, saved))
+    brought, edits = (
+        list(_find_changes(with_unix_endings(previous), with_unix_endings(text))) for text in (current, saved)
+    )
     if not brought or not edits:
         return False
     return not any(_overlaps(change, edit) or _is_kept_elsewhere(change, edit) for change in brought for edit in edits)

@@ -19,7 +19,7 @@ class Start(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownMirror:
     """A mirror row of this tenant."""
 
     mirror: MirrorId
@@ -45,7 +45,7 @@ class Circumstances:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class StartDecision:
     """mirror: None: a new id is made. adopting: the first pass deletes nothing."""
 
     start: Start
@@ -54,34 +54,34 @@ class Decision:
     sentence: str = ""
 
 
-def decide(marker: Marker | None, known: list[Known], seen: Circumstances) -> Decision:
+def decide_start(marker: Marker | None, mirrors: list[KnownMirror], circumstances: Circumstances) -> StartDecision:
     """How to start on this tree."""
-    if marker is not None and marker.tenant_id == seen.tenant:
-        return _decide_with_marker(marker, known, seen)
-    at_root = next((row for row in known if (row.host, row.root) == (seen.host, seen.root)), None)
+    if marker is not None and marker.tenant_id == circumstances.tenant:
+        return _decide_with_marker(marker, mirrors, circumstances)
+    at_root = next((row for row in mirrors if (row.host, row.root) == (circumstances.host, circumstances.root)), None)
     if at_root is None and marker is None:
-        return Decision(Start.NEW, None, adopting=True)
-    if at_root is not None and seen.recognised >= 0.5:
-        return Decision(Start.RECLAIM, at_root.mirror, adopting=True)
+        return StartDecision(Start.NEW, None, adopting=True)
+    if at_root is not None and circumstances.recognised >= 0.5:
+        return StartDecision(Start.RECLAIM, at_root.mirror, adopting=True)
     if at_root is None:
         sentence = "This tree's .mirrord/id belongs to another tenant."
     else:
         sentence = "This tree has no .mirrord/id and is not the one that was mirrored here: an unmounted disk?"
-    return Decision(Start.HALT, None, adopting=True, sentence=sentence)
+    return StartDecision(Start.HALT, None, adopting=True, sentence=sentence)
 
 
-def _decide_with_marker(marker: Marker, mirrors: list[Known], circumstances: Circumstances) -> Decision:
+def _decide_with_marker(marker: Marker, mirrors: list[KnownMirror], circumstances: Circumstances) -> StartDecision:
     row = next((row for row in mirrors if row.mirror == marker.mirror), None)
     if row is None:
         # The database does not know this mirror (restored from before it): nothing may be deleted.
-        return Decision(Start.NEW, marker.mirror, adopting=True)
+        return StartDecision(Start.NEW, marker.mirror, adopting=True)
     if (row.host, row.root) == (circumstances.host, circumstances.root):
-        return Decision(Start.RESUME, row.mirror, adopting=False)
+        return StartDecision(Start.RESUME, row.mirror, adopting=False)
     if circumstances.old_root_carries is False and not row.leased:
-        return Decision(Start.MOVED, row.mirror, adopting=False)
+        return StartDecision(Start.MOVED, row.mirror, adopting=False)
     if circumstances.old_root_carries:
-        return Decision(Start.COPIED, None, adopting=True)
-    return Decision(
+        return StartDecision(Start.COPIED, None, adopting=True)
+    return StartDecision(
         Start.HALT,
         None,
         adopting=True,

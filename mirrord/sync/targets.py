@@ -11,18 +11,18 @@ from mirrord.sync.assembly import owner_paths
 from mirrord.sync.paths import path_in
 from mirrord.sync.sides import Sides
 
-DEEPEST = 200  # nested directories of one batch whose moves are followed
+MAX_DEPTH = 200  # nested directories of one batch whose moves are followed
 
 
 async def target_paths(connection: Connection, sides: Sides, rows: Mapping[EntryId, Row]) -> dict[EntryId, str]:
     """The path of every row; rows whose parent has no path yet are left out."""
     parents = {row.place.parent for row in rows.values() if row.place.parent is not None}
-    query = states.Wanted(entries=list(parents | rows.keys()))
+    query = states.BaseKeys(entries=list(parents | rows.keys()))
     bases = await states.load_bases(connection, sides.tenant, sides.mirror, query)
     return resolve_paths(rows, {base.entry: base for base in bases})
 
 
-async def without_guests(sides: Sides, rows: Mapping[EntryId, Row], paths: Mapping[EntryId, str]) -> dict[EntryId, str]:
+async def without_hosted(sides: Sides, rows: Mapping[EntryId, Row], paths: Mapping[EntryId, str]) -> dict[EntryId, str]:
     """
     *paths* without those in directories that another page still owns.
 
@@ -34,7 +34,7 @@ async def without_guests(sides: Sides, rows: Mapping[EntryId, Row], paths: Mappi
         return dict(paths)
     pages = [path for directory in directories.values() for path in owner_paths(directory)[:2]]
     async with sides.database.transaction(sides.tenant) as connection:
-        bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.Wanted(pages))
+        bases = await states.load_bases(connection, sides.tenant, sides.mirror, states.BaseKeys(pages))
     owners = {(directory_of(base.path, base.kind), base.entry) for base in bases if base.path is not None}
     owned = {directory for directory, _ in owners}
     hosted = {
@@ -91,7 +91,7 @@ def _resolve(rows: Mapping[EntryId, Row], bases: Mapping[EntryId, Base]) -> dict
         if entry is None:
             return ""
         row = rows.get(entry)
-        if row is not None and len(under_way) < DEEPEST:
+        if row is not None and len(under_way) < MAX_DEPTH:
             path = resolve(entry, row)
             return directory_of(path, row.kind) if path is not None else None
         path = base_directories.get(entry)

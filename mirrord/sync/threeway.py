@@ -5,7 +5,7 @@ from difflib import SequenceMatcher, unified_diff
 
 from merge3 import Merge3
 
-from mirrord.codec.text import lines, newline
+from mirrord.codec.text import first_line_ending, split_lines
 
 ROW_MARK = "<<<<<<< the row's text"
 MIDDLE_MARK = "======="
@@ -14,10 +14,12 @@ FILE_MARK = ">>>>>>> the file's text"
 _NO_NEWLINE = "\\ No newline at end of file"
 
 
-def difference(before: str, after: str, name_before: str, name_after: str) -> list[str]:
+def diff_lines(before: str, after: str, name_before: str, name_after: str) -> list[str]:
     """A unified diff as lines without endings; [] for equal texts."""
     diff = []
-    for number, line in enumerate(unified_diff(lines(before), lines(after), name_before, name_after, lineterm="")):
+    for number, line in enumerate(
+        unified_diff(split_lines(before), split_lines(after), name_before, name_after, lineterm="")
+    ):
         bare = line.rstrip("\r\n")
         diff.append(bare + line[len(bare) :].replace("\n", "").replace("\r", "␍"))
         if number > 1 and not line.startswith("@@") and bare == line:
@@ -25,9 +27,9 @@ def difference(before: str, after: str, name_before: str, name_after: str) -> li
     return diff
 
 
-def marked(base: str | None, file: str, row: str) -> str:
+def mark_conflicts(base: str | None, file: str, row: str) -> str:
     """Both texts in one, with conflict markers where they differ; with a base, changes of one side alone are merged."""
-    ending = newline(row)
+    ending = first_line_ending(row)
     theirs, mine = (_lines_with_endings(text, ending) for text in (row, file))
     if base is None:
         return "".join(_mark_without_base(theirs, mine, ending))
@@ -46,11 +48,11 @@ def _mark_without_base(theirs: list[str], mine: list[str], ending: str) -> Itera
             yield from (*mine[start_mine:end_mine], FILE_MARK + ending)
 
 
-def is_marked(text: str) -> bool:
+def has_markers(text: str) -> bool:
     """Whether a conflict marker of mirrord is left."""
-    return any(line.rstrip("\r\n") in (ROW_MARK, FILE_MARK) for line in lines(text))
+    return any(line.rstrip("\r\n") in (ROW_MARK, FILE_MARK) for line in split_lines(text))
 
 
 def _lines_with_endings(text: str, ending: str) -> list[str]:
     """The lines of *text*, the last one with an ending too, because a marker may follow it."""
-    return [line if line.endswith(("\n", "\r")) else line + ending for line in lines(text)]
+    return [line if line.endswith(("\n", "\r")) else line + ending for line in split_lines(text)]

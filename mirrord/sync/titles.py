@@ -7,7 +7,7 @@ from mirrord.codec.sections import sections_of
 from mirrord.codec.views import views_of
 from mirrord.db import views
 from mirrord.db.connect import Connection
-from mirrord.domain.batches import batches
+from mirrord.domain.batches import split_into_batches
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.state import Row
 
@@ -19,11 +19,11 @@ def is_nameless(row: Row) -> bool:
     return row.kind is Kind.PAGE and not row.place.name and not row.title
 
 
-async def with_titles(connection: Connection, tenant: TenantId, rows: Iterable[Row]) -> dict[EntryId, Row]:
+async def add_titles(connection: Connection, tenant: TenantId, rows: Iterable[Row]) -> dict[EntryId, Row]:
     """Those of *rows* that have neither name nor title, with the title of their text, or its first heading."""
     nameless = [row for row in rows if is_nameless(row)]
     titled: dict[EntryId, Row] = {}
-    for batch in batches(nameless, lambda _: 1, size=_BATCH_TEXTS):
+    for batch in split_into_batches(nameless, lambda _: 1, size=_BATCH_TEXTS):
         texts = await views.load_texts(connection, tenant, [row.entry for row in batch])
         for row in batch:
             _, text = texts.get(row.entry, (0, None))

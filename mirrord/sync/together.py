@@ -7,7 +7,7 @@ from typing import Any
 
 
 @asynccontextmanager
-async def together(coroutines: list[Coroutine[Any, Any, None]], stop: asyncio.Event) -> AsyncIterator[None]:
+async def run_together(coroutines: list[Coroutine[Any, Any, None]], stop: asyncio.Event) -> AsyncIterator[None]:
     """
     Run all coroutines; leaving the block waits until they have ended.
 

@@ -5,12 +5,19 @@ from itertools import count, islice
 
 from mirrord.db import names
 from mirrord.domain.entry import EntryId, Kind, Place
-from mirrord.domain.place import BESIDE, clean, clean_attachment, name_key, numbered, numbered_attachment
+from mirrord.domain.place import (
+    BESIDE_PREFIX,
+    clean_attachment,
+    clean_name,
+    name_key,
+    numbered_attachment,
+    numbered_name,
+)
 from mirrord.domain.state import Row
 from mirrord.mirror.layout import attachment_path, spot_of_file
 from mirrord.sync.sides import Sides
 
-MOST_TWINS = 1000  # siblings of one name
+MAX_TWINS = 1000  # siblings of one name
 
 
 def names_for(row: Row) -> Iterator[str]:
@@ -18,7 +25,7 @@ def names_for(row: Row) -> Iterator[str]:
     title = row.place.name or row.title or ""
     short_id = row.entry.hex[-8:]
     is_file = row.kind is Kind.ATTACHMENT
-    name = _as_attachment_name(clean_attachment(title, short_id)) if is_file else clean(title, short_id)
+    name = _as_attachment_name(clean_attachment(title, short_id)) if is_file else clean_name(title, short_id)
     return names_like(name, row.kind)
 
 
@@ -32,23 +39,30 @@ def _as_attachment_name(name: str) -> str:
 
 def names_like(name: str, kind: Kind) -> Iterator[str]:
     """*name*, then *name* with a number, 2 and up."""
-    suffixed = numbered_attachment if kind is Kind.ATTACHMENT else numbered
+    suffixed = numbered_attachment if kind is Kind.ATTACHMENT else numbered_name
     yield name
-    yield from islice((suffixed(name, number) for number in count(2)), MOST_TWINS - 1)
+    yield from islice((suffixed(name, number) for number in count(2)), MAX_TWINS - 1)
 
 
-async def free_names(sides: Sides, entry: EntryId, kind: Kind, place: Place, wanted: Sequence[str]) -> list[str]:
+async def find_free_names(
+    sides: Sides, entry: EntryId, kind: Kind, place: Place, candidates: Sequence[str]
+) -> list[str]:
     """
-    Those of *wanted* that no sibling would have if *entry* were at *place*; a sibling may get one before it is used.
+    Those of *candidates* that no sibling would have if *entry* were at *place*; a sibling may get one before it is
+    used.
 
     A file beside the pages cannot have the name of a page or folder, because that may be a directory's.
     """
-    keys, is_file = {name: name_key(name) for name in wanted}, kind is Kind.ATTACHMENT
+    keys, is_file = {name: name_key(name) for name in candidates}, kind is Kind.ATTACHMENT
     async with sides.database.transaction(sides.tenant) as connection:
-        taken_keys = await names.taken(
+        taken_keys = await names.load_names_in_use(
             connection, sides.tenant, entry, place.parent, list(keys.values()), attachment=is_file
         )
-        if (bare_keys := [key.removeprefix(BESIDE) for key in keys.values() if key.startswith(BESIDE)]) and is_file:
-            pages = await names.taken(connection, sides.tenant, entry, place.parent, bare_keys, attachment=False)
-            taken_keys |= {BESIDE + key for key in pages}
+        if (
+            bare_keys := [key.removeprefix(BESIDE_PREFIX) for key in keys.values() if key.startswith(BESIDE_PREFIX)]
+        ) and is_file:
+            pages = await names.load_names_in_use(
+                connection, sides.tenant, entry, place.parent, bare_keys, attachment=False
+            )
+            taken_keys |= {BESIDE_PREFIX + key for key in pages}
     return [name for name, key in keys.items() if key not in taken_keys]

@@ -3,7 +3,7 @@
 import logging
 
 from mirrord.db import comparison
-from mirrord.db.writes import run
+from mirrord.db.writes import run_statements
 from mirrord.domain.entry import digest_of
 from mirrord.sync.bodies import text_of
 from mirrord.sync.sides import DAEMON_ACTOR, Sides
@@ -11,18 +11,18 @@ from mirrord.sync.sides import DAEMON_ACTOR, Sides
 log = logging.getLogger(__name__)
 
 
-async def give_versions(sides: Sides) -> int:
+async def add_missing_versions(sides: Sides) -> int:
     """
     Make every such text a version, after the one it replaced; returns their number. Then the feed reports them.
 
     Reads all texts of the tenant, in Postgres.
     """
     async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
-        pages = await comparison.unversioned(connection, sides.tenant)
+        pages = await comparison.load_unversioned(connection, sides.tenant)
         for page in pages:
-            steps = [(page.version, page.known), (page.version + 1, page.written)]
+            steps = [(page.version, page.version_text), (page.version + 1, page.row_text)]
             for version, text in steps:  # the first gives the row the text of its version back
-                await run(
+                await run_statements(
                     connection, [sides.writer.rewrite(page.entry, version, digest_of(text.encode()), text_of(text))]
                 )
     if pages:

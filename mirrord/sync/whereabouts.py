@@ -20,31 +20,31 @@ async def directories_of(
     return {None: ""} | {folder: _stem_of(path) for folder, path in paths.items()}
 
 
-async def find_page(connection: Connection, tenant: TenantId, said: str) -> EntryId:
+async def find_page(connection: Connection, tenant: TenantId, text: str) -> EntryId:
     """
     Find a page by its id, path (`.md` may be left out) or title; deleted and renamed pages too.
 
     Raises UserError if there is none, or several.
     """
-    if (page_id := parse_id(said)) is not None:
-        spot = (await links.load_spots(connection, tenant, [page_id])).get(page_id)
+    if (page_id := parse_id(text)) is not None:
+        spot = (await links.load_places(connection, tenant, [page_id])).get(page_id)
         if spot is None or spot.kind is Kind.ATTACHMENT:
-            raise UserError(f"No page has the id {said}.")
+            raise UserError(f"No page has the id {text}.")
         return page_id
-    path = _stem_of(said.strip("/"))
+    path = _stem_of(text.strip("/"))
     name = path.rpartition("/")[2]
-    candidates = await entries.named(connection, tenant, name)
+    candidates = await entries.find_by_name(connection, tenant, name)
     paths = await paths_of(connection, tenant, candidates)
     at_path = [entry for entry in candidates if _stem_of(paths[entry]) == path][:1]  # a living page comes first
-    titled = await entries.titled(connection, tenant, said)
-    spots = await links.load_spots(connection, tenant, [*at_path, *titled])
+    titled = await entries.find_by_title(connection, tenant, text)
+    spots = await links.load_places(connection, tenant, [*at_path, *titled])
     alive = [[entry for entry in matches if not spots[entry].deleted] for matches in (at_path, titled)]
-    for matches in (*alive, at_path, titled, await entries.once_named(connection, tenant, name)):
+    for matches in (*alive, at_path, titled, await entries.find_by_former_name(connection, tenant, name)):
         if len(matches) == 1:
             return matches[0]
         if matches:
-            raise UserError(await _choice_sentence(connection, tenant, said, matches))
-    raise UserError(f"No page has the path, title or id {said!r}. `mirrord check --all` lists the paths.")
+            raise UserError(await _choice_sentence(connection, tenant, text, matches))
+    raise UserError(f"No page has the path, title or id {text!r}. `mirrord check --all` lists the paths.")
 
 
 async def _choice_sentence(connection: Connection, tenant: TenantId, name: str, matches: Sequence[EntryId]) -> str:

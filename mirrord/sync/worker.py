@@ -9,7 +9,7 @@ from mirrord.mirror.process import prepare_process
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
-def begin(parent: int, nice: int) -> None:
+def prepare_worker(parent: int, nice: int) -> None:
     """Prepare the worker; called once in every process. parent: the daemon's process id."""
     os.nice(nice)
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -11,14 +11,14 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TypeVar, TypeVarTuple
 
-from mirrord.sync.worker import begin
+from mirrord.sync.worker import prepare_worker
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-PATIENCE = 20.0  # seconds for one piece of work
-IDLE = 20.0  # seconds after which the workers end and give their memory back
-NICE = 10  # priority of the workers: people's edits go first
+WORK_SECONDS = 20.0  # seconds for one piece of work
+IDLE_SECONDS = 20.0  # seconds after which the workers end and give their memory back
+WORKER_NICENESS = 10  # priority of the workers: people's edits go first
 
 
 class Workers:
@@ -39,7 +39,7 @@ class Workers:
         pool = self._pool = self._pool or _start_pool()
         with _block_interrupts():
             future = asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
-        done, _ = await asyncio.wait([future], timeout=PATIENCE)
+        done, _ = await asyncio.wait([future], timeout=WORK_SECONDS)
         if not done:
             future.add_done_callback(asyncio.Future.exception)  # its result is not awaited any more
             self._end_pool(pool)
@@ -52,9 +52,9 @@ class Workers:
             self._end_pool(pool)
             raise
 
-    def rest(self) -> None:
+    def close_idle(self) -> None:
         """End the workers if there was no work for a while."""
-        if self._pool is not None and time.monotonic() - self._used_at > IDLE:
+        if self._pool is not None and time.monotonic() - self._used_at > IDLE_SECONDS:
             self.close()
 
     def close(self) -> None:
@@ -63,7 +63,7 @@ class Workers:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
 
-    def end(self) -> None:
+    def terminate(self) -> None:
         """
         End the workers, hanging ones too, and return when they have ended.
 
@@ -82,7 +82,9 @@ class Workers:
 
 def _start_pool() -> ProcessPoolExecutor:
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(max_workers=2, mp_context=context, initializer=begin, initargs=(os.getpid(), NICE))
+    return ProcessPoolExecutor(
+        max_workers=2, mp_context=context, initializer=prepare_worker, initargs=(os.getpid(), WORKER_NICENESS)
+    )
 
 
 @contextmanager

@@ -23,13 +23,13 @@ from starlette.routing import Route
 from mirrord.domain.measures import Endpoint
 from mirrord.errors import Unavailable
 
-GRACE = 1  # seconds that a response under way may take when the daemon stops
-MODE = 0o660  # of a Unix socket: the daemon's user and group
+GRACE_SECONDS = 1  # seconds that a response under way may take when the daemon stops
+SOCKET_MODE = 0o660  # of a Unix socket: the daemon's user and group
 
 Reasons = Callable[[], Awaitable[list[str]]]
 
 
-def answering(registry: CollectorRegistry, reasons: Reasons, endpoint: Endpoint) -> Starlette:
+def make_application(registry: CollectorRegistry, reasons: Reasons, endpoint: Endpoint) -> Starlette:
     """The application. reasons: why the daemon is not ready, as sentences; empty: it is."""
 
     async def metrics(request: Request) -> Response:
@@ -58,16 +58,16 @@ class _ServerWithoutSignals(uvicorn.Server):
 
 
 async def serve(
-    application: Starlette, endpoint: Endpoint, stop: asyncio.Event, told: Callable[[int], None] = lambda _: None
+    application: Starlette, endpoint: Endpoint, stop: asyncio.Event, on_port: Callable[[int], None] = lambda _: None
 ) -> None:
     """
-    Serve at *endpoint* until *stop*. told: called with the port once it is bound, which matters for port 0.
+    Serve at *endpoint* until *stop*. on_port: called with the port once it is bound, which matters for port 0.
 
     Raises Unavailable if it cannot be bound.
     """
     with _open_listener(endpoint) as listener:
         if not isinstance(endpoint, str):
-            told(listener.getsockname()[1])
+            on_port(listener.getsockname()[1])
         config = uvicorn.Config(
             application,
             log_config=None,
@@ -75,7 +75,7 @@ async def serve(
             lifespan="off",
             server_header=False,
             proxy_headers=False,
-            timeout_graceful_shutdown=GRACE,
+            timeout_graceful_shutdown=GRACE_SECONDS,
         )
         server = _ServerWithoutSignals(config)
         serving = asyncio.ensure_future(server.serve([listener]))
@@ -122,7 +122,7 @@ def _unix_listener(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(str(path))
-        path.chmod(MODE)  # before the socket listens
+        path.chmod(SOCKET_MODE)  # before the socket listens
     except OSError:
         listener.close()
         raise

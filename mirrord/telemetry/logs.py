@@ -9,8 +9,8 @@ from pathlib import Path
 from traceback import format_tb
 
 _STANDARD_FIELDS = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-LINE = 300  # characters of an error's message
-LOG_BYTES = 5_000_000  # of one log file; one older file is kept
+MAX_MESSAGE_CHARS = 300  # characters of an error's message
+MAX_LOG_BYTES = 5_000_000  # of one log file; one older file is kept
 
 
 class _JsonLines(logging.Formatter):
@@ -36,7 +36,7 @@ def _traceback(error: BaseException) -> str:
 
     Further lines of a message quote content: a row that Postgres refuses, the YAML that cannot be read.
     """
-    message = (str(error).splitlines() or [""])[0][:LINE]
+    message = (str(error).splitlines() or [""])[0][:MAX_MESSAGE_CHARS]
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     cause_text = f"{_traceback(cause)}\n\n" if cause is not None else ""
     return f"{cause_text}{''.join(format_tb(error.__traceback__))}{type(error).__qualname__}: {message}"
@@ -57,6 +57,6 @@ def _handler_for(file: Path | None) -> logging.Handler:
         handler = logging.StreamHandler(sys.stderr)
     else:
         file.parent.mkdir(parents=True, exist_ok=True)
-        handler = RotatingFileHandler(file, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8")
+        handler = RotatingFileHandler(file, maxBytes=MAX_LOG_BYTES, backupCount=1, encoding="utf-8")
     handler.setFormatter(_JsonLines())
     return handler

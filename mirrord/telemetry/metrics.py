@@ -14,8 +14,8 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from mirrord import __version__
-from mirrord.domain.latency import BOUNDS, Latencies
-from mirrord.domain.measures import Measures, Waiting, bounded
+from mirrord.domain.latency import BOUNDS_SECONDS, Latencies
+from mirrord.domain.measures import Measures, Waiting, limit_tenants
 
 Read = Callable[[], Sequence[Measures]]
 
@@ -41,7 +41,7 @@ _GAUGES: dict[str, tuple[str, Callable[[Measures], float | None]]] = {
 }
 
 
-class Measured(Collector):
+class MeasuresCollector(Collector):
     """The present measurements of the engines. degraded: the number of reasons for which the daemon works less."""
 
     def __init__(self, read: Read, is_ready: Callable[[], bool], degraded: Callable[[], int]) -> None:
@@ -54,7 +54,7 @@ class Measured(Collector):
         yield GaugeMetricFamily("mirrord_ready", "Whether every tenant was compared once.", float(self._is_ready()))
         yield GaugeMetricFamily("mirrord_tenants", "Tenants mirrored.", len(all_tenants))
         yield GaugeMetricFamily("mirrord_degraded", "Reasons that `mirrord status` tells.", self._degraded())
-        yield from _families_of(bounded(all_tenants))
+        yield from _families_of(limit_tenants(all_tenants))
 
 
 def registry_of(collector: Collector) -> CollectorRegistry:
@@ -86,5 +86,5 @@ def _families_of(reported: Sequence[Measures]) -> Iterator[Metric]:
 
 def _buckets_of(latencies: Latencies) -> list[tuple[str, float]]:
     """Pairs (upper bound, count of values not above it)."""
-    bounds = [*map(str, BOUNDS), "+Inf"]
+    bounds = [*map(str, BOUNDS_SECONDS), "+Inf"]
     return list(zip(bounds, accumulate(map(float, latencies.counts)), strict=True))

@@ -23,17 +23,17 @@ def pulse_of(engine: Engine, work: Sequence[Work], *, derived: bool) -> dict[str
     pulse, looker = engine.pulse, engine.sides.looker
     return {
         "files": len(looker.index),
-        "pending": engine.pending,
+        "pending": engine.pending_count,
         "moves": pulse.moves,
         "last_file_to_row": pulse.last_file_to_row,
         "last_row_to_file": pulse.last_row_to_file,
         "file_to_row": _recent_facts(pulse.file_to_row),
         "row_to_file": _recent_facts(pulse.row_to_file),
-        "lately": list(pulse.lately),
+        "lately": list(pulse.recent_moves),
         "derived": derived,
         "work": [asdict(part) for part in work],
-        "problems": engine.problems.sentences(),
-        "halted": engine.brake.halted,
+        "problems": engine.problems.first_sentences(),
+        "halted": engine.halts.is_halted,
         "untaken": _untaken_facts(looker),
     }
 
@@ -41,14 +41,14 @@ def pulse_of(engine: Engine, work: Sequence[Work], *, derived: bool) -> dict[str
 def _untaken_facts(looker: Looker) -> dict[str, Any] | None:
     if looker.untaken is None:
         return None
-    return looker.untaken.facts() | {"attachments": list(looker.tree.attachments)}
+    return looker.untaken.as_facts() | {"attachments": list(looker.tree.attachments)}
 
 
 def state_of(engine: Engine, work: Sequence[Work]) -> dict[str, Any]:
     """The state in the mirror's own row, as docs/rows.md describes it; it stays the same while nothing happens."""
-    since = engine.waits_since
+    since = engine.waiting_since
     return {
-        "waits": engine.pending,
+        "waits": engine.pending_count,
         "since": _wall_time(since) if since is not None else None,
         "file_to_row": _rounded_recent(engine.pulse.file_to_row),
         "row_to_file": _rounded_recent(engine.pulse.row_to_file),
@@ -62,10 +62,10 @@ def measures_of(engine: Engine, waiting: Waiting | None) -> Measures:
     return Measures(
         tenant=engine.sides.name,
         moves=pulse.moves,
-        pending=engine.pending,
+        pending=engine.pending_count,
         leases=int(engine.sides.lease is not None),
-        feed_seconds=engine.feed_seconds,
-        feed_changes=engine.feed.behind,
+        feed_seconds=engine.feed_delay_seconds,
+        feed_changes=engine.feed.unread_changes,
         file_to_row=pulse.file_to_row,
         row_to_file=pulse.row_to_file,
         scans=pulse.scans,

@@ -13,7 +13,7 @@ from mirrord.errors import Unavailable
 from mirrord.sync.engine import Engine
 from mirrord.telemetry.pulses import state_of
 
-BEAT = 1.0  # seconds between two looks at the progress of long work
+BEAT_SECONDS = 1.0  # seconds between two looks at the progress of long work
 
 
 class AtWork(Protocol):
@@ -35,7 +35,7 @@ class States:
         self._being_written: set[Lease] = set()
 
     @contextmanager
-    def telling(self, running: Iterable[AtWork]) -> Iterator[dict[Lease, str]]:
+    def new_states(self, running: Iterable[AtWork]) -> Iterator[dict[Lease, str]]:
         """
         The new states of mirrors as JSON, to be written in the block; they count as written if it ends without error.
 
@@ -54,13 +54,13 @@ class States:
         finally:
             self._being_written -= news.keys()
 
-    async def tell(self, database: Database, running: Iterable[AtWork]) -> None:
+    async def write_long_work(self, database: Database, running: Iterable[AtWork]) -> None:
         """Write the progress of long work, and its end; other mirrors write nothing until the next renewal."""
         busy = [mirror for mirror in running if mirror.long_work() or mirror.engine.sides.lease in self._with_long_work]
         for mirror in busy:  # a wait for one mirror's row must not delay another mirror
-            with suppress(Unavailable), self.telling([mirror]) as news:
+            with suppress(Unavailable), self.new_states([mirror]) as news:
                 for lease, state in news.items():
-                    await leases.tell(database, lease, state)
+                    await leases.store_state(database, lease, state)
 
     def _note_written(self, states: Mapping[Lease, str]) -> None:
         self._written.update(states)

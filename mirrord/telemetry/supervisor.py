@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-MICROSECONDS = 1_000_000  # of a second; service managers count in them
+MICROSECONDS_PER_SECOND = 1_000_000  # of a second; service managers count in them
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Supervisor:
     address: str
     patience: float | None = None
 
-    def tell(self, *messages: str) -> None:
+    def send(self, *messages: str) -> None:
         """
         Send messages such as `READY=1` or `STATUS=…` in one datagram; never waits.
 
@@ -40,4 +40,4 @@ def supervisor_of(environment: Mapping[str, str] = os.environ) -> Supervisor | N
     microseconds = environment.get("WATCHDOG_USEC", "")
     is_for_us = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     is_watched = is_for_us and microseconds.isdigit() and int(microseconds) > 0
-    return Supervisor(address, int(microseconds) / MICROSECONDS if is_watched else None)
+    return Supervisor(address, int(microseconds) / MICROSECONDS_PER_SECOND if is_watched else None)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-CONTEXT = 3  # equal lines around a change
+CONTEXT_LINES = 3  # equal lines around a change
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _MAX_LINES = 5000  # of a compared text; a longer one is shown as replaced
 _MAX_WORDS = 400  # of a compared line
@@ -30,7 +30,7 @@ class Line:
     pieces: tuple[Piece, ...]
 
 
-def hunks(before: str, after: str) -> list[list[Line]]:
+def diff_hunks(before: str, after: str) -> list[list[Line]]:
     """The changes, each with CONTEXT lines around it; []: the texts are equal."""
     old, new, words = before.splitlines(), after.splitlines(), _Words()
     if len(old) > _MAX_LINES or len(new) > _MAX_LINES:
@@ -38,7 +38,7 @@ def hunks(before: str, after: str) -> list[list[Line]]:
     matcher = SequenceMatcher(None, old, new)
     return [
         [line for code in group for line in _lines_of(old, new, *code, words)]
-        for group in matcher.get_grouped_opcodes(CONTEXT)
+        for group in matcher.get_grouped_opcodes(CONTEXT_LINES)
     ]
 
 

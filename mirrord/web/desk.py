@@ -17,7 +17,7 @@ from mirrord.db.connect import Connection, Database, set_actor
 from mirrord.domain.entry import EntryId, TenantId, parse_id
 from mirrord.errors import UserError
 from mirrord.web.gate import Gate, Session
-from mirrord.web.rates import Rate
+from mirrord.web.rates import RateLimit
 
 CHANNEL = "console"
 
@@ -29,7 +29,7 @@ _MAX_DEPTH = 150  # levels of a JSON body; each list level of a document takes a
 
 
 @dataclass(slots=True)
-class Desk:
+class AppContext:
     """
     Shared objects of the application.
 
@@ -42,9 +42,9 @@ class Desk:
     gate: Gate
     tenants: Tenants
     stop: asyncio.Event
-    sign_ins: Rate = field(default_factory=lambda: Rate(20))
-    writes: Rate = field(default_factory=lambda: Rate(600))
-    uploads: Rate = field(default_factory=lambda: Rate(60))
+    sign_in_rate: RateLimit = field(default_factory=lambda: RateLimit(20))
+    write_rate: RateLimit = field(default_factory=lambda: RateLimit(600))
+    upload_rate: RateLimit = field(default_factory=lambda: RateLimit(60))
     _cached_tenants: Mapping[str, UUID] = field(default_factory=dict)
     _cached_at: float = -_TENANTS_CACHE_SECONDS
 
@@ -60,20 +60,20 @@ class Desk:
 class Visit:
     """One authorised request about one tenant."""
 
-    desk: Desk
+    app: AppContext
     session: Session
     tenant: UUID
     name: str
     request: Request
 
-    def reading(self) -> AbstractAsyncContextManager[Connection]:
+    def read_transaction(self) -> AbstractAsyncContextManager[Connection]:
         """Open a transaction of the tenant."""
-        return self.desk.database.transaction(TenantId(self.tenant))
+        return self.app.database.transaction(TenantId(self.tenant))
 
     @asynccontextmanager
-    async def writing(self) -> AsyncIterator[Connection]:
+    async def write_transaction(self) -> AsyncIterator[Connection]:
         """Open a transaction of the tenant with the visitor as author."""
-        async with self.reading() as connection:
+        async with self.read_transaction() as connection:
             await set_actor(connection, {"kind": "human", "name": self.session.name, "channel": CHANNEL})
             yield connection
 
@@ -87,15 +87,15 @@ class Visit:
         return f"/t/{self.name}/p/{page}"
 
 
-def desk_of(request: Request) -> Desk:
+def app_context_of(request: Request) -> AppContext:
     """The desk of the request's application."""
-    desk: Desk = request.app.state.desk
+    desk: AppContext = request.app.state.desk
     return desk
 
 
 def session_of(request: Request) -> Session | None:
     """The session of the request; None: not signed in."""
-    gate = desk_of(request).gate
+    gate = app_context_of(request).gate
     cookie = request.cookies.get(gate.cookie)
     return gate.session(cookie) if cookie else None
 
@@ -106,7 +106,7 @@ async def visit_of(request: Request) -> Visit:
 
     Raises 401 without a session, and 404 both for missing tenants and for those that the session may not see.
     """
-    session, desk = session_of(request), desk_of(request)
+    session, desk = session_of(request), app_context_of(request)
     if session is None:
         raise HTTPException(401, "Sign in with a link; `mirrord console link` prints one.")
     name = request.path_params["tenant"]
@@ -121,7 +121,7 @@ def not_found() -> HTTPException:
     return HTTPException(404, "Not found: it may have been deleted or moved.")
 
 
-def refused(sentence: str) -> HTTPException:
+def refusal(sentence: str) -> HTTPException:
     """The response to a request that cannot be carried out."""
     return HTTPException(422, sentence)
 
@@ -141,12 +141,12 @@ def number_of(request: Request) -> int:
     return int(text)
 
 
-def answered(value: Any, status: int = 200) -> Response:
+def json_response(value: Any, status: int = 200) -> Response:
     """A JSON response."""
     return Response(orjson.dumps(value, default=str), status, media_type="application/json")
 
 
-async def asked(request: Request, **wanted: type | tuple[type, ...]) -> dict[str, Any]:
+async def read_json(request: Request, **wanted: type | tuple[type, ...]) -> dict[str, Any]:
     """
     The JSON object in the body of a request, with every key of *wanted* in its type.
 
@@ -160,7 +160,7 @@ async def asked(request: Request, **wanted: type | tuple[type, ...]) -> dict[str
         value = values.setdefault(key, None)
         is_flag = isinstance(value, bool) and kind is not bool  # an int in Python
         if not isinstance(value, kind) or is_flag:
-            raise refused(f"{key!r} is missing or has the wrong type.")
+            raise refusal(f"{key!r} is missing or has the wrong type.")
     return values
 
 
@@ -169,9 +169,9 @@ def _parse_object(body: bytes) -> dict[str, Any]:
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise refused("The body is not JSON.") from error
+        raise refusal("The body is not JSON.") from error
     if not isinstance(value, dict) or not _is_shallow(value):
-        raise refused("The body is not a JSON object, or is nested too deeply.")
+        raise refusal("The body is not a JSON object, or is nested too deeply.")
     return value
 
 

@@ -11,39 +11,42 @@ from starlette.responses import Response
 from mirrord.db import blobs
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId, digest_of
-from mirrord.domain.place import clean
+from mirrord.domain.place import clean_name
 from mirrord.errors import UserError
 from mirrord.sync import settling
 from mirrord.sync.linking import meaning_of
-from mirrord.sync.look import LIMIT
-from mirrord.web.desk import Visit, answered, not_found, number_of, refused, visit_of
-from mirrord.web.media import TAKEN, shown_as, taken_as
+from mirrord.sync.look import MAX_FILE_BYTES
+from mirrord.web.desk import Visit, json_response, not_found, number_of, refusal, visit_of
+from mirrord.web.media import ACCEPTED_EXTENSIONS, accepted_media_type, displayed_media_type
 from mirrord.web.rows import attachments, pages
 from mirrord.web.rows.pages import Page
-from mirrord.web.settling import SIDES, bytes_of
+from mirrord.web.settling import SIDES, digest_of_side
 
 # A file opened directly may run and load nothing, and has an origin of its own.
 _FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
 
 
-async def bring(request: Request) -> Response:
+async def upload_attachment(request: Request) -> Response:
     """POST api/pages/{page}/attachments: upload the multipart field `file`; returns its `src` for the page."""
     visit = await visit_of(request)
-    if not visit.desk.uploads.allows(visit.session.id):
+    if not visit.app.upload_rate.allows(visit.session.id):
         raise HTTPException(429, "Too many uploads. Try again in a minute.")
     name, data = await _read_upload(request)
-    kind = taken_as(name, data)
+    kind = accepted_media_type(name, data)
     if kind is None:
         raise HTTPException(
-            415, f"{name!r} is not supported, or its content does not match. Supported: {', '.join(TAKEN)}."
+            415,
+            f"{name!r} is not supported, or its content does not match. Supported: {', '.join(ACCEPTED_EXTENSIONS)}.",
         )
     digest = await asyncio.to_thread(digest_of, data)
-    async with visit.writing() as connection:
-        page = await pages.load(connection, visit.page)
-        if page is None or page.deleted:
+    async with visit.write_transaction() as connection:
+        page = await pages.load_page(connection, visit.page)
+        if page is None or page.is_deleted:
             raise not_found()
-        stored = await attachments.add(connection, visit.tenant, _parent_of_assets(page), name, data, digest, kind)
-    return answered({"src": f"./assets/{quote(stored)}"}, 201)
+        stored = await attachments.add_attachment(
+            connection, visit.tenant, _parent_of_assets(page), name, data, digest, kind
+        )
+    return json_response({"src": f"./assets/{quote(stored)}"}, 201)
 
 
 async def _read_upload(request: Request) -> tuple[str, bytes]:
@@ -52,12 +55,14 @@ async def _read_upload(request: Request) -> tuple[str, bytes]:
     async with request.form(max_files=1, max_fields=4) as form:
         upload = form.get("file")
         if not isinstance(upload, UploadFile):
-            raise refused("The field `file` is missing.")
+            raise refusal("The field `file` is missing.")
         data = await upload.read()
-    if not data or len(data) > LIMIT:
-        raise HTTPException(413 if data else 422, f"A file must have between 1 byte and {LIMIT // 1_000_000} MB.")
+    if not data or len(data) > MAX_FILE_BYTES:
+        raise HTTPException(
+            413 if data else 422, f"A file must have between 1 byte and {MAX_FILE_BYTES // 1_000_000} MB."
+        )
     stem, dot, ending = (upload.filename or "file").replace("\\", "/").rpartition("/")[2].rpartition(".")
-    return clean(stem or "file", "file") + (f".{ending.lower()}" if dot and ending.isalnum() else ""), data
+    return clean_name(stem or "file", "file") + (f".{ending.lower()}" if dot and ending.isalnum() else ""), data
 
 
 def _parent_of_assets(page: Page) -> EntryId | None:
@@ -65,28 +70,28 @@ def _parent_of_assets(page: Page) -> EntryId | None:
     return page.id if page.index or page.kind == "folder" else page.parent
 
 
-async def hand_out(request: Request) -> Response:
+async def download_file(request: Request) -> Response:
     """GET p/{page}/file?src=: the bytes of the image with that `src` in the page."""
     visit = await visit_of(request)
     src = unquote(request.query_params.get("src", "").partition("?")[0].partition("#")[0])
-    async with visit.reading() as connection:
+    async with visit.read_transaction() as connection:
         target = await meaning_of(connection, TenantId(visit.tenant), visit.page, "image", src)
-        stored = await attachments.load(connection, target.entry) if target.entry is not None else None
+        stored = await attachments.load_attachment(connection, target.entry) if target.entry is not None else None
         if stored is None:
             raise not_found()
         return await _file_response(visit, connection, stored.name, stored.digest)
 
 
-async def hand_out_side(request: Request) -> Response:
+async def download_side(request: Request) -> Response:
     """GET conflicts/{number}/{side}: the current bytes of that side of a conflict about an attachment."""
     visit, side = await visit_of(request), request.path_params["side"]
-    async with visit.reading() as connection:
+    async with visit.read_transaction() as connection:
         try:
-            dispute = await settling.load(connection, TenantId(visit.tenant), number_of(request))
+            dispute = await settling.load_dispute(connection, TenantId(visit.tenant), number_of(request))
         except UserError as error:
             raise not_found() from error
         has_bytes = dispute.conflict.kind is Kind.ATTACHMENT and side in SIDES
-        digest = bytes_of(dispute, side) if has_bytes else None
+        digest = digest_of_side(dispute, side) if has_bytes else None
         if digest is None:
             raise not_found()
         return await _file_response(visit, connection, dispute.conflict.path, digest)
@@ -95,13 +100,13 @@ async def hand_out_side(request: Request) -> Response:
 async def _file_response(visit: Visit, connection: Connection, name: str, digest: Digest) -> Response:
     tag = f'"{digest.hex()}"'
     is_unchanged = visit.request.headers.get("if-none-match") == tag
-    data = None if is_unchanged else await blobs.load(connection, TenantId(visit.tenant), digest)
+    data = None if is_unchanged else await blobs.load_blob(connection, TenantId(visit.tenant), digest)
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Content-Security-Policy": _FILE_POLICY}
     if is_unchanged:
         return Response(status_code=304, headers=headers)
     if data is None:
         raise not_found()
-    kind = shown_as(name, data)
+    kind = displayed_media_type(name, data)
     if kind is None or kind == "image/svg+xml":
         headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(name.rpartition('/')[2], safe='')}"
     return Response(data, headers=headers, media_type=kind or "application/octet-stream")

@@ -20,8 +20,8 @@ import orjson
 
 from mirrord.errors import UserError
 
-SESSION = 14 * 86400  # seconds until a session expires
-INVITATION = 12 * 3600  # seconds until an unused link expires
+SESSION_SECONDS = 14 * 86400  # seconds until a session expires
+INVITATION_SECONDS = 12 * 3600  # seconds until an unused link expires
 _SLACK_SECONDS = 3600  # added before files of expired links and sessions are removed
 _ALGORITHM, _PURPOSE = "HS256", "session"
 _TOKEN_BYTES = 16
@@ -60,7 +60,7 @@ class Gate:
         # two consoles on one host share its cookies, whatever their ports
         self.cookie = f"mirrord_{hashlib.sha256(self._key).hexdigest()[:8]}"
 
-    def invite(self, name: str, tenant: UUID | None, seconds: float = INVITATION) -> str:
+    def invite(self, name: str, tenant: UUID | None, seconds: float = INVITATION_SECONDS) -> str:
         """A token for one sign-in as *name*. tenant None: as an operator."""
         self._remove_expired()
         token = secrets.token_urlsafe(_TOKEN_BYTES)
@@ -69,11 +69,11 @@ class Gate:
             stream.write(orjson.dumps(facts))
         return token
 
-    def is_open(self, token: str) -> bool:
+    def is_unused(self, token: str) -> bool:
         """Whether a link is still unused."""
         return self._invitation_path(token).exists()
 
-    def admit(self, token: str, seconds: float = SESSION) -> str | None:
+    def admit(self, token: str, seconds: float = SESSION_SECONDS) -> str | None:
         """The cookie of a new session for an unused token; None: unknown, used or expired."""
         invitation = self._invitation_path(token)
         try:
@@ -91,18 +91,18 @@ class Gate:
         session = self._decode_cookie(cookie)
         return session if session is not None and not self._ended_path(session).exists() else None
 
-    def end(self, session: Session) -> None:
+    def end_session(self, session: Session) -> None:
         """Invalidate the cookie of this session."""
         with suppress(FileExistsError):
             os.close(os.open(self._ended_path(session), _CREATE_FLAGS, 0o600))
 
-    def mark(self, session: Session) -> str:
+    def csrf_token(self, session: Session) -> str:
         """The CSRF token of this session: its pages send it with every change, other sites cannot know it."""
         return hmac.new(self._key, f"csrf {session.id}".encode(), "sha256").hexdigest()
 
-    def is_mark_of(self, session: Session, mark: str) -> bool:
+    def is_csrf_token(self, session: Session, mark: str) -> bool:
         """Whether *mark* is the CSRF token of this session."""
-        return hmac.compare_digest(self.mark(session).encode(), mark.encode())
+        return hmac.compare_digest(self.csrf_token(session).encode(), mark.encode())
 
     def _sign(self, session: Session, seconds: float) -> str:
         tenant = str(session.tenant) if session.tenant else "*"
@@ -127,7 +127,7 @@ class Gate:
 
     def _remove_expired(self) -> None:
         """Remove the files of expired links and sessions."""
-        for name, seconds in (("invited", INVITATION), ("ended", SESSION)):
+        for name, seconds in (("invited", INVITATION_SECONDS), ("ended", SESSION_SECONDS)):
             for file in (self._directory / name).iterdir():
                 with suppress(FileNotFoundError):
                     if file.stat().st_mtime < time.time() - seconds - _SLACK_SECONDS:

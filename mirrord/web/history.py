@@ -11,20 +11,20 @@ from mirrord.db import revisions
 from mirrord.db.connect import Connection, set_parents
 from mirrord.db.revisions import Revision
 from mirrord.domain.entry import TenantId
-from mirrord.web.changes import hunks
-from mirrord.web.desk import Visit, answered, asked, not_found, refused, visit_of
-from mirrord.web.pages import written_or_current
+from mirrord.web.changes import diff_hunks
+from mirrord.web.desk import Visit, json_response, not_found, read_json, refusal, visit_of
+from mirrord.web.pages import version_or_conflict
 from mirrord.web.rows import pages
 
 
-async def versions(request: Request) -> Response:
+async def list_versions(request: Request) -> Response:
     """GET api/pages/{page}/history: the newest version first."""
     visit = await visit_of(request)
-    async with visit.reading() as connection:
-        history = await revisions.history(connection, TenantId(visit.tenant), visit.page)
+    async with visit.read_transaction() as connection:
+        history = await revisions.load_history(connection, TenantId(visit.tenant), visit.page)
     if not history:
         raise not_found()
-    return answered([_facts(revision) for revision in reversed(history)])
+    return json_response([_facts(revision) for revision in reversed(history)])
 
 
 def _facts(revision: Revision) -> dict[str, Any]:
@@ -34,51 +34,53 @@ def _facts(revision: Revision) -> dict[str, Any]:
         "by": revision.actor,
         "changed": list(revision.changed),
         "title": revision.title,
-        "deleted": revision.deleted,
+        "deleted": revision.is_deleted,
         "has_text": revision.size is not None,
     }
 
 
-async def difference(request: Request) -> Response:
+async def show_difference(request: Request) -> Response:
     """GET api/pages/{page}/diff?before=&after=: the changed lines, with their changed words."""
     visit = await visit_of(request)
     before, after = (_version_in_query(request, name) for name in ("before", "after"))
-    async with visit.reading() as connection:
+    async with visit.read_transaction() as connection:
         old, new = await _load_text(connection, visit, before), await _load_text(connection, visit, after)
-    changes = await asyncio.to_thread(hunks, old, new)
-    return answered({"before": before, "after": after, "hunks": [[asdict(line) for line in hunk] for hunk in changes]})
+    changes = await asyncio.to_thread(diff_hunks, old, new)
+    return json_response(
+        {"before": before, "after": after, "hunks": [[asdict(line) for line in hunk] for hunk in changes]}
+    )
 
 
 def _version_in_query(request: Request, name: str) -> int:
     """The version in a query parameter; 0: the empty page before the first one."""
     text = request.query_params.get(name, "")
     if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise refused(f"{name!r} must be the number of a version.")
+        raise refusal(f"{name!r} must be the number of a version.")
     return int(text)
 
 
 async def _load_text(connection: Connection, visit: Visit, version: int) -> str:
     if version == 0:
         return ""
-    text = await revisions.text_of(connection, TenantId(visit.tenant), visit.page, version)
+    text = await revisions.load_text(connection, TenantId(visit.tenant), visit.page, version)
     if text is None:
-        raise refused(f"There is no version {version} with a text.")
+        raise refusal(f"There is no version {version} with a text.")
     return text
 
 
-async def restore(request: Request) -> Response:
+async def restore_version(request: Request) -> Response:
     """POST api/pages/{page}/restore: the text of version `then` as the next one after `version`."""
     visit = await visit_of(request)
-    body = await asked(request, version=int, then=int)
-    async with visit.writing() as connection:
+    body = await read_json(request, version=int, then=int)
+    async with visit.write_transaction() as connection:
         text = await _load_text(connection, visit, body["then"])
-        page = await pages.load(connection, visit.page)
+        page = await pages.load_page(connection, visit.page)
         if page is None:
             raise not_found()
-        if page.markdown == text and not page.deleted and not page.ahead:
-            return answered({"version": page.version})
+        if page.markdown == text and not page.is_deleted and not page.ahead:
+            return json_response({"version": page.version})
         await set_parents(connection, [body["version"], body["then"]])
-        if page.deleted:
-            body["version"] = await pages.revive(connection, visit.page)
+        if page.is_deleted:
+            body["version"] = await pages.revive_page(connection, visit.page)
         written = await pages.write_markdown(connection, visit.page, body["version"], text)
-    return await written_or_current(visit, written)
+    return await version_or_conflict(visit, written)

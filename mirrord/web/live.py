@@ -19,7 +19,7 @@ import orjson
 from psycopg import AsyncConnection, sql
 
 from mirrord.db import overview
-from mirrord.db.connect import APP_ROLE, Connection, acting_dsn, translated
+from mirrord.db.connect import APP_ROLE, Connection, acting_dsn, translate_errors
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.errors import MirrordError
 from mirrord.sync.pausing import pause
@@ -28,10 +28,10 @@ from mirrord.web.rows.feed import Change, Cursor
 
 log = logging.getLogger(__name__)
 
-WAITING = 1000  # queued events of a window before it must reconnect
-AGAIN = 0.5  # seconds between attempts to reach Postgres
-POLL, SOON = 1.0, 0.05  # seconds between polls; SOON while files are pending
-COUNT = 1.0  # seconds between counts of what waits for a person, and checks of mirrors
+MAX_QUEUED_EVENTS = 1000  # queued events of a window before it must reconnect
+RETRY_SECONDS = 0.5  # seconds between attempts to reach Postgres
+POLL_SECONDS, PENDING_POLL_SECONDS = 1.0, 0.05  # seconds between polls; SOON while files are pending
+COUNT_SECONDS = 1.0  # seconds between counts of what waits for a person, and checks of mirrors
 _MAX_TIMED_CHANGES = 60  # with recorded times to disk
 _MAX_SIDEBAR_PAGES = 20_000  # with a remembered state in the sidebar
 
@@ -46,7 +46,7 @@ class Event:
     data: dict[str, Any]
     seq: int | None = None
 
-    def spelled(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """The event as bytes of the stream."""
         id_line = f"id: {self.seq}\n" if self.seq is not None else ""
         return f"{id_line}event: {self.name}\ndata: ".encode() + orjson.dumps(self.data, default=str) + b"\n\n"
@@ -82,7 +82,7 @@ class _Follower:
     def publish(self, event: Event) -> None:
         """Queue an event for every window. Windows too far behind are disconnected; they reconnect and resume."""
         for queue in list(self.queues):
-            if queue.qsize() >= WAITING:
+            if queue.qsize() >= MAX_QUEUED_EVENTS:
                 self.queues.discard(queue)
                 queue.put_nowait(None)
             else:
@@ -93,15 +93,15 @@ class _Follower:
         self.publish(page_event(change))
         if len(self.sidebar) > _MAX_SIDEBAR_PAGES:
             self.sidebar.clear()
-        if self.sidebar.get(change.id) != change.standing:
-            self.sidebar[change.id] = change.standing
+        if self.sidebar.get(change.id) != change.sidebar_state:
+            self.sidebar[change.id] = change.sidebar_state
             self.publish(Event("tree", {}))
         self.pending.pop(change.id, None)
         if not change.on_disk:
             self.pending[change.id] = change, time.monotonic()
 
 
-class Live:
+class LiveEvents:
     """The followers of all tenants with open windows."""
 
     def __init__(self, dsn: str, stop: asyncio.Event) -> None:
@@ -110,7 +110,7 @@ class Live:
         self._followers: dict[UUID, _Follower] = {}
 
     @asynccontextmanager
-    async def looking(self, tenant: UUID) -> AsyncIterator[Queue]:
+    async def subscribe(self, tenant: UUID) -> AsyncIterator[Queue]:
         """A queue of the tenant's events from now on; a None in it: reconnect and resume."""
         follower = self._followers.setdefault(tenant, _Follower(tenant))
         queue: Queue = asyncio.Queue()
@@ -136,11 +136,11 @@ class Live:
     async def _follow(self, follower: _Follower) -> None:
         while not self._stop.is_set():
             try:
-                with translated():
+                with translate_errors():
                     await self._listen(follower)
             except MirrordError as error:
                 log.warning("console_feed_lost", extra={"tenant": str(follower.tenant), "error": str(error)})
-                await pause(self._stop, AGAIN)
+                await pause(self._stop, RETRY_SECONDS)
 
     async def _listen(self, follower: _Follower) -> None:
         async with await AsyncConnection.connect(self._dsn, autocommit=True) as connection:
@@ -149,11 +149,13 @@ class Live:
             channel = f"mirrord_{follower.tenant.hex[:16]}"
             await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
             if follower.cursor is None:
-                follower.cursor = await feed.newest(connection)
+                follower.cursor = await feed.load_newest_cursor(connection)
                 follower.ready.set()
             while not self._stop.is_set():
                 await _publish_changes(connection, follower)
-                async for _ in connection.notifies(timeout=SOON if follower.pending else POLL, stop_after=1):
+                async for _ in connection.notifies(
+                    timeout=PENDING_POLL_SECONDS if follower.pending else POLL_SECONDS, stop_after=1
+                ):
                     pass
 
 
@@ -161,24 +163,24 @@ async def _publish_changes(connection: Connection, follower: _Follower) -> None:
     """Publish changed pages, pages written to disk, counts of what waits for a person, and changes of mirrors."""
     while True:
         assert follower.cursor is not None
-        changes, next_cursor = await feed.changed(connection, follower.cursor)
+        changes, next_cursor = await feed.load_changes(connection, follower.cursor)
         for change in changes:
             follower.publish_change(change)
         if next_cursor == follower.cursor:
             break
         follower.cursor = next_cursor
     if follower.pending:
-        for page in await feed.on_disk(connection, list(follower.pending)):
+        for page in await feed.load_pages_on_disk(connection, list(follower.pending)):
             change, noticed_at = follower.pending.pop(page)
             follower.to_disk.append(time.monotonic() - noticed_at)
             data = {"id": page, "version": change.version, "by": change.by, "on_disk": True}
             follower.publish(Event("page", data))
-    if time.monotonic() - follower.counts_at >= COUNT:
+    if time.monotonic() - follower.counts_at >= COUNT_SECONDS:
         follower.counts_at = time.monotonic()
-        counts = asdict(await overview.waiting(connection, TenantId(follower.tenant)))
+        counts = asdict(await overview.count_waiting(connection, TenantId(follower.tenant)))
         if counts != follower.counts:
             follower.counts = counts
             follower.publish(Event("attention", counts))
-        if (mirrors_state := await mirrors.standing(connection)) != follower.mirrors:
+        if (mirrors_state := await mirrors.load_mirrors_state(connection)) != follower.mirrors:
             follower.mirrors = mirrors_state
             follower.publish(Event("mirrors", {}))

@@ -36,11 +36,11 @@ _DOWNLOADS: Mapping[str, str] = MappingProxyType(
     }
 )
 _SVG = "image/svg+xml"  # displayed only as an image; as a document it could run scripts
-TAKEN = (*_PICTURES, *_DOWNLOADS)
+ACCEPTED_EXTENSIONS = (*_PICTURES, *_DOWNLOADS)
 _HEAD_BYTES = 16  # first bytes that identify a file
 
 
-def taken_as(name: str, data: bytes) -> str | None:
+def accepted_media_type(name: str, data: bytes) -> str | None:
     """The media type of an uploaded file; None: not accepted, or its content does not match its name."""
     ending = _extension(name)
     if ending in _PICTURES:
@@ -49,7 +49,7 @@ def taken_as(name: str, data: bytes) -> str | None:
     return _DOWNLOADS.get(ending)
 
 
-def shown_as(name: str, head: bytes) -> str | None:
+def displayed_media_type(name: str, head: bytes) -> str | None:
     """The media type for showing a stored file inside a page; None: it is only served as a download."""
     ending = _extension(name)
     if ending == "svg":

@@ -14,11 +14,11 @@ from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from mirrord.web.desk import desk_of, session_of
+from mirrord.web.desk import app_context_of, session_of
 
 _HERE = Path(__file__).parent
-STATIC = _HERE / "static"
-EDITOR = STATIC / "built" / "editor.js"
+STATIC_DIRECTORY = _HERE / "static"
+EDITOR_SCRIPT = STATIC_DIRECTORY / "built" / "editor.js"
 _DIGEST = re.compile("[0-9a-f]{16}")
 _CACHE_FOREVER = "private, max-age=31536000, immutable"
 
@@ -40,7 +40,7 @@ class Assets(StaticFiles):
 def digest_of_assets() -> str:
     """A digest of all own files, used as URL prefix so that the files of a page belong together."""
     files = []
-    for parent, _, names in os.walk(STATIC):
+    for parent, _, names in os.walk(STATIC_DIRECTORY):
         for name in names:
             with suppress(FileNotFoundError):  # `make web` is running
                 status = (file := Path(parent, name)).stat()
@@ -53,7 +53,7 @@ def _digest_of_files(files: tuple[tuple[Path, int, int], ...]) -> str:
     """files: (path, size, mtime) of each; equal values mean equal contents."""
     digest = hashlib.blake2b(digest_size=8)
     for file, size, _ in files:
-        digest.update(f"{file.relative_to(STATIC)} {size}\n".encode())
+        digest.update(f"{file.relative_to(STATIC_DIRECTORY)} {size}\n".encode())
         with suppress(FileNotFoundError):
             digest.update(file.read_bytes())
     return digest.hexdigest()
@@ -70,12 +70,12 @@ def _templates() -> jinja2.Environment:
     )
 
 
-def painted(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+def render_page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """A page of the console for the session of *request*."""
     session = session_of(request)
     defaults = {
         "session": session,
-        "csrf": desk_of(request).gate.mark(session) if session else "",
+        "csrf": app_context_of(request).gate.csrf_token(session) if session else "",
         "tenant": request.path_params.get("tenant"),
         "problem": None,
         "assets": f"/static/{digest_of_assets()}",

@@ -7,12 +7,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-READING = ("GET", "HEAD")
-WRITING = ("POST", "PUT", "PATCH", "DELETE")
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+READ_METHODS = ("GET", "HEAD")
+WRITE_METHODS = ("POST", "PUT", "PATCH", "DELETE")
 
 # Only own files: no inline scripts, no inline styles, no framing, no foreign images.
-POLICY = "; ".join(
+CONTENT_POLICY = "; ".join(
     (
         *("default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' blob:", "font-src 'self'"),
         *("connect-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"),
@@ -20,7 +20,7 @@ POLICY = "; ".join(
     )
 )
 _HEADERS = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": CONTENT_POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -35,7 +35,7 @@ class TooLarge(Exception):
     """A body exceeds the limit of bytes."""
 
 
-class Protected:
+class Protection:
     """
     An application behind the checks that need no session.
 
@@ -46,7 +46,7 @@ class Protected:
     def __init__(self, app: ASGIApp, hosts: Collection[str], largest: int) -> None:
         """hosts: names in addition to those of loopback, without ports. largest: bytes of a body."""
         self._app = app
-        self._hosts = {*LOOPBACK, *(host.lower() for host in hosts)}
+        self._hosts = {*LOOPBACK_HOSTS, *(host.lower() for host in hosts)}
         self._largest = largest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,7 +63,7 @@ class Protected:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or _hostname(hosts[0]) not in self._hosts:
             return PlainTextResponse("Unknown host name; add it to `console.hosts`.\n", 421)
-        if method not in (*READING, *WRITING):
+        if method not in (*READ_METHODS, *WRITE_METHODS):
             return PlainTextResponse("The console does not support this method.\n", 405)
         if _is_foreign(headers, hosts[0], method):
             return JSONResponse({"sentence": "This request came from another site; nothing was done."}, 403)
@@ -87,7 +87,7 @@ def _is_foreign(headers: Headers, host: str, method: str) -> bool:
     if site in ("none", "same-origin"):
         return False
     # of other sites only links are allowed
-    return method not in READING or mode != "navigate" or headers.get("sec-fetch-dest", "document") != "document"
+    return method not in READ_METHODS or mode != "navigate" or headers.get("sec-fetch-dest", "document") != "document"
 
 
 def _netloc(origin: str) -> str:

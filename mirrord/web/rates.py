@@ -13,18 +13,18 @@ class _Bucket:
     filled_at: float
 
 
-class Rate:
+class RateLimit:
     """Allows each client *minute* calls per minute."""
 
     def __init__(self, minute: int) -> None:
         self._per_minute = minute
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
-    def allows(self, who: str) -> bool:
-        """Whether *who* may make another call; if so, the call is counted."""
+    def allows(self, client: str) -> bool:
+        """Whether *client* may make another call; if so, the call is counted."""
         now = time.monotonic()
-        bucket = self._buckets.setdefault(who, _Bucket(self._per_minute, now))
-        self._buckets.move_to_end(who)
+        bucket = self._buckets.setdefault(client, _Bucket(self._per_minute, now))
+        self._buckets.move_to_end(client)
         if len(self._buckets) > _MAX_CLIENTS:
             self._buckets.popitem(last=False)
         bucket.tokens = min(self._per_minute, bucket.tokens + (now - bucket.filled_at) * self._per_minute / 60)

@@ -9,7 +9,7 @@ from uuid import UUID
 from mirrord.db import tenants
 from mirrord.db.connect import APP_ROLE, Database
 from mirrord.telemetry.exposition import serve
-from mirrord.web.application import console
+from mirrord.web.application import create_application
 from mirrord.web.gate import Gate
 
 HOST = "127.0.0.1"
@@ -17,7 +17,7 @@ _ADDRESS = Path("console") / "address"  # in the data directory: the last URL, f
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ConsolePlace:
     """
     The location of the console. port 0: any free one. data: the data directory, which contains its key.
 
@@ -34,7 +34,7 @@ def url_of(port: int) -> str:
     return f"http://{HOST}:{port}"
 
 
-def link(url: str, token: str) -> str:
+def sign_in_url(url: str, token: str) -> str:
     """The URL that signs in when it is opened."""
     return f"{url}/sign-in?token={token}"
 
@@ -48,17 +48,17 @@ def last_url(data: Path) -> str | None:
 
 
 async def serve_console(
-    place: Place, dsn: str, gate: Gate, stop: asyncio.Event, told: Callable[[str], None] = lambda _: None
+    place: ConsolePlace, dsn: str, gate: Gate, stop: asyncio.Event, on_url: Callable[[str], None] = lambda _: None
 ) -> None:
     """
-    Serve until *stop*. told: called with the URL once the server listens.
+    Serve until *stop*. on_url: called with the URL once the server listens.
 
     Raises Unavailable if the port is not available.
     """
 
     def announce(port: int) -> None:
         (place.data / _ADDRESS).write_text(url_of(port), encoding="utf-8")
-        told(url_of(port))
+        on_url(url_of(port))
 
     async with (
         Database(dsn, role=APP_ROLE, checked=True) as database,
@@ -66,7 +66,7 @@ async def serve_console(
     ):
 
         async def load_tenants() -> Mapping[str, UUID]:
-            return await tenants.names(directory)  # an app's role sees only one tenant at a time
+            return await tenants.load_tenants(directory)  # an app's role sees only one tenant at a time
 
-        application = console(dsn, database, gate, load_tenants, stop, place.hosts)
+        application = create_application(dsn, database, gate, load_tenants, stop, place.hosts)
         await serve(application, (HOST, place.port), stop, announce)

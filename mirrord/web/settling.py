@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from mirrord.db import conflicts
 from mirrord.db.connect import Connection
-from mirrord.db.entries import Current
+from mirrord.db.entries import CurrentEntry
 from mirrord.domain.entry import Digest, Kind, TenantId
 from mirrord.domain.record import record_path
 from mirrord.errors import Refused, UserError
@@ -20,19 +20,21 @@ from mirrord.sync import settling
 from mirrord.sync.bodies import media_type_of
 from mirrord.sync.recorded import fault_in
 from mirrord.sync.settling import Choice, Dispute
-from mirrord.sync.threeway import marked
+from mirrord.sync.threeway import mark_conflicts
 from mirrord.web.media import is_picture
 from mirrord.web.rows import attachments, pages, records
 
-CHOICES: Mapping[str, Choice] = MappingProxyType({"file": Choice.FILE, "row": Choice.ROW, "merged": Choice.MERGED})
+CHOICES_BY_NAME: Mapping[str, Choice] = MappingProxyType(
+    {"file": Choice.FILE, "row": Choice.ROW, "merged": Choice.MERGED}
+)
 SIDES = ("base", "file", "row")
 _MAX_CONFLICTS = 50
 
 
-async def listed(connection: Connection, tenant: TenantId) -> list[dict[str, Any]]:
+async def load_conflicts(connection: Connection, tenant: TenantId) -> list[dict[str, Any]]:
     """Open conflicts with all their current texts, oldest first."""
-    rows = await conflicts.listed(connection, tenant)
-    return [_facts(await settling.load(connection, tenant, row.id)) for row in rows[:_MAX_CONFLICTS]]
+    rows = await conflicts.list_conflicts(connection, tenant)
+    return [_facts(await settling.load_dispute(connection, tenant, row.id)) for row in rows[:_MAX_CONFLICTS]]
 
 
 def _facts(dispute: Dispute) -> dict[str, Any]:
@@ -40,7 +42,7 @@ def _facts(dispute: Dispute) -> dict[str, Any]:
     has_text = conflict.kind is not Kind.ATTACHMENT and entry is not None
     row = (entry.text if entry else None) or ""
     file = settling.file_text(dispute) if conflict.kind is not Kind.ATTACHMENT else None
-    sides = [side for side in SIDES if bytes_of(dispute, side)] if conflict.kind is Kind.ATTACHMENT else []
+    sides = [side for side in SIDES if digest_of_side(dispute, side)] if conflict.kind is Kind.ATTACHMENT else []
     return {
         "number": conflict.id,
         "kind": conflict.kind,
@@ -48,16 +50,16 @@ def _facts(dispute: Dispute) -> dict[str, Any]:
         "sibling": conflict.sibling,
         "path": conflict.path,
         "at": conflict.created_at.isoformat() if conflict.created_at else None,
-        "seen": dispute.seen,
+        "seen": dispute.versions,
         "base": conflict.base_text,
         "file": file,
         "row": row if conflict.kind is not Kind.ATTACHMENT else None,
         "sides": sides,
         "is_picture": is_picture(conflict.path),
-        "marked": marked(conflict.base_text, file or "", row) if has_text else None,
+        "marked": mark_conflicts(conflict.base_text, file or "", row) if has_text else None,
         "page_changed": dispute.entry_changed,
         "sibling_changed": dispute.sibling_changed,
-        "can": [name for name, choice in CHOICES.items() if _objection_to(dispute, choice) is None],
+        "can": [name for name, choice in CHOICES_BY_NAME.items() if _objection_to(dispute, choice) is None],
         "why_not": _objection_to(dispute, Choice.FILE),
     }
 
@@ -69,12 +71,12 @@ def _objection_to(dispute: Dispute, choice: Choice) -> str | None:
         return f"The file's text cannot be parsed: {fault}. Correct it and take the merged text, or take the row's."
     if kind is Kind.ATTACHMENT and choice is Choice.MERGED:
         return "An attachment has no text to merge: take one of the two."
-    if kind is Kind.ATTACHMENT and choice is Choice.FILE and bytes_of(dispute, "file") is None:
+    if kind is Kind.ATTACHMENT and choice is Choice.FILE and digest_of_side(dispute, "file") is None:
         return "The file's bytes were deleted with the sibling; take the row's."
-    return settling.objection(dispute, choice, dispute.seen)
+    return settling.objection(dispute, choice, dispute.versions)
 
 
-async def settle(
+async def resolve_conflict(
     connection: Connection, tenant: TenantId, number: int, choice: Choice, seen: str, text: str | None
 ) -> None:
     """
@@ -82,11 +84,11 @@ async def settle(
 
     Raises UserError if the choice is impossible, 409 if something changed meanwhile.
     """
-    dispute = await settling.load(connection, tenant, number)
+    dispute = await settling.load_dispute(connection, tenant, number)
     if objection := _objection_to(dispute, choice) or settling.objection(dispute, choice, seen):
         raise UserError(objection)
     # first, so that no trigger takes the following writes for the resolution
-    if dispute.conflict.kind is Kind.RECORD and not await records.settle(connection, number, choice):
+    if dispute.conflict.kind is Kind.RECORD and not await records.resolve_conflict(connection, number, choice):
         raise _stale(dispute)
     if choice is not Choice.ROW and not await _write_choice(connection, dispute, choice, text):
         raise _stale(dispute)
@@ -100,7 +102,7 @@ def _fault_in_file(dispute: Dispute) -> str | None:
     return fault_in(entry.place.name, settling.file_text(dispute)) if entry is not None else None
 
 
-def bytes_of(dispute: Dispute, side: str) -> Digest | None:
+def digest_of_side(dispute: Dispute, side: str) -> Digest | None:
     """The digest of an attachment's current bytes on one of SIDES; None: unknown or deleted."""
     if side == "base":
         return dispute.conflict.base_digest
@@ -115,12 +117,12 @@ async def _write_choice(connection: Connection, dispute: Dispute, choice: Choice
 
 
 async def _write_bytes(connection: Connection, dispute: Dispute) -> bool:
-    entry, sibling, digest = dispute.entry, dispute.sibling, bytes_of(dispute, "file")
+    entry, sibling, digest = dispute.entry, dispute.sibling, digest_of_side(dispute, "file")
     assert entry is not None  # _objection_to() saw to it
     assert sibling is not None
     assert digest is not None
     kind = media_type_of(entry.place.name)
-    return await attachments.replace(connection, entry.entry, entry.version, digest, sibling.size or 0, kind)
+    return await attachments.replace_attachment(connection, entry.entry, entry.version, digest, sibling.size or 0, kind)
 
 
 def _chosen_text(dispute: Dispute, choice: Choice, text: str | None) -> str:
@@ -139,11 +141,11 @@ async def _write_text(connection: Connection, dispute: Dispute, text: str) -> bo
     assert entry is not None  # _objection_to() saw to it
     if entry.kind is Kind.RECORD:
         return await _write_record(connection, entry, text)
-    version = await pages.revive(connection, entry.entry) if entry.deleted else entry.version
+    version = await pages.revive_page(connection, entry.entry) if entry.deleted else entry.version
     return version is not None and await pages.write_markdown(connection, entry.entry, version, text) is not None
 
 
-async def _write_record(connection: Connection, entry: Current, text: str) -> bool:
+async def _write_record(connection: Connection, entry: CurrentEntry, text: str) -> bool:
     try:
         if entry.text == text and not entry.deleted:
             return True
@@ -158,8 +160,8 @@ async def _delete_sibling(connection: Connection, dispute: Dispute) -> bool:
     if sibling is None or sibling.deleted:
         return True
     if sibling.kind is Kind.ATTACHMENT:
-        return await attachments.delete(connection, sibling.entry, sibling.version)
-    return await pages.delete(connection, sibling.entry, sibling.version) is not None
+        return await attachments.delete_attachment(connection, sibling.entry, sibling.version)
+    return await pages.delete_page(connection, sibling.entry, sibling.version) is not None
 
 
 def _stale(dispute: Dispute) -> HTTPException:

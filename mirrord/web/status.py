@@ -8,19 +8,19 @@ from starlette.responses import Response
 
 from mirrord.db import overview
 from mirrord.domain.entry import TenantId
-from mirrord.web.desk import Visit, answered, visit_of
+from mirrord.web.desk import Visit, json_response, visit_of
 from mirrord.web.rows import mirrors
 from mirrord.web.rows.mirrors import Mirror
 
 
-async def status(request: Request) -> Response:
+async def show_status(request: Request) -> Response:
     """GET api/status: counts, mirrors, recent events, and times to disk."""
     visit = await visit_of(request)
-    async with visit.reading() as connection:
-        counts = await overview.counts(connection, TenantId(visit.tenant))
-        rows = await mirrors.mirrors(connection)
-        recent = await mirrors.events(connection)
-    return answered(
+    async with visit.read_transaction() as connection:
+        counts = await overview.load_counts(connection, TenantId(visit.tenant))
+        rows = await mirrors.load_mirrors(connection)
+        recent = await mirrors.load_recent_events(connection)
+    return json_response(
         {
             "counts": asdict(counts),
             "mirrors": [_facts(visit, row) for row in rows],

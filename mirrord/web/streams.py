@@ -11,39 +11,39 @@ from starlette.responses import Response, StreamingResponse
 
 from mirrord.web.desk import Visit, session_of, visit_of
 from mirrord.web.gate import Session
-from mirrord.web.live import Event, Live, Queue, page_event
+from mirrord.web.live import Event, LiveEvents, Queue, page_event
 from mirrord.web.rows import feed
 from mirrord.web.rows.feed import Cursor
 
-QUIET = 15.0  # seconds without an event before a comment is sent
-MISSED = 1000  # changes sent again; if there are more, only the tree event
-STREAMS = 1000  # open at once, over all sessions
-STREAMS_OF_SESSION = 20  # per session, so that one cannot use up those of others
-OF_OPERATORS = ("approvals", "halts")  # counts of `attention` hidden from guests
+COMMENT_SECONDS = 15.0  # seconds without an event before a comment is sent
+MAX_MISSED_CHANGES = 1000  # changes sent again; if there are more, only the tree event
+MAX_STREAMS = 1000  # open at once, over all sessions
+MAX_STREAMS_OF_SESSION = 20  # per session, so that one cannot use up those of others
+OPERATOR_COUNTS = ("approvals", "halts")  # counts of `attention` hidden from guests
 _COMMENT = b": alive\n\n"
 _BEGIN = b"retry: 1000\nevent: begin\ndata: {}\n\n"  # changes after this are sent as events
 _HEADERS = {"X-Accel-Buffering": "no"}
 
 
-async def live(request: Request) -> Response:
+async def stream_events(request: Request) -> Response:
     """GET api/live: events from now on, or after `Last-Event-ID`."""
     visit = await visit_of(request)
     state = request.app.state
-    if state.streams[visit.session.id] >= STREAMS_OF_SESSION or state.streams.total() >= STREAMS:
+    if state.streams[visit.session.id] >= MAX_STREAMS_OF_SESSION or state.streams.total() >= MAX_STREAMS:
         raise HTTPException(429, "Too many windows are open; close some.")
     last_id = request.headers.get("last-event-id") or request.query_params.get("since", "")
     since = int(last_id) if last_id.isascii() and last_id.isdigit() and len(last_id) < 19 else None
     return StreamingResponse(_events(visit, state.live, since), media_type="text/event-stream", headers=_HEADERS)
 
 
-async def _events(visit: Visit, live: Live, since: int | None) -> AsyncIterator[bytes]:
+async def _events(visit: Visit, live: LiveEvents, since: int | None) -> AsyncIterator[bytes]:
     streams: Counter[str] = visit.request.app.state.streams
     streams[visit.session.id] += 1
     try:
-        async with live.looking(visit.tenant) as queue:
+        async with live.subscribe(visit.tenant) as queue:
             yield _BEGIN
             for event in await _missed_events(visit, since) if since is not None else ():
-                yield event.spelled()
+                yield event.to_bytes()
             while (chunk := await _next_chunk(visit, queue)) is not None:
                 yield chunk
     finally:
@@ -51,18 +51,18 @@ async def _events(visit: Visit, live: Live, since: int | None) -> AsyncIterator[
         streams += Counter()  # removes zero counts
 
 
-def told_to(session: Session, event: Event) -> Event:
+def event_for(session: Session, event: Event) -> Event:
     """*event* for a session: guests do not receive counts that concern only operators."""
     if event.name != "attention" or session.is_operator:
         return event
-    return replace(event, data={**event.data, **dict.fromkeys(OF_OPERATORS, 0)})
+    return replace(event, data={**event.data, **dict.fromkeys(OPERATOR_COUNTS, 0)})
 
 
 async def _missed_events(visit: Visit, since: int) -> list[Event]:
     events, cursor = [Event("tree", {})], Cursor(since)
-    while len(events) < MISSED:
-        async with visit.reading() as connection:
-            changes, next_cursor = await feed.changed(connection, cursor)
+    while len(events) < MAX_MISSED_CHANGES:
+        async with visit.read_transaction() as connection:
+            changes, next_cursor = await feed.load_changes(connection, cursor)
         events += [page_event(change) for change in changes]
         if next_cursor == cursor:
             return events
@@ -72,16 +72,16 @@ async def _missed_events(visit: Visit, since: int) -> list[Event]:
 
 async def _next_chunk(visit: Visit, queue: Queue) -> bytes | None:
     """The next event or comment; None: the session or the server has ended."""
-    stopping = asyncio.ensure_future(visit.desk.stop.wait())
+    stopping = asyncio.ensure_future(visit.app.stop.wait())
     getting = asyncio.ensure_future(queue.get())
     try:
-        await asyncio.wait([stopping, getting], timeout=QUIET, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([stopping, getting], timeout=COMMENT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         if stopping.done() or session_of(visit.request) is None:
             return None
         if not getting.done():
             return _COMMENT
         event = getting.result()
-        return told_to(visit.session, event).spelled() if event is not None else None
+        return event_for(visit.session, event).to_bytes() if event is not None else None
     finally:
         stopping.cancel()
         getting.cancel()

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, sync_playwright
 
-from mirrord.web.rows.tree import LEVEL
+from mirrord.web.rows.tree import LEVEL_ENTRIES
 from mirrord.web.serving import last_url
 from tests.bench.figures import Figure, Goal, median
 from tests.bench.ground import PATIENCE, Ground
@@ -108,7 +108,7 @@ def _served(ground: Ground) -> Iterator[tuple[Mirrord, str]]:
 @contextmanager
 def _plain(ground: Ground, text: str) -> Iterator[str]:
     """A server of the same words, without anything that makes them pages of a tree."""
-    titles = "".join(f"<li><a href=/{escape(path)}>{escape(path)}</a>" for path in sorted(ground.paths)[:LEVEL])
+    titles = "".join(f"<li><a href=/{escape(path)}>{escape(path)}</a>" for path in sorted(ground.paths)[:LEVEL_ENTRIES])
     pages = {"/tree": f"<!doctype html><ul>{titles}</ul>", "/page": f"<!doctype html><pre>{escape(text)}</pre>"}
 
     class Answer(BaseHTTPRequestHandler):

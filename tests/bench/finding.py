@@ -55,7 +55,7 @@ def main(root: str) -> None:
 
 
 def _figures(session: Session, root: str, before: float) -> list[Figure]:
-    linked = min(session.catalogue.look().pages)
+    linked = min(session.catalogue.snapshot().pages)
     folder = linked.rpartition("/")[0]
     rg = shutil.which("rg")
     rare = _median(lambda: subprocess.run([rg, "-i", "-n", RARE, root], stdout=subprocess.DEVNULL)) if rg else None

@@ -33,7 +33,7 @@ def cpu(ground: Ground) -> list[Figure]:
 
 def idle_share(ground: Ground, name: str, limit: float | None = None) -> list[Figure]:
     """The same of a daemon that has nothing to do now."""
-    mirrord, postmaster = ground.mirrord, Postmaster.recorded(ground.mirrord.postgres.cluster)
+    mirrord, postmaster = ground.mirrord, Postmaster.read_record(ground.mirrord.postgres.cluster)
     assert postmaster is not None
     before, began = _taken(mirrord.pid, mirrord.workers(), postmaster.pid), time.monotonic()
     time.sleep(WINDOW * ground.share)

@@ -34,7 +34,7 @@ from mirrord.commands.session import Session
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.mcp import http
 from mirrord.mcp.admission import Tenant
-from mirrord.mcp.assembly import assembled
+from mirrord.mcp.assembly import assemble_server
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.server import Server
 from mirrord.mirror import marker
@@ -260,9 +260,9 @@ def main(directory: Path) -> None:
     marker.write(tree, Marker("demo", tenant_id, MirrorId(uuid4())))
     session = Session(tree, "demo", tenant_id, Actor("agent", "suite"), "suite")
     callers = Callers(Caller(session, Gate(), may_write=True, still_holds=lambda: None))
-    server = assembled(Tenant("demo", tenant_id, root), callers)
+    server = assemble_server(Tenant("demo", tenant_id, root), callers)
     register(server)
-    app = server.streamable_http_app(transport_security=http.security("127.0.0.1", ()))
+    app = server.streamable_http_app(transport_security=http.security_settings("127.0.0.1", ()))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
         uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])

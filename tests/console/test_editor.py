@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import CDPSession, expect
 from psycopg.types.json import Jsonb
 
-from mirrord.db.embedded import Embedded
+from mirrord.db.embedded import EmbeddedPostgres
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, Person, becomes, line_changed, row_of
 from tests.guide import examples
@@ -285,7 +285,7 @@ async def test_a_daemon_that_restarts_under_an_open_editor_loses_nothing_typed(
 
 
 async def test_a_postgres_that_restarts_under_an_open_editor_loses_nothing_typed(
-    cluster: Embedded, console: Console, person: NewPerson
+    cluster: EmbeddedPostgres, console: Console, person: NewPerson
 ) -> None:
     file = console.mirrord.file("Postgres.md")
     save(file, "before\n")

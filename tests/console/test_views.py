@@ -363,7 +363,7 @@ async def test_an_operators_list_tells_what_waits_in_each_tenant(
     console: Console, browser: Browser, admin_dsn: str
 ) -> None:
     async with Database(admin_dsn, size=1) as database:
-        await tenants.add(database, "quiet")
+        await tenants.ensure_tenant(database, "quiet")
     save(console.mirrord.file("No text.md"), "\xff".encode("latin-1"))
     decider = await operator(console, browser, "status")
     async with asyncio.timeout(PATIENCE / 1000):  # a tenant made a moment ago is not known for some seconds

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mirrord.domain.state import NO_TEXT, File, State, Unknown
+from mirrord.domain.state import NO_TEXT, File, State, UnreadableFile
 from mirrord.sync import decision, doubts
 from mirrord.sync.place import PlaceMove, plan_place
-from mirrord.sync.plan import Move, plan
+from mirrord.sync.plan import Move, plan_content
 
-# A crash point is a call that shows in a trace (SYNC 1.4); what is between two of them is the same for a restart.
+# A crash point is a call that shows in a trace (docs/design/sync.md, Safe replace); what is between two of them is the
+# same for a restart.
 POINTS: Mapping[str, re.Pattern[str]] = {
     "W1 new text written": re.compile(r"write\(\d+<.*/tmp/daemon/p\."),
     "W2 new text synced": re.compile(r"fsync\(\d+<.*/tmp/daemon/p\."),
@@ -95,18 +96,18 @@ def record(file: Path) -> None:
     def decided(state: State, *, seen: int | None, adopting: bool, stale_places: bool = False) -> decision.Decision:
         with file.open("a", encoding="ascii") as rows:
             rows.write(" ".join((row_of(state, seen, adopting), place_row_of(state))) + "\n")
-        return original(state, seen=seen, adopting=adopting, stale_places=stale_places)
+        return original(state, seen_version=seen, adopting=adopting, stale_places=stale_places)
 
     vars(doubts)["decide"] = decided
 
 
 def row_of(state: State, seen: int | None, adopting: bool) -> str:
-    """The row of SYNC 1.2 that *state* is in."""
-    move, base, file, row = plan(state, seen=seen, adopting=adopting), state.base, state.file, state.row
+    """The row of docs/design/sync.md, Content that *state* is in."""
+    move, base, file, row = plan_content(state, seen_version=seen, adopting=adopting), state.base, state.file, state.row
     if move is Move.RENDER:
         return "0"
-    if isinstance(file, Unknown):
-        return "17" if file.passing else "20"
+    if isinstance(file, UnreadableFile):
+        return "17" if file.is_temporary else "20"
     gone = row is None or row.deleted
     if file is None:
         if gone:
@@ -128,7 +129,7 @@ def _both(move: Move, file: File, base: bytes) -> str:
 
 
 def place_row_of(state: State) -> str:
-    """The row of SYNC 1.3 that *state* is in."""
+    """The row of docs/design/sync.md, Places that *state* is in."""
     move, base, file = plan_place(state), state.base, state.file
     if move is PlaceMove.TO_FILE and base is not None and isinstance(file, File):
         return "L3" if base.place.name == file.place.name and base.place.parent == file.place.parent else "L5"

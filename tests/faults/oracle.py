@@ -7,10 +7,10 @@ from pathlib import Path
 
 from mirrord.db.connect import Database
 from mirrord.domain.record import name_of_record
-from mirrord.mirror.journal import COPY
+from mirrord.mirror.journal import COPY_PREFIX
 from mirrord.mirror.label import label_of
 from mirrord.mirror.tree import Tree
-from mirrord.sync.check import Finding, Verdict, check
+from mirrord.sync.check import Finding, Verdict, check_tree
 from tests.faults.tokens import Ledger, tokens_in, tokens_of_files, tokens_of_rows
 from tests.faults.world import Quick, World, digest_of_tree
 
@@ -162,7 +162,7 @@ def _checked(world: World, mirror: Quick) -> list[tuple[str, Verdict]]:
     async def findings(database: Database) -> list[Finding]:
         tree = Tree(mirror.root)
         try:
-            return await check(database, world.tenant, tree)
+            return await check_tree(database, world.tenant, tree)
         finally:
             tree.close()
 
@@ -195,7 +195,7 @@ def _untidy(world: World) -> Iterator[str]:
 
 def _waits_for_its_row(world: World, name: str) -> bool:
     """Whether it is the copy of what a command wrote into a page that has no row, which is kept for an hour."""
-    label = label_of(name) if name.startswith(COPY) else None
+    label = label_of(name) if name.startswith(COPY_PREFIX) else None
     return label is not None and not _rows(world, _ROW, entry=label.entry)
 
 

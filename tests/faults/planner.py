@@ -166,7 +166,7 @@ def carry_out(model: Model, mirror: Mirror, entry: EntryId) -> Decision:
     """Decide on one entry of one mirror, and do it."""
     state = _state(model, mirror, entry)
     seen = model.history.get(entry, {}).get(mirror.files[entry][0]) if entry in mirror.files else None
-    decision = decide(state, seen=seen, adopting=False)
+    decision = decide(state, seen_version=seen, adopting=False)
     if decision.step is Step.ROW:
         _to_row(model, mirror, decision)
     elif decision.step is Step.FILE:

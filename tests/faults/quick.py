@@ -10,10 +10,10 @@ SOON = 0.05  # seconds until Postgres is tried again
 def hurry() -> None:
     """From now on, in this process, stillness is a shorter time; every rule stays."""
     for module in (deletions, doubts):
-        assert hasattr(module, "QUIET"), f"{module.__name__} waits in another way now"
-        vars(module)["QUIET"] = STILL
-    assert hasattr(engine, "RETRY"), "engine tries again in another way now"
-    vars(engine)["RETRY"] = SOON
+        assert hasattr(module, "QUIET_SECONDS"), f"{module.__name__} waits in another way now"
+        vars(module)["QUIET_SECONDS"] = STILL
+    assert hasattr(engine, "RETRY_SECONDS"), "engine tries again in another way now"
+    vars(engine)["RETRY_SECONDS"] = SOON
 
 
 def serve_quick(descriptor: int) -> None:

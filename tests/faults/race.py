@@ -11,7 +11,7 @@ from pathlib import Path
 from mirrord.commands import pages
 from mirrord.commands.failure import Failed
 from mirrord.commands.session import Session
-from mirrord.mirror.journal import COPY, TMP
+from mirrord.mirror.journal import COPY_PREFIX, JOURNALS_PATH
 from tests.faults.tokens import Ledger, tokens_in, tokens_of_files, tokens_of_rows
 from tests.faults.world import Cluster, World
 from tests.system.agents import agent
@@ -71,7 +71,7 @@ def play(cluster: Cluster, directory: Path, name: str, race: Race) -> Played:
 
 def _copies(root: Path) -> list[Path]:
     """Texts of the tool that wait for the daemon to find them in the history."""
-    return [path for path in files(root / TMP) if path.name.startswith(COPY)]
+    return [path for path in files(root / JOURNALS_PATH) if path.name.startswith(COPY_PREFIX)]
 
 
 def _copied(root: Path) -> set[str]:

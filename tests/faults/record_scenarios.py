@@ -7,7 +7,7 @@ from uuid import uuid5
 from psycopg.types.json import Jsonb
 
 from mirrord.domain.entry import Actor
-from mirrord.domain.event import Event, Type, encode, file_of
+from mirrord.domain.event import Event, EventType, encode_event, event_file_path
 from tests.faults.stage import Stage
 
 CATEGORY = "# Kept Qz0002\ndir: Books\npatterns:\n  - novels/**\n"
@@ -69,10 +69,12 @@ def append_events(stage: Stage) -> None:
     """Some lines, of which one is none, and the last does not end yet."""
     moment = datetime(2026, 1, 31, 12, tzinfo=UTC)
     lines = [
-        encode(Event(uuid5(stage.tenant, str(number)), Type.PAGE_WRITTEN, moment, stage.name, _AGENT, {"n": number}))
+        encode_event(
+            Event(uuid5(stage.tenant, str(number)), EventType.PAGE_WRITTEN, moment, stage.name, _AGENT, {"n": number})
+        )
         for number in range(6)
     ]
-    file = stage.root / file_of(moment, "desk")
+    file = stage.root / event_file_path(moment, "desk")
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("ab") as stream:
         stream.write(b"".join([*lines[:3], b"torn by a crash\n", *lines[3:5], lines[5][:8]]))

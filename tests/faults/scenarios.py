@@ -53,7 +53,7 @@ class Scenario:
     def begin(self) -> None:
         """In the process of the engine."""
         if self.expired:
-            trash.RETENTION = trash.OF_VERSIONS = timedelta(seconds=-60)
+            trash.RETENTION = trash.VERSION_RETENTION = timedelta(seconds=-60)
 
 
 def _page(stage: Stage) -> None:

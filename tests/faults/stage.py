@@ -128,7 +128,7 @@ async def _converge(stage: Stage, database: Database, opened: Callable[[], None]
     mirror = await app.open_mirror(database, config, stage.name, stage.tenant)
     try:
         opened()
-        await _work(Engine(mirror.sides, adopting=mirror.adopting))
+        await _work(Engine(mirror.sides, is_adopting=mirror.adopting))
         await _read_events(mirror.sides)
     finally:
         mirror.close()
@@ -141,7 +141,7 @@ async def _work(engine: Engine) -> None:
     try:
         async with asyncio.timeout(UNSETTLED):
             for _ in range(2):  # what the first round wrote is compared in the second
-                engine.ring()
+                engine.notify()
                 await _until_idle(engine, running)
     finally:
         stop.set()
@@ -157,20 +157,20 @@ async def _start(engine: Engine) -> None:
         except Unavailable:
             await asyncio.sleep(0.01)
             with suppress(Unavailable):
-                await engine.sides.database.mend()
+                await engine.sides.database.replace_broken()
         else:
             return
 
 
 async def _read_events(sides: Sides) -> None:
     reader = EventReader(sides, DIRECTORY)
-    while not reader.idle:
+    while not reader.is_idle:
         try:
             await reader.read_marked()
         except Unavailable:
             await asyncio.sleep(0.01)
             with suppress(Unavailable):
-                await sides.database.mend()
+                await sides.database.replace_broken()
 
 
 async def _until_idle(engine: Engine, running: asyncio.Future[None]) -> None:
@@ -179,7 +179,7 @@ async def _until_idle(engine: Engine, running: asyncio.Future[None]) -> None:
     while not running.done():
         if time.monotonic() - looked > LOOK:
             looked = time.monotonic()
-            engine.look_everywhere()
-        elif engine.idle:
+            engine.request_scan()
+        elif engine.is_idle:
             return
         await asyncio.sleep(0.002)

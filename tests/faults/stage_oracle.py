@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from mirrord.db.connect import Database
-from mirrord.domain.event import decode
+from mirrord.domain.event import decode_event
 from mirrord.mirror.tree import Tree
-from mirrord.sync.check import Verdict, check
+from mirrord.sync.check import Verdict, check_tree
 from tests.faults.scenarios import Scenario
 from tests.faults.stage import Stage
 from tests.faults.tokens import TEXTS, tokens_in
@@ -51,7 +51,7 @@ def _unequal(stage: Stage) -> Iterator[str]:
     async def checked(database: Database) -> list[tuple[str, Verdict]]:
         tree = Tree(stage.root)
         try:
-            return [(one.path, one.verdict) for one in await check(database, stage.tenant, tree)]
+            return [(one.path, one.verdict) for one in await check_tree(database, stage.tenant, tree)]
         finally:
             tree.close()
 
@@ -76,7 +76,7 @@ def _untold(stage: Stage) -> Iterator[str]:
     for file in stage.root.glob(".records/events/*.jsonl"):
         for line in file.read_bytes().split(b"\n")[:-1]:
             with suppress(ValueError):
-                if decode(line).event_id not in known:
+                if decode_event(line).event_id not in known:
                     yield f"UNTOLD {line.decode()}"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mirrord.domain.entry import new_id
-from mirrord.sync.intake import CHUNK
+from mirrord.sync.intake import CHUNK_MARKS
 from tests.faults.scenarios import Scenario
 from tests.faults.stage import Stage, staged
 from tests.faults.stage_oracle import wrong
@@ -48,12 +48,12 @@ def test_what_belongs_together_is_taken_in_although_it_comes_in_two_chunks(
     scenario = Scenario(meet.__name__, lambda _: None, lambda _: None, frozenset())
     with staged(own_cluster, tmp_path, meet.__name__.replace("_", "-").strip("-")) as stage:
         pages = meet(stage)
-        beside = 2 * CHUNK - 1 - len([path for path in stage.root.iterdir() if path.is_file()])  # and z
+        beside = 2 * CHUNK_MARKS - 1 - len([path for path in stage.root.iterdir() if path.is_file()])  # and z
         for number in range(beside):
             stage.save(f"m {number:04}.md", f"page {number}\n")
-        for number in range(CHUNK):
+        for number in range(CHUNK_MARKS):
             stage.save(f"z/m {number:04}.md", f"page {number}\n")
         stage.converge()
 
-        assert value(stage.app, AGREED) == pages + beside + CHUNK
+        assert value(stage.app, AGREED) == pages + beside + CHUNK_MARKS
         assert wrong(stage, scenario) == []

@@ -16,7 +16,7 @@ from mirrord import app
 from mirrord.config import Config
 from mirrord.db import leases
 from mirrord.db.connect import Database
-from mirrord.db.writes import run
+from mirrord.db.writes import run_statements
 from mirrord.domain.entry import digest_of
 from mirrord.errors import Fenced
 from mirrord.sync import deletions, guard
@@ -42,7 +42,7 @@ async def _engine(stage: Stage) -> AsyncIterator[Engine]:
     async with Database(stage.dsn, size=2) as database:
         mirror = await app.open_mirror(database, config, stage.name, stage.tenant)
         try:
-            engine = Engine(mirror.sides, adopting=mirror.adopting)
+            engine = Engine(mirror.sides, is_adopting=mirror.adopting)
             await engine.start()
             await _work(engine, lambda: not engine.queue.is_ready)
             yield engine
@@ -54,7 +54,7 @@ async def _work(engine: Engine, done: Callable[[], bool]) -> None:
     stop = asyncio.Event()
     async with asyncio.timeout(20):
         while not done():
-            await engine.work(stop)
+            await engine.work_once(stop)
             await asyncio.sleep(0)
 
 
@@ -77,18 +77,18 @@ def test_a_file_that_is_away_for_a_moment_was_never_deleted(
         async with _engine(stage) as engine:
             page.rename(aside)
             engine.queue.mark(["Page.md"])
-            await _work(engine, lambda: bool(engine.brake.gathered.entries))
-            await engine.work(asyncio.Event())
+            await _work(engine, lambda: bool(engine.halts.gathered_deletions.entries))
+            await engine.work_once(asyncio.Event())
             aside.rename(page)
             engine.queue.mark(["Page.md"])
-            await _work(engine, lambda: engine.idle)
+            await _work(engine, lambda: engine.is_idle)
 
     with staged(own_cluster, tmp_path, "away") as stage:
         stage.save("Page.md", "here\n")
         stage.save("Other.md", "a tree that loses all its files halts\n")
         stage.converge()
         versions = stage.versions()
-        monkeypatch.setattr(deletions, "QUIET", guard.QUIET)  # machines that are busy take their time
+        monkeypatch.setattr(deletions, "QUIET_SECONDS", guard.QUIET_SECONDS)  # machines that are busy take their time
         asyncio.run(take_away(stage))
 
         assert stage.versions() == versions
@@ -102,7 +102,7 @@ def test_a_file_that_moved_while_its_row_vanished_is_not_forgotten(own_cluster: 
                 connection.execute("DELETE FROM mirrord.page WHERE tenant_id = %s AND name = 'Page'", [stage.tenant])
             (stage.root / "Page.md").rename(stage.root / "Moved.md")
             engine.queue.mark(["Page.md", "Moved.md"])
-            await _work(engine, lambda: engine.idle)
+            await _work(engine, lambda: engine.is_idle)
 
     with staged(own_cluster, tmp_path, "vanished-and-moved") as stage:
         stage.save("Page.md", "still here\n")
@@ -138,11 +138,11 @@ def test_whoever_lost_the_lease_commits_nothing(own_cluster: Cluster, tmp_path: 
         async with _engine(stage) as engine:
             sides = engine.sides
             async with Database(stage.dsn, size=1) as database:
-                await leases.acquire(database, sides.tenant, sides.mirror, "another daemon", root_locked=True)
+                await leases.acquire_lease(database, sides.tenant, sides.mirror, "another daemon", root_locked=True)
             stage.save("Late.md", "written by a zombie\n")
             engine.queue.mark(["Late.md"])
             with pytest.raises(Fenced):
-                await _work(engine, lambda: engine.idle)
+                await _work(engine, lambda: engine.is_idle)
 
     with staged(own_cluster, tmp_path, "zombie") as stage:
         asyncio.run(overtake(stage))
@@ -157,7 +157,7 @@ def test_a_row_that_went_on_is_not_overwritten(own_cluster: Cluster, tmp_path: P
             stage.sql("UPDATE mirrord.page SET markdown = 'newer' WHERE id = %s", page)
             stale = sides.writer.rewrite(page, 1, digest_of(b"stale"), text_of("stale"))  # type: ignore[arg-type]
             async with sides.database.transaction(sides.tenant, sides.lease) as connection:
-                return await run(connection, [stale])
+                return await run_statements(connection, [stale])
 
     with staged(own_cluster, tmp_path, "went-on") as stage:
         stage.save("Page.md", "older\n")

@@ -15,11 +15,11 @@ from psycopg.conninfo import make_conninfo
 
 from mirrord.db import tenants
 from mirrord.db.connect import Database, app_dsn
-from mirrord.db.embedded import Embedded
+from mirrord.db.embedded import EmbeddedPostgres
 from mirrord.db.migrate import migrate
-from mirrord.db.postmaster import Postmaster, serves
+from mirrord.db.postmaster import Postmaster, is_server_of
 from mirrord.domain.entry import TenantId
-from mirrord.mirror.heartbeat import Heartbeat, ask_flush
+from mirrord.mirror.heartbeat import Heartbeat, request_flush
 from mirrord.mirror.process import prepare_process
 from tests.faults.forks import Forks
 from tests.system.harness import Awaited, Mirrord, Process, eventually
@@ -83,8 +83,8 @@ class Quick(Mirrord):
 
     def settle(self, watch: Callable[[], None] = lambda: None) -> None:
         """Return when the daemon has nothing more to do. watch: is called again and again until then."""
-        eventually(Heartbeat(self.mirror).alive, "the first beat of a daemon", PATIENCE)
-        ask_flush(self.mirror, PATIENCE, watch)
+        eventually(Heartbeat(self.mirror).is_alive, "the first beat of a daemon", PATIENCE)
+        request_flush(self.mirror, PATIENCE, watch)
 
     def whole_log(self) -> str:
         """Everything all daemons started here have said."""
@@ -104,7 +104,7 @@ class Cluster:
 
     def __init__(self, directory: Path, *, brief: bool = True) -> None:
         """*brief*: what is played takes seconds, so daemons hurry and nobody vacuums; else all is as people have it."""
-        self._embedded = Embedded(directory)
+        self._embedded = EmbeddedPostgres(directory)
         self._brief = brief
         self.hosts = tuple(Forks(hurried=brief) for _ in range(MIRRORS))
         self._loop = asyncio.Runner()
@@ -141,11 +141,11 @@ class Cluster:
 
     def crash(self) -> None:
         """As `pg_ctl stop -m immediate`: no connection is closed, nothing is written; recovery follows at the start."""
-        running = Postmaster.recorded(self._embedded.cluster)
+        running = Postmaster.read_record(self._embedded.cluster)
         assert running is not None, "Postgres does not run"
         self._disconnect()
         os.kill(running.pid, signal.SIGQUIT)
-        eventually(lambda: not serves(running.pid, running.cluster), "the end of Postgres", PATIENCE)
+        eventually(lambda: not is_server_of(running.pid, running.cluster), "the end of Postgres", PATIENCE)
 
     def start(self) -> None:
         """Start it again."""
@@ -176,7 +176,7 @@ class Cluster:
 
     def add_tenant(self, name: str) -> TenantId:
         """A tenant of a run's own."""
-        return self.work(lambda database: tenants.add(database, name))
+        return self.work(lambda database: tenants.ensure_tenant(database, name))
 
     def _disconnect(self) -> None:
         if self._administrator is not None:

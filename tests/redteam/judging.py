@@ -12,10 +12,10 @@ from mcp import Client
 from mcp_types import CallToolResult
 
 from mirrord.commands.failure import KINDS
-from mirrord.mcp.assembly import assembled
+from mirrord.mcp.assembly import assemble_server
 from mirrord.mcp.callers import Callers
 from mirrord.mcp.sessions import local_caller
-from mirrord.mcp.tools import ALL
+from mirrord.mcp.tools import ALL_SETS
 from tests.redteam.world import State, World, inside, outside
 
 DONE = "DONE"  # stands among the codes where it is right that a call succeeds
@@ -72,7 +72,7 @@ async def attacker(world: World) -> AsyncIterator[Attacker]:
     tenant, caller = local_caller(world.config)
     callers = Callers(caller)
     try:
-        async with Client(assembled(tenant, callers, [ALL])) as client:
+        async with Client(assemble_server(tenant, callers, [ALL_SETS])) as client:
             yield Attacker(world, client)
     finally:
         callers.close()

@@ -19,7 +19,7 @@ import jwt
 import pytest
 
 from mirrord.web.gate import Gate, Session
-from mirrord.web.rates import Rate
+from mirrord.web.rates import RateLimit
 from tests.system.browsing import Answer, Browser
 from tests.system.consoles import PICTURE, RIVAL, SECRET, Console, consoles
 from tests.system.editors import save
@@ -720,7 +720,7 @@ def test_links_are_not_guessed_and_who_guesses_is_let_wait(console: Console) -> 
 
 
 def test_a_session_writes_no_faster_than_people_do(gate: Gate) -> None:
-    rate = Rate(3)
+    rate = RateLimit(3)
     assert [rate.allows("one") for _ in range(4)] == [True, True, True, False]
     assert rate.allows("another")
-    assert gate.mark(Session("a", "ada", None)) != gate.mark(Session("b", "ada", None))
+    assert gate.csrf_token(Session("a", "ada", None)) != gate.csrf_token(Session("b", "ada", None))

@@ -19,7 +19,7 @@ from mirrord.errors import Refused
 from mirrord.mcp.callers import Callers
 from mirrord.mcp.http import Verifier
 from mirrord.mcp.sessions import local_caller
-from mirrord.mirror.keys import Keyring, id_of, signing_key
+from mirrord.mirror.keys import Keyring, key_id, signing_key
 from tests.redteam.judging import told
 from tests.redteam.world import World, outside, world_in
 
@@ -41,7 +41,7 @@ def private(world: World) -> Ed25519PrivateKey:
 
 
 def kid(world: World) -> str:
-    return id_of(private(world).public_key())
+    return key_id(private(world).public_key())
 
 
 def encoded(value: object) -> str:
@@ -136,7 +136,7 @@ async def test_a_forged_token_lets_nobody_in(tmp_path: Path, forgery: str) -> No
     before = outside(world)
 
     assert await Verifier(world.config, world.tenant, callers).verify_token(token) is None
-    assert callers.anybody() is None
+    assert callers.any_caller() is None
     assert outside(world) == before
 
 

@@ -12,7 +12,7 @@ from mirrord.config import Agents, Config
 from mirrord.domain.entry import Actor
 from mirrord.mcp.admission import Tenant
 from mirrord.mirror.keys import Keyring, signing_key
-from mirrord.mirror.tokens import issue
+from mirrord.mirror.tokens import issue_token
 from tests.system.clients import tenant_in
 
 RIVAL = "rival-ltd"
@@ -106,7 +106,7 @@ def world_in(base: Path) -> World:
         file.write_text(f"# Secret\n\n{CANARY}{path.replace('/', '-')}\n", encoding="utf-8")
     private = signing_key(config.data, Keyring(config.mirror))
     expires = datetime.now(UTC) + timedelta(hours=1)
-    token, _ = issue(private, tenant.name, tenant.id, Actor("agent", "red"), may_write=True, expires=expires)
+    token, _ = issue_token(private, tenant.name, tenant.id, Actor("agent", "red"), may_write=True, expires=expires)
     agents = Agents(token=token, attach_from=(base / "uploads",))
     return World(base, tenant, rival, Config(config.mirror, config.data, config.dsn, agents=agents))
 

@@ -38,7 +38,7 @@ def a_killed_daemon_leaves_no_worker_behind(mirrord: Mirrord) -> None:
     mirrord.kill()
     try:
         eventually(lambda: not mirrord.workers(), "the workers of a killed daemon end", 5.0)
-        assert mirrord.postgres.running, "Postgres ended with the killed daemon"
+        assert mirrord.postgres.is_running, "Postgres ended with the killed daemon"
     finally:
         mirrord.end_workers()
         mirrord.up()
@@ -52,7 +52,7 @@ def nothing_is_lost_while_postgres_is_stopped_for_5_seconds(mirrord: Mirrord) ->
         pass
     mirrord.postgres.stop()
     new = _keep_saving(mirrord, OUTAGE)
-    assert not mirrord.postgres.running, "Postgres came back by itself before the 5 seconds were over"
+    assert not mirrord.postgres.is_running, "Postgres came back by itself before the 5 seconds were over"
     mirrord.postgres.start()
     for _ in edits:
         pass
@@ -87,7 +87,7 @@ def a_stopped_daemon_leaves_nothing_running(mirrord: Mirrord) -> None:
 
     assert code == 0, f"the daemon ended with exit code {code}:\n{mirrord.log_end()}"
     eventually(lambda: not mirrord.workers(), "the workers of the stopped daemon end", 5.0)
-    assert not mirrord.postgres.running, "the stopped daemon's Postgres still runs"
+    assert not mirrord.postgres.is_running, "the stopped daemon's Postgres still runs"
 
 
 def _make_pages(mirrord: Mirrord, folder: str) -> list[UUID]:

@@ -13,17 +13,17 @@ import psycopg
 from mirrord.commands.failure import Failed
 from mirrord.commands.gate import Gate
 from mirrord.commands.registry import COMMANDS
-from mirrord.commands.run import Done, Pending, run
+from mirrord.commands.run import CompletedCommand, PendingRequest, run
 from mirrord.commands.session import Session
-from mirrord.domain.grant import LOCAL
+from mirrord.domain.grant import LOCAL_ACTOR
 from mirrord.domain.limits import Limits
-from mirrord.domain.trust import levels
+from mirrord.domain.trust import trust_levels
 from mirrord.mirror import marker
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
 from tests.system.harness import Mirrord, eventually
 
-LEVELS = levels(dict.fromkeys(COMMANDS, "REQUIRE"))
+LEVELS = trust_levels(dict.fromkeys(COMMANDS, "REQUIRE"))
 CONFIG = """
 [mcp]
 local_trust = true
@@ -53,22 +53,22 @@ class Asker:
         found = marker.read(tree)
         assert found is not None
         self.root = root
-        self.session = Session(tree, tenant, found.tenant_id, LOCAL, "mcp-test", attach_from=attach_from)
+        self.session = Session(tree, tenant, found.tenant_id, LOCAL_ACTOR, "mcp-test", attach_from=attach_from)
         self.gate = Gate(LEVELS, Limits(pending=0))
 
-    def calls(self, name: str, arguments: Mapping[str, Any]) -> Pending | dict[str, Any] | Failed:
+    def calls(self, name: str, arguments: Mapping[str, Any]) -> PendingRequest | dict[str, Any] | Failed:
         """What one call gets: nothing yet, the fields of a result, or a failure."""
         try:
             outcome = run(self.session, self.gate, name, arguments)
         except Failed as failed:
             return failed
-        assert isinstance(outcome, Pending) or isinstance(outcome.result, dict)
-        return outcome.result if isinstance(outcome, Done) else outcome
+        assert isinstance(outcome, PendingRequest) or isinstance(outcome.result, dict)
+        return outcome.result if isinstance(outcome, CompletedCommand) else outcome
 
     def asks(self, name: str, arguments: Mapping[str, Any]) -> UUID:
         """The request that a call becomes."""
         pending = self.calls(name, arguments)
-        assert isinstance(pending, Pending), pending
+        assert isinstance(pending, PendingRequest), pending
         return pending.request_id
 
     def gets(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | Failed:
@@ -76,7 +76,7 @@ class Asker:
 
         def ended() -> list[dict[str, Any] | Failed]:
             outcome = self.calls(name, arguments)
-            return [] if isinstance(outcome, Pending) else [outcome]
+            return [] if isinstance(outcome, PendingRequest) else [outcome]
 
         return eventually(ended, f"the outcome of {name}")[0]
 

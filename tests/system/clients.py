@@ -19,7 +19,7 @@ from mirrord.commands.session import Session
 from mirrord.config import DEFAULT_TOOLS
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.mcp.admission import Tenant
-from mirrord.mcp.assembly import assembled
+from mirrord.mcp.assembly import assemble_server
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mirror import marker
 from mirrord.mirror.marker import Marker
@@ -61,7 +61,7 @@ def process(
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A client that expects answers: call() fails the test where a tool fails, refused() where it does not."""
+    """A client that expects answers: call() fails the test where a tool fails, refusal() where it does not."""
 
     client: Client
 
@@ -111,7 +111,7 @@ async def in_memory(
     )
     callers = Callers(Caller(session, gate or Gate(), may_write=may_write, still_holds=still_holds))
     try:
-        async with Client(assembled(tenant, callers, sets), mode=mode, **client) as connected:
+        async with Client(assemble_server(tenant, callers, sets), mode=mode, **client) as connected:
             yield Agent(connected)
     finally:
         callers.close()

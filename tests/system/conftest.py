@@ -46,6 +46,6 @@ async def mirror(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Mirror]:
     """A mirror whose engine works in this process, when it is asked to."""
-    monkeypatch.setattr(leases, "DURATION", 300)  # nobody renews it here
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 300)  # nobody renews it here
     async with opened_mirror(database, app_connection, tmp_path, tenant) as opened:
         yield opened

@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self, TypeVar
 import psycopg
 
 import mirrord
-from mirrord.db.embedded import Embedded
+from mirrord.db.embedded import EmbeddedPostgres
 from tests.system.rows import Connection, Page, page_at
 from tests.system.trees import contents
 
@@ -75,7 +75,7 @@ class Mirrord:
         self.mirror, self.data = directory / "mirror", directory / "data"
         self.root = self.mirror / tenant
         self.log = directory / "daemon.log"
-        self.postgres = Embedded(self.data)
+        self.postgres = EmbeddedPostgres(self.data)
         self.surroundings: dict[str, str] = {}  # environment variables, besides ours
         self._process: Process | None = None
         self._groups: list[int] = []  # the process group of every daemon started here

@@ -3,14 +3,14 @@
 import asyncio
 from uuid import uuid4
 
-from mirrord.cli.status import gather
+from mirrord.cli.status import gather_status
 from mirrord.config import Config
 from mirrord.db import tenants
 from mirrord.db.connect import Database
-from mirrord.mirror.heartbeat import ask_flush
+from mirrord.mirror.heartbeat import request_flush
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
-from mirrord.sync.check import Verdict, check
+from mirrord.sync.check import Verdict, check_tree
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 
@@ -27,7 +27,7 @@ def assert_syncs(mirrord: Mirrord) -> None:
 
 def look_everywhere(mirrord: Mirrord) -> None:
     """What `mirrord flush` does, without the half second of starting a command."""
-    ask_flush(mirrord.mirror, 60.0)
+    request_flush(mirrord.mirror, 60.0)
 
 
 def differing(mirrord: Mirrord) -> list[str]:
@@ -41,8 +41,8 @@ async def _differing(mirrord: Mirrord) -> list[str]:
     tree = Tree(mirrord.root)
     try:
         async with Database(mirrord.dsn, size=1) as database:
-            tenant = (await tenants.names(database))[mirrord.tenant]
-            found = await check(database, tenant, tree)
+            tenant = (await tenants.load_tenants(database))[mirrord.tenant]
+            found = await check_tree(database, tenant, tree)
     finally:
         tree.close()
     return [f"{one.verdict} {one.path}" for one in found if one.verdict is not Verdict.OK]
@@ -67,7 +67,7 @@ def assert_said(mirrord: Mirrord, path: str, *words: str) -> None:
     assert found is not None, f"no problem is listed for {path!r}"
     missing = [word for word in words if word not in found]
     assert not missing, f"{found!r} does not say {missing}"
-    status = asyncio.run(gather(Config(mirrord.mirror, mirrord.data, mirrord.dsn)))
+    status = asyncio.run(gather_status(Config(mirrord.mirror, mirrord.data, mirrord.dsn)))
     said = {"tenant": mirrord.tenant, "kind": "problem", "path": path, "sentence": found}
     assert any(said.items() <= one.items() and one["remedy"] for one in status["attention"])
 

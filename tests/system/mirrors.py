@@ -22,17 +22,17 @@ PATIENCE = 10.0  # seconds until both sides have to be equal
 class Mirror:
     """The engine, the tree it mirrors, and an app's connection to the rows."""
 
-    def __init__(self, opened: app.Opened, connection: Connection) -> None:
+    def __init__(self, opened: app.OpenMirror, connection: Connection) -> None:
         self.opened, self.app = opened, connection
-        self.engine = Engine(opened.sides, adopting=opened.adopting)
+        self.engine = Engine(opened.sides, is_adopting=opened.adopting)
         self.root = opened.sides.tree.root
 
     async def settle(self) -> None:
         """Work until nothing is left to do, deletions too."""
-        self.engine.look_everywhere()
-        self.engine.ring()
+        self.engine.request_scan()
+        self.engine.notify()
         end = time.monotonic() + PATIENCE
-        while not self.engine.idle:
+        while not self.engine.is_idle:
             assert time.monotonic() < end, f"still at work: {self.problems()}"
             await self.work()
 
@@ -40,9 +40,9 @@ class Mirror:
         """One round; after a call that failed the engine's own loop compares everything, too."""
         await self.engine.queue.wait(0.02)
         try:
-            await self.engine.work(asyncio.Event())
+            await self.engine.work_once(asyncio.Event())
         except OSError:
-            self.engine.compare_soon()
+            self.engine.request_comparison()
 
     def write(self, texts: dict[str, str]) -> None:
         """Save files in place, with the directories they are in."""

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from mirrord.commands.gate import Gate
-from mirrord.domain.trust import DEFAULTS, Trust, levels
+from mirrord.domain.trust import DEFAULTS, Trust, trust_levels
 from mirrord.errors import Refused
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.tools import tools_of
@@ -168,7 +168,7 @@ async def test_auto_save_is_never_a_success_without_the_lock_or_the_file(tenant:
 async def test_return_result_pattern(tenant: Tenant) -> None:
     async with prepared(tenant) as agent:
         for tool in tools_of(["collections"]):
-            schema = tool.listed(DEFAULTS[tool.name]).output_schema
+            schema = tool.entry_for(DEFAULTS[tool.name]).output_schema
             assert schema is not None
             answer = await agent.reply(tool.name, {"name": "reading"} if tool.name.endswith("content") else {})
             jsonschema.validate(answer.structured_content, schema)
@@ -178,7 +178,7 @@ async def test_return_result_pattern(tenant: Tenant) -> None:
 
 async def test_define_argument_schemas() -> None:
     for tool in tools_of(["collections"]):
-        listed = tool.listed(DEFAULTS[tool.name])
+        listed = tool.entry_for(DEFAULTS[tool.name])
         assert listed.input_schema["additionalProperties"] is False
         assert ("name" in listed.input_schema.get("required", ())) is not tool.name.endswith("_list")
         for argument in listed.input_schema["properties"].values():
@@ -240,7 +240,7 @@ async def test_categories_have_the_same_five_verbs_and_collections_follow(tenant
 async def test_what_an_operator_lets_people_decide_is_shown_to_them_and_not_done(tenant: Tenant) -> None:
     async with prepared(tenant):
         pass
-    raised = Gate(levels({"category_change": "SUGGEST"}))
+    raised = Gate(trust_levels({"category_change": "SUGGEST"}))
     async with in_memory(tenant, sets=["collections"], gate=raised) as agent:
         pending = await agent.call("category_change", name="books", new_name="shelf")
         assert pending["status"] == "pending_approval"

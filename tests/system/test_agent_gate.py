@@ -13,20 +13,20 @@ from mcp_types import ElicitRequestParams, ElicitResult, ResourceTemplateReferen
 
 from mirrord.commands.gate import Gate
 from mirrord.commands.registry import COMMANDS
-from mirrord.domain.approval import Answer, State
+from mirrord.domain.approval import Answer, RequestState
 from mirrord.domain.limits import Limits
-from mirrord.domain.trust import DEFAULTS, levels
+from mirrord.domain.trust import DEFAULTS, trust_levels
 from mirrord.mcp import uris
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.refusals import BUSY
-from mirrord.mcp.tools import ALL, tools_of
+from mirrord.mcp.tools import ALL_SETS, tools_of
 from mirrord.mirror import requests
 from mirrord.mirror.tree import Tree
 from tests.system.clients import in_memory, tenant_in
 from tests.unit.commands.conftest import events
 
-RAISED = levels({"delete_page": "REQUIRE"})
-PAGE = ResourceTemplateReference(type="ref/resource", uri=uris.TEMPLATE)
+RAISED = trust_levels({"delete_page": "REQUIRE"})
+PAGE = ResourceTemplateReference(type="ref/resource", uri=uris.PAGE_TEMPLATE)
 CALL = {"path": "Alpha.md"}
 LEGACY, MODERN = "legacy", "2026-07-28"
 both_eras = pytest.mark.parametrize("mode", [LEGACY, MODERN])
@@ -38,7 +38,7 @@ def tenant(tmp_path: Path) -> Tenant:
 
 
 def test_every_tool_that_writes_goes_through_the_gate() -> None:
-    tools = tools_of([ALL])
+    tools = tools_of([ALL_SETS])
     assert {tool.name for tool in tools if tool.writes} == {tool.name for tool in tools if tool.run is None}
     assert {tool.name for tool in tools if tool.run is None} <= COMMANDS.keys()
     assert COMMANDS.keys() <= DEFAULTS.keys()
@@ -56,7 +56,7 @@ async def test_tools_tell_the_level_that_an_operator_gave_them(tenant: Tenant, m
 
 
 async def test_a_tool_that_only_reads_is_closed_to_agents_where_an_operator_raised_it(tenant: Tenant) -> None:
-    async with in_memory(tenant, gate=Gate(levels({"read_page": "SUGGEST"}))) as agent:
+    async with in_memory(tenant, gate=Gate(trust_levels({"read_page": "SUGGEST"}))) as agent:
         listed = [tool.name for tool in (await agent.client.list_tools()).tools]
         refused = await agent.refused("read_page", **CALL)
 
@@ -170,8 +170,8 @@ async def test_a_person_is_not_asked_in_the_client_unless_an_operator_allows_it(
 def _conclude(tenant: Tenant, request: str) -> None:
     """What the daemon does in the end."""
     tree = Tree(tenant.root)
-    for asked, answer in requests.all_of(tree):
+    for asked, answer in requests.read_all(tree):
         assert str(asked.id) == request
         result = {"page_id": "p", "trash_id": "t", "path": "Alpha.md", "below": {"Alpha/B.md": "u"}}
-        requests.put(tree, asked, Answer(State.EXECUTED, answer.expires_at, answer.preview, result))
+        requests.write(tree, asked, Answer(RequestState.EXECUTED, answer.expires_at, answer.preview, result))
     tree.close()

@@ -25,7 +25,7 @@ from mirrord.mcp import http
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Callers
 from mirrord.mirror.keys import Keyring, signing_key
-from mirrord.mirror.tokens import issue
+from mirrord.mirror.tokens import issue_token
 from tests.system.clients import Agent, process, tenant_in
 
 PAGES = {"Welcome.md": "# Welcome\n"}
@@ -58,7 +58,7 @@ def token_and_id(
 ) -> tuple[str, str]:
     private = signing_key(config.data, Keyring(config.mirror))
     expires = datetime.now(UTC) + timedelta(hours=hours)
-    return issue(private, tenant.name, tenant.id, Actor("agent", actor), may_write=may_write, expires=expires)
+    return issue_token(private, tenant.name, tenant.id, Actor("agent", actor), may_write=may_write, expires=expires)
 
 
 @asynccontextmanager
@@ -67,7 +67,7 @@ async def served(config: Config, tenant: Tenant) -> AsyncIterator[str]:
     callers = Callers()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        app = http.app_of(config, tenant, callers, url, http.security("127.0.0.1", ()))
+        app = http.create_app(config, tenant, callers, url, http.security_settings("127.0.0.1", ()))
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: server.serve(sockets=[listener]))
@@ -214,13 +214,13 @@ async def test_other_hosts_and_origins_are_refused(config: Config, tenant: Tenan
     [("127.0.0.1:80", ("127.0.0.1", 80)), ("[::1]:8765", ("[::1]", 8765)), ("8765", ("127.0.0.1", 8765))],
 )
 def test_addresses_are_host_and_port(address: str, found: tuple[str, int]) -> None:
-    assert http.parsed(address) == found
+    assert http.parse_address(address) == found
 
 
 @pytest.mark.parametrize("address", ["", "host", "host:", "host:0", "host:99999", "host:http"])
 def test_other_addresses_are_refused(address: str) -> None:
     with pytest.raises(UserError, match="no address to serve at"):
-        http.parsed(address)
+        http.parse_address(address)
 
 
 def test_it_prints_where_agents_reach_it(tmp_path: Path) -> None:

@@ -31,11 +31,11 @@ from mirrord.errors import Refused, UserError
 from mirrord.mcp import uris
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Caller, Callers
-from mirrord.mcp.instructions import instructions
+from mirrord.mcp.instructions import instructions_for
 from mirrord.mcp.refusals import TOKEN_REFUSED
-from mirrord.mcp.tools import ALL, SETS, tools_of
+from mirrord.mcp.tools import ALL_SETS, SETS, tools_of
 from mirrord.mirror.keys import Keyring, signing_key
-from mirrord.mirror.tokens import issue
+from mirrord.mirror.tokens import issue_token
 from mirrord.mirror.tree import Tree
 from tests.system import sealed
 from tests.system.clients import in_memory, on_stdio, process, tenant_in
@@ -64,7 +64,7 @@ def tenant(tmp_path: Path) -> Tenant:
 def token(tmp_path: Path, tenant: Tenant, *, may_write: bool = True, hours: float = 1.0) -> tuple[str, str]:
     private = signing_key(tmp_path / "data", Keyring(tmp_path / "mirror"))
     expires = datetime.now(UTC) + timedelta(hours=hours)
-    return issue(private, tenant.name, tenant.id, Actor("agent", "tester"), may_write=may_write, expires=expires)
+    return issue_token(private, tenant.name, tenant.id, Actor("agent", "tester"), may_write=may_write, expires=expires)
 
 
 @both_eras
@@ -109,7 +109,7 @@ async def test_sets_are_served_together_in_their_own_order_and_pages_alone_by_de
 
 
 def test_every_tool_of_every_set_has_a_level_of_trust_and_is_in_one_set_only() -> None:
-    names = [tool.name for tool in tools_of([ALL])]
+    names = [tool.name for tool in tools_of([ALL_SETS])]
     assert len(set(names)) == len(names)
     assert set(names) <= set(DEFAULTS)
 
@@ -121,15 +121,15 @@ def test_a_set_that_does_not_exist_is_refused_with_those_that_do(sets: list[str]
 
 
 async def test_the_examples_in_descriptions_are_arguments_the_tools_take(tenant: Tenant) -> None:
-    for tool in tools_of([ALL]):
+    for tool in tools_of([ALL_SETS]):
         _, _, examples = tool.description.partition("Example: ")
         for example in examples.rstrip(".").split(" or "):
-            jsonschema.validate(json.loads(example), tool.listed(DEFAULTS[tool.name]).input_schema)
+            jsonschema.validate(json.loads(example), tool.entry_for(DEFAULTS[tool.name]).input_schema)
 
 
 async def test_reading_tools_say_so_and_nothing_claims_the_open_world(tenant: Tenant) -> None:
-    for tool in tools_of([ALL]):
-        annotations = tool.listed(DEFAULTS[tool.name]).annotations
+    for tool in tools_of([ALL_SETS]):
+        annotations = tool.entry_for(DEFAULTS[tool.name]).annotations
         assert annotations is not None
         assert annotations.read_only_hint is not tool.writes
         assert annotations.open_world_hint is False
@@ -138,7 +138,7 @@ async def test_reading_tools_say_so_and_nothing_claims_the_open_world(tenant: Te
 
 @pytest.mark.parametrize("name", SETS)
 def test_the_instructions_of_every_set_take_at_most_1_kb_and_name_its_tools(name: str) -> None:
-    text = instructions([name])
+    text = instructions_for([name])
     assert len(text.encode()) <= 1024
     assert any(tool.name in text for tool in tools_of([name]))
 
@@ -240,7 +240,7 @@ async def test_a_token_works_on_stdio_until_it_is_revoked(tenant: Tenant, tmp_pa
 
 async def test_every_method_says_in_the_protocols_form_that_a_token_was_revoked(tenant: Tenant, tmp_path: Path) -> None:
     text, number = token(tmp_path, tenant)
-    reference = ResourceTemplateReference(type="ref/resource", uri=uris.TEMPLATE)
+    reference = ResourceTemplateReference(type="ref/resource", uri=uris.PAGE_TEMPLATE)
     async with on_stdio(process(tenant.root.parent, {"MIRRORD_TOKEN": text}), mode=LEGACY) as agent:
         client = agent.client
         Keyring(tmp_path / "mirror").revoke(number)
@@ -314,9 +314,9 @@ async def test_nobody_is_told_of_changes_after_the_token_was_revoked(tenant: Ten
             raise Refused("The token was revoked.")
 
     callers = Callers(Caller(session, Gate(), may_write=True, still_holds=still_holds))
-    assert callers.may_hear()
+    assert callers.may_notify()
     revoked = True
-    assert not callers.may_hear()
+    assert not callers.may_notify()
     callers.close()
 
 
@@ -360,7 +360,7 @@ async def test_what_is_no_page_is_no_resource(tenant: Tenant, uri: str) -> None:
 
 
 async def test_paths_are_completed(tenant: Tenant) -> None:
-    reference = ResourceTemplateReference(type="ref/resource", uri=uris.TEMPLATE)
+    reference = ResourceTemplateReference(type="ref/resource", uri=uris.PAGE_TEMPLATE)
     async with in_memory(tenant) as agent:
         begun = await agent.client.complete(reference, {"name": "path", "value": "proj"})
         inside = await agent.client.complete(reference, {"name": "path", "value": "alpha"})

@@ -10,7 +10,7 @@ import pytest
 
 from mirrord.commands.failure import Failed
 from mirrord.commands.gate import Gate
-from mirrord.commands.run import Done, run
+from mirrord.commands.run import CompletedCommand, run
 from mirrord.db.connect import daemon_dsn
 from mirrord.domain.entry import digest_of
 from mirrord.web.serving import last_url
@@ -352,7 +352,7 @@ def test_only_the_functions_decide_and_only_the_database_tells(mirrord: Mirrord,
 
 
 def test_what_was_done_without_asking_is_told_once(mirrord: Mirrord, agent: Asker, name: str) -> None:
-    assert isinstance(run(agent.session, Gate(), "delete_page", {"path": name}), Done)
+    assert isinstance(run(agent.session, Gate(), "delete_page", {"path": name}), CompletedCommand)
     look_everywhere(mirrord)
 
     told = mirrord.run("notifications", "--read", "--tenant", mirrord.tenant)

@@ -12,8 +12,8 @@ from uuid import UUID
 import pytest
 
 from mirrord.approving.approver import Approver
-from mirrord.approving.desk import Desk
-from mirrord.approving.execution import executed
+from mirrord.approving.desk import TenantContext
+from mirrord.approving.execution import execute_request
 from mirrord.commands.failure import Failed
 from mirrord.config import Agents, Config
 from mirrord.db import approvals, leases
@@ -22,14 +22,14 @@ from mirrord.domain.approval import Answer, Request
 from mirrord.domain.entry import TenantId, new_id
 from mirrord.domain.measures import Work
 from mirrord.errors import Locked
-from mirrord.mcp.tools import ALL, tools_of
+from mirrord.mcp.tools import ALL_SETS, tools_of
 from mirrord.mirror import requests
 from tests.system.approvals import Asker
 from tests.system.mirrors import Mirror, opened_mirror
 from tests.system.rows import Connection
 
 CALL = {"title": "Alpha"}
-TOOL_OF = {tool.name: tool for tool in tools_of([ALL])}
+TOOL_OF = {tool.name: tool for tool in tools_of([ALL_SETS])}
 
 
 class Office:
@@ -39,14 +39,14 @@ class Office:
         self.mirror = mirror
         self.agent = Asker(mirror.root, "demo")
         config = Config(mirror.root.parent, mirror.root.parent / "data", "host=x", agents=Agents(local_trust=True))
-        self.desk = Desk(mirror.opened.sides, config)
+        self.desk = TenantContext(mirror.opened.sides, config)
 
     async def work(self) -> None:
         """A daemon that just started does its first round."""
         sides = self.desk.sides
         assert sides.lease is not None
-        await leases.renew(sides.database, [sides.lease])  # as the daemon does beside this
-        sides.renewed()
+        await leases.renew_leases(sides.database, [sides.lease])  # as the daemon does beside this
+        sides.note_renewal()
         await Approver(self.desk, lambda: True).work()
 
     async def approved(self) -> UUID:
@@ -59,12 +59,12 @@ class Office:
     async def claim(self, request: UUID) -> None:
         sides = self.mirror.opened.sides
         async with sides.database.transaction(sides.tenant) as connection:
-            assert await approvals.claim(connection, sides.tenant, sides.mirror, request)
+            assert await approvals.claim_request(connection, sides.tenant, sides.mirror, request)
 
-    async def stored(self, request: UUID) -> approvals.Stored:
+    async def stored(self, request: UUID) -> approvals.StoredRequest:
         sides = self.mirror.opened.sides
         async with sides.database.transaction(sides.tenant) as connection:
-            return (await approvals.known(connection, sides.tenant, [request]))[request]
+            return (await approvals.load_requests(connection, sides.tenant, [request]))[request]
 
     def pages(self) -> list[str]:
         return sorted(path.name for path in self.mirror.root.glob("Alpha*.md"))
@@ -139,7 +139,7 @@ async def test_a_request_that_breaks_its_command_is_told_so_and_the_next_is_take
         token=None,
         requested_at=datetime.now(UTC),
     )
-    requests.put(office.desk.sides.tree, forged, Answer())
+    requests.write(office.desk.sides.tree, forged, Answer())
 
     request = await office.approved()
     await office.work()
@@ -175,7 +175,7 @@ async def test_what_one_that_died_had_done_is_told_and_not_done_again(office: Of
     request = await office.approved()
     await office.claim(request)
     stored = await office.stored(request)
-    assert "result" in executed(office.desk, stored.request, stored.level)  # and then it died
+    assert "result" in execute_request(office.desk, stored.request, stored.level)  # and then it died
 
     await office.work()
 
@@ -225,7 +225,7 @@ async def _done(office: Office, name: str, arguments: dict[str, Any]) -> dict[st
     await office.work()
     outcome = office.agent.calls(name, arguments)
     assert isinstance(outcome, dict), outcome
-    return dict(TOOL_OF[name].answered(outcome))
+    return dict(TOOL_OF[name].to_wire(outcome))
 
 
 async def test_every_tool_that_asks_by_default_is_done_when_a_person_approved(office: Office, tmp_path: Path) -> None:

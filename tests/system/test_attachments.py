@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.db.blobs import PART
+from mirrord.db.blobs import PART_BYTES
 from mirrord.domain.entry import digest_of
 from tests.system.commands import Near
 from tests.system.editors import save
@@ -41,14 +41,14 @@ def _bytes(mirrord: Mirrord, digest: bytes) -> bytes:
 
 def _insert(mirrord: Mirrord, name: str, data: bytes, *, digest: bytes | None = None) -> None:
     digest = digest or digest_of(data)
-    parts = [data[start : start + PART] for start in range(0, max(1, len(data)), PART)]
+    parts = [data[start : start + PART_BYTES] for start in range(0, max(1, len(data)), PART_BYTES)]
     for number, part in enumerate(parts):
         mirrord.app.execute("INSERT INTO blob (digest, part, bytes) VALUES (%s, %s, %s)", [digest, number, part])
     mirrord.app.execute("INSERT INTO attachment (name, digest, size) VALUES (%s, %s, %s)", [name, digest, len(data)])
 
 
 def test_a_file_below_assets_becomes_a_row_with_its_bytes(mirrord: Mirrord) -> None:
-    data = os.urandom(2 * PART + 17)
+    data = os.urandom(2 * PART_BYTES + 17)
     _put(mirrord, "Trip/assets/2024/photo.jpg", data)
 
     found = eventually(lambda: _row(mirrord, "2024/photo.jpg"), "a row of the photo")
@@ -77,7 +77,7 @@ def test_a_changed_file_is_a_new_version_of_the_same_attachment(mirrord: Mirrord
 
 
 def test_an_inserted_row_becomes_a_file_and_a_deleted_one_goes_to_the_trash(mirrord: Mirrord) -> None:
-    data = os.urandom(PART + 1)
+    data = os.urandom(PART_BYTES + 1)
     _insert(mirrord, "from app.bin", data)
     file = mirrord.file("assets/from app.bin")
     eventually(lambda: contents(file) == data, "the file of an inserted attachment")

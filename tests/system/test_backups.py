@@ -21,8 +21,8 @@ from mirrord.db.connect import Database, app_dsn, daemon_dsn
 from mirrord.domain.entry import TenantId
 from mirrord.mirror.backups import Backups
 from mirrord.mirror.tree import Tree
-from mirrord.sync.backup_check import Reader
-from mirrord.sync.check import Verdict, check
+from mirrord.sync.backup_check import BackupChecker
+from mirrord.sync.check import Verdict, check_tree
 from tests.system.commands import Done, Near, run_command
 from tests.system.editors import save
 from tests.system.entries import add, add_page, change, history, row_of, value
@@ -248,7 +248,7 @@ async def test_a_tree_that_is_still_there_keeps_its_files_and_each_is_the_page_i
     app = connect(app_dsn(fresh_dsn, kept.tenant))
     async with Database(fresh_dsn) as database, opened_mirror(database, app, survivor.parent, kept.tenant):
         tree = Tree(survivor)
-        assert [one for one in await check(database, kept.tenant, tree) if one.verdict is not Verdict.OK] == []
+        assert [one for one in await check_tree(database, kept.tenant, tree) if one.verdict is not Verdict.OK] == []
         tree.close()
     came = {path.partition(" (conflict")[0] for path in _listing(survivor) - before}
     assert came == {"Page", "Folder/Child", "assets/big"}  # what both sides have, without a common past
@@ -316,8 +316,8 @@ def _flipped(path: Path, place: int, act: Callable[[], Any]) -> Any:
 
 
 def _damages(backups: Backups) -> list[str]:
-    reader = Reader(backups)
-    return [damage for one in backups.listed() for damage in reader.check(one, lambda _, __: None).damages]
+    reader = BackupChecker(backups)
+    return [damage for one in backups.list_backups() for damage in reader.check(one, lambda _, __: None).damages]
 
 
 def test_an_object_that_is_damaged_keeps_old_ones_from_going_until_it_is_stored_anew(
@@ -325,7 +325,7 @@ def test_an_object_that_is_damaged_keeps_old_ones_from_going_until_it_is_stored_
 ) -> None:
     directory = tmp_path / "kept"
     assert _create(kept.mirrord, directory, "--tenant", "demo").code == 0
-    (manifest,) = [one.manifest for one in Backups(directory).listed()]
+    (manifest,) = [one.manifest for one in Backups(directory).list_backups()]
     assert manifest is not None
     chunk = directory / "objects" / manifest.files.chunks[0].name[:2] / f"{manifest.files.chunks[0].name}.gz"
     chunk.write_bytes(b"something else")
@@ -341,7 +341,7 @@ def test_an_object_that_is_damaged_keeps_old_ones_from_going_until_it_is_stored_
 
 
 def test_of_two_at_once_the_second_says_so(kept: Kept) -> None:
-    with Backups(kept.directory).writing():
+    with Backups(kept.directory).open_for_writing():
         for arguments in (("create", str(kept.directory), *kept.mirrord.places), ("verify", str(kept.directory))):
             done = run_command("backup", *arguments)
             assert done.code == 4

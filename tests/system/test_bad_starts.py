@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 import mirrord as package
-from mirrord.db.embedded import Embedded
+from mirrord.db.embedded import EmbeddedPostgres
 from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
@@ -48,7 +48,7 @@ def test_a_dsn_that_postgres_refuses_ends_with_its_reason(mirrord: Mirrord, part
 
 
 def test_a_database_that_is_down_at_start_is_awaited(tmp_path: Path) -> None:
-    postgres = Embedded(tmp_path / "postgres")
+    postgres = EmbeddedPostgres(tmp_path / "postgres")
     postgres.start()  # so that there is a cluster
     postgres.stop()
     with Near(tmp_path, dsn=postgres.dsn()) as mirrord:

@@ -141,7 +141,7 @@ async def test_the_next_document_ends_the_one_before_and_makes_no_version(
     render(daemon_connection, page, "b\n")
     async with database.transaction(tenant) as connection:
         (found,) = await views.load_underived(connection, tenant, 10, 1000, [])
-        assert (found.entry, found.markdown, found.prior is not None) == (page, "b\n", True)
+        assert (found.entry, found.markdown, found.prior_content is not None) == (page, "b\n", True)
         await views.store_content(connection, tenant, [(EntryId(page), found.version, b'{"type": "doc"}')])
     after = row_of(app_connection, page)
     assert (after["content"], after["prior"], after["version"]) == ({"type": "doc"}, None, found.version)

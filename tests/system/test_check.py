@@ -8,7 +8,7 @@ from mirrord.db.connect import Database
 from mirrord.domain.entry import Digest
 from mirrord.mirror.tree import Tree
 from mirrord.sync import check as check_module
-from mirrord.sync.check import Verdict, check
+from mirrord.sync.check import Verdict, check_tree
 from tests.system.entries import value
 from tests.system.mirrors import Mirror
 from tests.system.rows import Connection
@@ -25,15 +25,15 @@ async def test_no_transaction_stands_still_while_files_are_read(
 ) -> None:
     mirror.write({"Page.md": "# Page\n"})
     await mirror.settle()
-    observer, read, standing = connect(admin_dsn), check_module._digests, list[int]()
+    observer, read, standing = connect(admin_dsn), check_module._read_digests, list[int]()
 
     def observed(tree: Tree, expected: Collection[str]) -> dict[str, Digest | None]:
         standing.append(value(observer, STANDING))
         return read(tree, expected)
 
-    monkeypatch.setattr(check_module, "_digests", observed)
+    monkeypatch.setattr(check_module, "_read_digests", observed)
     sides = mirror.opened.sides
-    found = await check(database, sides.tenant, sides.tree)
+    found = await check_tree(database, sides.tenant, sides.tree)
 
     assert [(one.path, one.verdict) for one in found] == [("Page.md", Verdict.OK)]
     assert standing == [0]

@@ -8,7 +8,7 @@ from tests.system.mirrors import Mirror
 
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "AGREED", 2)
+    monkeypatch.setattr(comparison, "BASES_PER_BATCH", 2)
 
 
 @pytest.mark.parametrize("pages", [1, 2, 3, 4])
@@ -17,7 +17,9 @@ async def test_every_base_is_told_once(mirror: Mirror, pages: int) -> None:
     await mirror.settle()
     sides = mirror.engine.sides
     async with sides.database.transaction(sides.tenant) as connection:
-        told = [one async for some in comparison.agreed(connection, sides.tenant, sides.mirror) for one in some]
+        told = [
+            one async for some in comparison.load_base_batches(connection, sides.tenant, sides.mirror) for one in some
+        ]
     assert sorted(path for _, path, _ in told if path) == [f"{number}.md" for number in range(pages)]
 
 
@@ -27,8 +29,8 @@ async def test_what_differs_is_found_wherever_its_base_comes(mirror: Mirror) -> 
     await mirror.settle()
     for path in texts:  # as if each had been looked at and never carried over
         mirror.write({path: "changed\n"})
-        mirror.engine.sides.looker.look([path])
+        mirror.engine.sides.looker.look_at_paths([path])
     (mirror.root / "4.md").unlink()
-    mirror.engine.compare_soon()
+    mirror.engine.request_comparison()
     await mirror.settle()
     assert mirror.rows() == {str(number): "changed\n" for number in range(4)}

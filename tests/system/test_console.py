@@ -12,7 +12,7 @@ import pytest
 
 from mirrord.domain.entry import digest_of
 from mirrord.web.serving import last_url
-from mirrord.web.streams import STREAMS_OF_SESSION
+from mirrord.web.streams import MAX_STREAMS_OF_SESSION
 from tests.system.browsing import Browser
 from tests.system.commands import Near
 from tests.system.consoles import PICTURE, Console, consoles
@@ -430,7 +430,7 @@ def _more(answer: dict[str, Any]) -> dict[str, Any] | None:
 def test_windows_of_one_do_not_take_those_of_others(console: Console, ada: Browser) -> None:
     guest = console.browser(only=True)
     with ExitStack() as windows:
-        for _ in range(STREAMS_OF_SESSION):
+        for _ in range(MAX_STREAMS_OF_SESSION):
             windows.enter_context(guest.live())
         assert guest.ask("GET", f"/t/{guest.tenant}/api/live").status == 429
         with ada.live():

@@ -169,4 +169,4 @@ def test_rows_read_by_an_insertion_grow_with_the_number_of_children_inserted(fre
 
 async def _add_tenant(dsn: str) -> TenantId:
     async with Database(dsn, size=1) as opened:
-        return await tenants.add(opened, "demo")
+        return await tenants.ensure_tenant(opened, "demo")

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 
-from mirrord.codec.stored import Stored, stored
+from mirrord.codec.stored import StoredValues, values_to_store
 from mirrord.db.connect import Lease
 from mirrord.errors import Fenced
 from mirrord.sync import derive, workers
-from mirrord.sync.derive import Deriver, Recent
+from mirrord.sync.derive import Deriver, RecentDocuments
 from mirrord.sync.workers import Workers
 from tests.system.entries import value
 from tests.system.mirrors import Mirror
@@ -21,16 +21,16 @@ UNDERIVED = "SELECT count(*) FROM mirrord.page WHERE content IS NULL"
 TYPES = "SELECT content #>> '{content,0,type}' FROM mirrord.page WHERE name = %s"
 
 
-def suffering(text: str, prior: str | None) -> Stored:
+def suffering(text: str, prior: str | None) -> StoredValues:
     """`stored`, as a parser with a fault would make it."""
     if DEADLY in text:
         os._exit(9)
     if ENDLESS in text:
         time.sleep(3600)
-    return stored(text, prior)
+    return values_to_store(text, prior)
 
 
-def suffering_together(pages: Sequence[tuple[str, str | None]]) -> list[Stored]:
+def suffering_together(pages: Sequence[tuple[str, str | None]]) -> list[StoredValues]:
     """The same of several."""
     return [suffering(text, prior) for text, prior in pages]
 
@@ -38,17 +38,17 @@ def suffering_together(pages: Sequence[tuple[str, str | None]]) -> list[Stored]:
 @pytest.fixture
 async def deriver(mirror: Mirror) -> AsyncIterator[Deriver]:
     begun = Workers()
-    yield Deriver(mirror.opened.sides, begun, Recent())
-    begun.end()
+    yield Deriver(mirror.opened.sides, begun, RecentDocuments())
+    begun.terminate()
 
 
 @pytest.mark.parametrize("fault", [DEADLY, ENDLESS])
 async def test_a_text_that_a_worker_fails_on_is_one_opaque_block_and_its_neighbours_have_documents(
     mirror: Mirror, deriver: Deriver, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
-    monkeypatch.setattr(derive, "stored", suffering)
-    monkeypatch.setattr(derive, "stored_together", suffering_together)
-    monkeypatch.setattr(workers, "PATIENCE", 10.0)  # the start of a worker counts, and may be slow
+    monkeypatch.setattr(derive, "values_to_store", suffering)
+    monkeypatch.setattr(derive, "values_to_store_of_pages", suffering_together)
+    monkeypatch.setattr(workers, "WORK_SECONDS", 10.0)  # the start of a worker counts, and may be slow
     mirror.write({f"Page {number}.md": f"# Number {number}\n" for number in range(6)})
     mirror.write({"Bad.md": f"# {fault}\n"})
     await mirror.settle()
@@ -64,7 +64,7 @@ async def test_a_text_that_a_worker_fails_on_is_one_opaque_block_and_its_neighbo
 async def test_while_a_full_batch_is_stored_the_next_is_derived_and_each_page_once(
     mirror: Mirror, deriver: Deriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(derive, "BATCH", 3)
+    monkeypatch.setattr(derive, "MAX_BATCH_PAGES", 3)
     mirror.write({f"Page {number}.md": f"# Number {number}\n" for number in range(8)})
     await mirror.settle()
 
@@ -77,7 +77,7 @@ async def test_while_a_full_batch_is_stored_the_next_is_derived_and_each_page_on
 async def test_a_batch_that_could_not_be_stored_is_derived_again(
     mirror: Mirror, deriver: Deriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(derive, "BATCH", 1)
+    monkeypatch.setattr(derive, "MAX_BATCH_PAGES", 1)
     mirror.write({"Page.md": "# Page\n"})
     await mirror.settle()
     sides = mirror.opened.sides

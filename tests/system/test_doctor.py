@@ -14,11 +14,11 @@ import pytest
 
 from mirrord.cli.check import check
 from mirrord.cli.diagnosis import Finding, Verdict, diagnose
-from mirrord.cli.doctor import doctor, exit_code, gather
-from mirrord.cli.options import DIFFERENT, UNAVAILABLE
+from mirrord.cli.doctor import doctor, exit_code_of, gather_facts
+from mirrord.cli.options import EXIT_DIFFERENT, EXIT_UNAVAILABLE
 from mirrord.config import Config
 from mirrord.mirror.process import prepare_process
-from mirrord.telemetry.supervisor import MICROSECONDS
+from mirrord.telemetry.supervisor import MICROSECONDS_PER_SECOND
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import differing, look_everywhere, problem
@@ -32,7 +32,7 @@ def test_an_installation_is_looked_after_from_ready_to_stopping(
     prepare_process()
     with closing(Manager(tmp_path / "notify")) as manager, Mirrord(tmp_path / "here", dsn=fresh_dsn) as mirrord:
         logs = tmp_path / "logs"
-        patience = str(MICROSECONDS // 2)
+        patience = str(MICROSECONDS_PER_SECOND // 2)
         mirrord.surroundings = {"NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": patience}
         mirrord.surroundings["LOGS_DIRECTORY"] = str(logs)
         save(mirrord.file("Page.md"), "a page\n")
@@ -73,7 +73,7 @@ def _assert_well(mirrord: Mirrord, capsys: pytest.CaptureFixture[str]) -> None:
 
 def _assert_a_database_that_is_down_is_found(mirrord: Mirrord) -> None:
     """And everything else looked at."""
-    facts = asyncio.run(gather(replace(_config_of(mirrord), dsn="host=127.0.0.1 port=1 connect_timeout=2")))
+    facts = asyncio.run(gather_facts(replace(_config_of(mirrord), dsn="host=127.0.0.1 port=1 connect_timeout=2")))
     (finding,) = [one for one in diagnose(facts) if one.verdict is Verdict.UNAVAILABLE]
     assert finding.check == "Postgres"
     assert "Postgres is out of reach" in finding.sentence
@@ -86,7 +86,7 @@ def _assert_a_read_only_mirror_is_found(mirrord: Mirrord) -> None:
         found = _odd(_config_of(mirrord))
     assert (found[0].check, found[0].verdict) == ("mirror", Verdict.UNAVAILABLE)
     assert "Read-only file system" in found[0].sentence
-    assert exit_code(found) == UNAVAILABLE
+    assert exit_code_of(found) == EXIT_UNAVAILABLE
 
 
 def _assert_what_was_missed_is_mended(mirrord: Mirrord, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +102,7 @@ def _assert_what_was_missed_is_mended(mirrord: Mirrord, capsys: pytest.CaptureFi
     assert mirrord.text("Page.md") == "behind"
     assert found["Not text.md"]["verdict"] == "EXTRA"
     assert "UTF-8" in found["Not text.md"]["why"]
-    assert code == DIFFERENT
+    assert code == EXIT_DIFFERENT
 
     mirrord.file("Not text.md").unlink()
     assert differing(mirrord) == []
@@ -114,7 +114,7 @@ def _assert_a_pause_is_no_reason_to_wait(mirrord: Mirrord, capsys: pytest.Captur
     save(mirrord.file("Waits.md"), "a page\n")
     (listed,), code = _run(check, mirrord, capsys, "--fix")
     (found,) = listed
-    assert (found["path"], found["verdict"], code) == ("Waits.md", "EXTRA", DIFFERENT)
+    assert (found["path"], found["verdict"], code) == ("Waits.md", "EXTRA", EXIT_DIFFERENT)
     assert "paused" in found["why"]
     mirrord.file("PAUSE").unlink()
     look_everywhere(mirrord)
@@ -152,7 +152,7 @@ def _config_of(mirrord: Mirrord) -> Config:
 
 def _odd(config: Config) -> list[Finding]:
     """What is worth a word; without notes, which are of the machine, such as whether this is a disk."""
-    found = diagnose(asyncio.run(gather(config)))
+    found = diagnose(asyncio.run(gather_facts(config)))
     return [one for one in found if one.verdict in (Verdict.WRONG, Verdict.UNAVAILABLE)]
 
 

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from mirrord.domain.entry import Actor, digest_of, new_id
-from mirrord.domain.event import Event, Type, encode, file_of
+from mirrord.domain.event import Event, EventType, encode_event, event_file_path
 from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
@@ -28,12 +28,12 @@ def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield started
 
 
-def _event(mirrord: Mirrord, kind: str = Type.PAGE_CREATED, **data: object) -> Event:
+def _event(mirrord: Mirrord, kind: str = EventType.PAGE_CREATED, **data: object) -> Event:
     return Event(uuid4(), kind, datetime.now(UTC), mirrord.tenant, AGENT, data)
 
 
 def _file(mirrord: Mirrord, host: str = "desk") -> Path:
-    file = mirrord.file(file_of(datetime.now(UTC), host))
+    file = mirrord.file(event_file_path(datetime.now(UTC), host))
     file.parent.mkdir(parents=True, exist_ok=True)
     return file
 
@@ -60,7 +60,7 @@ def _path(mirrord: Mirrord, file: Path) -> str:
 
 def test_an_appended_event_is_in_the_table_with_its_actor_and_channel(mirrord: Mirrord) -> None:
     event = _event(mirrord, page_id=str(uuid4()), path="A.md")
-    _append(_file(mirrord), encode(event))
+    _append(_file(mirrord), encode_event(event))
     _await(mirrord, event)
     row = mirrord.app.execute(
         "SELECT type, actor, channel, data, occurred_at, read_at FROM event WHERE id = %s", [event.event_id]
@@ -71,13 +71,13 @@ def test_an_appended_event_is_in_the_table_with_its_actor_and_channel(mirrord: M
 def test_an_event_is_in_the_table_within_a_second(mirrord: Mirrord) -> None:
     look_everywhere(mirrord)
     event = _event(mirrord)
-    _append(_file(mirrord), encode(event))
+    _append(_file(mirrord), encode_event(event))
     _await(mirrord, event, seconds=SOON)
 
 
 def test_events_are_no_pages_and_reach_no_other_mirror(mirrord: Mirrord) -> None:
     event = _event(mirrord)
-    _append(_file(mirrord, "laptop"), encode(event))
+    _append(_file(mirrord, "laptop"), encode_event(event))
     _await(mirrord, event)
     look_everywhere(mirrord)
     path = _path(mirrord, _file(mirrord, "laptop"))
@@ -86,9 +86,9 @@ def test_events_are_no_pages_and_reach_no_other_mirror(mirrord: Mirrord) -> None
 
 def test_a_line_that_does_not_end_yet_waits_for_its_end(mirrord: Mirrord) -> None:
     whole, torn = _event(mirrord), _event(mirrord)
-    line = encode(torn)
+    line = encode_event(torn)
     file = _file(mirrord, "torn")
-    _append(file, encode(whole), line[:40])
+    _append(file, encode_event(whole), line[:40])
     _await(mirrord, whole)
     look_everywhere(mirrord)
     assert _stored(mirrord, torn.event_id) == 0
@@ -100,12 +100,12 @@ def test_a_line_that_does_not_end_yet_waits_for_its_end(mirrord: Mirrord) -> Non
 def test_a_bad_line_is_listed_with_its_number_and_passed_over(mirrord: Mirrord) -> None:
     first, last = _event(mirrord), _event(mirrord)
     file = _file(mirrord, "bad")
-    _append(file, encode(first), b"not an event\n", encode(last))
+    _append(file, encode_event(first), b"not an event\n", encode_event(last))
     _await(mirrord, first, last)
     path = _path(mirrord, file)
     eventually(lambda: problem(mirrord, path), "the problem")
     assert_said(mirrord, path, path, "line 2")
-    file.write_bytes(encode(first) + encode(last))
+    file.write_bytes(encode_event(first) + encode_event(last))
     assert_over(mirrord, path)
 
 
@@ -119,7 +119,7 @@ def test_the_problem_of_a_file_goes_with_it(mirrord: Mirrord) -> None:
 
 
 def _line(mirrord: Mirrord, change: Mapping[str, object]) -> bytes:
-    return json.dumps(json.loads(encode(_event(mirrord))) | change).encode() + b"\n"
+    return json.dumps(json.loads(encode_event(_event(mirrord))) | change).encode() + b"\n"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def _line(mirrord: Mirrord, change: Mapping[str, object]) -> bytes:
 def test_an_event_that_a_file_may_not_tell_is_refused(mirrord: Mirrord, change: dict[str, object], why: str) -> None:
     file = _file(mirrord, f"refused{uuid4().hex[:8]}")
     good = _event(mirrord)
-    _append(file, _line(mirrord, change), encode(good))
+    _append(file, _line(mirrord, change), encode_event(good))
     _await(mirrord, good)
     path = _path(mirrord, file)
     eventually(lambda: problem(mirrord, path), "the problem")
@@ -151,12 +151,12 @@ def test_an_event_that_a_file_may_not_tell_is_refused(mirrord: Mirrord, change: 
 def test_a_replaced_or_cut_file_is_read_from_its_start_and_nothing_is_twice(mirrord: Mirrord) -> None:
     events = [_event(mirrord, number=number) for number in range(5)]
     file = _file(mirrord, "replaced")
-    _append(file, *map(encode, events[:3]))
+    _append(file, *map(encode_event, events[:3]))
     _await(mirrord, *events[:3])
-    save(file, b"".join(map(encode, events[1:4])))
+    save(file, b"".join(map(encode_event, events[1:4])))
     _await(mirrord, *events[:4])
     with file.open("r+b") as stream:  # in place, and longer than before: only the bytes tell
-        stream.write(b"".join(map(encode, [events[4], *events[:4]])))
+        stream.write(b"".join(map(encode_event, [events[4], *events[:4]])))
     _await(mirrord, *events)
     look_everywhere(mirrord)
     assert _stored(mirrord, *(event.event_id for event in events)) == 5
@@ -165,10 +165,10 @@ def test_a_replaced_or_cut_file_is_read_from_its_start_and_nothing_is_twice(mirr
 def test_whoever_reads_a_notification_does_not_get_it_again(mirrord: Mirrord) -> None:
     event = _event(mirrord)
     file = _file(mirrord, "notified")
-    _append(file, encode(event))
+    _append(file, encode_event(event))
     _await(mirrord, event)
     mirrord.app.execute("UPDATE event SET read_at = now() WHERE id = %s", [event.event_id])
-    save(file, encode(event))
+    save(file, encode_event(event))
     look_everywhere(mirrord)
     row = mirrord.app.execute("SELECT read_at IS NOT NULL FROM event WHERE id = %s", [event.event_id]).fetchone()
     assert row == (True,)
@@ -177,14 +177,14 @@ def test_whoever_reads_a_notification_does_not_get_it_again(mirrord: Mirrord) ->
 def test_events_survive_a_kill_and_the_loss_of_the_cache(mirrord: Mirrord) -> None:
     before, meanwhile, after = (_event(mirrord) for _ in range(3))
     file = _file(mirrord, "killed")
-    _append(file, encode(before))
+    _append(file, encode_event(before))
     _await(mirrord, before)
     mirrord.kill()
-    _append(file, encode(meanwhile))
+    _append(file, encode_event(meanwhile))
     for path in (mirrord.root / ".mirrord").glob("state.db*"):
         path.unlink()
     mirrord.up()
-    _append(file, encode(after))
+    _append(file, encode_event(after))
     _await(mirrord, before, meanwhile, after)
 
 
@@ -215,8 +215,8 @@ def _updated_by(mirrord: Mirrord, page: UUID) -> dict[str, str]:
 def test_the_history_names_the_tool_that_wrote_a_version(mirrord: Mirrord) -> None:
     page = _written(mirrord, "Told.md", "By hand.\n", "By a tool.\n", "By hand again.\n")
     digest = digest_of(b"By a tool.\n").hex()
-    event = _event(mirrord, Type.PAGE_WRITTEN, page_id=str(page.id), path="Told.md", digest=digest)
-    _append(_file(mirrord), encode(event))
+    event = _event(mirrord, EventType.PAGE_WRITTEN, page_id=str(page.id), path="Told.md", digest=digest)
+    _append(_file(mirrord), encode_event(event))
     _await(mirrord, event)
     eventually(lambda: _actors(mirrord, "Told.md") == ["file", "researcher", "file"], "the tool to be named")
     assert _updated_by(mirrord, page.id) == {"kind": "human", "name": "file"}
@@ -225,8 +225,8 @@ def test_the_history_names_the_tool_that_wrote_a_version(mirrord: Mirrord) -> No
 def test_a_row_names_the_tool_that_wrote_its_text_whatever_comes_first(mirrord: Mirrord) -> None:
     page = _written(mirrord, "Told first.md", "By hand.\n")
     digest = digest_of(b"By a tool.\n").hex()
-    event = _event(mirrord, Type.PAGE_WRITTEN, page_id=str(page.id), path="Told first.md", digest=digest)
-    _append(_file(mirrord), encode(event))
+    event = _event(mirrord, EventType.PAGE_WRITTEN, page_id=str(page.id), path="Told first.md", digest=digest)
+    _append(_file(mirrord), encode_event(event))
     _await(mirrord, event)
     _written(mirrord, "Told first.md", "By a tool.\n")
     named = {"kind": "agent", "name": "researcher", "channel": "file"}
@@ -237,8 +237,8 @@ def test_a_row_names_the_tool_that_wrote_its_text_whatever_comes_first(mirrord: 
 
 def test_a_row_names_the_tool_that_deleted_it(mirrord: Mirrord) -> None:
     page = _written(mirrord, "Told gone.md", "By hand.\n")
-    event = _event(mirrord, Type.PAGE_DELETED, page_id=str(page.id), path="Told gone.md", trash_id="t")
-    _append(_file(mirrord), encode(event))
+    event = _event(mirrord, EventType.PAGE_DELETED, page_id=str(page.id), path="Told gone.md", trash_id="t")
+    _append(_file(mirrord), encode_event(event))
     mirrord.file("Told gone.md").unlink()
     eventually(lambda: _updated_by(mirrord, page.id)["name"] == "researcher", "the tool to be named in the tombstone")
 
@@ -246,10 +246,10 @@ def test_a_row_names_the_tool_that_deleted_it(mirrord: Mirrord) -> None:
 def test_an_event_about_no_page_names_nobody_and_holds_up_nothing(mirrord: Mirrord) -> None:
     page = _written(mirrord, "Untold.md", "By hand.\n")
     events = [
-        _event(mirrord, Type.PAGE_WRITTEN, page_id=page_id, digest=digest)
+        _event(mirrord, EventType.PAGE_WRITTEN, page_id=page_id, digest=digest)
         for page_id in (str(page.id), "no id", None, 7, str(new_id()))
         for digest in ("no digest", None, "00" * 32)
     ]
-    _append(_file(mirrord), *map(encode, events))
+    _append(_file(mirrord), *map(encode_event, events))
     _await(mirrord, *events)
     assert _updated_by(mirrord, page.id) == {"kind": "human", "name": "file"}

@@ -11,13 +11,13 @@ import pytest
 
 from mirrord.db.connect import Database, app_dsn
 from mirrord.domain.entry import TenantId, digest_of
-from mirrord.domain.progress import unobserved
+from mirrord.domain.progress import ignore_progress
 from mirrord.errors import Unavailable
 from mirrord.mirror import kernel
-from mirrord.mirror.manifest import DIRECTORY, FACTS
+from mirrord.mirror.manifest import EXPORT_DIRECTORY, MANIFEST_PATH
 from mirrord.mirror.outlet import Tally
 from mirrord.mirror.process import prepare_process
-from mirrord.sync.export import export
+from mirrord.sync.export import export_tenant
 from tests.system.commands import commands
 from tests.system.entries import add, add_attachment, add_folder, add_page, change, delete, value
 from tests.system.mirrors import opened_mirror
@@ -65,7 +65,7 @@ def document(*nodes: dict[str, object]) -> str:
 
 
 async def exported(database: Database, tenant: TenantId, root: Path) -> Tally:
-    return (await export(database, "demo", tenant, root, unobserved, force=False)).tally
+    return (await export_tenant(database, "demo", tenant, root, ignore_progress, force=False)).tally
 
 
 def write(root: Path, files: dict[str, bytes]) -> None:
@@ -157,7 +157,7 @@ async def test_what_cannot_be_exported_is_told_and_all_else_is_exported(
     assert {one.path for one in done.left} == {"Unwritable.md", "Broken.md", "assets/lost.bin", "assets/wrong.bin"}
     found = shown(tmp_path / "out")
     assert ({*found}, found["Broken.md"]) == ({"Fine.md", "Broken.md"}, b"---\n: [\n---\nbefore\n")
-    assert json.loads((tmp_path / "out" / FACTS).read_text())["complete"] is False
+    assert json.loads((tmp_path / "out" / MANIFEST_PATH).read_text())["complete"] is False
 
 
 async def test_a_full_disk_is_told_and_the_next_export_goes_on(
@@ -208,7 +208,7 @@ def test_the_command_exports_one_tenant_and_refuses_to_mix(
     assert (edited.code, "'Mine.md' is there with other bytes" in edited.err) == (1, True)
     mixed = commands(admin_dsn, other_tenant, tmp_path)("export", str(out), "--force")
     assert (mixed.code, "another tenant" in mixed.err) == (4, True)
-    shutil.rmtree(out / DIRECTORY)
+    shutil.rmtree(out / EXPORT_DIRECTORY)
     assert run("export", str(out)).code == 4
     assert run("export", str(out), "--force").code == 1
     assert shown(out) == {"Mine.md": b"edited"}

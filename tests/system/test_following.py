@@ -9,15 +9,15 @@ from uuid import uuid4
 
 import pytest
 
-from mirrord.codec.stored import derived
+from mirrord.codec.stored import derive_document
 from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.sync import company, workers
-from mirrord.sync.company import MOST
-from mirrord.sync.derive import OFTEN, Recent
-from mirrord.sync.engine import ACK, REST
-from mirrord.sync.following import follow_some
+from mirrord.sync.company import MAX_PAUSE_SECONDS
+from mirrord.sync.derive import THREAD_PAGES_PER_SECOND, RecentDocuments
+from mirrord.sync.engine import ACK_QUIET_SECONDS, MAX_ROUND_SECONDS
+from mirrord.sync.following import follow_batch
 from mirrord.sync.rewind import Rewind
 from tests.system.editors import save
 from tests.system.entries import change
@@ -30,30 +30,30 @@ async def test_what_was_followed_is_not_followed_again_until_something_changes(m
     await mirror.settle()
     sides = mirror.engine.sides
 
-    assert [await follow_some(sides) > 0, await follow_some(sides)] == [True, 0]
+    assert [await follow_batch(sides) > 0, await follow_batch(sides)] == [True, 0]
     mirror.app.execute("UPDATE mirrord.page SET title = 'Second' WHERE name = 'Two'")
-    assert [await follow_some(sides), await follow_some(sides)] == [1, 0]
+    assert [await follow_batch(sides), await follow_batch(sides)] == [1, 0]
 
 
 async def test_among_many_mirrors_an_acknowledgement_waits_unless_somebody_waits_for_it(mirror: Mirror) -> None:
     mirror.write({"Page.md": "one\n"})
     await mirror.settle()
     engine = mirror.engine
-    engine.company.mirrors = 1000
-    assert engine.rest == REST
+    engine.fair_shares.mirrors = 1000
+    assert engine.min_round_seconds == MAX_ROUND_SECONDS
 
     mirror.write({"Page.md": "two\n"})
-    engine.look_everywhere()
-    while engine.pending or mirror.rows() != {"Page": "two\n"}:
+    engine.request_scan()
+    while engine.pending_count or mirror.rows() != {"Page": "two\n"}:
         await mirror.work()
     async with asyncio.timeout(PATIENCE):
-        while engine.conclusion.done_at + ACK > asyncio.get_running_loop().time():
+        while engine.conclusion.last_done_at + ACK_QUIET_SECONDS > asyncio.get_running_loop().time():
             await mirror.work()
-    assert engine.handshake.owed
+    assert engine.handshake.is_owed
 
-    engine.acknowledge_soon()
+    engine.request_acknowledgement()
     await mirror.work()
-    assert not engine.handshake.owed
+    assert not engine.handshake.is_owed
 
 
 async def test_a_mirror_that_worked_all_the_time_rests_while_others_work(mirror: Mirror) -> None:
@@ -61,24 +61,24 @@ async def test_a_mirror_that_worked_all_the_time_rests_while_others_work(mirror:
     engine, now = mirror.engine, time.monotonic()
     mirror.write({"Page.md": "text\n"})
     engine.queue.mark(["Page.md"])
-    engine.share.took(now - 60, now)
-    engine.company.works(TenantId(uuid4()), now + 60)
+    engine.fair_share.note_pass(now - 60, now)
+    engine.fair_shares.note_work(TenantId(uuid4()), now + 60)
 
-    await engine.work(asyncio.Event())
-    assert time.monotonic() - now >= MOST
+    await engine.work_once(asyncio.Event())
+    assert time.monotonic() - now >= MAX_PAUSE_SECONDS
     assert mirror.rows() == {}
-    await engine.work(asyncio.Event())
+    await engine.work_once(asyncio.Event())
     assert mirror.rows() == {"Page": "text\n"}
 
 
 async def test_a_first_import_does_not_rest(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(company, "MOST", 10 * PATIENCE)
+    monkeypatch.setattr(company, "MAX_PAUSE_SECONDS", 10 * PATIENCE)
     mirror.write({"Page.md": "text\n"})
     engine, now = mirror.engine, time.monotonic()
     engine.adoption.begin(Rewind.UNKNOWN)
     engine.queue.mark(["Page.md"])
-    engine.share.took(now - 60 * PATIENCE, now)
-    engine.company.works(TenantId(uuid4()), now + 60)
+    engine.fair_share.note_pass(now - 60 * PATIENCE, now)
+    engine.fair_shares.note_work(TenantId(uuid4()), now + 60)
 
     async with asyncio.timeout(PATIENCE):
         while not mirror.rows():
@@ -86,18 +86,18 @@ async def test_a_first_import_does_not_rest(mirror: Mirror, monkeypatch: pytest.
 
 
 async def test_a_rest_ends_when_the_daemon_stops(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(company, "MOST", 10 * PATIENCE)
+    monkeypatch.setattr(company, "MAX_PAUSE_SECONDS", 10 * PATIENCE)
     await mirror.settle()
     engine, stop, now = mirror.engine, asyncio.Event(), time.monotonic()
     mirror.write({"Page.md": "text\n"})
     engine.queue.mark(["Page.md"])
-    engine.share.took(now - 60 * PATIENCE, now)
-    engine.company.works(TenantId(uuid4()), now + 60)
+    engine.fair_share.note_pass(now - 60 * PATIENCE, now)
+    engine.fair_shares.note_work(TenantId(uuid4()), now + 60)
 
     asyncio.get_running_loop().call_later(0.1, stop.set)
     async with asyncio.timeout(PATIENCE):
-        await engine.work(stop)
-    assert (engine.pending, mirror.rows()) == (1, {})
+        await engine.work_once(stop)
+    assert (engine.pending_count, mirror.rows()) == (1, {})
 
 
 async def test_a_row_reaches_its_file_although_other_files_never_stop_changing(mirror: Mirror) -> None:
@@ -111,28 +111,28 @@ async def test_a_row_reaches_its_file_although_other_files_never_stop_changing(m
             engine.queue.mark(["Loud.md"], forced=True)
             if number == 10:
                 change(mirror.app, quiet, markdown="two\n")
-                engine.ring()
+                engine.notify()
             if mirror.files()["Quiet.md"] == "two\n":
                 break
             await asyncio.sleep(0)
         stop.set()
 
     async with asyncio.timeout(PATIENCE):
-        await asyncio.gather(save_on(), engine.work(stop))
+        await asyncio.gather(save_on(), engine.work_once(stop))
 
 
 def test_pages_that_come_often_are_left_to_processes() -> None:
-    recent = Recent()
-    asked = [recent.is_seldom() for _ in range(OFTEN + 1)]
-    assert asked == [True] * OFTEN + [False]
+    recent = RecentDocuments()
+    asked = [recent.is_load_low() for _ in range(THREAD_PAGES_PER_SECOND + 1)]
+    assert asked == [True] * THREAD_PAGES_PER_SECOND + [False]
 
 
 def test_what_is_remembered_of_documents_is_bounded_by_what_they_weigh_and_not_by_their_characters() -> None:
-    made = [derived("- a\n" * number, None) for number in range(1, 40)]  # each item is a node with an id
+    made = [derive_document("- a\n" * number, None) for number in range(1, 40)]  # each item is a node with an id
     pages, most = [EntryId(uuid4()) for _ in made], 20_000
-    recent, tenant = Recent(most), TenantId(uuid4())
+    recent, tenant = RecentDocuments(most), TenantId(uuid4())
     for page, one in zip(pages, made, strict=True):
-        recent.keep(tenant, page, one)
+        recent.remember(tenant, page, one)
     kept = [found for page in pages if (found := recent.get(tenant, page)) is not None]
     assert sum(len(one.json) for one in made) > 2 * most > 10 * sum(len(one.reading.body) for one in made)
     assert most / 2 < sum(len(one.json) for one in kept) <= most
@@ -142,7 +142,7 @@ def test_what_is_remembered_of_documents_is_bounded_by_what_they_weigh_and_not_b
 async def test_workers_go_home_although_nothing_comes_any_more(
     fresh_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "IDLE", 0.5)
+    monkeypatch.setattr(workers, "IDLE_SECONDS", 0.5)
     for number in range(20):
         save(tmp_path / f"mirror/demo/Page {number}.md", f"# Page {number}\n")
     daemon = Daemon(Config(tmp_path / "mirror", tmp_path / "data", fresh_dsn, ("demo",)))

@@ -15,7 +15,7 @@ from tests.system.rows import Connection
 async def test_a_daemon_frozen_amid_a_transaction_holds_up_no_app_for_longer_than_its_timeout(
     admin_dsn: str, tenant: TenantId, app_connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connect, "TRANSACTION_TIMEOUT", 1)
+    monkeypatch.setattr(connect, "TRANSACTION_TIMEOUT_SECONDS", 1)
     page = add_page(app_connection)
     with pytest.raises(Unavailable):
         await freeze_with_a_lock(admin_dsn, tenant, page, app_connection)

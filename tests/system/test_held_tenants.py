@@ -9,18 +9,18 @@ import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 
-from mirrord.daemon.daemon import CONNECTIONS
+from mirrord.daemon.daemon import MAX_CONNECTIONS
 from mirrord.db.connect import app_dsn
-from mirrord.db.lock_waits import LOCK_TIMEOUT
+from mirrord.db.lock_waits import LOCK_TIMEOUT_MS
 from mirrord.domain.entry import TenantId
 from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.rows import Connection
 
-HELD = [f"held-{number}" for number in range(CONNECTIONS + 2)]
+HELD = [f"held-{number}" for number in range(MAX_CONNECTIONS + 2)]
 PAGES, EDITS, EDITS_PER_SECOND = 12, 50, 8
-SLOW_SECONDS = LOCK_TIMEOUT / 1000 / 2  # longer only if somebody waited for a lock, or the machine stood still
+SLOW_SECONDS = LOCK_TIMEOUT_MS / 1000 / 2  # longer only if somebody waited for a lock, or the machine stood still
 NOISE = 2  # edits that may be slow because the machine is
 
 _TITLES = "UPDATE mirrord.page SET title = title || ', held'"

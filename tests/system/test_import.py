@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.commands.carrying import carry
-from mirrord.commands.incoming import Copy, survey
+from mirrord.commands.carrying import import_tree
+from mirrord.commands.incoming import DuplicateId, survey_tree
 from mirrord.commands.session import Session
 from mirrord.db.connect import Database, app_dsn
 from mirrord.domain.entry import Actor, EntryId, TenantId, new_id
-from mirrord.domain.progress import unobserved
+from mirrord.domain.progress import ignore_progress
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
-from mirrord.sync.export import export
+from mirrord.sync.export import export_tenant
 from tests.system.entries import add_page
 from tests.system.mirrors import Mirror, opened_mirror
 from tests.system.rows import Connection
@@ -27,17 +27,17 @@ def _prepared() -> None:
     prepare_process()
 
 
-def bring(mirror: Mirror, root: Path, tenant: TenantId, into: str = "") -> list[Copy]:
+def bring(mirror: Mirror, root: Path, tenant: TenantId, into: str = "") -> list[DuplicateId]:
     """Import a tree; the copies that are told of."""
     session = Session(Tree(mirror.root), "demo", tenant, Actor("human", "ada"), f"cli-{new_id()}")
     source = Tree(root)
     try:
-        found = survey(session, source, into, unobserved)
-        carried = carry(session, source, found, unobserved)
+        found = survey_tree(session, source, into, ignore_progress)
+        carried = import_tree(session, source, found, ignore_progress)
     finally:
         source.close()
         session.close()
-    assert (found.left, carried.left, carried.landed) == ([], [], len(found.new))
+    assert (found.omissions, carried.omissions, carried.imported_count) == ([], [], len(found.new))
     return found.copies
 
 
@@ -55,7 +55,7 @@ async def test_an_export_imported_into_an_empty_tenant_is_the_same_tree(
         (one.root / "Empty/Deeper").mkdir(parents=True)
         made = EntryId(add_page(app_connection, title="Made by an app"))
         await one.settle()
-        await export(database, "demo", tenant, tmp_path / "out", unobserved, force=False)
+        await export_tenant(database, "demo", tenant, tmp_path / "out", ignore_progress, force=False)
         before = shown(one.root)
 
     async with opened_mirror(
@@ -66,13 +66,13 @@ async def test_an_export_imported_into_an_empty_tenant_is_the_same_tree(
 
         assert shown(two.root) == before
         assert two.ids("Named", "Made by an app") == [KEPT, made]
-        await export(database, "demo", other_tenant, tmp_path / "back", unobserved, force=False)
+        await export_tenant(database, "demo", other_tenant, tmp_path / "back", ignore_progress, force=False)
         assert shown(tmp_path / "back") == before
 
         copies = bring(two, tmp_path / "out", other_tenant, "Again")
         await two.settle()
 
-        told = {Copy("Again/Named.md", "Named.md"), Copy("Again/Made by an app.md", "Made by an app.md")}
+        told = {DuplicateId("Again/Named.md", "Named.md"), DuplicateId("Again/Made by an app.md", "Made by an app.md")}
         assert {*copies} == told
         assert two.ids("Named", "Made by an app") == [KEPT, made]
         assert two.page("Again/Named").id != KEPT

@@ -1,4 +1,6 @@
-"""A daemon whose lease is lost writes neither rows nor files, whatever it was about to do (SYNC 1.8)."""
+"""
+A daemon whose lease is lost writes neither rows nor files, whatever it was about to do (docs/design/sync.md, Lease).
+"""
 
 import asyncio
 import contextlib
@@ -20,12 +22,12 @@ from mirrord.errors import Fenced, Locked
 from mirrord.sync import guard
 from mirrord.sync import root as root_module
 from mirrord.sync import sides as sides_module
-from mirrord.sync.derive import Deriver, Recent
+from mirrord.sync.derive import Deriver, RecentDocuments
 from mirrord.sync.engine import Engine
-from mirrord.sync.following import follow_some
-from mirrord.sync.look import Look
+from mirrord.sync.following import follow_batch
+from mirrord.sync.look import LookResult
 from mirrord.sync.observe import Dirty
-from mirrord.sync.stretches import MANY
+from mirrord.sync.stretches import IMPORT_ENTRIES
 from mirrord.sync.workers import Workers
 from mirrord.telemetry.states import States
 from tests.system.editors import save
@@ -53,7 +55,7 @@ async def engine(database: Database, tenant: TenantId, tmp_path: Path) -> AsyncI
     opened = await app.open_mirror(database, Config(tmp_path / "mirror", tmp_path / "data"), "demo", tenant)
     for name in ("Edited", "Deleted", "By row", "Deleted row", "Moved", "Both"):
         save(opened.sides.tree.root / f"{name}.md", f"{name}, first\n")
-    engine = Engine(opened.sides, adopting=opened.adopting)
+    engine = Engine(opened.sides, is_adopting=opened.adopting)
     await engine.start()
     await _work(engine)
     yield engine
@@ -118,9 +120,9 @@ async def _fence(engine: Engine, _: object = None) -> None:
 
 async def _lose_amid_a_pass(engine: Engine, patched: pytest.MonkeyPatch) -> None:
     """The daemon finds out, between the beginning of a pass and its first write, that it holds no lease."""
-    take = engine.intake.take
+    take = engine.intake.take_chunk
 
-    async def lose_and_take() -> tuple[Dirty, Look | None]:
+    async def lose_and_take() -> tuple[Dirty, LookResult | None]:
         engine.sides.lease = None
         return await take()
 
@@ -141,7 +143,7 @@ async def test_whatever_was_to_be_carried_over_waits_for_the_lease(
     root = engine.sides.tree.root
     happens(root, app_connection)
     with monkeypatch.context() as patched:
-        patched.setattr(sides_module, "FRESH", -1.0)  # the last renewal is too old to write files by
+        patched.setattr(sides_module, "FRESH_LEASE_SECONDS", -1.0)  # the last renewal is too old to write files by
         await lose(engine, patched)
         before = _state(app_connection, root)
         await _work(engine)
@@ -157,9 +159,9 @@ async def test_on_a_full_disk_files_go_to_rows_and_rows_wait(
     root = engine.sides.tree.root
     listed = "SELECT sentence FROM mirrord.problem WHERE code = 'disk'"
     with monkeypatch.context() as patched:
-        patched.setattr(root_module, "OWN_STATE", 0.0)
-        patched.setattr(guard, "LEAST_FREE", 1 << 60)
-        patched.setattr(guard, "LEAST_FREE_SHARE", 2.0)
+        patched.setattr(root_module, "OWN_STATE_SECONDS", 0.0)
+        patched.setattr(guard, "MIN_FREE_BYTES", 1 << 60)
+        patched.setattr(guard, "MIN_FREE_SHARE", 2.0)
         await engine.root.is_sound()
         _write(root, app_connection)
         _edit(root, app_connection)
@@ -167,7 +169,7 @@ async def test_on_a_full_disk_files_go_to_rows_and_rows_wait(
         assert (root / "By row.md").read_text() == "By row, first\n"
         assert "MiB are free" in value(app_connection, listed)
         assert value(app_connection, "SELECT markdown FROM mirrord.page WHERE name = 'Edited'") == "Edited, second\n"
-        patched.setattr(guard, "LEAST_FREE", 0)
+        patched.setattr(guard, "MIN_FREE_BYTES", 0)
         await engine.root.is_sound()
     await _work(engine)
     assert (root / "By row.md").read_text() == "By row, second\n"
@@ -177,13 +179,16 @@ async def test_on_a_full_disk_files_go_to_rows_and_rows_wait(
 async def test_documents_and_links_wait_for_the_lease_too(engine: Engine, app_connection: Connection) -> None:
     workers = Workers()
     try:
-        for work in (Deriver(engine.sides, workers, Recent()).derive_some, partial(follow_some, engine.sides)):
+        for work in (
+            Deriver(engine.sides, workers, RecentDocuments()).derive_some,
+            partial(follow_batch, engine.sides),
+        ):
             await _fence(engine)
             await _assert_fenced(work, app_connection, engine.sides.tree.root)
             await app.take_lease(engine.sides, root_locked=True)
             await work()
     finally:
-        workers.end()
+        workers.terminate()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +198,7 @@ class Alone:
     engine: Engine
 
     def long_work(self) -> list[Work]:
-        return self.engine.long_work()
+        return self.engine.list_long_work()
 
 
 async def test_what_a_mirror_says_of_itself_is_fenced_and_written_only_when_it_is_news(
@@ -201,27 +206,27 @@ async def test_what_a_mirror_says_of_itself_is_fenced_and_written_only_when_it_i
 ) -> None:
     worked = Alone(engine)
     states, lease, database = States(), engine.sides.fence, engine.sides.database
-    with states.telling([worked]) as news:
-        await leases.renew(database, [lease], {lease.mirror: news[lease]})
+    with states.new_states([worked]) as news:
+        await leases.renew_leases(database, [lease], {lease.mirror: news[lease]})
     assert value(app_connection, SAID)["waits"] == 0
-    with states.telling([worked]) as news:
+    with states.new_states([worked]) as news:
         assert news == {}
-    await leases.renew(database, [lease])
+    await leases.renew_leases(database, [lease])
     assert value(app_connection, SAID)["waits"] == 0
 
     row = value(app_connection, ROW)
-    await states.tell(database, [worked])
+    await states.write_long_work(database, [worked])
     assert value(app_connection, ROW) == row  # nothing takes long
-    engine.queue.mark([f"{number}.md" for number in range(MANY)])
+    engine.queue.mark([f"{number}.md" for number in range(IMPORT_ENTRIES)])
     await _fence(engine)
     row = value(app_connection, ROW)
-    await states.tell(database, [worked])
-    await leases.renew(database, [lease], {lease.mirror: "{}"})
+    await states.write_long_work(database, [worked])
+    await leases.renew_leases(database, [lease], {lease.mirror: "{}"})
     assert value(app_connection, ROW) == row
     await app.take_lease(engine.sides, root_locked=True)
     assert value(app_connection, SAID) is None
-    await states.tell(database, [worked])
-    assert value(app_connection, SAID)["work"] == [{"what": "import", "done": 0, "total": MANY}]
+    await states.write_long_work(database, [worked])
+    assert value(app_connection, SAID)["work"] == [{"what": "import", "done": 0, "total": IMPORT_ENTRIES}]
 
 
 async def _assert_fenced(work: Callable[[], Awaitable[object]], connection: Connection, root: Path) -> None:
@@ -234,15 +239,15 @@ async def _assert_fenced(work: Callable[[], Awaitable[object]], connection: Conn
 async def _work(engine: Engine, *, once: bool = False) -> None:
     """Until nothing is left to do, or it is fenced off. once: what waits for something need not be done."""
     stop = asyncio.Event()
-    engine.look_everywhere()
-    engine.ring()
+    engine.request_scan()
+    engine.notify()
     with contextlib.suppress(Fenced):
-        while not engine.idle and engine.sides.lease is not None:
-            await engine.work(stop)
+        while not engine.is_idle and engine.sides.lease is not None:
+            await engine.work_once(stop)
             await engine.queue.wait(0.05)
             if once and not engine.intake.is_ready:
                 break
-    engine.handshake.owed = False
+    engine.handshake.is_owed = False
 
 
 def _page(connection: Connection, name: str) -> UUID:
@@ -264,7 +269,7 @@ async def test_a_renewal_tells_how_far_the_mirror_is_and_never_takes_it_back(
 ) -> None:
     lease, database = engine.sides.fence, engine.sides.database
     for acknowledged in ({lease.mirror: 7}, {lease.mirror: 3}, {}):
-        assert await leases.renew(database, [lease], {}, acknowledged) == {lease.mirror}
+        assert await leases.renew_leases(database, [lease], {}, acknowledged) == {lease.mirror}
         assert value(app_connection, "SELECT ack_seq FROM mirrord.mirror") == 7
 
 
@@ -273,7 +278,7 @@ async def test_a_renewal_does_not_wait_for_a_transaction_that_holds_the_lease(en
     lease, database = engine.sides.fence, engine.sides.database
     async with database.transaction(engine.sides.tenant, lease) as connection:
         await (await connection.execute("SELECT 1")).fetchone()  # the transaction has begun on the server
-        assert await leases.renew(database, [lease]) == {lease.mirror}
+        assert await leases.renew_leases(database, [lease]) == {lease.mirror}
 
 
 async def test_who_takes_a_mirror_over_waits_for_a_transaction_that_holds_its_lease(engine: Engine) -> None:
@@ -282,9 +287,9 @@ async def test_who_takes_a_mirror_over_waits_for_a_transaction_that_holds_its_le
     async with database.transaction(sides.tenant, lease) as connection:
         await (await connection.execute("SELECT 1")).fetchone()  # the transaction has begun on the server
         with pytest.raises(Locked):
-            await leases.acquire(database, sides.tenant, sides.mirror, "another", root_locked=True)
-    taken = await leases.acquire(database, sides.tenant, sides.mirror, "another", root_locked=True)
+            await leases.acquire_lease(database, sides.tenant, sides.mirror, "another", root_locked=True)
+    taken = await leases.acquire_lease(database, sides.tenant, sides.mirror, "another", root_locked=True)
     with pytest.raises(Fenced):
         async with database.transaction(sides.tenant, lease):
             pass
-    assert await leases.renew(database, [lease, taken]) == {lease.mirror}
+    assert await leases.renew_leases(database, [lease, taken]) == {lease.mirror}

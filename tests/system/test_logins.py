@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mirrord.db.embedded import Embedded
+from mirrord.db.embedded import EmbeddedPostgres
 from mirrord.db.logins import working_dsn
 from mirrord.errors import UserError
 from tests.system.commands import Near
@@ -61,14 +61,14 @@ def open_place() -> Iterator[Path]:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may act as another user")
 def test_another_user_is_refused_though_every_door_to_the_socket_is_open(open_place: Path) -> None:
-    embedded = Embedded(open_place)
+    embedded = EmbeddedPostgres(open_place)
     embedded.start()
     try:
         sockets = embedded.socket_directory
         for door in (sockets, next(sockets.glob(".s.PGSQL.*[0-9]"))):
             door.chmod(0o777)
         for role in ("postgres", "mirrord_app"):
-            asked = [str(Embedded.binary("psql")), embedded.dsn(role), "-c", "SELECT 1"]
+            asked = [str(EmbeddedPostgres.program_path("psql")), embedded.dsn(role), "-c", "SELECT 1"]
             refused = subprocess.run(
                 asked, user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True, text=True, cwd="/", env={}
             )

@@ -21,7 +21,7 @@ import psycopg
 import pytest
 
 import mirrord
-from mirrord.cli.exposed import expose
+from mirrord.cli.exposed import serve_metrics
 from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
 from tests.system.editors import save
@@ -39,7 +39,7 @@ async def at_work(config: Config) -> AsyncIterator[Daemon]:
     """A daemon that has compared everything, with its measurements served."""
     daemon = Daemon(config)
     assert config.metrics is not None
-    tasks = [asyncio.ensure_future(daemon.run()), asyncio.ensure_future(expose(daemon, config.metrics))]
+    tasks = [asyncio.ensure_future(daemon.run()), asyncio.ensure_future(serve_metrics(daemon, config.metrics))]
     try:
         async with asyncio.timeout(PATIENCE):
             await daemon.ready.wait()
@@ -80,7 +80,7 @@ async def edited_until_measured(config: Config) -> None:
 async def test_edits_on_both_sides_are_measured_and_shown(config: Config) -> None:
     async with at_work(config) as daemon:
         await edited_until_measured(config)
-        await asyncio.to_thread(eventually, lambda: daemon.worked["demo"].idle, "all edits in rows")
+        await asyncio.to_thread(eventually, lambda: daemon.mirrors["demo"].idle, "all edits in rows")
         edits = await told(config, "file_to_row_seconds_count")
         assert 0 < await told(config, "file_to_row_seconds_sum") < edits * PATIENCE
         await asyncio.to_thread(_as_app, config, "UPDATE mirrord.page SET markdown = 'two\n' WHERE name = 'Page 1'")
@@ -106,10 +106,10 @@ async def test_a_daemon_without_its_lease_or_its_port_says_so_and_goes_on(config
         async with at_work(taken) as daemon:
             assert "cannot be had" in " ".join(daemon.reasons())
             save(config.mirror / "demo/Page.md", "one\n")
-            pulse = daemon.worked["demo"].engine.pulse
+            pulse = daemon.mirrors["demo"].engine.pulse
             await asyncio.to_thread(eventually, lambda: pulse.last_file_to_row, "the edit in a row")
     async with at_work(config) as daemon:
-        daemon.worked["demo"].opened.sides.lease = None
+        daemon.mirrors["demo"].opened.sides.lease = None
         status, text = await asked(str(config.metrics), "/readyz")
         assert (status, text) == (503, '{"ready":false,"reasons":["demo: the lease is not held."]}')
 

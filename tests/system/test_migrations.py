@@ -11,12 +11,12 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.json import Jsonb
 
 from mirrord.db.connect import daemon_dsn
-from mirrord.db.migrate import check_current, migrate, migrations
+from mirrord.db.migrate import check_current, load_migrations, migrate
 from mirrord.errors import Unavailable, UserError
 from tests.system.entries import value
 
-NAMES = [migration.name for migration in migrations()]
-NEWEST = migrations()[-1].number
+NAMES = [migration.name for migration in load_migrations()]
+NEWEST = load_migrations()[-1].number
 LINKS = 7  # the migration that fills page_link
 OLD_PAGE = (
     "INSERT INTO mirrord.page (name, name_key, markdown, digest, content) VALUES ('Page', 'page', '[[x]]', 'x', %s)"
@@ -25,7 +25,7 @@ MIGRATE = "import asyncio, sys; from mirrord.db.migrate import migrate; print(as
 
 
 def test_migrations_are_numbered_without_gaps() -> None:
-    assert [migration.number for migration in migrations()] == list(range(1, NEWEST + 1))
+    assert [migration.number for migration in load_migrations()] == list(range(1, NEWEST + 1))
 
 
 async def test_an_empty_database_gets_the_whole_schema_once(empty_dsn: str) -> None:
@@ -69,7 +69,7 @@ def test_a_daemon_works_with_its_own_schema_only(number: int, said: str) -> None
 
 async def test_what_an_earlier_mirrord_left_is_completed(empty_dsn: str) -> None:
     with psycopg.connect(empty_dsn, autocommit=True) as connection:
-        for migration in migrations()[:2]:
+        for migration in load_migrations()[:2]:
             connection.execute(migration.statements.encode())
             record = "INSERT INTO mirrord.migration (number, name) VALUES (%s, %s)"
             connection.execute(record, [migration.number, migration.name])
@@ -79,7 +79,7 @@ async def test_what_an_earlier_mirrord_left_is_completed(empty_dsn: str) -> None
 async def test_pages_of_an_earlier_mirrord_are_derived_again_for_their_links(empty_dsn: str) -> None:
     tenants = [uuid4(), uuid4()]
     with psycopg.connect(empty_dsn, autocommit=True) as connection:
-        for migration in migrations():
+        for migration in load_migrations():
             if migration.number < LINKS:
                 connection.execute(migration.statements.encode())
                 record = "INSERT INTO mirrord.migration (number, name) VALUES (%s, %s)"

@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from mirrord.codec.reader import FENCE
+from mirrord.codec.reader import NODE_FENCE_INFO
 from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.entries import add_page, delete, row_of, value
@@ -87,8 +87,8 @@ def test_bodies_with_odd_values_get_their_documents_and_stay_as_they_are(mirrord
         f'<!-- tiptap {{"a":{deep("[]", 400)}}} -->\n# A',
         f'<!-- tiptap {{"a":{deep("[]", 1020)}}} -->\n# A',
         f"<span data-tt='{node}'></span>".replace('"', "&quot;").replace("'", '"'),
-        f"```{FENCE}\n{node}\n```",
-        f'```{FENCE}\n{{"type":"x","attrs":{{"a":{LARGE}, "b": "\\u0000"}}}}\n```',
+        f"```{NODE_FENCE_INFO}\n{node}\n```",
+        f'```{NODE_FENCE_INFO}\n{{"type":"x","attrs":{{"a":{LARGE}, "b": "\\u0000"}}}}\n```',
     ]
     texts = {f"Body {n}.md": body + "\n" for n, body in enumerate(bodies)}
     save_all(mirrord, texts)

@@ -11,10 +11,10 @@ from mirrord import app
 from mirrord.config import Config
 from mirrord.db import leases
 from mirrord.db.connect import Database
-from mirrord.db.writes import Statement, Text, Writer, run
+from mirrord.db.writes import PageText, Statement, StatementBuilder, run_statements
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
 from mirrord.domain.state import Base
-from mirrord.sync.unversioned import give_versions
+from mirrord.sync.unversioned import add_missing_versions
 from tests.system.entries import change, history, row_of
 from tests.system.rows import Connection
 
@@ -23,7 +23,7 @@ MIRROR = MirrorId(UUID(int=7))
 
 async def write(database: Database, tenant: TenantId, *statements: Statement) -> list[int | None]:
     async with database.transaction(tenant, None, FILE_ACTOR) as connection:
-        return await run(connection, list(statements))
+        return await run_statements(connection, list(statements))
 
 
 def base(entry: EntryId, text: str) -> Base:
@@ -33,7 +33,7 @@ def base(entry: EntryId, text: str) -> Base:
 def edit(tenant: TenantId, mirror: MirrorId, entry: EntryId, expected: int, text: str, made_from: int) -> Statement:
     agreed = base(entry, text)
     operation = operation_id(mirror, entry, made_from, agreed.digest)
-    return Writer(tenant, mirror).update(agreed, expected, Text(text), operation)
+    return StatementBuilder(tenant, mirror).update(agreed, expected, PageText(text), operation)
 
 
 async def test_a_retry_finds_its_version_gone_and_a_forgery_of_it_is_refused(
@@ -42,7 +42,7 @@ async def test_a_retry_finds_its_version_gone_and_a_forgery_of_it_is_refused(
     mirror, entry = MirrorId(uuid4()), EntryId(uuid4())
     await leases.record_mirror(database, tenant, mirror, "host", f"/{mirror}")
     first = base(entry, "one")
-    inserted = Writer(tenant, mirror).insert(first, first.place, first.place.name, Text("one"))
+    inserted = StatementBuilder(tenant, mirror).insert(first, first.place, first.place.name, PageText("one"))
     assert await write(database, tenant, inserted) == [1]
     assert await write(database, tenant, edit(tenant, mirror, entry, 1, "two", 1)) == [2]
     assert await write(database, tenant, edit(tenant, mirror, entry, 1, "two", 1)) == [None]
@@ -71,7 +71,9 @@ async def test_apps_cannot_give_operations(app_connection: Connection, database:
     mirror, entry = MirrorId(uuid4()), EntryId(uuid4())
     await leases.record_mirror(database, tenant, mirror, "host", f"/{mirror}")
     first = base(entry, "one")
-    await write(database, tenant, Writer(tenant, mirror).insert(first, first.place, first.place.name, Text("one")))
+    await write(
+        database, tenant, StatementBuilder(tenant, mirror).insert(first, first.place, first.place.name, PageText("one"))
+    )
     with pytest.raises(errors.InsufficientPrivilege):
         change(app_connection, UUID(str(entry)), op_id=uuid4())
     assert row_of(app_connection, UUID(str(entry)))["op_id"] is None
@@ -85,13 +87,13 @@ async def test_a_text_written_behind_the_triggers_becomes_a_version_and_the_one_
         forged, other = (EntryId(uuid4()) for _ in range(2))
         for entry in (forged, other):
             first = base(entry, "one\n")
-            await write(database, tenant, opened.sides.writer.insert(first, first.place, str(entry), Text("one\n")))
-        assert await give_versions(opened.sides) == 0
+            await write(database, tenant, opened.sides.writer.insert(first, first.place, str(entry), PageText("one\n")))
+        assert await add_missing_versions(opened.sides) == 0
         with psycopg.connect(admin_dsn) as admin:
             admin.execute("SET session_replication_role = replica")
             admin.execute("UPDATE mirrord.page SET markdown = %s WHERE id = %s", ["by nobody\n", forged])
-        assert await give_versions(opened.sides) == 1
-        assert await give_versions(opened.sides) == 0
+        assert await add_missing_versions(opened.sides) == 1
+        assert await add_missing_versions(opened.sides) == 0
     finally:
         opened.close()
     found = history(app_connection, UUID(str(forged)))

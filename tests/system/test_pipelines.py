@@ -9,7 +9,7 @@ import pytest
 from psycopg.pq import TransactionStatus
 
 from mirrord.db.connect import Connection, Database
-from mirrord.db.pipelines import Outbox
+from mirrord.db.pipelines import CommandQueue
 from mirrord.domain.entry import TenantId
 from tests.system import rows
 
@@ -167,9 +167,9 @@ async def test_of_a_transaction_without_a_tenant_with_an_error_nothing_is_kept(d
 
 def test_an_outbox_gives_all_it_has_as_one_command() -> None:
     given: list[int] = []
-    outbox = Outbox([lambda: given.append(1), lambda: given.append(2)])
+    outbox = CommandQueue([lambda: given.append(1), lambda: given.append(2)])
 
-    with outbox.held():
+    with outbox.hold():
         assert not outbox
     assert outbox
     outbox.popleft()()

@@ -11,7 +11,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.json import Jsonb
 
 from mirrord.db.connect import Database, daemon_dsn
-from mirrord.db.purge import KEPT, purge_some
+from mirrord.db.purge import TOMBSTONE_AGE, purge_batch
 from mirrord.domain.entry import TenantId, digest_of
 from tests.system.editors import save
 from tests.system.entries import add, add_attachment, add_folder, change, delete, value
@@ -49,11 +49,11 @@ def seq(daemon: Connection) -> int:
     return found
 
 
-async def purge(database: Database, tenant: TenantId, kept: timedelta = KEPT) -> list[UUID]:
+async def purge(database: Database, tenant: TenantId, kept: timedelta = TOMBSTONE_AGE) -> list[UUID]:
     gone: list[UUID] = []
     while True:
         async with database.transaction(tenant) as connection:
-            some = await purge_some(connection, tenant, kept)
+            some = await purge_batch(connection, tenant, kept)
         if not some:
             return gone
         gone += some

@@ -9,7 +9,7 @@ import pytest
 
 from mirrord.domain.entry import TenantId
 from mirrord.mirror.catalogue import Catalogue
-from mirrord.mirror.linkage import Linkage
+from mirrord.mirror.linkage import LinkIndex
 from mirrord.mirror.tree import Tree
 from tests.system.commands import Near
 from tests.system.editors import save
@@ -54,11 +54,11 @@ class Reader:
     def __init__(self, mirrord: Mirrord) -> None:
         (tenant,) = mirrord.app.execute("SELECT id FROM mirrord.tenant").fetchall()
         self.catalogue = Catalogue(Tree(mirrord.root), TenantId(tenant[0]))
-        self.linkage = Linkage()
+        self.linkage = LinkIndex()
 
     def links(self) -> set[tuple[str, str, str | None]]:
         """(page, target as written, path of what is meant) of every link that leads to another place."""
-        snapshot = self.catalogue.look()
+        snapshot = self.catalogue.snapshot()
         return {
             (path, target.written, target.path)
             for path in snapshot.pages
@@ -67,8 +67,11 @@ class Reader:
 
     def ids(self) -> dict[str, str]:
         """The id of every page and folder, by its path without `.md`."""
-        snapshot = self.catalogue.look()
-        cards = [*snapshot.every.values(), *(card for path in snapshot.folders if (card := snapshot.find(path)))]
+        snapshot = self.catalogue.snapshot()
+        cards = [
+            *snapshot.summaries_by_path.values(),
+            *(card for path in snapshot.folders if (card := snapshot.find(path))),
+        ]
         return {
             path.removesuffix("/_index.md").removesuffix(".md"): str(one) for path, one in snapshot.ids(cards).items()
         }

@@ -1,4 +1,7 @@
-"""A side that goes back in time: a tree put back from a copy, a database restored or failed over (SYNC 1.1)."""
+"""
+A side that goes back in time: a tree put back from a copy, a database restored or failed over (docs/design/sync.md,
+Rewind).
+"""
 
 import shutil
 import subprocess
@@ -11,7 +14,7 @@ import pytest
 
 from mirrord.db import epochs
 from mirrord.db.connect import Database
-from mirrord.db.embedded import Embedded
+from mirrord.db.embedded import EmbeddedPostgres
 from mirrord.domain.entry import TenantId
 from tests.system.commands import Near
 from tests.system.editors import save
@@ -28,9 +31,9 @@ def mirrord(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
 
 
 @pytest.fixture
-def postgres(tmp_path: Path) -> Iterator[Embedded]:
+def postgres(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
     """A server whose cluster may be copied and put back."""
-    server = Embedded(tmp_path / "postgres")
+    server = EmbeddedPostgres(tmp_path / "postgres")
     server.start()
     yield server
     server.stop()
@@ -109,7 +112,9 @@ def test_no_restart_looks_like_a_rewind(mirrord: Mirrord) -> None:
     assert _halts(mirrord) == []
 
 
-def test_a_database_put_back_to_an_earlier_point_is_healed_by_the_files(postgres: Embedded, tmp_path: Path) -> None:
+def test_a_database_put_back_to_an_earlier_point_is_healed_by_the_files(
+    postgres: EmbeddedPostgres, tmp_path: Path
+) -> None:
     with Near(tmp_path, dsn=postgres.dsn()) as mirrord:
         _edit_after_a_copy(mirrord, postgres, tmp_path / "copy")
         postgres.stop()
@@ -121,7 +126,7 @@ def test_a_database_put_back_to_an_earlier_point_is_healed_by_the_files(postgres
 
 
 def test_a_database_put_back_while_the_daemon_was_down_is_healed_by_the_files(
-    postgres: Embedded, tmp_path: Path
+    postgres: EmbeddedPostgres, tmp_path: Path
 ) -> None:
     with Near(tmp_path, dsn=postgres.dsn()) as mirrord:
         _edit_after_a_copy(mirrord, postgres, tmp_path / "copy")
@@ -139,7 +144,9 @@ def test_a_database_put_back_while_the_daemon_was_down_is_healed_by_the_files(
         mirrord.stop()
 
 
-def test_a_mirror_the_restored_database_never_knew_is_taken_in_whole(postgres: Embedded, tmp_path: Path) -> None:
+def test_a_mirror_the_restored_database_never_knew_is_taken_in_whole(
+    postgres: EmbeddedPostgres, tmp_path: Path
+) -> None:
     with Near(tmp_path, dsn=postgres.dsn()) as mirrord:
         assert mirrord.run("init", mirrord.tenant).returncode == 0
         mirrord.up()
@@ -160,9 +167,9 @@ def test_a_mirror_the_restored_database_never_knew_is_taken_in_whole(postgres: E
 
 
 def test_a_dump_restored_in_another_cluster_goes_on_and_its_clock_forgets_the_old_transactions(
-    postgres: Embedded, tmp_path: Path
+    postgres: EmbeddedPostgres, tmp_path: Path
 ) -> None:
-    other = Embedded(tmp_path / "other")
+    other = EmbeddedPostgres(tmp_path / "other")
     with Near(tmp_path, dsn=postgres.dsn()) as mirrord:
         save(mirrord.file("Page.md"), "first\n")
         mirrord.up()
@@ -197,18 +204,18 @@ async def test_a_clock_forgets_the_transactions_of_another_cluster(
         connection.execute("UPDATE mirrord.tenant_clock SET xid = '1000000' WHERE tenant_id = %s", [tenant])
         query = "SELECT xid IS NULL FROM mirrord.tenant_clock WHERE tenant_id = %s"
         async with database.connection() as asked:
-            first = await epochs.epoch(asked)
+            first = await epochs.load_epoch(asked)
         assert connection.execute(query, [tenant]).fetchone() == (True,)
         connection.execute("UPDATE mirrord.tenant_clock SET xid = '1000000' WHERE tenant_id = %s", [tenant])
         async with database.connection() as asked:
-            assert await epochs.epoch(asked) == first
+            assert await epochs.load_epoch(asked) == first
         assert connection.execute(query, [tenant]).fetchone() == (False,)
         connection.execute("UPDATE mirrord.epoch SET id = gen_random_uuid()")
         async with database.connection() as asked:
-            assert await epochs.epoch(asked) != first
+            assert await epochs.load_epoch(asked) != first
 
 
-def _edit_after_a_copy(mirrord: Mirrord, postgres: Embedded, copy: Path) -> None:
+def _edit_after_a_copy(mirrord: Mirrord, postgres: EmbeddedPostgres, copy: Path) -> None:
     """The daemon runs; the *copy* is of a cluster that knows none of the edits."""
     for name in ("Edited", "By row", "Deleted", "Moved", "Kept"):
         save(mirrord.file(f"{name}.md"), f"{name}, first\n")
@@ -273,20 +280,20 @@ def _put_back(copy: Path, place: Path) -> None:
     shutil.copytree(copy, place, symlinks=True)
 
 
-def _copy_stopped(postgres: Embedded, target: Path) -> None:
+def _copy_stopped(postgres: EmbeddedPostgres, target: Path) -> None:
     postgres.stop()
     shutil.copytree(postgres.cluster, target, symlinks=True)
     postgres.start()
 
 
-def _dump_and_restore(source: Embedded, target: Embedded) -> None:
+def _dump_and_restore(source: EmbeddedPostgres, target: EmbeddedPostgres) -> None:
     whole = subprocess.run(
-        [Embedded.binary("pg_dumpall"), "--clean", "--if-exists", "-d", source.dsn(database="postgres")],
+        [EmbeddedPostgres.program_path("pg_dumpall"), "--clean", "--if-exists", "-d", source.dsn(database="postgres")],
         capture_output=True,
         check=True,
     )
     subprocess.run(
-        [Embedded.binary("psql"), "-q", "-d", target.dsn(database="postgres")],
+        [EmbeddedPostgres.program_path("psql"), "-q", "-d", target.dsn(database="postgres")],
         input=whole.stdout,
         capture_output=True,
         check=True,

@@ -13,7 +13,7 @@ from mirrord.cli.commands import cli
 from mirrord.db.connect import Database
 from mirrord.domain.entry import Actor, TenantId, digest_of
 from mirrord.errors import Stale
-from mirrord.sync.settling import Choice, settle
+from mirrord.sync.settling import Choice, resolve_conflict
 from tests.system.commands import Command, commands
 from tests.system.entries import add, change, delete, history, lives, row_of, value
 from tests.system.harness import eventually
@@ -234,7 +234,9 @@ async def test_a_change_at_the_very_moment_leaves_everything_as_it_was(
 
     with daemon_connection.transaction():
         change(daemon_connection, dispute.page, **text("green\n"))
-        taking = asyncio.create_task(settle(database, tenant, dispute.number, Choice.FILE, Actor("human", "ada")))
+        taking = asyncio.create_task(
+            resolve_conflict(database, tenant, dispute.number, Choice.FILE, Actor("human", "ada"))
+        )
         await asyncio.to_thread(eventually, waits, "the command to wait for the page's row")
     with pytest.raises(Stale):
         await taking

@@ -82,7 +82,9 @@ def test_a_source_moves_and_goes_and_comes_back_with_all_that_is_its_own(mirrord
     assert row_id(mirrord, "Sources/Ana") == ANA
     with agent(mirrord) as session:
         with session.writing() as journal:
-            segments.rewrite(session, journal, ANA, lambda _: [Segment("a", 0, 3, "Ana", "speaker", "human:ana")])
+            segments.rewrite_segments(
+                session, journal, ANA, lambda _: [Segment("a", 0, 3, "Ana", "speaker", "human:ana")]
+            )
         eventually(lambda: living(mirrord, "record", kind="segment", key=str(ANA)) == 1, "the segments' row")
         folder = create_folder(session, "Talks")
         move_source_to_folder(session, number_of(ANA), folder.folder_id)

@@ -47,7 +47,7 @@ def edit(mirrord: Mirrord, text: str) -> None:
 
 def test_edits_change_it_no_oftener_than_the_lease_is_renewed(mirrord: Mirrord) -> None:
     said(mirrord, None)
-    seen, edits, until = [str(state(mirrord))], 0, time.monotonic() + leases.RENEWAL + 1
+    seen, edits, until = [str(state(mirrord))], 0, time.monotonic() + leases.RENEWAL_SECONDS + 1
     while time.monotonic() < until:
         edit(mirrord, f"edited at {time.monotonic()}\n")
         edits += 1

@@ -62,10 +62,10 @@ def test_what_has_not_doubled_is_not_counted_again(bases: Connection) -> None:
 
 async def test_many_small_writes_count_as_much_as_a_large_one(bases: Connection, database: Database) -> None:
     tenant = TenantId(value(bases, "SELECT mirrord.current_tenant()"))
-    await statistics.keep(database, tenant, statistics.MANY - 1)
+    await statistics.keep_statistics(database, tenant, statistics.CHECK_AFTER_ROWS - 1)
     assert value(bases, COUNTED) == -1  # as Postgres spells that nobody did
 
-    await statistics.keep(database, TenantId(uuid4()), 1)
+    await statistics.keep_statistics(database, TenantId(uuid4()), 1)
 
     assert value(bases, COUNTED) == 3000
 
@@ -76,5 +76,5 @@ def _plan(connection: Connection, column: str) -> str:
         "mirror": value(connection, MIRROR),
         "keys": orjson.dumps(["00" * 32]).decode(),
     }
-    lines = connection.execute(f"EXPLAIN {states.bases_by(column)}".encode(), values).fetchall()
+    lines = connection.execute(f"EXPLAIN {states.bases_query(column)}".encode(), values).fetchall()
     return "\n".join(line for (line,) in lines)

@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mirrord.cli.supervised import keep_told
+from mirrord.cli.supervised import report_state
 from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
 from mirrord.telemetry.supervisor import Supervisor
@@ -33,7 +33,7 @@ async def test_an_engine_that_stands_still_gets_no_sign_of_life(
         patience=1.5,  # an idle engine takes a turn a second
     )
     works = asyncio.ensure_future(daemon.run())
-    told = asyncio.ensure_future(keep_told(daemon, Supervisor(manager.address, patience=0.3)))
+    told = asyncio.ensure_future(report_state(daemon, Supervisor(manager.address, patience=0.3)))
     try:
         await asyncio.to_thread(manager.heard_until, lambda one: "READY=1" in one)
         with _frozen_backends(fresh_dsn):
@@ -49,7 +49,7 @@ async def test_an_engine_that_stands_still_gets_no_sign_of_life(
 
 async def test_a_blocked_event_loop_gives_no_sign_of_life(manager: Manager, tmp_path: Path) -> None:
     daemon = Daemon(Config(tmp_path / "mirror", tmp_path / "data", "host=nowhere"))
-    told = asyncio.ensure_future(keep_told(daemon, Supervisor(manager.address, patience=0.03)))
+    told = asyncio.ensure_future(report_state(daemon, Supervisor(manager.address, patience=0.03)))
     await asyncio.to_thread(manager.heard_until, lambda one: one[0].startswith("EXTEND"))
     with pytest.raises(queue.Empty):  # the loop is held up; what was sent before is heard first
         manager.heard_until(lambda one: one == [], seconds=0.3)  # ten times the patience

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mirrord.db.connect import Database, app_dsn
-from mirrord.db.tenants import add
-from mirrord.db.ticker import choose, tick
+from mirrord.db.tenants import ensure_tenant
+from mirrord.db.ticker import run_ticker, set_notify
 from mirrord.domain.entry import TenantId
 from tests.system.commands import Near
 from tests.system.editors import save
@@ -27,7 +27,7 @@ _TICKER = (
 async def own_tenant(fresh_dsn: str) -> TenantId:
     """The only tenant of a database of its own."""
     async with Database(fresh_dsn, size=1) as opened:
-        return await add(opened, "ticks")
+        return await ensure_tenant(opened, "ticks")
 
 
 async def heard(listener: Connection) -> list[str]:
@@ -40,18 +40,18 @@ async def test_the_setting_silences_transactions_and_can_be_taken_back(
 ) -> None:
     listener = connect(app_dsn(fresh_dsn, own_tenant))
     channel = bell(listener, own_tenant)
-    assert await choose(fresh_dsn, "ticker") is None
+    assert await set_notify(fresh_dsn, "ticker") is None
     silent = connect(app_dsn(fresh_dsn, own_tenant))
     add_page(silent)
     assert rung(listener, silent, channel) == []
-    assert await choose(fresh_dsn, "commit") is None
+    assert await set_notify(fresh_dsn, "commit") is None
     loud = connect(app_dsn(fresh_dsn, own_tenant))
     add_page(loud)
     assert rung(listener, loud, channel) == [str(own_tenant)]
 
 
 async def test_who_may_not_set_it_is_told_the_statement(fresh_dsn: str, own_tenant: TenantId) -> None:
-    sentence = await choose(app_dsn(fresh_dsn, own_tenant), "ticker")
+    sentence = await set_notify(app_dsn(fresh_dsn, own_tenant), "ticker")
     assert sentence is not None
     assert "SET mirrord.notify = 'ticker'" in sentence
 
@@ -63,9 +63,9 @@ async def test_a_daemon_rings_for_a_transaction_that_did_not_and_another_takes_o
     listener, app = connect(app_dsn(fresh_dsn, own_tenant)), connect(app_dsn(fresh_dsn, own_tenant))
     bell(listener, own_tenant)
     app.execute("SET mirrord.notify = 'ticker'")
-    first = asyncio.create_task(tick(fresh_dsn, stop))
+    first = asyncio.create_task(run_ticker(fresh_dsn, stop))
     assert await heard(listener) == [str(own_tenant)]  # whatever was before
-    second = asyncio.create_task(tick(fresh_dsn, stop))
+    second = asyncio.create_task(run_ticker(fresh_dsn, stop))
     add_page(app)
     assert await heard(listener) == [str(own_tenant)]
     admin.execute("SELECT pg_terminate_backend(%s)", [value(admin, _TICKER)])

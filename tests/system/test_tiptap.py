@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mirrord.codec.document import Document, Mark, Node, document, text_node
-from mirrord.codec.normal import fingerprint, normal
+from mirrord.codec.document import Document, Mark, Node, make_document, text_node
+from mirrord.codec.normal import fingerprint, normalize
 from mirrord.codec.properties import Json
-from mirrord.codec.reader import read
-from mirrord.codec.render import Wanted, render
+from mirrord.codec.reader import read_document
+from mirrord.codec.render import NewViews, render
 from mirrord.codec.text import decode
 from mirrord.codec.vocabulary import MARKS, NODES, attributes_of
 from tests.guide import examples, name_of
@@ -35,12 +35,12 @@ def tiptap() -> Iterator[TipTap]:
 
 
 def rendered(text: str | None, content: Document) -> str:
-    wanted = Wanted(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
+    wanted = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
     return render(text, frozenset(["content"]), wanted, stem="Page")
 
 
 def meaning(node: Node) -> str:
-    return fingerprint(normal(node))
+    return fingerprint(normalize(node))
 
 
 def identified(node: Node, path: str = "b") -> Node:
@@ -92,7 +92,7 @@ def changed(before: str, after: str) -> tuple[str, str]:
 
 def check(tiptap: TipTap, text: str) -> None:
     """The page of *text* goes through the editor without loss and without a changed byte."""
-    content = identified(read(text))
+    content = identified(read_document(text))
     back = tiptap.load(content)
 
     if content["content"]:  # an empty page is shown with a paragraph to type in
@@ -130,7 +130,7 @@ def test_any_document_of_the_schema_comes_back_as_it_was_given(tiptap: TipTap, c
 def test_typing_in_the_editor_changes_one_block_of_the_file(tiptap: TipTap, path: Path) -> None:
     text = decode(path.read_bytes())
 
-    edited = rendered(text, tiptap.load(read(text), typed=" typed"))
+    edited = rendered(text, tiptap.load(read_document(text), typed=" typed"))
 
     (old, new) = changed(text, edited)
     assert new.replace(" typed", "", 1).split("\n")[0] == old.split("\n")[0]
@@ -138,7 +138,7 @@ def test_typing_in_the_editor_changes_one_block_of_the_file(tiptap: TipTap, path
 
 
 def test_a_block_that_is_split_leaves_its_id_to_the_first_half(tiptap: TipTap) -> None:
-    content = identified(read("one\n\ntwo\n"))
+    content = identified(read_document("one\n\ntwo\n"))
 
     assert [block["attrs"]["id"] for block in tiptap.load(content, typed="\n")["content"]] == ["b.0", None, "b.1"]
 
@@ -149,7 +149,7 @@ def test_what_the_editor_does_not_know_comes_back_as_it_was(tiptap: TipTap) -> N
     link = text_node("a", [{"type": "link", "attrs": {"href": "x", "data": [1]}}])
     odd: Node = {"type": "bulletList", "content": [{"type": "paragraph", "content": [link]}]}
     centred: Node = {"type": "paragraph", "attrs": {"textAlign": "center"}, "content": [emoji, link]}
-    content = document([poll, odd, centred])
+    content = make_document([poll, odd, centred])
 
     assert meaning(tiptap.load(content)) == meaning(content)
 
@@ -165,7 +165,7 @@ def test_copy_and_paste_keeps_all_but_the_end_of_a_code_blocks_language(tiptap: 
 
 
 def test_an_empty_page_has_a_paragraph_to_type_in(tiptap: TipTap) -> None:
-    back = tiptap.load(document([]))
+    back = tiptap.load(make_document([]))
 
     assert [node["type"] for node in back["content"]] == ["paragraph"]
     assert rendered("", back) == ""

@@ -4,17 +4,17 @@ from uuid import UUID, uuid4
 
 from mirrord.db import leases
 from mirrord.db.connect import Database
-from mirrord.db.writes import Statement, Text, Writer, run
+from mirrord.db.writes import PageText, Statement, StatementBuilder, run_statements
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
 from mirrord.domain.state import Base
 from tests.system.entries import history, row_of
 from tests.system.rows import Connection
 
 TEXTS = (
-    Text("---\ntitle: Called\n---\nnew\n", "Called", "🌱", "a5", {"title": "Called", "n": [1, None]}),
-    Text("plain \\ “quoted”\n"),
-    Text(""),
-    Text("too late\n"),
+    PageText("---\ntitle: Called\n---\nnew\n", "Called", "🌱", "a5", {"title": "Called", "n": [1, None]}),
+    PageText("plain \\ “quoted”\n"),
+    PageText(""),
+    PageText("too late\n"),
 )
 LATE = 3  # of these: the version it expects is not there
 VARY = {"id", "page_id", "updated_at", "written_at", "created_at", "op_id"}
@@ -25,7 +25,7 @@ def base(entry: EntryId, text: str) -> Base:
     return Base(entry, Kind.PAGE, f"{entry}.md", Place(None, str(entry)), 0, digest_of(text.encode()), str(entry))
 
 
-def edit(writer: Writer, entry: EntryId, number: int) -> Statement:
+def edit(writer: StatementBuilder, entry: EntryId, number: int) -> Statement:
     text = TEXTS[number].markdown or ""
     operation = operation_id(writer.mirror, entry, 1, digest_of(text.encode()))
     return writer.update(base(entry, text), 7 if number == LATE else 1, TEXTS[number], operation)
@@ -40,14 +40,16 @@ def shape(app: Connection, entry: EntryId) -> list[dict[str, object]]:
 async def test_texts_written_together_are_what_they_are_one_by_one(
     database: Database, tenant: TenantId, app_connection: Connection, daemon_connection: Connection
 ) -> None:
-    writer = Writer(tenant, MirrorId(uuid4()))
+    writer = StatementBuilder(tenant, MirrorId(uuid4()))
     await leases.record_mirror(database, tenant, writer.mirror, "host", f"/{writer.mirror}")
     apart, together = ([EntryId(uuid4()) for _ in TEXTS] for _ in range(2))
     async with database.transaction(tenant, None, FILE_ACTOR) as connection:
         firsts = [base(entry, "one") for entry in (*apart, *together)]
-        await run(connection, [writer.insert(one, one.place, one.place.name, Text("one")) for one in firsts])
-        alone = [await run(connection, [edit(writer, entry, n)]) for n, entry in enumerate(apart)]
-        at_once = await run(connection, [edit(writer, entry, n) for n, entry in enumerate(together)])
+        await run_statements(
+            connection, [writer.insert(one, one.place, one.place.name, PageText("one")) for one in firsts]
+        )
+        alone = [await run_statements(connection, [edit(writer, entry, n)]) for n, entry in enumerate(apart)]
+        at_once = await run_statements(connection, [edit(writer, entry, n) for n, entry in enumerate(together)])
 
     assert at_once == [2, 2, 2, None]
     assert [version for versions in alone for version in versions] == at_once

@@ -6,9 +6,9 @@ import pytest
 
 from mirrord.domain.entry import EntryId, digest_of
 from mirrord.mirror import copies, replace, trash
-from mirrord.mirror.label import Label, name_of
+from mirrord.mirror.label import Label, new_name
 from mirrord.mirror.process import prepare_process
-from mirrord.mirror.replace import Displaced
+from mirrord.mirror.replace import DisplacedSave
 from tests.system.entries import change
 from tests.system.mirrors import Mirror
 
@@ -28,14 +28,14 @@ async def test_a_text_that_is_a_version_leaves_the_trash_and_one_that_is_none_st
     await mirror.settle()
     mirror.write({"Page.md": "seen by nobody\n"})
     seen = digest_of(b"seen by nobody\n")
-    replace.write(sides.tree, sides.journal, "Page.md", b"three\n", entry=EntryId(page), over=seen)
-    assert {one.label.expected for one in trash.contents_of(sides.tree)} == {digest_of(b"one\n"), seen}
+    replace.write(sides.tree, sides.journal, "Page.md", b"three\n", entry=EntryId(page), expected=seen)
+    assert {one.label.expected for one in trash.list_trash(sides.tree)} == {digest_of(b"one\n"), seen}
 
     await mirror.engine.recovery.sweep_trash()
-    assert len(trash.contents_of(sides.tree)) == 2
-    monkeypatch.setattr(trash, "OF_VERSIONS", timedelta(0))
+    assert len(trash.list_trash(sides.tree)) == 2
+    monkeypatch.setattr(trash, "VERSION_RETENTION", timedelta(0))
     await mirror.engine.recovery.sweep_trash()
-    assert {one.label.expected for one in trash.contents_of(sides.tree)} == {seen}
+    assert {one.label.expected for one in trash.list_trash(sides.tree)} == {seen}
 
 
 async def test_a_displaced_save_is_in_the_trash_under_its_own_digest_so_that_no_copy_is_dropped_for_it(
@@ -46,11 +46,11 @@ async def test_a_displaced_save_is_in_the_trash_under_its_own_digest_so_that_no_
     await mirror.settle()
     (page,), sides = mirror.ids("Page"), mirror.engine.sides
     expected, save = digest_of(b"what a tool wrote\n"), b"what an editor saved\n"
-    name = name_of("w", Label(EntryId(page), expected, digest_of(b"one\n")))
+    name = new_name("w", Label(EntryId(page), expected, digest_of(b"one\n")))
     sides.journal.create(name, save)
-    mirror.engine.recovery.add(EntryId(page), "Page.md", expected, Displaced(name, save))
+    mirror.engine.recovery.add_save(EntryId(page), "Page.md", expected, DisplacedSave(name, save))
 
     await mirror.engine.recovery.absorb_pending()
 
-    assert {one.label.expected for one in trash.contents_of(sides.tree)} == {digest_of(save)}
+    assert {one.label.expected for one in trash.list_trash(sides.tree)} == {digest_of(save)}
     assert not copies.was_replaced(sides.tree, Label(EntryId(page), None, expected))

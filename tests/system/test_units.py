@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mirrord.cli.units import SERVICE, Layout, units
+from mirrord.cli.units import SERVICE, Layout, render_units
 from mirrord.mirror.heartbeat import Heartbeat
 from tests.system.editors import save
 from tests.system.filtered import allowed_calls
@@ -34,7 +34,7 @@ systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="sy
 
 
 def test_the_units_in_the_repository_are_those_that_are_installed() -> None:
-    assert {file.name: file.read_text(encoding="utf-8") for file in SHIPPED.iterdir()} == units(STANDARD)
+    assert {file.name: file.read_text(encoding="utf-8") for file in SHIPPED.iterdir()} == render_units(STANDARD)
 
 
 @systemd
@@ -64,7 +64,7 @@ def test_little_is_exposed(layout: Layout, tmp_path: Path) -> None:
 
 
 def test_odd_paths_reach_the_unit_as_they_are() -> None:
-    text = units(ODD)[SERVICE]
+    text = render_units(ODD)[SERVICE]
     assert 'Environment="MIRROR_DIR=/srv/a \\"tree\\" of $5; 100 %%"\n' in text
     assert 'ReadWritePaths="/home/ada/my data"\n' in text
     assert "ProtectHome=read-only\n" in text
@@ -77,7 +77,7 @@ def confined() -> Iterator[Mirrord]:
         pytest.skip("libseccomp is not here")
     with tempfile.TemporaryDirectory(prefix="mirrord-") as place:  # nobody may enter pytest's
         unit = Path(place, SERVICE)
-        unit.write_text(units(STANDARD)[SERVICE], encoding="utf-8")
+        unit.write_text(render_units(STANDARD)[SERVICE], encoding="utf-8")
         become: tuple[str, ...] = ()
         if os.geteuid() == 0:
             os.chown(place, NOBODY, NOBODY)
@@ -92,7 +92,7 @@ def confined() -> Iterator[Mirrord]:
 
 @systemd
 def test_a_daemon_with_its_own_postgres_works_under_the_filters(confined: Mirrord) -> None:
-    calls = allowed_calls(units(STANDARD)[SERVICE])
+    calls = allowed_calls(render_units(STANDARD)[SERVICE])
     assert {"fchown", "syncfs", "flock"} <= calls
     assert calls.isdisjoint({"mount", "bpf", "setuid", "ptrace", "reboot"})
     confined.start()
@@ -112,6 +112,6 @@ def test_a_daemon_with_its_own_postgres_works_under_the_filters(confined: Mirror
 
 
 def _written(layout: Layout, directory: Path) -> list[Path]:
-    for name, text in units(layout).items():
+    for name, text in render_units(layout).items():
         (directory / name).write_text(text, encoding="utf-8")
-    return [directory / name for name in units(layout)]
+    return [directory / name for name in render_units(layout)]

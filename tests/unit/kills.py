@@ -24,7 +24,7 @@ def killed_at(number: int, root: Path, act: Callable[[Path], None]) -> bool:
 
 def _kill_at(number: int) -> None:
     left = [number]
-    vars(aio)["_NUMBERS"] = None  # every sync is a call that can be counted
+    vars(aio)["_SYSCALL_NUMBERS"] = None  # every sync is a call that can be counted
     for call in _CALLS:
         original = getattr(kernel, call)
 

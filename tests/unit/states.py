@@ -5,7 +5,7 @@ from itertools import product
 from uuid import UUID
 
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
-from mirrord.domain.state import NO_TEXT, Base, File, Row, State, Unknown
+from mirrord.domain.state import NO_TEXT, Base, File, Row, State, UnreadableFile
 
 ENTRY = EntryId(UUID(int=1))
 FOLDER = EntryId(UUID(int=2))
@@ -14,7 +14,7 @@ THERE = Place(FOLDER, "Page")
 ELSEWHERE = Place(None, "Renamed")
 
 A, B, C = (digest_of(text) for text in (b"a", b"b", b"c"))
-UNREADABLE = Unknown("Page.md", "It cannot be read.")
+UNREADABLE = UnreadableFile("Page.md", "It cannot be read.")
 
 
 def base(digest: Digest = A, *, version: int = 2, place: Place = HERE, path: str | None = "Page.md") -> Base:
@@ -41,7 +41,7 @@ def row(
     return Row(ENTRY, _kind(digest), place, placed, version, digest, deleted, frozenset(ahead), purged=purged)
 
 
-def state(base: Base | None = None, file: File | Unknown | None = None, row: Row | None = None) -> State:
+def state(base: Base | None = None, file: File | UnreadableFile | None = None, row: Row | None = None) -> State:
     """One entry; what is not given is not there."""
     return State(ENTRY, base, file, row)
 

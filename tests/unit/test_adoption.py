@@ -11,20 +11,20 @@ from tests.unit.states import ENTRY, base, file, row, state
 
 def test_a_page_made_from_its_file_meanwhile_may_be_deleted_like_any_other() -> None:
     adoption = Adoption(active=True)
-    insertion = decide(state(file=file()), seen=None, adopting=adoption.covers(ENTRY))
+    insertion = decide(state(file=file()), seen_version=None, adopting=adoption.covers(ENTRY))
     assert insertion.move is Move.INSERT
-    adoption.decided([insertion])
+    adoption.note_decisions([insertion])
     assert adoption.covers(ENTRY)
-    adoption.done([insertion])
+    adoption.note_carried_out([insertion])
     gone = state(base(version=1), None, row(version=1))
-    assert decide(gone, seen=None, adopting=adoption.covers(ENTRY)).move is Move.ENTOMB
+    assert decide(gone, seen_version=None, adopting=adoption.covers(ENTRY)).move is Move.ENTOMB
     adoption.begin(Rewind.TREE)
-    assert decide(gone, seen=None, adopting=adoption.covers(ENTRY)).move is Move.CREATE
+    assert decide(gone, seen_version=None, adopting=adoption.covers(ENTRY)).move is Move.CREATE
 
 
 def test_a_page_whose_insertion_is_looked_at_again_is_not_settled() -> None:
     adoption = Adoption(active=True)
-    insertion = replace(decide(state(file=file()), seen=None, adopting=True), again=True)
-    adoption.decided([insertion])
-    adoption.done([insertion])
+    insertion = replace(decide(state(file=file()), seen_version=None, adopting=True), again=True)
+    adoption.note_decisions([insertion])
+    adoption.note_carried_out([insertion])
     assert adoption.covers(ENTRY)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirrord.domain.alignment import align
-from mirrord.domain.anchoring import anchored
-from mirrord.domain.segment import Segment, placed
+from mirrord.domain.anchoring import anchor_segments
+from mirrord.domain.segment import Segment, place_segment
 
 _words = st.lists(
     st.sampled_from(["yes", "no", "a", "river", "the house", ".\n", "\n", "Ana: ", "x", "é"]), max_size=40
@@ -21,7 +21,7 @@ _texts = _prose | _letters
 
 
 def made(text: str, start: int, end: int, id: str = "s") -> Segment:
-    return placed(Segment(id, 0, 0, "code", "code", "human:ana"), text, start, end)
+    return place_segment(Segment(id, 0, 0, "code", "code", "human:ana"), text, start, end)
 
 
 def of(text: str, quote: str) -> Segment:
@@ -31,7 +31,7 @@ def of(text: str, quote: str) -> Segment:
 
 
 def after(text: str, quote: str, new: str) -> Segment:
-    return anchored([of(text, quote)], text, new)[0]
+    return anchor_segments([of(text, quote)], text, new)[0]
 
 
 @st.composite
@@ -60,7 +60,7 @@ def test_an_edit_outside_a_segment_never_changes_what_it_says(
     text, segments = case
     start, end = data.draw(_spans(text))
     new = text[:start] + data.draw(_texts) + text[end:]
-    for before, now in zip(segments, anchored(segments, text, new), strict=True):
+    for before, now in zip(segments, anchor_segments(segments, text, new), strict=True):
         if end <= before.start or before.end <= start:
             assert (now.quote, now.detached) == (before.quote, False)
 
@@ -73,10 +73,10 @@ def test_deleting_text_and_restoring_it_restores_the_segments(
     text, segments = case
     start, end = data.draw(_spans(text))
     less = text[:start] + text[end:]
-    without = anchored(segments, text, less)
+    without = anchor_segments(segments, text, less)
     _assert_true(less, without)
 
-    restored = anchored(without, less, text)
+    restored = anchor_segments(without, less, text)
 
     for before, now in zip(segments, restored, strict=True):
         assert (now.quote, now.detached) == (before.quote, False)
@@ -88,13 +88,13 @@ def test_a_segment_that_is_not_detached_says_what_is_there_and_a_second_time_cha
     case: tuple[str, list[Segment]], new: str, is_known: bool
 ) -> None:
     text, segments = case
-    found = anchored(segments, text if is_known else None, new)
+    found = anchor_segments(segments, text if is_known else None, new)
     _assert_true(new, found)
 
     assert [one.id for one in found] == [one.id for one in segments]
-    assert anchored(found, new, new) == found
+    assert anchor_segments(found, new, new) == found
     for one in found:
-        assert one.detached or one.former or anchored([one], None, new) == [one]
+        assert one.detached or one.former or anchor_segments([one], None, new) == [one]
 
 
 @settings(max_examples=50, deadline=None)
@@ -156,7 +156,7 @@ def test_the_second_of_two_equal_answers_stays_the_second() -> None:
     text = "".join(f"Ana: Question {number}?\nBen: Yes.\n" for number in range(9))
     at = text.index("Yes.", text.index("Question 4"))
     new = text.replace("Ana: Question 1?\nBen: Yes.\n", "").replace("Question 3", "Question three")
-    found = anchored([made(text, at, at + 4)], text, new)[0]
+    found = anchor_segments([made(text, at, at + 4)], text, new)[0]
     assert new[: found.start].endswith("Question 4?\nBen: ")
 
 
@@ -164,9 +164,9 @@ def test_a_deleted_answer_is_not_taken_for_an_equal_one_elsewhere() -> None:
     text = "Ana: Cold?\nBen: Yes, very.\nAna: Wet?\nBen: Yes.\nAna: Dark?\nBen: Yes, rather.\n"
     at = text.index("Yes.")
     new = text.replace("Ana: Wet?\nBen: Yes.\n", "")
-    found = anchored([made(text, at, at + 3)], text, new)[0]
+    found = anchor_segments([made(text, at, at + 3)], text, new)[0]
     assert found.detached
-    assert anchored([found], new, text)[0] == made(text, at, at + 3)
+    assert anchor_segments([found], new, text)[0] == made(text, at, at + 3)
 
 
 def test_a_text_that_was_rewritten_detaches_and_nothing_is_dropped() -> None:
@@ -176,18 +176,18 @@ def test_a_text_that_was_rewritten_detaches_and_nothing_is_dropped() -> None:
 
 
 def test_a_segment_without_a_quote_means_what_is_there() -> None:
-    found = anchored([Segment("s", 5, 16, "q", "code", "app:x")], None, INTERVIEW)[0]
+    found = anchor_segments([Segment("s", 5, 16, "q", "code", "app:x")], None, INTERVIEW)[0]
     assert (found.quote, found.prefix, found.detached) == ("How was it?", "Ana: ", False)
 
 
 def test_a_segment_beyond_the_text_is_detached() -> None:
-    assert anchored([Segment("s", 5, 1600, "q", "code", "app:x")], None, INTERVIEW)[0].detached
+    assert anchor_segments([Segment("s", 5, 1600, "q", "code", "app:x")], None, INTERVIEW)[0].detached
 
 
 def test_offsets_that_somebody_changed_without_the_quote_follow_the_quote() -> None:
     right = of(INTERVIEW, "And then?")
     wrong = Segment("s", 1, 9, "code", "code", "human:ana", right.quote, right.prefix, right.suffix)
-    assert anchored([wrong], INTERVIEW, INTERVIEW)[0] == right
+    assert anchor_segments([wrong], INTERVIEW, INTERVIEW)[0] == right
 
 
 def _long_text(seed: int, paragraphs: int) -> str:
@@ -208,7 +208,7 @@ def test_a_megabyte_with_two_thousand_segments_is_followed_through_hundreds_of_e
         lines[number] = lines[number].replace(" ", "  ", 2)
     began = time.process_time()
 
-    found = anchored(segments, text, "\n".join(lines))
+    found = anchor_segments(segments, text, "\n".join(lines))
 
     assert time.process_time() - began < 5.0
     assert len(found) == 2_000
@@ -219,7 +219,7 @@ def test_segments_of_another_text_are_given_up_in_bounded_time() -> None:
     text = _long_text(1, 400)
     began = time.process_time()
 
-    found = anchored(_turns(text), None, _long_text(3, 400))
+    found = anchor_segments(_turns(text), None, _long_text(3, 400))
 
     assert time.process_time() - began < 5.0
     assert sum(one.detached for one in found) == 400

@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirrord.codec.records import check_storable
-from mirrord.domain.approval import Answer, Input, Request, State, decode, encode, storable
+from mirrord.domain.approval import (
+    Answer,
+    InputFile,
+    Request,
+    RequestState,
+    decode_request,
+    encode_request,
+    to_storable,
+)
 from mirrord.domain.entry import Actor, TenantId, digest_of, new_id
 
 TEXT = st.text(max_size=8)
@@ -35,13 +43,13 @@ NEAR = {"name": "x", "digest": "00" * 32, "place": "x"}
 @given(
     arguments=OBJECTS,
     inputs=st.dictionaries(
-        TEXT, st.builds(lambda name, place: Input(name, digest_of(b""), place), TEXT, PLACES), max_size=2
+        TEXT, st.builds(lambda name, place: InputFile(name, digest_of(b""), place), TEXT, PLACES), max_size=2
     ),
     bases=st.dictionaries(TEXT, TEXT, max_size=3),
     moment=MOMENTS,
     answer=st.builds(
         Answer,
-        state=st.just(State.PENDING),
+        state=st.just(RequestState.PENDING),
         expires_at=st.none() | MOMENTS,
         preview=st.none() | OBJECTS,
         result=st.none() | OBJECTS,
@@ -50,11 +58,11 @@ NEAR = {"name": "x", "digest": "00" * 32, "place": "x"}
     ),
 )
 def test_what_a_request_says_comes_back(
-    arguments: dict[str, object], inputs: dict[str, Input], bases: dict[str, str], moment: datetime, answer: Answer
+    arguments: dict[str, object], inputs: dict[str, InputFile], bases: dict[str, str], moment: datetime, answer: Answer
 ) -> None:
     request = replace(REQUEST, arguments=arguments, inputs=inputs, bases=bases, requested_at=moment)
 
-    assert decode(encode(request, answer)) == (request, answer)
+    assert decode_request(encode_request(request, answer)) == (request, answer)
 
 
 @pytest.mark.parametrize(
@@ -64,14 +72,23 @@ def test_what_a_request_says_comes_back(
         (b"[" * 100_000, "is not JSON"),
         (b"[]", "is not a JSON object"),
         (b"{}", "lacks 'id'"),
-        (json.dumps({**json.loads(encode(REQUEST, Answer())), "state": "done"}).encode(), "a value of the wrong kind"),
-        (json.dumps({**json.loads(encode(REQUEST, Answer())), "bases": {"A": 1}}).encode(), "of the wrong kind"),
-        (json.dumps({**json.loads(encode(REQUEST, Answer())), "inputs": {"path": NEAR}}).encode(), "of the wrong kind"),
+        (
+            json.dumps({**json.loads(encode_request(REQUEST, Answer())), "state": "done"}).encode(),
+            "a value of the wrong kind",
+        ),
+        (
+            json.dumps({**json.loads(encode_request(REQUEST, Answer())), "bases": {"A": 1}}).encode(),
+            "of the wrong kind",
+        ),
+        (
+            json.dumps({**json.loads(encode_request(REQUEST, Answer())), "inputs": {"path": NEAR}}).encode(),
+            "of the wrong kind",
+        ),
     ],
 )
 def test_what_is_no_request_is_refused_with_the_reason(data: bytes, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        decode(data)
+        decode_request(data)
 
 
 def test_the_same_call_has_the_same_fingerprint_and_whatever_a_person_decides_about_is_in_the_digest() -> None:
@@ -82,12 +99,12 @@ def test_the_same_call_has_the_same_fingerprint_and_whatever_a_person_decides_ab
         {"command": "move_page"},
         {"arguments": {"path": "B.md"}},
         {"bases": {}},
-        {"inputs": {"path": Input("x", digest_of(b"x"))}},
+        {"inputs": {"path": InputFile("x", digest_of(b"x"))}},
         {"actor": Actor("human", "local")},
         {"tenant_id": TenantId(new_id())},
     ]
-    staged = replace(REQUEST, inputs={"path": Input("x", digest_of(b"x"))})
-    linked = replace(REQUEST, inputs={"path": Input("x", digest_of(b"x"), "/x")})
+    staged = replace(REQUEST, inputs={"path": InputFile("x", digest_of(b"x"))})
+    linked = replace(REQUEST, inputs={"path": InputFile("x", digest_of(b"x"), "/x")})
     assert staged.digest != linked.digest
     for changed in changes:
         assert replace(REQUEST, **changed).digest != REQUEST.digest
@@ -97,4 +114,4 @@ def test_the_same_call_has_the_same_fingerprint_and_whatever_a_person_decides_ab
 @settings(max_examples=40)
 @given(st.dictionaries(st.text(max_size=4) | st.just("\0"), JSON | st.just("\ud800\0")))
 def test_whatever_a_preview_shows_a_row_can_hold(facts: dict[str, object]) -> None:
-    check_storable(storable(facts))
+    check_storable(to_storable(facts))

@@ -8,14 +8,14 @@ from typing import Any, cast
 
 import pytest
 
-from mirrord.approving.desk import Desk
+from mirrord.approving.desk import TenantContext
 from mirrord.config import Agents, Config
 from mirrord.domain.approval import Request
 from mirrord.domain.entry import Actor, TenantId, new_id
-from mirrord.domain.grant import LOCAL
+from mirrord.domain.grant import LOCAL_ACTOR
 from mirrord.errors import Refused
 from mirrord.mirror.keys import Keyring, signing_key
-from mirrord.mirror.tokens import issue
+from mirrord.mirror.tokens import issue_token
 from mirrord.sync.sides import Sides
 
 TENANT, OTHER = TenantId(new_id()), TenantId(new_id())
@@ -23,22 +23,22 @@ ACTOR = Actor("agent", "notes")
 REQUEST = Request(new_id(), "delete_page", {}, {}, {}, TENANT, ACTOR, None, datetime.now(UTC))
 
 
-def desk(tmp_path: Path, *, local: bool = False) -> Desk:
+def desk(tmp_path: Path, *, local: bool = False) -> TenantContext:
     config = Config(tmp_path / "mirror", tmp_path / "data", "host=x", agents=Agents(local_trust=local))
-    return Desk(cast(Sides, SimpleNamespace(tenant=TENANT)), config)
+    return TenantContext(cast(Sides, SimpleNamespace(tenant=TENANT)), config)
 
 
 def token(tmp_path: Path, tenant: TenantId = TENANT, **changed: Any) -> tuple[str, str]:
     private = signing_key(tmp_path / "data", Keyring(tmp_path / "mirror"))
     given: dict[str, Any] = {"may_write": True, "expires": None, **changed}
-    return issue(private, "demo", tenant, ACTOR, **given)
+    return issue_token(private, "demo", tenant, ACTOR, **given)
 
 
 def test_the_holder_of_a_token_may_ask_as_themselves(tmp_path: Path) -> None:
     shown, _ = token(tmp_path)
-    desk(tmp_path).check_asker(replace(REQUEST, token=shown))
+    desk(tmp_path).check_author(replace(REQUEST, token=shown))
     with pytest.raises(Refused, match="somebody else's"):
-        desk(tmp_path).check_asker(replace(REQUEST, token=shown, actor=Actor("human", "owner")))
+        desk(tmp_path).check_author(replace(REQUEST, token=shown, actor=Actor("human", "owner")))
 
 
 @pytest.mark.parametrize(
@@ -52,25 +52,25 @@ def test_the_holder_of_a_token_may_ask_as_themselves(tmp_path: Path) -> None:
 def test_a_token_that_does_not_grant_it_is_refused(tmp_path: Path, changed: dict[str, Any], words: str) -> None:
     shown, _ = token(tmp_path, **changed)
     with pytest.raises(Refused, match=words):
-        desk(tmp_path).check_asker(replace(REQUEST, token=shown))
+        desk(tmp_path).check_author(replace(REQUEST, token=shown))
 
 
 def test_a_token_that_was_revoked_is_refused(tmp_path: Path) -> None:
     shown, name = token(tmp_path)
     Keyring(tmp_path / "mirror").revoke(name)
     with pytest.raises(Refused, match="revoked"):
-        desk(tmp_path).check_asker(replace(REQUEST, token=shown))
+        desk(tmp_path).check_author(replace(REQUEST, token=shown))
 
 
 def test_without_a_token_only_the_local_agent_is_trusted_and_only_where_an_operator_says_so(tmp_path: Path) -> None:
-    local = replace(REQUEST, actor=LOCAL)
-    desk(tmp_path, local=True).check_asker(local)
+    local = replace(REQUEST, actor=LOCAL_ACTOR)
+    desk(tmp_path, local=True).check_author(local)
     for where, request in ((desk(tmp_path), local), (desk(tmp_path, local=True), REQUEST)):
         with pytest.raises(Refused, match="nobody is trusted"):
-            where.check_asker(request)
+            where.check_author(request)
 
 
 def test_a_request_of_another_tenant_is_refused_whatever_it_shows(tmp_path: Path) -> None:
     shown, _ = token(tmp_path, tenant=OTHER)
     with pytest.raises(Refused, match="another tenant"):
-        desk(tmp_path, local=True).check_asker(replace(REQUEST, token=shown, tenant_id=OTHER))
+        desk(tmp_path, local=True).check_author(replace(REQUEST, token=shown, tenant_id=OTHER))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrord.domain.backup import FORMAT, Chunk, Cutter, Manifest, Table, manifest_of, spelled
+from mirrord.domain.backup import FORMAT, Chunk, Chunker, Manifest, Table, encode_manifest, manifest_of
 from mirrord.errors import Damaged
 
 LINE = b"x" * 9000
@@ -26,12 +26,12 @@ MANIFEST = Manifest(
 
 def cut(keys: list[str]) -> list[list[str]]:
     """The keys of each chunk; every line is the same long one."""
-    cutter, ends = Cutter(), [0]
+    cutter, ends = Chunker(), [0]
     for number, key in enumerate(keys, 1):
         if (chunk := cutter.add(key, LINE)) is not None:
             assert len(chunk) == number - ends[-1]
             ends.append(number)
-    if rest := cutter.rest():
+    if rest := cutter.flush():
         assert len(rest) == len(keys) - ends[-1]
         ends.append(len(keys))
     return [keys[first:last] for first, last in itertools.pairwise(ends)]
@@ -61,7 +61,7 @@ def test_a_chunk_ends_however_its_keys_are() -> None:
 
 
 def test_a_list_says_what_it_said() -> None:
-    assert manifest_of(spelled(MANIFEST)) == MANIFEST
+    assert manifest_of(encode_manifest(MANIFEST)) == MANIFEST
     assert MANIFEST.rows == 3
 
 
@@ -73,5 +73,5 @@ def test_what_is_no_list_is_damaged(data: bytes) -> None:
 
 def test_a_list_of_another_format_is_not_guessed_at() -> None:
     with pytest.raises(Damaged, match="another version of mirrord"):
-        manifest_of(spelled(MANIFEST).replace(b'"format": 1', b'"format": 2'))
+        manifest_of(encode_manifest(MANIFEST).replace(b'"format": 1', b'"format": 2'))
     assert FORMAT == 1

@@ -5,14 +5,14 @@ from itertools import chain, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.domain.batches import batches
+from mirrord.domain.batches import split_into_batches
 
 
 @given(st.lists(st.integers(0, 9)), st.integers(0, 20), st.integers(1, 5))
 def test_batches_together_are_all_things_in_order_and_each_keeps_its_limits(
     items: list[int], size: int, most: int
 ) -> None:
-    made = list(batches(items, lambda item: item, size=size, most=most))
+    made = list(split_into_batches(items, lambda item: item, size=size, max_items=most))
     assert list(chain.from_iterable(made)) == items
     for batch in made:
         assert 1 <= len(batch) <= most
@@ -21,6 +21,6 @@ def test_batches_together_are_all_things_in_order_and_each_keeps_its_limits(
 
 @given(st.lists(st.integers(0, 9), min_size=1), st.integers(0, 20))
 def test_a_batch_ends_only_where_the_next_thing_has_no_room(items: list[int], size: int) -> None:
-    made = list(batches(items, lambda item: item, size=size))
+    made = list(split_into_batches(items, lambda item: item, size=size))
     for batch, following in pairwise(made):
         assert sum(batch) + following[0] > size

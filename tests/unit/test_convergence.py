@@ -14,7 +14,7 @@ import pytest
 from mirrord.domain.entry import Digest, Place, digest_of
 from mirrord.domain.state import NO_TEXT, Base, File, Row, State
 from mirrord.sync.decision import Decision, Step, decide
-from mirrord.sync.place import PlaceMove, same_place
+from mirrord.sync.place import PlaceMove, is_same_place
 from mirrord.sync.plan import DELETIONS, Move
 from mirrord.sync.rows import new_base
 from tests.unit.states import ELSEWHERE, HERE, THERE, A, B, C, base, file, row, state
@@ -51,7 +51,7 @@ class World:
         return {*self.history.values(), *self.kept, *shown}
 
     def decide(self) -> Decision:
-        return decide(self.state, seen=self.seen, adopting=self.adopting)
+        return decide(self.state, seen_version=self.seen, adopting=self.adopting)
 
     def having(self, *, keeps: Digest | None = None, **sides: Base | File | Row | None) -> "World":
         """With other sides; a row's text becomes a version."""
@@ -206,8 +206,8 @@ def test_at_rest_both_sides_and_the_base_are_equal(courses: list[list[tuple[Worl
             assert isinstance(end.file, File)
             assert end.file.digest == end.row.digest == end.base.digest
             assert end.row.version == end.base.version
-            assert same_place(end, end.file.place, end.row.place)
-            assert same_place(end, end.base.place, end.row.place)
+            assert is_same_place(end, end.file.place, end.row.place)
+            assert is_same_place(end, end.base.place, end.row.place)
             assert end.base.path == end.file.path
 
 

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from mirrord.domain.entry import EMPTY
+from mirrord.domain.entry import EMPTY_DIGEST
 from mirrord.domain.state import NO_TEXT, File, State
 from mirrord.sync.decision import Decision, Step, decide
 from mirrord.sync.place import PlaceMove
@@ -30,7 +30,9 @@ def moved_states() -> Iterator[State]:
 def decisions() -> tuple[Decision, ...]:
     """For every state, in an adoption and without; made once, and not when tests are collected."""
     states = list(moved_states())
-    return tuple(decide(state, seen=None, adopting=adopting) for state, adopting in product(states, (False, True)))
+    return tuple(
+        decide(state, seen_version=None, adopting=adopting) for state, adopting in product(states, (False, True))
+    )
 
 
 def test_nothing_is_done_only_where_neither_content_nor_place_has_a_move() -> None:
@@ -76,9 +78,9 @@ def test_the_tree_is_never_written_where_the_file_cannot_be_judged() -> None:
         (state(base(), file(B), row(C)), Step.ROW, PlaceMove.NOTHING, True),  # the merged text is written next
         (state(None, file(B), row(C)), Step.ROW, PlaceMove.NOTHING, True),  # the row's text is written next
         (state(base(), None, row()), Step.DELETE, PlaceMove.NOTHING, False),
-        (state(base(), file(EMPTY), row()), Step.DELETE, PlaceMove.NOTHING, False),
-        (state(base(EMPTY), file(B), row(EMPTY)), Step.ROW, PlaceMove.NOTHING, False),
-        (state(base(NO_TEXT), file(EMPTY), row(NO_TEXT)), Step.ROW, PlaceMove.NOTHING, False),
+        (state(base(), file(EMPTY_DIGEST), row()), Step.DELETE, PlaceMove.NOTHING, False),
+        (state(base(EMPTY_DIGEST), file(B), row(EMPTY_DIGEST)), Step.ROW, PlaceMove.NOTHING, False),
+        (state(base(NO_TEXT), file(EMPTY_DIGEST), row(NO_TEXT)), Step.ROW, PlaceMove.NOTHING, False),
         (state(base(), file(), None), Step.DELETE, PlaceMove.NOTHING, False),
         (state(base(), UNREADABLE, row()), Step.LATER, PlaceMove.NOTHING, False),
         (state(base(), file(), row(A, ahead={"title"})), Step.PREPARE, PlaceMove.NOTHING, True),
@@ -94,7 +96,7 @@ def test_the_tree_is_never_written_where_the_file_cannot_be_judged() -> None:
     ],
 )
 def test_who_works_next(situation: State, step: Step, place: PlaceMove, again: bool) -> None:
-    decision = decide(situation, seen=None, adopting=False)
+    decision = decide(situation, seen_version=None, adopting=False)
     assert (decision.step, decision.place, decision.again) == (step, place, again)
 
 
@@ -110,4 +112,4 @@ def test_who_works_next(situation: State, step: Step, place: PlaceMove, again: b
 def test_in_a_tree_that_went_back_old_bytes_are_in_an_old_place(
     situation: State, seen: int | None, place: PlaceMove
 ) -> None:
-    assert decide(situation, seen=seen, adopting=True, stale_places=True).place is place
+    assert decide(situation, seen_version=seen, adopting=True, stale_places=True).place is place

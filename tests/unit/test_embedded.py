@@ -14,7 +14,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from mirrord.db import launch
-from mirrord.db.embedded import Embedded
+from mirrord.db.embedded import EmbeddedPostgres
 from mirrord.db.postmaster import Postmaster
 from mirrord.errors import Unavailable
 
@@ -32,19 +32,19 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def embedded(data: Path) -> Iterator[Embedded]:
-    embedded = Embedded(data)
+def embedded(data: Path) -> Iterator[EmbeddedPostgres]:
+    embedded = EmbeddedPostgres(data)
     yield embedded
     embedded.stop()
 
 
-def pid(embedded: Embedded) -> int:
-    recorded = Postmaster.recorded(embedded.cluster)
+def pid(embedded: EmbeddedPostgres) -> int:
+    recorded = Postmaster.read_record(embedded.cluster)
     assert recorded
     return recorded.pid
 
 
-def ask(embedded: Embedded, query: str) -> object:
+def ask(embedded: EmbeddedPostgres, query: str) -> object:
     with psycopg.connect(embedded.dsn()) as connection:
         row = connection.execute(query.encode()).fetchone()
         return row[0] if row else None
@@ -57,7 +57,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def nothing_left_after_a_start(embedded: Embedded, data: Path) -> bool:
+def nothing_left_after_a_start(embedded: EmbeddedPostgres, data: Path) -> bool:
     embedded.start()
     return not any(data.glob(".pg-new-*"))
 
@@ -67,50 +67,50 @@ def start_elsewhere(data: Path, **options: object) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, cwd=ROOT, text=True, stderr=subprocess.PIPE, **options)  # type: ignore[call-overload, no-any-return]
 
 
-def test_a_start_makes_a_cluster_with_a_database_in_utf8(embedded: Embedded) -> None:
+def test_a_start_makes_a_cluster_with_a_database_in_utf8(embedded: EmbeddedPostgres) -> None:
     embedded.start()
-    assert embedded.running
+    assert embedded.is_running
     assert ask(embedded, "SELECT current_database()") == "mirrord"
     assert ask(embedded, "SHOW server_encoding") == "UTF8"
     assert ask(embedded, "SELECT lower('É') || (U&'e\\0301' IS NOT NFC NORMALIZED)") == "étrue"
 
 
-def test_it_listens_on_a_private_socket_only(embedded: Embedded) -> None:
+def test_it_listens_on_a_private_socket_only(embedded: EmbeddedPostgres) -> None:
     embedded.start()
     assert ask(embedded, "SHOW listen_addresses") == ""
     assert embedded.socket_directory.stat().st_mode & 0o777 == 0o700
     assert conninfo_to_dict(embedded.dsn("o'neil", "x y"))["user"] == "o'neil"
 
 
-def test_it_is_modest_and_durable(embedded: Embedded) -> None:
+def test_it_is_modest_and_durable(embedded: EmbeddedPostgres) -> None:
     embedded.start()
     settings = {name: ask(embedded, f"SHOW {name}") for name in ("fsync", "jit", "max_connections", "autovacuum")}
     assert settings == {"fsync": "on", "jit": "off", "max_connections": "50", "autovacuum": "on"}
 
 
-def test_its_log_never_shows_what_an_app_wrote(embedded: Embedded) -> None:
+def test_its_log_never_shows_what_an_app_wrote(embedded: EmbeddedPostgres) -> None:
     embedded.start()
     with pytest.raises(psycopg.errors.InvalidTextRepresentation):
         ask(embedded, "SELECT 'a secret line'::integer")
     assert b"secret" not in embedded.log.read_bytes()
 
 
-def test_a_second_start_attaches_to_the_running_server(embedded: Embedded, data: Path) -> None:
+def test_a_second_start_attaches_to_the_running_server(embedded: EmbeddedPostgres, data: Path) -> None:
     embedded.start()
     first = pid(embedded)
-    Embedded(data).start()
+    EmbeddedPostgres(data).start()
     assert pid(embedded) == first
 
 
-def test_another_object_stops_the_server_and_a_second_stop_is_nothing(embedded: Embedded, data: Path) -> None:
+def test_another_object_stops_the_server_and_a_second_stop_is_nothing(embedded: EmbeddedPostgres, data: Path) -> None:
     embedded.start()
-    Embedded(data).stop()
-    assert not embedded.running
+    EmbeddedPostgres(data).stop()
+    assert not embedded.is_running
     embedded.stop()
-    assert not embedded.running
+    assert not embedded.is_running
 
 
-def test_a_stop_does_not_wait_for_open_connections(embedded: Embedded) -> None:
+def test_a_stop_does_not_wait_for_open_connections(embedded: EmbeddedPostgres) -> None:
     embedded.start()
     with psycopg.connect(embedded.dsn()) as connection:
         embedded.stop()
@@ -118,7 +118,7 @@ def test_a_stop_does_not_wait_for_open_connections(embedded: Embedded) -> None:
             connection.execute("SELECT 1")
 
 
-def test_data_survive_a_stop_and_a_start_is_quick(embedded: Embedded) -> None:
+def test_data_survive_a_stop_and_a_start_is_quick(embedded: EmbeddedPostgres) -> None:
     embedded.start()
     with psycopg.connect(embedded.dsn()) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
@@ -129,7 +129,7 @@ def test_data_survive_a_stop_and_a_start_is_quick(embedded: Embedded) -> None:
     assert ask(embedded, "SELECT answer FROM kept") == 42
 
 
-def test_data_survive_a_killed_server(embedded: Embedded) -> None:
+def test_data_survive_a_killed_server(embedded: EmbeddedPostgres) -> None:
     embedded.start()
     with psycopg.connect(embedded.dsn()) as connection:
         connection.execute("CREATE TABLE committed AS SELECT 7 AS answer")
@@ -140,7 +140,7 @@ def test_data_survive_a_killed_server(embedded: Embedded) -> None:
     assert ask(embedded, "SELECT answer FROM committed") == 7
 
 
-def test_it_waits_for_backends_that_outlive_a_killed_server(embedded: Embedded) -> None:
+def test_it_waits_for_backends_that_outlive_a_killed_server(embedded: EmbeddedPostgres) -> None:
     embedded.start()
     with psycopg.connect(embedded.dsn()) as connection:
         backend = connection.info.backend_pid
@@ -151,19 +151,19 @@ def test_it_waits_for_backends_that_outlive_a_killed_server(embedded: Embedded) 
         os.kill(backend, signal.SIGCONT)
         _, complaint = starting.communicate(timeout=30)
     assert (starting.returncode, complaint) == (0, "")
-    assert embedded.running
+    assert embedded.is_running
 
 
 @pytest.mark.parametrize("record", [b"", b"not a number\n"], ids=["empty", "nonsense"])
-def test_a_record_that_cannot_be_read_is_no_obstacle(embedded: Embedded, record: bytes) -> None:
+def test_a_record_that_cannot_be_read_is_no_obstacle(embedded: EmbeddedPostgres, record: bytes) -> None:
     embedded.start()
     embedded.stop()
     (embedded.cluster / "postmaster.pid").write_bytes(record)
     embedded.start()
-    assert embedded.running
+    assert embedded.is_running
 
 
-def test_a_stale_record_whose_pid_is_now_another_process_is_no_obstacle(embedded: Embedded) -> None:
+def test_a_stale_record_whose_pid_is_now_another_process_is_no_obstacle(embedded: EmbeddedPostgres) -> None:
     embedded.start()
     record = embedded.cluster / "postmaster.pid"
     lines = record.read_text().split("\n")
@@ -172,7 +172,7 @@ def test_a_stale_record_whose_pid_is_now_another_process_is_no_obstacle(embedded
     try:
         record.write_text("\n".join([str(bystander.pid), *lines[1:]]))
         (embedded.socket_directory / ".s.PGSQL.5432.lock").write_text(f"{bystander.pid}\n")
-        assert not embedded.running
+        assert not embedded.is_running
         embedded.stop()
         embedded.start()
         assert ask(embedded, "SELECT 1") == 1
@@ -182,33 +182,35 @@ def test_a_stale_record_whose_pid_is_now_another_process_is_no_obstacle(embedded
         bystander.wait()
 
 
-def test_a_server_whose_socket_was_removed_is_replaced(embedded: Embedded) -> None:
+def test_a_server_whose_socket_was_removed_is_replaced(embedded: EmbeddedPostgres) -> None:
     embedded.start()
     unreachable = pid(embedded)
     (embedded.socket_directory / ".s.PGSQL.5432").unlink()
     embedded.start()
-    assert embedded.running
+    assert embedded.is_running
     assert pid(embedded) != unreachable
 
 
 def test_starts_at_once_make_one_server(tmp_path: Path) -> None:
     starting = [start_elsewhere(tmp_path / "data") for _ in range(3)]
     complaints = [process.communicate(timeout=50)[1] for process in starting]
-    embedded = Embedded(tmp_path / "data")
+    embedded = EmbeddedPostgres(tmp_path / "data")
     try:
         assert complaints == ["", "", ""]
-        assert embedded.running
+        assert embedded.is_running
         assert embedded.log.read_text().count("starting PostgreSQL") == 1
     finally:
         embedded.stop()
 
 
-def test_the_server_outlives_a_killed_caller_and_holds_none_of_its_descriptors(embedded: Embedded, data: Path) -> None:
+def test_the_server_outlives_a_killed_caller_and_holds_none_of_its_descriptors(
+    embedded: EmbeddedPostgres, data: Path
+) -> None:
     kill_after_start = f"import os, signal; {START}; os.kill(os.getpid(), signal.SIGKILL)"
     with tempfile.TemporaryFile() as ours:
         command = [sys.executable, "-c", kill_after_start, str(data)]
         subprocess.run(command, cwd=ROOT, pass_fds=[ours.fileno()])
-        assert embedded.running
+        assert embedded.is_running
         open_files = {file.readlink() for file in Path(f"/proc/{pid(embedded)}/fd").iterdir()}
     assert not [file for file in open_files if "/run/" in str(file) or "deleted" in str(file)]
     assert os.getsid(pid(embedded)) == pid(embedded)
@@ -221,7 +223,7 @@ def test_a_kill_while_the_cluster_is_made_leaves_nothing_half(tmp_path: Path) ->
     starting.kill()
     starting.communicate()
     assert not (data / "pg").exists()
-    embedded = Embedded(data)
+    embedded = EmbeddedPostgres(data)
     try:
         embedded.start()
         assert ask(embedded, "SELECT 1") == 1
@@ -231,7 +233,7 @@ def test_a_kill_while_the_cluster_is_made_leaves_nothing_half(tmp_path: Path) ->
 
 
 def test_a_long_path_gets_its_socket_elsewhere(tmp_path: Path) -> None:
-    embedded = Embedded(tmp_path / ("long" * 25) / "data, too")
+    embedded = EmbeddedPostgres(tmp_path / ("long" * 25) / "data, too")
     try:
         embedded.start()
         place = embedded.socket_directory
@@ -247,11 +249,11 @@ def test_a_service_managers_directory_is_taken_for_the_socket_before_one_nobody_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RUNTIME_DIRECTORY", "/run/mirrord")
-    assert Embedded(tmp_path / ("long" * 25)).socket_directory.parent == Path("/run/mirrord")
+    assert EmbeddedPostgres(tmp_path / ("long" * 25)).socket_directory.parent == Path("/run/mirrord")
 
 
 def test_a_socket_directory_that_others_can_enter_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    embedded = Embedded(tmp_path / ("long" * 25))
+    embedded = EmbeddedPostgres(tmp_path / ("long" * 25))
     with tempfile.TemporaryDirectory() as short:
         monkeypatch.setattr(tempfile, "tempdir", short)
         monkeypatch.setenv("XDG_RUNTIME_DIR", short)
@@ -267,7 +269,7 @@ def test_a_socket_directory_that_others_can_enter_is_refused(tmp_path: Path, mon
 
 
 def test_a_cluster_that_cannot_start_is_explained_with_its_log(tmp_path: Path) -> None:
-    embedded = Embedded(tmp_path)
+    embedded = EmbeddedPostgres(tmp_path)
     embedded.cluster.mkdir(mode=0o700)
     (embedded.cluster / "PG_VERSION").write_text("9.4\n")
     (embedded.cluster / "postgresql.conf").touch()
@@ -279,11 +281,11 @@ def test_a_directory_that_is_no_cluster_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "pg").mkdir()
     (tmp_path / "pg" / "mine.txt").write_text("keep")
     with pytest.raises(Unavailable, match="cannot be made"):
-        Embedded(tmp_path).start()
+        EmbeddedPostgres(tmp_path).start()
     assert [path.name for path in (tmp_path / "pg").iterdir()] == ["mine.txt"]
 
 
-def test_a_large_log_is_cut_to_its_end(embedded: Embedded) -> None:
+def test_a_large_log_is_cut_to_its_end(embedded: EmbeddedPostgres) -> None:
     embedded.start()
     with embedded.log.open("ab") as log:
         log.write(b"old line\n" * 600_000 + b"newest line\n")
@@ -295,7 +297,9 @@ def test_a_large_log_is_cut_to_its_end(embedded: Embedded) -> None:
 
 
 def test_its_programs_are_found_by_name() -> None:
-    version = subprocess.run([Embedded.binary("psql"), "--version"], capture_output=True, text=True, check=True)
+    version = subprocess.run(
+        [EmbeddedPostgres.program_path("psql"), "--version"], capture_output=True, text=True, check=True
+    )
     assert version.stdout.startswith("psql (PostgreSQL) 18")
 
 
@@ -326,7 +330,7 @@ def test_where_user_namespaces_are_refused_root_hears_the_two_ways_out(tmp_path:
 @AS_ROOT
 def test_an_ordinary_user_needs_no_namespace(tmp_path: Path) -> None:
     """Under the launcher mirrord itself has an ordinary uid."""
-    embedded = Embedded(tmp_path / "data")
+    embedded = EmbeddedPostgres(tmp_path / "data")
     start = f"import os; assert os.geteuid(); {START}"
     command = [sys.executable, launch.__file__, sys.executable, "-c", start, str(tmp_path / "data")]
     run = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)

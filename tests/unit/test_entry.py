@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.domain.entry import EMPTY, TenantId, digest_of, id_of_path, new_id, parse_id
+from mirrord.domain.entry import EMPTY_DIGEST, TenantId, digest_of, id_of_path, new_id, parse_id
 
 ODD_SPELLINGS: list[Callable[[UUID], str]] = [
     lambda value: value.hex,
@@ -54,4 +54,4 @@ def test_an_id_that_is_not_a_plain_uuid_is_the_users_own(text: str | None) -> No
 @given(st.binary(max_size=200))
 def test_a_digest_is_blake2b_256_of_exact_bytes(data: bytes) -> None:
     assert digest_of(data) == hashlib.blake2b(data, digest_size=32).digest()
-    assert (digest_of(data) == EMPTY) == (data == b"")
+    assert (digest_of(data) == EMPTY_DIGEST) == (data == b"")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import Actor, new_id
-from mirrord.domain.event import Event, Type, decode, encode, file_of
+from mirrord.domain.event import Event, EventType, decode_event, encode_event, event_file_path
 from mirrord.mirror.layout import spot_of_file
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -16,18 +16,18 @@ MOMENT = datetime(2026, 11, 22, 23, 30, 0, 5, UTC)
 
 
 def event(data: dict[str, object], actor: str = "writer") -> Event:
-    return Event(new_id(), Type.PAGE_WRITTEN, MOMENT, "acme", Actor("agent", actor), data)
+    return Event(new_id(), EventType.PAGE_WRITTEN, MOMENT, "acme", Actor("agent", actor), data)
 
 
 @given(DATA, TEXTS)
 def test_a_line_says_the_event_it_was_made_of(data: dict[str, object], actor: str) -> None:
     made = event(data, actor)
-    assert decode(encode(made)) == made
+    assert decode_event(encode_event(made)) == made
 
 
 @given(DATA, TEXTS)
 def test_an_event_is_one_line(data: dict[str, object], actor: str) -> None:
-    line = encode(event(data, actor))
+    line = encode_event(event(data, actor))
     assert len(line.splitlines()) == 1
     assert line.endswith(b"\n")
 
@@ -39,18 +39,18 @@ def test_an_event_is_one_line(data: dict[str, object], actor: str) -> None:
         (b'{"event_id": "', "Unterminated"),
         (b"[1]", "is not a JSON object"),
         (b'{"event_id": "x"}', "lacks 'actor'"),
-        (encode(event({})).replace(b'"type":"PageWritten"', b'"type":7'), "wrong kind"),
-        (encode(event({})).replace(b"+00:00", b""), "wrong kind"),
-        (encode(event({})).replace(b'"data":{}', b'"data":[]'), "wrong kind"),
-        (encode(event({})).replace(b'{"kind":"agent","name":"writer"}', b'"writer"'), "wrong kind"),
+        (encode_event(event({})).replace(b'"type":"PageWritten"', b'"type":7'), "wrong kind"),
+        (encode_event(event({})).replace(b"+00:00", b""), "wrong kind"),
+        (encode_event(event({})).replace(b'"data":{}', b'"data":[]'), "wrong kind"),
+        (encode_event(event({})).replace(b'{"kind":"agent","name":"writer"}', b'"writer"'), "wrong kind"),
     ],
 )
 def test_a_line_that_is_no_event_says_why(line: bytes, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        decode(line)
+        decode_event(line)
 
 
 def test_days_are_counted_in_utc_and_a_host_cannot_leave_the_folder() -> None:
     late = MOMENT.astimezone(timezone(timedelta(hours=5)))
-    assert file_of(late, "../a b") == ".records/events/2026-11-22.---a-b.jsonl"
-    assert spot_of_file(file_of(late, "host")) is None
+    assert event_file_path(late, "../a b") == ".records/events/2026-11-22.---a-b.jsonl"
+    assert spot_of_file(event_file_path(late, "host")) is None

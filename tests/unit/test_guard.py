@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.sync.guard import check_all, check_emptied, check_root, check_space, outlook, weigh
+from mirrord.sync.guard import check_all, check_emptied, check_root, check_space, describe_effects, weigh_deletions
 
 COUNTS = st.integers(0, 10_000)
 
@@ -24,18 +24,18 @@ COUNTS = st.integers(0, 10_000)
     ],
 )
 def test_more_than_25_and_more_than_a_tenth_at_once_stop(deletions: int, recent: int, total: int, stops: bool) -> None:
-    assert (weigh("file", deletions, recent, total) is not None) == stops
+    assert (weigh_deletions("file", deletions, recent, total) is not None) == stops
 
 
 @given(COUNTS, COUNTS, COUNTS, st.integers(1, 100))
 def test_a_further_deletion_never_makes_a_set_look_harmless(deletions: int, recent: int, total: int, more: int) -> None:
-    if weigh("row", deletions, recent, total):
-        assert weigh("row", deletions + more, recent, total)
-        assert weigh("row", deletions, recent + more, total)
+    if weigh_deletions("row", deletions, recent, total):
+        assert weigh_deletions("row", deletions + more, recent, total)
+        assert weigh_deletions("row", deletions, recent + more, total)
 
 
 def test_the_sentence_says_what_is_gone_and_what_stays() -> None:
-    seen_in_files, seen_in_rows = weigh("file", 40, 2, 100), weigh("row", 40, 0, 100)
+    seen_in_files, seen_in_rows = weigh_deletions("file", 40, 2, 100), weigh_deletions("row", 40, 0, 100)
     assert seen_in_files is not None
     assert seen_in_rows is not None
     assert seen_in_files.reason == seen_in_rows.reason == "mass-delete"
@@ -80,10 +80,10 @@ def test_a_side_of_which_nothing_would_be_left_stops_however_small(
     ],
 )
 def test_every_loss_says_what_each_decision_would_do(side: str, reason: str, apply: str, discard: str) -> None:
-    alarm = weigh(side, 30, 0, 100)
+    alarm = weigh_deletions(side, 30, 0, 100)
     assert alarm is not None
     assert alarm.reason == reason
-    for sentence, words in zip(outlook(side, 30), (apply, discard), strict=True):
+    for sentence, words in zip(describe_effects(side, 30), (apply, discard), strict=True):
         assert words in sentence
 
 

@@ -12,7 +12,7 @@ from mirrord.mirror.index import Index
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
 from mirrord.sync.decision import Step, decide
-from mirrord.sync.held import PATIENCE, SNAPSHOT, Held
+from mirrord.sync.held import PATIENCE_SECONDS, SNAPSHOT_SECONDS, OpenFiles
 from mirrord.sync.look import Looker
 from mirrord.sync.plan import Move
 from tests.unit.states import THERE, A, B, C, all_states, base, file, row, state
@@ -38,7 +38,7 @@ def looker(tmp_path: Path, clock: Clock) -> Iterator[Looker]:
     tree = Tree(tmp_path)
     if not tree.has_leases:
         pytest.skip("this file system does not tell who writes")
-    yield Looker(tree, Index({}), Ignore(), Held(clock))
+    yield Looker(tree, Index({}), Ignore(), OpenFiles(clock))
     tree.close()
 
 
@@ -46,10 +46,10 @@ def test_a_file_held_open_is_read_after_a_while_and_then_now_and_then(
     looker: Looker, clock: Clock, tmp_path: Path
 ) -> None:
     def held() -> bytes | None:
-        look = looker.look(["Long.md"], frozenset({"Long.md"}))
-        assert look.passing == ["Long.md"]
+        look = looker.look_at_paths(["Long.md"], frozenset({"Long.md"}))
+        assert look.paths_to_retry == ["Long.md"]
         assert look.troubles == []
-        found = look.found.get("Long.md")
+        found = look.found_files.get("Long.md")
         assert found is None or found.held
         return found.data if found else None
 
@@ -57,17 +57,17 @@ def test_a_file_held_open_is_read_after_a_while_and_then_now_and_then(
         writer.write("first\n")
         writer.flush()
         assert held() is None
-        clock.now = PATIENCE - 0.1
+        clock.now = PATIENCE_SECONDS - 0.1
         assert held() is None
-        clock.now = PATIENCE
+        clock.now = PATIENCE_SECONDS
         assert held() == b"first\n"
         writer.write("second\n")
         writer.flush()
         assert held() is None
-        clock.now += SNAPSHOT
+        clock.now += SNAPSHOT_SECONDS
         assert held() == b"first\nsecond\n"
-    look = looker.look(["Long.md"], frozenset({"Long.md"}))
-    assert (look.found["Long.md"].held, look.passing) == (False, [])
+    look = looker.look_at_paths(["Long.md"], frozenset({"Long.md"}))
+    assert (look.found_files["Long.md"].held, look.paths_to_retry) == (False, [])
     with (tmp_path / "Long.md").open("a"):
         assert held() is None  # opened anew: its time begins anew
 
@@ -75,9 +75,9 @@ def test_a_file_held_open_is_read_after_a_while_and_then_now_and_then(
 def test_of_a_held_file_only_snapshots_go_to_the_row() -> None:
     for seen in all_states():
         if isinstance(seen.file, File):
-            held = replace(seen, file=replace(seen.file, held=True))
-            step = decide(held, seen=None, adopting=False).step
-            free = decide(seen, seen=None, adopting=False)
+            held = replace(seen, file=replace(seen.file, is_held_open=True))
+            step = decide(held, seen_version=None, adopting=False).step
+            free = decide(seen, seen_version=None, adopting=False)
             assert step in (free.step, Step.LATER)
             assert step not in (Step.FILE, Step.DELETE)
             assert step is not Step.ROW or free.move in (Move.INSERT, Move.ADOPT, Move.TO_ROW)
@@ -85,8 +85,17 @@ def test_of_a_held_file_only_snapshots_go_to_the_row() -> None:
 
 def test_a_change_of_the_row_waits_until_the_file_is_free_and_is_merged_then() -> None:
     newer, edited = row(C, version=3), file(B)
-    assert decide(state(base(A), replace(edited, held=True), newer), seen=None, adopting=False).step is Step.LATER
-    assert decide(state(base(A), edited, newer), seen=None, adopting=False).move is Move.MERGE
-    assert decide(state(base(A), replace(edited, held=True), row(A)), seen=None, adopting=False).move is Move.TO_ROW
+    assert (
+        decide(state(base(A), replace(edited, is_held_open=True), newer), seen_version=None, adopting=False).step
+        is Step.LATER
+    )
+    assert decide(state(base(A), edited, newer), seen_version=None, adopting=False).move is Move.MERGE
+    assert (
+        decide(state(base(A), replace(edited, is_held_open=True), row(A)), seen_version=None, adopting=False).move
+        is Move.TO_ROW
+    )
     elsewhere = row(A, place=THERE, version=3)
-    assert decide(state(base(A), replace(edited, held=True), elsewhere), seen=None, adopting=False).step is Step.LATER
+    assert (
+        decide(state(base(A), replace(edited, is_held_open=True), elsewhere), seen_version=None, adopting=False).step
+        is Step.LATER
+    )

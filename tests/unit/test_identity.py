@@ -1,4 +1,4 @@
-"""Which entry a file is: DESIGN §3 "Identity", one kind of evidence after the other."""
+"""Which entry a file is: docs/design/sync.md, "Identity", one kind of evidence after the other."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId, digest_of, id_of_path
 from mirrord.domain.state import NO_TEXT, Base, Row
 from mirrord.mirror.layout import spot_of_directory, spot_of_file
-from mirrord.sync.evidence import Found, Inode, Memory
-from mirrord.sync.identity import identify
+from mirrord.sync.evidence import EarlierState, FoundFile, Inode
+from mirrord.sync.identity import identify_files
 
 TENANT = TenantId(UUID(int=99))
 A, B, C = (EntryId(UUID(int=number)) for number in (1, 2, 3))
@@ -22,12 +22,12 @@ FRESH = 1_000  # new ids count up from here
 NO_INODE = (0, 0)
 
 
-def found(path: str, text: str | None = "text", *, claimed: str | EntryId | None = None, inode: int = 0) -> Found:
+def found(path: str, text: str | None = "text", *, claimed: str | EntryId | None = None, inode: int = 0) -> FoundFile:
     """Something at *path*; text None: a directory."""
     spot = spot_of_directory(path) if text is None else spot_of_file(path)
     assert spot is not None
     digest = NO_TEXT if text is None else digest_of(text.encode())
-    return Found(path, spot, digest, str(claimed) if claimed else None, (8, inode) if inode else NO_INODE)
+    return FoundFile(path, spot, digest, str(claimed) if claimed else None, (8, inode) if inode else NO_INODE)
 
 
 def base(entry: EntryId, path: str, text: str | None = "text", *, claimed: str | EntryId | None = None) -> Base:
@@ -42,7 +42,7 @@ def row(entry: EntryId, *, kind: Kind = Kind.PAGE, deleted: bool = False) -> Row
 
 
 def owners(
-    founds: Iterable[Found],
+    founds: Iterable[FoundFile],
     bases: Iterable[Base] = (),
     *,
     missing: Iterable[str] = (),
@@ -51,9 +51,9 @@ def owners(
 ) -> dict[str, EntryId]:
     """What `identify` says. inodes: where each was seen earlier."""
     old_path: dict[Inode, str] = {(8, inode): path for inode, path in (inodes or {}).items()}
-    memory = Memory(list(bases), {row.entry: row for row in rows}, frozenset(missing), old_path)
+    memory = EarlierState(list(bases), {row.entry: row for row in rows}, frozenset(missing), old_path)
     fresh = (EntryId(UUID(int=number)) for number in count(FRESH))
-    return identify(founds, memory, TENANT, lambda: next(fresh))
+    return identify_files(founds, memory, TENANT, lambda: next(fresh))
 
 
 def is_new(entry: EntryId, path: str) -> bool:
@@ -281,7 +281,7 @@ def test_an_attachment_is_known_by_its_bytes() -> None:
 # Several files that claim one entry
 
 
-def copies() -> list[Found]:
+def copies() -> list[FoundFile]:
     return [found(f"{name}.md", name, claimed=A, inode=number) for number, name in enumerate("xyz", 11)]
 
 
@@ -365,7 +365,7 @@ _CLAIMS = (None, "7", str(A), str(B), str(C))
 
 
 @st.composite
-def founds(draw: st.DrawFn) -> Found:
+def founds(draw: st.DrawFn) -> FoundFile:
     path = draw(st.sampled_from(_PATHS))
     text = None if path == "c" else draw(st.sampled_from(_TEXTS))
     claimed = draw(st.sampled_from(_CLAIMS)) if path.endswith(".md") else None
@@ -389,7 +389,7 @@ def bases(draw: st.DrawFn) -> Base:
     st.randoms(use_true_random=False),
 )
 def test_every_file_gets_an_entry_of_its_own_in_whatever_order_files_are_seen(
-    seen: list[Found],
+    seen: list[FoundFile],
     known: list[Base],
     missing: set[str],
     inodes: dict[int, str],

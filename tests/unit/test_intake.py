@@ -10,11 +10,11 @@ from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.index import Index
 from mirrord.mirror.process import prepare_process
 from mirrord.mirror.tree import Tree
-from mirrord.sync.intake import CHUNK, WORTH, Intake
+from mirrord.sync.intake import CHUNK_MARKS, MIN_READ_AHEAD_FILES, Intake
 from mirrord.sync.look import Looker
 from mirrord.sync.queue import Queue
 
-MANY = 2 * CHUNK + 1
+MANY = 2 * CHUNK_MARKS + 1
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -50,7 +50,7 @@ async def test_every_mark_is_taken_once_and_counts_until_it_is_released(queue: Q
     taken: list[str] = []
     while intake.is_ready:
         assert len(queue) + len(intake) + len(taken) == MANY
-        dirty, _ = await intake.take()
+        dirty, _ = await intake.take_chunk()
         assert len(queue) + len(intake) + len(taken) == MANY
         taken += dirty.paths
         intake.release(dirty)
@@ -60,21 +60,21 @@ async def test_every_mark_is_taken_once_and_counts_until_it_is_released(queue: Q
 
 async def test_the_files_of_the_next_chunk_of_an_import_are_read_already(queue: Queue, intake: Intake) -> None:
     queue.mark(everything(), forced=True)
-    await intake.take()
-    dirty, look = await intake.take()
+    await intake.take_chunk()
+    dirty, look = await intake.take_chunk()
     assert look is not None
-    assert {path: found.digest for path, found in look.found.items()} == {
+    assert {path: found.digest for path, found in look.found_files.items()} == {
         path: digest_of(f"page {path.removesuffix('.md')}\n".encode()) for path in dirty.paths
     }
 
 
-@pytest.mark.parametrize(("left", "is_read"), [(WORTH, True), (WORTH - 1, False)])
+@pytest.mark.parametrize(("left", "is_read"), [(MIN_READ_AHEAD_FILES, True), (MIN_READ_AHEAD_FILES - 1, False)])
 async def test_what_is_left_for_the_last_chunk_is_read_ahead_if_it_is_worth_it(
     queue: Queue, intake: Intake, left: int, is_read: bool
 ) -> None:
-    queue.mark(everything()[: CHUNK + left], forced=True)
-    await intake.take()
-    dirty, look = await intake.take()
+    queue.mark(everything()[: CHUNK_MARKS + left], forced=True)
+    await intake.take_chunk()
+    dirty, look = await intake.take_chunk()
     assert (len(dirty.paths), look is not None) == (left, is_read)
 
 
@@ -83,20 +83,20 @@ async def test_what_was_seen_ahead_is_seen_again_after_files_were_written(
     queue: Queue, intake: Intake, forced: bool, tmp_path: Path
 ) -> None:
     queue.mark(everything(), forced=forced)
-    await intake.take()
-    await intake.look_again()
+    await intake.take_chunk()
+    await intake.discard_read_ahead()
     (tmp_path / "800.md").write_text("written meanwhile\n")
     left: set[str] = set()
     while intake.is_ready:
-        dirty, look = await intake.take()
+        dirty, look = await intake.take_chunk()
         left |= dirty.paths
-        if look is not None and "800.md" in look.found:
-            assert look.found["800.md"].digest == digest_of(b"written meanwhile\n")
-    assert len(left) == MANY - CHUNK
+        if look is not None and "800.md" in look.found_files:
+            assert look.found_files["800.md"].digest == digest_of(b"written meanwhile\n")
+    assert len(left) == MANY - CHUNK_MARKS
 
 
 async def test_marks_whose_files_need_not_be_read_are_not_looked_at_ahead(queue: Queue, intake: Intake) -> None:
     queue.mark(everything())
-    await intake.take()
-    dirty, look = await intake.take()
+    await intake.take_chunk()
+    dirty, look = await intake.take_chunk()
     assert (look, dirty.forced) == (None, frozenset())

@@ -3,49 +3,49 @@
 from uuid import UUID
 
 from mirrord.domain.entry import EntryId
-from mirrord.sync.evidence import Memory
+from mirrord.sync.evidence import EarlierState
 from mirrord.sync.known_copies import COPY_SECONDS, MAX_COPIES, KnownCopies
 from tests.unit.test_identity import A, B, base, found
 
 ORIGINAL = base(A, "Old.md")
 
 
-def noted(memory: Memory, path: str = "New.md", entry: EntryId = B) -> KnownCopies:
+def noted(memory: EarlierState, path: str = "New.md", entry: EntryId = B) -> KnownCopies:
     copies = KnownCopies()
     copies.note([found(path)], {path: entry}, memory, 0.0)
     return copies
 
 
 def test_a_new_file_with_the_bytes_of_a_known_one_is_a_copy() -> None:
-    assert noted(Memory([ORIGINAL])).of_originals([A]) == {B: {A}}
+    assert noted(EarlierState([ORIGINAL])).copies_of([A]) == {B: {A}}
 
 
 def test_a_file_whose_original_is_gone_already_is_no_copy() -> None:
-    assert noted(Memory([ORIGINAL], missing=frozenset({"Old.md"}))).of_originals([A]) == {}
+    assert noted(EarlierState([ORIGINAL], missing_paths=frozenset({"Old.md"}))).copies_of([A]) == {}
 
 
 def test_files_that_come_together_are_no_copies_of_each_other() -> None:
     copies = KnownCopies()
-    copies.note([found("One.md"), found("Two.md")], {"One.md": A, "Two.md": B}, Memory([]), 0.0)
-    assert copies.of_originals([A, B]) == {}
+    copies.note([found("One.md"), found("Two.md")], {"One.md": A, "Two.md": B}, EarlierState([]), 0.0)
+    assert copies.copies_of([A, B]) == {}
 
 
 def test_a_known_file_that_got_the_bytes_of_another_is_no_copy() -> None:
-    assert noted(Memory([ORIGINAL, base(B, "New.md", "other")])).of_originals([A]) == {}
+    assert noted(EarlierState([ORIGINAL, base(B, "New.md", "other")])).copies_of([A]) == {}
 
 
 def test_an_attachment_is_no_copy_of_a_page() -> None:
-    assert noted(Memory([ORIGINAL]), "assets/New.png").of_originals([A]) == {}
+    assert noted(EarlierState([ORIGINAL]), "assets/New.png").copies_of([A]) == {}
 
 
 def test_a_copy_of_long_ago_is_forgotten() -> None:
-    copies = noted(Memory([ORIGINAL]))
-    copies.note([], {}, Memory([]), COPY_SECONDS + 1)
-    assert copies.of_originals([A]) == {}
+    copies = noted(EarlierState([ORIGINAL]))
+    copies.note([], {}, EarlierState([]), COPY_SECONDS + 1)
+    assert copies.copies_of([A]) == {}
 
 
 def test_copies_without_number_do_not_take_memory_without_end() -> None:
-    memory, copies = Memory([ORIGINAL]), KnownCopies()
+    memory, copies = EarlierState([ORIGINAL]), KnownCopies()
     for number in range(MAX_COPIES + 10):
         copies.note([found("New.md")], {"New.md": EntryId(UUID(int=number + 100))}, memory, 0.0)
-    assert len(copies.of_originals([A])) == MAX_COPIES
+    assert len(copies.copies_of([A])) == MAX_COPIES

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.linking import MAX_KEY, Called, Candidate, Origin, called, key_of, resolve, target_key
+from mirrord.domain.linking import (
+    MAX_KEY_CHARACTERS,
+    Candidate,
+    NameKind,
+    Origin,
+    key_of,
+    names_of_page,
+    resolve_link,
+    target_key,
+)
 
 NOWHERE, MANY = "nothing", "several"
 
@@ -22,10 +31,10 @@ def kind_of(label: str) -> Kind:
     return Kind.FOLDER if label.endswith("/") else Kind.PAGE
 
 
-def names(label: str, *others: tuple[Called, str]) -> list[Candidate]:
+def names(label: str, *others: tuple[NameKind, str]) -> list[Candidate]:
     """`Projects/Alpha` is a page, `Projects/` a directory, `Projects/assets/a.png` an attachment."""
     path = tuple(label.rstrip("/").split("/"))
-    said = [(Called.NAME, path[-1]), *others]
+    said = [(NameKind.NAME, path[-1]), *others]
     return [Candidate(entry(label), kind_of(label), path, sort, name) for sort, name in said]
 
 
@@ -33,14 +42,14 @@ TREE = {
     "Home": names("Home"),
     "Projects/": names("Projects/"),
     "Projects/Projects": names("Projects/Projects"),
-    "Projects/Alpha": names("Projects/Alpha", (Called.TITLE, "The first"), (Called.ALIAS, "A/B")),
+    "Projects/Alpha": names("Projects/Alpha", (NameKind.TITLE, "The first"), (NameKind.ALIAS, "A/B")),
     "Projects/Notes": names("Projects/Notes"),
     "Projects/Deep/Notes": names("Projects/Deep/Notes"),
     "Archive/Notes": names("Archive/Notes"),
     "Archive/": names("Archive/"),
-    "Archive/alpha": names("Archive/alpha", (Called.TITLE, "Old"), (Called.ALIAS, "Home")),
-    "One/Same": names("One/Same", (Called.TITLE, "Twin")),
-    "Two/Same": names("Two/Same", (Called.TITLE, "Twin")),
+    "Archive/alpha": names("Archive/alpha", (NameKind.TITLE, "Old"), (NameKind.ALIAS, "Home")),
+    "One/Same": names("One/Same", (NameKind.TITLE, "Twin")),
+    "Two/Same": names("Two/Same", (NameKind.TITLE, "Twin")),
     "Two/Café": names("Two/Café"),
     "Two/v1.md": names("Two/v1.md"),
     "Projects/assets/map.png": names("Projects/assets/map.png"),
@@ -54,7 +63,7 @@ def meant(kind: str, target: str, page: str) -> str:
     origin = Origin(entry(page), tuple(page.split("/")[:-1]))
     key = target_key(kind, target, origin)
     candidates = [one for known in TREE.values() for one in known if key_of(one.name) == key]
-    found = resolve(kind, target, origin, candidates)
+    found = resolve_link(kind, target, origin, candidates)
     if found.entry is None:
         return MANY if found.ambiguous else NOWHERE
     return next(label for label in TREE if entry(label) == found.entry)
@@ -159,20 +168,20 @@ def test_a_markdown_link_means(kind: str, target: str, page: str, expected: str)
     ],
 )
 def test_a_page_is_called_by_its_file_its_title_and_its_aliases(aliases: object, expected: list[str]) -> None:
-    assert called("Page", "Title", aliases) == [
-        (Called.NAME, "Page"),
-        (Called.TITLE, "Title"),
-        *((Called.ALIAS, alias) for alias in expected),
+    assert names_of_page("Page", "Title", aliases) == [
+        (NameKind.NAME, "Page"),
+        (NameKind.TITLE, "Title"),
+        *((NameKind.ALIAS, alias) for alias in expected),
     ]
 
 
 def test_a_title_that_is_the_name_is_not_said_twice() -> None:
-    assert called("Page", "Page", ["Page"]) == [(Called.NAME, "Page")]
-    assert called("Page", None, None) == [(Called.NAME, "Page")]
+    assert names_of_page("Page", "Page", ["Page"]) == [(NameKind.NAME, "Page")]
+    assert names_of_page("Page", None, None) == [(NameKind.NAME, "Page")]
 
 
 def test_a_key_fits_into_an_index() -> None:
-    assert len(key_of("x" * 9999)) == MAX_KEY
+    assert len(key_of("x" * 9999)) == MAX_KEY_CHARACTERS
 
 
 @given(
@@ -184,7 +193,7 @@ def test_whatever_is_found_shares_the_key_of_the_link(kind: str, target: str, pa
     """Else the candidates found by key would not hold it."""
     origin = Origin(entry(page), tuple(page.split("/")[:-1]))
     everything = [one for known in TREE.values() for one in known]
-    found = resolve(kind, target, origin, everything)
+    found = resolve_link(kind, target, origin, everything)
     if found.entry is not None and found.entry != origin.entry:
         key = target_key(kind, target, origin)
         assert key in {key_of(one.name) for one in everything if one.entry == found.entry}

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from mirrord.db import lock_waits
-from mirrord.db.lock_waits import LOCK_TIMEOUT, SHORT_LOCK_TIMEOUT, LockWaits
+from mirrord.db.lock_waits import LOCK_TIMEOUT_MS, SHORT_LOCK_TIMEOUT_MS, LockWaits
 from mirrord.domain.entry import TenantId
 
 CONNECTIONS = 8
@@ -19,7 +19,7 @@ def new_tenant() -> TenantId:
 
 def wait_in_vain(waits: LockWaits, tenant: TenantId) -> int:
     """How long it was allowed to."""
-    with pytest.raises(psycopg.errors.LockNotAvailable, match=r"\d+") as caught, waits.limited(tenant) as allowed:
+    with pytest.raises(psycopg.errors.LockNotAvailable, match=r"\d+") as caught, waits.limit_wait(tenant) as allowed:
         raise psycopg.errors.LockNotAvailable(str(allowed))
     return int(str(caught.value))
 
@@ -27,30 +27,30 @@ def wait_in_vain(waits: LockWaits, tenant: TenantId) -> int:
 def test_half_of_the_connections_may_wait_long() -> None:
     waits = LockWaits(CONNECTIONS)
     with ExitStack() as together:
-        allowed = [together.enter_context(waits.limited(new_tenant())) for _ in range(CONNECTIONS)]
-    assert sorted(allowed) == [SHORT_LOCK_TIMEOUT] * 4 + [LOCK_TIMEOUT] * 4
-    with waits.limited(new_tenant()) as again:
-        assert again == LOCK_TIMEOUT
+        allowed = [together.enter_context(waits.limit_wait(new_tenant())) for _ in range(CONNECTIONS)]
+    assert sorted(allowed) == [SHORT_LOCK_TIMEOUT_MS] * 4 + [LOCK_TIMEOUT_MS] * 4
+    with waits.limit_wait(new_tenant()) as again:
+        assert again == LOCK_TIMEOUT_MS
 
 
 def test_a_lone_connection_may_wait_long() -> None:
-    with LockWaits(1).limited(new_tenant()) as allowed:
-        assert allowed == LOCK_TIMEOUT
+    with LockWaits(1).limit_wait(new_tenant()) as allowed:
+        assert allowed == LOCK_TIMEOUT_MS
 
 
 def test_who_waited_in_vain_waits_shortly_for_some_time_and_nobody_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
     waits, held = LockWaits(CONNECTIONS), new_tenant()
-    assert wait_in_vain(waits, held) == LOCK_TIMEOUT
-    assert wait_in_vain(waits, held) == SHORT_LOCK_TIMEOUT
-    with waits.limited(new_tenant()) as other:
-        assert other == LOCK_TIMEOUT
-    monkeypatch.setattr(lock_waits, "HELD_SECONDS", 0.0)
-    assert wait_in_vain(waits, held) == LOCK_TIMEOUT
+    assert wait_in_vain(waits, held) == LOCK_TIMEOUT_MS
+    assert wait_in_vain(waits, held) == SHORT_LOCK_TIMEOUT_MS
+    with waits.limit_wait(new_tenant()) as other:
+        assert other == LOCK_TIMEOUT_MS
+    monkeypatch.setattr(lock_waits, "SHORT_WAITS_SECONDS", 0.0)
+    assert wait_in_vain(waits, held) == LOCK_TIMEOUT_MS
 
 
 def test_what_fails_otherwise_says_nothing_of_locks() -> None:
     waits, tenant = LockWaits(CONNECTIONS), new_tenant()
-    with pytest.raises(psycopg.errors.UniqueViolation), waits.limited(tenant):
+    with pytest.raises(psycopg.errors.UniqueViolation), waits.limit_wait(tenant):
         raise psycopg.errors.UniqueViolation
-    with waits.limited(tenant) as allowed:
-        assert allowed == LOCK_TIMEOUT
+    with waits.limit_wait(tenant) as allowed:
+        assert allowed == LOCK_TIMEOUT_MS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrord.sync.lulls import LONGEST, is_due
+from mirrord.sync.lulls import MAX_DELAY_SECONDS, is_deferred_work_due
 
 
 @pytest.mark.parametrize(
@@ -10,9 +10,9 @@ from mirrord.sync.lulls import LONGEST, is_due
     [
         pytest.param(100.0, 99.9, False, id="an edit just now"),
         pytest.param(99.7, 99.9, True, id="a lull"),
-        pytest.param(100.0, 100.0 - LONGEST - 0.1, True, id="no lull for too long"),
+        pytest.param(100.0, 100.0 - MAX_DELAY_SECONDS - 0.1, True, id="no lull for too long"),
         pytest.param(0.0, 0.0, True, id="nothing was ever done"),
     ],
 )
 def test_what_can_wait_waits_for_a_lull_but_not_for_ever(worked: float, last: float, due: bool) -> None:
-    assert is_due(100.0, worked=worked, last=last, quiet=0.2) == due
+    assert is_deferred_work_due(100.0, worked_at=worked, last_run_at=last, quiet_seconds=0.2) == due

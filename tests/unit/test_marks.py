@@ -16,7 +16,7 @@ class Reader:
 
     async def take(self) -> list[str]:
         self.looks = []
-        await self.marks.take(self._look_around, self._look)
+        await self.marks.look_at_marked(self._look_around, self._look)
         return sorted(self.looks)
 
     async def _look_around(self) -> None:

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from mirrord.domain.entry import EntryId
 from mirrord.domain.place import name_key
 from mirrord.mirror.layout import parent_of
-from mirrord.sync.moves import Act, Ground, Key, Plan, Wish, landings, needed, plan_moves
+from mirrord.sync.moves import (
+    FileSystemFacts,
+    Key,
+    RenamePlan,
+    StepKind,
+    WantedRename,
+    find_landings,
+    plan_renames,
+    select_needed,
+)
 
 PARK = ".mirrord/tmp/engine"
 NAMES = "abc"
@@ -57,29 +66,31 @@ def _moved(path: str, source: str, target: str) -> str:
     return target + path[len(source) :] if path == source or path.startswith(source + "/") else path
 
 
-def planned(tree: Tree, wishes: Iterable[Wish], *, exchanges: bool = True) -> Plan:
+def planned(tree: Tree, wishes: Iterable[WantedRename], *, exchanges: bool = True) -> RenamePlan:
     wishes = list(wishes)
     source = {wish.source: wish.key for wish in wishes}
-    held = {found: source.get(path) for found, path in landings(wishes).items() if path in tree.at}
-    return plan_moves(wishes, held, Ground(PARK, exchanges))
+    held = {found: source.get(path) for found, path in find_landings(wishes).items() if path in tree.at}
+    return plan_renames(wishes, held, FileSystemFacts(PARK, exchanges))
 
 
-def carried_out(tree: Tree, plan: Plan) -> Tree:
+def carried_out(tree: Tree, plan: RenamePlan) -> Tree:
     result = Tree(dict(tree.at))
     for step in plan.steps:
-        if step.act is Act.EXCHANGE:
+        if step.act is StepKind.EXCHANGE:
             result.exchange(step.source, step.target)
         else:
             result.rename(step.source, step.target)
-            assert (step.act is Act.PARK) == (parent_of(step.target) == PARK)
-            assert (step.act is Act.UNPARK) == (parent_of(step.source) == PARK)
+            assert (step.act is StepKind.PARK) == (parent_of(step.target) == PARK)
+            assert (step.act is StepKind.UNPARK) == (parent_of(step.source) == PARK)
     return result
 
 
-def wishes_of(tree: Tree, after: dict[str, str]) -> list[Wish]:
+def wishes_of(tree: Tree, after: dict[str, str]) -> list[WantedRename]:
     """What has to move so that *after* (what, and its new path) is so."""
-    return needed(
-        Wish(key(number), path, after[what]) for number, (path, what) in enumerate(tree.at.items()) if what in after
+    return select_needed(
+        WantedRename(key(number), path, after[what])
+        for number, (path, what) in enumerate(tree.at.items())
+        if what in after
     )
 
 
@@ -91,12 +102,12 @@ def test_any_permutation_of_names_comes_true(order: tuple[str, ...], exchanges: 
     plan = planned(tree, wishes, exchanges=exchanges)
     assert plan.waiting == []
     assert carried_out(tree, plan).at == {new: f"was {old}" for old, new in zip("abcd", order, strict=True)}
-    assert len(plan.steps) <= len(wishes) + sum(step.act is Act.PARK for step in plan.steps)
+    assert len(plan.steps) <= len(wishes) + sum(step.act is StepKind.PARK for step in plan.steps)
 
 
 def test_two_names_are_exchanged_in_one_step() -> None:
     tree = Tree({"a": "A", "b": "B"})
-    assert [step.act for step in planned(tree, wishes_of(tree, {"A": "b", "B": "a"})).steps] == [Act.EXCHANGE]
+    assert [step.act for step in planned(tree, wishes_of(tree, {"A": "b", "B": "a"})).steps] == [StepKind.EXCHANGE]
 
 
 def test_of_a_longer_circle_one_alone_is_parked() -> None:
@@ -129,33 +140,35 @@ def test_a_directory_and_what_is_in_it_can_change_places() -> None:
 
 def test_a_file_and_the_directory_of_its_children_move_or_wait_together() -> None:
     entry = EntryId(UUID(int=1))
-    wishes = [Wish((entry, False), "W.md", "V.md"), Wish((entry, True), "W", "V")]
-    plan = plan_moves(wishes, {(entry, True): None}, Ground(PARK))
+    wishes = [WantedRename((entry, False), "W.md", "V.md"), WantedRename((entry, True), "W", "V")]
+    plan = plan_renames(wishes, {(entry, True): None}, FileSystemFacts(PARK))
     assert (plan.steps, len(plan.waiting)) == ([], 2)
 
 
 def test_where_case_is_ignored_another_spelling_takes_two_steps() -> None:
-    wish = Wish(key(1), "plan.md", "PLAN.md")
-    steps = plan_moves([wish], {wish.key: wish.key}, Ground(PARK, fold=name_key)).steps
-    assert [(step.act, step.target) for step in steps][1] == (Act.UNPARK, "PLAN.md")
-    assert [step.act for step in steps] == [Act.PARK, Act.UNPARK]
+    wish = WantedRename(key(1), "plan.md", "PLAN.md")
+    steps = plan_renames([wish], {wish.key: wish.key}, FileSystemFacts(PARK, fold=name_key)).steps
+    assert [(step.act, step.target) for step in steps][1] == (StepKind.UNPARK, "PLAN.md")
+    assert [step.act for step in steps] == [StepKind.PARK, StepKind.UNPARK]
 
 
 def test_where_case_is_ignored_two_can_still_change_names() -> None:
-    one, other = Wish(key(1), "a", "B"), Wish(key(2), "b", "A")
-    plan = plan_moves([one, other], {one.key: other.key, other.key: one.key}, Ground(PARK, fold=name_key))
+    one, other = WantedRename(key(1), "a", "B"), WantedRename(key(2), "b", "A")
+    plan = plan_renames([one, other], {one.key: other.key, other.key: one.key}, FileSystemFacts(PARK, fold=name_key))
     assert plan.waiting == []
     assert [step.act for step in plan.steps] == [
-        Act.PARK,
-        Act.RENAME,
-        Act.UNPARK,
+        StepKind.PARK,
+        StepKind.RENAME,
+        StepKind.UNPARK,
     ]  # exchanged, both would keep their case
 
 
 def test_nothing_goes_below_a_directory_that_was_to_leave_and_cannot() -> None:
     tree = Tree({"a": "0", "a/a": "1", "b": "2", "c": "in the way"})
     after = {"0": "c", "1": "c/a", "2": "a/a"}  # into another directory of that name
-    plan = planned(tree, [Wish(key(int(what)), path, after[what]) for path, what in tree.at.items() if what in after])
+    plan = planned(
+        tree, [WantedRename(key(int(what)), path, after[what]) for path, what in tree.at.items() if what in after]
+    )
 
     assert plan.steps == []
     assert len(plan.waiting) == 3

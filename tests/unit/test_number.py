@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId, new_id
-from mirrord.domain.number import asked_for, means, number_of
+from mirrord.domain.number import is_reference_to, number_of, parse_reference
 
 
 @given(st.uuids())
@@ -15,10 +15,10 @@ def test_a_number_its_digits_and_the_uuid_mean_the_same_id(value: UUID) -> None:
     number = number_of(entry)
     assert 0 <= number < 1 << 53
     for reference in (number, str(number), f" {number} ", str(entry), str(entry).upper()):
-        asked = asked_for(reference)
+        asked = parse_reference(reference)
         assert asked is not None
-        assert means(asked, entry)
-        assert not means(asked, new_id())
+        assert is_reference_to(asked, entry)
+        assert not is_reference_to(asked, new_id())
 
 
 def test_a_number_is_the_same_on_every_host() -> None:
@@ -27,4 +27,4 @@ def test_a_number_is_the_same_on_every_host() -> None:
 
 def test_what_is_neither_a_number_nor_a_uuid_means_nothing() -> None:
     for text in ("", "folder", "-1", "1.5", "12345678901234567", "0x10", "٣"):
-        assert asked_for(text) is None
+        assert parse_reference(text) is None

@@ -5,12 +5,12 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.db.living import Living
+from mirrord.db.living import LiveEntry
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
 from mirrord.domain.place import name_key
 from mirrord.domain.state import NO_TEXT, Row
 from mirrord.sync import twins
-from mirrord.sync.outline import Outline, outlined
+from mirrord.sync.outline import Outline, outline_of
 
 BEGINNING = datetime(2026, 1, 31, tzinfo=UTC)
 
@@ -28,12 +28,12 @@ def living(
     placed: bool = True,
     ahead: tuple[str, ...] = (),
     age: int = 0,
-) -> Living:
+) -> LiveEntry:
     """age: how many seconds before others it was made."""
     digest: Digest | None = NO_TEXT if kind is Kind.FOLDER else digest_of(b"x")
     place = Place(entry(parent) if parent is not None else None, name)
     row = Row(entry(number), kind, place, placed, 1, digest, False, frozenset(ahead))
-    return Living(row, 1, BEGINNING - timedelta(seconds=age) if not placed else None)
+    return LiveEntry(row, 1, BEGINNING - timedelta(seconds=age) if not placed else None)
 
 
 def paths(found: Outline) -> dict[str, int]:
@@ -41,7 +41,7 @@ def paths(found: Outline) -> dict[str, int]:
 
 
 def test_of_equal_names_the_later_gets_a_number_and_placed_ones_keep_theirs() -> None:
-    found = outlined(
+    found = outline_of(
         [
             living(1, "page", placed=False),
             living(2, "Page", placed=False, age=1),
@@ -57,7 +57,7 @@ def test_of_equal_names_the_later_gets_a_number_and_placed_ones_keep_theirs() ->
 
 
 def test_a_folder_of_which_an_app_wrote_views_is_a_page_with_an_index_file() -> None:
-    found = outlined(
+    found = outline_of(
         [living(1, "Box", kind=Kind.FOLDER, ahead=("title",)), living(2, "Empty", kind=Kind.FOLDER), living(3, "A", 1)]
     )
 
@@ -67,10 +67,10 @@ def test_a_folder_of_which_an_app_wrote_views_is_a_page_with_an_index_file() -> 
 
 
 def test_what_lies_below_a_deleted_page_or_has_no_name_left_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(twins, "MOST_TWINS", 9)
+    monkeypatch.setattr(twins, "MAX_TWINS", 9)
     alike = [living(number, "Same", placed=False, age=-number) for number in range(10)]
-    found = outlined([living(5000, "Orphan", 4711), living(5001, ".hidden"), *alike])
+    found = outline_of([living(5000, "Orphan", 4711), living(5001, ".hidden"), *alike])
 
-    assert {one.path for one in found.left} == {"Orphan", ".hidden", "Same"}
-    assert [one.path for one in found.left if str(entry(9)) in one.sentence] == ["Same"]
+    assert {one.path for one in found.omissions} == {"Orphan", ".hidden", "Same"}
+    assert [one.path for one in found.omissions if str(entry(9)) in one.sentence] == ["Same"]
     assert len({name_key(item.path) for item in found.files}) == len(found.files) == 9

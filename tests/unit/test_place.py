@@ -6,7 +6,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mirrord.domain.place import MAX_NAME_BYTES, clean, is_reserved, name_key, numbered, unportable
+from mirrord.domain.place import (
+    MAX_NAME_BYTES,
+    clean_name,
+    find_portability_fault,
+    is_reserved,
+    name_key,
+    numbered_name,
+)
 
 ANYTHING = st.text(st.characters(codec=None), max_size=80)  # also lone surrogates, as odd bytes in a file name show
 LONG = st.text(min_size=150, max_size=400)
@@ -21,8 +28,8 @@ TITLES = ANYTHING | LONG | DANGEROUS | st.sampled_from(["con", "COM1.txt", "asse
 @example("--option")
 @example(". -. x")
 def test_a_made_name_fits_every_system(title: str) -> None:
-    name = clean(title, "1a2b")
-    assert unportable(name) is None
+    name = clean_name(title, "1a2b")
+    assert find_portability_fault(name) is None
     assert not is_reserved(name)
     assert len(name.encode()) <= MAX_NAME_BYTES
     assert unicodedata.is_normalized("NFC", name)
@@ -31,15 +38,15 @@ def test_a_made_name_fits_every_system(title: str) -> None:
 @given(TITLES)
 @example("con.txt")
 def test_a_made_name_is_made_once(title: str) -> None:
-    name = clean(title, "1a2b")
-    assert clean(name, "other") == name
+    name = clean_name(title, "1a2b")
+    assert clean_name(name, "other") == name
 
 
 @given(TITLES, st.integers(2, 10**6))
 def test_a_numbered_name_fits_too(title: str, number: int) -> None:
-    name = numbered(clean(title, "1a2b"), number)
+    name = numbered_name(clean_name(title, "1a2b"), number)
     assert name.endswith(f" ({number})")
-    assert unportable(name) is None
+    assert find_portability_fault(name) is None
     assert len(name.encode()) <= MAX_NAME_BYTES
 
 
@@ -61,11 +68,11 @@ def test_a_numbered_name_fits_too(title: str, number: int) -> None:
     ],
 )
 def test_a_title_becomes_the_name_a_person_would_choose(title: str, name: str) -> None:
-    assert clean(title, "1a2b") == name
+    assert clean_name(title, "1a2b") == name
 
 
 def test_two_long_titles_with_one_beginning_get_different_names() -> None:
-    one, other = clean("a" * 300 + "1", "x"), clean("a" * 300 + "2", "x")
+    one, other = clean_name("a" * 300 + "1", "x"), clean_name("a" * 300 + "2", "x")
     assert one != other
     assert one[:150] == other[:150]
 
@@ -106,9 +113,9 @@ def test_other_names_are_free(name: str) -> None:
     ],
 )
 def test_a_persons_name_that_some_system_could_not_hold_is_explained(name: str, reason: str) -> None:
-    assert reason in (unportable(name) or "")
+    assert reason in (find_portability_fault(name) or "")
 
 
 @pytest.mark.parametrize("name", ["Plan", "Über uns (2)", "console", "v1.2", "日本語", "bad byte \udcff"])
 def test_a_name_that_every_system_holds_needs_no_explanation(name: str) -> None:
-    assert unportable(name) is None
+    assert find_portability_fault(name) is None

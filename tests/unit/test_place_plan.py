@@ -1,4 +1,4 @@
-"""The places' table of SYNC 1.3."""
+"""The places' table of docs/design/sync.md, Places."""
 
 from dataclasses import replace
 from itertools import product

@@ -1,4 +1,6 @@
-"""The content's table of SYNC 1.2, read as a table, against the planner in every combination there is."""
+"""
+The content's table of docs/design/sync.md, Content, read as a table, against the planner in every combination there is.
+"""
 
 from collections.abc import Callable
 from itertools import product
@@ -6,8 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from mirrord.domain.state import NO_TEXT, File, State, Unknown
-from mirrord.sync.plan import Move, plan
+from mirrord.domain.state import NO_TEXT, File, State, UnreadableFile
+from mirrord.sync.plan import Move, plan_content
 from tests.unit.states import UNREADABLE, A, B, all_states, base, file, row, state
 
 
@@ -108,7 +110,7 @@ def _row_sign(state: State) -> str:
 def _file_sign(state: State) -> str:
     if state.file is None:
         return "∅"
-    if isinstance(state.file, Unknown):
+    if isinstance(state.file, UnreadableFile):
         return "?"
     if state.base is not None and state.file.digest == state.base.digest:
         return "="
@@ -151,7 +153,7 @@ CONDITIONS: dict[str, Callable[[Case], bool]] = {
 
 
 def planned(case: Case) -> Move:
-    return plan(case.state, seen=case.seen, adopting=case.adopting)
+    return plan_content(case.state, seen_version=case.seen, adopting=case.adopting)
 
 
 def test_the_table_has_exactly_one_line_for_every_case() -> None:
@@ -222,22 +224,26 @@ def test_nothing_is_decided_while_the_file_cannot_be_judged() -> None:
 
 def test_what_is_in_sync_stays_untouched_whatever_else_is_known() -> None:
     in_sync = state(base(), file(), row())
-    moves = {plan(in_sync, seen=seen, adopting=adopting) for seen in (None, 1, 2) for adopting in (False, True)}
+    moves = {
+        plan_content(in_sync, seen_version=seen, adopting=adopting)
+        for seen in (None, 1, 2)
+        for adopting in (False, True)
+    }
     assert moves == {Move.NOTHING}
 
 
 def test_a_deletion_and_an_edit_end_with_the_edit() -> None:
-    assert plan(state(base(A), file(B), row(A, deleted=True, version=3))) is Move.REVIVE
-    assert plan(state(base(A), None, row(B, version=3))) is Move.CREATE
+    assert plan_content(state(base(A), file(B), row(A, deleted=True, version=3))) is Move.REVIVE
+    assert plan_content(state(base(A), None, row(B, version=3))) is Move.CREATE
 
 
 @pytest.mark.parametrize("adopting", [False, True])
 def test_of_what_was_purged_only_bytes_that_nobody_else_has_come_back(adopting: bool) -> None:
     """SYNC fault 96: the mirror was away until nothing was left of the deletion but its mark."""
     gone = row(None, version=0, placed=False, deleted=True, purged=True)
-    assert plan(state(base(A), file(A), gone), adopting=adopting) is Move.TRASH
-    assert plan(state(base(A), file(B), gone), adopting=adopting) is Move.REINSERT
-    assert plan(state(None, file(B), gone), adopting=adopting) is Move.INSERT
-    assert plan(state(base(A), None, gone), adopting=adopting) is Move.FORGET
-    assert plan(state(None, None, gone), adopting=adopting) is Move.NOTHING
-    assert plan(state(base(A), UNREADABLE, gone), adopting=adopting) is Move.WAIT
+    assert plan_content(state(base(A), file(A), gone), adopting=adopting) is Move.TRASH
+    assert plan_content(state(base(A), file(B), gone), adopting=adopting) is Move.REINSERT
+    assert plan_content(state(None, file(B), gone), adopting=adopting) is Move.INSERT
+    assert plan_content(state(base(A), None, gone), adopting=adopting) is Move.FORGET
+    assert plan_content(state(None, None, gone), adopting=adopting) is Move.NOTHING
+    assert plan_content(state(base(A), UNREADABLE, gone), adopting=adopting) is Move.WAIT

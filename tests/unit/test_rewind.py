@@ -2,14 +2,14 @@
 
 import pytest
 
-from mirrord.sync.rewind import Rewind, Seen, compare, sentence
+from mirrord.sync.rewind import Counters, Rewind, find_rewind, rewind_sentence
 
-EQUAL = Seen(tree_acks=7, row_acks=7, tree_seq=40, row_seq=40, remembered=True, same_epoch=True)
+EQUAL = Counters(tree_acks=7, row_acks=7, tree_seq=40, row_seq=40, remembered=True, same_epoch=True)
 
 
-def seen(**changes: object) -> Seen:
-    facts = {name: getattr(EQUAL, name) for name in Seen.__slots__}
-    return Seen(**{**facts, **changes})
+def seen(**changes: object) -> Counters:
+    facts = {name: getattr(EQUAL, name) for name in Counters.__slots__}
+    return Counters(**{**facts, **changes})
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,11 @@ def seen(**changes: object) -> Seen:
         (seen(same_epoch=False), Rewind.MOVED),
     ],
 )
-def test_the_side_that_remembers_less_went_back(now: Seen, rewind: Rewind) -> None:
-    assert compare(now) is rewind
+def test_the_side_that_remembers_less_went_back(now: Counters, rewind: Rewind) -> None:
+    assert find_rewind(now) is rewind
 
 
 def test_only_what_may_have_lost_something_is_told() -> None:
-    told = {rewind for rewind in Rewind if sentence(rewind, 3) is not None}
+    told = {rewind for rewind in Rewind if rewind_sentence(rewind, 3) is not None}
     assert told == {Rewind.TREE, Rewind.DATABASE}
-    assert all("3 pages" in str(sentence(rewind, 3)) for rewind in told)
+    assert all("3 pages" in str(rewind_sentence(rewind, 3)) for rewind in told)

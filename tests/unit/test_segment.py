@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrord.domain.segment import Segment, Wording, decoded, encoded
+from mirrord.domain.segment import Segment, Wording, decode_segments, encode_segments
 
 _text = st.text(max_size=5)
 _wording = st.builds(Wording, _text, _text, _text)
@@ -33,9 +33,9 @@ def _segments(draw: st.DrawFn) -> Segment:
 @settings(max_examples=50, deadline=None)
 @given(st.lists(_segments(), max_size=4, unique_by=lambda one: one.id))
 def test_what_is_written_is_read_again_in_the_order_of_the_text(segments: list[Segment]) -> None:
-    found = decoded(encoded({}, segments))
+    found = decode_segments(encode_segments({}, segments))
     assert found == sorted(segments, key=lambda one: (one.start, one.end, one.id))
-    assert encoded(encoded({}, segments), found) == encoded({}, segments)
+    assert encode_segments(encode_segments({}, segments), found) == encode_segments({}, segments)
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_what_is_written_is_read_again_in_the_order_of_the_text(segments: list[S
     ],
 )
 def test_what_is_no_segment_is_passed_over_and_stays(value: object) -> None:
-    assert decoded({"a": value}) == []
-    assert encoded({"a": value}, []) == {"a": value}
+    assert decode_segments({"a": value}) == []
+    assert encode_segments({"a": value}, []) == {"a": value}
 
 
 def test_a_segment_that_is_left_out_is_gone() -> None:
     data = {"a": {"start": 0, "end": 1}, "b": {"start": 2, "end": 3}}
-    assert encoded(data, decoded(data)[1:]).keys() == {"b"}
+    assert encode_segments(data, decode_segments(data)[1:]).keys() == {"b"}

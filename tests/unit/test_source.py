@@ -1,6 +1,6 @@
 """Which pages are sources."""
 
-from mirrord.domain.source import SourceType, is_source, source_type
+from mirrord.domain.source import SourceType, is_source, parse_source_type
 
 
 def test_a_page_below_the_directory_is_a_source_if_it_says_so() -> None:
@@ -13,6 +13,6 @@ def test_a_page_below_the_directory_is_a_source_if_it_says_so() -> None:
 
 
 def test_a_source_that_does_not_say_what_it_was_made_from_is_text() -> None:
-    assert source_type(None) is SourceType.TEXT
-    assert source_type("Audio") is SourceType.AUDIO
-    assert source_type("papyrus") is SourceType.UNKNOWN
+    assert parse_source_type(None) is SourceType.TEXT
+    assert parse_source_type("Audio") is SourceType.AUDIO
+    assert parse_source_type("papyrus") is SourceType.UNKNOWN

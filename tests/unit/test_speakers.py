@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrord.domain.speakers import detect
+from mirrord.domain.speakers import find_speakers
 from mirrord.domain.transcript import Detection, Format
 
 CASES = Path(__file__).parents[1] / "cases" / "transcripts"
@@ -48,7 +48,7 @@ def _measured(cases: list[Case], asked: Format | None = None) -> tuple[float, fl
     """Precision and recall over turns, and what is not as labelled."""
     hits, found, expected, faults = 0, 0, 0, []
     for case in cases:
-        result = detect(case.text, asked or Format.AUTO)
+        result = find_speakers(case.text, asked or Format.AUTO)
         counts = Counter(result.occurrences)
         hits += (counts & case.expected).total()
         found += counts.total()
@@ -75,14 +75,14 @@ def test_the_labelled_transcripts_are_many_and_a_third_was_not_tuned_on() -> Non
 
 
 def test_no_time_and_no_heading_is_taken_for_a_person() -> None:
-    names = [name for case in ALL for name in detect(case.text).speakers]
+    names = [name for case in ALL for name in find_speakers(case.text).speakers]
     assert [name for name in names if re.search(r"\d[:.]\d", name) or name.startswith("#")] == []
-    assert detect(TIMES).speakers == ()
+    assert find_speakers(TIMES).speakers == ()
 
 
 @pytest.mark.parametrize("case", [case for case in ALL if case.format is not None], ids=lambda case: case.name)
 def test_the_format_is_the_one_that_most_turns_have(case: Case) -> None:
-    assert detect(case.text).format_used is case.format
+    assert find_speakers(case.text).format_used is case.format
 
 
 TIMES = """# Part 1: morning
@@ -125,7 +125,7 @@ Ben:
 
 
 def _said(text: str, format: Format = Format.AUTO) -> list[tuple[str, str]]:
-    return [(turn.name, text[turn.start : turn.end]) for turn in detect(text, format).turns]
+    return [(turn.name, text[turn.start : turn.end]) for turn in find_speakers(text, format).turns]
 
 
 def test_a_turn_is_what_is_said_up_to_the_next_one_or_a_heading() -> None:
@@ -147,21 +147,21 @@ def test_of_subtitles_neither_numbers_nor_times_are_said() -> None:
 
 def test_a_format_that_is_asked_for_is_the_only_one_looked_at() -> None:
     text = "Ana: Hm.\n[Ben] Ha.\nAna: So?\n[Ben] So.\nAna: Not I.\n"
-    assert detect(text).occurrences == {"Ana": 3}
-    assert detect(text, Format.BRACKET).occurrences == {"Ben": 2}
-    assert detect(text, Format.BRACE).format_used is Format.BRACE
-    assert detect(text, Format.BRACE).speakers == ()
+    assert find_speakers(text).occurrences == {"Ana": 3}
+    assert find_speakers(text, Format.BRACKET).occurrences == {"Ben": 2}
+    assert find_speakers(text, Format.BRACE).format_used is Format.BRACE
+    assert find_speakers(text, Format.BRACE).speakers == ()
 
 
 def test_one_name_is_one_speaker_however_its_case() -> None:
-    found = detect("ANA: Is it on?\nBen: It is.\nAna: Good.\nBen: Now?\n")
+    found = find_speakers("ANA: Is it on?\nBen: It is.\nAna: Good.\nBen: Now?\n")
     assert found.occurrences == {"ANA": 2, "Ben": 2}
 
 
 def test_a_name_that_comes_once_counts_in_a_short_text_only() -> None:
     short = "Ana: Is it on?\nBen: It is.\nAna: Good.\nCleo: I am late.\n"
-    assert "Cleo" in detect(short).speakers
-    assert "Cleo" not in detect("Ana: Is it on?\nBen: It is.\n" * 6 + short).speakers
+    assert "Cleo" in find_speakers(short).speakers
+    assert "Cleo" not in find_speakers("Ana: Is it on?\nBen: It is.\n" * 6 + short).speakers
 
 
 _NAMES = st.sampled_from(["Ana", "P1", "Dr. Smith", "O'Brien", "INTERVIEWER", "José", "王老师", "Ольга", "يوسف"])
@@ -182,7 +182,7 @@ def test_whoever_speaks_again_is_found_with_every_word(pattern: str, spoken: lis
 @given(st.text("Ab: []{}()\n#-*1.>", max_size=200))
 def test_turns_ascend_without_overlap_within_any_text(text: str) -> None:
     for format in Format:
-        found, behind = detect(text, format), 0
+        found, behind = find_speakers(text, format), 0
         assert sum(found.occurrences.values()) == len(found.turns)
         for turn in found.turns:
             assert behind <= turn.start < turn.end <= len(text)
@@ -192,5 +192,5 @@ def test_turns_ascend_without_overlap_within_any_text(text: str) -> None:
 @pytest.mark.parametrize("text", ["A" * 200_000, "Ana (" * 40_000, "[" * 200_000, "> " * 100_000, "Ana: \n" * 3_000])
 def test_no_text_takes_long(text: str) -> None:
     began = time.process_time()
-    detect(text)
+    find_speakers(text)
     assert time.process_time() - began < 2.0

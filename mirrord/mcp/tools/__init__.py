@@ -14,7 +14,7 @@ from mirrord.mcp.tools.writing import CREATE_PAGE, EDIT_PAGE, WRITE_PAGE
 
 Tools = tuple[Tool[Any], ...]
 
-ALL = "all"  # the name of all sets together
+ALL_SETS = "all"  # the name of all sets together
 
 # Clients and models remember the list: the order never changes, new tools come last in their group.
 PAGES: Tools = (
@@ -47,15 +47,15 @@ SETS: Mapping[str, Callable[[], Tools]] = MappingProxyType(
 )
 
 
-def named(sets: Sequence[str]) -> tuple[str, ...]:
+def check_sets(sets: Sequence[str]) -> tuple[str, ...]:
     """*sets* without duplicates, in the standard order. Raises UserError for an unknown set, and for no set."""
-    if unknown := [name for name in sets if name not in SETS and name != ALL]:
-        raise UserError(f"There is no set of tools {unknown[0]!r}; there are {', '.join(SETS)}, and {ALL}.")
+    if unknown := [name for name in sets if name not in SETS and name != ALL_SETS]:
+        raise UserError(f"There is no set of tools {unknown[0]!r}; there are {', '.join(SETS)}, and {ALL_SETS}.")
     if not sets:
-        raise UserError(f"No set of tools is named; there are {', '.join(SETS)}, and {ALL}.")
-    return tuple(name for name in SETS if name in sets or ALL in sets)
+        raise UserError(f"No set of tools is named; there are {', '.join(SETS)}, and {ALL_SETS}.")
+    return tuple(name for name in SETS if name in sets or ALL_SETS in sets)
 
 
 def tools_of(sets: Sequence[str]) -> Tools:
     """All tools of these sets, always in the same order."""
-    return tuple(tool for name in named(sets) for tool in SETS[name]())
+    return tuple(tool for name in check_sets(sets) for tool in SETS[name]())

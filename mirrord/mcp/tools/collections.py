@@ -6,18 +6,18 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from mirrord.commands.categories import list_categories
-from mirrord.commands.collection_content import Content, collection_content
+from mirrord.commands.collection_content import CollectionContent, collection_content
 from mirrord.commands.collections import list_collections
-from mirrord.commands.drafts import Done, Listed
+from mirrord.commands.drafts import ChangedRecord, RecordList
 from mirrord.commands.session import Session
 from mirrord.mcp.arguments import Underscored, from_json
-from mirrord.mcp.shapes import COUNT, FLAG, TEXT, Schema, listed, nullable, record, result
+from mirrord.mcp.shapes import COUNT, FLAG, TEXT, Schema, array_schema, nullable, object_schema, result_schema
 from mirrord.mcp.tool import Tool, Wire
 
 _NOTIFIED_NOTE = " People are notified."
-_CATEGORY = record(name=TEXT, dir=TEXT, patterns=listed(TEXT), description=nullable(TEXT))
-_COLLECTION = record(name=TEXT, categories=listed(TEXT), description=nullable(TEXT))
-_CONTENT_PAGE = record(path=TEXT, title=TEXT, page_id=TEXT, category=TEXT)
+_CATEGORY = object_schema(name=TEXT, dir=TEXT, patterns=array_schema(TEXT), description=nullable(TEXT))
+_COLLECTION = object_schema(name=TEXT, categories=array_schema(TEXT), description=nullable(TEXT))
+_CONTENT_PAGE = object_schema(path=TEXT, title=TEXT, page_id=TEXT, category=TEXT)
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(from_json)]
 Cursor = Annotated[str | None, Field(description="next_cursor, to go on.")]
@@ -112,15 +112,15 @@ def _list_categories(session: Session, arguments: List) -> Wire:
     return _list_answer(list_categories(session, arguments.verbose, arguments.cursor))
 
 
-def _done_answer(done: Done) -> Wire:
+def _done_answer(done: ChangedRecord) -> Wire:
     return _success_answer(done.value, done.message)
 
 
-def _list_answer(page: Listed) -> Wire:
+def _list_answer(page: RecordList) -> Wire:
     return _with_cursor(_success_answer(page.values, " ".join(page.problems) or None), page.next_cursor)
 
 
-def _content_answer(content: Content) -> Wire:
+def _content_answer(content: CollectionContent) -> Wire:
     pages = [
         {"path": page.path, "title": page.title, "page_id": page.page_id, "category": page.category}
         for page in content.pages
@@ -138,7 +138,7 @@ def _success_answer(value: object, message: str | None) -> Mapping[str, Any]:
 
 
 def _result_schema(value: Schema, **keys: Schema) -> Schema:
-    return result({"success": FLAG, "value": value, "message?": TEXT, **keys})
+    return result_schema({"success": FLAG, "value": value, "message?": TEXT, **keys})
 
 
 _NEXT_CURSOR: dict[str, Schema] = {"next_cursor?": TEXT}
@@ -149,7 +149,7 @@ COLLECTION_LIST = Tool(
     "Lists all collections, the oldest first, with their categories in order. A collection is an ordered list of "
     'categories, and each of these means pages. Example: {"verbose": true}.',
     List,
-    _result_schema(listed(_COLLECTION), **_NEXT_CURSOR),
+    _result_schema(array_schema(_COLLECTION), **_NEXT_CURSOR),
     _list_collections,
 )
 COLLECTION_CONTENT = Tool(
@@ -158,7 +158,7 @@ COLLECTION_CONTENT = Tool(
     "Returns the pages a collection means: category by category, each page once, in the order of the sidebar. Long "
     'lists go on with cursor = next_cursor. Example: {"name": "interviews"}.',
     Ask,
-    _result_schema(record(name=TEXT, pages=listed(_CONTENT_PAGE), total_count=COUNT), **_NEXT_CURSOR),
+    _result_schema(object_schema(name=TEXT, pages=array_schema(_CONTENT_PAGE), total_count=COUNT), **_NEXT_CURSOR),
     _list_content,
 )
 COLLECTION_ADD = Tool(
@@ -214,7 +214,7 @@ CATEGORY_LIST = Tool(
     "Lists all categories, the oldest first. A category is a folder with patterns over the pages below it. "
     'Example: {"verbose": true}.',
     List,
-    _result_schema(listed(_CATEGORY), **_NEXT_CURSOR),
+    _result_schema(array_schema(_CATEGORY), **_NEXT_CURSOR),
     _list_categories,
 )
 CATEGORY_ADD = Tool(

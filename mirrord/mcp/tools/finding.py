@@ -7,20 +7,20 @@ from pydantic import Field
 
 from mirrord.commands.session import Session
 from mirrord.mcp.arguments import Arguments
-from mirrord.mcp.shapes import COUNT, FLAG, TEXT, listed, nullable, record, result
+from mirrord.mcp.shapes import COUNT, FLAG, TEXT, array_schema, nullable, object_schema, result_schema
 from mirrord.mcp.tool import Tool, Wire
 from mirrord.mcp.tools.reading import PagePath
 
 if TYPE_CHECKING:
-    from mirrord.commands.linked import Linked
-    from mirrord.commands.listing import Listed, Node
+    from mirrord.commands.linked import LinkEnd
+    from mirrord.commands.listing import ListedPage, TreeNode
     from mirrord.commands.search import SearchResult
 
 Cursor = Annotated[str | None, Field(description="nextCursor of an answer to the same question, to go on.")]
 Below = Annotated[str | None, Field(description="Only below this page or folder; default: everywhere.")]
-_LINK = record(title=TEXT, path=nullable(TEXT))
-_HIT = record(path=TEXT, title=TEXT, matchLine=COUNT, matchContext=TEXT, pageId=TEXT)
-_LISTED_PAGE = record(
+_LINK = object_schema(title=TEXT, path=nullable(TEXT))
+_HIT = object_schema(path=TEXT, title=TEXT, matchLine=COUNT, matchContext=TEXT, pageId=TEXT)
+_LISTED_PAGE = object_schema(
     path=TEXT, title=TEXT, icon=nullable(TEXT), hasChildren=FLAG, pageId=TEXT, content=TEXT, contentCut=FLAG
 )
 
@@ -66,7 +66,7 @@ def _list_pages(session: Session, arguments: List) -> Wire:
     return _with_cursor({"pages": [_listed_page(page) for page in listing.pages]}, listing.next_cursor)
 
 
-def _listed_page(page: "Listed") -> Wire:
+def _listed_page(page: "ListedPage") -> Wire:
     answer: dict[str, Any] = {
         "path": page.path,
         "title": page.title,
@@ -90,7 +90,7 @@ def _grow(session: Session, arguments: Grow) -> Wire:
     return _with_children(root, tree.nodes, has_more=tree.truncated)
 
 
-def _node_answer(node: "Node") -> Wire:
+def _node_answer(node: "TreeNode") -> Wire:
     answer: dict[str, Any] = {"title": node.title, "path": node.path, "pageId": node.page_id}
     if (metadata := node.metadata) is not None:
         answer |= {
@@ -102,7 +102,7 @@ def _node_answer(node: "Node") -> Wire:
     return _with_children(answer, node.children, has_more=node.has_more)
 
 
-def _with_children(answer: dict[str, Any], children: Sequence["Node"], *, has_more: bool) -> Wire:
+def _with_children(answer: dict[str, Any], children: Sequence["TreeNode"], *, has_more: bool) -> Wire:
     answer["children"] = [_node_answer(child) for child in children]
     return {**answer, "hasMore": True} if has_more else answer
 
@@ -147,7 +147,7 @@ def _page_links(session: Session, arguments: Links) -> Wire:
     return {**links, "leftOut": page_links.left_out} if page_links.left_out else links
 
 
-def _link_answer(link: "Linked") -> Wire:
+def _link_answer(link: "LinkEnd") -> Wire:
     return {"title": link.title, "path": link.path}
 
 
@@ -161,7 +161,7 @@ LIST_PAGES = Tool(
     "Lists what is below a page or folder, in the order of the sidebar. Long lists go on with cursor = nextCursor. "
     'Example: {"path": "Projects", "depth": 2}.',
     List,
-    result({"pages": listed(_LISTED_PAGE), "nextCursor?": TEXT}),
+    result_schema({"pages": array_schema(_LISTED_PAGE), "nextCursor?": TEXT}),
     _list_pages,
 )
 GET_TREE = Tool(
@@ -171,12 +171,12 @@ GET_TREE = Tool(
     "hasMore: pages below are missing; ask for that path, or list_pages. "
     'Example: {"path": "Projects", "depth": 2}.',
     Grow,
-    result(
+    result_schema(
         {
             "title": TEXT,
             "path": TEXT,
             "pageId": nullable(TEXT),
-            "children": listed({"type": "object"}),
+            "children": array_schema({"type": "object"}),
             "hasMore?": FLAG,
         }
     ),
@@ -189,12 +189,12 @@ SEARCH_PAGES = Tool(
     "line. Quotes make a phrase. "
     'Example: {"query": "\\"architecture diagram\\" 2026", "path": "Projects"}.',
     Search,
-    result(
+    result_schema(
         {
-            "results": listed(_HIT),
+            "results": array_schema(_HIT),
             "truncated": FLAG,
             "nextCursor?": TEXT,
-            "skipped?": listed(TEXT),
+            "skipped?": array_schema(TEXT),
             "skippedCount?": COUNT,
         }
     ),
@@ -208,6 +208,6 @@ GET_PAGE_LINKS = Tool(
     "links. path is null where the target does not exist. "
     'Example: {"path": "Projects/Alpha.md"}.',
     Links,
-    result({"outgoing": listed(_LINK), "incoming": listed(_LINK), "leftOut?": COUNT}),
+    result_schema({"outgoing": array_schema(_LINK), "incoming": array_schema(_LINK), "leftOut?": COUNT}),
     _page_links,
 )

@@ -7,7 +7,7 @@ from pydantic import Field, WithJsonSchema
 from mirrord.commands.folders import FolderList, list_folders
 from mirrord.commands.session import Session
 from mirrord.mcp.arguments import Underscored
-from mirrord.mcp.shapes import COUNT, TEXT, listed, nullable, record, result
+from mirrord.mcp.shapes import COUNT, TEXT, array_schema, nullable, object_schema, result_schema
 from mirrord.mcp.tool import Tool, Wire
 
 _REFERENCE = WithJsonSchema({"type": ["integer", "string"]})  # the number as text, or the UUID, is accepted too
@@ -15,7 +15,7 @@ _REFERENCE = WithJsonSchema({"type": ["integer", "string"]})  # the number as te
 Id = Annotated[int | str, _REFERENCE]
 Top = Annotated[int | str | None, WithJsonSchema({"type": ["integer", "string", "null"]})]
 Cursor = Annotated[str | None, Field(description="next_cursor of an answer to the same question, to go on.")]
-NAME = "1 to 255 characters, no / or \\."
+NAME_RULE = "1 to 255 characters, no / or \\."
 
 
 class List(Underscored):
@@ -27,7 +27,7 @@ class List(Underscored):
 class Create(Underscored):
     """What create_folder takes."""
 
-    name: Annotated[str, Field(description=f"Unique within the parent; {NAME}")]
+    name: Annotated[str, Field(description=f"Unique within the parent; {NAME_RULE}")]
     parent_id: Annotated[Top, Field(description="The folder it goes into; omit for the top level.")] = None
 
 
@@ -35,7 +35,7 @@ class Rename(Underscored):
     """What rename_folder takes."""
 
     folder_id: Id
-    new_name: Annotated[str, Field(description=NAME)]
+    new_name: Annotated[str, Field(description=NAME_RULE)]
 
 
 class Delete(Underscored):
@@ -64,14 +64,14 @@ def _list_answer(listing: FolderList) -> Wire:
     return {"folders": folders, "total_count": listing.total_count, **cursor}
 
 
-_FOLDER = record(id=COUNT, name=TEXT, parent_id=nullable(COUNT), created_at=nullable(TEXT))
+_FOLDER = object_schema(id=COUNT, name=TEXT, parent_id=nullable(COUNT), created_at=nullable(TEXT))
 
 LIST_FOLDERS = Tool(
     "list_folders",
     "List source folders",
     "Lists all folders of sources, each before those in it; parent_id is null at the top level. Example: {}.",
     List,
-    result({"folders": listed(_FOLDER), "total_count": COUNT, "next_cursor?": TEXT}),
+    result_schema({"folders": array_schema(_FOLDER), "total_count": COUNT, "next_cursor?": TEXT}),
     _list_folders,
 )
 CREATE_FOLDER = Tool(
@@ -79,7 +79,7 @@ CREATE_FOLDER = Tool(
     "Create a source folder",
     'Makes a folder to organise sources. Example: {"name": "Interviews"}.',
     Create,
-    result({"folder_id": COUNT, "name": TEXT, "parent_id": nullable(COUNT), "path?": TEXT}),
+    result_schema({"folder_id": COUNT, "name": TEXT, "parent_id": nullable(COUNT), "path?": TEXT}),
     writes=True,
     idempotent=False,
 )
@@ -88,7 +88,7 @@ RENAME_FOLDER = Tool(
     "Rename a source folder",
     'Gives a folder another name; its id stays, links follow. Example: {"folder_id": 17, "new_name": "Talks"}.',
     Rename,
-    result({"folder_id": COUNT, "old_name": TEXT, "name": TEXT, "links_rewritten?": COUNT}),
+    result_schema({"folder_id": COUNT, "old_name": TEXT, "name": TEXT, "links_rewritten?": COUNT}),
     writes=True,
 )
 DELETE_FOLDER = Tool(
@@ -96,7 +96,7 @@ DELETE_FOLDER = Tool(
     "Delete an empty source folder",
     'Deletes a folder that holds nothing; move its sources out first. Example: {"folder_id": 17}.',
     Delete,
-    result({"folder_id": COUNT, "name": TEXT}),
+    result_schema({"folder_id": COUNT, "name": TEXT}),
     writes=True,
     destructive=True,
     idempotent=False,
@@ -107,7 +107,7 @@ MOVE_SOURCE_TO_FOLDER = Tool(
     "Moves a source with its attachments into a folder, or out of all; links follow. "
     'Example: {"source_id": 4, "folder_id": 17}.',
     Move,
-    result({"source_id": COUNT, "old_folder_id": nullable(COUNT), "folder_id": nullable(COUNT), "path?": TEXT}),
+    result_schema({"source_id": COUNT, "old_folder_id": nullable(COUNT), "folder_id": nullable(COUNT), "path?": TEXT}),
     writes=True,
 )
 FOLDERS = (LIST_FOLDERS, CREATE_FOLDER, RENAME_FOLDER, DELETE_FOLDER, MOVE_SOURCE_TO_FOLDER)

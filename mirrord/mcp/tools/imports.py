@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from mirrord.mcp.arguments import Underscored, from_json
-from mirrord.mcp.shapes import COUNT, TEXT, listed, nullable, result
-from mirrord.mcp.tool import Tool, Wire, as_it_is
+from mirrord.mcp.shapes import COUNT, TEXT, array_schema, nullable, result_schema
+from mirrord.mcp.tool import Tool, Wire, fields_of
 from mirrord.mcp.tools.folders import Top
 
 FilePath = Annotated[str, Field(description="Absolute path of a file on the server's machine.")]
@@ -49,7 +49,7 @@ class Survey(Underscored):
 
 
 def _import_answer(imported: Any) -> Wire:
-    answer = dict(as_it_is(imported))
+    answer = dict(fields_of(imported))
     empty = {key for key in ("duplicates", "warnings") if not answer[key]}
     return {"pageId" if key == "page_id" else key: value for key, value in answer.items() if key not in empty}
 
@@ -61,7 +61,7 @@ IMPORT_FILE = Tool(
     "that shows them. Only from directories the operator allows. People are notified. "
     'Example: {"path": "/tmp/interview.docx", "folder_id": 17}.',
     Import,
-    result(
+    result_schema(
         {
             "source_id": COUNT,
             "source_type": TEXT,
@@ -71,8 +71,8 @@ IMPORT_FILE = Tool(
             "digest?": TEXT,
             "folder_id?": nullable(COUNT),
             "original?": nullable(TEXT),
-            "duplicates?": listed({"type": "object"}),
-            "warnings?": listed(TEXT),
+            "duplicates?": array_schema({"type": "object"}),
+            "warnings?": array_schema(TEXT),
         }
     ),
     wire=_import_answer,
@@ -87,7 +87,7 @@ IMPORT_SURVEY = Tool(
     'Example: {"path": "/tmp/wave.csv", "column_mappings": [{"column": "Id", "target": "identifier"}, '
     '{"column": "Why?", "target": "source_text"}]}.',
     Survey,
-    result(
+    result_schema(
         {
             "sources_created": COUNT,
             "cases_created": COUNT,
@@ -96,8 +96,8 @@ IMPORT_SURVEY = Tool(
             "folder_id?": COUNT,
             "path?": TEXT,
             "cases_path?": nullable(TEXT),
-            "source_ids?": listed(COUNT),
-            "warnings?": listed(TEXT),
+            "source_ids?": array_schema(COUNT),
+            "warnings?": array_schema(TEXT),
         }
     ),
     writes=True,

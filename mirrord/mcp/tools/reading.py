@@ -8,14 +8,14 @@ from mirrord.commands.failure import Failed
 from mirrord.commands.session import Session
 from mirrord.mcp import replies
 from mirrord.mcp.arguments import Arguments, from_json
-from mirrord.mcp.shapes import ANY, COUNT, TEXT, Schema, listed, result
+from mirrord.mcp.shapes import ANY, COUNT, TEXT, Schema, array_schema, result_schema
 from mirrord.mcp.tool import Tool, Wire
 
 if TYPE_CHECKING:
-    from mirrord.commands.pages import Shown
+    from mirrord.commands.pages import PageContent
 
 PagePath = Annotated[str, Field(description="Such as Projects/Alpha.md; .md is optional.")]
-MOST = 80_000  # characters in one answer: about the limit of clients
+MAX_ANSWER_CHARACTERS = 80_000  # characters in one answer: about the limit of clients
 
 _PAGE: dict[str, Schema] = {
     "content": TEXT,
@@ -38,7 +38,7 @@ class Read(Arguments):
     path: PagePath
     section: Annotated[str | None, Field(description="Only what stands under this heading.")] = None
     offset: Annotated[int, Field(ge=0, description="Characters to skip.")] = 0
-    limit: Annotated[int | None, Field(ge=1, le=MOST, description="Characters at most.")] = None
+    limit: Annotated[int | None, Field(ge=1, le=MAX_ANSWER_CHARACTERS, description="Characters at most.")] = None
 
 
 class ReadSeveral(Arguments):
@@ -51,14 +51,16 @@ def _read_page(session: Session, arguments: Read) -> Wire:
     from mirrord.commands.pages import read_page
 
     return _page_answer(
-        read_page(session, arguments.path, arguments.section, arguments.offset, arguments.limit or MOST)
+        read_page(
+            session, arguments.path, arguments.section, arguments.offset, arguments.limit or MAX_ANSWER_CHARACTERS
+        )
     )
 
 
 def _read_pages(session: Session, arguments: ReadSeveral) -> Wire:
     from mirrord.commands.pages import read_pages
 
-    outcomes, omitted = read_pages(session, arguments.paths, MOST)
+    outcomes, omitted = read_pages(session, arguments.paths, MAX_ANSWER_CHARACTERS)
     answers = zip(outcomes, arguments.paths, strict=False)  # omitted pages have no answer
     pages = [
         _failure_answer(outcome, path) if isinstance(outcome, Failed) else _page_answer(outcome)
@@ -67,7 +69,7 @@ def _read_pages(session: Session, arguments: ReadSeveral) -> Wire:
     return {"pages": pages, **({"omitted": omitted} if omitted else {})}
 
 
-def _page_answer(page: "Shown") -> Wire:
+def _page_answer(page: "PageContent") -> Wire:
     answer: Wire = {
         "content": page.content,
         "frontmatter": page.frontmatter,
@@ -82,7 +84,7 @@ def _page_answer(page: "Shown") -> Wire:
 
 
 def _failure_answer(failed: Failed, path: str) -> Wire:
-    return {"path": path, **replies.told(failed)}
+    return {"path": path, **replies.facts_of_failure(failed)}
 
 
 READ_PAGE = Tool(
@@ -92,7 +94,7 @@ READ_PAGE = Tool(
     "come in parts: go on with offset = nextOffset, or ask for a section. "
     'Example: {"path": "Projects/Alpha.md", "section": "Timeline"}.',
     Read,
-    result(_PAGE),
+    result_schema(_PAGE),
     _read_page,
 )
 READ_PAGES = Tool(
@@ -102,6 +104,6 @@ READ_PAGES = Tool(
     "did not fit is named in omitted. "
     'Example: {"paths": ["Welcome.md", "Projects/Alpha.md"]}.',
     ReadSeveral,
-    result({"pages": listed({"type": "object"}), "omitted?": listed(TEXT)}),
+    result_schema({"pages": array_schema({"type": "object"}), "omitted?": array_schema(TEXT)}),
     _read_pages,
 )

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from mirrord.mcp.arguments import Arguments
-from mirrord.mcp.shapes import ANY, COUNT, FLAG, TEXT, listed, result
+from mirrord.mcp.shapes import ANY, COUNT, FLAG, TEXT, array_schema, result_schema
 from mirrord.mcp.tool import Tool, Wire
 from mirrord.mcp.tools.reading import PagePath
 from mirrord.mcp.tools.writing import Digest
 
 if TYPE_CHECKING:
-    from mirrord.commands.attachments import Attached
-    from mirrord.commands.moves import Moved
-    from mirrord.commands.removal import Deleted, Restored
+    from mirrord.commands.attachments import AttachedFile
+    from mirrord.commands.moves import MovedPage
+    from mirrord.commands.removal import DeletedPage, RestoredPage
 
 _NOTIFIED_NOTE = " People are notified."
 
@@ -50,23 +50,23 @@ class Attach(Arguments):
     file_name: Annotated[str | None, Field(description="Its name in the tree; default: its own.")] = None
 
 
-def _move_answer(moved: "Moved") -> Wire:
+def _move_answer(moved: "MovedPage") -> Wire:
     answer = {"success": True, "pageId": moved.page_id, "newPath": moved.new_path, "digest": moved.digest}
     unchanged = {"linksLeft": moved.left} if moved.left else {}
     return {**answer, "linksRewritten": moved.links_rewritten, **unchanged}
 
 
-def _delete_answer(deleted: "Deleted") -> Wire:
+def _delete_answer(deleted: "DeletedPage") -> Wire:
     below = {"below": deleted.below} if deleted.below else {}
     return {"deleted": True, "pageId": deleted.page_id, "trashId": deleted.trash_id, **below}
 
 
-def _restore_answer(restored: "Restored") -> Wire:
+def _restore_answer(restored: "RestoredPage") -> Wire:
     warnings = {"warnings": list(restored.warnings)} if restored.warnings else {}
     return {"success": True, "pageId": restored.page_id, "path": restored.path, "digest": restored.digest, **warnings}
 
 
-def _attach_answer(attached: "Attached") -> Wire:
+def _attach_answer(attached: "AttachedFile") -> Wire:
     return {
         "relativePath": attached.relative_path,
         "markdownSyntax": attached.markdown_syntax,
@@ -81,14 +81,14 @@ MOVE_PAGE = Tool(
     f"child becomes Folder/_index.md.{_NOTIFIED_NOTE} "
     'Example: {"sourcePath": "Projects/Alpha.md", "destinationPath": "Archive/Alpha.md"}.',
     Move,
-    result(
+    result_schema(
         {
             "success": FLAG,
             "pageId": TEXT,
             "newPath": TEXT,
             "digest": TEXT,
             "linksRewritten": COUNT,
-            "linksLeft?": listed(TEXT),
+            "linksLeft?": array_schema(TEXT),
         }
     ),
     wire=_move_answer,
@@ -102,7 +102,7 @@ DELETE_PAGE = Tool(
     f"{_NOTIFIED_NOTE} A page with pages below it needs recursive. "
     'Example: {"path": "Projects/Old.md"}.',
     Delete,
-    result({"deleted": FLAG, "pageId": TEXT, "trashId": TEXT, "below?": ANY}),
+    result_schema({"deleted": FLAG, "pageId": TEXT, "trashId": TEXT, "below?": ANY}),
     wire=_delete_answer,
     writes=True,
     destructive=True,
@@ -115,7 +115,7 @@ RESTORE_PAGE = Tool(
     "Never over another page. "
     'Example: {"trashId": "0123456789abcdef"}.',
     Restore,
-    result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "warnings?": listed(TEXT)}),
+    result_schema({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "warnings?": array_schema(TEXT)}),
     wire=_restore_answer,
     writes=True,
     idempotent=False,
@@ -127,7 +127,7 @@ ADD_ATTACHMENT = Tool(
     "for the page. Only from directories the operator allows. "
     'Example: {"pagePath": "Projects/Alpha.md", "filePath": "/tmp/plan.png"}.',
     Attach,
-    result({"relativePath": TEXT, "markdownSyntax": TEXT, "digest": TEXT}),
+    result_schema({"relativePath": TEXT, "markdownSyntax": TEXT, "digest": TEXT}),
     wire=_attach_answer,
     writes=True,
     idempotent=False,

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from mirrord.mcp.arguments import Underscored
-from mirrord.mcp.shapes import ANY, COUNT, TEXT, listed, nullable, result
+from mirrord.mcp.shapes import ANY, COUNT, TEXT, array_schema, nullable, result_schema
 from mirrord.mcp.tool import Tool
 from mirrord.mcp.tools.sources import SourceId
 
@@ -21,9 +21,9 @@ DETECT_SPEAKERS = Tool(
     "Finds who speaks in a transcript (Ana: …, [Ana] …, {Ana} …) and marks each turn as a segment labelled with the "
     'name, in place of those it marked before. Example: {"source_id": 4}.',
     Detect,
-    result(
+    result_schema(
         {
-            "speakers": listed(TEXT),
+            "speakers": array_schema(TEXT),
             "count": COUNT,
             "format_used": nullable(TEXT),
             "occurrences": ANY,

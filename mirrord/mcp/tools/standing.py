@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from mirrord.commands.session import Session
-from mirrord.commands.standing import LONGEST, sync_status
+from mirrord.commands.standing import MAX_WAIT_SECONDS, sync_status
 from mirrord.mcp.arguments import Arguments
-from mirrord.mcp.shapes import COUNT, FLAG, TEXT, listed, nullable, record, result
+from mirrord.mcp.shapes import COUNT, FLAG, TEXT, array_schema, nullable, object_schema, result_schema
 from mirrord.mcp.tool import Tool, Wire
 
 
@@ -15,7 +15,7 @@ class Ask(Arguments):
     """What sync_status takes."""
 
     path: Annotated[str | None, Field(description="A page, to learn whether its text is in the database.")] = None
-    wait: Annotated[float | None, Field(ge=0, le=LONGEST, description="Seconds to wait for that.")] = None
+    wait: Annotated[float | None, Field(ge=0, le=MAX_WAIT_SECONDS, description="Seconds to wait for that.")] = None
 
 
 def _read_status(session: Session, arguments: Ask) -> Wire:
@@ -46,14 +46,14 @@ SYNC_STATUS = Tool(
     "that page's text is in the database. Pages can be used while the daemon is down. "
     'Example: {"path": "Projects/Alpha.md", "wait": 5}.',
     Ask,
-    result(
+    result_schema(
         {
             "daemon": FLAG,
             "pending": nullable(COUNT),
-            "conflicts": listed(TEXT),
-            "problems": listed(record(path=TEXT, sentence=TEXT)),
+            "conflicts": array_schema(TEXT),
+            "problems": array_schema(object_schema(path=TEXT, sentence=TEXT)),
             "halted": FLAG,
-            "sentences": listed(TEXT),
+            "sentences": array_schema(TEXT),
             "path?": TEXT,
             "digest?": TEXT,
             "synced?": FLAG,

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from mirrord.mcp.arguments import Arguments, from_json
-from mirrord.mcp.shapes import FLAG, TEXT, result
+from mirrord.mcp.shapes import FLAG, TEXT, result_schema
 from mirrord.mcp.tool import Tool, Wire
 from mirrord.mcp.tools.reading import PagePath
 
 if TYPE_CHECKING:
-    from mirrord.commands.edits import Edited
-    from mirrord.commands.pages import Written
+    from mirrord.commands.edits import EditedPage
+    from mirrord.commands.pages import WrittenPage
 
 Digest = Annotated[str | None, Field(description="Digest it must have; default: as last read here.")]
 BaseDigest = Annotated[
@@ -69,7 +69,7 @@ class Edit(Arguments):
         return {**self.model_dump(mode="json", exclude={"edits"}), "edits": edits}
 
 
-def _write_answer(written: "Written") -> Wire:
+def _write_answer(written: "WrittenPage") -> Wire:
     return {
         "success": True,
         "pageId": written.page_id,
@@ -79,11 +79,11 @@ def _write_answer(written: "Written") -> Wire:
     }
 
 
-def _create_answer(created: "Written") -> Wire:
+def _create_answer(created: "WrittenPage") -> Wire:
     return {"pageId": created.page_id, "path": created.path, "digest": created.digest}
 
 
-def _edit_answer(edited: "Edited") -> Wire:
+def _edit_answer(edited: "EditedPage") -> Wire:
     return {
         "success": True,
         "pageId": edited.page_id,
@@ -101,7 +101,7 @@ WRITE_PAGE = Tool(
     "small changes use edit_page. "
     'Example: {"path": "Projects/Alpha.md", "content": "---\\ntitle: Alpha\\n---\\n\\n# Alpha\\n"}.',
     Write,
-    result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "created": FLAG}),
+    result_schema({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "created": FLAG}),
     wire=_write_answer,
     writes=True,
     destructive=True,
@@ -114,7 +114,7 @@ EDIT_PAGE = Tool(
     'Example: {"path": "Projects/Alpha.md", "edits": [{"find": "draft", "replace": "final"}, '
     '{"heading": "Timeline", "action": "append", "text": "- May"}]}.',
     Edit,
-    result({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "diff": TEXT, "written": FLAG}),
+    result_schema({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "diff": TEXT, "written": FLAG}),
     wire=_edit_answer,
     writes=True,
     destructive=True,
@@ -127,7 +127,7 @@ CREATE_PAGE = Tool(
     "into the front matter. "
     'Example: {"title": "Beta", "parentPath": "Projects", "content": "# Beta\\n"}.',
     Create,
-    result({"pageId": TEXT, "path": TEXT, "digest": TEXT}),
+    result_schema({"pageId": TEXT, "path": TEXT, "digest": TEXT}),
     wire=_create_answer,
     writes=True,
     idempotent=False,

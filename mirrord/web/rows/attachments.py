@@ -26,7 +26,7 @@ SELECT name, digest, size FROM mirrord.attachment
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredAttachment:
     """An attachment. name: in `assets/`."""
 
     name: str
@@ -34,7 +34,7 @@ class Stored:
     size: int
 
 
-async def add(
+async def add_attachment(
     connection: Connection, tenant: UUID, parent: UUID | None, name: str, data: bytes, digest: Digest, media_type: str
 ) -> str:
     """Store an attachment. Returns its name, numbered if *name* is in use; equal bytes share one name."""
@@ -49,18 +49,18 @@ async def add(
             return candidate
         number += 1
         candidate = numbered_attachment(name, number)
-    await blobs.store(connection, TenantId(tenant), digest, data)
+    await blobs.store_blob(connection, TenantId(tenant), digest, data)
     await connection.execute(_INSERT, (parent, candidate, digest, len(data), media_type))
     return candidate
 
 
-async def load(connection: Connection, attachment: UUID) -> Stored | None:
+async def load_attachment(connection: Connection, attachment: UUID) -> StoredAttachment | None:
     """The row of an attachment; None: not found."""
     row = await (await connection.execute(_STORED, (attachment,))).fetchone()
-    return Stored(*row) if row else None
+    return StoredAttachment(*row) if row else None
 
 
-async def replace(
+async def replace_attachment(
     connection: Connection, attachment: UUID, version: int, digest: Digest, size: int, media_type: str | None
 ) -> bool:
     """Replace the bytes by ones in `blob`; restores a deleted attachment. False: another writer was faster."""
@@ -68,7 +68,7 @@ async def replace(
     return await cursor.fetchone() is not None
 
 
-async def delete(connection: Connection, attachment: UUID, version: int) -> bool:
+async def delete_attachment(connection: Connection, attachment: UUID, version: int) -> bool:
     """Delete an attachment. False: another writer was faster."""
     cursor = await connection.execute(
         "UPDATE mirrord.attachment SET deleted_at = clock_timestamp() WHERE tenant_id = mirrord.current_tenant() "

@@ -42,7 +42,7 @@ class Mirror:
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class RecentEvent:
     """A domain event. what: its path or name."""
 
     type: str
@@ -52,17 +52,17 @@ class Happened:
     what: str
 
 
-async def mirrors(connection: Connection) -> list[Mirror]:
+async def load_mirrors(connection: Connection) -> list[Mirror]:
     """The mirrors of the tenant, active ones first."""
     return [Mirror(*row) for row in await (await connection.execute(_MIRRORS)).fetchall()]
 
 
-async def standing(connection: Connection) -> str:
+async def load_mirrors_state(connection: Connection) -> str:
     """The state of all mirrors, as a text for comparisons only."""
     row = await (await connection.execute(_STANDING)).fetchone()
     return str(row[0]) if row else ""
 
 
-async def events(connection: Connection) -> list[Happened]:
+async def load_recent_events(connection: Connection) -> list[RecentEvent]:
     """Recent domain events, the newest first."""
-    return [Happened(*row) for row in await (await connection.execute(_EVENTS)).fetchall()]
+    return [RecentEvent(*row) for row in await (await connection.execute(_EVENTS)).fetchall()]

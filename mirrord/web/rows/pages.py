@@ -15,12 +15,12 @@ from mirrord.domain.entry import FILE_ACTOR, EntryId
 _AT_WORK = """
 SELECT m.id FROM mirrord.mirror AS m WHERE m.tenant_id = p.tenant_id AND (m.expires_at > clock_timestamp()
     OR m.expires_at = (SELECT max(o.expires_at) FROM mirrord.mirror AS o WHERE o.tenant_id = p.tenant_id))"""
-ON_DISK = f"""
+ON_DISK_SQL = f"""
 (p.ahead = '{{}}' AND p.name_key IS NOT NULL AND EXISTS ({_AT_WORK}) AND NOT EXISTS (
     SELECT FROM ({_AT_WORK}) AS m WHERE NOT EXISTS (
         SELECT FROM mirrord.mirror_base AS b WHERE b.tenant_id = p.tenant_id AND b.mirror_id = m.id
            AND b.entry_id = p.id AND b.version = p.version)))"""
-BY = f"""
+BY_SQL = f"""
 CASE WHEN p.updated_by = '{{"kind": "{FILE_ACTOR.kind}", "name": "{FILE_ACTOR.name}"}}'
      THEN p.updated_by || '{{"channel": "file"}}' ELSE p.updated_by END"""
 # The texts are most of the data of a long page: they are omitted for clients that have them.
@@ -28,7 +28,7 @@ _IS_KNOWN = "(p.version IS NOT DISTINCT FROM %(known)s::bigint AND p.markdown IS
 _PAGE = f"""
 SELECT p.id, p.version, p.kind, coalesce(p.title, p.name, ''), p.icon, p.name, p.parent_id, p.index, {_IS_KNOWN},
        CASE WHEN NOT {_IS_KNOWN} THEN p.markdown END, CASE WHEN NOT {_IS_KNOWN} THEN p.content::text END, p.ahead,
-       p.updated_at, {BY}, {ON_DISK}, p.deleted_at IS NOT NULL,
+       p.updated_at, {BY_SQL}, {ON_DISK_SQL}, p.deleted_at IS NOT NULL,
        (SELECT sentence FROM mirrord.problem AS t WHERE t.tenant_id = p.tenant_id AND t.entry_id = p.id
          ORDER BY t.code <> 'render', t.code LIMIT 1), p.frontmatter ? 'title', p.position
   FROM mirrord.page AS p WHERE p.tenant_id = mirrord.current_tenant() AND p.id = %(page)s"""
@@ -67,7 +67,7 @@ class Page:
     markdown None: a folder, or not rendered yet. content: as JSON; None: being derived. is_known: the client has
     this version, so markdown and content were not read. by: {kind, name, channel}.
     on_disk: every active mirror has this version in a file. problem: why it is not synced unchanged, as a sentence.
-    titled: its front matter has a title.
+    has_own_title: its front matter has a title.
     """
 
     id: EntryId
@@ -85,14 +85,14 @@ class Page:
     updated_at: datetime
     by: dict[str, Any] | None
     on_disk: bool
-    deleted: bool
+    is_deleted: bool
     problem: str | None
-    titled: bool
+    has_own_title: bool
     position: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Titled:
+class PageTitle:
     """A page without its texts."""
 
     id: EntryId
@@ -101,19 +101,19 @@ class Titled:
     icon: str | None
 
 
-async def titled(connection: Connection, page: UUID) -> Titled | None:
+async def load_title(connection: Connection, page: UUID) -> PageTitle | None:
     """The title of a page, deleted ones included; None: not found."""
     row = await (await connection.execute(_TITLED, (page,))).fetchone()
-    return Titled(*row) if row else None
+    return PageTitle(*row) if row else None
 
 
-async def load(connection: Connection, page: UUID, known: int | None = None) -> Page | None:
+async def load_page(connection: Connection, page: UUID, known: int | None = None) -> Page | None:
     """A page, deleted ones included; None: not found. known: the version whose texts need not be read."""
     row = await (await connection.execute(_PAGE, {"page": page, "known": known})).fetchone()
     return Page(*row) if row else None
 
 
-async def version_of(connection: Connection, page: UUID) -> int | None:
+async def load_version(connection: Connection, page: UUID) -> int | None:
     """The current version of a page, deleted ones included; None: not found."""
     return await _fetch_version(connection, _VERSION, (page,))
 
@@ -128,14 +128,14 @@ async def write_markdown(connection: Connection, page: UUID, version: int, markd
     return await _fetch_version(connection, _MARKDOWN, (markdown, page, version))
 
 
-async def create(connection: Connection, parent: UUID | None, title: str) -> EntryId:
+async def create_page(connection: Connection, parent: UUID | None, title: str) -> EntryId:
     """Create an empty page; mirrord names its file after the title."""
     row = await (await connection.execute(_INSERT, (parent, title, Jsonb(_EMPTY)))).fetchone()
     assert row is not None
     return EntryId(row[0])
 
 
-async def rename(connection: Connection, page: UUID, version: int, name: str, title: str | None) -> int | None:
+async def rename_page(connection: Connection, page: UUID, version: int, name: str, title: str | None) -> int | None:
     """Change the file's name and the title (None: the name is the title). Returns as write_content()."""
     return await _fetch_version(connection, _RENAME, (name, title, page, version))
 
@@ -145,12 +145,12 @@ async def set_icon(connection: Connection, page: UUID, version: int, icon: str |
     return await _fetch_version(connection, _ICON, (icon, page, version))
 
 
-async def delete(connection: Connection, page: UUID, version: int) -> int | None:
+async def delete_page(connection: Connection, page: UUID, version: int) -> int | None:
     """Delete a page with its descendants. Returns as write_content()."""
     return await _fetch_version(connection, _DELETE, (page, version))
 
 
-async def revive(connection: Connection, page: UUID) -> int | None:
+async def revive_page(connection: Connection, page: UUID) -> int | None:
     """Restore a page with everything deleted together with it. Returns the version; None: it is not deleted."""
     return await _fetch_version(connection, _REVIVE, (page,))
 

@@ -15,7 +15,7 @@ async def write_text(connection: Connection, record: UUID, version: int, text: s
     return await cursor.fetchone() is not None
 
 
-async def settle(connection: Connection, conflict: int, how: str) -> bool:
+async def resolve_conflict(connection: Connection, conflict: int, resolution: str) -> bool:
     """Mark a conflict as resolved. False: it was resolved before."""
-    row = await (await connection.execute("SELECT mirrord.settle_conflict(%s, %s)", (conflict, how))).fetchone()
+    row = await (await connection.execute("SELECT mirrord.settle_conflict(%s, %s)", (conflict, resolution))).fetchone()
     return row is not None and bool(row[0])

@@ -6,8 +6,8 @@ from uuid import UUID
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId
 
-FOUND = 50  # pages per answer
-SHOWN = 80  # characters before and after a match
+MAX_RESULTS = 50  # pages per answer
+CONTEXT_CHARACTERS = 80  # characters before and after a match
 _NAMES = """
 SELECT p.id, coalesce(p.title, p.name, ''), p.icon, min(n.name) FILTER (WHERE n.called = 'alias')
   FROM mirrord.link_name AS n JOIN mirrord.page AS p ON p.tenant_id = n.tenant_id AND p.id = n.entry_id
@@ -27,7 +27,7 @@ SELECT p.id, coalesce(p.title, p.name, ''), p.icon, p.updated_at,
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class NameMatch:
     """A page with a matching name. alias: the matching alias, if there is one."""
 
     id: EntryId
@@ -37,7 +37,7 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
+class TextMatch:
     """A page with matching text: the words of the first match, and the text around it."""
 
     id: EntryId
@@ -48,18 +48,18 @@ class Saying:
     after: str
 
 
-async def called(connection: Connection, text: str, most: int = FOUND) -> list[Called]:
+async def find_by_name(connection: Connection, text: str, limit: int = MAX_RESULTS) -> list[NameMatch]:
     """Pages with *text* in their name, title or an alias; those beginning with it first."""
     part = _escape_pattern(text)
-    values = {"part": f"%{part}%", "begin": f"{part}%", "most": most}
-    return [Called(*row) for row in await (await connection.execute(_NAMES, values)).fetchall()]
+    values = {"part": f"%{part}%", "begin": f"{part}%", "most": limit}
+    return [NameMatch(*row) for row in await (await connection.execute(_NAMES, values)).fetchall()]
 
 
-async def saying(connection: Connection, text: str, most: int = FOUND) -> list[Saying]:
+async def find_by_text(connection: Connection, text: str, limit: int = MAX_RESULTS) -> list[TextMatch]:
     """Pages with *text* in their file, ignoring case, the newest first."""
-    values = {"part": f"%{_escape_pattern(text)}%", "text": text, "most": most, "shown": SHOWN}
+    values = {"part": f"%{_escape_pattern(text)}%", "text": text, "most": limit, "shown": CONTEXT_CHARACTERS}
     rows = await (await connection.execute(_TEXTS, values)).fetchall()
-    return [Saying(row[0], row[1], row[2], *row[4:]) for row in rows]
+    return [TextMatch(row[0], row[1], row[2], *row[4:]) for row in rows]
 
 
 def _escape_pattern(text: str) -> str:
@@ -67,7 +67,7 @@ def _escape_pattern(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
-async def is_name_of_one(connection: Connection, name: str) -> bool:
+async def is_unambiguous_name(connection: Connection, name: str) -> bool:
     """Whether a wikilink with only this name is unambiguous."""
     row = await (
         await connection.execute(
@@ -80,7 +80,7 @@ async def is_name_of_one(connection: Connection, name: str) -> bool:
     return bool(row and row[0] == 1)
 
 
-async def backlinks(connection: Connection, page: UUID) -> list[tuple[EntryId, str, str | None, int]]:
+async def load_backlinks(connection: Connection, page: UUID) -> list[tuple[EntryId, str, str | None, int]]:
     """(page, title, icon, number of links) of live pages that link to *page*."""
     rows = await (
         await connection.execute(

@@ -9,7 +9,7 @@ from uuid import UUID
 from mirrord.db.connect import Connection
 from mirrord.domain.entry import EntryId
 
-LEVEL = 200  # entries per answer
+LEVEL_ENTRIES = 200  # entries per answer
 # By position, then by title, like files. The key of ASCII titles is their lower case, a hundred times faster.
 _LEVEL = """
 WITH level AS (
@@ -63,7 +63,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Discarded:
+class TrashedPage:
     """A deleted page that can be restored, with everything deleted together with it."""
 
     id: EntryId
@@ -74,19 +74,21 @@ class Discarded:
     by: dict[str, Any] | None
 
 
-async def children(connection: Connection, parent: UUID | None, start: int = 0, most: int = LEVEL) -> list[Node]:
-    """Children of *parent* from number *start* on: *most* of them, and one more if there are more."""
+async def load_children(
+    connection: Connection, parent: UUID | None, start: int = 0, limit: int = LEVEL_ENTRIES
+) -> list[Node]:
+    """Children of *parent* from number *start* on: *limit* of them, and one more if there are more."""
     statement = _IN_ROOT if parent is None else _BELOW
-    values = {"parent": parent, "most": most + 1, "start": start}
+    values = {"parent": parent, "most": limit + 1, "start": start}
     return [Node(*row) for row in await (await connection.execute(statement, values)).fetchall()]
 
 
-async def above(connection: Connection, page: UUID) -> list[EntryId]:
+async def load_ancestors(connection: Connection, page: UUID) -> list[EntryId]:
     """The ancestors of a page, from the root down."""
     return [EntryId(row[0]) for row in await (await connection.execute(_ABOVE, (page,))).fetchall()]
 
 
-async def move(
+async def move_page(
     connection: Connection, page: UUID, version: int, parent: UUID | None, position: str | None
 ) -> int | None:
     """Move a page. Returns the new version; None: another writer was faster."""
@@ -94,12 +96,12 @@ async def move(
     return int(row[0]) if row else None
 
 
-async def place(connection: Connection, positions: Sequence[tuple[EntryId, str]]) -> None:
+async def set_positions(connection: Connection, positions: Sequence[tuple[EntryId, str]]) -> None:
     """Set positions of entries sorted by title, so that another entry fits between them."""
     for entry, position in positions:
         await connection.execute(_SET_POSITION, (position, entry))
 
 
-async def trash(connection: Connection) -> list[Discarded]:
+async def load_trash(connection: Connection) -> list[TrashedPage]:
     """Deleted pages, the newest first."""
-    return [Discarded(*row) for row in await (await connection.execute(_TRASH)).fetchall()]
+    return [TrashedPage(*row) for row in await (await connection.execute(_TRASH)).fetchall()]

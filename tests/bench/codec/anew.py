@@ -9,15 +9,15 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from mirrord.codec.anew import written
-from mirrord.codec.document import Node, document
-from mirrord.codec.frontmatter import split
-from mirrord.codec.normal import fingerprint, normal
-from mirrord.codec.reader import nodes, read
-from mirrord.codec.render import Wanted, render
-from mirrord.codec.segments import Outline, outline
+from mirrord.codec.anew import render_block
+from mirrord.codec.document import Node, make_document
+from mirrord.codec.frontmatter import split_parts
+from mirrord.codec.normal import fingerprint, normalize
+from mirrord.codec.reader import read_document, read_nodes
+from mirrord.codec.render import NewViews, render
+from mirrord.codec.segments import Outline, outline_of
 from mirrord.codec.style import style_of
-from mirrord.codec.text import newline
+from mirrord.codec.text import first_line_ending
 from mirrord.errors import Damaged
 from tests import corpora
 from tests.bench.codec.report import ALL, NONE, Report, share, shortened
@@ -72,14 +72,14 @@ def in_style(body: str) -> str:
     Raises:
         Damaged: a block is refused, or the page is not read back.
     """
-    page = outline(body)
-    wanted = [normal(node) for node in nodes(page)]
+    page = outline_of(body)
+    wanted = [normalize(node) for node in read_nodes(page)]
     pairs = zip(wanted, page.segments, strict=True)
-    sources = [written(node, style_of(segment.tokens or ()), page.references) for node, segment in pairs]
-    sources = [source.replace("\n", newline(body)) for source in sources]
+    sources = [render_block(node, style_of(segment.tokens or ()), page.references) for node, segment in pairs]
+    sources = [source.replace("\n", first_line_ending(body)) for source in sources]
     for widened in (False, True):
-        result = _joined(page, sources, newline(body) * 2 if widened else "")
-        if _meaning(nodes(outline(result))) == _meaning(wanted):
+        result = _joined(page, sources, first_line_ending(body) * 2 if widened else "")
+        if _meaning(read_nodes(outline_of(result))) == _meaning(wanted):
             return result
     raise Damaged("the blocks written anew run together")
 
@@ -90,7 +90,9 @@ def as_new_page(body: str) -> str:
     Raises:
         Damaged: it is refused.
     """
-    wanted = Wanted(None, None, None, None, None, read("\n" + body))  # no front matter can begin on the second line
+    wanted = NewViews(
+        None, None, None, None, None, read_document("\n" + body)
+    )  # no front matter can begin on the second line
     return render(None, frozenset(["content"]), wanted, stem="Page").removeprefix("\n")
 
 
@@ -103,7 +105,7 @@ def _joined(page: Outline, sources: Sequence[str], least: str) -> str:
 
 
 def _meaning(content: Sequence[Node]) -> str:
-    return fingerprint(normal(document(content)))
+    return fingerprint(normalize(make_document(content)))
 
 
 def rewritten(example: Example, html: Html, rewrite: Rewrite) -> Rewritten:
@@ -123,9 +125,9 @@ def _judged(place: str, before: str, html: Html, rewrite: Rewrite) -> Rewritten:
 
 
 def _page(path: Path) -> Rewritten:
-    body = split(corpora.text_of(path)).body
+    body = split_parts(corpora.text_of(path)).body
     place = str(path.relative_to(corpora.CORPORA))
-    if not is_plain(nodes(outline(body))):
+    if not is_plain(read_nodes(outline_of(body))):
         tried = _judged(place, body, lambda text: text, as_new_page)
         return Rewritten("refused" if tried.outcome == "refused" else "unjudged", place, body, tried.after)
     return _judged(place, body, gfm_html, as_new_page)
@@ -133,15 +135,15 @@ def _page(path: Path) -> Rewritten:
 
 def blocks_of(path: Path) -> list[Rewritten]:
     """The blocks of a page, each written anew."""
-    page = outline(split(corpora.text_of(path)).body)
+    page = outline_of(split_parts(corpora.text_of(path)).body)
     place = str(path.relative_to(corpora.CORPORA))
-    return [_block(page, index, node, place) for index, node in enumerate(nodes(page))]
+    return [_block(page, index, node, place) for index, node in enumerate(read_nodes(page))]
 
 
 def _block(page: Outline, index: int, node: Node, place: str) -> Rewritten:
     before, style = page.source(index), style_of(page.segments[index].tokens or ())
     try:
-        after = written(normal(node), style, page.references)
+        after = render_block(normalize(node), style, page.references)
     except Damaged as refusal:
         return Rewritten("refused", place, before, str(refusal))
     if not is_plain([node]):

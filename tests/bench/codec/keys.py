@@ -12,8 +12,8 @@ from datetime import date, timedelta
 from pathlib import Path
 from types import MappingProxyType
 
-from mirrord.codec.frontmatter import REMOVED, Json, inner, same, split, values, with_keys
-from mirrord.codec.properties import Property, properties
+from mirrord.codec.frontmatter import REMOVED, Json, is_same_json, read_values, split_parts, with_keys, yaml_of_head
+from mirrord.codec.properties import Property, read_properties
 from mirrord.errors import Damaged
 from tests import corpora
 from tests.bench.codec.report import ALL, Report, share, shortened
@@ -75,7 +75,7 @@ def _count(rounds: Sequence[Round], outcome: str) -> int:
 def rounds_of(path: Path) -> list[Round]:
     """One key of a page's front matter there and back, in three variants."""
     text = corpora.text_of(path)
-    if not split(text).head:
+    if not split_parts(text).head:
         return []
     chance = random.Random(str(path.relative_to(corpora.CORPORA)))
     place = path.relative_to(corpora.CORPORA)
@@ -84,13 +84,13 @@ def rounds_of(path: Path) -> list[Round]:
 
 
 def _round(place: str, text: str, chance: random.Random) -> Round:
-    head = split(text).head
+    head = split_parts(text).head
     try:
-        before = values(head)
+        before = read_values(head)
     except Damaged:
         return Round(place, "unread", head)
     key = chance.choice([*before, None])
-    free = any(entry.key == key and _is_free(entry, before[entry.key]) for entry in properties(inner(head)))
+    free = any(entry.key == key and _is_free(entry, before[entry.key]) for entry in read_properties(yaml_of_head(head)))
     try:
         outcome = _there_and_back(text, before, key)
     except Damaged as refusal:
@@ -114,9 +114,9 @@ def _there_and_back(text: str, before: Mapping[str, Json], key: str | None) -> s
         return "nothing was changed"
     if back == text:
         return "restored"
-    if not same(values(split(back).head), dict(before)):
+    if not is_same_json(read_values(split_parts(back).head), dict(before)):
         return "other values"
-    return f"not restored: {shortened(split(back).head, 1000)}"
+    return f"not restored: {shortened(split_parts(back).head, 1000)}"
 
 
 def _changed(value: Json) -> Json:
@@ -146,7 +146,7 @@ def _inside(head_only: Callable[[str], str]) -> Callable[[str], str]:
     """A variant of a text's front matter only."""
 
     def vary(text: str) -> str:
-        parts = split(text)
+        parts = split_parts(text)
         first, *inner, last = parts.head.splitlines(keepends=True)
         return parts.bom + first + head_only("".join(inner)) + last + parts.body
 

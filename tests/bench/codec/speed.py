@@ -8,14 +8,14 @@ from functools import partial
 
 import orjson
 
-from mirrord.codec.anew import written
-from mirrord.codec.document import document, text_node
-from mirrord.codec.frontmatter import split
-from mirrord.codec.normal import normal
-from mirrord.codec.reader import nodes
-from mirrord.codec.render import Wanted, render
-from mirrord.codec.segments import outline
-from mirrord.codec.stored import Derived, derived, derived_again
+from mirrord.codec.anew import render_block
+from mirrord.codec.document import make_document, text_node
+from mirrord.codec.frontmatter import split_parts
+from mirrord.codec.normal import normalize
+from mirrord.codec.reader import read_nodes
+from mirrord.codec.render import NewViews, render
+from mirrord.codec.segments import outline_of
+from mirrord.codec.stored import DerivedDocument, derive_after_edit, derive_document
 from mirrord.codec.style import style_of
 from tests import corpora
 from tests.bench.codec.report import Report
@@ -26,7 +26,7 @@ ROUNDS = 9
 BEST_OF = 3  # other programs make the machine slower, never quicker
 BLOCKS = 2_000
 _EDIT = "one more line\n"
-_WANTED = Wanted(None, None, None, None, None, None)
+_WANTED = NewViews(None, None, None, None, None, None)
 
 
 def measure() -> Report:
@@ -36,7 +36,7 @@ def measure() -> Report:
 
 
 def _deriving(texts: list[str]) -> Figure:
-    seconds = min(_seconds(lambda: [derived(text, None).json for text in texts]) for _ in range(BEST_OF))
+    seconds = min(_seconds(lambda: [derive_document(text, None).json for text in texts]) for _ in range(BEST_OF))
     return Figure("documents with ids derived, dendron-site", sum(map(_bytes, texts)) / seconds / 1e6, "MB/s")
 
 
@@ -46,7 +46,7 @@ def _again(texts: list[str]) -> Iterator[Figure]:
     new = old[:middle] + "\n" + _EDIT + old[middle:]
     first, later = [], []
     for _ in range(ROUNDS):
-        before = derived(old, None)
+        before = derive_document(old, None)
         act = partial(_derived_again, before, new, before.json.decode())
         first.append(_seconds(act) * 1000)
         later.append(_seconds(act) * 1000)
@@ -56,16 +56,16 @@ def _again(texts: list[str]) -> Iterator[Figure]:
         )
 
 
-def _derived_again(before: Derived, text: str, prior: str) -> Derived:
-    return derived_again(before, text, prior) or derived(text, prior)
+def _derived_again(before: DerivedDocument, text: str, prior: str) -> DerivedDocument:
+    return derive_after_edit(before, text, prior) or derive_document(text, prior)
 
 
 def _rendering(texts: list[str]) -> Iterator[Figure]:
     for name, size in (("5 kB", ORDINARY), ("100 kB", LARGE)):
         text = _page(texts, size)
-        content = orjson.loads(derived(text, None).json)["content"]  # with ids, as apps have it
+        content = orjson.loads(derive_document(text, None).json)["content"]  # with ids, as apps have it
         content[len(content) // 2] = {"type": "paragraph", "content": [text_node("an edited block")]}
-        wanted = replace(_WANTED, content=document(content))
+        wanted = replace(_WANTED, content=make_document(content))
         act = partial(render, text, frozenset(["content"]), wanted, "Page")
         spans = [_seconds(act) * 1000 for _ in range(ROUNDS)]
         yield Figure(f"one changed block of a page of {name} rendered, p50", statistics.median(spans), "ms")
@@ -79,10 +79,10 @@ def _writing(texts: list[str]) -> Figure:
 def _writers(texts: list[str]) -> Iterator[Callable[[], str]]:
     count = 0
     for text in texts[::7]:
-        page = outline(split(text).body)
-        for index, node in enumerate(nodes(page)):
+        page = outline_of(split_parts(text).body)
+        for index, node in enumerate(read_nodes(page)):
             style = style_of(page.segments[index].tokens or ())
-            yield partial(written, normal(node), style, page.references)
+            yield partial(render_block, normalize(node), style, page.references)
             count += 1
             if count == BLOCKS:
                 return
@@ -94,7 +94,7 @@ def _page(texts: list[str], size: int) -> str:
     for text in texts:
         if _bytes(result) >= size:
             break
-        result += split(text).body.strip("\n")[: size - len(result)] + "\n\n"
+        result += split_parts(text).body.strip("\n")[: size - len(result)] + "\n\n"
     return result
 
 

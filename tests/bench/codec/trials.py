@@ -9,13 +9,13 @@ from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
 
-from mirrord.codec.document import Node, document
-from mirrord.codec.frontmatter import Parts, split
-from mirrord.codec.normal import fingerprint, normal
-from mirrord.codec.reader import nodes, read
-from mirrord.codec.render import Wanted, render
-from mirrord.codec.segments import Outline, outline
-from mirrord.codec.text import lines, unix
+from mirrord.codec.document import Node, make_document
+from mirrord.codec.frontmatter import Parts, split_parts
+from mirrord.codec.normal import fingerprint, normalize
+from mirrord.codec.reader import read_document, read_nodes
+from mirrord.codec.render import NewViews, render
+from mirrord.codec.segments import Outline, outline_of
+from mirrord.codec.text import split_lines, with_unix_endings
 from mirrord.errors import Damaged
 from tests import corpora
 from tests.bench.codec.anew import definitions
@@ -26,7 +26,7 @@ from tests.judge import gfm_html, loose, plain
 
 LARGEST = 20_000  # bytes of a page; there are 9 larger ones
 ATTEMPTS = 100_000  # tables are rare
-_WANTED = Wanted(None, None, None, None, None, None)
+_WANTED = NewViews(None, None, None, None, None, None)
 _EMPTY = fingerprint({"type": "paragraph"})  # belongs to the gaps
 _NESTED = (" an item", " a row")
 
@@ -87,7 +87,7 @@ def trial(seed: int, every: int = 1) -> Outcome:
 def outcome_of(kind: str, text: str, made: Edit) -> Outcome:
     """What becomes of the page *text* by an edit of that kind."""
     outcome = Outcome(kind)
-    wanted = document(list(made.content))
+    wanted = make_document(list(made.content))
     try:
         result = render(text, frozenset(["content"]), replace(_WANTED, content=wanted), stem="Page")
     except Damaged as refusal:
@@ -110,7 +110,7 @@ def _found(kind: str, paths: Sequence[Path], chance: random.Random) -> tuple[Pat
     variant = chance.choice(names) if chance.random() < 0.3 else names[0]
     text = corpora.VARIANTS[variant](corpora.text_of(path))
     if (
-        text != corpora.text_of(path) and read(text).get("content", []) != content
+        text != corpora.text_of(path) and read_document(text).get("content", []) != content
     ):  # blanks and tabs can change what a page says
         text = corpora.text_of(path)
     return path, text, made
@@ -129,7 +129,7 @@ def _size(path: Path) -> int:
 
 @cache
 def _content(path: Path) -> Sequence[Node]:
-    return read(corpora.text_of(path)).get("content", [])
+    return read_document(corpora.text_of(path)).get("content", [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +142,10 @@ class _Old:
 
 @cache
 def _old(text: str) -> _Old:
-    page = outline(split(text).body)
+    page = outline_of(split_parts(text).body)
     blocks: Mapping[str, list[str]] = defaultdict(list)
-    for index, node in enumerate(nodes(page)):
-        blocks[fingerprint(normal(node))].append(page.source(index))
+    for index, node in enumerate(read_nodes(page)):
+        blocks[fingerprint(normalize(node))].append(page.source(index))
     return _Old(blocks, _agrees(page))
 
 
@@ -155,11 +155,11 @@ def _only_ended(before: Parts, after: Parts) -> bool:
 
 
 def _wrong(text: str, made: Edit, result: str) -> str:
-    before, after = split(text), split(result)
+    before, after = split_parts(text), split_parts(result)
     if (before.bom, before.head) != (after.bom, after.head) and not _only_ended(before, after):
         return "the front matter changed"
-    new = outline(after.body)
-    wanted, got = normal(document(list(made.content))), normal(document(nodes(new)))
+    new = outline_of(after.body)
+    wanted, got = normalize(make_document(list(made.content))), normalize(make_document(read_nodes(new)))
     if fingerprint(got) != fingerprint(wanted):
         return f"the page says something else: {shortened(after.body)}"
     changed = _changed_blocks(_old(text).blocks, new, made)
@@ -173,10 +173,10 @@ def _wrong(text: str, made: Edit, result: str) -> str:
 def _changed_blocks(old: Mapping[str, Sequence[str]], new: Outline, made: Edit) -> list[str]:
     """Old blocks that lost their bytes though they were not edited; equal ones stand for each other."""
     present: Mapping[str, list[str]] = defaultdict(list)
-    for index, node in enumerate(nodes(new)):
-        present[fingerprint(normal(node))].append(new.source(index))
+    for index, node in enumerate(read_nodes(new)):
+        present[fingerprint(normalize(node))].append(new.source(index))
     kept = Counter(
-        fingerprint(normal(node)) for node, place in zip(made.content, made.places, strict=True) if place is not None
+        fingerprint(normalize(node)) for node, place in zip(made.content, made.places, strict=True) if place is not None
     )
     lost = []
     for meaning, count in kept.items():
@@ -194,19 +194,19 @@ def _is_same(before: str, after: str) -> bool:
 
 def _is_other(source: str, page: Outline, meaning: str) -> bool:
     """Whether a block has to be written anew to mean the same: the definitions it refers to changed."""
-    here = [fingerprint(normal(node)) for node in nodes(outline(source, page.references))]
+    here = [fingerprint(normalize(node)) for node in read_nodes(outline_of(source, page.references))]
     return here != [meaning]
 
 
 def _is_noted_twice(page: Outline) -> bool:
     """Whether a footnote is defined twice: of the page the judge shows the first only, of the pieces each."""
-    labels = [str(node["attrs"]["label"]).casefold() for node in nodes(page) if node["type"] == "footnoteDef"]
+    labels = [str(node["attrs"]["label"]).casefold() for node in read_nodes(page) if node["type"] == "footnoteDef"]
     return len(set(labels)) < len(labels)
 
 
 def _notes(page: Outline) -> list[str]:
     """Definitions of footnotes. Of one word the judge, which knows no footnotes, takes them for those of links."""
-    return [page.source(index) for index, node in enumerate(nodes(page)) if node["type"] == "footnoteDef"]
+    return [page.source(index) for index, node in enumerate(read_nodes(page)) if node["type"] == "footnoteDef"]
 
 
 def _agrees(page: Outline) -> bool:
@@ -219,10 +219,10 @@ def _agrees(page: Outline) -> bool:
 def _is_tight(kind: str, text: str, made: Edit, result: str) -> bool | None:
     """Whether the lines that went or came are those of one item or row."""
     if made.moves:
-        return not _changed_blocks(_old(text).blocks, outline(split(result).body), made)
+        return not _changed_blocks(_old(text).blocks, outline_of(split_parts(result).body), made)
     if not kind.endswith(_NESTED):
         return None
-    old, new = lines(unix(text)), lines(unix(result))
+    old, new = split_lines(with_unix_endings(text)), split_lines(with_unix_endings(result))
     matches = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     same = sum(match.size for match in matches)
     gone, come = len(old) - same, len(new) - same

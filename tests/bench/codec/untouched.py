@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 
-from mirrord.codec.frontmatter import split
-from mirrord.codec.segments import outline
+from mirrord.codec.frontmatter import split_parts
+from mirrord.codec.segments import outline_of
 from tests import corpora
 from tests.bench.codec.report import ALL, Report, share, shortened
 from tests.bench.figures import Figure
@@ -27,8 +27,8 @@ def measure(workers: Executor) -> Report:
 
 def joined(text: str) -> str:
     """*text* cut into its front matter, blocks and gaps, and put together again."""
-    parts = split(text)
-    page = outline(parts.body)
+    parts = split_parts(text)
+    page = outline_of(parts.body)
     blocks = (page.source(index) + page.gap(index) for index in range(len(page.segments)))
     return parts.bom + parts.head + page.gap(-1) + "".join(blocks)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mirrord.db.migrate import migrate, migrations
+from mirrord.db.migrate import load_migrations, migrate
 from tests.redteam.sql.attack import Attack, Attacker
 from tests.redteam.sql.direct import direct
 from tests.redteam.sql.field import Field, fields
@@ -55,7 +55,7 @@ def test_the_suite_sees_a_type_that_stands_in_the_way_of_an_older_function(serve
     """The same judge, with the functions as they were: an app ran as the owner of mirrord's tables."""
     older = next(fields(server, tmp_path))
     with psycopg.connect(older.dsn, autocommit=True) as superuser:
-        for migration in migrations()[:BEFORE_THE_PATHS]:
+        for migration in load_migrations()[:BEFORE_THE_PATHS]:
             superuser.execute(migration.statements.encode())
     older.prepare()
     shadow = Attack(

@@ -67,7 +67,7 @@ async def mirror(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Mirror]:
     """A mirror of an empty tree. Deletions wait a moment only: nobody but the test writes."""
-    monkeypatch.setattr(deletions, "QUIET", 0.05)
+    monkeypatch.setattr(deletions, "QUIET_SECONDS", 0.05)
     async with opened_mirror(database, app_connection, tmp_path / "mirror", tenant) as opened:
         yield opened
 
@@ -75,13 +75,13 @@ async def mirror(
 @pytest.fixture
 def poison(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Paths of files: mirrord itself fails on deletions with one of them, and tries again soon."""
-    paths, entomb = set[str](), deletions.entomb
+    paths, entomb = set[str](), deletions.entomb_rows
 
     async def failing(sides: Sides, gone: Sequence[Decision]) -> Outcome:
         if any(one.state.base is not None and one.state.base.path in paths for one in gone):
             raise RuntimeError("nobody foresaw this")
         return await entomb(sides, gone)
 
-    monkeypatch.setattr(deletions, "entomb", failing)
-    monkeypatch.setattr(passes, "FAILED", 0.2)
+    monkeypatch.setattr(deletions, "entomb_rows", failing)
+    monkeypatch.setattr(passes, "FAILED_RETRY_SECONDS", 0.2)
     return paths

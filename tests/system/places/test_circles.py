@@ -1,4 +1,4 @@
-"""Moves on both sides that together would put a page below itself (SYNC 1.3 L7)."""
+"""Moves on both sides that together would put a page below itself (docs/design/sync.md, L7)."""
 
 import pytest
 

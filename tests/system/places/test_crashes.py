@@ -43,7 +43,7 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, number: int, *, after: bool) -> Cal
 
 
 async def die(mirror: Mirror) -> None:
-    mirror.engine.ring()
+    mirror.engine.notify()
     try:
         await mirror.work()
     except Killed:
@@ -74,7 +74,7 @@ async def test_wherever_the_daemon_dies_the_next_one_finishes(
     place = {name: name for name in "abc"}
     for number in range(1, 20):
         with pytest.MonkeyPatch.context() as monkeypatch:
-            monkeypatch.setattr(deletions, "QUIET", 0.05)
+            monkeypatch.setattr(deletions, "QUIET_SECONDS", 0.05)
             place = {name: names.get(at, at) for name, at in place.items()}
             expected = {names.get(path[0], path[0]) + path[1:]: text for path, text in expected.items()}
             async with opened_mirror(database, app_connection, tmp_path, tenant) as mirror:

@@ -53,16 +53,16 @@ async def test_while_an_app_holds_one_of_the_rows(decided: Mirror) -> None:
             await decided.work()
         assert (count_halts(decided), decided.count_living()) == (1, PAGES)
         decided.write({"New.md": "written meanwhile\n"})
-        decided.engine.look_everywhere()
+        decided.engine.request_scan()
         while "New" not in decided.rows():
             await decided.work()
     await assert_carried_out(decided, more=1)
 
 
 async def test_while_deletions_go_on(decided: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deletions, "QUIET", 3600.0)
+    monkeypatch.setattr(deletions, "QUIET_SECONDS", 3600.0)
     (decided.root / f"Page {GONE:02}.md").unlink()
-    decided.engine.look_everywhere()
+    decided.engine.request_scan()
     async with asyncio.timeout(20):
         while count_halts(decided) == 1 and decided.count_living() == PAGES:
             await decided.work()
@@ -79,7 +79,7 @@ async def test_when_mirrord_itself_fails_on_one(decided: Mirror, poison: set[str
 
 async def test_what_waits_is_asked_about_once_however_often_everything_is_compared(halted: Mirror) -> None:
     for _ in range(2):
-        halted.engine.compare_soon()
+        halted.engine.request_comparison()
         await halted.settle()
     assert (count_halts(halted), halted.count_living()) == (1, PAGES)
 
@@ -104,7 +104,7 @@ async def test_while_everything_is_compared_and_an_app_holds_one_of_the_rows(dec
     with decided.app.transaction():
         decided.app.execute("SELECT FROM mirrord.page WHERE name = 'Page 07' FOR UPDATE")
         await decided.work()
-        decided.engine.compare_soon()
+        decided.engine.request_comparison()
         for _ in range(3):
             await decided.work()
     await assert_carried_out(decided)

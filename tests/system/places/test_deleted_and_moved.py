@@ -17,17 +17,17 @@ async def with_deleted_rows(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> 
     mirror.write({"Box/Stays.md": "stays\n", "Box/Sub/Gone.md": "gone\n", "Box/Sub/Gone/Leaf.md": "leaf\n"})
     mirror.write({"Box/Sub/assets/picture.png": "picture", "Other.md": "other\n"})
     await mirror.settle()
-    monkeypatch.setattr(deletions, "QUIET", 3600.0)
+    monkeypatch.setattr(deletions, "QUIET_SECONDS", 3600.0)
     delete(mirror.app, mirror.page("Box/Sub").id)
-    await until(mirror, lambda: len(mirror.engine.brake.gathered.entries) == DELETED)
+    await until(mirror, lambda: len(mirror.engine.halts.gathered_deletions.entries) == DELETED)
 
 
 async def until(mirror: Mirror, holds: Callable[[], bool]) -> None:
     """Work until *holds*, and all is done but deletions."""
-    mirror.engine.look_everywhere()
-    mirror.engine.ring()
+    mirror.engine.request_scan()
+    mirror.engine.notify()
     async with asyncio.timeout(10):
-        while not holds() or mirror.engine.pending > len(mirror.engine.brake.gathered.entries):
+        while not holds() or mirror.engine.pending_count > len(mirror.engine.halts.gathered_deletions.entries):
             await mirror.work()
 
 
@@ -42,7 +42,7 @@ async def rename_row(mirror: Mirror, old: str, new: str) -> None:
 
 
 async def assert_carried_over(mirror: Mirror, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(deletions, "QUIET", 0.05)
+    monkeypatch.setattr(deletions, "QUIET_SECONDS", 0.05)
     await mirror.settle()
     assert mirror.files().keys() == {f"{name}/Stays.md", "Other.md"}
     assert mirror.rows().keys() == {name, f"{name}/Stays", "Other"}
@@ -72,8 +72,8 @@ async def test_when_a_person_renamed_one_and_somebody_decided_about_a_halt(
     mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await with_deleted_rows(mirror, monkeypatch)
-    entries = list(mirror.engine.brake.gathered.take())
+    entries = list(mirror.engine.halts.gathered_deletions.take_entries())
     await rename_file(mirror, "Box", "Crate")
-    mirror.engine.brake.gathered.take()
+    mirror.engine.halts.gathered_deletions.take_entries()
     await mirror.engine._delete(dict.fromkeys(entries), frozenset(entries))  # as after `mirrord resume --apply`
     await assert_carried_over(mirror, monkeypatch, "Crate")

@@ -23,7 +23,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -
 
     def fail(name: str, number: int, error: int) -> None:
         original, calls = getattr(kernel, name), [0]
-        monkeypatch.setattr(aio, "_NUMBERS", None)  # every sync is a call of the kernel's fsync
+        monkeypatch.setattr(aio, "_SYSCALL_NUMBERS", None)  # every sync is a call of the kernel's fsync
 
         def called(*arguments: object) -> object:
             calls[0] += 1
@@ -70,7 +70,7 @@ async def test_a_folder_that_cannot_be_made_now_is_made_later_and_others_at_once
     add_page(mirror.app, name="Page", markdown="page\n", parent_id=folder)
     add_page(mirror.app, name="Other", markdown="other\n")
     failing(call, number, errno.EMFILE)
-    mirror.engine.ring()
+    mirror.engine.notify()
     await mirror.work()
     await mirror.settle()
     assert mirror.files().keys() == {"Box/Page.md", "Other.md"}
@@ -87,7 +87,7 @@ async def test_moves_survive_whichever_call_the_limit_of_open_files_refuses(
     ids = mirror.ids("a", "b", "c", "a/x")
     mirror.app.execute("UPDATE mirrord.page SET name = name || '!' WHERE parent_id IS NULL")
     failing("openat2", number, errno.EMFILE)
-    mirror.engine.ring()
+    mirror.engine.notify()
     await mirror.work()
     await mirror.settle()
     assert mirror.files() == {"a!.md": "A\n", "b!.md": "B\n", "c!.md": "C\n", "a!/x.md": "x\n"}
@@ -133,13 +133,13 @@ async def test_a_file_whose_record_failed_is_found_again_though_its_row_moved_me
             )
 
     monkeypatch.setattr(kernel, "_renameat2", cut)
-    mirror.engine.ring()
+    mirror.engine.notify()
     with pytest.raises(Unavailable):
         await mirror.work()
     change(mirror.app, page, parent_id=folder)
-    await mirror.opened.sides.database.mend()
-    mirror.engine.ring()
-    while not mirror.engine.idle:
+    await mirror.opened.sides.database.replace_broken()
+    mirror.engine.notify()
+    while not mirror.engine.is_idle:
         await mirror.work()
     assert mirror.files().keys() == {"Box/Page.md"}
     assert mirror.ids("Box/Page") == [page]
@@ -167,10 +167,10 @@ async def test_a_deletion_on_which_mirrord_itself_fails_holds_up_no_later_one(
     mirror.write({"Gone.md": "gone\n", "Later.md": "later\n", "Kept.md": "kept\n"})
     await mirror.settle()
     poison.add("Gone.md")
-    monkeypatch.setattr(passes, "FAILED", 3600.0)
+    monkeypatch.setattr(passes, "FAILED_RETRY_SECONDS", 3600.0)
     await _deleted_in_vain(mirror, "Gone.md")
     (mirror.root / "Later.md").unlink()
-    mirror.engine.look_everywhere()
+    mirror.engine.request_scan()
     async with asyncio.timeout(10):
         while "Later" in mirror.rows():
             await mirror.work()
@@ -179,7 +179,7 @@ async def test_a_deletion_on_which_mirrord_itself_fails_holds_up_no_later_one(
 
 async def _deleted_in_vain(mirror: Mirror, path: str) -> None:
     (mirror.root / path).unlink()
-    mirror.engine.look_everywhere()
+    mirror.engine.request_scan()
     async with asyncio.timeout(10):
         while not mirror.problems():
             await mirror.work()

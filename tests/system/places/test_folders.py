@@ -1,4 +1,4 @@
-"""Folders: renamed as one, deleted as one batch, never with what nobody meant (SYNC 1.3 F1 to F6)."""
+"""Folders: renamed as one, deleted as one batch, never with what nobody meant (docs/design/sync.md, F1 to F6)."""
 
 from pathlib import Path
 
@@ -182,13 +182,13 @@ async def test_f4_a_folder_that_stays_gives_its_name_up_to_a_new_one(
     mirror.write({"Box/a.md": "a\n", "Box/keep.bin": "not synced\n", "Kept.md": "kept\n"})
     await mirror.settle()
     (box,) = mirror.ids("Box")
-    monkeypatch.setattr(deletions, "QUIET", 3600.0)
+    monkeypatch.setattr(deletions, "QUIET_SECONDS", 3600.0)
     delete(mirror.app, box)
-    mirror.engine.ring()
+    mirror.engine.notify()
     await mirror.work()
     new = add_folder(mirror.app, name="Box")
     place(daemon_connection, new, "Box")  # by another mirror, and not heard of here
-    monkeypatch.setattr(deletions, "QUIET", 0.0)
+    monkeypatch.setattr(deletions, "QUIET_SECONDS", 0.0)
     await mirror.work()
     await mirror.settle()
     assert mirror.ids("Box", "Box (2)") == [new, box]

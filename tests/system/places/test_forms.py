@@ -1,4 +1,7 @@
-"""A page's file and its directory: `W.md`, `W/_index.md`, folder notes, and folders without a page (DESIGN §3)."""
+"""
+A page's file and its directory: `W.md`, `W/_index.md`, folder notes, and folders without a page (docs/design/sync.md,
+Places).
+"""
 
 from uuid import UUID, uuid4
 

@@ -19,8 +19,8 @@ async def test_it_stays_one_page(mirror: Mirror, column: str, writes: bool, old:
     with (mirror.root / f"{old}.md").open("r+b") as held:
         mirror.rename((f"{old}.md", "n0.md"))
         change(mirror.app, page.id, **{column: f"An app's words.\n\n{TEXT}" if column == "markdown" else "q0"})
-        mirror.engine.look_everywhere()
-        mirror.engine.ring()
+        mirror.engine.request_scan()
+        mirror.engine.notify()
         for _ in range(ROUNDS):
             await mirror.work()
         if writes:

@@ -65,7 +65,7 @@ async def test_what_a_moved_page_leaves_in_its_directory_belongs_to_a_folder(
     assert directories(other) == directories(mirror)
     versions = mirror.versions()
     for one in (mirror, other):
-        one.engine.compare_soon()
+        one.engine.request_comparison()
         await one.settle()
     assert mirror.versions() == versions
     assert mirror.problems() == {}
@@ -79,7 +79,7 @@ async def test_an_empty_directory_that_a_moved_page_leaves_is_a_folder_at_once(m
     await mirror.settle()
     assert mirror.ids("Q") == [page]
     before = mirror.rows()
-    mirror.engine.compare_soon()
+    mirror.engine.request_comparison()
     await mirror.settle()
     assert mirror.rows() == before == {"P": None, "Q": "the page\n"}
 
@@ -149,7 +149,7 @@ async def test_a_child_written_for_a_page_that_has_just_moved_away_is_not_lost_s
     (page,) = mirror.ids("P")
     mirror.rename(("P.md", "Box/P.md"))
     child = add_page(mirror.app, name="Child", markdown="the child\n", parent_id=page)
-    mirror.engine.ring()
+    mirror.engine.notify()
     await mirror.work()  # nobody has looked at the tree yet
     assert "P/Child.md" in mirror.files()
     mirror.engine.queue.mark(["P.md", "Box/P.md"])  # as the watcher tells it: not of the directory mirrord made

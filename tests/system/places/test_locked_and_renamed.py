@@ -30,7 +30,7 @@ async def test_it_stays_one_page(mirror: Mirror, column: str, acts: str) -> None
                 mirror.rename((path, "Shelf/beta.md"))
                 path = "Shelf/beta.md"
             else:
-                mirror.engine.look_everywhere()
+                mirror.engine.request_scan()
                 for _ in range(ROUNDS):
                     await mirror.work()
     await mirror.settle()

@@ -1,11 +1,11 @@
-"""Spellings, collisions, and names that some systems cannot hold (SYNC 1.3 L6, L8)."""
+"""Spellings, collisions, and names that some systems cannot hold (docs/design/sync.md, L6 and L8)."""
 
 import unicodedata
 
 import pytest
 
 from mirrord.domain.entry import digest_of
-from mirrord.domain.place import numbered
+from mirrord.domain.place import numbered_name
 from tests.system.entries import add, add_attachment, add_page, change
 from tests.system.mirrors import Mirror
 
@@ -98,7 +98,7 @@ async def test_a_file_renamed_to_a_name_that_a_new_row_has_taken_gets_a_number(m
 
 
 async def test_whoever_has_many_twins_finds_a_free_name_in_a_few_transactions(mirror: Mirror) -> None:
-    mirror.write({"Same.md": "1\n"} | {f"{numbered('Same', number)}.md": f"{number}\n" for number in range(2, 60)})
+    mirror.write({"Same.md": "1\n"} | {f"{numbered_name('Same', number)}.md": f"{number}\n" for number in range(2, 60)})
     await mirror.settle()
     before = _transactions(mirror)
     add_page(mirror.app, name="Same", markdown="from an app\n")

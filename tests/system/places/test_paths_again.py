@@ -17,11 +17,11 @@ async def test_a_file_of_a_deleted_row_goes_to_the_trash_though_a_new_file_is_at
     with mirror.app.transaction():
         for entry in (*notes, page):
             delete(mirror.app, entry)
-    mirror.engine.ring()
+    mirror.engine.notify()
     for _ in range(20):
         await mirror.work()
     mirror.write({"a2.md": "# Another\n\nA new note of its own.\n"})
-    mirror.engine.look_everywhere()
+    mirror.engine.request_scan()
     for _ in range(20):
         await mirror.work()
     (halt,) = mirror.app.execute("SELECT id FROM mirrord.halt WHERE closed_at IS NULL").fetchone() or (None,)

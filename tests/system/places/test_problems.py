@@ -70,7 +70,7 @@ async def test_a_row_whose_way_is_barred_is_no_problem_once_it_wants_something_e
     (page,) = mirror.ids("Page")
     change(mirror.app, page, name="Barred")
     while "in-the-way" not in codes(mirror):
-        mirror.engine.ring()
+        mirror.engine.notify()
         await mirror.work()
     if end == "deleted":
         delete(mirror.app, page)

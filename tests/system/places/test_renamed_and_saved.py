@@ -47,7 +47,7 @@ async def test_a_row_that_is_heard_of_before_its_file_left_the_directory_stays_t
     if edited:
         change(mirror.app, page, markdown=TEXT + MORE)
     mirror.engine.queue.mark(entries=[EntryId(page)])
-    while not mirror.engine.idle:
+    while not mirror.engine.is_idle:
         await mirror.work()
     await mirror.settle()
     text = TEXT + MORE if edited else TEXT
@@ -103,7 +103,7 @@ async def test_a_row_that_is_heard_of_before_the_rename_of_its_file_makes_no_sec
     page = mirror.page("Plan")
     mirror.rename(("Plan.md", "New.md"))
     change(mirror.app, page.id, markdown=TEXT + MORE)
-    mirror.engine.ring()
+    mirror.engine.notify()
     await mirror.work()
     assert mirror.files() == {"New.md": TEXT}
     await mirror.settle()

@@ -1,4 +1,4 @@
-"""Pages that leave the tree and come back (SYNC 1.3 L9), and edits that travel with moves (L10)."""
+"""Pages that leave the tree and come back (docs/design/sync.md, L9), and edits that travel with moves (L10)."""
 
 from itertools import product
 from pathlib import Path
@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from mirrord.db.connect import Database
-from mirrord.db.writes import run
+from mirrord.db.writes import run_statements
 from mirrord.domain.entry import EntryId, TenantId
 from tests.system.entries import add_folder, add_page, change, delete
 from tests.system.mirrors import Mirror, opened_mirror
@@ -143,7 +143,7 @@ async def killed_before_it_recorded(mirror: Mirror) -> UUID:
     (page,) = mirror.ids("Page")
     sides = mirror.engine.sides
     async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-        await run(connection, [sides.writer.forget(EntryId(page))])
+        await run_statements(connection, [sides.writer.delete_base(EntryId(page))])
     sides.looker.index.forget("Page.md")
     change(mirror.app, page, name="Renamed")
     return page
@@ -151,7 +151,7 @@ async def killed_before_it_recorded(mirror: Mirror) -> UUID:
 
 async def test_a_file_written_for_a_row_that_was_renamed_before_that_was_recorded_is_of_it(mirror: Mirror) -> None:
     page = await killed_before_it_recorded(mirror)
-    mirror.engine.compare_soon()
+    mirror.engine.request_comparison()
     await mirror.settle()
     assert mirror.ids("Renamed") == [page]
     assert mirror.files() == {"Renamed.md": "page\n"}
@@ -161,7 +161,7 @@ async def test_a_file_written_for_a_row_that_was_renamed_before_that_was_recorde
 async def test_a_new_file_with_the_bytes_of_a_row_that_has_no_file_yet_is_another_page(mirror: Mirror) -> None:
     page = await killed_before_it_recorded(mirror)
     mirror.rename(("Page.md", "From a template.md"))
-    mirror.engine.compare_soon()
+    mirror.engine.request_comparison()
     await mirror.settle()
     assert mirror.ids("Renamed") == [page]
     assert mirror.files() == {"Renamed.md": "page\n", "From a template.md": "page\n"}

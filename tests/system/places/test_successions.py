@@ -54,7 +54,7 @@ async def test_wherever_it_came_from(mirror: Mirror, form: str, was: str) -> Non
 async def test_of_a_folder_so_large_that_its_children_are_not_read(
     mirror: Mirror, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(passes, "MOST_BESIDE", 0)
+    monkeypatch.setattr(passes, "MAX_NEIGHBOUR_FILES", 0)
     _, page, children = await folder_and_page(mirror)
     mirror.rename(("X.md", form))
     await mirror.settle()
@@ -168,13 +168,13 @@ async def test_in_another_tree_where_something_is_in_the_way_and_the_children_ar
     folder, page, children = await folder_and_page(mirror)
     os.mkfifo(mirror.root / form)
     succeed_in_rows(daemon_connection, folder, page, index=form != "W.md")
-    mirror.engine.ring()
+    mirror.engine.notify()
     async with asyncio.timeout(20):
         while ("X.md", "in-the-way") not in mirror.problems():
             await mirror.work()
         for name in ("Child.md", "Leaf.md"):
             next(mirror.root.rglob(name)).write_text("edited\n", encoding="utf-8")
-        mirror.engine.look_everywhere()
+        mirror.engine.request_scan()
         while any(row_of(mirror.app, child)["markdown"] != "edited\n" for child in children):
             await mirror.work()
     (in_the_way,) = (path for path in mirror.root.rglob("*") if path.is_fifo())  # its directory may have moved
@@ -196,7 +196,7 @@ async def test_in_another_tree_where_a_child_has_the_inode_of_what_another_page_
     with daemon_connection.transaction():
         succeed_in_rows(daemon_connection, folder, page, index=False)
         change(daemon_connection, other, parent_id=page, name="Other", name_key="other")
-    mirror.engine.ring()
+    mirror.engine.notify()
     await mirror.settle()
     assert "pass_failed" not in caplog.messages
     assert mirror.ids("W", "W/Child", "W/Sub/Leaf", "W/Other") == [page, *children, other]

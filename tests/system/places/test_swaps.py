@@ -1,4 +1,4 @@
-"""Names that change hands: swaps, rotations and chains, in rows and in files (SYNC 1.3, catalogue 56)."""
+"""Names that change hands: swaps, rotations and chains, in rows and in files (docs/design/sync.md, Places)."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -223,7 +223,7 @@ async def test_of_two_files_that_changed_places_one_goes_on_to_where_its_row_is_
     mirror.rename(("Box/Note.md", "aside"), ("Other/Memo.md", "Box/Note.md"), ("aside", "Other/Memo.md"))
     mirror.engine.queue.mark(["Box/Note.md", "Other/Memo.md"])
     await mirror.work()  # before the folder is heard of: the note waits for it, and the memo has its old path
-    mirror.engine.ring()
+    mirror.engine.notify()
     await mirror.work()
     await mirror.settle()
     assert mirror.ids("Shelf/Note", "Box/Note") == [note, memo]

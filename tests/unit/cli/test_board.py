@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mirrord.cli.board import WIDE, board, moment, not_synced, told
+from mirrord.cli.board import PIPE_COLUMNS, facts_of_pulse, facts_of_unsynced, iso_time, render_board
 from mirrord.domain.remedies import REMEDIES
 from tests.unit.test_operations_guide import problem_codes
 
@@ -24,12 +24,12 @@ COUNTS = {"pages": 1200, "attachments": 30, "records": 4, "conflicts": 0, "probl
 
 
 def tenant(name: str = "demo", **changes: Any) -> dict[str, Any]:
-    return {"name": name, **COUNTS, **told(PULSE), **changes}
+    return {"name": name, **COUNTS, **facts_of_pulse(PULSE), **changes}
 
 
 def found(*tenants: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {
-        "daemon": {"pid": 12, "alive": True, "ready": True, "since": moment(0.0)},
+        "daemon": {"pid": 12, "alive": True, "ready": True, "since": iso_time(0.0)},
         "database": {"embedded": True, "server_version": "18.4", "outage": None},
         "tenants": list(tenants),
         "attention": [],
@@ -42,9 +42,9 @@ def need(kind: str, sentence: str, remedy: str = "") -> dict[str, str]:
     return {"tenant": "demo", "kind": kind, "path": "", "sentence": sentence, "remedy": remedy}
 
 
-def drawn(what: dict[str, Any], width: int = WIDE, most: int | None = None) -> str:
+def drawn(what: dict[str, Any], width: int = PIPE_COLUMNS, most: int | None = None) -> str:
     console = Console(file=io.StringIO(), width=width)
-    console.print(board(what, width=width, most=most))
+    console.print(render_board(what, width=width, max_lines=most))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -67,7 +67,7 @@ def test_latencies_of_the_last_minutes_stand_beside_the_counts() -> None:
 def test_long_work_says_how_far_it_is(what: str, total: int | None, line: str) -> None:
     work = [{"what": what, "done": 2_500, "total": total}]
     assert line in drawn(found(tenant(work=work))).splitlines()
-    assert told(PULSE | {"work": work})["work"] == work
+    assert facts_of_pulse(PULSE | {"work": work})["work"] == work
     assert "demo:" not in drawn(found(tenant()))
 
 
@@ -140,7 +140,7 @@ def test_postgres_out_of_reach_is_said() -> None:
 
 def test_a_page_cannot_make_the_terminal_obey() -> None:
     evil = "\x1b[2J[red]x"
-    shown = tenant(lately=[{"at": moment(1.0), "direction": "file → row", "path": evil}])
+    shown = tenant(lately=[{"at": iso_time(1.0), "direction": "file → row", "path": evil}])
     text = drawn(found(shown, attention=[need("problem", evil)], degraded=[evil]))
     assert "\x1b" not in text
     assert text.count("[red]x") == 3
@@ -152,11 +152,13 @@ def test_every_kind_of_problem_has_a_remedy() -> None:
 
 def test_files_that_are_not_synced_are_told_with_what_takes_them_in() -> None:
     untaken = {"files": 4, "endings": {".png": 2, ".md": 1, "": 1}, "example": "a.png", "attachments": ["assets/"]}
-    lines = drawn(found(tenant(not_synced=not_synced(untaken)))).splitlines()
+    lines = drawn(found(tenant(not_synced=facts_of_unsynced(untaken)))).splitlines()
     line = next(line for line in lines if "not synced" in line)
     assert line.startswith("demo: 4 files are not synced: 2 .png, 1 without an ending, 1 .md; for instance 'a.png'.")
     whole = " ".join(" ".join(lines).split())
     assert '`attachments = ["assets/", "*.png"]` below [mirror] in mirrord.toml takes them in' in whole
 
-    none = not_synced({"files": 0, "endings": {}, "example": None, "attachments": ["assets/"]})
-    assert "not synced" not in drawn(found(tenant(not_synced=none), tenant("other", not_synced=not_synced(None))))
+    none = facts_of_unsynced({"files": 0, "endings": {}, "example": None, "attachments": ["assets/"]})
+    assert "not synced" not in drawn(
+        found(tenant(not_synced=none), tenant("other", not_synced=facts_of_unsynced(None)))
+    )

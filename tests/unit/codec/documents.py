@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from mirrord.codec.document import Mark, Node, text_node
-from mirrord.codec.normal import fingerprint, normal
+from mirrord.codec.normal import fingerprint, normalize
 
 Nodes = st.SearchStrategy[Node]
 
@@ -198,4 +198,4 @@ documents: Nodes = st.lists(blocks, max_size=4).map(lambda content: {"type": "do
 
 def meaning(node: Node) -> str:
     """Equal for nodes that mean the same."""
-    return fingerprint(normal(node))
+    return fingerprint(normalize(node))

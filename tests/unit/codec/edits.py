@@ -10,11 +10,11 @@ from random import Random
 
 from markdown_it.token import Token
 
-from mirrord.codec.document import Document, Node, document, text_node
-from mirrord.codec.normal import normal
-from mirrord.codec.reader import nodes
-from mirrord.codec.segments import outline
-from mirrord.codec.text import lines, newline
+from mirrord.codec.document import Document, Node, make_document, text_node
+from mirrord.codec.normal import normalize
+from mirrord.codec.reader import read_nodes
+from mirrord.codec.segments import outline_of
+from mirrord.codec.text import first_line_ending, split_lines
 
 ITEMS = ("listItem", "taskItem")
 ROWS = ("tableRow",)
@@ -50,13 +50,13 @@ class _Found:
 
 def units(body: str) -> list[Unit]:
     """The blocks of *body*, and in them what could be matched with their nodes."""
-    page, written = outline(body), lines(body)
+    page, written = outline_of(body), split_lines(body)
     result = []
-    for index, node in enumerate(nodes(page)):
+    for index, node in enumerate(read_nodes(page)):
         tokens = page.segments[index].tokens
-        start = len(lines(body[: page.segments[index].start]))
-        end = start + len(lines(page.source(index)))
-        unit = Unit(normal(node), start, end)
+        start = len(split_lines(body[: page.segments[index].start]))
+        end = start + len(split_lines(page.source(index)))
+        unit = Unit(normalize(node), start, end)
         if tokens and unit.node != {"type": "paragraph"}:
             _fill(unit, _tree(tokens)[0], written)
         if unit.node != {"type": "paragraph"}:
@@ -124,7 +124,7 @@ def edited(body: str, random: Random, fresh: Sequence[Node]) -> Edit | None:
     page = units(body)
     if not page:
         return None
-    total = len(lines(body))
+    total = len(split_lines(body))
     path, siblings = _place(page, random)
     tree: list[Node] = deepcopy([unit.node for unit in page])
     content = tree
@@ -156,7 +156,7 @@ def edited(body: str, random: Random, fresh: Sequence[Node]) -> Edit | None:
         # the first line of what is in an item begins with its marker, the first number of a list is its start
         behind = siblings[to + 1].start + 1 if to + 1 < len(siblings) else behind
         kept = [(start + 1, end) for start, end in kept]
-    return Edit(name, document(tree), head, total - behind, kept)
+    return Edit(name, make_document(tree), head, total - behind, kept)
 
 
 def _place(page: list[Unit], random: Random) -> tuple[list[int], list[Unit]]:
@@ -220,11 +220,11 @@ def _paragraph(text: str) -> Node:
 
 def touched(body: str, result: str, edit: Edit) -> str:
     """What of the lines that had to stay did not; "" if all did."""
-    old, new = lines(body), lines(result)
+    old, new = split_lines(body), split_lines(result)
     if old and not old[-1].endswith(("\r", "\n")):
-        ending = newline(old[edit.head - 1] if 0 < edit.head < len(old) else body)
-        old[-1] += newline(body)
-        new[-1:] = [line + (ending if len(new) == edit.head else newline(body)) for line in new[-1:]]
+        ending = first_line_ending(old[edit.head - 1] if 0 < edit.head < len(old) else body)
+        old[-1] += first_line_ending(body)
+        new[-1:] = [line + (ending if len(new) == edit.head else first_line_ending(body)) for line in new[-1:]]
     if new[: edit.head] != old[: edit.head]:
         return "head"
     if edit.tail and new[-edit.tail :] != old[len(old) - edit.tail :]:

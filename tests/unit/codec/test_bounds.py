@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from mirrord.codec.dialect import MAX_NESTING
-from mirrord.codec.frontmatter import values
+from mirrord.codec.frontmatter import read_values
 from mirrord.codec.links import links_of
-from mirrord.codec.reader import read
-from mirrord.codec.sections import following
-from mirrord.codec.segments import outline
-from mirrord.codec.stored import stored
+from mirrord.codec.reader import read_document
+from mirrord.codec.sections import next_at_or_above
+from mirrord.codec.segments import outline_of
+from mirrord.codec.stored import values_to_store
 from mirrord.errors import Damaged
 
 SMALL, LARGE = 4_000, 16_000  # characters
@@ -81,7 +81,7 @@ BOMBS = {**{repr(unit): repeated(unit) for unit in REPEATED}, **SHAPES}
 
 
 def reading(text: str) -> None:
-    stored(text, None)
+    values_to_store(text, None)
 
 
 def cost(work: Callable[[str], object], text: str) -> float:
@@ -109,7 +109,7 @@ def test_four_times_the_text_costs_about_four_times_the_time(
 def test_where_many_sections_end_is_found_at_once() -> None:
     levels = [1, 2] * 100_000
     start = time.process_time()
-    found = following(levels)
+    found = next_at_or_above(levels)
 
     assert time.process_time() - start < 2.0  # generous: it takes a tenth of that
     assert found == [min(number + 2 - number % 2, len(levels)) for number in range(len(levels))]
@@ -124,7 +124,7 @@ def test_pictures_in_pictures_take_no_more_memory_than_the_parser_goes_deep() ->
 def test_a_block_that_costs_too_much_stays_opaque_and_its_neighbours_do_not() -> None:
     bomb = "[" * 5_000
 
-    assert [node["type"] for node in read(f"# a\n\n{bomb}\n\n- b\n")["content"]] == [
+    assert [node["type"] for node in read_document(f"# a\n\n{bomb}\n\n- b\n")["content"]] == [
         "heading",
         "rawBlock",
         "bulletList",
@@ -133,7 +133,7 @@ def test_a_block_that_costs_too_much_stays_opaque_and_its_neighbours_do_not() ->
 
 def test_lines_left_when_the_blocks_cost_too_much_are_one_opaque_block() -> None:
     body = "# a\n\n[b]: c\n\n" + "> " * 90 + "a\n" * 9_000 + "\n\n"
-    page = outline(body)
+    page = outline_of(body)
 
     assert [segment.tokens is None for segment in page.segments] == [False, False, True]
     assert page.gap(2) == "\n\n\n"
@@ -142,7 +142,7 @@ def test_lines_left_when_the_blocks_cost_too_much_are_one_opaque_block() -> None
 def test_marks_around_marks_have_an_end() -> None:
     text = "".join(f'<span data-tt="{{&quot;type&quot;:&quot;m{n}&quot;}}">x' for n in range(30)) + "</span>" * 30
 
-    assert read(text)["content"][0]["content"][0]["type"] == "rawInline"
+    assert read_document(text)["content"][0]["content"][0]["type"] == "rawInline"
 
 
 HOSTILE = {
@@ -160,7 +160,7 @@ def test_hostile_front_matter_is_refused_at_once(yaml: str) -> None:
     head = f"---\n{yaml}---\n"
     start = time.process_time()
     with pytest.raises(Damaged):
-        values(head)
+        read_values(head)
 
     assert time.process_time() - start < 0.5
 
@@ -170,6 +170,6 @@ def test_hostile_front_matter_is_refused_at_once(yaml: str) -> None:
 )
 def test_a_value_no_number_or_date_can_hold_is_text_or_refused(value: str) -> None:
     try:
-        assert values(f"---\na: {value}\n---\n") == {"a": value}
+        assert read_values(f"---\na: {value}\n---\n") == {"a": value}
     except Damaged:
         assert value.startswith("2024")

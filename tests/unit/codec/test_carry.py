@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrord.codec.carry import carried, completed
-from mirrord.codec.document import BLOCKS, TEXTBLOCKS, Document, Node, document, text_node
+from mirrord.codec.carry import complete_ids, keep_nodes_and_ids
+from mirrord.codec.document import BLOCKS, TEXTBLOCKS, Document, Node, make_document, text_node
 from mirrord.codec.ids import ITEMS, id_of
 from mirrord.codec.properties import Json
-from mirrord.codec.reader import read
+from mirrord.codec.reader import read_document
 from tests.unit.codec.documents import blocks, documents, markdown, meaning
 
 _words = st.sampled_from("alpha beta gamma delta epsilon zeta eta theta iota kappa".split())
@@ -60,38 +60,42 @@ def numbered(count: int) -> list[Node]:
 @given(documents, documents)
 @settings(max_examples=30)
 def test_everything_that_needs_an_id_has_one_of_its_own(new: Document, old: Document) -> None:
-    for page in (carried(new, None), carried(new, old), carried(new, carried(old, None))):
+    for page in (
+        keep_nodes_and_ids(new, None),
+        keep_nodes_and_ids(new, old),
+        keep_nodes_and_ids(new, keep_nodes_and_ids(old, None)),
+    ):
         assert_identified(page)
-    assert_identified(completed(new, old))
+    assert_identified(complete_ids(new, old))
 
 
 @given(documents)
 @settings(max_examples=30)
 def test_what_did_not_change_is_equal_and_the_same_ids_are_derived_everywhere(page: Document) -> None:
-    before = carried(page, None)
+    before = keep_nodes_and_ids(page, None)
 
-    assert carried(page, None) == before
-    assert carried(page, before) == before
-    assert carried(before, before) == before
+    assert keep_nodes_and_ids(page, None) == before
+    assert keep_nodes_and_ids(page, before) == before
+    assert keep_nodes_and_ids(before, before) == before
     assert meaning(before) == meaning(page)
 
 
 @given(markdown, markdown)
 def test_what_is_carried_means_what_was_read(text: str, other: str) -> None:
-    new = read(text)
+    new = read_document(text)
 
-    assert meaning(carried(new, carried(read(other), None))) == meaning(new)
+    assert meaning(keep_nodes_and_ids(new, keep_nodes_and_ids(read_document(other), None))) == meaning(new)
 
 
 @given(st.lists(blocks, max_size=5), st.data())
 @settings(max_examples=30)
 def test_unchanged_blocks_are_the_same_whatever_happens_elsewhere(page: list[Node], data: st.DataObject) -> None:
     distinct = list({meaning(node): node for node in page}.values())
-    old = carried(document(distinct), None)
+    old = keep_nodes_and_ids(make_document(distinct), None)
     kept = data.draw(st.lists(st.sampled_from(distinct), unique_by=meaning)) if distinct else []
     new = [_without_ids(node) for one in kept for node in (*data.draw(st.lists(blocks, max_size=2)), one)]
 
-    result = carried(document(new), old)
+    result = keep_nodes_and_ids(make_document(new), old)
 
     counts = Counter(map(meaning, new))
     before = {meaning(node): node for node in content(old)}
@@ -102,47 +106,49 @@ def test_unchanged_blocks_are_the_same_whatever_happens_elsewhere(page: list[Nod
 
 @given(st.lists(_texts, min_size=1, max_size=8, unique=True), st.data())
 def test_a_block_edited_in_place_keeps_its_id(texts: list[str], data: st.DataObject) -> None:
-    old = carried(document([paragraph(text) for text in texts]), None)
+    old = keep_nodes_and_ids(make_document([paragraph(text) for text in texts]), None)
     index = data.draw(st.integers(0, len(texts) - 1))
     edited = [*texts[:index], texts[index] + " edited", *texts[index + 1 :]]
 
-    assert ids(carried(document([paragraph(text) for text in edited]), old)) == ids(old)
+    assert ids(keep_nodes_and_ids(make_document([paragraph(text) for text in edited]), old)) == ids(old)
 
 
 def test_an_edited_block_is_told_from_a_new_one_beside_it() -> None:
-    old = carried(document([paragraph("one"), paragraph("the quick brown fox"), paragraph("three")]), None)
+    old = keep_nodes_and_ids(
+        make_document([paragraph("one"), paragraph("the quick brown fox"), paragraph("three")]), None
+    )
     new = [paragraph("one"), paragraph("all new"), paragraph("the quick red fox"), paragraph("three")]
 
-    found = ids(carried(document(new), old))
+    found = ids(keep_nodes_and_ids(make_document(new), old))
 
     assert [found[0], found[2], found[3]] == ids(old)
 
 
 def test_a_block_that_was_moved_and_edited_keeps_its_id_and_a_new_one_there_gets_its_own() -> None:
     page = numbered(5)
-    old = carried(document([paragraph("the quick brown fox jumps"), *page]), None)
+    old = keep_nodes_and_ids(make_document([paragraph("the quick brown fox jumps"), *page]), None)
 
-    found = ids(carried(document([*page, paragraph("the quick red fox jumps")]), old))
-    other = ids(carried(document([*page, paragraph("nothing of it is there any more")]), old))
+    found = ids(keep_nodes_and_ids(make_document([*page, paragraph("the quick red fox jumps")]), old))
+    other = ids(keep_nodes_and_ids(make_document([*page, paragraph("nothing of it is there any more")]), old))
 
     assert found == [*ids(old)[1:], ids(old)[0]]
     assert other[-1] not in ids(old)
 
 
 def test_a_heading_made_of_a_paragraph_keeps_its_id_but_another_block_in_its_place_does_not() -> None:
-    old = carried(document([paragraph("The plan of today")]), None)
+    old = keep_nodes_and_ids(make_document([paragraph("The plan of today")]), None)
     heading: Node = {"type": "heading", "attrs": {"level": 1}, "content": [text_node("The plan of today")]}
 
-    assert ids(carried(document([heading]), old)) == ids(old)
-    assert ids(carried(document([{"type": "horizontalRule"}]), old)) != ids(old)
+    assert ids(keep_nodes_and_ids(make_document([heading]), old)) == ids(old)
+    assert ids(keep_nodes_and_ids(make_document([{"type": "horizontalRule"}]), old)) != ids(old)
 
 
 @given(st.permutations(range(9)))
 def test_moved_blocks_keep_their_ids(order: list[int]) -> None:
     page = numbered(9)
-    old = carried(document(page), None)
+    old = keep_nodes_and_ids(make_document(page), None)
 
-    moved = carried(document([page[index] for index in order]), old)
+    moved = keep_nodes_and_ids(make_document([page[index] for index in order]), old)
 
     assert content(moved) == [content(old)[index] for index in order]
 
@@ -151,19 +157,19 @@ def test_moved_blocks_keep_their_ids(order: list[int]) -> None:
 def test_equal_blocks_keep_their_ids_beside_their_neighbours(index: int, removed: int) -> None:
     rule: Node = {"type": "horizontalRule"}
     page = [node for one in numbered(6) for node in (one, rule)]
-    old = content(carried(document(page), None))
+    old = content(keep_nodes_and_ids(make_document(page), None))
     changed = [*page[:index], paragraph("new"), *page[index + removed :]]
 
-    new = content(carried(document(changed), document(old)))
+    new = content(keep_nodes_and_ids(make_document(changed), make_document(old)))
 
     assert new[:index] == old[:index]
     assert new[index + 1 :] == old[index + removed :]
 
 
 def test_items_are_carried_as_blocks_are() -> None:
-    old = carried(document([items("one", "the second item", "three")]), None)
+    old = keep_nodes_and_ids(make_document([items("one", "the second item", "three")]), None)
 
-    new = carried(document([items("new", "one", "the second item, edited", "three")]), old)
+    new = keep_nodes_and_ids(make_document([items("new", "one", "the second item, edited", "three")]), old)
 
     before, after = ids(old), ids(new)
     assert [after[0], after[2], after[3], after[4]] == before
@@ -171,9 +177,9 @@ def test_items_are_carried_as_blocks_are() -> None:
 
 
 def test_an_item_moved_to_the_front_keeps_its_id() -> None:
-    old = carried(document([items("one", "two", "three")]), None)
+    old = keep_nodes_and_ids(make_document([items("one", "two", "three")]), None)
 
-    new = carried(document([items("three", "one", "two")]), old)
+    new = keep_nodes_and_ids(make_document([items("three", "one", "two")]), old)
 
     mine = content(old)[0]["content"]
     assert content(new)[0]["content"] == [mine[2], mine[0], mine[1]]
@@ -181,7 +187,7 @@ def test_an_item_moved_to_the_front_keeps_its_id() -> None:
 
 def test_what_an_editor_adds_to_its_nodes_stays_while_they_do() -> None:
     quoted = [paragraph("in", id="c"), paragraph("out", id="d")]
-    written = document(
+    written = make_document(
         [
             paragraph("left", id="a", textAlign="left", extra=None),
             {"type": "blockquote", "attrs": {"id": "b"}, "content": quoted},
@@ -190,7 +196,7 @@ def test_what_an_editor_adds_to_its_nodes_stays_while_they_do() -> None:
     )
     text = "left\n\n> in\n>\n> other\n\n![](x.png)\n"
 
-    first, quote, image = content(carried(read(text), written))
+    first, quote, image = content(keep_nodes_and_ids(read_document(text), written))
 
     assert (first, image) == (content(written)[0], content(written)[2])
     assert quote["attrs"]["id"] == "b"
@@ -202,28 +208,30 @@ EMPTY: Node = {"type": "paragraph", "attrs": {"id": "empty"}}
 
 
 def test_empty_paragraphs_stay_between_their_neighbours() -> None:
-    old = carried(document([paragraph("one"), EMPTY, paragraph("two"), {**EMPTY, "attrs": {"id": "end"}}]), None)
+    old = keep_nodes_and_ids(
+        make_document([paragraph("one"), EMPTY, paragraph("two"), {**EMPTY, "attrs": {"id": "end"}}]), None
+    )
 
-    assert ids(carried(read("one\n\ntwo\n"), old)) == ids(old)
-    assert ids(carried(read("one, edited\n\ntwo\n"), old)) == ids(old)
-    assert content(carried(read("one\n\nnew\n\ntwo\n"), old))[1]["content"] == [text_node("new")]
-    assert [id_of(node) for node in content(carried(read("one\n"), old))] == ids(old)[:1]
+    assert ids(keep_nodes_and_ids(read_document("one\n\ntwo\n"), old)) == ids(old)
+    assert ids(keep_nodes_and_ids(read_document("one, edited\n\ntwo\n"), old)) == ids(old)
+    assert content(keep_nodes_and_ids(read_document("one\n\nnew\n\ntwo\n"), old))[1]["content"] == [text_node("new")]
+    assert [id_of(node) for node in content(keep_nodes_and_ids(read_document("one\n"), old))] == ids(old)[:1]
 
 
 def test_a_document_of_an_empty_paragraph_stays_while_the_page_is_empty() -> None:
-    assert carried(read(""), document([EMPTY])) == document([EMPTY])
+    assert keep_nodes_and_ids(read_document(""), make_document([EMPTY])) == make_document([EMPTY])
 
 
 def test_a_line_break_alone_that_is_taken_out_of_the_file_does_not_stay() -> None:
-    old = carried(read("one\n\n<br>\n\ntwo\n"), None)
+    old = keep_nodes_and_ids(read_document("one\n\n<br>\n\ntwo\n"), None)
     assert len(content(old)) == 3
-    assert len(content(carried(read("one\n\ntwo\n"), old))) == 2
+    assert len(content(keep_nodes_and_ids(read_document("one\n\ntwo\n"), old))) == 2
 
 
 def test_of_equal_ids_the_first_stays() -> None:
-    old = document([paragraph("one", id="x"), paragraph("two", id="x"), paragraph("three", id="y")])
+    old = make_document([paragraph("one", id="x"), paragraph("two", id="x"), paragraph("three", id="y")])
 
-    moved = carried(document([paragraph("two"), paragraph("one"), paragraph("three")]), old)
+    moved = keep_nodes_and_ids(make_document([paragraph("two"), paragraph("one"), paragraph("three")]), old)
 
     found = ids(moved)
     assert found[1:] == ["x", "y"]
@@ -231,11 +239,11 @@ def test_of_equal_ids_the_first_stays() -> None:
 
 
 def test_an_id_is_never_given_twice_though_its_first_bearer_was_edited() -> None:
-    first = carried(read("same\n"), None)
-    edited = carried(read("same but edited\n"), first)
+    first = keep_nodes_and_ids(read_document("same\n"), None)
+    edited = keep_nodes_and_ids(read_document("same but edited\n"), first)
     assert ids(edited) == ids(first)
 
-    both = carried(read("same\n\nother\n\nsame but edited\n"), edited)
+    both = keep_nodes_and_ids(read_document("same\n\nother\n\nsame but edited\n"), edited)
 
     assert ids(both)[2] == ids(first)[0]
     assert_identified(both)
@@ -246,8 +254,8 @@ def test_an_id_is_never_given_twice_though_its_first_bearer_was_edited() -> None
     [None, 1, "x", [], {}, {"type": "doc", "content": 1}, {"type": "doc", "content": [{"type": "text"}]}],
 )
 def test_an_old_document_that_is_none_counts_for_nothing(garbage: object) -> None:
-    new = document([paragraph("one")])
-    assert carried(new, garbage) == carried(new, None)
+    new = make_document([paragraph("one")])
+    assert keep_nodes_and_ids(new, garbage) == keep_nodes_and_ids(new, None)
 
 
 _attrs = st.one_of(
@@ -280,17 +288,19 @@ _odd: st.SearchStrategy[object] = st.recursive(
 def test_whatever_apps_wrote_is_carried_and_completed(odd: list[object], new: Document) -> None:
     old: Document = {"type": "doc", "content": odd}  # type: ignore[typeddict-item]
 
-    assert meaning(carried(new, old)) == meaning(new)
-    assert_identified(carried(new, old))
-    assert_identified(completed(old, new))
-    assert meaning(completed(old, new)) == meaning(old)
+    assert meaning(keep_nodes_and_ids(new, old)) == meaning(new)
+    assert_identified(keep_nodes_and_ids(new, old))
+    assert_identified(complete_ids(old, new))
+    assert meaning(complete_ids(old, new)) == meaning(old)
 
 
 def test_an_app_that_knows_no_ids_gets_those_of_before() -> None:
-    old = carried(document([paragraph("one"), items("a", "b"), paragraph("three words here")]), None)
-    written = document([paragraph("one", textAlign="left"), items("a", "b", "c"), paragraph("three other words here")])
+    old = keep_nodes_and_ids(make_document([paragraph("one"), items("a", "b"), paragraph("three words here")]), None)
+    written = make_document(
+        [paragraph("one", textAlign="left"), items("a", "b", "c"), paragraph("three other words here")]
+    )
 
-    result = completed(written, old)
+    result = complete_ids(written, old)
 
     before, after = ids(old), ids(result)
     assert [*after[:4], after[5]] == before
@@ -298,21 +308,21 @@ def test_an_app_that_knows_no_ids_gets_those_of_before() -> None:
 
 
 def test_an_id_an_app_uses_is_not_handed_to_another_block() -> None:
-    old = document([paragraph("one", id="x"), paragraph("two", id="y")])
-    written = document([paragraph("one"), paragraph("a copy of one", id="x"), paragraph("two", id="y")])
+    old = make_document([paragraph("one", id="x"), paragraph("two", id="y")])
+    written = make_document([paragraph("one"), paragraph("a copy of one", id="x"), paragraph("two", id="y")])
 
-    found = ids(completed(written, old))
+    found = ids(complete_ids(written, old))
 
     assert found[1:] == ["x", "y"]
-    assert_identified(completed(written, old))
+    assert_identified(complete_ids(written, old))
 
 
 @given(documents)
 @settings(max_examples=30)
 def test_what_an_app_wrote_stays_but_for_its_ids(written: Document) -> None:
-    result = completed(written, None)
+    result = complete_ids(written, None)
 
-    assert completed(result, None) == result
+    assert complete_ids(result, None) == result
     assert _without_ids(result) == _without_ids(written)
 
 
@@ -329,13 +339,13 @@ def test_the_id_of_a_node_the_schema_lacks_is_its_own_business() -> None:
     video: Node = {"type": "youtube", "attrs": {"src": "x"}}
     twice: Node = {"type": "youtube", "attrs": {"src": "x", "id": "v"}}
 
-    assert content(carried(document([video, twice, twice]), None)) == [video, twice, twice]
+    assert content(keep_nodes_and_ids(make_document([video, twice, twice]), None)) == [video, twice, twice]
 
 
 @pytest.mark.parametrize("edit", ["one", "all", "reversed", "equal"])
 def test_five_thousand_blocks_are_carried_in_no_time(edit: str) -> None:
     page = numbered(5000) if edit != "equal" else [paragraph("same")] * 5000
-    old = carried(document(page), None)
+    old = keep_nodes_and_ids(make_document(page), None)
     new = {
         "one": [*page[:2500], paragraph("new"), *page[2501:]],
         "all": [paragraph(f"other text {number}") for number in range(5000)],
@@ -343,7 +353,7 @@ def test_five_thousand_blocks_are_carried_in_no_time(edit: str) -> None:
         "equal": page[:4000],
     }[edit]
     started = time.process_time()
-    result = carried(document(new), old)
+    result = keep_nodes_and_ids(make_document(new), old)
 
     assert time.process_time() - started < 2.0  # generous: it takes a tenth of that
     assert len(set(ids(result)) & set(ids(old))) >= 3999

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.codec.document import document
+from mirrord.codec.document import make_document
 from mirrord.codec.frontmatter import REMOVED, Json, Removed, with_keys
-from mirrord.codec.reader import read
-from mirrord.codec.render import Wanted, render
+from mirrord.codec.reader import read_document
+from mirrord.codec.render import NewViews, render
 
 CASES = Path(__file__).parents[2] / "cases"
 
@@ -23,12 +23,12 @@ def cases(name: str, parts: int) -> list[object]:
 
 @pytest.mark.parametrize(("markdown", "content"), cases("read.md", 2))
 def test_markdown_is_read_as(markdown: str, content: str) -> None:
-    assert read(markdown)["content"] == json.loads(content)
+    assert read_document(markdown)["content"] == json.loads(content)
 
 
 @pytest.mark.parametrize(("content", "markdown"), cases("write.md", 2))
 def test_content_is_written_as(content: str, markdown: str) -> None:
-    wanted = Wanted(None, None, None, None, None, document(json.loads(content)))
+    wanted = NewViews(None, None, None, None, None, make_document(json.loads(content)))
 
     assert render(None, frozenset(["content"]), wanted, stem="Page") == markdown
 

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mirrord.codec.collections import category_of, category_text, collection_of, collection_text
-from mirrord.domain.collection import Category, Collection, is_name, misfit_in, quote_in
+from mirrord.domain.collection import Category, Collection, find_control_character, find_quote, is_valid_name
 from mirrord.domain.globbing import fault_in
 from mirrord.errors import Damaged
 
@@ -69,8 +69,8 @@ def test_a_broken_file_is_refused_with_a_line_and_never_written(text: str) -> No
         category_text(text, Category("x", "b"))
 
 
-_WORDS = st.text(max_size=20).filter(lambda text: quote_in(text) is None and misfit_in(text) is None)
-_NAMES = st.text("abZ09_-", min_size=1, max_size=6).filter(is_name)
+_WORDS = st.text(max_size=20).filter(lambda text: find_quote(text) is None and find_control_character(text) is None)
+_NAMES = st.text("abZ09_-", min_size=1, max_size=6).filter(is_valid_name)
 
 
 @settings(max_examples=40)

@@ -6,9 +6,9 @@ import yaml
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from mirrord.codec.frontmatter import REMOVED, Json, Parts, Removed, same, split, values, with_keys
-from mirrord.codec.rewriting import is_plain
-from mirrord.codec.text import lines
+from mirrord.codec.frontmatter import REMOVED, Json, Parts, Removed, is_same_json, read_values, split_parts, with_keys
+from mirrord.codec.rewriting import is_plain_text
+from mirrord.codec.text import split_lines
 from mirrord.errors import Damaged
 
 TEXT = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
@@ -48,11 +48,11 @@ RAW = {
 
 @given(st.text(alphabet=st.sampled_from("-a \t\r\n\ufeff"), max_size=40))
 def test_the_parts_joined_are_the_text(text: str) -> None:
-    parts = split(text)
+    parts = split_parts(text)
 
     assert parts.bom + parts.head + parts.body == text
     if parts.head:
-        assert lines(parts.head)[0].rstrip() == lines(parts.head)[-1].rstrip() == "---"
+        assert split_lines(parts.head)[0].rstrip() == split_lines(parts.head)[-1].rstrip() == "---"
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_the_parts_joined_are_the_text(text: str) -> None:
     ],
 )
 def test_only_a_fence_at_the_first_column_begins_and_ends_it(text: str, head: str) -> None:
-    assert split(text).head == head
-    assert split("\ufeff" + text) == Parts("\ufeff", head, text[len(head) :])
+    assert split_parts(text).head == head
+    assert split_parts("\ufeff" + text) == Parts("\ufeff", head, text[len(head) :])
 
 
 @given(st.permutations(sorted(RAW)), st.integers(0, len(RAW) - 1), VALUES, st.sampled_from(["\n", "\r\n"]))
@@ -82,20 +82,20 @@ def test_setting_one_key_leaves_every_other_byte(order: list[str], place: int, v
     raws = [RAW[key].replace("\n", ending) for key in order]
     head = f"---{ending}" + "".join(raws) + f"---{ending}"
     text = head + "body\n---\n"
-    before = values(head)
+    before = read_values(head)
 
     result = with_keys(text, {order[place]: value})
 
-    parts = split(result)
+    parts = split_parts(result)
     assert parts.body == "body\n---\n"
-    assert same(values(parts.head), {**before, order[place]: value})
+    assert is_same_json(read_values(parts.head), {**before, order[place]: value})
     own = raws[place]
     comment = own[: own.index("comment:")] if order[place] == "comment" else ""
     assert parts.head.startswith(f"---{ending}" + "".join(raws[:place]) + comment)
     assert parts.head.endswith("".join(raws[place + 1 :]) + f"---{ending}")
-    assert (result == text) == same(before[order[place]], value)
-    assert set(lines(parts.head)[0][3:]) <= {"\r", "\n"}
-    assert all(line.endswith(ending) for line in lines(parts.head))
+    assert (result == text) == is_same_json(before[order[place]], value)
+    assert set(split_lines(parts.head)[0][3:]) <= {"\r", "\n"}
+    assert all(line.endswith(ending) for line in split_lines(parts.head))
 
 
 @given(st.permutations(sorted(RAW)), st.integers(0, len(RAW) - 1))
@@ -103,9 +103,9 @@ def test_removing_one_key_leaves_every_other_byte(order: list[str], place: int) 
     raws = [RAW[key] for key in order]
     text = "---\n" + "".join(raws) + "---\nbody"
 
-    parts = split(with_keys(text, {order[place]: REMOVED}))
+    parts = split_parts(with_keys(text, {order[place]: REMOVED}))
 
-    assert order[place] not in values(parts.head)
+    assert order[place] not in read_values(parts.head)
     assert parts.head.startswith("---\n" + "".join(raws[:place]))
     assert parts.head.endswith("".join(raws[place + 1 :]) + "---\n")
 
@@ -114,10 +114,10 @@ def test_removing_one_key_leaves_every_other_byte(order: list[str], place: int) 
 def test_new_keys_say_what_was_asked(added: dict[str, Json], text: str) -> None:
     result = with_keys(text, added)
 
-    parts = split(result)
-    assert same(values(parts.head), {**values(split(text).head), **added})
-    assert parts.body == split(text).body
-    assert orjson.dumps(values(parts.head))
+    parts = split_parts(result)
+    assert is_same_json(read_values(parts.head), {**read_values(split_parts(text).head), **added})
+    assert parts.body == split_parts(text).body
+    assert orjson.dumps(read_values(parts.head))
     gone: Mapping[str, Json | Removed] = {key: REMOVED for key in added if key != "own"}
     assert "own" in added or with_keys(result, gone) == text
 
@@ -170,9 +170,9 @@ def test_a_front_matter_that_no_reader_takes_is_refused_though_it_is_new_and_pla
 
 
 def test_true_is_not_one() -> None:
-    assert not same({"a": [True]}, {"a": [1]})
-    assert same({"a": [1.0]}, {"a": [1]})
-    assert not same(None, False)
+    assert not is_same_json({"a": [True]}, {"a": [1]})
+    assert is_same_json({"a": [1.0]}, {"a": [1]})
+    assert not is_same_json(None, False)
 
 
 WORDS = st.sampled_from(
@@ -184,7 +184,7 @@ WORDS = st.sampled_from(
 @example("12345678-1234-1234-1234-123456789012")
 @example("title")
 def test_every_reader_takes_a_plain_text_for_itself(text: str) -> None:
-    assume(is_plain(text))
+    assume(is_plain_text(text))
 
     assert yaml.safe_load(f"{text}: {text}") == {text: text}
-    assert values(f"---\n{text}: {text}\n---\n") == {text: text}
+    assert read_values(f"---\n{text}: {text}\n---\n") == {text: text}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mirrord.codec.frontmatter import split
-from mirrord.codec.increment import Reading, read_whole, reread
+from mirrord.codec.frontmatter import split_parts
+from mirrord.codec.increment import Reading, read_after_edit, read_whole
 from tests.unit.codec.documents import fragments, markdown
 
 _LINES = (
@@ -36,7 +36,7 @@ def _meant(reading: Reading) -> dict[str, tuple[object, object]]:
 
 def check(old: str, new: str) -> bool:
     """Whether only a part of *new* had to be read."""
-    got = reread(read_whole(old), new)
+    got = read_after_edit(read_whole(old), new)
     if got is not None:
         same(got, new)
     return got is not None
@@ -91,7 +91,7 @@ def test_edits_of_real_pages_are_read_as_the_whole_page_is(pages: list[str]) -> 
     chance = random.Random(7)
     partly = 0
     for page in pages:
-        body = split(page).body
+        body = split_parts(page).body
         for text in (body, body.replace("\n", "\r\n")):
             partly += check(text, _edited(text, chance))
 
@@ -111,7 +111,7 @@ def test_edits_of_the_specifications_examples_are_read_as_the_whole_page_is(exam
 
 def test_an_unchanged_block_stays_the_same_object() -> None:
     before = read_whole(_PLAIN * 3)
-    after = reread(before, _PLAIN + _PLAIN.replace("Five", "5") + _PLAIN)
+    after = read_after_edit(before, _PLAIN + _PLAIN.replace("Five", "5") + _PLAIN)
 
     assert after is not None
     assert len(after.blocks) == len(before.blocks)
@@ -139,4 +139,4 @@ def test_a_page_that_comes_over_the_parsers_limit_is_left_to_the_whole(count: in
     before = read_whole(_PLAIN + costly * count + _PLAIN)
     assert not before.opaque
 
-    assert (reread(before, _PLAIN + costly * (count + 1) + _PLAIN) is not None) == again
+    assert (read_after_edit(before, _PLAIN + costly * (count + 1) + _PLAIN) is not None) == again

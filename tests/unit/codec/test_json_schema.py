@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, reject, settings
 
 from mirrord.cli import main
-from mirrord.codec.document import BLOCKS, INLINE, MARKS, Document, Mark, Node, document, text_node
+from mirrord.codec.document import BLOCKS, INLINE, MARKS, Document, Mark, Node, make_document, text_node
 from mirrord.codec.json_schema import json_schema
-from mirrord.codec.normal import normal
+from mirrord.codec.normal import normalize
 from mirrord.codec.properties import Json
-from mirrord.codec.reader import read
-from mirrord.codec.render import Wanted, render
+from mirrord.codec.reader import read_document
+from mirrord.codec.render import NewViews, render
 from mirrord.codec.text import decode
 from mirrord.codec.vocabulary import MARKS as MARK_TABLE
 from mirrord.codec.vocabulary import NODES, attributes_of
@@ -29,7 +29,7 @@ def is_valid(content: Node) -> bool:
 
 
 def in_paragraph(*content: Node) -> Document:
-    return document([{"type": "paragraph", "content": list(content)}])
+    return make_document([{"type": "paragraph", "content": list(content)}])
 
 
 def test_it_is_a_json_schema() -> None:
@@ -50,36 +50,36 @@ def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     ids=lambda path: path.stem,
 )
 def test_every_page_of_ours_is_read_as_a_valid_document(path: Path) -> None:
-    JUDGE.validate(read(decode(path.read_bytes())))
+    JUDGE.validate(read_document(decode(path.read_bytes())))
 
 
 def test_real_pages_are_read_as_valid_documents(pages: list[str]) -> None:
     for page in pages[::10]:
-        JUDGE.validate(read(page))
+        JUDGE.validate(read_document(page))
 
 
 def test_the_examples_of_the_specifications_are_read_as_valid_documents(examples: list[str]) -> None:
     for example in examples[::4]:
-        JUDGE.validate(read(example))
+        JUDGE.validate(read_document(example))
 
 
 @given(markdown)
 @settings(max_examples=25)
 def test_any_markdown_is_read_as_a_valid_document(text: str) -> None:
-    JUDGE.validate(read(text))
+    JUDGE.validate(read_document(text))
 
 
 @given(documents)
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))
 def test_any_document_is_read_as_a_valid_one_where_markdown_has_a_form_for_it(content: Document) -> None:
-    wanted = Wanted(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
+    wanted = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
     try:
         text = render(None, frozenset(["content"]), wanted, stem="Page")
     except Damaged:
         reject()
 
     assume("tiptap-node" not in text)
-    JUDGE.validate(read(text))
+    JUDGE.validate(read_document(text))
 
 
 def test_what_nobody_knows_may_stand_anywhere() -> None:
@@ -87,26 +87,29 @@ def test_what_nobody_knows_may_stand_anywhere() -> None:
     emoji: Node = {"type": "emoji", "attrs": {"name": "x"}, "marks": [{"type": "colour", "attrs": {"value": 1}}]}
     centred: Node = {"type": "paragraph", "attrs": {"id": "a", "textAlign": "center"}, "content": [emoji]}
 
-    assert is_valid(document([poll, centred, {"type": "bulletList", "content": [poll]}]))
+    assert is_valid(make_document([poll, centred, {"type": "bulletList", "content": [poll]}]))
 
 
 @pytest.mark.parametrize(
     ("content", "wrong"),
     [
         ({"type": "paragraph"}, "'doc' was expected"),
-        (document([text_node("a")]), "'text' should not be valid"),
-        (document([{"type": "listItem", "content": [{"type": "paragraph"}]}]), "'listItem' should not be valid"),
-        (document([{"type": "bulletList"}]), "'content' is a required property"),
-        (document([{"type": "bulletList", "content": []}]), "should be non-empty"),
-        (document([{"type": "bulletList", "content": [{"type": "taskItem"}]}]), "'taskItem' should not be valid"),
-        (document([{"type": "heading", "content": [text_node("a")]}]), "'attrs' is a required property"),
-        (document([{"type": "heading", "attrs": {"level": "1"}}]), "'1' is not of type 'integer'"),
-        (document([{"type": "heading", "attrs": {}}]), "'level' is a required property"),
-        (document([{"type": "paragraph", "attrs": {"id": 1}}]), "1 is not of type 'string', 'null'"),
-        (document([{"type": "callout", "attrs": {"type": "a", "fold": "x"}, "content": []}]), "'x' is not one of"),
-        (document([{"type": "details", "content": [{"type": "detailsSummary"}]}]), "is too short"),
-        (document([{"type": "codeBlock", "content": [text_node("a", [{"type": "bold"}])]}]), "expected to be empty"),
-        (document([{"type": "codeBlock", "content": [{"type": "hardBreak"}]}]), "'text' was expected"),
+        (make_document([text_node("a")]), "'text' should not be valid"),
+        (make_document([{"type": "listItem", "content": [{"type": "paragraph"}]}]), "'listItem' should not be valid"),
+        (make_document([{"type": "bulletList"}]), "'content' is a required property"),
+        (make_document([{"type": "bulletList", "content": []}]), "should be non-empty"),
+        (make_document([{"type": "bulletList", "content": [{"type": "taskItem"}]}]), "'taskItem' should not be valid"),
+        (make_document([{"type": "heading", "content": [text_node("a")]}]), "'attrs' is a required property"),
+        (make_document([{"type": "heading", "attrs": {"level": "1"}}]), "'1' is not of type 'integer'"),
+        (make_document([{"type": "heading", "attrs": {}}]), "'level' is a required property"),
+        (make_document([{"type": "paragraph", "attrs": {"id": 1}}]), "1 is not of type 'string', 'null'"),
+        (make_document([{"type": "callout", "attrs": {"type": "a", "fold": "x"}, "content": []}]), "'x' is not one of"),
+        (make_document([{"type": "details", "content": [{"type": "detailsSummary"}]}]), "is too short"),
+        (
+            make_document([{"type": "codeBlock", "content": [text_node("a", [{"type": "bold"}])]}]),
+            "expected to be empty",
+        ),
+        (make_document([{"type": "codeBlock", "content": [{"type": "hardBreak"}]}]), "'text' was expected"),
         (in_paragraph({"type": "text"}), "'text' is a required property"),
         (in_paragraph({"type": "paragraph"}), "'paragraph' should not be valid"),
         (in_paragraph(text_node("a", [{"type": "link"}])), "'attrs' is a required property"),
@@ -151,6 +154,6 @@ def _kept(name: str, attrs: dict[str, Json]) -> dict[str, Json]:
     """What the normal form keeps of the attributes of a node or mark."""
     if name in MARK_TABLE:
         mark: Mark = {"type": name, "attrs": attrs}
-        marks = normal(text_node("a", [mark])).get("marks")
+        marks = normalize(text_node("a", [mark])).get("marks")
         return marks[0].get("attrs", {}) if marks else {}
-    return normal({"type": name, "attrs": attrs, "content": [text_node("a")]}).get("attrs", {})
+    return normalize({"type": name, "attrs": attrs, "content": [text_node("a")]}).get("attrs", {})

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 
 from mirrord.codec.dialect import parse
-from mirrord.codec.frontmatter import split
+from mirrord.codec.frontmatter import split_parts
 from mirrord.codec.links import Link, links_of
 from tests.unit.codec.documents import markdown
 
@@ -92,7 +92,7 @@ def test_places_are_within_the_text_and_in_order(text: str) -> None:
 def test_the_wikilinks_of_real_pages_are_those_the_parser_sees(pages: list[str]) -> None:
     total = 0
     for page in pages:
-        body = split(page).body
+        body = split_parts(page).body
         children = [child for token in parse(body, {}) for child in token.children or ()]
         seen = [child.meta["target"] for child in children if child.type in ("wikilink", "embed")]
         found = [link for link in links_of(page) if link.kind in ("wikilink", "embed")]

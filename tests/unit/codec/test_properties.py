@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.codec.properties import load, properties
+from mirrord.codec.properties import load_values, read_properties
 from mirrord.errors import Damaged
 
 
@@ -56,8 +56,8 @@ from mirrord.errors import Damaged
 def test_a_value_is_what_was_written(written: str, value: object) -> None:
     source = f"key: {written}\n"
 
-    assert load(source) == {"key": value}
-    assert orjson.dumps(load(source))
+    assert load_values(source) == {"key": value}
+    assert orjson.dumps(load_values(source))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_value_is_what_was_written(written: str, value: object) -> None:
 )
 def test_what_could_hurt_or_mislead_is_refused(source: str, problem: str) -> None:
     with pytest.raises(Damaged, match=problem):
-        properties(source)
+        read_properties(source)
 
 
 @pytest.mark.parametrize("unit", ["[", "{a: ", "- ", "? ", "a: [&x [", "'"])
@@ -93,24 +93,24 @@ def test_sixty_four_kilobytes_of_nesting_neither_crash_nor_take_long(unit: str) 
     started = time.process_time()
 
     with pytest.raises(Damaged):
-        properties(source)
+        read_properties(source)
     assert time.process_time() - started < 2
 
 
 @given(st.text(alphabet=st.sampled_from("ab: -[]{}#&*!|>'\"%@`\n\r\t,?~<é\u2028\x85"), max_size=60))
 def test_any_text_is_read_or_refused(source: str) -> None:
     try:
-        found = properties(source)
+        found = read_properties(source)
     except Damaged:
         return
     if found:
-        assert set(load(source)) == {entry.key for entry in found}
+        assert set(load_values(source)) == {entry.key for entry in found}
 
 
 @given(st.text(alphabet=st.sampled_from("é😀a \u2028"), min_size=1, max_size=8))
 def test_places_are_code_points(value: str) -> None:
     source = f"é😀: 1\nkey: {orjson.dumps(value).decode()} # end\n"
-    entry = properties(source)[1]
+    entry = read_properties(source)[1]
 
     assert source[entry.key_start : entry.key_end] == "key"
     assert orjson.loads(source[entry.start : entry.end]) == value

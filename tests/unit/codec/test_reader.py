@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.codec.document import Document, is_node
-from mirrord.codec.reader import read
-from mirrord.codec.segments import outline
+from mirrord.codec.reader import read_document
+from mirrord.codec.segments import outline_of
 from tests.unit.codec.documents import markdown
 
 DEEP = 400
@@ -17,7 +17,7 @@ def types_of(document: Document) -> list[str]:
 
 @given(st.one_of(st.text(), markdown))
 def test_any_text_is_a_document(text: str) -> None:
-    document = read(text)
+    document = read_document(text)
 
     assert is_node(document)
     assert orjson.dumps(document)
@@ -25,32 +25,32 @@ def test_any_text_is_a_document(text: str) -> None:
 
 @given(st.one_of(st.text(alphabet=st.sampled_from("a \t\r\n\0>-`[]:\u2028")), markdown))
 def test_blocks_and_gaps_are_the_page(body: str) -> None:
-    page = outline(body)
+    page = outline_of(body)
 
     inside = [page.source(index) + page.gap(index) for index in range(len(page.segments))]
     assert page.gap(-1) + "".join(inside) == body
-    assert len(read("\n" + body)["content"]) == len(page.segments)
+    assert len(read_document("\n" + body)["content"]) == len(page.segments)
 
 
 def test_real_pages_are_their_blocks_and_gaps(pages: list[str]) -> None:
     for page in pages:
         for text in (page, page.replace("\n", "\r\n"), "\ufeff" + page, page.rstrip("\n")):
-            cut = outline(text)
+            cut = outline_of(text)
             inside = "".join(cut.source(index) + cut.gap(index) for index in range(len(cut.segments)))
             assert cut.gap(-1) + inside == text
 
 
 def test_every_reference_definition_is_a_block_of_its_own_duplicates_too() -> None:
-    page = outline("[a]: b\n[a]: c 'd\ne'\n\n> [f]: g\n")
+    page = outline_of("[a]: b\n[a]: c 'd\ne'\n\n> [f]: g\n")
 
     assert [page.source(index) for index in range(3)] == ["[a]: b", "[a]: c 'd\ne'", "> [f]: g"]
-    assert types_of(read(page.body)) == ["rawBlock", "rawBlock", "blockquote"]
-    assert read(page.body)["content"][2]["content"] == [{"type": "rawBlock", "attrs": {"raw": "[f]: g"}}]
+    assert types_of(read_document(page.body)) == ["rawBlock", "rawBlock", "blockquote"]
+    assert read_document(page.body)["content"][2]["content"] == [{"type": "rawBlock", "attrs": {"raw": "[f]: g"}}]
 
 
 @pytest.mark.parametrize("block", ["- a", "1. a", "[^1]: a", "> a", "- a\n\n      code"])
 def test_blank_lines_after_a_block_belong_to_the_gap(block: str) -> None:
-    page = outline(f"{block}\n\n \n# b\n")
+    page = outline_of(f"{block}\n\n \n# b\n")
 
     assert (page.source(0), page.gap(0)) == (block, "\n\n \n")
 
@@ -59,7 +59,7 @@ def test_blank_lines_after_a_block_belong_to_the_gap(block: str) -> None:
 def test_deep_nesting_stays_raw_instead_of_losing_its_content(unit: str) -> None:
     text = unit * DEEP + "kept\n\nafter\n"
 
-    first, *rest = read(text)["content"]
+    first, *rest = read_document(text)["content"]
 
     assert first["type"] == "rawBlock"
     assert first["attrs"]["raw"] == text[: len(str(first["attrs"]["raw"]))]
@@ -70,26 +70,26 @@ def test_deep_nesting_stays_raw_instead_of_losing_its_content(unit: str) -> None
 def test_deep_emphasis_stays_raw() -> None:
     text = "*a **b " * DEEP + "** c*" * DEEP
 
-    assert read(text)["content"] == [{"type": "rawBlock", "attrs": {"raw": text}}]
+    assert read_document(text)["content"] == [{"type": "rawBlock", "attrs": {"raw": text}}]
 
 
 def test_a_page_over_the_limit_is_one_opaque_block() -> None:
     text = "# a\n\n" + "b " * 1_000_001
 
-    assert read(text) == {"type": "doc", "content": [{"type": "rawBlock", "attrs": {"raw": text}}]}
+    assert read_document(text) == {"type": "doc", "content": [{"type": "rawBlock", "attrs": {"raw": text}}]}
 
 
 def test_nul_is_replaced_in_the_document_only() -> None:
-    assert outline("a\0b").source(0) == "a\0b"
-    assert read("a\0b")["content"][0]["content"][0]["text"] == "a\ufffdb"
+    assert outline_of("a\0b").source(0) == "a\0b"
+    assert read_document("a\0b")["content"][0]["content"][0]["text"] == "a\ufffdb"
 
 
 @pytest.mark.parametrize(
     "link", ["javascript:x", "JavaScript:x", "java&#10;script:x", "vbscript:x", "data:text/html,x"]
 )
 def test_links_that_would_run_are_text(link: str) -> None:
-    assert "link" not in str(read(f"[a](<{link}>)"))
+    assert "link" not in str(read_document(f"[a](<{link}>)"))
 
 
 def test_front_matter_is_not_content() -> None:
-    assert types_of(read("\ufeff---\na: 1\n---\n# b\n")) == ["heading"]
+    assert types_of(read_document("\ufeff---\na: 1\n---\n# b\n")) == ["heading"]

@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrord.codec.document import Document, Node, document, text_node
-from mirrord.codec.frontmatter import split
-from mirrord.codec.normal import normal
-from mirrord.codec.reader import nodes, read
-from mirrord.codec.segments import outline
-from mirrord.codec.splice import spliced
-from mirrord.codec.text import newline
+from mirrord.codec.document import Document, Node, make_document, text_node
+from mirrord.codec.frontmatter import split_parts
+from mirrord.codec.normal import normalize
+from mirrord.codec.reader import read_document, read_nodes
+from mirrord.codec.segments import outline_of
+from mirrord.codec.splice import splice_document
+from mirrord.codec.text import first_line_ending
 from mirrord.errors import Damaged
 from tests.unit.codec.documents import documents, markdown, meaning
 from tests.unit.codec.edits import edited, touched
 
-FRESH = read(
+FRESH = read_document(
     "new *paragraph*\n\n# head\n\n```py\ncode\n```\n\n- a\n- b\n\n1. x\n2. y\n\n> q\n\n> [!note] t\n> c\n\n"
     "| a |\n|---|\n| b |\n\n---\n\n$$\nx\n$$\n\n<div>\n\n- [ ] t\n\n      code"
 )["content"]
@@ -78,12 +78,12 @@ def tick(*path: int) -> Change:
 
 
 def check(body: str, change: Change, expected: str) -> None:
-    wanted = read(body)
+    wanted = read_document(body)
     change(wanted)
-    result = spliced(body, wanted, newline(body))
+    result = splice_document(body, wanted, first_line_ending(body))
 
     assert result == expected
-    assert meaning(read(result)) == meaning(wanted)
+    assert meaning(read_document(result)) == meaning(wanted)
 
 
 @pytest.mark.parametrize(
@@ -216,10 +216,10 @@ def law(body: str, random: Random) -> str | None:
     if edit is None:
         return None
     try:
-        result = spliced(body, edit.wanted, newline(body))
+        result = splice_document(body, edit.wanted, first_line_ending(body))
     except Damaged:
         return None
-    assert meaning(document(nodes(outline(result)))) == meaning(edit.wanted)
+    assert meaning(make_document(read_nodes(outline_of(result)))) == meaning(edit.wanted)
     return touched(body, result, edit)
 
 
@@ -233,7 +233,7 @@ def test_an_edit_of_anything_is_read_back_or_refused(body: str, seed: int) -> No
 @settings(max_examples=25)
 def test_an_edit_of_a_written_page_leaves_what_it_does_not_mean(content: Document, seed: int, ending: str) -> None:
     try:
-        body = spliced("", normal(content), ending)
+        body = splice_document("", normalize(content), ending)
     except Damaged:
         return
     law(body, Random(seed))
@@ -242,7 +242,7 @@ def test_an_edit_of_a_written_page_leaves_what_it_does_not_mean(content: Documen
 def test_edits_of_real_pages_leave_every_other_block_item_and_row(pages: list[str]) -> None:
     found = []
     for number, page in enumerate(pages):
-        body = split(page).body
+        body = split_parts(page).body
         found.append(law(body.replace("\n", "\r\n") if number % 3 == 0 else body, Random(number)))
 
     tried = [each for each in found if each is not None]

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.codec.links import links_of, target_span
-from mirrord.codec.relinking import Relinked, relinked
+from mirrord.codec.relinking import RelinkedPage, relink_page
 from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.meaning import Names, Site, by_key, candidates, plain, site_of
+from mirrord.domain.meaning import Names, Site, candidates_of, group_by_key, site_of, wikilink_path
 from tests.unit.codec.documents import fragments
 
 Tree = Mapping[str, tuple[str | None, tuple[str, ...]]]  # path of a file -> title, aliases
@@ -40,9 +40,9 @@ def names(tree: Tree, moves: Mapping[str, str]) -> Names:
     for path, (title, aliases) in tree.items():
         here = moves.get(path, path)
         kind = Kind.ATTACHMENT if "/assets/" in here else Kind.PAGE
-        named += candidates(entry(path), kind, here, title, aliases)
+        named += candidates_of(entry(path), kind, here, title, aliases)
         files[entry(path)] = here
-    return Names(by_key(named), files)
+    return Names(group_by_key(named), files)
 
 
 def sites(page: str, moves: Mapping[str, str], tree: Tree = TREE) -> tuple[Site, Site]:
@@ -52,7 +52,7 @@ def sites(page: str, moves: Mapping[str, str], tree: Tree = TREE) -> tuple[Site,
 
 
 def moved(text: str, page: str, **moves: str) -> str:
-    return relinked(text, *sites(page, moves)).text
+    return relink_page(text, *sites(page, moves)).text
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_links_to_files_that_are_no_pages_are_based_anew(text: str, expected: st
     files = {"Projects/data.csv": "Projects/data.csv", "old.html": "gone/old.html"}
     before, after = sites("Projects/Alpha.md", {"Projects/Alpha.md": "Work/Deep/Alpha.md"})
 
-    assert relinked(text, before, after, files.get).text == expected
+    assert relink_page(text, before, after, files.get).text == expected
 
 
 def test_a_picture_that_moves_along_keeps_its_link() -> None:
@@ -163,7 +163,7 @@ def test_a_link_to_a_page_that_stays_is_saved_from_one_that_comes() -> None:
     tree = {"A/Note.md": (None, ()), "A/x.md": (None, ()), "B/Other.md": (None, ())}
     before, after = sites("A/x.md", {"B/Other.md": "A/sub/Note.md", "A/x.md": "A/sub/x.md"}, tree)
 
-    assert relinked("[[Note]]", before, after).text == "[[A/Note]]"
+    assert relink_page("[[Note]]", before, after).text == "[[A/Note]]"
 
 
 def test_a_title_goes_on_meaning_its_page() -> None:
@@ -174,7 +174,7 @@ def test_a_title_goes_on_meaning_its_page() -> None:
 def test_links_written_anew_are_counted() -> None:
     text = "[[Projects/Beta]] [b](Projects/Beta.md) [[Beta]]"
 
-    assert relinked(text, *sites("Home.md", {"Projects/Beta.md": "Archive/Beta.md"})).count == 2
+    assert relink_page(text, *sites("Home.md", {"Projects/Beta.md": "Archive/Beta.md"})).count == 2
 
 
 PATHS = st.sampled_from(
@@ -221,13 +221,15 @@ class Moving:
 
 @st.composite
 def moving(draw: st.DrawFn) -> Moving:
-    pages = draw(st.lists(FILES.filter(lambda path: path.endswith(".md")), min_size=2, max_size=6, unique_by=plain))
+    pages = draw(
+        st.lists(FILES.filter(lambda path: path.endswith(".md")), min_size=2, max_size=6, unique_by=wikilink_path)
+    )
     files = [*pages, *draw(st.sampled_from([[], ["Projects/assets/a b.png"]]))]
     tree: Tree = {path: (draw(st.sampled_from([None, None, "Alpha", "Title"])), ()) for path in files}
     moves: dict[str, str] = {}
     for old in draw(st.lists(st.sampled_from(files), min_size=1, max_size=3, unique=True)):
         new = draw(FILES)
-        if plain(new) not in map(plain, [*tree, *moves.values()]) and new[-3:] == old[-3:]:
+        if wikilink_path(new) not in map(wikilink_path, [*tree, *moves.values()]) and new[-3:] == old[-3:]:
             moves[old] = new
     page = draw(st.sampled_from(pages))
     link = link_to(page, files)
@@ -238,20 +240,20 @@ def moving(draw: st.DrawFn) -> Moving:
 @given(moving())
 def test_after_any_move_every_link_means_what_it_meant(made: Moving) -> None:
     before, after = sites(made.page, made.moves, made.tree)
-    result = relinked(made.text, before, after)
+    result = relink_page(made.text, before, after)
 
     old, new = links_of(made.text), links_of(result.text)
     assert [(link.kind, link.heading) for link in old] == [(link.kind, link.heading) for link in new]
     for was, now in zip(old, new, strict=True):
-        meant = before.meaning(was.kind, was.target)
-        if meant is not None and after.meaning(now.kind, now.target) != meant:
+        meant = before.entry_of_link(was.kind, was.target)
+        if meant is not None and after.entry_of_link(now.kind, now.target) != meant:
             assert was.target == now.target
             assert _is_unspeakable(after.names.files[meant], was.kind)
 
 
 @given(moving())
 def test_no_byte_changes_outside_the_targets_of_links(made: Moving) -> None:
-    result = relinked(made.text, *sites(made.page, made.moves, made.tree)).text
+    result = relink_page(made.text, *sites(made.page, made.moves, made.tree)).text
 
     spans = [target_span(made.text, link) for link in links_of(made.text)]
     others = [target_span(result, link) for link in links_of(result)]
@@ -260,7 +262,7 @@ def test_no_byte_changes_outside_the_targets_of_links(made: Moving) -> None:
 
 @given(moving())
 def test_where_nothing_moves_nothing_changes(made: Moving) -> None:
-    assert relinked(made.text, *sites(made.page, {}, made.tree)) == Relinked(made.text, 0)
+    assert relink_page(made.text, *sites(made.page, {}, made.tree)) == RelinkedPage(made.text, 0)
 
 
 def _is_unspeakable(path: str, kind: str) -> bool:

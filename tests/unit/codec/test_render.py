@@ -3,19 +3,19 @@ from dataclasses import replace
 import pytest
 from hypothesis import example, given, reject, settings
 
-from mirrord.codec.anew import written
-from mirrord.codec.document import Document, Mark, Node, document, text_node
-from mirrord.codec.normal import normal
+from mirrord.codec.anew import render_block
+from mirrord.codec.document import Document, Mark, Node, make_document, text_node
+from mirrord.codec.normal import normalize
 from mirrord.codec.properties import Json
-from mirrord.codec.reader import nodes, read
-from mirrord.codec.render import Wanted, render
-from mirrord.codec.segments import outline
+from mirrord.codec.reader import read_document, read_nodes
+from mirrord.codec.render import NewViews, render
+from mirrord.codec.segments import outline_of
 from mirrord.codec.style import style_of
 from mirrord.errors import Damaged
 from tests.judge import Verdict, gfm_html, verdict
 from tests.unit.codec.documents import documents, markdown, meaning
 
-NOTHING = Wanted(id=None, title=None, icon=None, position=None, frontmatter=None, content=None)
+NOTHING = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=None)
 CONTENT = frozenset(["content"])
 SCRIPT: Mark = {"type": "link", "attrs": {"href": "javascript:x"}}
 ID = "0190a1b2-aaaa-7bbb-8ccc-0123456789ab"
@@ -37,31 +37,31 @@ def test_a_document_is_read_back_as_it_was_written_or_refused(content: Document)
     except Damaged:
         reject()  # Hypothesis complains where that is more than rare
 
-    assert meaning(read(text)) == meaning(content)
+    assert meaning(read_document(text)) == meaning(content)
     assert rendered(text, content) == text
-    assert rendered(text, read(text)) == text
+    assert rendered(text, read_document(text)) == text
 
 
 @example("```\n    ")
 @given(markdown)
 def test_content_that_did_not_change_leaves_every_byte(text: str) -> None:
-    assert rendered(text, read(text)) == text
+    assert rendered(text, read_document(text)) == text
 
 
 @pytest.mark.parametrize("text", ["<!--\n\n", "<!--\na\n\n\n", "```\na\n\n", "> ```\n>\n", "%%\na\n\n", "- <!--\n\n"])
 def test_a_block_that_the_end_of_the_page_closes_keeps_its_blank_lines(text: str) -> None:
-    assert rendered(text, read(text)) == text
+    assert rendered(text, read_document(text)) == text
 
 
 def test_content_that_did_not_change_leaves_every_byte_of_real_pages(pages: list[str]) -> None:
     for page in pages:
         for text in (page, page.replace("\n", "\r\n"), "\ufeff" + page):
-            assert rendered(text, read(text)) == text
+            assert rendered(text, read_document(text)) == text
 
 
 def test_the_columns_of_a_new_page_become_its_front_matter() -> None:
-    wanted = Wanted(
-        ID, "A: b", "🌳", "a0", {"tags": ["x"], "title": "other", "id": "other"}, document([paragraph("c")])
+    wanted = NewViews(
+        ID, "A: b", "🌳", "a0", {"tags": ["x"], "title": "other", "id": "other"}, make_document([paragraph("c")])
     )
     everything = frozenset(["id", "title", "icon", "position", "frontmatter", "content"])
 
@@ -126,17 +126,17 @@ def test_front_matter_that_cannot_be_read_is_never_rewritten_but_the_body_may_be
 
     with pytest.raises(Damaged, match="line 2 of the front matter"):
         render(text, frozenset(["title"]), replace(NOTHING, title="x"), stem="Page")
-    assert rendered(text, document([paragraph("new")])) == "---\na: b: c\n---\nnew\n"
+    assert rendered(text, make_document([paragraph("new")])) == "---\na: b: c\n---\nnew\n"
 
 
 def test_the_first_block_of_a_page_ends_its_lines_as_the_front_matter_does() -> None:
-    assert rendered("---\r\na: 1\r\n---\r\n", document([paragraph("b")])) == "---\r\na: 1\r\n---\r\nb\r\n"
+    assert rendered("---\r\na: 1\r\n---\r\n", make_document([paragraph("b")])) == "---\r\na: 1\r\n---\r\nb\r\n"
 
 
 def test_a_rule_on_the_first_line_does_not_become_front_matter() -> None:
     rule: Node = {"type": "horizontalRule"}
 
-    assert rendered(None, document([rule, paragraph("a"), rule])) == "\n---\n\na\n\n---\n"
+    assert rendered(None, make_document([rule, paragraph("a"), rule])) == "\n---\n\na\n\n---\n"
 
 
 @pytest.mark.parametrize(
@@ -157,15 +157,15 @@ def test_a_rule_on_the_first_line_does_not_become_front_matter() -> None:
 )
 def test_what_markdown_cannot_hold_is_refused_by_name(node: Node, lost: str) -> None:
     if node == {"type": "text", "text": ""}:
-        assert rendered("a\n", document([paragraph("a"), node])) == "a\n"
+        assert rendered("a\n", make_document([paragraph("a"), node])) == "a\n"
         return
     with pytest.raises(Damaged, match=lost):
-        rendered("a\n", document([paragraph("a"), node]))
+        rendered("a\n", make_document([paragraph("a"), node]))
 
 
 def test_what_an_editor_adds_without_meaning_changes_nothing() -> None:
     text = "A [link](x), **bold** and\n\n1. one\n"
-    content = read(text)
+    content = read_document(text)
     link = content["content"][0]["content"][1]["marks"][0]
     link["attrs"] |= {"target": "_blank", "rel": "noopener noreferrer nofollow", "class": None}
     content["content"][0]["attrs"] = {"id": "b1", "textAlign": None}
@@ -177,10 +177,10 @@ def test_what_an_editor_adds_without_meaning_changes_nothing() -> None:
 def test_an_unknown_node_is_kept_as_json_in_a_fence() -> None:
     poll: Node = {"type": "poll", "attrs": {"id": 1, "question": "```?"}, "content": [paragraph("yes")]}
 
-    text = rendered(None, document([poll]))
+    text = rendered(None, make_document([poll]))
 
     assert text.startswith("````tiptap-node\n")
-    assert read(text)["content"] == [poll]
+    assert read_document(text)["content"] == [poll]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_an_unknown_node_is_kept_as_json_in_a_fence() -> None:
     ],
 )
 def test_a_body_begins_below_a_front_matter_that_ended_the_file(text: str, last: str, expected: str) -> None:
-    assert rendered(text, document([paragraph(last)])) == expected
+    assert rendered(text, make_document([paragraph(last)])) == expected
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_body_begins_below_a_front_matter_that_ended_the_file(text: str, last:
     ],
 )
 def test_what_stands_beside_a_changed_word_stays(text: str, expected: str) -> None:
-    content = read(text)
+    content = read_document(text)
     block = content["content"][0]
     inner = block["content"][0] if block["type"] == "blockquote" else block
     for node in inner["content"]:
@@ -217,7 +217,7 @@ def test_what_stands_beside_a_changed_word_stays(text: str, expected: str) -> No
 
 def test_an_empty_task_keeps_the_blank_that_makes_it_one_elsewhere() -> None:
     empty: Node = {"type": "taskItem", "attrs": {"checked": False}, "content": [{"type": "paragraph"}]}
-    assert rendered(None, document([{"type": "taskList", "content": [empty]}])) == "- [ ] \n"
+    assert rendered(None, make_document([{"type": "taskList", "content": [empty]}])) == "- [ ] \n"
 
 
 @pytest.mark.parametrize(
@@ -228,14 +228,14 @@ def test_an_empty_task_keeps_the_blank_that_makes_it_one_elsewhere() -> None:
     ],
 )
 def test_a_box_alone_written_anew_is_elsewhere_what_it_was(source: str) -> None:
-    page = outline(source)
-    (node,) = nodes(page)
+    page = outline_of(source)
+    (node,) = read_nodes(page)
 
-    result = written(normal(node), style_of(page.segments[0].tokens or ()), {})
+    result = render_block(normalize(node), style_of(page.segments[0].tokens or ()), {})
 
     assert verdict(gfm_html(source), gfm_html(result)) is Verdict.SAME
 
 
 def test_two_links_to_one_target_beside_each_other_stay_two() -> None:
-    (block,) = read("[a](u)[b](u)\n")["content"]
+    (block,) = read_document("[a](u)[b](u)\n")["content"]
     assert block["content"] == [{"type": "rawInline", "attrs": {"raw": "[a](u)[b](u)"}}]

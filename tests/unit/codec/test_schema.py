@@ -1,4 +1,4 @@
-from mirrord.codec.schema import IGNORED, NATIVE
+from mirrord.codec.schema import IGNORED_ATTRIBUTES, NATIVE_ATTRIBUTES
 from mirrord.codec.vocabulary import MARKS as MARK_TYPES
 from mirrord.codec.vocabulary import NODES
 
@@ -7,5 +7,7 @@ def test_what_markdown_says_is_what_the_table_calls_native() -> None:
     table = {name: node.attributes for name, node in NODES.items()} | dict(MARK_TYPES)
     native = {name: {key for key, attribute in attrs.items() if attribute.native} for name, attrs in table.items()}
 
-    assert {name: set(NATIVE.get(name, {})) | IGNORED.get(name, frozenset()) for name in table} == native
-    assert NATIVE.keys() <= table.keys()
+    assert {
+        name: set(NATIVE_ATTRIBUTES.get(name, {})) | IGNORED_ATTRIBUTES.get(name, frozenset()) for name in table
+    } == native
+    assert NATIVE_ATTRIBUTES.keys() <= table.keys()

@@ -9,11 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it.token import Token
 
-from mirrord.codec.dialect import parse, unhurried
-from mirrord.codec.frontmatter import split
+from mirrord.codec.dialect import make_plain_parser, parse
+from mirrord.codec.frontmatter import split_parts
 from tests.unit.codec.documents import fragments, markdown
 
-_MARKDOWN = unhurried()
+_MARKDOWN = make_plain_parser()
 
 _LINES = (
     "- a,- b c,* a,+ a,- [[p]],- [a](b),- `a`,- **b** c,- *i*,- _i_,- 1.a,- 20 x,- 1,- -,-,- - a,  - n,   - n,    - n"
@@ -59,7 +59,7 @@ def test_anything_is_read_as_the_parser_reads_it(body: str) -> None:
 
 def test_real_pages_are_read_as_the_parser_reads_them(pages: list[str]) -> None:
     for page in pages:
-        check(split(page).body)
+        check(split_parts(page).body)
 
 
 def test_examples_and_own_pages_are_read_as_the_parser_reads_them(examples: list[str], own_pages: list[str]) -> None:

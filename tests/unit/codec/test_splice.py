@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from mirrord.codec import splice
-from mirrord.codec.anew import written
-from mirrord.codec.document import Document, Node, document, text_node
-from mirrord.codec.frontmatter import split
-from mirrord.codec.normal import normal
-from mirrord.codec.reader import nodes, read
-from mirrord.codec.segments import outline
+from mirrord.codec.anew import render_block
+from mirrord.codec.document import Document, Node, make_document, text_node
+from mirrord.codec.frontmatter import split_parts
+from mirrord.codec.normal import normalize
+from mirrord.codec.reader import read_document, read_nodes
+from mirrord.codec.segments import outline_of
 from mirrord.codec.style import style_of
-from mirrord.codec.text import newline
+from mirrord.codec.text import first_line_ending
 from mirrord.errors import Damaged
 from tests.unit.codec.documents import blocks, markdown, meaning
 
@@ -24,7 +24,7 @@ NEW: Node = {"type": "paragraph", "content": [text_node("an *edited* block")]}
 
 
 def spliced(body: str, wanted: Document) -> str:
-    return splice.spliced(body, wanted, newline(body))
+    return splice.splice_document(body, wanted, first_line_ending(body))
 
 
 def raw(source: str) -> Node:
@@ -32,7 +32,7 @@ def raw(source: str) -> Node:
 
 
 def sources(body: str) -> list[str]:
-    page = outline(body)
+    page = outline_of(body)
     return [page.source(index) for index in range(len(page.segments))]
 
 
@@ -41,8 +41,8 @@ def replaced(content: list[Node], index: int) -> list[Node]:
 
 
 def check_replacement(body: str, index: int) -> None:
-    page = outline(body)
-    result = spliced(body, document(replaced(nodes(page), index)))
+    page = outline_of(body)
+    result = spliced(body, make_document(replaced(read_nodes(page), index)))
 
     old = sources(body)
     assert sources(result) == [*old[:index], r"an \*edited\* block", *old[index + 1 :]]
@@ -53,8 +53,8 @@ def check_replacement(body: str, index: int) -> None:
 def test_an_edit_of_one_block_leaves_all_others_of_real_pages(pages: list[str]) -> None:
     edits = 0
     for number, page in enumerate(pages):
-        body = split(page).body
-        if count := len(outline(body).segments):
+        body = split_parts(page).body
+        if count := len(outline_of(body).segments):
             check_replacement(body, number % count)
             check_replacement(body.replace("\n", "\r\n"), (number * 7) % count)
             edits += 2
@@ -66,22 +66,22 @@ def test_an_edit_of_one_block_leaves_all_others_of_real_pages(pages: list[str]) 
 @example("\n> <!--\n> ", 1, {"type": "paragraph", "content": [{"type": "text", "text": "a"}]})
 @settings(max_examples=60)
 def test_an_edit_leaves_all_other_blocks_or_is_refused(body: str, number: int, node: Node) -> None:
-    page = outline(body)
-    content = nodes(page)
+    page = outline_of(body)
+    content = read_nodes(page)
     index = number % (len(content) + 1)
-    wanted = document([*content[:index], node, *content[index + 1 :]])
+    wanted = make_document([*content[:index], node, *content[index + 1 :]])
     try:
         result = spliced(body, wanted)
     except Damaged:
         return
 
-    assert meaning(document(nodes(outline(result)))) == meaning(wanted)
-    if outline(result).references != page.references:
+    assert meaning(make_document(read_nodes(outline_of(result)))) == meaning(wanted)
+    if outline_of(result).references != page.references:
         return  # with a definition blocks lose what they meant, and are written anew
     position = 0
     for place, source in enumerate(sources(body)):
         # a paragraph of blanks alone means nothing: it belongs to the gap, and goes with the block before it
-        if place != index and normal(content[place]) != {"type": "paragraph"}:
+        if place != index and normalize(content[place]) != {"type": "paragraph"}:
             position = result.index(source, position) + len(source)
 
 
@@ -89,9 +89,9 @@ def test_an_edit_leaves_all_other_blocks_or_is_refused(body: str, number: int, n
 def test_new_lines_end_as_the_page_does(ending: str) -> None:
     body = f"a{ending}{ending}b"
     item: Node = {"type": "listItem", "content": [NEW]}
-    content = [*read(body)["content"], Node(type="bulletList", content=[item, item])]
+    content = [*read_document(body)["content"], Node(type="bulletList", content=[item, item])]
 
-    result = spliced(body, document(content))
+    result = spliced(body, make_document(content))
 
     assert result == body + ending * 2 + (r"- an \*edited\* block" + ending) * 1 + r"- an \*edited\* block"
 
@@ -113,7 +113,7 @@ def test_new_lines_end_as_the_page_does(ending: str) -> None:
         ("a", lambda content: [*content, NEW], "a\n\nan \\*edited\\* block"),
         ("[a]: b\n\nc [a]\n", lambda content: content[1:], "c [a](b)\n"),
         ("x\n\nc [a]\n", lambda content: [raw("[a]: b"), content[1]], "[a]: b\n\nc \\[a\\]\n"),
-        ("x\n\n- a\n", lambda content: [*read("- b")["content"], content[1]], "* b\n\n- a\n"),
+        ("x\n\n- a\n", lambda content: [*read_document("- b")["content"], content[1]], "* b\n\n- a\n"),
         ("<!-- -->", lambda content: [NEW], "<!-- -->\nan \\*edited\\* block\n"),
         ("a\n- ```\n> \n\n", lambda content: [content[2], *content[:2]], "> \n\na\n- ```\n"),
         ("- ```\n> \n\na\n", lambda content: [content[0], content[2]], "- ```\na\n"),
@@ -123,7 +123,7 @@ def test_new_lines_end_as_the_page_does(ending: str) -> None:
 def test_blocks_that_would_run_together_are_kept_apart(
     body: str, change: Callable[[list[Node]], list[Node]], expected: str
 ) -> None:
-    assert spliced(body, document(change(read(body)["content"]))) == expected
+    assert spliced(body, make_document(change(read_document(body)["content"]))) == expected
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_blocks_that_would_run_together_are_kept_apart(
     ],
 )
 def test_a_changed_block_keeps_its_style(old: str, new: str) -> None:
-    content = read(old)
+    content = read_document(old)
     last = content["content"][-1]
     while "content" in last:
         last = last["content"][-1]
@@ -154,26 +154,26 @@ def test_a_changed_block_keeps_its_style(old: str, new: str) -> None:
 
 def test_text_stays_text_however_much_it_looks_like_obsidian() -> None:
     body = "\\[!note] and \\[[x]], \\==y==, \\%%z%%, \\#tag, a \\^id and !\\[[w]]\n"
-    content = read("> " + body)
+    content = read_document("> " + body)
     content["content"][0]["content"][0]["content"].append(text_node("!"))
 
     result = spliced("> " + body, content)
 
-    assert meaning(read(result)) == meaning(content)
-    assert read(result)["content"][0]["type"] == "blockquote"
-    assert "wikilink" not in str(read(result))
-    assert "embed" not in str(read(result))
+    assert meaning(read_document(result)) == meaning(content)
+    assert read_document(result)["content"][0]["type"] == "blockquote"
+    assert "wikilink" not in str(read_document(result))
+    assert "embed" not in str(read_document(result))
     assert r"\#tag" in result
     assert r"\^id" in result
 
 
 def anew(body: str) -> str:
     """*body* with every block written anew in its style."""
-    page = outline(body)
+    page = outline_of(body)
     result = page.gap(-1)
-    for index, (node, segment) in enumerate(zip(nodes(page), page.segments, strict=True)):
-        source = written(normal(node), style_of(segment.tokens or ()), page.references)
-        result += source.replace("\n", newline(body)) + page.gap(index)
+    for index, (node, segment) in enumerate(zip(read_nodes(page), page.segments, strict=True)):
+        source = render_block(normalize(node), style_of(segment.tokens or ()), page.references)
+        result += source.replace("\n", first_line_ending(body)) + page.gap(index)
     return result
 
 
@@ -190,8 +190,8 @@ def test_every_block_of_the_specifications_can_be_written_anew(examples: list[st
 def test_every_block_of_real_pages_can_be_written_anew(pages: list[str]) -> None:
     total = 0
     for page in pages:
-        body = split(page).body
-        total += len(outline(anew(body)).segments)
+        body = split_parts(page).body
+        total += len(outline_of(anew(body)).segments)
     assert total > 1000
 
 

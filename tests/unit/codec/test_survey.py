@@ -8,10 +8,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mirrord.codec import cases
-from mirrord.codec.columns import Column, ValueType, columns_of, headers
-from mirrord.codec.frontmatter import split, values
-from mirrord.codec.reader import read
-from mirrord.codec.survey import Row, delimiter_of, rows, widened
+from mirrord.codec.columns import Column, ValueType, column_names, columns_of
+from mirrord.codec.frontmatter import read_values, split_parts
+from mirrord.codec.reader import read_document
+from mirrord.codec.survey import Row, delimiter_of, fit_to_width, read_rows
 from mirrord.errors import Damaged
 
 TABLES = {
@@ -46,17 +46,17 @@ def test_what_a_spreadsheet_writes_is_read_the_same(table: list[list[str]]) -> N
     text = io.StringIO(newline="")
     csv.writer(text, delimiter=";", lineterminator="\r\n").writerows(table)
     text.seek(0)
-    assert [list(row.cells) for row in rows(text, ";")] == table
+    assert [list(row.cells) for row in read_rows(text, ";")] == table
 
 
 def test_rows_know_the_line_where_they_begin() -> None:
-    found = list(rows(['a,"x\n', 'y"\n', "\n", "b,c\n"], ","))
+    found = list(read_rows(['a,"x\n', 'y"\n', "\n", "b,c\n"], ","))
     assert [row.line for row in found if not row.is_empty] == [1, 4]
 
 
 def test_a_mark_and_a_line_that_says_the_sign_are_no_cells() -> None:
-    assert next(iter(rows(["\ufeffa;b\n"], ";"))).cells == ["a", "b"]
-    first, second = rows(["\ufeffsep=;\n", "a;b\n"], ";")
+    assert next(iter(read_rows(["\ufeffa;b\n"], ";"))).cells == ["a", "b"]
+    first, second = read_rows(["\ufeffsep=;\n", "a;b\n"], ";")
     assert first.is_empty
     assert (second.line, second.cells) == (2, ["a", "b"])
 
@@ -66,18 +66,18 @@ def test_a_mark_and_a_line_that_says_the_sign_are_no_cells() -> None:
 )
 def test_quotes_without_end_and_nul_are_named_by_line(lines: list[str], line: int) -> None:
     with pytest.raises(Damaged, match=f"line {line} "):
-        list(rows(lines, ","))
+        list(read_rows(lines, ","))
 
 
 def test_only_empty_cells_beyond_the_table_are_dropped() -> None:
-    assert widened(Row(1, ["a", "b", "", " "]), 2) == ["a", "b"]
-    assert widened(Row(1, ["a", "b", "c"]), 2) is None
-    assert widened(Row(1, ["a"]), 2) is None
+    assert fit_to_width(Row(1, ["a", "b", "", " "]), 2) == ["a", "b"]
+    assert fit_to_width(Row(1, ["a", "b", "c"]), 2) is None
+    assert fit_to_width(Row(1, ["a"]), 2) is None
 
 
 def test_every_column_has_a_name_of_its_own() -> None:
-    assert headers(["A", " a  b ", "", "a"], are_given=True) == ["A", "a b", "Column 3", "a (2)"]
-    assert headers(["x", "y"], are_given=False) == ["Column 1", "Column 2"]
+    assert column_names(["A", " a  b ", "", "a"], are_given=True) == ["A", "a b", "Column 3", "a (2)"]
+    assert column_names(["x", "y"], are_given=False) == ["Column 1", "Column 2"]
 
 
 def test_columns_are_found_by_header_number_and_digits() -> None:
@@ -130,7 +130,7 @@ def test_mappings_that_do_not_fit_are_refused(mappings: list[dict[str, object]],
     ],
 )
 def test_a_cell_is_a_value_of_its_type(kind: str, cell: str, value: object) -> None:
-    assert Column(0, "x", ValueType(kind)).value(cell) == value
+    assert Column(0, "x", ValueType(kind)).read_value(cell) == value
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_cell_is_a_value_of_its_type(kind: str, cell: str, value: object) -> N
 )
 def test_a_cell_that_is_none_or_may_be_two_things_is_refused(kind: str, cell: str) -> None:
     with pytest.raises(ValueError, match="'"):
-        Column(0, "x", ValueType(kind)).value(cell)
+        Column(0, "x", ValueType(kind)).read_value(cell)
 
 
 # The reader takes a tab in brackets for a label: answers have blanks instead.
@@ -154,10 +154,10 @@ ANSWERS = st.text("ab#*_`[]()<>!&;~=$%^|\\-+1.) \n:\"'漢é{}\t")
 @example("$1 $$")
 @example("[a\nb](c)")
 def test_an_answer_means_its_letters(text: str) -> None:
-    written = cases.answer(text)
+    written = cases.answer_markdown(text)
     lines = [line.strip() for line in text.strip().split("\n")]
     shown = list[str]()
-    for block in read(f"{written}\n")["content"] if written else []:
+    for block in read_document(f"{written}\n")["content"] if written else []:
         assert block["type"] == "paragraph", written
         for node in block.get("content", []):
             assert node["type"] == "text", written
@@ -173,17 +173,21 @@ def test_an_answer_means_its_letters(text: str) -> None:
 )
 def test_a_front_matter_says_what_it_was_given(attributes: dict[str, str | int | bool]) -> None:
     kept = {name: value for name, value in attributes.items() if not isinstance(value, str) or value.isprintable()}
-    found = values(split(cases.front_matter({"title": "x", "attributes": kept})).head)
+    found = read_values(split_parts(cases.front_matter_markdown({"title": "x", "attributes": kept})).head)
     assert found.get("attributes", {}) == kept
 
 
 def test_a_value_of_several_lines_stays_so() -> None:
-    written = cases.front_matter({"attributes": {"a: b": 'one\n\ttwo # "three"', "c": "no", "d": "1"}})
-    assert values(split(written).head) == {"attributes": {"a: b": 'one\n\ttwo # "three"', "c": "no", "d": "1"}}
+    written = cases.front_matter_markdown({"attributes": {"a: b": 'one\n\ttwo # "three"', "c": "no", "d": "1"}})
+    assert read_values(split_parts(written).head) == {
+        "attributes": {"a: b": 'one\n\ttwo # "three"', "c": "no", "d": "1"}
+    }
 
 
 def test_labels_with_brackets_are_labels() -> None:
-    (block,) = read(cases.heading("a]b [c] *d*", cases.link(["..", "a b", "c(1).md"], "a b")))["content"]
+    (block,) = read_document(
+        cases.heading_markdown("a]b [c] *d*", cases.destination_of_path(["..", "a b", "c(1).md"], "a b"))
+    )["content"]
     (node,) = block["content"]
     assert node["text"] == "a]b [c] *d*"
     assert node["marks"][0]["attrs"] == {"href": "../a%20b/c%281%29.md#a%20b"}

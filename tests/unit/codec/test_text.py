@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.codec.text import decode, line_starts, lines, newline, unix
+from mirrord.codec.text import decode, first_line_ending, line_starts, split_lines, with_unix_endings
 from mirrord.errors import Damaged
 
 
@@ -25,19 +25,19 @@ def test_a_byte_order_mark_is_kept() -> None:
 def test_lines_end_at_crlf_lf_and_cr_only() -> None:
     text = "a\r\nb\rc\nd\u2028e\x85f\x0bg\x0ch\x1ci"
 
-    assert lines(text) == ["a\r\n", "b\r", "c\n", "d\u2028e\x85f\x0bg\x0ch\x1ci"]
+    assert split_lines(text) == ["a\r\n", "b\r", "c\n", "d\u2028e\x85f\x0bg\x0ch\x1ci"]
 
 
 @given(st.text(alphabet=st.sampled_from("a\r\n\u2028\x85")))
 def test_lines_joined_are_the_text(text: str) -> None:
-    assert "".join(lines(text)) == text
-    assert "\r" not in unix(text)
-    assert len(lines(unix(text))) == len(lines(text))
+    assert "".join(split_lines(text)) == text
+    assert "\r" not in with_unix_endings(text)
+    assert len(split_lines(with_unix_endings(text))) == len(split_lines(text))
     starts = line_starts(text)
-    assert [text[start:end] for start, end in pairwise(starts)] == lines(text)
+    assert [text[start:end] for start, end in pairwise(starts)] == split_lines(text)
     assert (starts[0], starts[-1]) == (0, len(text))
 
 
 @pytest.mark.parametrize(("text", "ending"), [("a\r\nb\n", "\r\n"), ("a\rb", "\r"), ("a", "\n")])
 def test_added_lines_end_as_the_first_one_does(text: str, ending: str) -> None:
-    assert newline(text) == ending
+    assert first_line_ending(text) == ending

@@ -9,9 +9,9 @@ import pytest
 
 from mirrord.codec.document import Document, Node
 from mirrord.codec.json_schema import json_schema
-from mirrord.codec.normal import fingerprint, normal
-from mirrord.codec.reader import read
-from mirrord.codec.render import Wanted, render
+from mirrord.codec.normal import fingerprint, normalize
+from mirrord.codec.reader import read_document
+from mirrord.codec.render import NewViews, render
 from mirrord.codec.vocabulary import MARKS, NODES, Attribute
 from tests.guide import GUIDE, examples, name_of
 from tests.system.tiptap import SOURCE
@@ -21,7 +21,7 @@ ROW = re.compile(r"^\| `(\w+)` \|(?:.*\|)? ?(.*?) ?\|$", re.MULTILINE)
 
 
 def meaning(node: Node) -> str:
-    return fingerprint(normal(node))
+    return fingerprint(normalize(node))
 
 
 EXAMPLES = [pytest.param(text, content, id=name_of(text)) for text, content in examples()]
@@ -29,9 +29,9 @@ EXAMPLES = [pytest.param(text, content, id=name_of(text)) for text, content in e
 
 @pytest.mark.parametrize(("text", "content"), EXAMPLES)
 def test_an_example_is_read_and_written_as_shown(text: str, content: Document) -> None:
-    wanted = Wanted(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
+    wanted = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
 
-    assert meaning(read(text)) == meaning(content)
+    assert meaning(read_document(text)) == meaning(content)
     assert render(None, frozenset(["content"]), wanted, stem="Page") == text
 
 

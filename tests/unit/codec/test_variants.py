@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mirrord.codec.document import Document
-from mirrord.codec.reader import read
-from mirrord.codec.render import Wanted, render
-from mirrord.codec.stored import stored
+from mirrord.codec.reader import read_document
+from mirrord.codec.render import NewViews, render
+from mirrord.codec.stored import values_to_store
 from mirrord.codec.text import decode
 from mirrord.errors import Damaged
 from tests.bench.codec.edits import KINDS, edit
@@ -35,7 +35,7 @@ def test_a_page_is_its_parts(own_pages: list[str], variant: str) -> None:
 def test_content_that_did_not_change_leaves_every_byte(own_pages: list[str], variant: str) -> None:
     for page in own_pages:
         text = VARIANTS[variant](page)
-        wanted = Wanted(None, None, None, None, None, content=read(text))
+        wanted = NewViews(None, None, None, None, None, content=read_document(text))
         assert render(text, frozenset(["content"]), wanted, stem="Page") == text
 
 
@@ -45,8 +45,8 @@ def test_a_random_edit_says_what_was_wanted_and_leaves_every_other_block(own_pag
     for seed, page in enumerate(own_pages):
         chance = random.Random(seed)
         text = VARIANTS[chance.choice(list(VARIANTS))](page)
-        foreign = read(chance.choice(own_pages))["content"]
-        if made := edit(kind, read(text)["content"], foreign, chance):
+        foreign = read_document(chance.choice(own_pages))["content"]
+        if made := edit(kind, read_document(text)["content"], foreign, chance):
             outcome = outcome_of(kind, text, made)
             assert outcome.wrong == "", f"{seed}: {outcome}"
             done += not outcome.refusal
@@ -56,10 +56,10 @@ def test_a_random_edit_says_what_was_wanted_and_leaves_every_other_block(own_pag
 @settings(max_examples=60)
 @example("[^q]: n\n[^q]: n\n", "change a block", {"type": "doc", "content": []}, 0)
 @example("a\n- ```\n> \n\n", "move a block", {"type": "doc", "content": []}, 1)
-@example("[^q]: n\n", "insert a block", {"type": "doc", "content": read("> [!note]\n> [^q]\n")["content"]}, 1)
+@example("[^q]: n\n", "insert a block", {"type": "doc", "content": read_document("> [!note]\n> [^q]\n")["content"]}, 1)
 @given(markdown, st.sampled_from(list(KINDS)), documents, st.integers(0, 10**6))
 def test_a_random_edit_of_anything_does_so_too(text: str, kind: str, foreign: Document, seed: int) -> None:
-    if made := edit(kind, read(text)["content"], foreign["content"], random.Random(seed)):
+    if made := edit(kind, read_document(text)["content"], foreign["content"], random.Random(seed)):
         assert outcome_of(kind, text, made).wrong == ""
 
 
@@ -71,7 +71,7 @@ def test_any_bytes_are_their_parts_or_no_text(data: bytes) -> None:
         return
 
     assert joined(text).encode() == data
-    assert orjson.loads(stored(text, None)[0])["type"] == "doc"
+    assert orjson.loads(values_to_store(text, None)[0])["type"] == "doc"
 
 
 @pytest.mark.parametrize(
@@ -81,4 +81,4 @@ def test_deep_nesting_keeps_its_bytes_and_what_comes_after(unit: str) -> None:
     text = unit * DEEP + "x\n\n# after\n"
 
     assert joined(text) == text
-    assert b"after" in stored(text, None)[0]
+    assert b"after" in values_to_store(text, None)[0]

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.commands.carrying import Carried, carry
+from mirrord.commands.carrying import ImportOutcome, import_tree
 from mirrord.commands.failure import Failed
-from mirrord.commands.incoming import Copy, Survey, survey
+from mirrord.commands.incoming import DuplicateId, TreeSurvey, survey_tree
 from mirrord.commands.session import Session
 from mirrord.domain.entry import new_id
-from mirrord.domain.progress import unobserved
+from mirrord.domain.progress import ignore_progress
 from mirrord.mirror import kernel
 from mirrord.mirror.tree import Tree
 from tests.unit.commands.conftest import AGENT, TENANT, page
@@ -53,19 +53,19 @@ def vault(tmp_path: Path) -> Path:
     return root
 
 
-def look(session: Session, root: Path, into: str = "") -> Survey:
+def look(session: Session, root: Path, into: str = "") -> TreeSurvey:
     source = Tree(root)
     try:
-        return survey(session, source, into, unobserved)
+        return survey_tree(session, source, into, ignore_progress)
     finally:
         source.close()
 
 
-def bring(session: Session, root: Path, into: str = "") -> tuple[Survey, Carried]:
+def bring(session: Session, root: Path, into: str = "") -> tuple[TreeSurvey, ImportOutcome]:
     source = Tree(root)
     try:
-        found = survey(session, source, into, unobserved)
-        return found, carry(session, source, found, unobserved)
+        found = survey_tree(session, source, into, ignore_progress)
+        return found, import_tree(session, source, found, ignore_progress)
     finally:
         source.close()
 
@@ -87,10 +87,10 @@ def test_a_vault_comes_in_and_what_does_not_is_told(session: Session, root: Path
     names = "Home.md Work/_index.md Work/Plan.md Work/assets/deep/plan.png .records/categories/reading.yaml".split()
     assert files == {name: VAULT[name].encode() for name in names}
     assert (root / "Empty/Deeper").is_dir()
-    assert (carried.landed, carried.differing, carried.left) == (5, [], [])
-    assert {one.path for one in found.left} == {"Latin.md", "Link.md", "Linked", "Pipe.md"}
+    assert (carried.imported_count, carried.differing, carried.omissions) == (5, [], [])
+    assert {one.path for one in found.omissions} == {"Latin.md", "Link.md", "Linked", "Pipe.md"}
     assert [one.path for one in found.differing] == ["Home/_index.md"]  # the page Home already
-    assert found.passed == {"hidden": 5, ".png": 1, "ignored": 1, "without ending": 1, "unfinished": 1}
+    assert found.ignored_counts == {"hidden": 5, ".png": 1, "ignored": 1, "without ending": 1, "unfinished": 1}
     assert list((root / ".mirrord/tmp/mcp-0").iterdir()) == []
 
 
@@ -100,7 +100,7 @@ def test_a_second_import_finds_everything_there(session: Session, root: Path, va
 
     found, carried = bring(session, vault)
 
-    assert (found.new, found.folders, found.same, carried.landed) == ([], [], 5, 0)
+    assert (found.new, found.folders, found.same, carried.imported_count) == ([], [], 5, 0)
     assert shown(root) == before
 
 
@@ -122,7 +122,7 @@ def test_nothing_in_the_mirror_is_overwritten_nor_doubled_under_a_name_that_read
 
     assert {one.path for one in found.differing} >= {"Work/Plan.md", "Home.md", "Home/_index.md", "Latin.md"}
     assert {one.path for one in found.differing} >= {"Empty", "Empty/Deeper"}
-    assert carried.landed == 3
+    assert carried.imported_count == 3
     assert {path: (root / path).read_text() for path in ours} == ours
     assert not (root / "Empty").exists()
 
@@ -148,8 +148,8 @@ def test_what_the_mirror_ignores_stays_out(session: Session, root: Path, vault: 
 
     found, carried = bring(session, vault)
 
-    assert carried.landed == 2
-    assert found.passed["ignored"] == 4
+    assert carried.imported_count == 2
+    assert found.ignored_counts["ignored"] == 4
     assert not (root / "Work").exists()
 
 
@@ -163,7 +163,7 @@ def test_pictures_beside_pages_come_in_with_the_setting_that_makes_them_attachme
     assert (root / "photo.png").read_bytes() == b"picture"
     assert (root / ".obsidian/app.json").read_bytes() == b"{}"
     assert not (root / "Work/board.canvas").exists()
-    assert (carried.landed, found.passed[".canvas"]) == (7, 1)
+    assert (carried.imported_count, found.ignored_counts[".canvas"]) == (7, 1)
     assert not look(session, vault).new
 
 
@@ -175,7 +175,7 @@ def test_where_the_mirror_has_its_own_setting_that_decides(session: Session, roo
     found, _ = bring(session, vault)
     assert not (root / "photo.png").exists()
     assert (root / "Media/photo.png").exists()
-    assert found.passed[".png"] == 2
+    assert found.ignored_counts[".png"] == 2
 
 
 def test_copies_of_pages_are_told(session: Session, vault: Path) -> None:
@@ -183,30 +183,30 @@ def test_copies_of_pages_are_told(session: Session, vault: Path) -> None:
     for path, one in (("B.md", entry), ("A.md", entry), ("C.md", other), ("D.md", "my own key")):
         page(vault, path, f"---\nid: {one}\n---\n")
 
-    assert look(session, vault).copies == [Copy("B.md", "A.md")]
+    assert look(session, vault).copies == [DuplicateId("B.md", "A.md")]
 
 
 def test_too_large_a_file_is_left(session: Session, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirrord.commands.incoming.LIMIT", 4)
+    monkeypatch.setattr("mirrord.commands.incoming.MAX_PAGE_BYTES", 4)
 
-    assert {one.path for one in look(session, vault).left} > {"Home.md", "Work/Plan.md"}
+    assert {one.path for one in look(session, vault).omissions} > {"Home.md", "Work/Plan.md"}
 
 
 def test_what_changes_between_the_look_and_the_import_overwrites_nothing(
     session: Session, root: Path, vault: Path
 ) -> None:
     source = Tree(vault)
-    found = survey(session, source, "", unobserved)
+    found = survey_tree(session, source, "", ignore_progress)
     page(root, "Home.md", "saved meanwhile\n")
     page(root, "Work/Plan.md", VAULT["Work/Plan.md"])
     (vault / "Work/_index.md").unlink()
 
-    carried = carry(session, source, found, unobserved)
+    carried = import_tree(session, source, found, ignore_progress)
 
     source.close()
-    assert (carried.landed, carried.same) == (2, 1)
+    assert (carried.imported_count, carried.same) == (2, 1)
     assert [one.path for one in carried.differing] == ["Home.md"]
-    assert [one.path for one in carried.left] == ["Work/_index.md"]
+    assert [one.path for one in carried.omissions] == ["Work/_index.md"]
     assert (root / "Home.md").read_text() == "saved meanwhile\n"
 
 
@@ -216,7 +216,7 @@ def test_a_link_in_the_mirror_leads_nowhere(session: Session, root: Path, vault:
 
     found, carried = bring(session, vault)
 
-    assert {one.path for one in (*found.left, *carried.left)} >= {"Work/Plan.md", "Work/_index.md"}
+    assert {one.path for one in (*found.omissions, *carried.omissions)} >= {"Work/Plan.md", "Work/_index.md"}
     assert list((tmp_path / "outside").iterdir()) == []
 
 
@@ -238,7 +238,7 @@ def test_a_full_disk_is_told_and_the_next_import_goes_on(
 
     found, carried = bring(session, vault)
 
-    assert (found.same, carried.landed, carried.left) == (2, 3, [])
+    assert (found.same, carried.imported_count, carried.omissions) == (2, 3, [])
 
 
 def test_killed_at_any_call_the_next_import_goes_on(tmp_path: Path, vault: Path) -> None:

@@ -387,7 +387,7 @@ def test_long_lists_go_on_with_a_cursor(root: Path, session: Session) -> None:
     names = [one["name"] for one in first.values + second.values]
     assert names == [f"{number:03}" for number in range(120)]
     assert (len(first.values), second.next_cursor) == (100, None)
-    assert len(list_collections(session, most=None).values) == 120
+    assert len(list_collections(session, limit=None).values) == 120
     assert len(first.problems) == 10
     with refused("INVALID_CURSOR", "invalid"):
         list_categories(session, cursor=first.next_cursor)

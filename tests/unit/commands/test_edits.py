@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.codec.editing import Action, SectionEdit, Substitution, edited
-from mirrord.codec.missed import Missed
+from mirrord.codec.editing import Action, SectionEdit, Substitution, apply_edits
+from mirrord.codec.missed import EditTargetError
 from mirrord.codec.sections import sections_of
 from mirrord.commands.edits import edit_page
 from mirrord.commands.failure import Failed
@@ -57,7 +57,7 @@ TABLE = "| a | b |\n| - | - |\n| 1 | 2 |"
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_what_is_appended_goes_on_with_a_tight_list_or_a_table(own: str, new: str, expected: str, ending: str) -> None:
     text = f"# A\n\n{own}\n## B\n\nb\n".replace("\n", ending)
-    after = edited(text, [SectionEdit("A", Action.APPEND, new)])
+    after = apply_edits(text, [SectionEdit("A", Action.APPEND, new)])
     assert after == f"# A\n\n{expected}\n## B\n\nb\n".replace("\n", ending)
 
 
@@ -255,8 +255,8 @@ def test_editing_a_section_leaves_everything_before_and_behind(text: str, data: 
     section = data.draw(st.sampled_from(sections))
     action = data.draw(st.sampled_from(Action))
     try:
-        new = edited(text, [SectionEdit(section.title, action, "NEW")])
-    except Missed:
+        new = apply_edits(text, [SectionEdit(section.title, action, "NEW")])
+    except EditTargetError:
         assert [other.title.casefold() for other in sections].count(section.title.casefold()) > 1
         return
     at = {
@@ -277,4 +277,4 @@ def test_editing_a_section_leaves_everything_before_and_behind(text: str, data: 
 def test_a_substitution_does_what_replace_does(text: str, find: str, new: str) -> None:
     count = text.count(find)
     if count and "\n" not in find + new + text and "\r" not in find + new + text:
-        assert edited(text, [Substitution(find, new, count)]) == text.replace(find, new)
+        assert apply_edits(text, [Substitution(find, new, count)]) == text.replace(find, new)

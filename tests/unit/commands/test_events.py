@@ -1,15 +1,15 @@
 """The lines that say what commands did."""
 
-from mirrord.commands.events import lines
+from mirrord.commands.events import event_lines
 from mirrord.commands.session import Session
-from mirrord.domain.event import Type, decode
+from mirrord.domain.event import EventType, decode_event
 
 
 def test_what_one_command_did_is_in_the_order_of_its_moments(session: Session) -> None:
-    happened = [(Type.PAGE_WRITTEN, {"path": f"{number}.md"}) for number in range(20)]
+    happened = [(EventType.PAGE_WRITTEN, {"path": f"{number}.md"}) for number in range(20)]
 
-    _, text = lines(session, happened)
+    _, text = event_lines(session, happened)
 
-    told = [decode(line) for line in text.encode().splitlines()]
+    told = [decode_event(line) for line in text.encode().splitlines()]
     assert sorted(told, key=lambda event: event.occurred_at) == told
     assert len({event.occurred_at for event in told}) == len(told)

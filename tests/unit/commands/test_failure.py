@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from mirrord.commands.failure import Failed, contained
+from mirrord.commands.failure import Failed, containing_errors
 from mirrord.errors import Busy, Damaged, MirrordError, Refused, Stale, Unavailable, UserError
 
 
@@ -21,7 +21,7 @@ from mirrord.errors import Busy, Damaged, MirrordError, Refused, Stale, Unavaila
     ],
 )
 def test_every_error_of_ours_is_a_failure_of_its_kind(error: MirrordError, code: str, kind: str) -> None:
-    with pytest.raises(Failed) as failed, contained("read_page"):
+    with pytest.raises(Failed) as failed, containing_errors("read_page"):
         raise error
 
     assert (failed.value.code, failed.value.kind) == (code, kind)
@@ -31,14 +31,14 @@ def test_every_error_of_ours_is_a_failure_of_its_kind(error: MirrordError, code:
 def test_what_failed_already_says_what_it_said() -> None:
     before = Failed("PAGE_NOT_FOUND", "not_found", "No.", "Look.")
 
-    with pytest.raises(Failed) as failed, contained("read_page"):
+    with pytest.raises(Failed) as failed, containing_errors("read_page"):
         raise before
 
     assert failed.value is before
 
 
 def test_what_nobody_foresaw_is_in_the_log_and_not_in_the_answer(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.ERROR), pytest.raises(Failed) as failed, contained("read_page"):
+    with caplog.at_level(logging.ERROR), pytest.raises(Failed) as failed, containing_errors("read_page"):
         raise KeyError("a secret")
 
     assert failed.value.code == "INTERNAL_ERROR"
@@ -50,5 +50,5 @@ def test_what_nobody_foresaw_is_in_the_log_and_not_in_the_answer(caplog: pytest.
 
 
 def test_somebody_who_ends_the_program_is_not_held_up() -> None:
-    with pytest.raises(KeyboardInterrupt), contained("read_page"):
+    with pytest.raises(KeyboardInterrupt), containing_errors("read_page"):
         raise KeyboardInterrupt

@@ -20,10 +20,10 @@ from mirrord.commands.moves import move_page
 from mirrord.commands.pages import read_page
 from mirrord.commands.removal import restore_page
 from mirrord.commands.session import Session
-from mirrord.domain.approval import ABSENT
+from mirrord.domain.approval import ABSENT_DIGEST
 from mirrord.domain.entry import EntryId, id_of_path, new_id, parse_id
 from mirrord.domain.number import number_of
-from mirrord.mirror.journal import TRASH
+from mirrord.mirror.journal import TRASH_PATH
 from mirrord.mirror.tree import Tree
 from tests.unit.commands.conftest import AGENT, TENANT, Open, events, page
 from tests.unit.kills import killed_at
@@ -284,18 +284,18 @@ def test_a_folder_stays_one_when_its_last_source_moves_away(root: Path, session:
 def test_previews_say_what_would_happen_and_do_nothing(root: Path, session: Session) -> None:
     made = create_folder(session, "Interviews")
     page(root, made.path, (root / made.path).read_text() + "\nOur interviews.\n")
-    before = (files(root), events(root), list((root / TRASH).glob("*")))
+    before = (files(root), events(root), list((root / TRASH_PATH).glob("*")))
 
     preview = preview_create_folder(session, "2024", made.folder_id)
     assert preview.summary == "The folder '2024' would be made in the folder 'Interviews'."
-    assert preview.bases == {"Sources/Interviews/2024/_index.md": ABSENT}
+    assert preview.bases == {"Sources/Interviews/2024/_index.md": ABSENT_DIGEST}
     preview = preview_rename_folder(session, made.folder_id, "Talks")
     assert preview.summary == "The folder 'Interviews' at the top level would be called 'Talks'."
     preview = preview_delete_folder(session, made.folder_id)
     assert preview.summary == "The folder 'Interviews' at the top level would be deleted; nothing is in it."
     assert "-Our interviews." in preview.lines
     assert preview.bases == {made.path: read_page(session, made.path).digest}
-    assert (files(root), events(root), list((root / TRASH).glob("*"))) == before
+    assert (files(root), events(root), list((root / TRASH_PATH).glob("*"))) == before
 
 
 def test_previews_refuse_what_the_commands_refuse(root: Path, session: Session) -> None:

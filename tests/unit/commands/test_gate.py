@@ -13,18 +13,18 @@ from mirrord.commands import inputs
 from mirrord.commands.failure import Failed
 from mirrord.commands.gate import Gate
 from mirrord.commands.registry import COMMANDS
-from mirrord.commands.removal import Deleted
-from mirrord.commands.run import Done, Pending, run
+from mirrord.commands.removal import DeletedPage
+from mirrord.commands.run import CompletedCommand, PendingRequest, run
 from mirrord.commands.session import Session
-from mirrord.domain.approval import Answer, Request, State, decode
+from mirrord.domain.approval import Answer, Request, RequestState, decode_request
 from mirrord.domain.entry import Actor, digest_of
-from mirrord.domain.limits import Limits, Rate
-from mirrord.domain.trust import DEFAULTS, levels
+from mirrord.domain.limits import Limits, RateLimit
+from mirrord.domain.trust import DEFAULTS, trust_levels
 from mirrord.mirror import requests, staging
 from mirrord.mirror.tree import Tree
 from tests.unit.commands.conftest import Open, events, page
 
-RAISED = levels(dict.fromkeys(COMMANDS, "REQUIRE"))
+RAISED = trust_levels(dict.fromkeys(COMMANDS, "REQUIRE"))
 ALPHA = {"path": "Alpha.md"}
 
 
@@ -34,30 +34,30 @@ def gate() -> Gate:
     return Gate(RAISED)
 
 
-def asked(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> Pending:
+def asked(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> PendingRequest:
     outcome = run(session, gate, name, arguments)
-    assert isinstance(outcome, Pending)
+    assert isinstance(outcome, PendingRequest)
     return outcome
 
 
 def kept(root: Path) -> list[tuple[Request, Answer]]:
-    return [decode(file.read_bytes()) for file in sorted((root / ".records/approvals").glob("*.json"))]
+    return [decode_request(file.read_bytes()) for file in sorted((root / ".records/approvals").glob("*.json"))]
 
 
 def concluded(session: Session, request: UUID, **answer: Any) -> None:
     """What the daemon does in the end."""
     found = requests.read(session.tree, requests.path_of(request))
     assert isinstance(found, tuple)
-    requests.put(session.tree, found[0], replace(found[1], **answer))
+    requests.write(session.tree, found[0], replace(found[1], **answer))
 
 
 def test_a_command_that_is_trusted_runs_at_once_and_only_a_notice_is_marked(session: Session, root: Path) -> None:
     done = run(session, Gate(), "create_page", {"title": "Alpha"})
     gone = run(session, Gate(), "delete_page", ALPHA)
 
-    assert isinstance(done, Done)
-    assert isinstance(gone, Done)
-    assert isinstance(gone.result, Deleted)
+    assert isinstance(done, CompletedCommand)
+    assert isinstance(gone, CompletedCommand)
+    assert isinstance(gone.result, DeletedPage)
     assert [(kind, data.get("trust")) for kind, data in events(root)] == [
         ("PageCreated", None),
         ("PageDeleted", "NOTIFY"),
@@ -78,7 +78,7 @@ def test_a_command_that_is_not_changes_nothing_and_says_what_it_would_do(
     ((request, answer),) = kept(root)
     assert (request.id, request.command, dict(request.arguments)) == (pending.request_id, "delete_page", ALPHA)
     assert dict(request.bases) == {"Alpha.md": digest_of(b"one\n").hex()}
-    assert (answer.state, answer.expires_at) == (State.PENDING, pending.expires_at)
+    assert (answer.state, answer.expires_at) == (RequestState.PENDING, pending.expires_at)
 
 
 EDIT = [{"find": "one", "replace": "two"}]
@@ -129,9 +129,9 @@ def test_the_outcome_is_handed_over_once_and_then_the_same_call_is_a_new_request
 ) -> None:
     page(root, "Alpha.md", "one\n")
     pending = asked(session, gate, "delete_page", ALPHA)
-    concluded(session, pending.request_id, state=State.EXECUTED, result={"page_id": "x"})
+    concluded(session, pending.request_id, state=RequestState.EXECUTED, result={"page_id": "x"})
 
-    assert run(session, gate, "delete_page", ALPHA) == Done({"page_id": "x"})
+    assert run(session, gate, "delete_page", ALPHA) == CompletedCommand({"page_id": "x"})
     assert asked(session, gate, "delete_page", ALPHA).request_id != pending.request_id
 
 
@@ -139,13 +139,13 @@ def test_a_refusal_is_a_failure_that_says_why(session: Session, root: Path, gate
     page(root, "Alpha.md", "one\n")
     pending = asked(session, gate, "delete_page", ALPHA)
     told = {"code": "REJECTED", "kind": "forbidden", "sentence": "Ada rejected this: no.", "instruction": "Ask."}
-    concluded(session, pending.request_id, state=State.REJECTED, failure=told)
+    concluded(session, pending.request_id, state=RequestState.REJECTED, failure=told)
 
     with pytest.raises(Failed, match="Ada rejected this: no") as failed:
         run(session, gate, "delete_page", ALPHA)
 
     assert (failed.value.code, failed.value.kind) == ("REJECTED", "forbidden")
-    assert isinstance(run(session, gate, "delete_page", ALPHA), Pending)
+    assert isinstance(run(session, gate, "delete_page", ALPHA), PendingRequest)
 
 
 def test_what_would_fail_fails_at_once_and_asks_nobody(session: Session, root: Path, gate: Gate) -> None:
@@ -161,7 +161,7 @@ def test_a_dry_run_needs_nobodys_word(session: Session, root: Path, gate: Gate) 
     page(root, "Alpha.md", "one\n")
     edits = [{"find": "one", "replace": "two"}]
 
-    assert isinstance(run(session, gate, "edit_page", {**ALPHA, "edits": edits, "dry_run": True}), Done)
+    assert isinstance(run(session, gate, "edit_page", {**ALPHA, "edits": edits, "dry_run": True}), CompletedCommand)
     assert kept(root) == []
 
 
@@ -231,10 +231,10 @@ def test_a_file_too_large_to_be_kept_until_a_person_decides_is_refused_when_it_i
     connect: Open, root: Path, tmp_path: Path
 ) -> None:
     with (tmp_path / "long.mp4").open("wb") as file:
-        file.truncate(staging.LIMIT + 1)
+        file.truncate(staging.MAX_STAGED_BYTES + 1)
 
     with pytest.raises(Failed, match="until a person decides") as failed:
-        inputs.stage(connect(attach_from=(tmp_path,)), "long.mp4")
+        inputs.stage_input(connect(attach_from=(tmp_path,)), "long.mp4")
 
     assert failed.value.code == "TOO_LARGE"
     assert not list(root.rglob("staged/*"))
@@ -247,7 +247,7 @@ def test_staged_bytes_that_are_others_now_are_not_used(
     source = tmp_path / "plan.txt"
     source.write_bytes(b"then")
     with source.open("rb") as descriptor:
-        digest = staging.keep(session.tree, descriptor.fileno(), "plan.txt")
+        digest = staging.stage_bytes(session.tree, descriptor.fileno(), "plan.txt")
     staged = root / ".mirrord/staged" / digest.hex()
     staged.unlink()
     if forged == "another content":
@@ -255,28 +255,35 @@ def test_staged_bytes_that_are_others_now_are_not_used(
     elif forged == "a link":
         staged.symlink_to(source)
 
-    with staging.opened(session.tree, digest) as found:
+    with staging.open_staged(session.tree, digest) as found:
         assert found is None
 
 
 def test_calls_and_mutations_of_a_minute_are_counted(session: Session) -> None:
     gate = Gate(DEFAULTS, Limits(calls=3, mutations=1))
-    gate.count(writes=True)
-    gate.count(writes=False)
+    gate.count_call(writes=True)
+    gate.count_call(writes=False)
 
     with pytest.raises(Failed, match="that change something") as failed:
-        gate.count(writes=True)
+        gate.count_call(writes=True)
     assert failed.value.code == "RATE_LIMITED"
     assert 0 < failed.value.facts["seconds"] <= 60  # type: ignore[operator]
     with pytest.raises(Failed, match="Too many calls in a minute"):
-        gate.count(writes=False)
+        gate.count_call(writes=False)
 
 
 def test_a_rate_forgets_after_a_minute_and_zero_is_no_limit() -> None:
-    rate = Rate(2)
+    rate = RateLimit(2)
 
-    assert [rate.wait(moment) for moment in (0.0, 10.0, 20.0, 60.0, 61.0, 70.0)] == [0.0, 0.0, 40.0, 0.0, 9.0, 0.0]
-    assert all(Rate(0).wait(0.0) == 0.0 for _ in range(10_000))
+    assert [rate.seconds_to_wait(moment) for moment in (0.0, 10.0, 20.0, 60.0, 61.0, 70.0)] == [
+        0.0,
+        0.0,
+        40.0,
+        0.0,
+        9.0,
+        0.0,
+    ]
+    assert all(RateLimit(0).seconds_to_wait(0.0) == 0.0 for _ in range(10_000))
 
 
 def test_requests_hold_the_token_only_while_it_has_to_be_verified(session: Session, root: Path) -> None:
@@ -285,6 +292,6 @@ def test_requests_hold_the_token_only_while_it_has_to_be_verified(session: Sessi
     assert json.loads(file.read_text())["token"] == "secret"
     assert file.stat().st_mode & 0o777 == 0o600
 
-    concluded(session, pending.request_id, state=State.APPROVED)
+    concluded(session, pending.request_id, state=RequestState.APPROVED)
 
     assert "secret" not in file.read_text()

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.codec.frontmatter import split, values
+from mirrord.codec.frontmatter import read_values, split_parts
 from mirrord.commands.failure import Failed
 from mirrord.commands.folders import create_folder
-from mirrord.commands.holdings import holdings
+from mirrord.commands.holdings import read_holdings
 from mirrord.commands.imports import import_file, preview_import_file
 from mirrord.commands.session import Session
 from mirrord.commands.source_deletion import delete_source
@@ -49,17 +49,17 @@ def test_a_text_becomes_a_page_with_its_words_and_the_file_is_kept(root: Path, s
     assert (root / done.original).read_bytes() == data
     text = (root / done.path).read_text()
     assert digest_of(text.encode()).hex() == done.digest
-    keys = values(split(text).head)
+    keys = read_values(split_parts(text).head)
     assert keys["type"] == "source"
     assert keys["original"] == "./assets/Interview.txt"
     assert keys["sha256"] == hashlib.sha256(data).hexdigest()
     assert keys["id"] == done.page_id
-    assert split(text).body == TEXT.replace("\r\n", "\n")
+    assert split_parts(text).body == TEXT.replace("\r\n", "\n")
 
 
 def test_it_is_a_source_like_any_other_and_told_once(root: Path, session: Session) -> None:
     done = import_file(session, "Interview.txt")
-    (source,) = holdings(session).sources
+    (source,) = read_holdings(session).sources
     assert (source.number, source.name, source.original) == (done.source_id, "Interview", done.original)
     assert "laughs" in get_source_text(session, done.source_id).content
     ((kind, data),) = events(root)
@@ -75,7 +75,7 @@ def test_a_document_brings_its_pictures(root: Path, session: Session, outside: P
     picture = "Sources/assets/The [guide]/image-1.png"
     assert shown(root) == {done.path, picture, "Sources/assets/My (guide).docx"}
     assert "![](./assets/The%20%5Bguide%5D/image-1.png)" in (root / done.path).read_text()
-    snapshot = session.catalogue.look()
+    snapshot = session.catalogue.snapshot()
     assert picture in {target.path for target in session.linkage.outgoing(snapshot, done.path)}
 
 
@@ -85,14 +85,14 @@ def test_a_recording_a_picture_and_a_strange_file_are_shown_or_linked(
     for name, data in {"a b.mp3": b"ID3\4", "a.png": made.PNG, "a.bin": bytes(range(256))}.items():
         (outside / name).write_bytes(data)
         import_file(session, name)
-    bodies = {path.stem: split(path.read_text()).body for path in (root / "Sources").glob("*.md")}
+    bodies = {path.stem: split_parts(path.read_text()).body for path in (root / "Sources").glob("*.md")}
     assert bodies == {
         "a b": "![[assets/a b.mp3]]\n",
         "a": "![a.png](./assets/a.png)\n",
         "a (2)": "[a.bin](./assets/a.bin)\n",
     }
-    assert [one.kind for one in holdings(session).sources] == ["image", "unknown", "audio"]
-    snapshot = session.catalogue.look()
+    assert [one.kind for one in read_holdings(session).sources] == ["image", "unknown", "audio"]
+    snapshot = session.catalogue.snapshot()
     for name in ("a", "a b", "a (2)"):
         (target,) = session.linkage.outgoing(snapshot, f"Sources/{name}.md")
         assert target.path is not None
@@ -119,8 +119,8 @@ def test_markdown_keeps_its_own_keys_and_a_broken_front_matter_is_text(
     page(outside, "b.md", "---\na: [\n---\ntext\n")
     first, second = (root / import_file(session, name).path for name in ("a.md", "b.md"))
     assert "author: me # yes\n" in first.read_text()
-    assert split(first.read_text()).body == "\n# Title\n"
-    assert split(second.read_text()).body == "---\na: [\n---\ntext\n"
+    assert split_parts(first.read_text()).body == "\n# Title\n"
+    assert split_parts(second.read_text()).body == "---\na: [\n---\ntext\n"
 
 
 def test_the_same_file_again_is_imported_and_said(root: Path, session: Session, outside: Path) -> None:

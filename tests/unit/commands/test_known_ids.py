@@ -10,7 +10,7 @@ from mirrord.commands.sources import list_sources, move_source_to_folder, rename
 from mirrord.domain.entry import EntryId, digest_of, id_of_path, new_id
 from mirrord.domain.number import number_of
 from mirrord.domain.segment import Segment
-from mirrord.mirror.state import State, seen
+from mirrord.mirror.state import State, cached_stat
 from mirrord.mirror.tree import Tree
 from tests.unit.commands.conftest import TENANT, page
 
@@ -21,7 +21,7 @@ def note(root: Path, path: str) -> EntryId:
     state, entry, stat = State(tree), new_id(), tree.stat(path)
     assert stat is not None
     data = (root / path).read_bytes() if stat.is_file else b""
-    state.store({path: seen(stat, digest_of(data), entry)})
+    state.store({path: cached_stat(stat, digest_of(data), entry)})
     state.close()
     tree.close()
     return entry
@@ -54,7 +54,7 @@ def test_a_source_keeps_its_id_and_segments_while_no_daemon_looks(root: Path, se
     page(root, "Sources/Folder/_index.md", "# Folder\n")
     talk, folder = note(root, "Sources/Talk.md"), note(root, "Sources/Folder/_index.md")
     with session.writing() as journal:
-        segments.rewrite(session, journal, talk, lambda _: [Segment("s", 0, 3, "Ana", "speaker", "human:eva")])
+        segments.rewrite_segments(session, journal, talk, lambda _: [Segment("s", 0, 3, "Ana", "speaker", "human:eva")])
 
     move_source_to_folder(session, number_of(talk), number_of(folder))
     rename_source(session, number_of(talk), "Interview")

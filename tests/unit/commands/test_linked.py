@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mirrord.commands.failure import Failed
-from mirrord.commands.linked import Linked, get_page_links
+from mirrord.commands.linked import LinkEnd, get_page_links
 from mirrord.commands.session import Session
 from tests.unit.commands.conftest import page
 
@@ -20,12 +20,12 @@ def test_get_page_links_returns_outgoing_and_incoming(session: Session, root: Pa
     page(root, "Work/assets/map.png", "")
 
     assert get_page_links(session, "Home").outgoing == [
-        Linked("The first", "Work/Alpha.md"),
-        Linked("To come", None),
-        Linked("map.png", "Work/assets/map.png"),
+        LinkEnd("The first", "Work/Alpha.md"),
+        LinkEnd("To come", None),
+        LinkEnd("map.png", "Work/assets/map.png"),
     ]
-    assert get_page_links(session, "Home").incoming == [Linked("The first", "Work/Alpha.md")]
-    assert get_page_links(session, "Work/Alpha").incoming == [Linked("Start", "Home.md")]
+    assert get_page_links(session, "Home").incoming == [LinkEnd("The first", "Work/Alpha.md")]
+    assert get_page_links(session, "Work/Alpha").incoming == [LinkEnd("Start", "Home.md")]
     assert get_page_links(session, "Work").incoming == []
 
 

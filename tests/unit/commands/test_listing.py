@@ -7,7 +7,7 @@ import pytest
 
 from mirrord.commands import listing
 from mirrord.commands.failure import Failed
-from mirrord.commands.listing import Listing, Node, get_tree, list_pages
+from mirrord.commands.listing import PageList, TreeNode, get_tree, list_pages
 from mirrord.commands.session import Session
 from mirrord.domain.entry import Digest, digest_of, id_of_path
 from mirrord.mcp.tools.finding import Grow, _grow
@@ -24,11 +24,11 @@ def sample(root: Path) -> Path:
     return root
 
 
-def paths(found: Listing) -> list[str]:
+def paths(found: PageList) -> list[str]:
     return [one.path for one in found.pages]
 
 
-def outline(nodes: list[Node]) -> list[object]:
+def outline(nodes: list[TreeNode]) -> list[object]:
     """`path` for a leaf, `[path, …]` for a node with children."""
     return [[node.path, *outline(node.children)] if node.children else node.path for node in nodes]
 
@@ -64,7 +64,7 @@ def test_a_folder_of_exactly_the_name_asked_for_beats_a_page_that_is_a_twin(sess
 
 
 def test_a_leaf_has_nothing_below_it(session: Session, sample: Path) -> None:
-    assert list_pages(session, "Welcome") == Listing([])
+    assert list_pages(session, "Welcome") == PageList([])
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_contents_come_along_when_asked_for(session: Session, sample: Path) -> N
     contents = {one.path: one.content for one in found.pages}
     assert contents["Welcome.md"] == "Hello"
     assert contents["Projects/Deep"] is None
-    assert session.seen["Welcome.md"] == digest_of(b"Hello")
+    assert session.last_digests["Welcome.md"] == digest_of(b"Hello")
 
 
 def test_contents_that_are_too_much_come_in_several_answers(
@@ -102,7 +102,7 @@ def test_contents_that_are_too_much_come_in_several_answers(
     assert [(one.content, one.content_cut) for one in first.pages] == [("x" * 10, True)]
     assert paths(second) == ["b.md", "c.md"]
     assert (paths(third), third.next_cursor) == (["d.md"], None)
-    assert "a.md" not in session.seen  # it was shown in part
+    assert "a.md" not in session.last_digests  # it was shown in part
 
 
 def test_a_long_list_goes_on_with_its_cursor(session: Session, root: Path) -> None:
@@ -230,5 +230,5 @@ def test_lists_show_what_is_there_now(session: Session, root: Path) -> None:
 def test_a_page_shown_whole_may_be_written_over(session: Session, sample: Path) -> None:
     list_pages(session, include_content=True)
 
-    seen: Digest = session.seen["Welcome.md"]
+    seen: Digest = session.last_digests["Welcome.md"]
     assert seen == digest_of((sample / "Welcome.md").read_bytes())

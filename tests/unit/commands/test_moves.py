@@ -347,7 +347,7 @@ def test_a_page_that_somebody_is_writing_gets_its_links_when_that_is_done(root: 
 def test_a_page_that_somebody_goes_on_writing_keeps_its_links_and_is_named(
     root: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relocation, "_TRIES", 2)
+    monkeypatch.setattr(relocation, "_MAX_TRIES", 2)
     page(root, "A.md", "a")
     with page(root, "X.md", "[[A]]").open("a"):
         assert move_page(session, "A", "B").left == ("X.md",)

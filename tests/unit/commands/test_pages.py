@@ -8,12 +8,12 @@ import pytest
 
 from mirrord.commands.edits import edit_page
 from mirrord.commands.failure import Failed
-from mirrord.commands.memory import Memory, remembering
+from mirrord.commands.memory import Memory, using_memory
 from mirrord.commands.pages import create_page, preview_write_page, read_page, read_pages, write_page
 from mirrord.commands.registry import COMMANDS
 from mirrord.commands.session import Session
 from mirrord.domain.entry import digest_of, id_of_path, new_id, parse_id
-from mirrord.domain.progress import unobserved
+from mirrord.domain.progress import ignore_progress
 from mirrord.mirror import copies, kernel
 from mirrord.mirror.tree import Tree
 from tests.unit.commands.conftest import AGENT, TENANT, events, page
@@ -244,14 +244,14 @@ def test_a_stale_text_does_not_replace_what_the_same_session_edited(root: Path, 
 def test_one_session_s_reading_does_not_let_another_one_write(root: Path, session: Session) -> None:
     page(root, "A.md", "old")
     first, second = Memory(), Memory()
-    with remembering(first):
+    with using_memory(first):
         read_page(session, "A")
     page(root, "A.md", "theirs")
-    with remembering(second):
+    with using_memory(second):
         read_page(session, "A")
-    with remembering(first), pytest.raises(Failed, match="modified externally"):
+    with using_memory(first), pytest.raises(Failed, match="modified externally"):
         write_page(session, "A", "over theirs")
-    with remembering(second):
+    with using_memory(second):
         assert not write_page(session, "A", "after theirs").created
 
 
@@ -410,7 +410,7 @@ def test_a_kill_at_any_call_of_a_write_leaves_the_old_or_the_new_text(
             break
         session = Session(Tree(root), "acme", TENANT, AGENT, "next")
         with session.writing() as journal:
-            kept = {label.new for label in copies.waiting(journal).values()}
+            kept = {label.new for label in copies.list_copies(journal).values()}
         text = (root / "A.md").read_text() if (root / "A.md").exists() else None
         assert text == ("old" if made else None) or (text or "").endswith("new")
         assert text is None or text == "old" or digest_of(text.encode()) in kept
@@ -424,7 +424,7 @@ def test_a_kill_at_any_call_of_a_write_leaves_the_old_or_the_new_text(
 def _write(root: Path) -> None:
     session = Session(Tree(root), "acme", TENANT, AGENT, "dying")
     if (root / "A.md").exists():
-        session.saw("A.md", digest_of(b"old"))
+        session.note_shown("A.md", digest_of(b"old"))
     write_page(session, "A", "new")
 
 
@@ -444,8 +444,8 @@ def test_a_preview_of_a_new_page_shows_every_byte_that_is_written(
 ) -> None:
     command, arguments = COMMANDS[name], {"content": content}
     arguments |= {"title": "New"} if name == "create_page" else {"path": "New.md"}
-    with session.seeded(new_id()):
+    with session.deriving_ids(new_id()):
         preview = command.preview(session, **arguments)
-        command.call(session, arguments, unobserved)
+        command.call(session, arguments, ignore_progress)
     added = [line[1:] for line in preview.lines if line.startswith("+") and not line.startswith("+++")]
     assert (root / "New.md").read_text().splitlines() == added

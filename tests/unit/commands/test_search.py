@@ -249,7 +249,7 @@ def test_a_term_is_understood_as_it_is_by_both_engines(session: Session, root: P
     page(root, "a.md", "x" + signs + "x")
     for case_sensitive in (False, True):
         (term,) = terms_of(f'"{signs}"', case_sensitive=case_sensitive)
-        assert session.grep.files(term.source).result().paths == {"a.md"}
+        assert session.grep.matching_files(term.source).result().paths == {"a.md"}
         assert term.pattern.search("x" + signs + "x")
 
 
@@ -278,7 +278,7 @@ def test_a_process_that_died_is_started_again(session: Session, root: Path) -> N
 def test_without_an_answer_words_are_found_all_the_same(
     session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(greps, "PATIENCE", 0.0)
+    monkeypatch.setattr(greps, "ANSWER_SECONDS", 0.0)
     page(root, "a.md", "word")
     page(root, "b.md", "other")
 
@@ -291,7 +291,7 @@ def test_without_an_answer_words_are_found_all_the_same(
 def test_common_words_are_found_without_asking_for_all_files(
     session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "_FEW", 5)
+    monkeypatch.setattr(searching, "_MAX_FILES", 5)
     for number in range(30):
         page(root, f"p{number:02}.md", "common rare" if number in (7, 21) else "common")
 

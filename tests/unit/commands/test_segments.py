@@ -31,7 +31,7 @@ def record(root: Path, data: object, page: UUID = PAGE) -> Path:
 
 def add(session: Session, *new: Segment) -> bool:
     with session.writing() as journal:
-        return segments.rewrite(session, journal, PAGE, lambda old: [*old, *new])
+        return segments.rewrite_segments(session, journal, PAGE, lambda old: [*old, *new])
 
 
 def test_what_is_added_joins_what_is_there_in_the_order_of_the_text(session: Session) -> None:
@@ -39,7 +39,7 @@ def test_what_is_added_joins_what_is_there_in_the_order_of_the_text(session: Ses
     add(session, made("a", 0, 4))
 
     assert [one.id for one in segments.segments_of(session, PAGE)] == ["a", "b"]
-    assert segments.count(session, PAGE) == 2
+    assert segments.count_segments(session, PAGE) == 2
 
 
 def test_a_page_without_a_record_has_no_segments(session: Session) -> None:
@@ -84,7 +84,7 @@ def test_a_save_that_comes_between_is_kept(session: Session, root: Path) -> None
         return [*segments.segments_of(session, PAGE), made("b", 5, 6)]
 
     with session.writing() as journal:
-        segments.rewrite(session, journal, PAGE, change)
+        segments.rewrite_segments(session, journal, PAGE, change)
 
     assert [one.id for one in segments.segments_of(session, PAGE)] == ["b", "hers"]
 

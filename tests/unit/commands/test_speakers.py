@@ -8,7 +8,7 @@ from mirrord.commands import segments
 from mirrord.commands.failure import Failed
 from mirrord.commands.session import Session
 from mirrord.commands.speakers import detect_speakers, preview_detect_speakers
-from mirrord.domain.approval import ABSENT
+from mirrord.domain.approval import ABSENT_DIGEST
 from mirrord.domain.entry import EntryId, digest_of
 from mirrord.domain.number import number_of
 from mirrord.domain.segment import Segment
@@ -63,7 +63,7 @@ def test_only_its_own_segments_are_replaced(root: Path, session: Session) -> Non
     detect_speakers(session, str(entry))
     hers = [Segment("s", 8, 9, "Ana", "speaker", "human:eva"), Segment("c", 8, 20, "asking", "code", "human:eva")]
     with session.writing() as journal:
-        segments.rewrite(session, journal, entry, lambda old: [*old, *hers])
+        segments.rewrite_segments(session, journal, entry, lambda old: [*old, *hers])
     fresh = TALK.replace("Ben: Hm.\n", "Carl: Hm.\n\nCarl: Ha.\n")
     page(root, "Sources/Talk.md", (root / "Sources/Talk.md").read_text().replace(TALK, fresh))
 
@@ -85,8 +85,8 @@ def test_a_preview_names_the_speakers_and_changes_nothing(root: Path, session: S
     assert preview.summary == "In the source 'Talk' 4 turns of 2 speakers would be marked."
     assert preview.lines[:3] == ("Ana: 2", "Ben: 2", "Ana | Did you bring it?")
     text = digest_of((root / "Sources/Talk.md").read_bytes()).hex()
-    assert preview.bases == {"Sources/Talk.md": text, segments.path_of(entry): ABSENT}
-    assert segments.count(session, entry) == 0
+    assert preview.bases == {"Sources/Talk.md": text, segments.segments_path(entry): ABSENT_DIGEST}
+    assert segments.count_segments(session, entry) == 0
     assert not (root / ".records/events").exists()
 
 
@@ -101,8 +101,8 @@ def test_what_a_preview_says_depends_on_the_segments_there_are(root: Path, sessi
     before = preview_detect_speakers(session, str(entry))
     detect_speakers(session, str(entry))
     after = preview_detect_speakers(session, str(entry))
-    record = segments.path_of(entry)
-    assert (before.bases[record], after.bases[record]) == (ABSENT, digest_of((root / record).read_bytes()).hex())
+    record = segments.segments_path(entry)
+    assert (before.bases[record], after.bases[record]) == (ABSENT_DIGEST, digest_of((root / record).read_bytes()).hex())
 
 
 def test_where_nobody_speaks_there_is_no_format(root: Path, session: Session) -> None:

@@ -10,7 +10,7 @@ from mirrord.commands.session import Session
 from mirrord.commands.standing import Problem, sync_status
 from mirrord.domain.entry import digest_of, new_id
 from mirrord.mirror.heartbeat import Heartbeat
-from mirrord.mirror.state import State, seen
+from mirrord.mirror.state import State, cached_stat
 from tests.unit.commands.conftest import page
 
 
@@ -60,7 +60,7 @@ def test_a_page_is_synced_when_the_daemon_agreed_on_its_digest(root: Path, sessi
     state = State(session.tree)
     stat = session.tree.stat("A.md")
     assert stat is not None
-    state.store({"A.md": seen(stat, digest_of(b"a"), new_id())})
+    state.store({"A.md": cached_stat(stat, digest_of(b"a"), new_id())})
     assert sync_status(session, "A").synced is True
     page(root, "A.md", "b")
     assert sync_status(session, "A").synced is False

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.codec.frontmatter import split, values
+from mirrord.codec.frontmatter import read_values, split_parts
 from mirrord.commands.failure import Failed
 from mirrord.commands.folders import list_folders
-from mirrord.commands.holdings import holdings
+from mirrord.commands.holdings import read_holdings
 from mirrord.commands.imports import import_file
 from mirrord.commands.session import Session
 from mirrord.commands.surveys import import_survey, preview_import_survey
-from mirrord.domain.approval import MOST_LINES
+from mirrord.domain.approval import MAX_PREVIEW_LINES
 from mirrord.domain.entry import digest_of
 from tests.unit.commands.conftest import Open, events, page
 from tests.unit.kills import killed_at
@@ -60,7 +60,7 @@ def pages(root: Path) -> dict[str, str]:
 
 def targets(session: Session, path: str) -> list[str | None]:
     """Where the links of a page lead."""
-    return [target.path for target in session.linkage.outgoing(session.catalogue.look(), path)]
+    return [target.path for target in session.linkage.outgoing(session.catalogue.snapshot(), path)]
 
 
 def test_each_question_is_a_source_and_each_row_a_case(root: Path, session: Session, outside: Path) -> None:
@@ -69,7 +69,7 @@ def test_each_question_is_a_source_and_each_row_a_case(root: Path, session: Sess
     good, bad = "Sources/Wave 1/What was good-.md", "Sources/Wave 1/What was not-.md"
     cases = [f"Cases/Wave 1/{name}.md" for name in ("P1", "P3", "p-2")]
     assert set(pages(root)) == {good, bad, *cases, "Sources/Wave 1/_index.md"}
-    assert split(pages(root)[good]).body == (
+    assert split_parts(pages(root)[good]).body == (
         "## [P1](../../Cases/Wave%201/P1.md)\n\nThe light.\nAnd \\*quiet\\* too.\n\n"
         "## [p/2](../../Cases/Wave%201/p-2.md)\n\n\\# Nothing\n\n"
         "## [P3](../../Cases/Wave%201/P3.md)\n\n[all] of it\n\n"
@@ -81,7 +81,7 @@ def test_each_question_is_a_source_and_each_row_a_case(root: Path, session: Sess
 
 def test_what_is_known_of_a_case_is_typed(root: Path, session: Session, outside: Path) -> None:
     import_survey(session, written(outside, ROWS), column_mappings=MAPPINGS)
-    found = [values(split(pages(root)[f"Cases/Wave 1/{name}.md"]).head) for name in ("P1", "p-2", "P3")]
+    found = [read_values(split_parts(pages(root)[f"Cases/Wave 1/{name}.md"]).head) for name in ("P1", "p-2", "P3")]
     assert [one["attributes"] for one in found] == [
         {"Age": 34, "Joined": "2024-05-01", "Is member": True},
         {"Is member": False},
@@ -96,7 +96,7 @@ def test_sources_are_sources_in_a_folder_and_the_file_is_kept(root: Path, sessio
     done = import_survey(session, written(outside, ROWS), column_mappings=MAPPINGS)
     (folder,) = list_folders(session).folders
     assert (folder.id, folder.name) == (done.folder_id, "Wave 1")
-    sources = holdings(session).sources
+    sources = read_holdings(session).sources
     assert {one.number for one in sources} == set(done.source_ids)
     assert {one.original for one in sources} == {"Sources/Wave 1/assets/Wave 1.csv"}
     assert (root / "Sources/Wave 1/assets/Wave 1.csv").read_bytes() == (outside / "Wave 1.csv").read_bytes()
@@ -120,14 +120,14 @@ def test_one_event_tells_of_each_source_and_case_and_one_of_the_survey(
 def test_each_row_may_be_a_source_or_all_be_one(root: Path, session: Session, outside: Path) -> None:
     import_survey(session, written(outside, ROWS, "a.csv"), column_mappings=MAPPINGS, collation="per_row")
     row = pages(root)["Sources/a/p-2.md"]
-    assert split(row).body == (
+    assert split_parts(row).body == (
         "- [p/2](../../Cases/a/p-2.md)\n\n## What was good?\n\n\\# Nothing\n\n## What was not?\n\nNoise; all day\n\n"
     )
     assert targets(session, "Cases/a/p-2.md") == ["Sources/a/p-2.md"]
     second = [*ROWS, ["P9", "", "", "", "x", "y"]]
     done = import_survey(session, written(outside, second, "b.csv"), column_mappings=MAPPINGS, collation="single")
     assert (done.sources_created, done.cases_created) == (1, 4)
-    body = split(pages(root)["Sources/b/b.md"]).body
+    body = split_parts(pages(root)["Sources/b/b.md"]).body
     assert body.endswith("## [P9](../../Cases/b/P9.md)\n\n### What was good?\n\nx\n\n### What was not?\n\ny\n\n")
 
 
@@ -135,7 +135,7 @@ def test_texts_alone_make_no_cases_and_rows_get_numbers(root: Path, session: Ses
     text = [{"column": 0, "target": "source_text"}]
     done = import_survey(session, written(outside, [["one"], ["two"]], "t.csv"), has_header=False, column_mappings=text)
     assert (done.cases_created, done.cases_path, done.rows_processed) == (0, None, 2)
-    assert split(pages(root)["Sources/t/Column 1.md"]).body == "## Row 1\n\none\n\n## Row 2\n\ntwo\n\n"
+    assert split_parts(pages(root)["Sources/t/Column 1.md"]).body == "## Row 1\n\none\n\n## Row 2\n\ntwo\n\n"
     assert not (root / "Cases").exists()
 
 
@@ -155,7 +155,7 @@ def test_a_preview_shows_first_rows_and_counts_and_changes_nothing(root: Path, s
     preview = preview_import_survey(session, written(outside, many), column_mappings=MAPPINGS)
     assert (preview.facts["rows"], preview.facts["cases"], preview.facts["answers"]) == (103, 103, 105)
     assert preview.lines[0].startswith("Id | Age | Joined")
-    assert len(preview.lines) == 11 <= MOST_LINES
+    assert len(preview.lines) == 11 <= MAX_PREVIEW_LINES
     assert "103 rows, 103 cases" in preview.summary
     assert pages(root) == {}
     assert not (root / ".records").exists()
@@ -243,7 +243,7 @@ def test_a_question_that_no_file_can_be_called_by_is_the_title_of_its_source(
     mappings: list[dict[str, object]] = [{"column": 0, "target": "identifier"}]
     mappings += [{"column": number, "target": "source_text"} for number in (1, 2, 3)]
     import_survey(session, written(outside, rows), column_mappings=mappings)
-    found = {one.name: one.title for one in holdings(session).sources if one.folder is not None}
+    found = {one.name: one.title for one in read_holdings(session).sources if one.folder is not None}
     assert found == {"Why- (2)": "Why? (2)", "Why not-": "Why not?", "Plain": "Plain"}
 
 

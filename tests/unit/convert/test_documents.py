@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.codec.reader import read
-from mirrord.codec.splice import spliced
+from mirrord.codec.reader import read_document
+from mirrord.codec.splice import splice_document
 from mirrord.convert import documents, running
-from mirrord.convert.documents import Converted, convert
-from mirrord.convert.kinds import PICTURES, Kind, kind_of
+from mirrord.convert.documents import ConvertedDocument, convert_document
+from mirrord.convert.kinds import PICTURES_DIRECTORY, Kind, kind_of
 from mirrord.errors import Damaged
 from tests.unit.convert import documents as made
 
@@ -20,12 +20,12 @@ NUMBERS = "1. one\n2. two\n3. three\n"
 PARTS = (*HEADINGS, LISTS, NUMBERS, *ROWS, "[link](https://example.org/a_b?x=1&y=2)", "漢字", "**strong**")
 
 
-def converted(data: bytes, name: str, place: Path) -> Converted:
+def converted(data: bytes, name: str, place: Path) -> ConvertedDocument:
     """What becomes of a file of that name."""
     source, work = place / "source", place / "work"
     source.write_bytes(data)
     work.mkdir()
-    return convert(kind_of(io.BytesIO(data), name), source, work)
+    return convert_document(kind_of(io.BytesIO(data), name), source, work)
 
 
 @pytest.mark.parametrize("ending", made.OFFICE)
@@ -34,22 +34,22 @@ def test_headings_lists_tables_images_and_links_of_a_document_survive(tmp_path: 
     for part in PARTS:
         assert part in found.text, part
     ((name, picture),) = found.pictures.items()
-    assert f"]({PICTURES}/{name})" in found.text
+    assert f"]({PICTURES_DIRECTORY}/{name})" in found.text
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert ("[^1]: The footnote says *this*." in found.text) == (ending != "rtf")
-    assert spliced("", read(found.text), "\n") == found.text  # the codec writes it the same way
+    assert splice_document("", read_document(found.text), "\n") == found.text  # the codec writes it the same way
 
 
 def test_a_pdf_keeps_headings_lists_tables_and_images_as_its_letters_show_them(tmp_path: Path) -> None:
     pages = list[tuple[int, int]]()
     source, work = made.REAL / "guide.pdf", tmp_path / "work"
     work.mkdir()
-    found = convert(Kind.PDF, source, work, lambda done, of: pages.append((done, of)))
+    found = convert_document(Kind.PDF, source, work, lambda done, of: pages.append((done, of)))
     assert pages == [(1, 2), (2, 2)]
     for part in ("# Field guide\n", "## Lists\n", LISTS, NUMBERS, "| pear | 12 | a |"):
         assert part in found.text, part
     assert "naïve café — “quotes” … and a footnote" in found.text
-    assert f"![]({PICTURES}/image-1.jpg)" in found.text
+    assert f"![]({PICTURES_DIRECTORY}/image-1.jpg)" in found.text
     assert found.pictures["image-1.jpg"].read_bytes().startswith(b"\xff\xd8")
 
 
@@ -72,7 +72,7 @@ def test_a_web_page_is_read_in_its_encoding_and_without_its_scripts(tmp_path: Pa
 
 def test_brackets_and_signs_of_a_text_stay_what_they_are(tmp_path: Path) -> None:
     text = converted(made.word(made.said("[P1]: 2 &lt; 3 * 4 # no") + made.said("P2: yes_no")), "a.docx", tmp_path).text
-    assert read(text)["content"][0]["content"] == [{"type": "text", "text": "[P1]: 2 < 3 * 4 # no"}]
+    assert read_document(text)["content"][0]["content"] == [{"type": "text", "text": "[P1]: 2 < 3 * 4 # no"}]
     assert "P2: yes_no" in text
 
 
@@ -105,7 +105,7 @@ def test_entities_that_multiply_do_not_outgrow_the_limits(tmp_path: Path) -> Non
 
 def test_a_converter_ends_when_its_time_is_over(tmp_path: Path) -> None:
     with pytest.raises(Damaged, match="too long"):
-        running.run(["/bin/sh", "-c", "while :; do :; done"], tmp_path, cpu=1)
+        running.run_confined(["/bin/sh", "-c", "while :; do :; done"], tmp_path, cpu=1)
 
 
 def test_a_converter_has_no_network_and_nothing_of_our_environment(
@@ -113,14 +113,14 @@ def test_a_converter_has_no_network_and_nothing_of_our_environment(
 ) -> None:
     monkeypatch.setenv("MIRRORD_TOKEN", "secret")
     script = 'test -z "$MIRRORD_TOKEN" && ulimit -v && test "$(wc -l < /proc/net/dev)" -le 3'
-    assert running.run(["/bin/sh", "-c", script], tmp_path) == 0
+    assert running.run_confined(["/bin/sh", "-c", script], tmp_path) == 0
 
 
 def test_a_long_document_stays_as_the_converter_spells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "_SPELT", 10)
+    monkeypatch.setattr(documents, "_MAX_FORMATTED_CHARACTERS", 10)
     found = converted((made.REAL / "guide.epub").read_bytes(), "guide.epub", tmp_path)
     assert "It started at \\* noon \\* with" in found.text
-    assert f"]({PICTURES}/image-1.png)" in found.text
+    assert f"]({PICTURES_DIRECTORY}/image-1.png)" in found.text
 
 
 def test_the_filter_is_installed_beside_the_code() -> None:

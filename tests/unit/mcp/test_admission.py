@@ -10,10 +10,10 @@ from mirrord.config import Agents, Config
 from mirrord.domain.entry import Actor, TenantId
 from mirrord.domain.grant import Grant
 from mirrord.errors import Refused, UserError
-from mirrord.mcp.admission import Tenant, tenant_of, the_tenant, the_token
-from mirrord.mcp.sessions import attachable, local_caller
+from mirrord.mcp.admission import Tenant, find_tenant, read_token, tenant_of
+from mirrord.mcp.sessions import attachable_dirs, local_caller
 from mirrord.mirror.keys import Keyring, signing_key
-from mirrord.mirror.tokens import issue
+from mirrord.mirror.tokens import issue_token
 from tests.system.clients import tenant_in
 
 ACTOR = Actor("agent", "tester")
@@ -31,7 +31,7 @@ def grant_of(tenant: Tenant) -> Grant:
 
 def with_token(config: Config, tenant: Tenant) -> Config:
     private = signing_key(config.data, Keyring(config.mirror))
-    text, _ = issue(private, tenant.name, tenant.id, ACTOR, may_write=True, expires=None)
+    text, _ = issue_token(private, tenant.name, tenant.id, ACTOR, may_write=True, expires=None)
     return replace(config, agents=Agents(token=f" {text}\n"))
 
 
@@ -39,27 +39,27 @@ def test_the_only_tenant_need_not_be_named(config: Config) -> None:
     demo = tenant_in(config.mirror)
     (config.mirror / ".mirrord").mkdir()
     (config.mirror / "notes").mkdir()  # no mirror
-    assert the_tenant(config) == demo
+    assert find_tenant(config) == demo
 
 
 def test_of_several_tenants_one_must_be_named_and_none_is_told(config: Config) -> None:
     tenant_in(config.mirror, "secret-one"), tenant_in(config.mirror, "secret-two")
     with pytest.raises(UserError, match="name one in TENANT_ID") as refused:
-        the_tenant(config)
+        find_tenant(config)
     assert "secret" not in str(refused.value)
 
 
 def test_a_tenant_is_named_by_its_name_or_its_id(config: Config) -> None:
     tenant_in(config.mirror, "other")
     demo = tenant_in(config.mirror)
-    assert the_tenant(replace(config, tenants=("demo",))) == demo
-    assert the_tenant(replace(config, tenants=(str(demo.id),))) == demo
+    assert find_tenant(replace(config, tenants=("demo",))) == demo
+    assert find_tenant(replace(config, tenants=(str(demo.id),))) == demo
 
 
 def test_a_tenant_without_a_tree_is_not_served(config: Config) -> None:
     tenant_in(config.mirror)
     with pytest.raises(UserError, match="no such tenant"):
-        the_tenant(replace(config, tenants=("elsewhere",)))
+        find_tenant(replace(config, tenants=("elsewhere",)))
 
 
 def test_a_token_for_another_tenant_than_the_named_one_is_refused(config: Config) -> None:
@@ -119,10 +119,10 @@ def test_a_tokens_holder_acts_as_its_actor(config: Config) -> None:
 
 def test_a_token_comes_from_a_file_too(config: Config, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("abc\n", encoding="utf-8")
-    assert the_token(replace(config, agents=Agents(token_file=tmp_path / "token"))) == "abc"
-    assert the_token(replace(config, agents=Agents("first", tmp_path / "token"))) == "first"
+    assert read_token(replace(config, agents=Agents(token_file=tmp_path / "token"))) == "abc"
+    assert read_token(replace(config, agents=Agents("first", tmp_path / "token"))) == "first"
     with pytest.raises(UserError, match="cannot be read"):
-        the_token(replace(config, agents=Agents(token_file=tmp_path / "missing")))
+        read_token(replace(config, agents=Agents(token_file=tmp_path / "missing")))
 
 
 def test_the_root_and_the_home_are_too_much_to_attach_from(
@@ -131,11 +131,11 @@ def test_the_root_and_the_home_are_too_much_to_attach_from(
     monkeypatch.setenv("HOME", str(tmp_path))
     for everything in (Path("/"), tmp_path):
         monkeypatch.chdir(everything)
-        assert everything not in attachable(config)
+        assert everything not in attachable_dirs(config)
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
-    assert tmp_path / "project" in attachable(config)
+    assert tmp_path / "project" in attachable_dirs(config)
 
 
 def test_an_operator_says_where_attachments_come_from(config: Config, tmp_path: Path) -> None:
-    assert attachable(replace(config, agents=Agents(attach_from=(tmp_path,)))) == (tmp_path,)
+    assert attachable_dirs(replace(config, agents=Agents(attach_from=(tmp_path,)))) == (tmp_path,)

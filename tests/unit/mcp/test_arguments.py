@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field
 
 from mirrord.commands.failure import Failed
-from mirrord.mcp.arguments import Arguments, nearest, parsed, schema_of
+from mirrord.mcp.arguments import Arguments, nearest_name, parse_arguments, schema_of
 from mirrord.mcp.tools.writing import Edit
 
 
@@ -25,7 +25,7 @@ class Given(Arguments):
 
 def refusal(given: dict[str, Any]) -> Failed:
     with pytest.raises(Failed) as refused:
-        parsed(Given, "act", given)
+        parse_arguments(Given, "act", given)
     assert (refused.value.code, refused.value.kind) == ("INVALID_ARGUMENTS", "invalid")
     assert "pydantic" not in str(refused.value)
     assert "http" not in str(refused.value)
@@ -33,7 +33,7 @@ def refusal(given: dict[str, Any]) -> Failed:
 
 
 def test_names_are_camel_case_on_the_wire() -> None:
-    assert parsed(Given, "act", {"path": "A", "expectedDigest": "x"}).expected_digest == "x"
+    assert parse_arguments(Given, "act", {"path": "A", "expectedDigest": "x"}).expected_digest == "x"
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_a_name_like_no_other_is_answered_with_all_there_are() -> None:
 @pytest.mark.parametrize(("wrong", "right"), [("oldText", "find"), ("old_string", "find"), ("new_string", "replace")])
 def test_names_of_other_tools_are_answered_with_ours(wrong: str, right: str) -> None:
     with pytest.raises(Failed) as caught:
-        parsed(Edit, "edit_page", {"path": "A", "edits": [{wrong: "x"}]})
+        parse_arguments(Edit, "edit_page", {"path": "A", "edits": [{wrong: "x"}]})
     assert str(caught.value) == f"edit_page has no argument 'edits.0.{wrong}'; did you mean {right!r}?"
 
 
 def test_a_key_beside_set_and_remove_is_answered_with_these() -> None:
     with pytest.raises(Failed) as caught:
-        parsed(Edit, "edit_page", {"path": "A", "edits": [{"frontMatter": {"status": "done"}}]})
+        parse_arguments(Edit, "edit_page", {"path": "A", "edits": [{"frontMatter": {"status": "done"}}]})
     assert str(caught.value) == (
         "edit_page has no argument 'edits.0.frontMatter.status'; frontMatter takes set, remove."
     )
@@ -67,9 +67,9 @@ def test_a_key_beside_set_and_remove_is_answered_with_these() -> None:
 
 def test_a_list_is_called_a_list() -> None:
     with pytest.raises(Failed, match=r"'edits' of edit_page must be a list\."):
-        parsed(Edit, "edit_page", {"path": "A", "edits": 3})
+        parse_arguments(Edit, "edit_page", {"path": "A", "edits": 3})
     with pytest.raises(Failed, match="'edits' of edit_page needs at least 1 item, not 0"):
-        parsed(Edit, "edit_page", {"path": "A", "edits": []})
+        parse_arguments(Edit, "edit_page", {"path": "A", "edits": []})
 
 
 def test_what_is_missing_is_named() -> None:
@@ -85,11 +85,11 @@ def test_a_wrong_value_is_explained() -> None:
 
 def test_a_text_that_is_json_stays_a_text() -> None:
     for text in ('{"a": 1}', "[1]", "null", "true", "12"):
-        assert parsed(Given, "act", {"path": text}).path == text
+        assert parse_arguments(Given, "act", {"path": text}).path == text
 
 
 def test_null_is_as_good_as_absent() -> None:
-    assert parsed(Given, "act", {"path": "A", "expectedDigest": None}).expected_digest is None
+    assert parse_arguments(Given, "act", {"path": "A", "expectedDigest": None}).expected_digest is None
 
 
 def test_lone_surrogates_are_no_text() -> None:
@@ -116,4 +116,4 @@ def test_a_property_may_be_called_title() -> None:
 
 
 def test_nothing_is_near_to_what_is_far() -> None:
-    assert nearest("xyz", ["path", "depth"]) is None
+    assert nearest_name("xyz", ["path", "depth"]) is None

@@ -10,7 +10,7 @@ import pytest
 
 from mirrord.config import Agents, Config
 from mirrord.errors import UserError
-from mirrord.mcp.clients import settings, settings_over_http, url_of
+from mirrord.mcp.clients import settings_on_stdio, settings_over_http, url_of
 from mirrord.mcp.start import main
 from tests.system.clients import tenant_in
 
@@ -23,7 +23,7 @@ def config(tmp_path: Path) -> Config:
 
 
 def server_of(config: Config, client: str) -> Any:
-    text = settings(config, client)
+    text = settings_on_stdio(config, client)
     if client == "codex":
         return tomllib.loads(text)["mcp_servers"]["mirrord"]
     root = json.loads(text)
@@ -84,12 +84,12 @@ def test_a_client_that_cannot_show_a_token_is_not_told_of_http(config: Config) -
 
 
 def test_the_configuration_that_was_read_is_named(config: Config, tmp_path: Path) -> None:
-    server = json.loads(settings(config, "cursor", tmp_path / "mirrord.toml"))["mcpServers"]["mirrord"]
+    server = json.loads(settings_on_stdio(config, "cursor", tmp_path / "mirrord.toml"))["mcpServers"]["mirrord"]
     assert server["env"]["MIRRORD_CONFIG"] == str(tmp_path / "mirrord.toml")
 
 
 def test_a_token_is_never_printed(config: Config) -> None:
-    assert "secret" not in settings(replace(config, agents=Agents(token="secret")), None)
+    assert "secret" not in settings_on_stdio(replace(config, agents=Agents(token="secret")), None)
 
 
 def test_a_token_file_is_named(config: Config, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_token_file_is_named(config: Config, tmp_path: Path) -> None:
 
 
 def test_without_a_name_all_clients_are_shown_with_their_places(config: Config) -> None:
-    shown = settings(config, None)
+    shown = settings_on_stdio(config, None)
     assert [line.split(":")[0] for line in shown.splitlines() if line.startswith("# ")] == [
         "# claude-code",
         "# claude-desktop",
@@ -110,14 +110,14 @@ def test_without_a_name_all_clients_are_shown_with_their_places(config: Config) 
 
 def test_an_unknown_client_is_refused_with_those_there_are(config: Config) -> None:
     with pytest.raises(UserError, match="claude-code, claude-desktop, cursor, vscode, codex"):
-        settings(config, "emacs")
+        settings_on_stdio(config, "emacs")
 
 
 def test_the_command_line_prints_them(config: Config, capsys: pytest.CaptureFixture[str]) -> None:
     places = ["--mirror", str(config.mirror), "--data", str(config.data)]
 
     assert main(["config", "codex", *places]) == 0
-    assert capsys.readouterr().out == f"{settings(config, 'codex')}\n"
+    assert capsys.readouterr().out == f"{settings_on_stdio(config, 'codex')}\n"
     assert main(["config", "emacs", *places]) == 2
     assert "There is no client 'emacs'" in capsys.readouterr().err
 

@@ -8,19 +8,19 @@ from mirrord.commands.failure import Failed
 from mirrord.commands.imports import import_file
 from mirrord.commands.surveys import import_survey
 from mirrord.domain.trust import Trust
-from mirrord.mcp.arguments import parsed
+from mirrord.mcp.arguments import parse_arguments
 from mirrord.mcp.tools.imports import IMPORT_FILE, IMPORT_SURVEY
 
 
 def test_a_file_that_stays_where_it_is_is_asked_for_by_the_word_copy() -> None:
-    given = parsed(IMPORT_FILE.arguments, "import_file", {"path": "/a.mp4", "copy": False, "folder_id": "7"})
+    given = parse_arguments(IMPORT_FILE.arguments, "import_file", {"path": "/a.mp4", "copy": False, "folder_id": "7"})
     assert given.for_command() == {"path": "/a.mp4", "copy": False, "folder_id": "7", "name": None}
     inspect.signature(import_file).bind(None, **given.for_command())
 
 
 @pytest.mark.parametrize("sent", [[{"column": 0, "target": "source_text"}], '[{"column": 0, "target": "source_text"}]'])
 def test_mappings_may_come_as_text(sent: object) -> None:
-    given = parsed(IMPORT_SURVEY.arguments, "import_survey", {"path": "/a.csv", "column_mappings": sent})
+    given = parse_arguments(IMPORT_SURVEY.arguments, "import_survey", {"path": "/a.csv", "column_mappings": sent})
     (mapping,) = given.for_command()["column_mappings"]
     assert (mapping["column"], mapping["target"], mapping["attribute_type"]) == (0, "source_text", None)
     inspect.signature(import_survey).bind(None, **given.for_command())
@@ -29,10 +29,10 @@ def test_mappings_may_come_as_text(sent: object) -> None:
 def test_a_misspelt_argument_of_a_mapping_is_named() -> None:
     wrong = {"path": "/a.csv", "column_mappings": [{"column": "Id", "target": "id"}]}
     with pytest.raises(Failed, match=r"column_mappings\.0\.target"):
-        parsed(IMPORT_SURVEY.arguments, "import_survey", wrong)
+        parse_arguments(IMPORT_SURVEY.arguments, "import_survey", wrong)
 
 
 def test_columns_are_headers_or_numbers_in_the_schema() -> None:
-    schema = IMPORT_SURVEY.listed(Trust.REQUIRE).input_schema
+    schema = IMPORT_SURVEY.entry_for(Trust.REQUIRE).input_schema
     column = schema["properties"]["column_mappings"]["items"]["properties"]["column"]
     assert column["type"] == ["integer", "string"]

@@ -56,7 +56,7 @@ def tree(request: pytest.FixtureRequest, root: Path, monkeypatch: pytest.MonkeyP
     if request.param != "everything":
         monkeypatch.setattr(kernel, "_OPENAT2", 99_999)
         monkeypatch.setattr(kernel, "_RENAMEAT2", {})
-        monkeypatch.setattr(aio, "_NUMBERS", None)
+        monkeypatch.setattr(aio, "_SYSCALL_NUMBERS", None)
     made = Tree(root)
     yield made
     made.close()

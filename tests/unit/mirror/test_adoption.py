@@ -7,10 +7,10 @@ import pytest
 from mirrord.domain.entry import Digest, digest_of, new_id
 from mirrord.errors import Stale
 from mirrord.mirror import copies, relocation, replace, trash
-from mirrord.mirror.adoption import adopt
+from mirrord.mirror.adoption import adopt_leftovers
 from mirrord.mirror.journal import Journal
 from mirrord.mirror.label import Label, label_of
-from mirrord.mirror.plan import Plan, Rename
+from mirrord.mirror.plan import BatchPlan, Rename
 from mirrord.mirror.tree import Tree
 
 ENTRY = new_id()
@@ -18,8 +18,8 @@ ENTRY = new_id()
 
 def write(tree: Tree, journal: Journal, path: str, data: bytes, over: Digest | None) -> None:
     """As commands write."""
-    with copies.kept(journal, Label(ENTRY, over, digest_of(data)), data):
-        replace.write(tree, journal, path, data, entry=ENTRY, over=over)
+    with copies.copy_during_write(journal, Label(ENTRY, over, digest_of(data)), data):
+        replace.write(tree, journal, path, data, entry=ENTRY, expected=over)
 
 
 def names(root: Path, writer: str) -> list[str]:
@@ -38,7 +38,7 @@ def test_a_copy_of_what_is_written_stays_until_it_is_replaced(tree: Tree, root: 
     assert {path.read_bytes() for path in (root / ".mirrord/trash").iterdir()} == {b"one"}
     assert copies.was_replaced(tree, Label(ENTRY, None, digest_of(b"one")))
     assert not copies.was_replaced(tree, Label(ENTRY, digest_of(b"one"), digest_of(b"two")))
-    assert copies.written(tree) == {digest_of(b"two"): ENTRY}
+    assert copies.entries_by_digest(tree) == {digest_of(b"two"): ENTRY}
     journal.close()
 
 
@@ -57,13 +57,13 @@ def test_the_copies_of_the_dead_and_of_the_living_come_along(tree: Tree, root: P
     write(tree, alive, "B.md", b"b", None)
     dead.close()
     other = Journal(Tree(root), "mcp-3")
-    assert adopt(tree, other, living=False)
+    assert adopt_leftovers(tree, other, include_living=False)
     assert len(names(root, "mcp-3")) == 1
     assert not (root / ".mirrord/tmp/mcp-1").exists()
     daemon = Journal(Tree(root), "daemon")
-    assert adopt(tree, daemon, living=True)
-    assert not adopt(tree, daemon, living=True)
-    assert {label.new for label in copies.waiting(daemon).values()} == {digest_of(b"a"), digest_of(b"b")}
+    assert adopt_leftovers(tree, daemon, include_living=True)
+    assert not adopt_leftovers(tree, daemon, include_living=True)
+    assert {label.new for label in copies.list_copies(daemon).values()} == {digest_of(b"a"), digest_of(b"b")}
     write(tree, alive, "B.md", b"c", digest_of(b"b"))
     assert len(names(root, "mcp-2")) == 1
     for journal in (alive, other, daemon):
@@ -75,7 +75,7 @@ def test_the_journal_of_the_daemon_is_its_own(tree: Tree, root: Path) -> None:
     write(tree, daemon, "A.md", b"a", None)
     daemon.close()
     journal = Journal(tree, "mcp-1")
-    assert not adopt(tree, journal, living=True)
+    assert not adopt_leftovers(tree, journal, include_living=True)
     assert len(names(root, "daemon")) == 1
     journal.close()
 
@@ -83,11 +83,11 @@ def test_the_journal_of_the_daemon_is_its_own(tree: Tree, root: Path) -> None:
 def test_a_retired_copy_is_in_the_trash_and_no_late_save(tree: Tree) -> None:
     journal = Journal(tree, "daemon")
     write(tree, journal, "A.md", b"a", None)
-    ((name, label),) = copies.waiting(journal).items()
-    copies.retire(journal, name, label)
-    assert copies.waiting(journal) == {}
+    ((name, label),) = copies.list_copies(journal).items()
+    copies.move_to_trash(journal, name, label)
+    assert copies.list_copies(journal) == {}
     assert trash.late_saves(tree, {}) == []
-    assert [one.label.expected for one in trash.contents_of(tree)] == [digest_of(b"a")]
+    assert [one.label.expected for one in trash.list_trash(tree)] == [digest_of(b"a")]
     journal.close()
 
 
@@ -96,13 +96,13 @@ def test_a_plan_that_cannot_be_done_any_more_is_undone_by_the_next(tree: Tree, r
     (root / "B.md").write_bytes(b"b")
     dead = Journal(tree, "mcp-1")
     renames = [Rename(path, f"D/{path}", (root / path).stat().st_ino) for path in ("A.md", "B.md")]
-    relocation._note(dead, Plan(renames))
+    relocation._note(dead, BatchPlan(renames))
     (root / "D").mkdir()
     (root / "A.md").rename(root / "D/A.md")
     (root / "D/B.md").write_bytes(b"a person's")
     dead.close()
     journal = Journal(Tree(root), "mcp-2")
-    adopt(tree, journal, living=False)
+    adopt_leftovers(tree, journal, include_living=False)
     assert (root / "A.md").read_bytes() == b"a"
     assert (root / "B.md").read_bytes() == b"b"
     assert (root / "D/B.md").read_bytes() == b"a person's"
@@ -116,7 +116,7 @@ def test_a_torn_plan_is_none(tree: Tree, root: Path, text: bytes) -> None:
     dead.create("t.plan", text)
     dead.close()
     journal = Journal(Tree(root), "mcp-2")
-    adopt(tree, journal, living=False)
+    adopt_leftovers(tree, journal, include_living=False)
     assert (root / "A.md").read_bytes() == b"a"
     assert not (root / ".mirrord/tmp/mcp-1").exists()
     journal.close()

@@ -121,7 +121,7 @@ def test_one_that_cannot_be_synced_is_an_error_whichever_it_is(descriptors: list
 def test_more_than_are_asked_for_at_once_are_all_synced(descriptors: list[int]) -> None:
     ends = os.pipe()
     many = [*descriptors, *descriptors, *descriptors]
-    assert len(many) > aio.MOST
+    assert len(many) > aio.MAX_SYNCS
     kernel.fsync_all(*many)
     for place in range(len(many) + 1):
         with pytest.raises(OSError, match="Invalid argument"):

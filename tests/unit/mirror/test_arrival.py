@@ -7,10 +7,10 @@ import pytest
 
 from mirrord.errors import Stale
 from mirrord.mirror import relocation
-from mirrord.mirror.adoption import adopt
-from mirrord.mirror.arrival import Arrival, arriving
-from mirrord.mirror.journal import TMP, Journal
-from mirrord.mirror.plan import Plan, Rename
+from mirrord.mirror.adoption import adopt_leftovers
+from mirrord.mirror.arrival import BuildDirectory, build_directory
+from mirrord.mirror.journal import JOURNALS_PATH, Journal
+from mirrord.mirror.plan import BatchPlan, Rename
 from mirrord.mirror.tree import Tree
 from tests.unit.kills import killed_at
 
@@ -29,22 +29,22 @@ def bring(root: Path, pages: int = 1) -> None:
     """Two directories of pages and a file, with lines that tell of them."""
     tree = Tree(root)
     journal = Journal(tree, "mcp-1")
-    with arriving(tree, journal, "Sources/New") as arrival:
+    with build_directory(tree, journal, "Sources/New") as arrival:
         for name in ("sources", "cases"):
-            arrival.directory(name)
+            arrival.make_directory(name)
             for number in range(pages):
                 arrival.write(f"{name}/{number}.md", b"text")
         arrival.write("told", LINES.encode())
-        arrival.seal()
-        relocation.carry_out(tree, journal, plan_of(arrival), lambda _: None)
+        arrival.sync_all()
+        relocation.carry_out_plan(tree, journal, plan_of(arrival), lambda _: None)
     journal.close()
     tree.close()
 
 
-def plan_of(arrival: Arrival) -> Plan:
+def plan_of(arrival: BuildDirectory) -> BatchPlan:
     targets = {"sources": "Sources/New", "cases": "Cases/New"}
-    renames = [Rename(arrival.within(name), target, arrival.inode(name)) for name, target in targets.items()]
-    return Plan(renames, told=(".records/events/day.jsonl", arrival.within("told")))
+    renames = [Rename(arrival.path_in_tree(name), target, arrival.inode_of(name)) for name, target in targets.items()]
+    return BatchPlan(renames, staged_lines=(".records/events/day.jsonl", arrival.path_in_tree("told")))
 
 
 def shown(root: Path) -> set[str]:
@@ -59,7 +59,7 @@ def test_what_was_built_is_there_and_told_and_nothing_is_left_behind(root: Path)
     bring(root)
     assert shown(root) == WHOLE
     assert (root / ".records/events/day.jsonl").read_text() == LINES
-    assert list((root / TMP / "mcp-1").iterdir()) == []
+    assert list((root / JOURNALS_PATH / "mcp-1").iterdir()) == []
 
 
 def test_many_files_are_built_too(root: Path) -> None:
@@ -85,7 +85,7 @@ def test_it_comes_as_a_whole_or_not_at_all_whenever_its_writer_is_killed(tmp_pat
             break
         tree = Tree(root)
         journal = Journal(tree, "next")
-        adopt(tree, journal, living=False)
+        adopt_leftovers(tree, journal, include_living=False)
         journal.close()
         tree.close()
         found = shown(root)
@@ -93,7 +93,7 @@ def test_it_comes_as_a_whole_or_not_at_all_whenever_its_writer_is_killed(tmp_pat
         assert found in (set(), WHOLE)
         if found:
             assert set((root / ".records/events/day.jsonl").read_text().split()) == set(LINES.split())
-        assert [path.name for path in (root / TMP).iterdir()] == ["next"]
+        assert [path.name for path in (root / JOURNALS_PATH).iterdir()] == ["next"]
     assert outcomes == {True, False}
 
 
@@ -111,8 +111,8 @@ def test_a_plan_of_an_older_writer_is_read(root: Path) -> None:
     (root / "a.md").write_text("a")
     inode = (root / "a.md").stat().st_ino
     plan = {"renames": [["a.md", "b.md", inode]], "rewrites": [], "emptied": [], "note": None}
-    (root / TMP / "old/t.plan").write_text(json.dumps(plan))
-    relocation.finish(tree, journal)
+    (root / JOURNALS_PATH / "old/t.plan").write_text(json.dumps(plan))
+    relocation.finish_plan(tree, journal)
     assert (root / "b.md").read_text() == "a"
     journal.close()
     tree.close()

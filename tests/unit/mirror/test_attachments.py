@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mirrord.domain.entry import EntryId, Kind, Place
 from mirrord.domain.state import Row
 from mirrord.errors import Damaged
-from mirrord.mirror.attachments import EVERYTHING, SETTINGS, AttachmentRules, vault_rule
+from mirrord.mirror.attachments import ATTACH_EVERYTHING, VAULT_SETTINGS_PATH, AttachmentRules, parse_vault_rule
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.layout import Spot, attachment_path, is_beside, page_path, spot_of_file
 from mirrord.mirror.scan import scan
@@ -25,8 +25,8 @@ PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
 
 
 def taken(setting: object, *paths: str) -> set[str]:
-    rule = vault_rule(json.dumps({"attachmentFolderPath": setting}))
-    return {path for path in paths if AttachmentRules(vault=rule).take(path)}
+    rule = parse_vault_rule(json.dumps({"attachmentFolderPath": setting}))
+    return {path for path in paths if AttachmentRules(vault=rule).is_attachment(path)}
 
 
 def row(kind: Kind, name: str) -> Row:
@@ -96,14 +96,14 @@ def test_where_obsidian_puts_attachments_files_are_taken_in(setting: object, pat
 
 
 def test_a_vault_that_says_nothing_keeps_attachments_in_its_root(tree: Tree, root: Path) -> None:
-    assert not AttachmentRules.load(tree).take("a.png")
+    assert not AttachmentRules.load(tree).is_attachment("a.png")
 
     (root / ".obsidian").mkdir()
-    assert AttachmentRules.load(tree).take("a.png")
+    assert AttachmentRules.load(tree).is_attachment("a.png")
 
-    (root / SETTINGS).write_text('{"alwaysUpdateLinks": true}', encoding="utf-8-sig")
-    assert AttachmentRules.load(tree).take("a.png")
-    assert not AttachmentRules.load(tree).take("Daily/a.png")
+    (root / VAULT_SETTINGS_PATH).write_text('{"alwaysUpdateLinks": true}', encoding="utf-8-sig")
+    assert AttachmentRules.load(tree).is_attachment("a.png")
+    assert not AttachmentRules.load(tree).is_attachment("Daily/a.png")
 
 
 @pytest.mark.parametrize(
@@ -111,27 +111,29 @@ def test_a_vault_that_says_nothing_keeps_attachments_in_its_root(tree: Tree, roo
 )
 def test_settings_that_mean_nothing_stop_nothing(tree: Tree, root: Path, data: bytes) -> None:
     (root / ".obsidian").mkdir()
-    (root / SETTINGS).write_bytes(data)
+    (root / VAULT_SETTINGS_PATH).write_bytes(data)
 
-    assert not AttachmentRules.load(tree).take("a.png")
+    assert not AttachmentRules.load(tree).is_attachment("a.png")
 
 
 @pytest.mark.parametrize("make", ["directory", "link"])
 def test_settings_that_are_no_file_stop_nothing(tree: Tree, root: Path, tmp_path: Path, make: str) -> None:
     if make == "directory":
-        (root / SETTINGS).mkdir(parents=True)
+        (root / VAULT_SETTINGS_PATH).mkdir(parents=True)
     else:
         (root / ".obsidian").symlink_to(tmp_path)
-    assert not AttachmentRules.load(tree).take("a.png")
+    assert not AttachmentRules.load(tree).is_attachment("a.png")
 
 
 def test_patterns_are_those_of_gitignore_and_a_list_without_the_vault_leaves_it_out(root: Path) -> None:
     (root / ".obsidian").mkdir()
     rules = AttachmentRules.load(Tree(root, ("*.png", "files/", "!secret.png", "/top.pdf")))
 
-    assert [path for path in ("a.png", "A/b.png", "A/files/x/y.zip", "top.pdf") if not rules.take(path)] == []
-    assert [path for path in ("secret.png", "A/top.pdf", "a.jpg", "files", "files/x.md") if rules.take(path)] == []
-    assert AttachmentRules.load(Tree(root, ("*.png", ".obsidian"))).take("a.jpg")
+    assert [path for path in ("a.png", "A/b.png", "A/files/x/y.zip", "top.pdf") if not rules.is_attachment(path)] == []
+    assert [
+        path for path in ("secret.png", "A/top.pdf", "a.jpg", "files", "files/x.md") if rules.is_attachment(path)
+    ] == []
+    assert AttachmentRules.load(Tree(root, ("*.png", ".obsidian"))).is_attachment("a.jpg")
     with pytest.raises(Damaged, match="attachments"):
         AttachmentRules(["!"])
 
@@ -141,7 +143,7 @@ def test_what_is_ignored_temporary_or_hidden_is_never_an_attachment(tree: Tree, 
     for name in ("a.png", "drafts/b.png", ".c.png", "d.png~", "e.tmp", "UPPER.MD"):
         (root / name).write_bytes(b"x")
 
-    found = scan(tree, Ignore("drafts/\n", EVERYTHING))
+    found = scan(tree, Ignore("drafts/\n", ATTACH_EVERYTHING))
 
     assert found.files.keys() == {"a.png"}
     assert "drafts/b.png" in found.ignored
@@ -154,11 +156,11 @@ def test_strangers_are_counted_by_their_endings_but_for_what_is_ignored(tree: Tr
 
     found = scan(tree, Ignore("node/\n"))
 
-    assert found.untaken.facts() == {
+    assert found.untaken.as_facts() == {
         "files": 5,
         "endings": {".png": 2, ".canvas": 1, "": 1, ".markdown": 1},
         "example": "A.canvas",
     }
-    assert not any(found.shows_absent(path) for path in ("a.png", "node/y.png"))
+    assert not any(found.proves_absent(path) for path in ("a.png", "node/y.png"))
     assert spot_of_file("a.png") is not None
     assert is_beside(Spot(Kind.ATTACHMENT, "", "./a.png"))

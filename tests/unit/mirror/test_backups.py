@@ -14,7 +14,7 @@ from mirrord.domain.entry import digest_of
 from mirrord.errors import Damaged, Refused, UserError
 from mirrord.mirror import kernel
 from mirrord.mirror.backups import Backups
-from mirrord.mirror.strays import holds_only, keep, put, stray_of
+from mirrord.mirror.strays import decode_unsynced_file, has_only, store_unsynced, write_file
 from mirrord.mirror.tree import Tree
 
 EMPTY = Table((), ())
@@ -29,23 +29,23 @@ def backups(tmp_path: Path) -> Backups:
 def add_backup(directory: Path, number: int) -> None:
     """A backup of its own lines and bytes, and of some that every backup has."""
     backups = Backups(directory)
-    with backups.writing():
+    with backups.open_for_writing():
         names = [backups.add_lines([b"every", b"one"]), backups.add_lines([str(number).encode()])]
-        backups.add(str(number).encode() * 1000)
+        backups.add_bytes(str(number).encode() * 1000)
         table = Table((), tuple(Chunk(name, 1) for name in names))
         backups.commit(replace(MANIFEST, number=number, tables={"page": table}))
 
 
 def test_lines_and_bytes_are_found_by_their_names_once_they_are_durable(backups: Backups) -> None:
-    with backups.writing():
-        lines, data = backups.add_lines([b"a", b"", b"b"]), backups.add(b"bytes")
+    with backups.open_for_writing():
+        lines, data = backups.add_lines([b"a", b"", b"b"]), backups.add_bytes(b"bytes")
         with pytest.raises(Damaged, match="is gone"):
-            backups.content(data)
-        backups.settle()
-        assert backups.lines(lines) == [b"a", b"", b"b"]
-        assert backups.content(data) == b"bytes"
+            backups.read_bytes(data)
+        backups.publish()
+        assert backups.read_lines(lines) == [b"a", b"", b"b"]
+        assert backups.read_bytes(data) == b"bytes"
         assert data == digest_of(b"bytes").hex()
-        backups.add(b"bytes")
+        backups.add_bytes(b"bytes")
     assert backups.added == 2
 
 
@@ -55,11 +55,11 @@ def test_a_kill_at_any_call_leaves_earlier_backups_whole_and_the_next_one_is_mad
     number = 0
     while _killed_at(number := number + 1, lambda: add_backup(directory, 2)):
         backups = Backups(directory)
-        for one in backups.listed():
+        for one in backups.list_backups():
             assert one.manifest is not None
             for chunk in one.manifest.tables["page"].chunks:
-                assert backups.lines(chunk.name)
-        assert [one.number for one in backups.listed()] in ([1], [1, 2])
+                assert backups.read_lines(chunk.name)
+        assert [one.number for one in backups.list_backups()] in ([1], [1, 2])
     assert number > 8
     assert list((directory / "incoming").iterdir()) == []
 
@@ -91,19 +91,24 @@ def _kill_at(number: int) -> None:
 
 def test_a_directory_that_is_used_for_something_else_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(UserError, match="holds no backups"), Backups(tmp_path).writing():
+    with pytest.raises(UserError, match="holds no backups"), Backups(tmp_path).open_for_writing():
         pass
-    with pytest.raises(UserError, match="holds no backups"), Backups(tmp_path / "none").reading():
+    with pytest.raises(UserError, match="holds no backups"), Backups(tmp_path / "none").open_for_reading():
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
 def test_several_may_read_but_only_one_may_write(backups: Backups) -> None:
-    with backups.writing():
+    with backups.open_for_writing():
         pass
-    with backups.reading(), backups.reading(), pytest.raises(Refused, match="is going on"), backups.writing():
+    with (
+        backups.open_for_reading(),
+        backups.open_for_reading(),
+        pytest.raises(Refused, match="is going on"),
+        backups.open_for_writing(),
+    ):
         pass
-    with backups.writing(), pytest.raises(Refused, match="is going on"), backups.reading():
+    with backups.open_for_writing(), pytest.raises(Refused, match="is going on"), backups.open_for_reading():
         pass
 
 
@@ -120,21 +125,21 @@ def test_files_that_no_row_has_come_back_with_their_bytes_and_names(
         (root / path).write_bytes(data)
     (root / "link.md").symlink_to("/etc/hostname")
     unread: list[str] = []
-    with backups.writing():
-        lines = [stray.spelled() for stray in keep(tree, known, backups, unread)]
-        backups.settle()
+    with backups.open_for_writing():
+        lines = [stray.encode() for stray in store_unsynced(tree, known, backups, unread)]
+        backups.publish()
     assert unread == []
 
     (tmp_path / "again").mkdir()
     again = Tree(tmp_path / "again")
-    strays = [stray_of(line) for line in lines]
+    strays = [decode_unsynced_file(line) for line in lines]
     for stray in strays:
-        put(again, stray, backups)
-        put(again, stray, backups)
+        write_file(again, stray, backups)
+        write_file(again, stray, backups)
     assert {stray.path for stray in strays} == set(files)
     assert {path: (again.root / path).read_bytes() for path in files} == files
-    assert holds_only(again, strays)
-    assert not holds_only(tree, strays)
+    assert has_only(again, strays)
+    assert not has_only(tree, strays)
     again.close()
 
 
@@ -143,6 +148,6 @@ def test_what_cannot_be_read_is_told(backups: Backups, tree: Tree, root: Path) -
     (root / "secret.md").write_text("secret")
     (root / "secret.md").chmod(0)
     unread: list[str] = []
-    with backups.writing():
-        assert list(keep(tree, set(), backups, unread)) == []
+    with backups.open_for_writing():
+        assert list(store_unsynced(tree, set(), backups, unread)) == []
     assert unread == ["secret.md"]

@@ -37,10 +37,10 @@ def test_nothing_is_lost_when_patience_ends_as_it_happens(tmp_path: Path, monkey
 def _missed(root: Path, names: set[str]) -> set[str]:
     """Those of *names* that nobody told of while they were made, and for a second after."""
     missed, deadline = set(names), inf
-    watched = Bursts([str(root)], recursive=True, root=root, told=lambda _: True)
+    watched = Bursts([str(root)], recursive=True, root=root, is_complete=lambda _: True)
     with _running(MAKE, str(root), str(len(names))) as maker:
         while missed and time.monotonic() < deadline:
-            missed -= watched.next()
+            missed -= watched.next_changes()
             if deadline == inf and maker.poll() is not None:
                 deadline = time.monotonic() + 1
     watched.close()

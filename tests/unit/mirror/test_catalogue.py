@@ -12,10 +12,10 @@ import pytest
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId, id_of_path
 from mirrord.mirror import catalogue as catalogues
 from mirrord.mirror import glance as glances
-from mirrord.mirror.card import Reading, read_card
+from mirrord.mirror.card import CachedSummary, read_summary
 from mirrord.mirror.catalogue import Catalogue, Snapshot
 from mirrord.mirror.kernel import Stat, stat_of
-from mirrord.mirror.state import State, seen
+from mirrord.mirror.state import State, cached_stat
 from mirrord.mirror.tree import Tree
 
 TENANT = TenantId(uuid.UUID(int=1))
@@ -31,11 +31,11 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Paths of pages whose files are opened from now on."""
     opened: list[str] = []
 
-    def counted(directory: int, path: str) -> Reading | None:
+    def counted(directory: int, path: str) -> CachedSummary | None:
         opened.append(path)
-        return read_card(directory, path)
+        return read_summary(directory, path)
 
-    monkeypatch.setattr(catalogues, "read_card", counted)
+    monkeypatch.setattr(catalogues, "read_summary", counted)
     return opened
 
 
@@ -47,7 +47,7 @@ def write(root: Path, path: str, text: str | bytes = "") -> Path:
 
 
 def title(snapshot: Snapshot, path: str) -> str:
-    card = snapshot.page(path)
+    card = snapshot.exact_page(path)
     assert card is not None
     return card.title
 
@@ -69,7 +69,7 @@ def test_pages_are_listed_in_the_order_of_the_sidebar(root: Path, catalogue: Cat
     write(root, "Note/Child.md")
     (root / "Empty").mkdir()
 
-    found = catalogue.look().children("")
+    found = catalogue.snapshot().children("")
 
     assert [(card.path, card.title, card.kind) for card in found] == [
         ("e.md", "e", Kind.PAGE),
@@ -88,12 +88,12 @@ def test_only_pages_and_folders_are_children(root: Path, catalogue: Catalogue) -
     write(root, "Leaf/_index.md")
     write(root, "Up/Sub/x.txt")
 
-    snapshot = catalogue.look()
+    snapshot = catalogue.snapshot()
 
     has = {card.path: snapshot.has_children(card) for card in snapshot.children("")}
     assert has == {"Leaf/_index.md": False, "Work/_index.md": False, "Up": True}
     assert snapshot.children("Work") == snapshot.children("Work/assets") == []
-    assert snapshot.page("Work/assets/a.md") is None
+    assert snapshot.exact_page("Work/assets/a.md") is None
     assert list(snapshot.attachments) == ["Work/assets/a.md"]
 
 
@@ -104,32 +104,32 @@ def test_what_is_hidden_ignored_or_no_page_is_not_there(root: Path, catalogue: C
     (root / "link.md").symlink_to(root / "a.md")
     (root / "linked").symlink_to(root / "x")
 
-    snapshot = catalogue.look()
+    snapshot = catalogue.snapshot()
 
     assert sorted(snapshot.pages) == ["a.md", "x/h.md"]
-    assert [snapshot.page(path) for path in ("private/b.md", "link.md", "linked/h.md", ".git/d.md", "../a.md")] == [
-        None
-    ] * 5
+    assert [
+        snapshot.exact_page(path) for path in ("private/b.md", "link.md", "linked/h.md", ".git/d.md", "../a.md")
+    ] == [None] * 5
     assert snapshot.find("private") is snapshot.find("linked") is snapshot.find(".git") is None
 
 
 def test_patterns_count_as_soon_as_they_are_written(root: Path, catalogue: Catalogue) -> None:
     write(root, "a.md")
-    assert list(catalogue.look().pages) == ["a.md"]
+    assert list(catalogue.snapshot().pages) == ["a.md"]
 
     write(root, ".mirrorignore", "a.md\n")
-    assert list(catalogue.look().pages) == []
+    assert list(catalogue.snapshot().pages) == []
 
     write(root, ".mirrorignore", b"\xff\n")  # cannot be taken: the patterns before go on
-    assert list(catalogue.look().pages) == []
+    assert list(catalogue.snapshot().pages) == []
 
 
 def test_a_changed_page_is_seen_at_the_next_look(root: Path, catalogue: Catalogue) -> None:
     file = write(root, "a.md", "---\ntitle: One\n---\n")
     for number in range(30):  # quick changes of the same size, within one tick of the kernel's clock
         file.write_text(f"---\ntitle: {number:03}\n---\n")
-        assert title(catalogue.look(), "a.md") == f"{number:03}"
-        assert catalogue.look().every["a.md"].title == f"{number:03}"
+        assert title(catalogue.snapshot(), "a.md") == f"{number:03}"
+        assert catalogue.snapshot().summaries_by_path["a.md"].title == f"{number:03}"
 
 
 def test_a_new_page_is_there_at_the_next_look(
@@ -147,37 +147,37 @@ def test_a_new_page_is_there_at_the_next_look(
     made = set[str]()
     for number in range(60):  # quick ones, several within one tick
         made.add(write(root, f"{number}.md").name)
-        assert set(catalogue.look().pages) == made
+        assert set(catalogue.snapshot().pages) == made
 
 
 def test_a_changed_page_is_seen_also_with_its_time_set_back(root: Path, catalogue: Catalogue) -> None:
     file = write(root, "a.md", "---\ntitle: One\n---\n")
     settle(file)
-    assert title(catalogue.look(), "a.md") == "One"
+    assert title(catalogue.snapshot(), "a.md") == "One"
     before = file.stat()
 
     file.write_text("---\ntitle: Two\n---\n")
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-    assert title(catalogue.look(), "a.md") == "Two"
+    assert title(catalogue.snapshot(), "a.md") == "Two"
 
 
 def test_a_page_replaced_by_another_is_seen(root: Path, catalogue: Catalogue) -> None:
     file = write(root, "a.md", "---\ntitle: One\n---\n")
     settle(file)
-    assert title(catalogue.look(), "a.md") == "One"
+    assert title(catalogue.snapshot(), "a.md") == "One"
 
     write(root, "b", "---\ntitle: Two\n---\n").replace(file)
-    assert title(catalogue.look(), "a.md") == "Two"
+    assert title(catalogue.snapshot(), "a.md") == "Two"
 
     file.unlink()
-    assert catalogue.look().page("a.md") is None
+    assert catalogue.snapshot().exact_page("a.md") is None
 
 
 def test_a_page_that_stays_is_read_once(root: Path, catalogue: Catalogue, read: list[str]) -> None:
     settle(write(root, "a.md", "---\ntitle: One\n---\n"))
 
-    assert [title(catalogue.look(), "a.md") for _ in range(3)] == ["One"] * 3
+    assert [title(catalogue.snapshot(), "a.md") for _ in range(3)] == ["One"] * 3
     assert read == ["a.md"]
 
 
@@ -186,7 +186,7 @@ def test_a_folder_is_listed_without_reading_the_rest(root: Path, catalogue: Cata
     write(root, "Here/Below/_index.md")
     write(root, "Here/Below/b.md")
     write(root, "There/c.md")
-    catalogue.look().children("Here")
+    catalogue.snapshot().children("Here")
 
     assert sorted(read) == ["Here/Below/_index.md", "Here/a.md"]
 
@@ -198,7 +198,7 @@ def test_long_front_matter_is_read_to_its_end(root: Path, catalogue: Catalogue) 
         "---\n" + "".join(f"key{n}: value\n" for n in range(2000)) + "title: At last\n---\n" + "x" * 100_000,
     )
 
-    assert title(catalogue.look(), "a.md") == "At last"
+    assert title(catalogue.snapshot(), "a.md") == "At last"
 
 
 def test_a_page_is_text_or_not_or_too_long_to_know(root: Path, catalogue: Catalogue) -> None:
@@ -208,7 +208,7 @@ def test_a_page_is_text_or_not_or_too_long_to_know(root: Path, catalogue: Catalo
     write(root, "d.md", "é" * 200_000)
     write(root, "e.md", "x" + "é" * 200_000)
 
-    found = catalogue.look().cards(["a.md", "b.md", "c.md", "d.md", "e.md"])
+    found = catalogue.snapshot().summaries(["a.md", "b.md", "c.md", "d.md", "e.md"])
 
     assert [card.is_text for card in found.values()] == [True, False, False, None, None]
 
@@ -216,7 +216,7 @@ def test_a_page_is_text_or_not_or_too_long_to_know(root: Path, catalogue: Catalo
 def test_a_path_may_be_given_as_people_say_it(root: Path, catalogue: Catalogue) -> None:
     for path in ("Work/_index.md", "Work/a.md", "Note.md", "Note/b.md", "Dir/c.md"):
         write(root, path)
-    snapshot = catalogue.look()
+    snapshot = catalogue.snapshot()
 
     def found(path: str) -> str | None:
         card = snapshot.find(path)
@@ -232,11 +232,11 @@ def test_a_path_may_be_given_as_people_say_it(root: Path, catalogue: Catalogue) 
 def test_the_nearest_paths_are_named(root: Path, catalogue: Catalogue) -> None:
     for path in ("Projects/Alpha.md", "Projects/Beta.md", "Archive/Alpha plan.md", "Home.md"):
         write(root, path)
-    snapshot = catalogue.look()
+    snapshot = catalogue.snapshot()
 
-    assert snapshot.nearest("Projects/Alpa.md")[0] == "Projects/Alpha.md"
-    assert snapshot.nearest("alpha")[0] == "Projects/Alpha.md"
-    assert snapshot.nearest("Quite another thing") == ()
+    assert snapshot.similar_pages("Projects/Alpa.md")[0] == "Projects/Alpha.md"
+    assert snapshot.similar_pages("alpha")[0] == "Projects/Alpha.md"
+    assert snapshot.similar_pages("Quite another thing") == ()
 
 
 def test_an_id_is_what_was_noted_or_its_own_or_the_paths(root: Path, tree: Tree, catalogue: Catalogue) -> None:
@@ -245,7 +245,7 @@ def test_an_id_is_what_was_noted_or_its_own_or_the_paths(root: Path, tree: Tree,
     write(root, "copy.md", f"---\nid: {own}\n---\n")
     write(root, "key.md", "---\nid: my-key\n---\n")
     write(root, "Dir/x.md")
-    snapshot = catalogue.look()
+    snapshot = catalogue.snapshot()
 
     def ids() -> list[EntryId]:
         return list(
@@ -258,7 +258,7 @@ def test_an_id_is_what_was_noted_or_its_own_or_the_paths(root: Path, tree: Tree,
     nothing = Digest(bytes(32))
     noted_of = {"copy.md": noted, "key.md": noted, "Dir": of_folder}
     stats = {path: stat for path in noted_of if (stat := tree.stat(path))}
-    state.store({path: seen(stat, nothing, noted_of[path]) for path, stat in stats.items()})
+    state.store({path: cached_stat(stat, nothing, noted_of[path]) for path, stat in stats.items()})
 
     assert ids() == [own, noted, noted, of_folder]
     state.close()
@@ -267,8 +267,8 @@ def test_an_id_is_what_was_noted_or_its_own_or_the_paths(root: Path, tree: Tree,
 def test_a_cache_that_is_damaged_is_not_asked(root: Path, catalogue: Catalogue) -> None:
     write(root, "a.md")
     write(root, ".mirrord/state.db", b"not a database" * 1000)
-    snapshot = catalogue.look()
-    card = snapshot.page("a.md")
+    snapshot = catalogue.snapshot()
+    card = snapshot.exact_page("a.md")
     assert card is not None
 
     assert snapshot.id_of(card) == id_of_path(TENANT, "a.md")
@@ -276,10 +276,10 @@ def test_a_cache_that_is_damaged_is_not_asked(root: Path, catalogue: Catalogue) 
 
 def test_files_that_keep_other_programs_out_are_noticed(root: Path, catalogue: Catalogue) -> None:
     write(root, "x/a.md")
-    assert not catalogue.look().has_patterns
+    assert not catalogue.snapshot().has_patterns
 
     write(root, "x/.gitignore")
-    assert catalogue.look().has_patterns
+    assert catalogue.snapshot().has_patterns
 
 
 def change(root: Path, chance: random.Random) -> None:
@@ -310,7 +310,7 @@ def change(root: Path, chance: random.Random) -> None:
 def everything(snapshot: Snapshot) -> dict[str, object]:
     """All that a snapshot says."""
     return {
-        "titles": {path: card.title for path, card in snapshot.every.items()},
+        "titles": {path: card.title for path, card in snapshot.summaries_by_path.items()},
         "pages": snapshot.pages,
         "attachments": snapshot.attachments,
         "folders": sorted(snapshot.folders),
@@ -328,9 +328,9 @@ def test_what_is_known_is_what_somebody_sees_who_knew_nothing(
         for _ in range(chance.randrange(3)):
             change(root, chance)
         if chance.random() < 0.3:
-            catalogue.look().children("A")
-        found = everything(catalogue.look())
-        assert found == everything(Catalogue(tree, TENANT).look())
+            catalogue.snapshot().children("A")
+        found = everything(catalogue.snapshot())
+        assert found == everything(Catalogue(tree, TENANT).snapshot())
         if chance.random() < 0.1:
             settle(root)
 
@@ -340,14 +340,14 @@ def test_a_tree_that_stays_is_neither_listed_nor_read_again(
 ) -> None:
     settle(write(root, "A/B/x.md", "---\ntitle: One\n---\n"))
     settle(root)
-    before = catalogue.look()
-    assert before.every.keys() == {"A/B/x.md"}
+    before = catalogue.snapshot()
+    assert before.summaries_by_path.keys() == {"A/B/x.md"}
     read.clear()
     monkeypatch.setattr(os, "scandir", None)
 
-    after = catalogue.look()
+    after = catalogue.snapshot()
 
-    assert after.roll is before.roll
+    assert after.page_index is before.page_index
     assert after.walk is before.walk
     assert read == []
 
@@ -355,13 +355,13 @@ def test_a_tree_that_stays_is_neither_listed_nor_read_again(
 def test_a_change_of_one_page_leaves_the_others_unread(root: Path, catalogue: Catalogue, read: list[str]) -> None:
     for name in ("a.md", "b.md", "A/c.md"):
         settle(write(root, name, "---\ntitle: One\n---\n"))
-    assert len(catalogue.look().every) == 3
+    assert len(catalogue.snapshot().summaries_by_path) == 3
     read.clear()
 
     settle(write(root, "b.md", "---\ntitle: Two\n---\n"))
 
-    assert title(catalogue.look(), "b.md") == "Two"
-    assert {path: card.title for path, card in catalogue.look().every.items()} == {
+    assert title(catalogue.snapshot(), "b.md") == "Two"
+    assert {path: card.title for path, card in catalogue.snapshot().summaries_by_path.items()} == {
         "A/c.md": "One",
         "a.md": "One",
         "b.md": "Two",
@@ -375,5 +375,5 @@ def test_a_page_that_may_change_under_its_stat_is_read_at_every_look(
     write(root, "a.md")
     monkeypatch.setattr(Stat, "is_settled", lambda *_: False)
 
-    assert catalogue.look().every.keys() == catalogue.look().every.keys() == {"a.md"}
+    assert catalogue.snapshot().summaries_by_path.keys() == catalogue.snapshot().summaries_by_path.keys() == {"a.md"}
     assert read == ["a.md", "a.md"]

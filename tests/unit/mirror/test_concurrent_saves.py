@@ -10,7 +10,7 @@ from mirrord.domain.entry import digest_of, new_id
 from mirrord.errors import Busy, Refused, Stale
 from mirrord.mirror import replace
 from mirrord.mirror.journal import Journal
-from mirrord.mirror.replace import Displaced
+from mirrord.mirror.replace import DisplacedSave
 from mirrord.mirror.tree import Tree
 
 SAVES = 250
@@ -75,16 +75,16 @@ def test_no_save_is_lost(
     assert journal.leftovers() == []
 
 
-def _perform(act: str, tree: Tree, journal: Journal, over: bytes, data: bytes) -> Displaced | None:
+def _perform(act: str, tree: Tree, journal: Journal, over: bytes, data: bytes) -> DisplacedSave | None:
     expected = digest_of(over)
     if act == "remove":
-        return replace.remove(tree, journal, "A.md", entry=ENTRY, over=expected, reason="test")
-    return replace.write(tree, journal, "A.md", data, entry=ENTRY, over=expected).displaced
+        return replace.remove(tree, journal, "A.md", entry=ENTRY, expected=expected, reason="test")
+    return replace.write(tree, journal, "A.md", data, entry=ENTRY, expected=expected).displaced
 
 
-def _take(journal: Journal, editor: Editor, displaced: Displaced | None) -> None:
+def _take(journal: Journal, editor: Editor, displaced: DisplacedSave | None) -> None:
     if displaced is None:
         return
     assert displaced.data is not None
     editor.saw(displaced.data)
-    journal.settle(displaced.name, keep=True)
+    journal.dispose(displaced.name, keep=True)

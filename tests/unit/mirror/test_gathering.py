@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.mirror.gathering import FEW, LONGEST, SILENCE, Gathering
+from mirrord.mirror.gathering import MAX_ASKED_PATHS, MAX_BURST_SECONDS, SILENCE_SECONDS, Gathering
 
 paths = st.builds("{}/{}.md".format, st.sampled_from("abc"), st.integers(0, 40))
 moments = st.lists(st.tuples(st.floats(0, 0.02), st.sets(paths, min_size=1)), min_size=1)
@@ -15,40 +15,40 @@ def test_a_tree_is_handed_out_when_it_is_silent() -> None:
     gathering = Gathering(never)
     gathering.add(["a/1.md"], 0.0)
     gathering.add(["a/2.md"], 0.005)
-    assert gathering.take(SILENCE) == set()
-    assert gathering.take(0.005 + SILENCE) == {"a/1.md", "a/2.md"}
+    assert gathering.take_complete(SILENCE_SECONDS) == set()
+    assert gathering.take_complete(0.005 + SILENCE_SECONDS) == {"a/1.md", "a/2.md"}
     assert gathering.seconds_left(1.0) is None
 
 
 def test_a_tree_where_something_always_happens_is_handed_out_all_the_same() -> None:
     gathering, now = Gathering(never), 0.0
-    while not (taken := gathering.take(now)):
+    while not (taken := gathering.take_complete(now)):
         gathering.add([f"a/{now}.md"], now)
-        now += SILENCE / 2
-    assert LONGEST <= now <= LONGEST + SILENCE
+        now += SILENCE_SECONDS / 2
+    assert MAX_BURST_SECONDS <= now <= MAX_BURST_SECONDS + SILENCE_SECONDS
     assert len(taken) > 1
 
 
 def test_what_is_told_is_handed_out_at_once_and_other_trees_wait() -> None:
     gathering = Gathering(lambda found: found == {"a/1.md"})
     gathering.add(["a/1.md", "b/1.md"], 0.0)
-    assert gathering.take(0.0) == {"a/1.md"}
-    assert gathering.seconds_left(0.0) == SILENCE
+    assert gathering.take_complete(0.0) == {"a/1.md"}
+    assert gathering.seconds_left(0.0) == SILENCE_SECONDS
 
 
 def test_a_tree_of_which_one_path_is_not_told_waits_as_a_whole() -> None:
     gathering = Gathering(lambda found: "a/2.md" not in found)
     gathering.add(["a/2.md"], 0.0)
-    assert gathering.take(0.0) == set()
+    assert gathering.take_complete(0.0) == set()
     gathering.add(["a/1.md"], 0.001)
-    assert gathering.take(0.001) == set()
-    assert gathering.take(0.001 + SILENCE) == {"a/1.md", "a/2.md"}
+    assert gathering.take_complete(0.001) == set()
+    assert gathering.take_complete(0.001 + SILENCE_SECONDS) == {"a/1.md", "a/2.md"}
 
 
 def test_of_many_paths_nobody_is_asked_whether_they_are_told() -> None:
     gathering = Gathering(lambda _: True)
-    gathering.add([f"a/{number}.md" for number in range(FEW + 1)], 0.0)
-    assert gathering.take(0.0) == set()
+    gathering.add([f"a/{number}.md" for number in range(MAX_ASKED_PATHS + 1)], 0.0)
+    assert gathering.take_complete(0.0) == set()
 
 
 @given(moments, st.sets(paths))
@@ -62,14 +62,14 @@ def test_whatever_was_added_is_handed_out_once_and_in_time(added: list[tuple[flo
         for path in found:
             waits.setdefault(path, now)
         _take(gathering, now, waits)
-    _take(gathering, now + LONGEST, waits)
+    _take(gathering, now + MAX_BURST_SECONDS, waits)
     assert not waits
 
 
 def _take(gathering: Gathering, now: float, waits: dict[str, float]) -> None:
     """Take what is whole; nothing waited longer than it may, and nothing is handed out that does not wait."""
-    for path in gathering.take(now):
+    for path in gathering.take_complete(now):
         del waits[path]
     left = gathering.seconds_left(now)
     assert (left is None) == (not waits)
-    assert all(now - since < LONGEST for since in waits.values())
+    assert all(now - since < MAX_BURST_SECONDS for since in waits.values())

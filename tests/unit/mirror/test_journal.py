@@ -18,7 +18,7 @@ LABEL = Label(ENTRY, digest_of(b"old"), digest_of(b"new"))
 
 def leave(journal: Journal, label: Label, data: bytes) -> str:
     """What a writer leaves that was killed before its swap."""
-    with journal.put(label, data, 0o600, lambda _: None) as (name, _):
+    with journal.staged_file(label, data, 0o600, lambda _: None) as (name, _):
         return name
 
 
@@ -40,8 +40,8 @@ def test_what_a_dead_writer_left_is_found_with_its_label(tree: Tree) -> None:
 def test_a_settled_file_is_gone_or_in_the_trash(tree: Tree, journal: Journal, root: Path) -> None:
     dropped, kept = leave(journal, LABEL, b"new"), leave(journal, LABEL, b"old")
 
-    journal.settle(dropped, keep=False)
-    journal.settle(kept, keep=True)
+    journal.dispose(dropped, keep=False)
+    journal.dispose(kept, keep=True)
 
     assert journal.leftovers() == []
     assert [path.name for path in (root / ".mirrord/trash").iterdir()] == [kept]
@@ -50,15 +50,15 @@ def test_a_settled_file_is_gone_or_in_the_trash(tree: Tree, journal: Journal, ro
 def test_a_file_is_in_the_trash_under_the_digest_of_what_it_holds(tree: Tree, journal: Journal, root: Path) -> None:
     save = leave(journal, LABEL, b"somebody's save")
 
-    journal.settle(save, keep=True, holds=digest_of(b"somebody's save"))
+    journal.dispose(save, keep=True, digest=digest_of(b"somebody's save"))
 
-    (trashed,) = trash.contents_of(tree)
+    (trashed,) = trash.list_trash(tree)
     assert trashed.label == Label(LABEL.entry, digest_of(b"somebody's save"), LABEL.new)
     assert tree.digest(f".mirrord/trash/{trashed.name}")[0] == trashed.label.expected
 
 
 def test_a_write_in_progress_is_no_leftover(journal: Journal) -> None:
-    with journal.put(LABEL, b"new", 0o600, lambda _: None) as (name, _):
+    with journal.staged_file(LABEL, b"new", 0o600, lambda _: None) as (name, _):
         assert journal.leftovers() == []
 
     assert [left.name for left in journal.leftovers()] == [name]
@@ -68,7 +68,7 @@ def test_a_failed_write_leaves_nothing(journal: Journal, root: Path) -> None:
     def refuse(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(OSError, match="No space"), journal.put(LABEL, b"new", 0o600, refuse):
+    with pytest.raises(OSError, match="No space"), journal.staged_file(LABEL, b"new", 0o600, refuse):
         pass
     assert list((root / ".mirrord/tmp/daemon").iterdir()) == []
 
@@ -101,7 +101,7 @@ def test_the_private_directories_are_closed_to_others(journal: Journal, root: Pa
 
 
 def test_degraded_says_what_is_lacking(tree: Tree, journal: Journal) -> None:
-    assert bool(tree.degraded) == (not tree.native)
+    assert bool(tree.missing_abilities) == (not tree.native)
     assert tree.can_exchange == tree.native
     assert tree.has_leases
 
@@ -110,7 +110,7 @@ def test_a_page_moved_aside_by_a_dead_writer_is_put_back(tree: Tree, root: Path)
     journal = Journal(tree, "mcp-1")
     (root / "A.md").write_bytes(b"old")
     with ExitStack() as killed:
-        name = killed.enter_context(journal.aside(LABEL, "A.md"))
+        name = killed.enter_context(journal.set_aside(LABEL, "A.md"))
         (root / "A.md").rename(root / ".mirrord/tmp/mcp-1" / name)
         killed.pop_all()  # no clean-up in a dead process
     journal.close()
@@ -122,6 +122,6 @@ def test_a_page_moved_aside_by_a_dead_writer_is_put_back(tree: Tree, root: Path)
 
 
 def test_a_name_that_is_not_utf_8_can_be_written(tree: Tree, journal: Journal, root: Path) -> None:
-    replace.write(tree, journal, "caf\udce9.md", b"new", entry=ENTRY, over=None)
+    replace.write(tree, journal, "caf\udce9.md", b"new", entry=ENTRY, expected=None)
 
     assert tree.read("caf\udce9.md", 100)[0] == b"new"

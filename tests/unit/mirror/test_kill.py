@@ -22,7 +22,7 @@ OLD, NEW, SAVE = b"old", b"new", b"their save"
 def write(root: Path) -> None:
     tree = Tree(root)
     journal = Journal(tree, "daemon")
-    replace.write(tree, journal, "A.md", NEW, entry=ENTRY, over=digest_of(OLD))
+    replace.write(tree, journal, "A.md", NEW, entry=ENTRY, expected=digest_of(OLD))
 
 
 def write_against_a_save(root: Path) -> None:
@@ -38,7 +38,7 @@ def write_against_a_save(root: Path) -> None:
 def remove(root: Path) -> None:
     tree = Tree(root)
     journal = Journal(tree, "daemon")
-    replace.remove(tree, journal, "A.md", entry=ENTRY, over=digest_of(OLD), reason="test")
+    replace.remove(tree, journal, "A.md", entry=ENTRY, expected=digest_of(OLD), reason="test")
 
 
 @pytest.mark.parametrize("act", [write, write_against_a_save, remove])
@@ -76,9 +76,9 @@ def _check(root: Path, act: Callable[[Path], None]) -> None:
     taken_in = set()
     for left in journal.leftovers():
         if left.digest == left.label.new:
-            journal.settle(left.name, keep=False)
+            journal.dispose(left.name, keep=False)
         elif left.digest == left.label.expected:
-            journal.settle(left.name, keep=True)
+            journal.dispose(left.name, keep=True)
         else:
             taken_in.add(journal.read(left.name))
     page = root / "A.md"

@@ -5,7 +5,7 @@ from mirrord.mirror.layout import (
     Spot,
     attachment_path,
     directory_of,
-    is_machine,
+    is_own_state,
     page_path,
     printable,
     spot_of_directory,
@@ -81,9 +81,9 @@ def test_children_live_in_the_directory_of_their_parent() -> None:
 
 
 def test_own_state_is_known_whatever_the_case() -> None:
-    assert is_machine(".mirrord/trash/x")
-    assert is_machine(".Mirrord/x")
-    assert not is_machine("notes/.mirrord.md")
+    assert is_own_state(".mirrord/trash/x")
+    assert is_own_state(".Mirrord/x")
+    assert not is_own_state("notes/.mirrord.md")
 
 
 def test_a_name_that_is_not_utf_8_can_be_printed() -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from mirrord.codec.links import links_of, mentions_of
+from mirrord.codec.links import links_of, possible_targets_of
 from mirrord.domain.entry import TenantId, new_id
 from mirrord.mirror.catalogue import Catalogue
-from mirrord.mirror.linkage import Linkage, Target
+from mirrord.mirror.linkage import LinkIndex, Target
 from mirrord.mirror.tree import Tree
 from tests.unit.codec.documents import markdown
 
@@ -19,7 +19,7 @@ class Linked:
     def __init__(self, root: Path, tree: Tree) -> None:
         self.root = root
         self.catalogue = Catalogue(tree, TenantId(new_id()))
-        self.linkage = Linkage()
+        self.linkage = LinkIndex()
 
     def write(self, **pages: str) -> None:
         for path, text in pages.items():
@@ -28,16 +28,16 @@ class Linked:
             file.write_text(text)
 
     def outgoing(self, path: str) -> list[tuple[str, str | None]]:
-        found: list[Target] = self.linkage.outgoing(self.catalogue.look(), path)
+        found: list[Target] = self.linkage.outgoing(self.catalogue.snapshot(), path)
         return [(target.written, target.path) for target in found]
 
     def incoming(self, path: str) -> list[str]:
-        return self.linkage.incoming(self.catalogue.look(), path)
+        return self.linkage.incoming(self.catalogue.snapshot(), path)
 
     def after(self, **moves: str) -> dict[str, str]:
-        moving = self.linkage.moving(self.catalogue.look(), moves, {})
+        moving = self.linkage.plan_moves(self.catalogue.snapshot(), moves, {})
         texts = {path: (self.root / path).read_text() for path in moving.touched}
-        found = {path: moving.relinked(path, text).text for path, text in texts.items()}
+        found = {path: moving.relink(path, text).text for path, text in texts.items()}
         return {path: new for path, new in found.items() if new != texts[path]}
 
 
@@ -147,6 +147,6 @@ def test_a_page_that_would_take_a_name_away_is_noticed(linked: Linked) -> None:
 
 @given(markdown)
 def test_no_link_is_missed_by_the_quick_look(text: str) -> None:
-    asked = {target for _, target in mentions_of(text)}
+    asked = {target for _, target in possible_targets_of(text)}
 
     assert {link.target for link in links_of(text) if link.target} <= asked

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mirrord.errors import Busy, Refused, Unavailable
-from mirrord.mirror.lock import Lock, is_marked, mark, unmark, write_lock
+from mirrord.mirror.lock import Lock, clear_unfinished, is_marked_unfinished, mark_unfinished, write_lock
 from mirrord.mirror.tree import Tree
 
 HOLD = (
@@ -116,13 +116,13 @@ def test_a_lock_behind_a_link_is_refused_though_it_was_open_before(tree: Tree, r
 
 def test_a_mark_stays_until_somebody_found_nothing_and_a_new_file_has_one(tree: Tree, root: Path) -> None:
     with write_lock(tree):
-        assert is_marked(tree)  # nobody looked yet
-        unmark(tree)
-        assert not is_marked(tree)
-        mark(tree)
+        assert is_marked_unfinished(tree)  # nobody looked yet
+        clear_unfinished(tree)
+        assert not is_marked_unfinished(tree)
+        mark_unfinished(tree)
     with write_lock(tree):
-        assert is_marked(tree)
-        unmark(tree)
+        assert is_marked_unfinished(tree)
+        clear_unfinished(tree)
     (root / ".mirrord/write.lock").unlink()
     with write_lock(tree):
-        assert is_marked(tree)
+        assert is_marked_unfinished(tree)

@@ -19,15 +19,17 @@ PATHS = st.text(st.sampled_from("\\\n\r/ n\x85ä日"), min_size=1, max_size=12)
 
 @given(st.dictionaries(PATHS, st.binary(max_size=9), max_size=5))
 def test_a_list_of_files_can_be_read_again(files: dict[str, bytes]) -> None:
-    text = b"".join(manifest.line(path, digest_of(data)) for path, data in files.items())
+    text = b"".join(manifest.line_of(path, digest_of(data)) for path, data in files.items())
 
-    assert dict(manifest.listed(io.BytesIO(text))) == {path: digest_of(data) for path, data in files.items()}
+    assert dict(manifest.parse_lines(io.BytesIO(text))) == {path: digest_of(data) for path, data in files.items()}
 
 
 def test_a_torn_line_is_passed_over() -> None:
-    whole = manifest.line("A.md", digest_of(b"a"))
+    whole = manifest.line_of("A.md", digest_of(b"a"))
 
-    assert list(manifest.listed([whole, manifest.line("B.md", digest_of(b"b"))[:-1]])) == [("A.md", digest_of(b"a"))]
+    assert list(manifest.parse_lines([whole, manifest.line_of("B.md", digest_of(b"b"))[:-1]])) == [
+        ("A.md", digest_of(b"a"))
+    ]
 
 
 @pytest.mark.skipif(shutil.which("b2sum") is None, reason="no coreutils")
@@ -35,7 +37,7 @@ def test_coreutils_check_the_list(tmp_path: Path) -> None:
     files = {"A.md": b"a", "Back\\slash.md": b"b", "Line\nbreak.md": b"c", "Übung (2).md": b"d"}
     for path, data in files.items():
         (tmp_path / path).write_bytes(data)
-    (tmp_path / "list").write_bytes(b"".join(manifest.line(path, digest_of(data)) for path, data in files.items()))
+    (tmp_path / "list").write_bytes(b"".join(manifest.line_of(path, digest_of(data)) for path, data in files.items()))
 
     assert subprocess.run(["b2sum", "--check", "--quiet", "list"], cwd=tmp_path, check=False).returncode == 0
     (tmp_path / "Line\nbreak.md").write_bytes(b"x")
@@ -45,7 +47,13 @@ def test_coreutils_check_the_list(tmp_path: Path) -> None:
 def test_a_manifest_can_be_read_again_and_nothing_else_is_one() -> None:
     facts = Manifest("acme", "0", 7, "2026-01-31T18:02:11+00:00", counts={"page": 2}, folders=["Work"], digest="ab")
 
-    assert manifest.decoded(manifest.encoded(facts)) == facts
-    for text in (b"", b"[]", b"{}", b'{"format": 2}', manifest.encoded(facts).replace(b'"format": 1', b'"format": 2')):
+    assert manifest.decode_manifest(manifest.encode_manifest(facts)) == facts
+    for text in (
+        b"",
+        b"[]",
+        b"{}",
+        b'{"format": 2}',
+        manifest.encode_manifest(facts).replace(b'"format": 1', b'"format": 2'),
+    ):
         with pytest.raises(Damaged):
-            manifest.decoded(text)
+            manifest.decode_manifest(text)

@@ -27,7 +27,7 @@ def test_a_marker_is_read_as_it_was_written(tree: Tree, root: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"tenant": "a", "tenant_id": "x", "mirror": 7}', "\xff"])
 def test_a_marker_that_cannot_be_understood_is_damaged(tree: Tree, root: Path, text: str) -> None:
-    marker.prepare(tree)
+    marker.make_state_directory(tree)
     (root / ".mirrord/id").write_bytes(text.encode("latin-1"))
 
     with pytest.raises(Damaged, match="which mirror"):
@@ -35,7 +35,7 @@ def test_a_marker_that_cannot_be_understood_is_damaged(tree: Tree, root: Path, t
 
 
 def test_git_does_not_see_private_state(tree: Tree, root: Path) -> None:
-    marker.prepare(tree)
+    marker.make_state_directory(tree)
 
     assert (root / ".mirrord/.gitignore").read_text() == "*\n"
 

@@ -11,7 +11,7 @@ import pytest
 from mirrord.domain.entry import digest_of
 from mirrord.errors import Busy, Damaged, Refused, UserError
 from mirrord.mirror import kernel, manifest, outlet
-from mirrord.mirror.manifest import DIRECTORY, Manifest
+from mirrord.mirror.manifest import EXPORT_DIRECTORY, Manifest
 from mirrord.mirror.outlet import Tally
 from tests.unit.kills import killed_at
 
@@ -25,11 +25,11 @@ FOLDERS = ["Empty", "Empty/Deeper"]
 def export(root: Path, files: Files, folders: Sequence[str] = (), *, force: bool = False, tenant: str = "1") -> Tally:
     """What an export of rows does, whatever it has the bytes from."""
     facts = Manifest("acme", tenant, 1, "2026-01-31", folders=folders)
-    with outlet.opened(root, facts, force=force) as out:
+    with outlet.open_export(root, facts, force=force) as out:
         out.remove_others(files.keys())
         out.make_folders()
         for path, data in files.items():
-            if out.lacks(path, digest_of(data)):
+            if out.needs_write(path, digest_of(data)):
                 out.write(path, data, digest_of(data))
         out.finish({})
     return out.tally
@@ -37,17 +37,17 @@ def export(root: Path, files: Files, folders: Sequence[str] = (), *, force: bool
 
 def shown(root: Path) -> dict[str, bytes]:
     """Every file but those of the export itself."""
-    paths = (path for path in root.rglob("*") if DIRECTORY not in path.parts)
+    paths = (path for path in root.rglob("*") if EXPORT_DIRECTORY not in path.parts)
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths if path.is_file()}
 
 
 def directories(root: Path) -> set[str]:
-    paths = (path for path in root.rglob("*") if DIRECTORY not in path.parts)
+    paths = (path for path in root.rglob("*") if EXPORT_DIRECTORY not in path.parts)
     return {path.relative_to(root).as_posix() for path in paths if path.is_dir()}
 
 
 def facts_of(root: Path) -> Manifest:
-    return manifest.decoded((root / manifest.FACTS).read_bytes())
+    return manifest.decode_manifest((root / manifest.MANIFEST_PATH).read_bytes())
 
 
 def test_a_tree_is_written_verified_and_brought_up_to_date(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_tree_is_written_verified_and_brought_up_to_date(tmp_path: Path) -> No
     assert shown(root) == BEFORE
     assert (root / "Box").is_dir()
     assert facts_of(root).complete
-    assert digest_of((root / manifest.FILES).read_bytes()).hex() == facts_of(root).digest
+    assert digest_of((root / manifest.FILE_LIST_PATH).read_bytes()).hex() == facts_of(root).digest
     assert stat_modes(root) == {0o700}
 
     again = export(root, AFTER, FOLDERS)
@@ -65,12 +65,12 @@ def test_a_tree_is_written_verified_and_brought_up_to_date(tmp_path: Path) -> No
     assert (again.written, again.same, again.removed, again.left) == (3, 1, 3, [])
     assert shown(root) == AFTER
     assert directories(root) == {"New", "Work", "Work/assets", "Work/assets/d", *FOLDERS}
-    listed = dict(manifest.listed((root / manifest.FILES).read_bytes().splitlines(keepends=True)))
+    listed = dict(manifest.parse_lines((root / manifest.FILE_LIST_PATH).read_bytes().splitlines(keepends=True)))
     assert listed == {path: digest_of(data) for path, data in AFTER.items()}
 
 
 def stat_modes(root: Path) -> set[int]:
-    return {path.stat().st_mode & 0o777 for path in (root, root / DIRECTORY)}
+    return {path.stat().st_mode & 0o777 for path in (root, root / EXPORT_DIRECTORY)}
 
 
 def test_what_was_exported_already_is_not_written_again(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_killed_at_any_call_the_next_export_goes_on_and_ends_equal(tmp_path: Pat
         assert tally.left == []
         assert shown(root) == AFTER
         assert facts_of(root).complete
-        assert list((root / manifest.BUILDING).iterdir()) == []
+        assert list((root / manifest.BUILD_PATH).iterdir()) == []
         if not was_killed:
             break
     assert number > 25
@@ -147,14 +147,14 @@ def test_a_save_in_the_moment_of_replacing_goes_back_into_its_place(
 def test_a_save_that_a_dead_export_had_taken_out_of_its_place_is_told_and_stays(tmp_path: Path) -> None:
     root = tmp_path / "out"
     export(root, BEFORE)
-    (root / manifest.BUILDING / "w.1").write_bytes(b"somebody's")
-    (root / manifest.BUILDING / "w.2").write_bytes(BEFORE["A.md"])
-    (root / manifest.BUILDING / "p.7").write_bytes(b"half of")
+    (root / manifest.BUILD_PATH / "w.1").write_bytes(b"somebody's")
+    (root / manifest.BUILD_PATH / "w.2").write_bytes(BEFORE["A.md"])
+    (root / manifest.BUILD_PATH / "p.7").write_bytes(b"half of")
 
     (left,) = export(root, BEFORE).left
 
-    assert left.path == f"{DIRECTORY}/new/w.1"
-    assert [path.name for path in (root / manifest.BUILDING).iterdir()] == ["w.1"]
+    assert left.path == f"{EXPORT_DIRECTORY}/new/w.1"
+    assert [path.name for path in (root / manifest.BUILD_PATH).iterdir()] == ["w.1"]
 
 
 def test_a_directory_with_other_things_is_refused_and_merged_only_by_force(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_other_tenants_exports_mirrors_links_and_unreadable_manifests_are_refuse
     (tmp_path / "mirror/.mirrord").mkdir(parents=True)
     with pytest.raises(UserError, match="where mirrord works"):
         export(tmp_path / "mirror/acme/Work", AFTER)
-    (root / manifest.FACTS).write_bytes(b"torn")
+    (root / manifest.MANIFEST_PATH).write_bytes(b"torn")
     with pytest.raises(Damaged, match="--force"):
         export(root, AFTER)
     assert shown(root) == BEFORE
@@ -196,7 +196,7 @@ def test_other_tenants_exports_mirrors_links_and_unreadable_manifests_are_refuse
 
 def test_one_export_at_a_time_writes_into_a_directory(tmp_path: Path) -> None:
     export(tmp_path, {})
-    descriptor = os.open(tmp_path / DIRECTORY, os.O_RDONLY)
+    descriptor = os.open(tmp_path / EXPORT_DIRECTORY, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
         with pytest.raises(Busy, match="Another export"):

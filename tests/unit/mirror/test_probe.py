@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from mirrord.domain.health import Calls
-from mirrord.mirror.probe import file_system_of, probe
+from mirrord.domain.health import KernelCalls
+from mirrord.mirror.probe import file_system_of, probe_host
 from mirrord.mirror.process import prepare_process
 
 MOUNTS = """\
@@ -24,22 +24,22 @@ async def test_a_machine_is_looked_at_and_left_as_it_was(tmp_path: Path) -> None
     (data / "keys" / "signing.pem").chmod(0o644)
     before = sorted(tmp_path.rglob("*"))
 
-    found = await probe(mirror, data)
+    found = await probe_host(mirror, data)
 
     assert sorted(tmp_path.rglob("*")) == before
     assert (found.mirror.error, found.data.error, [one.path for one in found.trees]) == (None, None, [f"{mirror}/demo"])
     assert found.mirror.total > found.mirror.free > 0
     assert found.calls is not None
-    assert found.calls == Calls(openat2=True, exchange=True, leases=found.calls.leases)
+    assert found.calls == KernelCalls(openat2=True, exchange=True, leases=found.calls.leases)
     assert found.watching is not None
     assert found.watching.directories == 3
-    assert found.watching.latency is not None
-    assert found.readable == (str(data / "keys" / "signing.pem"),)
+    assert found.watching.latency_seconds is not None
+    assert found.readable_secrets == (str(data / "keys" / "signing.pem"),)
     assert found.can_search
 
 
 async def test_a_mirror_that_is_missing_is_said_to_be(tmp_path: Path) -> None:
-    found = await probe(tmp_path / "nowhere", tmp_path)
+    found = await probe_host(tmp_path / "nowhere", tmp_path)
     assert found.mirror.error == "No such file or directory"
     assert (found.calls, found.watching, found.trees) == (None, None, ())
 

@@ -11,7 +11,7 @@ from mirrord.domain.entry import digest_of, new_id
 from mirrord.errors import Busy, Refused, Stale
 from mirrord.mirror import aio, aside, kernel, replace, trash
 from mirrord.mirror.journal import Journal, Leftover
-from mirrord.mirror.replace import Displaced, Written
+from mirrord.mirror.replace import DisplacedSave, Written
 from mirrord.mirror.tree import Tree
 
 ENTRY = new_id()
@@ -19,12 +19,12 @@ ENTRY = new_id()
 
 def put(tree: Tree, journal: Journal, data: bytes, over: bytes | None, path: str = "A.md") -> Written:
     expected = None if over is None else digest_of(over)
-    return replace.write(tree, journal, path, data, entry=ENTRY, over=expected)
+    return replace.write(tree, journal, path, data, entry=ENTRY, expected=expected)
 
 
-def remove(tree: Tree, journal: Journal, over: bytes) -> Displaced | None:
+def remove(tree: Tree, journal: Journal, over: bytes) -> DisplacedSave | None:
     return replace.remove(
-        tree, journal, "A.md", entry=ENTRY, over=digest_of(over), reason="deleted in an app", title="Alpha"
+        tree, journal, "A.md", entry=ENTRY, expected=digest_of(over), reason="deleted in an app", title="Alpha"
     )
 
 
@@ -159,7 +159,7 @@ def test_a_removed_page_is_in_the_trash_with_what_it_was(tree: Tree, journal: Jo
 
     assert not (root / "A.md").exists()
     assert kept(root) == [b"old"]
-    (found,) = trash.contents_of(tree)
+    (found,) = trash.list_trash(tree)
     assert found.label.entry == ENTRY
     assert found.card is not None
     assert (found.card.path, found.card.title, found.card.reason) == ("A.md", "Alpha", "deleted in an app")
@@ -218,7 +218,7 @@ def everywhere(root: Path, written: Written | None = None) -> set[bytes]:
     return found
 
 
-def displace(tree: Tree, journal: Journal, root: Path, intruder: Intruder) -> Displaced:
+def displace(tree: Tree, journal: Journal, root: Path, intruder: Intruder) -> DisplacedSave:
     """A write that finds a save where the old file should have been."""
     (root / "A.md").write_bytes(b"old")
     if tree.can_exchange:
@@ -243,7 +243,7 @@ def test_a_displaced_save_is_handed_over(tree: Tree, journal: Journal, root: Pat
     assert (root / "A.md").read_bytes() == b"new"
     assert displaced.data == b"their save"
     assert [left.digest for left in journal.leftovers()] == [digest_of(b"their save")]
-    journal.settle(displaced.name, keep=True)
+    journal.dispose(displaced.name, keep=True)
     assert kept(root) == [b"their save"]
     assert journal.leftovers() == []
 
@@ -349,7 +349,7 @@ def test_a_writer_that_does_not_let_go_leaves_its_file_in_the_journal(
 ) -> None:
     if not tree.can_exchange:
         pytest.skip("a writer is noticed before")
-    monkeypatch.setattr(aside, "WRITER_PATIENCE", 0.05)
+    monkeypatch.setattr(aside, "WRITER_PATIENCE_SECONDS", 0.05)
     (root / "A.md").write_bytes(b"old")
     streams = []
     intruder.before("exchange", lambda: streams.append((root / "A.md").open("r+b")))
@@ -376,9 +376,9 @@ def test_what_is_done_beside_a_write_finds_the_new_text_in_place(tree: Tree, jou
         found.append((root / "A.md").read_bytes())
         return ()
 
-    replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(b"old"), beside=look)
+    replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(b"old"), also_sync=look)
     (root / "A.md").unlink()
-    replace.write(tree, journal, "A.md", b"made", entry=ENTRY, over=None, beside=look)
+    replace.write(tree, journal, "A.md", b"made", entry=ENTRY, expected=None, also_sync=look)
     assert found == [b"new", b"made"]
 
 
@@ -394,7 +394,7 @@ def test_nothing_is_done_beside_a_write_that_displaced_a_save(
     def fail() -> tuple[()]:
         raise AssertionError("done")
 
-    written = replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(b"old"), beside=fail)
+    written = replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(b"old"), also_sync=fail)
     assert written.displaced is not None
 
 
@@ -407,7 +407,7 @@ def test_what_fails_beside_a_write_leaves_the_new_text_and_what_it_replaced(
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space"):
-        replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(b"old"), beside=fail)
+        replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(b"old"), also_sync=fail)
     assert (root / "A.md").read_bytes() == b"new"
     assert b"old" in kept(root) or digest_of(b"old") in [left.digest for left in journal.leftovers()]
 
@@ -423,7 +423,7 @@ def test_a_save_after_the_page_was_looked_at_is_noticed_before_the_write(
     else:
         (root / "A.md").write_bytes(b"sav")
     with pytest.raises(Stale):
-        replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(b"old"), seen=seen)
+        replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(b"old"), expected_stat=seen)
     assert (root / "A.md").read_bytes() == b"sav"
 
 
@@ -432,9 +432,9 @@ def test_a_save_that_no_stat_shows_is_found_after_the_write(tree: Tree, journal:
     seen = tree.stat("A.md")  # as if it had been taken of `old`, and nothing in it had changed
     if not (tree.can_exchange and tree.has_leases):
         with pytest.raises(Stale):
-            replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(b"old"), seen=seen)
+            replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(b"old"), expected_stat=seen)
         return
-    written = replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(b"old"), seen=seen)
+    written = replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(b"old"), expected_stat=seen)
     assert written.displaced is not None
     assert written.displaced.data == b"sav"
 
@@ -447,7 +447,7 @@ CALLS = ("create", "write", "fsync", "rename", "rename_new", "exchange", "link",
 def fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
     """Let the call with this *number* fail; the calls made are listed."""
     made: list[str] = []
-    monkeypatch.setattr(aio, "_NUMBERS", None)  # every sync is a call
+    monkeypatch.setattr(aio, "_SYSCALL_NUMBERS", None)  # every sync is a call
     for call in CALLS:
         original = getattr(kernel, call)
 

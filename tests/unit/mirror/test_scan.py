@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.errors import Refused, Unavailable
-from mirrord.mirror.attachments import EVERYTHING, AttachmentRules
+from mirrord.mirror.attachments import ATTACH_EVERYTHING, AttachmentRules
 from mirrord.mirror.contained import why_not_mirrored
 from mirrord.mirror.ignore import Ignore
 from mirrord.mirror.index import Index
 from mirrord.mirror.layout import spot_of_directory, spot_of_file
 from mirrord.mirror.scan import Scan, scan
-from mirrord.mirror.state import seen
+from mirrord.mirror.state import cached_stat
 from mirrord.mirror.tree import Tree
 
 NOTHING = Ignore()
@@ -53,17 +53,17 @@ def test_a_scan_keeps_of_a_file_that_is_as_it_was_only_the_path_it_is_known_by(t
     for path in ("A.md", "A/B.md", "A/C.md"):
         stat = tree.stat(path)
         assert stat is not None
-        index.note(path, seen(stat, digest_of(path.encode()), EntryId(UUID(int=1))))
+        index.record(path, cached_stat(stat, digest_of(path.encode()), EntryId(UUID(int=1))))
     (root / "A/B.md").write_bytes(b"changed since")
     (root / "A/C.md").rename(root / "A/E.md")
 
-    found = scan(tree, NOTHING, known=index.same)
+    found = scan(tree, NOTHING, stored_path=index.unchanged_path)
 
-    assert found.same == {"A.md"}
-    assert next(iter(found.same)) is next(path for path in index.paths() if path == "A.md")
+    assert found.unchanged == {"A.md"}
+    assert next(iter(found.unchanged)) is next(path for path in index.paths() if path == "A.md")
     assert sorted(found.files) == ["A/B.md", "A/D.md", "A/E.md"]
-    assert not found.shows_absent("A.md")
-    assert found.shows_absent("A/C.md")
+    assert not found.proves_absent("A.md")
+    assert found.proves_absent("A/C.md")
 
 
 def test_a_part_of_the_tree_can_be_scanned(tree: Tree, root: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_part_of_the_tree_can_be_scanned(tree: Tree, root: Path) -> None:
     assert list(scan(tree, NOTHING, "A/assets/deep").files) == ["A/assets/deep/x.png"]
     gone = scan(tree, NOTHING, "gone")
     assert gone == Scan()
-    assert gone.shows_absent("gone/x.md")
+    assert gone.proves_absent("gone/x.md")
 
 
 def test_links_and_special_files_are_troubles_and_prove_no_absence(tree: Tree, root: Path, tmp_path: Path) -> None:
@@ -96,9 +96,9 @@ def test_links_and_special_files_are_troubles_and_prove_no_absence(tree: Tree, r
         "pipe.md": "named",
         "socket.md": "socket,",
     }
-    assert not found.shows_absent("link.md")
-    assert not found.shows_absent("folder/secret.md")
-    assert found.shows_absent("other.md")
+    assert not found.proves_absent("link.md")
+    assert not found.proves_absent("folder/secret.md")
+    assert found.proves_absent("other.md")
     with pytest.raises(Refused):
         scan(tree, NOTHING, "folder/below")
 
@@ -130,8 +130,8 @@ def test_a_closed_directory_proves_no_absence(
         found = scan(tree, NOTHING)
         assert list(found.files) == ["A/D.md"]
         assert found.troubles == [("A/B", "cannot be listed: Permission denied")]
-        assert not found.shows_absent("A/B/C.md")
-        assert found.shows_absent("A/E.md")
+        assert not found.proves_absent("A/B/C.md")
+        assert found.proves_absent("A/E.md")
 
     as_nobody(look)
     (root / "A/B").chmod(0o700)
@@ -165,7 +165,7 @@ def test_another_file_system_in_the_tree_is_reported_and_left_out(tree: Tree, ro
 
     assert list(found.files) == ["A.md"]
     assert found.troubles == [("mounted", why_not_mirrored("mounted"))]
-    assert not found.shows_absent("mounted/B.md")
+    assert not found.proves_absent("mounted/B.md")
 
 
 def test_patterns_set_aside_what_they_match_and_all_below(tree: Tree, root: Path) -> None:
@@ -188,8 +188,8 @@ def test_patterns_set_aside_what_they_match_and_all_below(tree: Tree, root: Path
         "x.draft.md",
     ]
     assert found.troubles == []
-    assert not found.shows_absent("drafts/B.md")
-    assert not found.shows_absent("drafts/link.md")
+    assert not found.proves_absent("drafts/B.md")
+    assert not found.proves_absent("drafts/link.md")
     assert list(scan(tree, ignore, "drafts/deep").ignored) == ["drafts/deep/C.md"]
 
 
@@ -229,15 +229,15 @@ def test_a_scan_agrees_with_a_plain_walk(tmp_path_factory: pytest.TempPathFactor
             continue  # a file and a directory of one name
     tree = Tree(root)
 
-    found, whole = scan(tree, NOTHING), scan(tree, Ignore(rules=EVERYTHING))
+    found, whole = scan(tree, NOTHING), scan(tree, Ignore(rules=ATTACH_EVERYTHING))
     tree.close()
 
     walked = [os.path.relpath(os.path.join(at, name), root) for at, _, files in os.walk(root) for name in files]
     assert set(whole.files) == {path for path in walked if spot_of_file(path)}
-    assert set(found.files) == {path for path in walked if not AttachmentRules().leave_out(path)}
+    assert set(found.files) == {path for path in walked if not AttachmentRules().excludes(path)}
     assert whole.files.keys() - found.files.keys() == found.strangers & whole.files.keys()
     folders = [os.path.relpath(os.path.join(at, name), root) for at, below, _ in os.walk(root) for name in below]
     assert {path for path in found.directories if spot_of_directory(path)} == {
         path for path in folders if (spot := spot_of_directory(path)) and spot.kind is Kind.FOLDER
     }
-    assert all(found.shows_absent(path) for path in paths if not (root / path).exists())
+    assert all(found.proves_absent(path) for path in paths if not (root / path).exists())

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from mirrord.domain.entry import digest_of, new_id
 from mirrord.mirror import state
 from mirrord.mirror.kernel import Stat
-from mirrord.mirror.state import Seen, State
+from mirrord.mirror.state import CachedStat, State
 from mirrord.mirror.tree import Tree
 
 HUGE = (1 << 64) - 1
 
 
-def some(number: int = 1, inode: int = 5) -> Seen:
-    return Seen(number, inode, 3, 4_000, -5, digest_of(b"x"), new_id())
+def some(number: int = 1, inode: int = 5) -> CachedStat:
+    return CachedStat(number, inode, 3, 4_000, -5, digest_of(b"x"), new_id())
 
 
 def test_what_was_seen_is_remembered(tree: Tree) -> None:
@@ -36,7 +36,7 @@ def test_a_stat_matches_until_the_file_changes(tree: Tree, root: Path) -> None:
     (root / "A.md").write_bytes(b"alpha")
     before = tree.stat("A.md")
     assert before is not None
-    one = state.seen(before, digest_of(b"alpha"), new_id())
+    one = state.cached_stat(before, digest_of(b"alpha"), new_id())
     (root / "A.md").write_bytes(b"alpha and more")
 
     after = tree.stat("A.md")
@@ -131,9 +131,9 @@ def test_threads_share_one_state(tree: Tree) -> None:
 
 @given(st.integers(0, HUGE))
 def test_numbers_of_64_bits_fit_into_the_database(number: int) -> None:
-    assert state._unsigned(state.signed(number)) == number
-    assert -(1 << 63) <= state.signed(number) < 1 << 63
+    assert state._unsigned(state.to_signed(number)) == number
+    assert -(1 << 63) <= state.to_signed(number) < 1 << 63
 
 
 def test_a_stat_has_the_fields_seen_compares() -> None:
-    assert Stat._fields[:5] == Seen._fields[:5]
+    assert Stat._fields[:5] == CachedStat._fields[:5]

@@ -20,10 +20,10 @@ def test_lines_are_read_once_and_the_unfinished_one_later(tree: Tree) -> None:
     file = tree.root / PATH
     file.write_bytes(b"a\nb\nc")
     first = _read(tree)
-    assert (first.lines, first.first, first.more) == ([b"a", b"b"], 1, False)
+    assert (first.lines, first.first_number, first.has_more) == ([b"a", b"b"], 1, False)
     file.write_bytes(b"a\nb\ncd\n\ne\n")
     second = _read(tree, first.cursor)
-    assert (second.lines, second.first) == ([b"cd", b"", b"e"], 3)
+    assert (second.lines, second.first_number) == ([b"cd", b"", b"e"], 3)
     assert _read(tree, second.cursor).cursor == second.cursor
 
 
@@ -36,7 +36,7 @@ def test_a_file_that_is_not_what_was_read_is_read_from_its_start(tree: Tree, tex
         stream.truncate(0)
         stream.write(text)
     found = _read(tree, cursor)
-    assert found.first == 1
+    assert found.first_number == 1
     assert b"".join(line + b"\n" for line in found.lines) == text
 
 
@@ -50,12 +50,12 @@ def test_another_file_of_the_same_bytes_is_another_file(tree: Tree) -> None:
 
 
 def test_what_is_too_long_for_a_line_is_passed_in_pieces(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "CHUNK", 8)
+    monkeypatch.setattr(reading, "CHUNK_BYTES", 8)
     (tree.root / PATH).write_bytes(b"x" * 20 + b"\na\n")
     cursor, lines, more = None, [], True
     while more:
         found = _read(tree, cursor)
-        cursor, more = found.cursor, found.more
+        cursor, more = found.cursor, found.has_more
         lines += found.lines
     assert b"".join(lines[:-1]) == b"x" * 20
     assert lines[-1] == b"a"

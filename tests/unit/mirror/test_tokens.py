@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from mirrord.domain.entry import Actor, TenantId
 from mirrord.errors import Refused, UserError
-from mirrord.mirror.keys import Keyring, id_of, signing_key
-from mirrord.mirror.tokens import check, issue, verify
+from mirrord.mirror.keys import Keyring, key_id, signing_key
+from mirrord.mirror.tokens import check_grant, issue_token, verify_token
 
 TENANT = TenantId(UUID("018f0000-0000-7000-8000-000000000001"))
 ACTOR = Actor("agent", "writer")
@@ -39,20 +39,20 @@ def private(tmp_path: Path, keyring: Keyring) -> Ed25519PrivateKey:
 
 
 def token_of(private: Ed25519PrivateKey, *, may_write: bool = True, expires: datetime | None = None) -> tuple[str, str]:
-    return issue(private, "demo", TENANT, ACTOR, may_write=may_write, expires=expires)
+    return issue_token(private, "demo", TENANT, ACTOR, may_write=may_write, expires=expires)
 
 
 def test_a_token_says_who_may_do_what_where_and_how_long(keyring: Keyring, private: Ed25519PrivateKey) -> None:
     until = soon().replace(microsecond=0)
     text, token = token_of(private, may_write=False, expires=until)
-    grant = verify(keyring, text)
+    grant = verify_token(keyring, text)
 
     assert (grant.token, grant.tenant, grant.tenant_id, grant.actor) == (token, "demo", TENANT, ACTOR)
-    assert (grant.may_write, grant.expires, grant.key) == (False, until, id_of(private.public_key()))
+    assert (grant.may_write, grant.expires, grant.key) == (False, until, key_id(private.public_key()))
 
 
 def test_a_token_may_hold_for_ever(keyring: Keyring, private: Ed25519PrivateKey) -> None:
-    assert verify(keyring, token_of(private)[0]).expires is None
+    assert verify_token(keyring, token_of(private)[0]).expires is None
 
 
 def test_the_private_key_is_its_owners_only(tmp_path: Path, private: Ed25519PrivateKey) -> None:
@@ -62,53 +62,53 @@ def test_the_private_key_is_its_owners_only(tmp_path: Path, private: Ed25519Priv
 
 
 def test_the_same_key_signs_next_time(tmp_path: Path, keyring: Keyring, private: Ed25519PrivateKey) -> None:
-    assert id_of(signing_key(tmp_path / "data", keyring).public_key()) == id_of(private.public_key())
+    assert key_id(signing_key(tmp_path / "data", keyring).public_key()) == key_id(private.public_key())
 
 
 def test_an_expired_token_is_refused(keyring: Keyring, private: Ed25519PrivateKey) -> None:
     text, _ = token_of(private, expires=datetime.now(UTC) - timedelta(seconds=1))
     with pytest.raises(Refused, match="has expired"):
-        verify(keyring, text)
+        verify_token(keyring, text)
 
 
 def test_a_token_expires_while_somebody_works_with_it(keyring: Keyring, private: Ed25519PrivateKey) -> None:
-    grant = verify(keyring, token_of(private, expires=soon())[0])
-    check(keyring, grant)
+    grant = verify_token(keyring, token_of(private, expires=soon())[0])
+    check_grant(keyring, grant)
     with pytest.raises(Refused, match="has expired"):
-        check(keyring, replace(grant, expires=datetime.now(UTC)))
+        check_grant(keyring, replace(grant, expires=datetime.now(UTC)))
 
 
 def test_a_revoked_token_is_refused_and_others_of_the_key_are_not(keyring: Keyring, private: Ed25519PrivateKey) -> None:
     (one, token), (other, _) = token_of(private), token_of(private)
-    grant = verify(keyring, one)
+    grant = verify_token(keyring, one)
     keyring.revoke(token)
 
     with pytest.raises(Refused, match="was revoked"):
-        check(keyring, grant)
+        check_grant(keyring, grant)
     with pytest.raises(Refused, match="was revoked"):
-        verify(keyring, one)
-    verify(keyring, other)
+        verify_token(keyring, one)
+    verify_token(keyring, other)
 
 
 def test_revoking_a_key_ends_its_tokens_and_makes_a_new_one(
     tmp_path: Path, keyring: Keyring, private: Ed25519PrivateKey
 ) -> None:
     text, _ = token_of(private)
-    keyring.revoke(id_of(private.public_key()))
+    keyring.revoke(key_id(private.public_key()))
     fresh = signing_key(tmp_path / "data", keyring)
 
     with pytest.raises(Refused, match="was revoked"):
-        verify(keyring, text)
-    verify(keyring, token_of(fresh)[0])
+        verify_token(keyring, text)
+    verify_token(keyring, token_of(fresh)[0])
 
 
 def test_a_key_that_is_handed_over_signs_and_is_never_replaced(
     tmp_path: Path, keyring: Keyring, private: Ed25519PrivateKey
 ) -> None:
     handed = (tmp_path / "data" / "keys" / "signing.pem").rename(tmp_path / "handed.pem")
-    assert id_of(signing_key(tmp_path / "data", keyring, handed).public_key()) == id_of(private.public_key())
+    assert key_id(signing_key(tmp_path / "data", keyring, handed).public_key()) == key_id(private.public_key())
 
-    keyring.revoke(id_of(private.public_key()))
+    keyring.revoke(key_id(private.public_key()))
     with pytest.raises(UserError, match="was revoked"):
         signing_key(tmp_path / "data", keyring, handed)
     assert not (tmp_path / "data" / "keys" / "signing.pem").exists()
@@ -120,7 +120,7 @@ def test_the_list_of_what_is_revoked_may_be_written_by_hand(
     text, token = token_of(private)
     (tmp_path / "mirror" / ".mirrord" / "revoked").write_text(f"# lost laptop\n  {token}  # hers\n\n", encoding="utf-8")
     with pytest.raises(Refused, match="was revoked"):
-        verify(keyring, text)
+        verify_token(keyring, text)
 
 
 def test_a_list_that_cannot_be_read_lets_nobody_in(
@@ -129,14 +129,14 @@ def test_a_list_that_cannot_be_read_lets_nobody_in(
     text, _ = token_of(private)
     (tmp_path / "mirror" / ".mirrord" / "revoked").mkdir()
     with pytest.raises(UserError, match="cannot be read"):
-        verify(keyring, text)
+        verify_token(keyring, text)
 
 
 def test_a_key_of_somebody_elses_is_not_known(tmp_path: Path, keyring: Keyring) -> None:
     stranger = Keyring(tmp_path / "elsewhere")
     text, _ = token_of(signing_key(tmp_path / "other", stranger))
     with pytest.raises(Refused, match="not known here"):
-        verify(keyring, text)
+        verify_token(keyring, text)
 
 
 def test_a_key_file_under_anothers_id_does_not_count(
@@ -145,23 +145,23 @@ def test_a_key_file_under_anothers_id_does_not_count(
     keys = tmp_path / "mirror" / ".mirrord" / "keys"
     stranger = Ed25519PrivateKey.generate()
     (own,) = keys.iterdir()
-    own.rename(keys / f"{id_of(stranger.public_key())}.pem")
+    own.rename(keys / f"{key_id(stranger.public_key())}.pem")
     with pytest.raises(Refused, match="not known here"):
-        verify(keyring, token_of(stranger)[0])
+        verify_token(keyring, token_of(stranger)[0])
 
 
 @pytest.mark.parametrize("key", ["../signing", "", "None", "0" * 64, "\0" * 16, "/etc/passwd"])
 def test_a_keys_id_is_no_path(keyring: Keyring, private: Ed25519PrivateKey, key: str) -> None:
     text = jwt.encode(_claims(), private, "EdDSA", headers={"kid": key})
     with pytest.raises(Refused, match="not known here"):
-        verify(keyring, text)
+        verify_token(keyring, text)
 
 
 @pytest.mark.parametrize("missing", ["iss", "jti", "sub", "iat", "kind", "tenant", "tenant_id", "scope"])
 def test_a_token_that_lacks_something_is_refused(keyring: Keyring, private: Ed25519PrivateKey, missing: str) -> None:
     claims = {key: value for key, value in _claims().items() if key != missing}
     with pytest.raises(Refused, match="not valid"):
-        verify(keyring, _signed(private, claims))
+        verify_token(keyring, _signed(private, claims))
 
 
 @pytest.mark.parametrize(
@@ -171,16 +171,16 @@ def test_a_token_with_a_wrong_claim_is_refused(
     keyring: Keyring, private: Ed25519PrivateKey, claim: str, value: object
 ) -> None:
     with pytest.raises(Refused):
-        verify(keyring, _signed(private, {**_claims(), claim: value}))
+        verify_token(keyring, _signed(private, {**_claims(), claim: value}))
 
 
 def test_another_algorithm_is_refused(keyring: Keyring, private: Ed25519PrivateKey) -> None:
-    key = id_of(private.public_key())
+    key = key_id(private.public_key())
     bare = jwt.encode(_claims(), "", "none", headers={"kid": key})
     rsa = jwt.encode(_claims(), generate_private_key(65537, 2048), "RS256", headers={"kid": key})
     for text in (bare, rsa):
         with pytest.raises(Refused, match="not valid"):
-            verify(keyring, text)
+            verify_token(keyring, text)
 
 
 def test_a_scope_raised_by_hand_is_refused(keyring: Keyring, private: Ed25519PrivateKey) -> None:
@@ -188,20 +188,20 @@ def test_a_scope_raised_by_hand_is_refused(keyring: Keyring, private: Ed25519Pri
     claims = json.loads(base64.urlsafe_b64decode(payload + "=="))
     raised = base64.urlsafe_b64encode(json.dumps({**claims, "scope": "read write"}).encode()).rstrip(b"=").decode()
     with pytest.raises(Refused, match="not valid"):
-        verify(keyring, f"{header}.{raised}.{signature}")
+        verify_token(keyring, f"{header}.{raised}.{signature}")
 
 
 @given(st.text(max_size=200))
 def test_no_text_is_let_in(text: str) -> None:
     with pytest.raises(Refused):
-        verify(Keyring(Path("nowhere")), text)
+        verify_token(Keyring(Path("nowhere")), text)
 
 
 def test_a_refusal_never_repeats_the_token(keyring: Keyring, private: Ed25519PrivateKey) -> None:
     text = token_of(private, expires=datetime.now(UTC) - timedelta(days=1))[0]
     for shown in (text, text[:-20], f"{text}x", "x" * 10_000):
         with pytest.raises(Refused) as refused:
-            verify(keyring, shown)
+            verify_token(keyring, shown)
         assert shown[:40] not in str(refused.value)
 
 
@@ -219,4 +219,4 @@ def _claims() -> dict[str, object]:
 
 
 def _signed(private: Ed25519PrivateKey, claims: dict[str, object]) -> str:
-    return jwt.encode(claims, private, "EdDSA", headers={"kid": id_of(private.public_key())})
+    return jwt.encode(claims, private, "EdDSA", headers={"kid": key_id(private.public_key())})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mirrord.domain.entry import digest_of, new_id
 from mirrord.mirror import copies, replace, trash
-from mirrord.mirror.journal import TRASH, Journal
+from mirrord.mirror.journal import TRASH_PATH, Journal
 from mirrord.mirror.kernel import Stat
 from mirrord.mirror.label import Label
 from mirrord.mirror.tree import Tree
@@ -19,12 +19,12 @@ MONTH, MINUTES = timedelta(days=31).total_seconds(), timedelta(minutes=11).total
 
 def throw_away(tree: Tree, journal: Journal, root: Path, data: bytes) -> Path:
     (root / "A.md").write_bytes(data)
-    replace.remove(tree, journal, "A.md", entry=ENTRY, over=digest_of(data), reason="test")
-    return root / TRASH / trash.contents_of(tree)[-1].name
+    replace.remove(tree, journal, "A.md", entry=ENTRY, expected=digest_of(data), reason="test")
+    return root / TRASH_PATH / trash.list_trash(tree)[-1].name
 
 
 def test_an_empty_trash_has_no_contents(tree: Tree) -> None:
-    assert trash.contents_of(tree) == []
+    assert trash.list_trash(tree) == []
 
 
 def test_what_is_in_the_trash_goes_after_a_month(tree: Tree, journal: Journal, root: Path) -> None:
@@ -65,8 +65,8 @@ def test_a_late_save_is_found_once_and_accepted(tree: Tree, journal: Journal, ro
     assert digest == digest_of(b"saved late")
     assert trash.late_saves(tree, seen) == []
 
-    trash.accept(tree, name, digest)
-    (found,) = trash.contents_of(tree)
+    trash.accept_late_save(tree, name, digest)
+    (found,) = trash.list_trash(tree)
     assert found.label.expected == digest
     assert found.card is not None
     assert trash.late_saves(tree, {}) == []
@@ -110,33 +110,33 @@ def test_what_another_program_wrote_late_is_never_purged_before_it_is_taken_in(
     assert path.read_bytes() == b"typed long after"
 
     ((name, _, digest),) = trash.late_saves(tree, {})
-    trash.accept(tree, name, digest)
-    (found,) = trash.contents_of(tree)
+    trash.accept_late_save(tree, name, digest)
+    (found,) = trash.list_trash(tree)
     assert trash.purge(tree, time.time() + MONTH) == [found.name]
 
 
 def test_a_replaced_file_is_kept_as_long_as_a_removed_one(tree: Tree, journal: Journal, root: Path) -> None:
     (root / "A.md").write_bytes(b"old")
-    replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(b"old"))
-    (found,) = trash.contents_of(tree)
+    replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(b"old"))
+    (found,) = trash.list_trash(tree)
     assert found.card is None
     assert trash.purge(tree, time.time() + MONTH / 2) == []
-    assert trash.size(tree) == (1, 3)
+    assert trash.trash_size(tree) == (1, 3)
     assert trash.purge(tree, time.time() + MONTH) == [found.name]
-    assert trash.size(tree) == (0, 0)
+    assert trash.trash_size(tree) == (0, 0)
 
 
 def put_in_place(tree: Tree, journal: Journal, root: Path, old: bytes) -> Path:
     """Replace a file that was *old*; where that is now."""
     (root / "A.md").write_bytes(old)
-    replace.write(tree, journal, "A.md", b"new", entry=ENTRY, over=digest_of(old))
-    return root / TRASH / trash.contents_of(tree)[-1].name
+    replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(old))
+    return root / TRASH_PATH / trash.list_trash(tree)[-1].name
 
 
 def replaced(tree: Tree, now: float) -> list[tuple[str, Label]]:
     seen: dict[str, Stat] = {}
     trash.late_saves(tree, seen)
-    return trash.replaced(seen, now)
+    return trash.expired_replacements(seen, now)
 
 
 def test_only_what_was_replaced_minutes_ago_may_go_for_being_a_version(
@@ -147,8 +147,8 @@ def test_only_what_was_replaced_minutes_ago_may_go_for_being_a_version(
     assert replaced(tree, time.time()) == []
     ((name, label),) = replaced(tree, time.time() + MINUTES)
     assert (name, label.expected) == (path.name, digest_of(b"old"))
-    assert trash.let_go(tree, [(name, label)]) == [name]
-    assert [one.card is None for one in trash.contents_of(tree)] == [False]
+    assert trash.purge_versions(tree, [(name, label)]) == [name]
+    assert [one.card is None for one in trash.list_trash(tree)] == [False]
 
 
 def test_what_is_open_changed_or_has_another_name_is_not_let_go(tree: Tree, journal: Journal, root: Path) -> None:
@@ -158,9 +158,9 @@ def test_what_is_open_changed_or_has_another_name_is_not_let_go(tree: Tree, jour
     found = replaced(tree, time.time() + MINUTES)
     assert {name for name, _ in found} == {opened.name, changed.name}
     with editor(opened) as program:
-        assert trash.let_go(tree, found) == []
+        assert trash.purge_versions(tree, found) == []
         program.communicate()
-    assert trash.let_go(tree, found) == [opened.name]
+    assert trash.purge_versions(tree, found) == [opened.name]
 
 
 def test_where_nobody_can_tell_who_has_a_file_open_it_stays_for_a_month(
@@ -169,7 +169,7 @@ def test_where_nobody_can_tell_who_has_a_file_open_it_stays_for_a_month(
     path = put_in_place(tree, journal, root, b"old")
     before = signal.signal(signal.SIGIO, signal.SIG_DFL)  # as in a process that may not ask
     try:
-        assert trash.let_go(tree, replaced(tree, time.time() + MINUTES)) == []
+        assert trash.purge_versions(tree, replaced(tree, time.time() + MINUTES)) == []
         assert trash.purge(tree, time.time() + MONTH) == [path.name]
     finally:
         signal.signal(signal.SIGIO, before)
@@ -198,7 +198,7 @@ def test_what_cannot_be_read_stays_and_stops_nothing(
 ) -> None:
     path = throw_away(tree, journal, root, b"old")
     path.chmod(0)
-    (root / TRASH).chmod(0o777)
+    (root / TRASH_PATH).chmod(0o777)
     (root / ".mirrord").chmod(0o777)
     gone: list[str] = []
 

@@ -44,7 +44,7 @@ def test_nothing_is_at_a_path_below_a_file(tree: Tree, root: Path) -> None:
     "path", ["..", "../secret.md", "A/../../secret.md", "/etc/passwd", "A//B.md", "./A.md", "A/", "x\0.md"]
 )
 def test_a_path_that_is_not_plainly_inside_is_refused(tree: Tree, path: str) -> None:
-    for act in (tree.stat, tree.digest, tree.names, tree.make_directories, tree.remove_directory):
+    for act in (tree.stat, tree.digest, tree.list_stats, tree.make_directories, tree.remove_directory):
         with pytest.raises(Refused):
             act(path)
     with pytest.raises(Refused):
@@ -74,7 +74,7 @@ def test_a_symbolic_link_is_seen_but_never_followed(tree: Tree, root: Path, outs
     with pytest.raises(Refused):
         tree.stat("folder/secret.md")
     with pytest.raises(Refused):
-        tree.names("folder")
+        tree.list_stats("folder")
     with pytest.raises(Refused):
         tree.make_directories("folder/new")
     assert [path.name for path in outside.iterdir()] == ["secret.md"]
@@ -189,7 +189,7 @@ def test_a_path_longer_than_the_kernel_takes_works_step_by_step(tree: Tree) -> N
     stat = tree.stat(path)
     assert stat is not None
     assert stat.is_directory
-    assert tree.names(path) == {}
+    assert tree.list_stats(path) == {}
 
 
 def test_a_name_that_is_too_long_is_refused(tree: Tree) -> None:
@@ -201,7 +201,7 @@ def test_a_name_that_is_too_long_is_refused(tree: Tree) -> None:
 def test_any_name_the_file_system_takes_can_be_read_and_moved(tree: Tree, root: Path, name: str) -> None:
     (root / name).write_bytes(b"text")
 
-    assert list(tree.names("")) == [name]
+    assert list(tree.list_stats("")) == [name]
     assert tree.read(name, LIMIT)[0] == b"text"
     assert tree.move(name, "plain.md").size == 4
     assert tree.stat(name) is None
@@ -258,8 +258,8 @@ def test_mirrords_own_state_cannot_be_moved(tree: Tree, root: Path) -> None:
 
 
 def test_a_replaced_root_has_another_identity(tree: Tree, root: Path) -> None:
-    assert tree.identity() == tree.opened_as
+    assert tree.root_identity() == tree.opened_as
     root.rename(root.with_name("moved"))
-    assert tree.identity() is None
+    assert tree.root_identity() is None
     root.mkdir()
-    assert tree.identity() not in (None, tree.opened_as)
+    assert tree.root_identity() not in (None, tree.opened_as)

@@ -77,7 +77,7 @@ def _covered(paths: set[str], path: str) -> bool:
 
 
 async def test_a_name_that_is_not_utf_8_does_not_end_the_watch(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "REWATCH_PAUSE", 0.01)
+    monkeypatch.setattr(watching, "REWATCH_SECONDS", 0.01)
     async with watched(root) as told:
         (root / "caf\udce9.md").write_bytes(b"alpha")
         await told.until(lambda told: told.everywhere >= 3)  # given up, live again
@@ -130,7 +130,7 @@ async def test_a_linked_directory_is_not_followed_but_the_real_ones_are_watched(
 
 
 async def test_too_many_paths_at_once_mean_everywhere(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "LARGE", 3)
+    monkeypatch.setattr(watching, "MAX_BATCH_PATHS", 3)
     async with watched(root) as told:
         for number in range(200):
             (root / f"{number}.md").write_bytes(b"")
@@ -138,17 +138,17 @@ async def test_too_many_paths_at_once_mean_everywhere(root: Path, monkeypatch: p
 
 
 async def test_what_is_told_need_not_wait_for_silence(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "SILENCE", 10)
-    monkeypatch.setattr(gathering, "LONGEST", 10)
-    async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), told=lambda _: True)) as batches:
+    monkeypatch.setattr(gathering, "SILENCE_SECONDS", 10)
+    monkeypatch.setattr(gathering, "MAX_BURST_SECONDS", 10)
+    async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), is_complete=lambda _: True)) as batches:
         assert await anext(batches) is None
         (root / "A.md").write_bytes(b"alpha")
         assert await anext(batches) == {"A.md"}
 
 
 async def test_what_is_not_told_waits_for_what_comes_after_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "SILENCE", 0.5)
-    monkeypatch.setattr(gathering, "LONGEST", 5)
+    monkeypatch.setattr(gathering, "SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(gathering, "MAX_BURST_SECONDS", 5)
     (root / "t").mkdir()
     asked = threading.Event()
 
@@ -156,7 +156,7 @@ async def test_what_is_not_told_waits_for_what_comes_after_it(root: Path, monkey
         asked.set()
         return False
 
-    async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), told=told)) as batches:
+    async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), is_complete=told)) as batches:
         assert await anext(batches) is None
         (root / "t/A.md").write_bytes(b"alpha")
         batch = asyncio.ensure_future(anext(batches))
@@ -166,12 +166,12 @@ async def test_what_is_not_told_waits_for_what_comes_after_it(root: Path, monkey
 
 
 async def test_what_goes_on_in_one_tree_does_not_hold_up_another(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "SILENCE", 10)
-    monkeypatch.setattr(gathering, "LONGEST", 10)
+    monkeypatch.setattr(gathering, "SILENCE_SECONDS", 10)
+    monkeypatch.setattr(gathering, "MAX_BURST_SECONDS", 10)
     for tree in ("restless", "quiet"):
         (root / tree).mkdir()
     told = partial(all_below, "quiet")
-    async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), told=told)) as batches:
+    async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), is_complete=told)) as batches:
         assert await anext(batches) is None
         (root / "restless/A.md").write_bytes(b"alpha")
         (root / "quiet/B.md").write_bytes(b"beta")
@@ -183,8 +183,8 @@ def all_below(tree: str, paths: set[str]) -> bool:
 
 
 async def test_of_many_paths_nobody_is_asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "FEW", 0)
-    async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), told=_fails)) as batches:
+    monkeypatch.setattr(gathering, "MAX_ASKED_PATHS", 0)
+    async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), is_complete=_fails)) as batches:
         assert await anext(batches) is None
         (root / "A.md").write_bytes(b"alpha")
         assert await anext(batches) == {"A.md"}
@@ -204,8 +204,8 @@ async def test_a_watch_sleeps_until_something_happens(root: Path) -> None:
 
 
 async def test_news_soon_after_others_wake_a_watch_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bursts, "NAP", 60_000)  # it would sleep through them
-    monkeypatch.setattr(bursts, "SOON", 60_000)
+    monkeypatch.setattr(bursts, "NAP_MS", 60_000)  # it would sleep through them
+    monkeypatch.setattr(bursts, "SOON_MS", 60_000)
     async with watched(root) as told:
         for number in range(3):
             await asyncio.to_thread(_save_until_told, root / f"{number}.md", told)

@@ -10,11 +10,11 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from mirrord.domain.latency import BOUNDS
-from mirrord.domain.measures import MOST, OTHER, Endpoint, Measures, Waiting
+from mirrord.domain.latency import BOUNDS_SECONDS
+from mirrord.domain.measures import MAX_TENANTS, OTHER_TENANTS, Endpoint, Measures, Waiting
 from mirrord.errors import Unavailable
-from mirrord.telemetry.exposition import MODE, answering, serve
-from mirrord.telemetry.metrics import Measured, registry_of
+from mirrord.telemetry.exposition import SOCKET_MODE, make_application, serve
+from mirrord.telemetry.metrics import MeasuresCollector, registry_of
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
@@ -26,9 +26,9 @@ async def served(
     async def unready() -> list[str]:
         return list(reasons)
 
-    registry = registry_of(Measured(lambda: several, lambda: not reasons, lambda: len(reasons)))
+    registry = registry_of(MeasuresCollector(lambda: several, lambda: not reasons, lambda: len(reasons)))
     stop = asyncio.Event()
-    serving = asyncio.ensure_future(serve(answering(registry, unready, endpoint), endpoint, stop))
+    serving = asyncio.ensure_future(serve(make_application(registry, unready, endpoint), endpoint, stop))
     try:
         yield
     finally:
@@ -87,7 +87,7 @@ async def test_measurements_are_read_by_the_parser_of_the_format(tmp_path: Path)
         **{"file_to_row_seconds_count": 4, "file_to_row_seconds_sum": 99.0411, "scan_seconds_count": 0},
     }.items():
         assert told[f"mirrord_{name}", None] == pytest.approx(value), name
-    buckets = [told["mirrord_file_to_row_seconds_bucket", le] for le in (*map(str, BOUNDS), "+Inf")]
+    buckets = [told["mirrord_file_to_row_seconds_bucket", le] for le in (*map(str, BOUNDS_SECONDS), "+Inf")]
     assert buckets == [1, 1, 1, 1, 2, *[3] * 11, 4]
     assert told["process_open_fds", None] > 0
     assert not [one for one in samples(text) if one.name == "mirrord_halts" and one.labels["tenant"] == "new"]
@@ -98,8 +98,8 @@ async def test_a_thousand_tenants_are_a_bounded_number_of_series(tmp_path: Path)
     async with served(str(tmp_path / "metrics"), several):
         _, text = await asked(str(tmp_path / "metrics"), "/metrics")
     pending = {one.labels["tenant"]: one.value for one in samples(text) if one.name == "mirrord_pending"}
-    assert len(pending) == MOST + 1
-    assert pending[OTHER] == 1000 - MOST
+    assert len(pending) == MAX_TENANTS + 1
+    assert pending[OTHER_TENANTS] == 1000 - MAX_TENANTS
 
 
 async def test_life_and_readiness_are_two_answers(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ async def test_a_socket_belongs_to_user_and_group_and_goes_at_the_end(tmp_path: 
         left.bind(str(tmp_path / "metrics"))  # what a killed daemon leaves
     async with served(str(tmp_path / "metrics")):
         await asked(str(tmp_path / "metrics"), "/healthz")
-        assert (tmp_path / "metrics").stat().st_mode & 0o777 == MODE
+        assert (tmp_path / "metrics").stat().st_mode & 0o777 == SOCKET_MODE
         with pytest.raises(Unavailable, match="cannot be had"):
             async with served(str(tmp_path / "metrics")):
                 pass

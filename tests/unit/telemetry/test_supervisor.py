@@ -26,15 +26,15 @@ def manager(address: str) -> Iterator[socket.socket]:
 
 
 def test_messages_arrive_as_one_datagram(manager: socket.socket, address: str) -> None:
-    Supervisor(address).tell("READY=1", "STATUS=Grüße")
+    Supervisor(address).send("READY=1", "STATUS=Grüße")
     assert manager.recv(4096).decode() == "READY=1\nSTATUS=Grüße"
 
 
 def test_a_manager_that_is_gone_or_does_not_read_holds_up_nobody(manager: socket.socket, address: str) -> None:
     for _ in range(2_000):  # more than a socket's queue holds
-        Supervisor(address).tell("WATCHDOG=1")
+        Supervisor(address).send("WATCHDOG=1")
     manager.close()
-    Supervisor(address).tell("WATCHDOG=1")
+    Supervisor(address).send("WATCHDOG=1")
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from mirrord.web.gate import Gate
 def test_an_invitation_makes_one_session(tmp_path: Path) -> None:
     gate, tenant = Gate(tmp_path), uuid4()
     token = gate.invite("ada", tenant)
-    assert gate.is_open(token)
+    assert gate.is_unused(token)
     cookie = gate.admit(token)
     assert cookie is not None
-    assert not gate.is_open(token)
+    assert not gate.is_unused(token)
     assert gate.admit(token) is None
     session = gate.session(cookie)
     assert session is not None
@@ -27,7 +27,7 @@ def test_a_session_outlives_the_process_and_ends_for_all(tmp_path: Path) -> None
     session = Gate(tmp_path).session(cookie)
     assert session is not None
     assert session.is_operator
-    Gate(tmp_path).end(session)
+    Gate(tmp_path).end_session(session)
     assert Gate(tmp_path).session(cookie) is None
 
 

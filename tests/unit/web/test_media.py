@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrord.web.media import shown_as, taken_as
+from mirrord.web.media import accepted_media_type, displayed_media_type
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
 WEBP = b"RIFF\x10\x00\x00\x00WEBPVP8 "
@@ -28,10 +28,10 @@ AVIF = b"\x00\x00\x00\x20ftypavif...."
     ],
 )
 def test_what_is_taken_is_what_it_says(name: str, data: bytes, kind: str | None) -> None:
-    assert taken_as(name, data) == kind
+    assert accepted_media_type(name, data) == kind
 
 
 def test_what_is_shown_is_told_by_its_bytes() -> None:
-    assert shown_as("a.txt", PNG) == "image/png"
-    assert shown_as("a.png", b"<script>") is None
-    assert shown_as("a.svg", PNG) == "image/svg+xml"
+    assert displayed_media_type("a.txt", PNG) == "image/png"
+    assert displayed_media_type("a.png", b"<script>") is None
+    assert displayed_media_type("a.svg", PNG) == "image/svg+xml"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId
 from mirrord.domain.place import name_key
-from mirrord.web.order import MOST, stand
+from mirrord.web.order import MAX_NEW_POSITIONS, place_among
 from mirrord.web.rows.tree import Node
 
 
@@ -27,10 +27,10 @@ def titles(nodes: Sequence[Node]) -> list[str]:
 
 
 def moved(new: Node, siblings: Sequence[Node], index: int) -> list[Node] | None:
-    place = stand(new, siblings, index)
+    place = place_among(new, siblings, index)
     if place is None:
         return None
-    others = dict(place.others)
+    others = dict(place.sibling_positions)
     rest = [node(one.id.int, others.get(one.id, one.position), one.title) for one in siblings]
     return ordered([node(new.id.int, place.position, new.title), *rest])
 
@@ -46,19 +46,19 @@ def test_it_stands_where_it_was_put(positions: list[str | None], index: int, tit
 
 
 def test_where_the_title_puts_it_anyway_it_gets_no_position() -> None:
-    place = stand(node(2, "V"), [node(1), node(3)], 1)
+    place = place_among(node(2, "V"), [node(1), node(3)], 1)
     assert place is not None
-    assert (place.position, place.others) == (None, ())
+    assert (place.position, place.sibling_positions) == (None, ())
 
 
 def test_between_two_positions_one_row_is_written() -> None:
-    place = stand(node(9), [node(1, "B"), node(2, "C")], 1)
+    place = place_among(node(9), [node(1, "B"), node(2, "C")], 1)
     assert place is not None
-    assert place.others == ()
+    assert place.sibling_positions == ()
 
 
-@pytest.mark.parametrize("count", [MOST + 1, MOST * 3])
+@pytest.mark.parametrize("count", [MAX_NEW_POSITIONS + 1, MAX_NEW_POSITIONS * 3])
 def test_too_many_positions_are_not_given_for_one_move(count: int) -> None:
     siblings = [node(number, None, f"Page {number:04}") for number in range(1, count + 2)]
-    assert stand(node(9000, None, "A page"), siblings, count) is None
-    assert stand(node(9000, None, "Zebra"), siblings, 0) is not None
+    assert place_among(node(9000, None, "A page"), siblings, count) is None
+    assert place_among(node(9000, None, "Zebra"), siblings, 0) is not None
