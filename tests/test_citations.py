@@ -51,7 +51,9 @@ def source_files() -> list[Path]:
 
 
 def test_every_cited_document_and_section_exists() -> None:
-    found = {str(file.relative_to(ROOT)): missing_citations(file.read_text(encoding="utf-8")) for file in source_files()}
+    found = {
+        str(file.relative_to(ROOT)): missing_citations(file.read_text(encoding="utf-8")) for file in source_files()
+    }
     assert {name: cited for name, cited in found.items() if cited} == {}
 
 

@@ -9,7 +9,7 @@ from mirrord.db import sightings, states, views
 from mirrord.db.connect import Connection
 from mirrord.db.states import LoadedEntries
 from mirrord.domain.entry import Digest, EntryId, Kind, id_of_path, new_id, parse_id
-from mirrord.domain.state import NO_TEXT, Base, File, Row, State, UnreadableFile
+from mirrord.domain.state import NO_TEXT, Base, File, State, UnreadableFile
 from mirrord.errors import Refused, Unavailable, reason_of
 from mirrord.mirror import copies
 from mirrord.mirror.index import Index
@@ -87,9 +87,8 @@ async def observe(
     read.
     adopting: whether old bytes of attachments matter, too. rewound: whether the tree went back in time.
     """
-    bases, rows = (
-        (known_entries.bases, known_entries.rows) if known_entries else await _load_entries(sides, dirty.entries)
-    )
+    known = known_entries or await _load_entries(sides, dirty.entries)
+    bases, rows = known.bases, known.rows
     if view is None:
         view = await asyncio.to_thread(look_at_tree, sides, dirty, bases, look)
     look = view.look
@@ -176,12 +175,13 @@ def _drop_owned_folders(look: LookResult, index: Index) -> None:
             del look.found_files[path]
 
 
-async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> tuple[Sequence[Base], Mapping[EntryId, Row]]:
+async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> LoadedEntries:
     if not entries:
-        return [], {}
+        return LoadedEntries()
     async with sides.database.transaction(sides.tenant) as connection:
-        query = states.BaseKeys(entries=list(entries))
-        return await states.load_bases_and_rows(connection, sides.tenant, sides.mirror, query, entries)
+        keys = states.BaseKeys(entries=list(entries))
+        bases, rows = await states.load_bases_and_rows(connection, sides.tenant, sides.mirror, keys, entries)
+    return LoadedEntries(frozenset(entries), bases, rows)
 
 
 async def _load_memory(

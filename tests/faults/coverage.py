@@ -93,10 +93,12 @@ def record(file: Path) -> None:
     """From now on, in this process, write down the row of every decision."""
     original = decision.decide
 
-    def decided(state: State, *, seen: int | None, adopting: bool, stale_places: bool = False) -> decision.Decision:
+    def decided(
+        state: State, *, seen_version: int | None, adopting: bool, stale_places: bool = False
+    ) -> decision.Decision:
         with file.open("a", encoding="ascii") as rows:
-            rows.write(" ".join((row_of(state, seen, adopting), place_row_of(state))) + "\n")
-        return original(state, seen_version=seen, adopting=adopting, stale_places=stale_places)
+            rows.write(" ".join((row_of(state, seen_version, adopting), place_row_of(state))) + "\n")
+        return original(state, seen_version=seen_version, adopting=adopting, stale_places=stale_places)
 
     vars(doubts)["decide"] = decided
 

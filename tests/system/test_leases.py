@@ -126,7 +126,7 @@ async def _lose_amid_a_pass(engine: Engine, patched: pytest.MonkeyPatch) -> None
         engine.sides.lease = None
         return await take()
 
-    patched.setattr(engine.intake, "take", lose_and_take)
+    patched.setattr(engine.intake, "take_chunk", lose_and_take)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from mirrord.errors import Unavailable
 pytestmark = pytest.mark.timeout(60)
 
 ROOT = Path(__file__).parents[2]
-START = "import sys, pathlib, mirrord.db.embedded as e; e.Embedded(pathlib.Path(sys.argv[1])).start()"
+START = "import sys, pathlib, mirrord.db.embedded as e; e.EmbeddedPostgres(pathlib.Path(sys.argv[1])).start()"
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 
 
