@@ -1,4 +1,4 @@
-"""Wiring: open the database and the mirrors of a configuration."""
+"""Wiring: from a configuration to an open database and open mirrors."""
 
 import asyncio
 import os
@@ -11,24 +11,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mirrord.config import Config
-from mirrord.db import comparison, leases, migrate, purge, tenants
-from mirrord.db.connect import DAEMON_ROLE, Database, admin_connection, parse_dsn
-from mirrord.db.embedded import EmbeddedPostgres
-from mirrord.db.logins import working_dsn
+from mirrord.db import migrate, mirror_leases, tenant_rows
+from mirrord.db.content import entry_comparison, tombstone_purge
+from mirrord.db.database import DAEMON_ROLE, Database, admin_connection, parse_dsn
+from mirrord.db.role_rights import working_dsn
+from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.domain.entry import MirrorId, TenantId, new_id
 from mirrord.errors import Halted, MirrordError, UserError
-from mirrord.mirror import marker
-from mirrord.mirror.ignore import Ignore
-from mirrord.mirror.index import Index
-from mirrord.mirror.journal import DAEMON_WRITER, Journal
-from mirrord.mirror.layout import STATE_DIRECTORY
-from mirrord.mirror.lock import Lock
-from mirrord.mirror.marker import Marker
-from mirrord.mirror.state import State
-from mirrord.mirror.tree import Tree
-from mirrord.sync.look import Looker
-from mirrord.sync.sides import Sides
-from mirrord.sync.start import Circumstances, KnownMirror, Start, StartDecision, decide_start
+from mirrord.mirror import tree_marker as marker
+from mirrord.mirror.mirror_state import State
+from mirrord.mirror.seen_files import Index
+from mirrord.mirror.tree.ignore_rules import Ignore
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
+from mirrord.mirror.tree_marker import Marker
+from mirrord.mirror.write.journal import DAEMON_WRITER, Journal
+from mirrord.mirror.write.tree_locks import Lock
+from mirrord.sync.decisions.tree_start import Circumstances, KnownMirror, Start, StartDecision, decide_start
+from mirrord.sync.observation.file_look import Looker
+from mirrord.sync.observation.mirror_handles import Sides
 
 MAX_OFFERED_TREES = 8  # trees that are named if there is no tenant
 
@@ -130,8 +131,8 @@ async def prepare_database(postgres: Postgres) -> None:
 async def choose_tenants(database: Database, config: Config) -> dict[str, TenantId]:
     """The tenants to mirror: those named (made if they are new), else all of the database."""
     if config.tenants:
-        return {name: await tenants.ensure_tenant(database, name) for name in config.tenants}
-    existing = await tenants.load_tenants(database)
+        return {name: await tenant_rows.ensure_tenant(database, name) for name in config.tenants}
+    existing = await tenant_rows.load_tenants(database)
     if not existing:
         raise UserError(await asyncio.to_thread(_no_tenant_sentence, config.mirror))
     return existing
@@ -139,7 +140,7 @@ async def choose_tenants(database: Database, config: Config) -> dict[str, Tenant
 
 def _no_tenant_sentence(mirror: Path) -> str:
     """The advice for a database without tenants: existing trees are offered by name."""
-    trees = sorted(path.name for path in mirror.iterdir() if tenants.is_tenant_name(path.name) and path.is_dir())
+    trees = sorted(path.name for path in mirror.iterdir() if tenant_rows.is_tenant_name(path.name) and path.is_dir())
     if not trees:
         return "There is no tenant yet. Make one with `mirrord init NAME`, or name one: `mirrord up --tenant NAME`."
     words = " ".join(f"--tenant {name}" for name in trees[:MAX_OFFERED_TREES])
@@ -232,7 +233,7 @@ async def _open_sides(database: Database, tree: Tree, name: str, tenant: TenantI
         on_failure.callback(state.close)
         looker = Looker(tree, Index(await asyncio.to_thread(state.load)), Ignore())
         sides = Sides(name, tenant, mirror, tree, journal, state, looker, database)
-        was_away = await leases.was_released_for(database, tenant, mirror, purge.TOMBSTONE_AGE)
+        was_away = await mirror_leases.was_released_for(database, tenant, mirror, tombstone_purge.TOMBSTONE_AGE)
         await take_lease(sides, root_locked=True)
         on_failure.pop_all()
     adopting = decision.adopting or not had_state or was_away
@@ -261,14 +262,16 @@ async def take_lease(sides: Sides, *, root_locked: bool) -> None:
     root_locked: the lock of this very root was just taken, so an earlier holder is dead. Raises Refused as acquire().
     """
     host, database = socket.gethostname(), sides.database
-    await leases.record_mirror(database, sides.tenant, sides.mirror, host, str(sides.tree.root))
+    await mirror_leases.record_mirror(database, sides.tenant, sides.mirror, host, str(sides.tree.root))
     holder = f"{host}:{os.getpid()}"
-    sides.hold_lease(await leases.acquire_lease(database, sides.tenant, sides.mirror, holder, root_locked=root_locked))
+    sides.hold_lease(
+        await mirror_leases.acquire_lease(database, sides.tenant, sides.mirror, holder, root_locked=root_locked)
+    )
 
 
 async def _decide_start(database: Database, tree: Tree, tenant: TenantId) -> StartDecision:
     tree_marker = marker.read(tree)
-    known_mirrors = [KnownMirror(*row) for row in await leases.load_mirrors(database, tenant)]
+    known_mirrors = [KnownMirror(*row) for row in await mirror_leases.load_mirrors(database, tenant)]
     host, root = socket.gethostname(), str(tree.root)
     at_old_root = next(
         (row for row in known_mirrors if tree_marker and row.mirror == tree_marker.mirror and row.host == host), None
@@ -306,7 +309,7 @@ def _has_id_of(row: KnownMirror) -> bool | None:
 async def _share_found(database: Database, tree: Tree, tenant: TenantId, mirror: MirrorId) -> float:
     """The share of a mirror's paths that are in this tree; a mirror that had none is recognised."""
     async with database.transaction(tenant) as connection:
-        agreed_bases = comparison.load_base_batches(connection, tenant, mirror)
+        agreed_bases = entry_comparison.load_base_batches(connection, tenant, mirror)
         paths = [path async for bases in agreed_bases for _, path, _ in bases if path is not None]
     if not paths:
         return 1.0

@@ -1,5 +1,4 @@
-"""
-Configuration: flags win over the environment, the environment over the TOML file. Unknown keys are errors.
+"""Configuration: flags win over the environment, the environment over the TOML file; unknown keys are errors.
 
 Credentials from a service manager (`dsn`, `token`, `signing.pem`) come between environment and file.
 """
@@ -11,12 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from mirrord.domain.limits import Limits
 from mirrord.domain.measures import Endpoint
 from mirrord.domain.place import DEFAULT_ATTACHMENTS, is_reserved
-from mirrord.domain.source import DIRECTORY
-from mirrord.domain.trust import DEFAULTS, Trust, trust_levels
+from mirrord.domain.trust import DEFAULTS, Limits, Trust, trust_levels
 from mirrord.errors import UserError
+from mirrord.research.sources.source_kinds import DIRECTORY
 
 DEFAULT_DATA = Path("data")
 DEFAULT_FILE = Path("mirrord.toml")

@@ -1,7 +1,9 @@
-"""The rules of CONTRIBUTING.md as functions over sources: directions of imports, purity, sizes, names."""
+"""The rules of CONTRIBUTING as functions over sources: directions of imports, purity, sizes, names."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
@@ -9,55 +11,80 @@ PACKAGE = "mirrord"
 ROOT = Path(__file__).parents[1]
 
 # Imports go down only; rooms of one floor do not know each other.
+# A module is in the room with the longest name that fits.
 FLOORS = (
+    {"research.*.*_cli"},  # command lines of the slice, which the command table loads
     {"cli"},
     {"daemon", "mcp", "web"},
-    {"app", "approving"},
-    {"config", "telemetry"},
-    {"sync", "commands"},
-    {"mirror", "db", "convert"},
-    {"codec"},
+    {"app", "intake", "operations", "research.*.*_tools"},
+    {"config", "telemetry", "documents", "mcp.tools"},
+    {"commands"},
+    {"research.surveys", "research.speakers", "research.collections"},
+    {"research.sources"},
+    {"research.segments"},
+    {"commands.pages"},
+    {"research.sources.source_listing"},  # pages ask it which folders are of sources
+    {"commands.core"},
+    {"sync"},
+    {"sync.writing"},
+    {"sync.observation"},
+    {"sync.decisions"},
+    {"auth"},
+    {"mirror.read", "mirror.export", "mirror.backup", "db.content", "convert"},
+    {"mirror"},
+    {"db"},
+    {"db.server"},
+    {"mirror.write"},
+    {"mirror.tree"},
+    {"research rules"},
+    {"markdown"},
     {"domain"},
     {"errors"},
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
+# The order of floors alone would let one of each pair import the other.
+APART = (
+    ("mirror", "db"),
+    ("mirror", "convert"),
+    ("db", "convert"),
+    ("commands", "sync"),
+    ("commands", "documents"),
+    ("commands", "operations"),
+    ("auth", "db"),
+    ("auth", "sync"),
+)
+
+# Pure rules of the slice: what sources, surveys, speakers, segments and collections are.
+RESEARCH_RULES = {
+    *(f"mirrord.research.sources.{name}" for name in ("source_kinds", "integer_ids")),
+    *(f"mirrord.research.surveys.{name}" for name in ("cases", "survey_columns", "delimited_text")),
+    *(f"mirrord.research.speakers.{name}" for name in ("speaker_labels", "speaker_turns", "transcript")),
+    *(f"mirrord.research.segments.{name}" for name in ("segment", "text_alignment", "segment_anchoring")),
+    *(f"mirrord.research.collections.{name}" for name in ("collection_rules", "collection_yaml")),
+}
+
 # Agents' side meets sync in the file system: not even through others does it reach Postgres or the network.
-FILES_ONLY = ("commands", "mcp")
-NEVER_REACHED = ("mirrord.db", "mirrord.sync", "psycopg", "psycopg_pool")
+FILES_ONLY = ("commands", "mcp", "auth", "research")
+NEVER_REACHED = (
+    *("mirrord.db", "mirrord.sync", "mirrord.documents", "mirrord.operations", "mirrord.intake"),
+    *("psycopg", "psycopg_pool"),
+)
 
 # What an agent waits for: the server's start and its first list of pages do without what takes long to load.
-FIRST_ANSWER = ("mirrord.mcp.stdio", "mirrord.commands.listing")
+FIRST_ANSWER = ("mirrord.mcp.stdio", "mirrord.commands.pages.page_listing")
 SLOW_TO_LOAD = ("markdown_it", "yaml", "frontmatter", "pathspec", "tomllib", "rich", "cryptography", "click")
 
-PURE_ROOMS = ("domain", "codec")
+PURE_ROOMS = ("domain", "markdown", "research rules", "sync.decisions")
 PURE_MODULES = {
-    *(
-        f"mirrord.sync.{name}"
-        for name in (
-            "plan",
-            "place",
-            "decision",
-            "evidence",
-            "identity",
-            "succession",
-            "likeness",
-            "guard",
-            "start",
-            "merge",
-            "threeway",
-            "stale",
-            "lulls",
-            "livelock",
-            "company",
-        )
-    ),
-    "mirrord.mirror.gathering",
-    "mirrord.mirror.layout",
-    "mirrord.cli.diagnosis",
-    "mirrord.cli.units",
-    "mirrord.web.changes",
-    "mirrord.web.media",
+    *(f"mirrord.sync.observation.{name}" for name in ("identity_evidence", "file_identity", "renames")),
+    "mirrord.operations.three_way_diff",
+    "mirrord.mirror.change_batches",
+    "mirrord.mirror.tree.tree_layout",
+    "mirrord.cli.host.diagnosis",
+    "mirrord.cli.host.units",
+    "mirrord.web.text_comparison",
+    "mirrord.web.media_types",
     "mirrord.errors",
 }
 # All that a pure module may import from outside: values and text. A list of what is allowed, because a list of
@@ -72,17 +99,21 @@ PURE_LIBRARIES = {
 PURE_EXCEPTIONS = {
     ("mirrord.domain.entry", "os"): "new_id draws chance",
     ("mirrord.domain.entry", "time"): "new_id looks at the clock; no rule depends on what it returns",
-    ("mirrord.sync.start", "mirrord.mirror.marker"): "for the value Marker; reading one happens elsewhere",
-    ("mirrord.codec.rewriting", "sys"): "for maxsize, a number",
+    (
+        "mirrord.sync.decisions.tree_start",
+        "mirrord.mirror.tree_marker",
+    ): "for the value TreeMarker; it is read elsewhere",
+    ("mirrord.markdown.frontmatter.yaml_edits", "sys"): "for maxsize, a number",
 }
 EFFECTS_WITHOUT_IMPORT = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 
 BROAD_EXCEPT = {
     "mirrord.sync.passes": 1,  # one item must not stop the others
-    "mirrord.commands.failure": 1,  # one command must not end a connection, nor the daemon
+    "mirrord.commands.core.failure": 1,  # one command must not end a connection, nor the daemon
 }
 MAX_FUNCTION_LINES = 50
 MAX_MODULE_LINES = 400
+MAX_PACKAGE_MODULES = 25
 NAMES_WITHOUT_MEANING = ("manager", "util", "helper", "service", "common", "misc")
 
 Sources = Mapping[str, str]  # dotted name of a module -> its text
@@ -136,10 +167,22 @@ def _imported(nodes: Iterable[ast.AST], module: str, sources: Sources) -> Iterat
                 yield submodule if submodule in sources else str(node.module)
 
 
+@cache
 def room(module: str) -> str:
-    """`sync` for `mirrord.sync.plan`; "" for what is not mirrord's and for the package itself."""
-    package, _, rest = module.partition(".")
-    return rest.split(".")[0] if package == PACKAGE else ""
+    """`sync.decisions` for `mirrord.sync.decisions.move`; "" for what is not mirrord's and for the package itself."""
+    if module in RESEARCH_RULES:
+        return "research rules"
+    if not module.startswith(f"{PACKAGE}."):
+        return ""
+    name = module.removeprefix(f"{PACKAGE}.")
+    fitting = [room for room in FLOOR_OF if fnmatchcase(name, room) or f"{name}.".startswith(f"{room}.")]
+    return max(fitting, key=lambda room: ("*" in room, len(room)), default="")
+
+
+def package_of(module: str) -> str:
+    """`sync` for `mirrord.sync.decisions.move`; "" for what is not mirrord's and for the package itself."""
+    package, _, name = module.partition(".")
+    return name.partition(".")[0] if package == PACKAGE else ""
 
 
 def upward_imports(sources: Sources) -> list[str]:
@@ -148,17 +191,21 @@ def upward_imports(sources: Sources) -> list[str]:
         f"{module} imports {imported}"
         for module in sources
         for imported in imports(module, sources)
-        if room(module) and room(imported) and not _may_know(room(module), room(imported))
+        if room(module) and room(imported) and not _may_know(module, imported)
     ]
 
 
-def _may_know(one: str, other: str) -> bool:
-    return one == other or FLOOR_OF[one] < FLOOR_OF[other]
+def _may_know(module: str, imported: str) -> bool:
+    packages = (package_of(module), package_of(imported))
+    if packages in APART or packages[::-1] in APART:
+        return False
+    return room(module) == room(imported) or FLOOR_OF[room(module)] < FLOOR_OF[room(imported)]
 
 
 def unknown_rooms(sources: Sources) -> list[str]:
-    """Rooms that have no floor yet."""
-    return sorted({room(module) for module in sources} - set(FLOOR_OF) - {""})
+    """Packages that have no floor yet."""
+    homeless = {package_of(module) for module in sources if not room(module)}
+    return sorted(homeless - {"", "research"})  # research itself holds its parts only
 
 
 def reached(module: str, imported: Mapping[str, set[str]]) -> set[str]:
@@ -179,7 +226,7 @@ def reaches_of_the_agents_side(sources: Sources) -> list[str]:
     return [
         f"{module} reaches {other}"
         for module in sources
-        if room(module) in FILES_ONLY
+        if package_of(module) in FILES_ONLY and not room(module).endswith("_cli")
         for other in sorted(reached(module, imported))
         if _is_within(other, NEVER_REACHED)
     ]
@@ -250,6 +297,14 @@ def _functions(module: str, source: str) -> Iterator[tuple[str, int, int]]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             yield f"{module}.{node.name}", lines, MAX_FUNCTION_LINES
+
+
+def crowded_packages(sources: Sources) -> list[str]:
+    """Packages of more modules than a reader can look over."""
+    counts = Counter(module.rpartition(".")[0] for module in sources)
+    packages = {module for module in sources if any(other.startswith(f"{module}.") for other in sources)}
+    modules = {name: count - sum(one.rpartition(".")[0] == name for one in packages) for name, count in counts.items()}
+    return [f"{name} has {count} modules" for name, count in modules.items() if count > MAX_PACKAGE_MODULES]
 
 
 def meaningless_names(sources: Sources) -> list[str]:

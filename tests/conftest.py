@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from mirrord.db import tenants
-from mirrord.db.connect import Database, app_dsn, daemon_dsn
-from mirrord.db.embedded import EmbeddedPostgres
+from mirrord.db import tenant_rows
+from mirrord.db.database import Database, app_dsn, daemon_dsn
 from mirrord.db.migrate import migrate
+from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.domain.entry import TenantId
 from tests.system.rows import Connection
 
@@ -151,4 +151,4 @@ def _drop_database(cluster: EmbeddedPostgres, dsn: str) -> None:
 
 async def _add_tenant(dsn: str) -> TenantId:
     async with Database(dsn, size=1) as opened:
-        return await tenants.ensure_tenant(opened, f"tenant-{next(_numbers)}")
+        return await tenant_rows.ensure_tenant(opened, f"tenant-{next(_numbers)}")

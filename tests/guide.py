@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from mirrord.codec.document import Document, make_document
+from mirrord.markdown.schema.document import Document, make_document
 
 GUIDE = (Path(__file__).parents[1] / "docs" / "tiptap.md").read_text(encoding="utf-8")
 _PAIR = re.compile(r"^(`{3,})markdown\n(.*?)^\1\n\n```json\n(.*?)^```\n", re.MULTILINE | re.DOTALL)

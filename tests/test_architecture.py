@@ -1,10 +1,11 @@
-"""CONTRIBUTING.md holds for every module of mirrord, and the rules that say so find what breaks them."""
+"""The rules of CONTRIBUTING hold for every module of mirrord, and find what breaks them."""
 
 import pytest
 
 from tests.architecture import (
     PURE_EXCEPTIONS,
     broad_excepts,
+    crowded_packages,
     imports,
     impurities,
     meaningless_names,
@@ -52,6 +53,10 @@ def test_functions_and_modules_stay_small() -> None:
     assert oversized(sources()) == []
 
 
+def test_packages_can_be_looked_over() -> None:
+    assert crowded_packages(sources()) == []
+
+
 def test_modules_are_named_for_what_they_are() -> None:
     assert meaningless_names(sources()) == []
 
@@ -63,10 +68,11 @@ def test_every_module_says_what_it_is() -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("mirrord.domain.page", "from mirrord.db.connect import Database"),
+        ("mirrord.domain.entry", "from mirrord.db.connect import Database"),
         ("mirrord.db.pages", "import mirrord.sync.engine"),
-        ("mirrord.mirror.tree", "from mirrord.db import connect"),
-        ("mirrord.sync.engine", "def work():\n    from mirrord.commands.pages import move"),
+        ("mirrord.mirror.tree.tenant_tree", "from mirrord.db import connect"),
+        ("mirrord.db.content.page_rows", "from mirrord.mirror.tree import tree_layout"),
+        ("mirrord.sync.engine", "def work():\n    from mirrord.commands.pages import page_commands"),
         ("mirrord.errors", "from mirrord.domain.entry import Place"),
         ("mirrord.telemetry", "from mirrord.app import Config"),
         ("mirrord.web.console", "from mirrord import daemon"),
@@ -79,7 +85,7 @@ def test_an_import_that_goes_up_or_sideways_is_found(module: str, source: str) -
 
 def test_an_import_that_goes_down_or_stays_in_its_room_is_none_of_our_business() -> None:
     source = "import os\nfrom mirrord import __version__, app\nfrom mirrord.cli.options import run"
-    assert upward_imports({"mirrord.cli.commands": source, "mirrord.app": "", "mirrord": ""}) == []
+    assert upward_imports({"mirrord.cli.command_table": source, "mirrord.app": "", "mirrord": ""}) == []
 
 
 def test_a_room_without_a_floor_is_found() -> None:
@@ -94,8 +100,8 @@ def test_a_relative_import_is_refused() -> None:
 def test_postgres_is_found_behind_several_imports() -> None:
     known = {
         "mirrord.mcp.server": "from mirrord.config import Config",
-        "mirrord.config": "from mirrord.mirror import lock",
-        "mirrord.mirror.lock": "def late():\n    import psycopg.rows",
+        "mirrord.config": "from mirrord.mirror.write import lock",
+        "mirrord.mirror.write.lock": "def late():\n    import psycopg.rows",
     }
     assert reaches_of_the_agents_side(known) == ["mirrord.mcp.server reaches psycopg.rows"]
 
@@ -105,7 +111,7 @@ def test_a_parser_behind_several_imports_is_found_unless_a_function_or_only_type
     known = {
         "mirrord.mcp.stdio": "from mirrord.mcp import server",
         "mirrord.mcp.server": "class Server:\n    import markdown_it.token",
-        "mirrord.commands.listing": later,
+        "mirrord.commands.pages.page_listing": later,
     }
     assert slow_first_answers(known) == ["mirrord.mcp.stdio loads markdown_it.token"]
 
@@ -115,12 +121,12 @@ def test_a_parser_behind_several_imports_is_found_unless_a_function_or_only_type
     [
         ("mirrord.domain.trust", "import os.path"),
         ("mirrord.domain.entry", "import random"),
-        ("mirrord.codec.reader", "from pathlib import Path"),
-        ("mirrord.codec.reader", "def late():\n    import psycopg"),
-        ("mirrord.sync.plan", "import asyncio"),
-        ("mirrord.sync.plan", "from mirrord.mirror.marker import Marker"),
-        ("mirrord.sync.identity", "from mirrord.mirror.tree import Tree"),
-        ("mirrord.sync.merge", "def read():\n    return open('x').read()"),
+        ("mirrord.markdown.read.reader", "from pathlib import Path"),
+        ("mirrord.markdown.read.reader", "def late():\n    import psycopg"),
+        ("mirrord.sync.decisions.guard", "import asyncio"),
+        ("mirrord.sync.decisions.guard", "from mirrord.mirror.tree_marker import TreeMarker"),
+        ("mirrord.sync.observation.file_identity", "from mirrord.mirror.tree.tenant_tree import Tree"),
+        ("mirrord.sync.decisions.edit_merge", "def read():\n    return open('x').read()"),
     ],
 )
 def test_an_effect_in_a_pure_module_is_found(module: str, source: str) -> None:
@@ -129,8 +135,8 @@ def test_an_effect_in_a_pure_module_is_found(module: str, source: str) -> None:
 
 def test_values_texts_and_other_pure_modules_are_no_effects() -> None:
     known = {
-        "mirrord.sync.identity": "import re\nimport collections.abc\nfrom mirrord.mirror.layout import Spot",
-        "mirrord.sync.start": "from mirrord.mirror.marker import Marker",
+        "mirrord.sync.observation.file_identity": "import re\nfrom mirrord.mirror.tree.tree_layout import Spot",
+        "mirrord.sync.decisions.tree_start": "from mirrord.mirror.tree_marker import Marker",
         "mirrord.sync.engine": "import os",
     }
     assert impurities(known) == []
@@ -168,3 +174,9 @@ def test_a_name_without_meaning_is_found(name: str) -> None:
 
 def test_a_module_without_a_docstring_is_found() -> None:
     assert undocumented({"mirrord.app": "x = 1", "mirrord.cli": '"""FACE."""'}) == ["mirrord.app"]
+
+
+def test_a_package_of_26_modules_is_found() -> None:
+    known = {"mirrord.db": "", **{f"mirrord.db.table_{number}": "" for number in range(26)}}
+    assert crowded_packages(known) == ["mirrord.db has 26 modules"]
+    assert crowded_packages(dict.fromkeys(list(known)[:26], "")) == []

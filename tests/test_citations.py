@@ -51,10 +51,9 @@ def source_files() -> list[Path]:
 
 
 def test_every_cited_document_and_section_exists() -> None:
-    found = {
-        str(file.relative_to(ROOT)): missing_citations(file.read_text(encoding="utf-8")) for file in source_files()
-    }
-    assert {name: cited for name, cited in found.items() if cited} == {}
+    texts = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in source_files()}
+    missing = {name: missing_citations(text) for name, text in texts.items()}
+    assert {name: cited for name, cited in missing.items() if cited} == {}
 
 
 def test_no_source_cites_a_contract_that_is_not_in_the_repository() -> None:

@@ -1,4 +1,4 @@
-"""`python -m mirrord.cli`: for where the console script is not, or not to be trusted to be this one."""
+"""`python -m mirrord.cli`, for when the console script is missing or not trusted."""
 
 from mirrord.cli import main
 

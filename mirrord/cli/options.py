@@ -1,4 +1,4 @@
-"""Options common to all commands, and the exit codes of errors."""
+"""The flags every command shares, and exit codes for errors."""
 
 import functools
 import sys
@@ -13,7 +13,7 @@ from mirrord.config import Config, Flags, load
 from mirrord.errors import Damaged, Halted, MirrordError, Refused, Stale, Unavailable, UserError
 
 if TYPE_CHECKING:
-    from mirrord.db.connect import Database
+    from mirrord.db.database import Database
     from mirrord.domain.entry import TenantId
 
 T = TypeVar("T")
@@ -63,9 +63,9 @@ def tenant_option(command: Command) -> Command:
 
 async def find_tenant(database: "Database", config: Config, name: str | None) -> "tuple[str, TenantId]":
     """Name and id of the command's tenant. Raises UserError if it does not exist, or *name* is needed to choose one."""
-    from mirrord.db import tenants  # noqa: PLC0415  (commands that need no database start in a fifth of the time)
+    from mirrord.db import tenant_rows  # noqa: PLC0415  (commands that need no database start in a fifth of the time)
 
-    ids = await tenants.load_tenants(database)
+    ids = await tenant_rows.load_tenants(database)
     reference = name or (config.tenants[0] if len(config.tenants) == 1 else None)
     if reference is None:
         if len(ids) == 1:
@@ -88,7 +88,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 def exit_code_of(error: MirrordError) -> int:
     """The exit code for an error (docs/commands.md)."""
-    from mirrord.commands.failure import Failed  # noqa: PLC0415  (as above; most errors are of other types)
+    from mirrord.commands.core.failure import Failed  # noqa: PLC0415  (as above; most errors are of other types)
 
     if isinstance(error, Failed):
         return _EXIT_CODES_OF_COMMANDS.get(error.kind, EXIT_REFUSED)

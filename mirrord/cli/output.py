@@ -1,4 +1,4 @@
-"""Output shared by the commands: times, actors, differences."""
+"""Output shared by commands that show texts and versions."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mirrord.domain.entry import Actor
-from mirrord.domain.omission import Omission
+from mirrord.domain.long_work import Omission
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _MAX_OMISSIONS = 50  # omissions shown; --json lists all

@@ -1,1 +1,1 @@
-"""Commands of agents and people: one function per command, on files only; sync detects the changes."""
+"""What agents and people ask mirrord to do: one function per command, on files only."""

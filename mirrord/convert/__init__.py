@@ -1,1 +1,1 @@
-"""DISK: convert other kinds of files to Markdown: kinds, encodings, and converters in confined processes."""
+"""DISK: converts other kinds of files to Markdown, in limited processes."""

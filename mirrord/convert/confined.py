@@ -1,5 +1,4 @@
-"""
-A process with limited resources and without network access, which becomes a converter.
+"""`python -m mirrord.convert.confined`: apply limits, then become the converter.
 
 Run as `python -m mirrord.convert.confined CPU ADDRESS FILE PROGRAM ARGUMENT…`: seconds, bytes, bytes.
 """

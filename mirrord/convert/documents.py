@@ -1,4 +1,4 @@
-"""Convert documents to Markdown, with pictures as files: by pandoc, after preparation of what it cannot read."""
+"""Convert a document to Markdown, with its pictures as files, by pandoc."""
 
 import importlib.util
 import re
@@ -9,14 +9,14 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import unquote
 
-from mirrord.codec.reader import read_document
-from mirrord.codec.splice import splice_document
-from mirrord.codec.text import with_unix_endings
-from mirrord.convert import archive, rtf, web
-from mirrord.convert.kinds import PICTURES_DIRECTORY, Kind
-from mirrord.convert.running import LOCKED, run_confined
-from mirrord.domain.progress import Progress, ignore_progress
+from mirrord.convert import pandoc_input, text_encoding
+from mirrord.convert.converter_process import LOCKED, run_confined
+from mirrord.convert.file_kinds import PICTURES_DIRECTORY, Kind
+from mirrord.domain.long_work import Progress, ignore_progress
 from mirrord.errors import Damaged, Unavailable
+from mirrord.markdown.frontmatter.page_text import with_unix_endings
+from mirrord.markdown.read.reader import read_document
+from mirrord.markdown.write.splice import splice_document
 
 MAX_DOCUMENT_BYTES = 50 << 20  # bytes of a document
 _FILTER = str(Path(__file__).with_name("plain.lua"))
@@ -71,7 +71,7 @@ def _link_unchecked(source: Path, place: Path, _: Progress) -> Path:
 
 def _link_archive(source: Path, place: Path, _: Progress) -> Path:
     with source.open("rb") as stream:
-        archive.check_archive(stream)
+        pandoc_input.check_archive(stream)
     return _link_document(source, place)
 
 
@@ -111,8 +111,8 @@ _PREPARATIONS: Mapping[Kind, Callable[[Path, Path, Progress], Path]] = MappingPr
         Kind.DOCX: _link_archive,
         Kind.ODT: _link_archive,
         Kind.EPUB: _link_archive,
-        Kind.RTF: _rewriter(rtf.prepare_rtf),
-        Kind.HTML: _rewriter(web.prepare_html),
+        Kind.RTF: _rewriter(pandoc_input.prepare_rtf),
+        Kind.HTML: _rewriter(text_encoding.prepare_html),
         Kind.PDF: _convert_pdf,
     }
 )

@@ -1,5 +1,4 @@
-"""
-Convert PDF to HTML and images, in a separate process: `python -m mirrord.convert.pdf FILE HTML`, from `running`.
+"""PDF to HTML and images: `python -m mirrord.convert.pdf FILE HTML`.
 
 Exits with LOCKED or BROKEN for such a file; prints `PAGE OF` as progress.
 """
@@ -16,8 +15,8 @@ from pdfminer.pdfexceptions import PDFException
 from pdfminer.psexceptions import PSException
 from pdfplumber.utils.exceptions import PdfminerException
 
-from mirrord.convert.layout import Line, Page, Picture, Sizes, Table, html_of
-from mirrord.convert.running import BROKEN, LOCKED
+from mirrord.convert.converter_process import BROKEN, LOCKED
+from mirrord.convert.pdf_layout import Line, Page, Picture, Sizes, Table, html_of
 
 _UNKNOWN_LETTER = re.compile(r"\(cid:\d+\)")  # the text of a letter without a known code point
 _SAMPLE_PAGES = 10  # from which letter sizes are learned

@@ -1,1 +1,1 @@
-"""The daemon: one engine per tenant, driven by the watcher, the feed and the clock."""
+"""The daemon: engines for its tenants, driven by the watcher, the feed and the clock."""

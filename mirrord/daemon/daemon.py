@@ -1,4 +1,4 @@
-"""The daemon of `mirrord up`: opens the mirrors, keeps leases, heartbeat and its own Postgres, and closes them."""
+"""What `mirrord up` runs: opens the mirrors, keeps leases, heartbeat and its own Postgres, and closes them."""
 
 import asyncio
 import logging
@@ -12,32 +12,30 @@ from pathlib import Path
 from typing import Any
 
 from mirrord import app
-from mirrord.approving.approver import Approver
-from mirrord.approving.desk import TenantContext
 from mirrord.config import Config
-from mirrord.daemon.watching import Watching
-from mirrord.daemon.worked import RunningMirror
-from mirrord.db import leases
-from mirrord.db.connect import Database
-from mirrord.db.ticker import set_notify
+from mirrord.daemon.notifications import Notifications
+from mirrord.daemon.running_mirror import RunningMirror
+from mirrord.daemon.schedule import make_rounds
+from mirrord.daemon.watch_dispatch import Watching
+from mirrord.db import mirror_leases
+from mirrord.db.database import Database
+from mirrord.db.notify_channel import set_notify
+from mirrord.documents.derivation_schedule import DerivationLoop
+from mirrord.documents.document_derivation import Deriver, RecentDocuments
+from mirrord.documents.parser_processes import Workers
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Halted, Refused, Unavailable, reason_of
+from mirrord.intake.approval_context import TenantContext
+from mirrord.intake.approver import Approver
+from mirrord.intake.event_derivation import Outbox
+from mirrord.intake.event_files import EventReader
 from mirrord.mirror.heartbeat import Heartbeat
-from mirrord.mirror.lock import Lock
-from mirrord.sync.backoff import Backoff
-from mirrord.sync.bells import Notifications
-from mirrord.sync.company import FairShares
-from mirrord.sync.consequences import DerivationLoop
-from mirrord.sync.derive import Deriver, RecentDocuments
+from mirrord.mirror.write.tree_locks import Lock
+from mirrord.sync.decisions.pacing import FairShares
 from mirrord.sync.engine import Engine
-from mirrord.sync.events import EventReader
-from mirrord.sync.outbox import Outbox
-from mirrord.sync.pausing import pause
-from mirrord.sync.rounds import make_rounds
-from mirrord.sync.together import run_together
-from mirrord.sync.workers import Workers
-from mirrord.telemetry import states
-from mirrord.telemetry.pulses import pulse_of
+from mirrord.sync.timing import Backoff, pause, run_together
+from mirrord.telemetry import engine_reports
+from mirrord.telemetry.engine_reports import pulse_of
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +68,7 @@ class Daemon:
     _workers: Workers = field(default_factory=Workers)
     _recent: RecentDocuments = field(default_factory=RecentDocuments)
     _company: FairShares = field(default_factory=FairShares)
-    _states: states.States = field(default_factory=states.States)
+    _states: engine_reports.States = field(default_factory=engine_reports.States)
 
     def __post_init__(self) -> None:
         self.postgres = app.Postgres(self.config)
@@ -169,7 +167,7 @@ class Daemon:
             lease = mirror.opened.sides.lease
             if lease is not None:
                 with suppress(Unavailable):
-                    await leases.release_lease(database, lease)
+                    await mirror_leases.release_lease(database, lease)
             mirror.opened.close()
 
     @property
@@ -221,7 +219,7 @@ class Daemon:
     async def _renew_leases(self, database: Database) -> None:
         """Keep the leases; a mirror that lost its lease writes nothing until it has a new one."""
         while not self.stop.is_set():
-            await pause(self.stop, leases.RENEWAL_SECONDS)
+            await pause(self.stop, mirror_leases.RENEWAL_SECONDS)
             held_leases = {
                 lease: mirror for mirror in self.mirrors.values() if (lease := mirror.opened.sides.lease) is not None
             }
@@ -233,7 +231,7 @@ class Daemon:
             with suppress(Unavailable):
                 with self._states.new_states(self.mirrors.values()) as news:
                     states_of = {lease.mirror: news[lease] for lease in news}
-                    renewed = await leases.renew_leases(database, list(held_leases), states_of, done)
+                    renewed = await mirror_leases.renew_leases(database, list(held_leases), states_of, done)
                 for name, mirror in self.mirrors.items():
                     await self._keep_lease(database, name, mirror, renewed)
 
@@ -256,7 +254,7 @@ class Daemon:
     async def _publish_states(self, database: Database) -> None:
         """Write the progress of long work into the mirrors' rows."""
         while not self.stop.is_set():
-            await pause(self.stop, states.BEAT_SECONDS)
+            await pause(self.stop, engine_reports.BEAT_SECONDS)
             await self._states.write_long_work(database, list(self.mirrors.values()))
 
     async def _keep_heartbeat(self) -> None:

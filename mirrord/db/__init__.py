@@ -1,1 +1,1 @@
-"""POSTGRES: the only package that contains SQL."""
+"""Postgres: the only package that speaks SQL."""

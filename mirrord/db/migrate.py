@@ -6,8 +6,8 @@ from importlib.resources import files
 import psycopg
 from psycopg import sql
 
-from mirrord.db.connect import Connection, admin_connection
-from mirrord.db.walls import raise_walls
+from mirrord.db.database import Connection, admin_connection
+from mirrord.db.role_rights import raise_walls
 from mirrord.errors import Unavailable, UserError
 
 LOCK_TIMEOUT_SECONDS = 60  # seconds; a daemon then reports it and retries

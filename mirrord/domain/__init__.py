@@ -1,1 +1,1 @@
-"""PURE: the concepts of mirrord and their rules. Imports nothing of mirrord but errors."""
+"""Pure definitions: what things are and what is allowed. Imports nothing of mirrord but errors."""

@@ -1,4 +1,4 @@
-"""Approvals: a command that waits for a person, a preview of its effect, and its outcome."""
+"""Approvals: a command that waits for a person, what it would do, and its outcome."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The entries that are synced: their ids, kinds, places and digests."""
+"""Entries, the things that sync keeps equal: their ids, kinds, places and digests."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Domain events: changes in the past tense, and their lines in a file."""
+"""Domain events: what somebody did, in the past tense, and the line of a file that says so."""
 
 import json
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""FACE: the server that agents work through (Model Context Protocol). Files only: no Postgres, no network on stdio."""
+"""FACE: the MCP server that agents work through. Files only: no Postgres, no network on stdio."""

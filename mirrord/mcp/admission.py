@@ -1,16 +1,16 @@
-"""Admission of clients to a tenant: by a token, or by an operator's trust in this machine."""
+"""Who is admitted to which tenant: token holders, or whoever an operator trusts locally."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mirrord.auth.access_grant import Grant
 from mirrord.config import Config
 from mirrord.domain.entry import TenantId
-from mirrord.domain.grant import Grant
 from mirrord.errors import Damaged, Refused, Unavailable, UserError, reason_of
-from mirrord.mirror import marker
-from mirrord.mirror.tree import Tree
+from mirrord.mirror import tree_marker
+from mirrord.mirror.tree.tenant_tree import Tree
 
 OTHER_TENANT = "Cannot access pages in another tenant"
 _NAME_PATTERN = re.compile("[a-z0-9][a-z0-9-]{0,62}")
@@ -91,7 +91,7 @@ def _tenant_at(root: Path) -> Tenant | None:
     except (Unavailable, OSError):
         return None
     try:
-        mark = marker.read(tree)
+        mark = tree_marker.read(tree)
     except (Damaged, Refused, OSError):
         return None
     finally:

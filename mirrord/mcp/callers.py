@@ -1,4 +1,4 @@
-"""Callers: their rights, and the memory of the texts they have been shown."""
+"""Who calls: permissions, and the session that remembers what was shown."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -10,12 +10,11 @@ import anyio.to_thread
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
-from mirrord.commands.failure import Failed
-from mirrord.commands.gate import Gate
-from mirrord.commands.memory import Memory, ShownDigests, using_memory
-from mirrord.commands.session import Session
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.seen_pages import Memory, ShownDigests, using_memory
+from mirrord.commands.core.session import Gate, Session
 from mirrord.errors import MirrordError
-from mirrord.mcp.lanes import Lane, Lanes
+from mirrord.mcp.tools.request_lanes import Lane, Lanes
 
 T = TypeVar("T")
 

@@ -1,18 +1,47 @@
-"""One call of a tool, from its arguments to its reply."""
+"""One tool call from arguments to reply, with progress notifications."""
 
+import time
 from collections.abc import Mapping
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import anyio.lowlevel
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, InputRequiredResult
 
-from mirrord.commands.failure import Failed, containing_errors
-from mirrord.domain.progress import Progress
-from mirrord.mcp import progress, replies
-from mirrord.mcp.arguments import parse_arguments
+from mirrord.commands.core.failure import Failed, containing_errors
+from mirrord.domain.long_work import Progress, ignore_progress
 from mirrord.mcp.callers import Caller, Callers
-from mirrord.mcp.tool import Tool, Wire
+from mirrord.mcp.tools import replies
+from mirrord.mcp.tools.arguments import parse_arguments
+from mirrord.mcp.tools.tool import Tool, Wire
+
+_NOTICE_SECONDS = 0.1  # seconds between two notices: a client shows a bar
+
+
+def observer_for(context: Context[None, Any] | None) -> Progress:
+    """An observer of a call's progress, in a thread of `Caller.perform`, that notifies the client."""
+    return ignore_progress if context is None else _Notifier(context)  # the SDK notifies only clients that sent a token
+
+
+class _Notifier:
+    """Sends notices with increasing progress, as the protocol requires."""
+
+    def __init__(self, context: Context[None, Any]) -> None:
+        self._context = context
+        self._loop = anyio.lowlevel.current_token()
+        self._last_done = -1
+        self._notified_at = -_NOTICE_SECONDS  # by the monotonic clock
+
+    def __call__(self, done: int, of: int, /) -> None:
+        now = time.monotonic()
+        if done <= self._last_done or (now - self._notified_at < _NOTICE_SECONDS and done < of):
+            return
+        self._last_done, self._notified_at = done, now
+        with suppress(CancelledError, anyio.RunFinishedError):  # no client waits any more, but the work is finished
+            anyio.from_thread.run(self._context.report_progress, done, of, token=self._loop)
 
 
 async def perform_call(
@@ -49,7 +78,7 @@ async def _call_tool(
     if isinstance(consent, InputRequiredResult):
         return consent
     return await caller.perform(
-        partial(_run_command, caller, tool, for_command, consent, progress.observer_for(context)), tool.lane
+        partial(_run_command, caller, tool, for_command, consent, observer_for(context)), tool.lane
     )
 
 
@@ -59,7 +88,7 @@ async def _ask_consent(
     """The digests shown to a person who approved in the client; None: no approval. Or the question to ask first."""
     if context is None or not caller.gate.elicits:
         return None
-    from mirrord.commands.run import preview_if_needed  # noqa: PLC0415  (all commands: loaded by the first change)
+    from mirrord.commands.trust_gate import preview_if_needed  # noqa: PLC0415  (all commands: loaded by the first change)
     from mirrord.mcp import consents  # noqa: PLC0415  (only if an operator allows it)
 
     if not consents.can_ask(context):
@@ -80,7 +109,7 @@ def _run_command(
     consent: Mapping[str, str] | None,
     observer: Progress,
 ) -> Wire:
-    from mirrord.commands.run import PendingRequest, run  # noqa: PLC0415  (as above)
+    from mirrord.commands.trust_gate import PendingRequest, run  # noqa: PLC0415  (as above)
 
     outcome = run(caller.session, caller.gate, tool.name, arguments, consent, observer)
     return replies.pending_reply(outcome) if isinstance(outcome, PendingRequest) else tool.to_wire(outcome.result)

@@ -1,4 +1,4 @@
-"""Ask the person at the client for approval, if an operator allows it and the client supports it."""
+"""Ask the person at the client for consent where the operator and client allow it."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from mcp_types import (
 )
 from mcp_types.version import is_version_at_least
 
-from mirrord.commands.failure import Failed
+from mirrord.commands.core.failure import Failed
 from mirrord.domain.approval import Preview
 from mirrord.domain.entry import digest_of
 

@@ -1,4 +1,4 @@
-"""The server over HTTP: a token with every request, loopback by default, Host and Origin checked."""
+"""The server over HTTP: a token per request, loopback by default, Host and Origin checked."""
 
 import uvicorn
 from mcp.server.auth.provider import AccessToken
@@ -6,15 +6,15 @@ from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 
+from mirrord.auth import signed_tokens
+from mirrord.auth.token_keys import Keyring
 from mirrord.config import Config
 from mirrord.errors import Refused, UserError
 from mirrord.mcp.admission import Tenant, find_tenant
-from mirrord.mcp.assembly import assemble_server
+from mirrord.mcp.caller_sessions import create_caller
 from mirrord.mcp.callers import Callers
-from mirrord.mcp.sessions import create_caller
-from mirrord.mcp.streams import MAX_REQUEST_BYTES, Streams
-from mirrord.mirror import tokens
-from mirrord.mirror.keys import Keyring
+from mirrord.mcp.http_streams import MAX_REQUEST_BYTES, Streams
+from mirrord.mcp.server import assemble_server
 
 _LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
@@ -29,7 +29,7 @@ class Verifier:
     async def verify_token(self, token: str) -> AccessToken | None:
         """The token's access, or None to refuse it without a reason."""
         try:
-            grant = tokens.verify_token(self._keyring, token)
+            grant = signed_tokens.verify_token(self._keyring, token)
         except Refused:
             return None
         if grant.tenant_id != self._tenant.id:

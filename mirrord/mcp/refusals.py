@@ -1,4 +1,4 @@
-"""Refusals outside of tools as protocol errors: with a code and an instruction."""
+"""Refusals outside tools, in the protocol's form: an error with a code and an instruction."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,10 +8,10 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
-from mirrord.commands.failure import Failed, failure_of
+from mirrord.commands.core.failure import Failed, failure_of
 from mirrord.errors import MirrordError
-from mirrord.mcp import replies
 from mirrord.mcp.callers import Callers
+from mirrord.mcp.tools import replies
 
 BUSY = -32010  # in the range that the protocol leaves to servers
 TOKEN_REFUSED = -32011

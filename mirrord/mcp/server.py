@@ -1,4 +1,4 @@
-"""The server: an MCPServer with mirrord's tools, and pages as resources."""
+"""The MCP server with its tools, wired for the callers of one tenant."""
 
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -24,13 +24,18 @@ from mcp_types import (
 from mcp_types import Tool as Listed
 
 from mirrord import __version__
-from mirrord.mcp import calls, prompts, resources, schemas
-from mirrord.mcp.arguments import nearest_name
+from mirrord.config import DEFAULT_TOOLS
+from mirrord.mcp import calls, page_resources, prompts, tool_resources
+from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Callers, note_session
-from mirrord.mcp.lines import standard_streams
-from mirrord.mcp.notices import Notices
+from mirrord.mcp.page_notices import Notices
+from mirrord.mcp.page_resources import digest_of_names
+from mirrord.mcp.prompts import instructions_for
 from mirrord.mcp.refusals import Refusals
-from mirrord.mcp.tool import Tool
+from mirrord.mcp.stdio_protocol import standard_streams
+from mirrord.mcp.tool_sets import check_sets, tools_of
+from mirrord.mcp.tools.arguments import nearest_name
+from mirrord.mcp.tools.tool import Tool
 
 NAME = "mirrord"
 
@@ -70,8 +75,8 @@ class Server(MCPServer[None]):
                 token_verifier=verifier,
             )
         self._has_prompts = False
-        resources.register_pages(self, callers, schemas.names_in(self._own_tools))
-        schemas.register_tool_schemas(self, callers, self._own_tools)
+        page_resources.register_pages(self, callers, tool_resources.names_in(self._own_tools))
+        tool_resources.register_tool_schemas(self, callers, self._own_tools)
         self._add_missing_handlers()
 
     async def list_tools(self) -> list[Listed]:
@@ -128,9 +133,9 @@ class Server(MCPServer[None]):
 
     async def _list_resources(self, _: Any, params: PaginatedRequestParams) -> ListResourcesResult:
         """The pages; after the last one the tools for sources and the resources registered with the SDK."""
-        listing = await resources.list_pages(self._callers.current(), params.cursor)
+        listing = await page_resources.list_pages(self._callers.current(), params.cursor)
         if listing.next_cursor is None:
-            listing.resources += [*schemas.list_tool_resources(self._own_tools), *await super().list_resources()]
+            listing.resources += [*tool_resources.list_tool_resources(self._own_tools), *await super().list_resources()]
         return listing
 
     async def run_stdio_async(self) -> None:
@@ -161,3 +166,17 @@ def _without_rich() -> Iterator[None]:
     finally:
         if is_hidden:
             del sys.modules["rich.console"]
+
+
+def assemble_server(
+    tenant: Tenant,
+    callers: Callers,
+    sets: Sequence[str] = DEFAULT_TOOLS,
+    *,
+    auth: AuthSettings | None = None,
+    verifier: TokenVerifier | None = None,
+) -> Server:
+    """The server of *tenant* with these sets of tools. Raises UserError for a set that does not exist."""
+    chosen = check_sets(sets)
+    notices = Notices(tenant.root, lambda: digest_of_names(callers), callers.may_notify)
+    return Server(callers, tools_of(chosen), notices, instructions_for(chosen), auth=auth, verifier=verifier)

@@ -1,9 +1,9 @@
 """The server on stdin and stdout: one process, one client."""
 
 from mirrord.config import Config
-from mirrord.mcp.assembly import assemble_server
+from mirrord.mcp.caller_sessions import local_caller
 from mirrord.mcp.callers import Callers
-from mirrord.mcp.sessions import local_caller
+from mirrord.mcp.server import assemble_server
 
 
 def serve(config: Config) -> None:

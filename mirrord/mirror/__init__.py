@@ -1,1 +1,1 @@
-"""DISK: the tree of one tenant. The only room that touches files."""
+"""Disk: the tree of one tenant. The only package that touches its files."""

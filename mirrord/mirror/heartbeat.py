@@ -1,4 +1,4 @@
-"""Communication of daemon and commands: small files in `MIRROR_DIR/.mirrord`. No socket, so that agents can use it."""
+"""How daemon and commands talk: small files in `MIRROR_DIR/.mirrord`, no socket, so that agents can too."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mirrord.errors import Unavailable
-from mirrord.mirror.layout import STATE_DIRECTORY
+from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
 
 FLUSH_SUFFIX, COMPARE_SUFFIX = ".flush", ".compare"  # suffixes of requests
 REQUESTS_DIRECTORY = "requests"  # their directory

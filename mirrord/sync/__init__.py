@@ -1,1 +1,1 @@
-"""SYNC: what to do is decided by pure functions; observe, apply and engine do it."""
+"""Sync: pure functions decide what to do; observation, writing and the engine do it."""

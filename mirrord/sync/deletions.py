@@ -1,4 +1,4 @@
-"""Deletions are gathered until no more come, confirmed by a scan, weighed together, and then carried over."""
+"""Deletions: collected until no more come, confirmed by a scan, weighed together; segments go with their page."""
 
 import asyncio
 import time
@@ -6,21 +6,52 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mirrord.db.attention import Problem
-from mirrord.db.writes import Statement, run_statements
-from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind
+from mirrord.db.content import entry_states
+from mirrord.db.content.entry_writes import Statement, run_statements
+from mirrord.db.problem_rows import Problem
+from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, parse_id
 from mirrord.domain.place import BESIDE_PREFIX
-from mirrord.domain.state import NO_TEXT, File
+from mirrord.domain.sync_state import NO_TEXT, File, State
 from mirrord.errors import Busy, Refused, Stale, reason_of
-from mirrord.mirror import replace as replacing
-from mirrord.mirror.layout import directory_of, parent_of
-from mirrord.mirror.lock import lock_for
-from mirrord.sync.assembly import is_owned
-from mirrord.sync.decision import Decision, Step
-from mirrord.sync.guard import QUIET_SECONDS, RECENT_SECONDS
-from mirrord.sync.plan import Move
-from mirrord.sync.rows import Outcome, write_to_rows
-from mirrord.sync.sides import Sides
+from mirrord.mirror.tree.tree_layout import directory_of, parent_of
+from mirrord.mirror.write import replace as replacing
+from mirrord.mirror.write.tree_locks import lock_for
+from mirrord.sync.decisions.entry_decision import Decision, Move, Step
+from mirrord.sync.decisions.guard import QUIET_SECONDS, RECENT_SECONDS
+from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.observation.state_assembly import is_owned
+from mirrord.sync.writing.row_writes import Outcome, write_to_rows
+
+
+async def find_segments_deleted_with_page(sides: Sides, decisions: Sequence[Decision]) -> frozenset[EntryId]:
+    """Select the segments among *decisions* whose page is deleted with them, or is gone from both sides."""
+    pages = {
+        decision.state.entry: page
+        for decision in decisions
+        if (page := _page_id_of_segment(decision.state)) is not None
+    }
+    if not pages:
+        return frozenset()
+    page_ids = list(set(pages.values()))
+    async with sides.database.transaction(sides.tenant) as connection:
+        selection = entry_states.BaseKeys(entries=page_ids)
+        bases, rows = await entry_states.load_bases_and_rows(
+            connection, sides.tenant, sides.mirror, selection, page_ids
+        )
+    ids_with_base = {base.entry for base in bases}
+    deleted_ids = {decision.state.entry for decision in decisions}
+    deleted_ids |= {page for page, row in rows.items() if row.deleted} - ids_with_base
+    return frozenset(entry for entry, page in pages.items() if page in deleted_ids)
+
+
+def _page_id_of_segment(state: State) -> EntryId | None:
+    """The page of a segment record; None for other entries."""
+    source = state.base or state.row
+    if source is None or source.kind is not Kind.RECORD:
+        return None
+    kind, _, key = source.place.name.partition("/")
+    return parse_id(key) if kind == "segment" else None
+
 
 SIDES = ("file", "row", "emptied", "vanished")
 

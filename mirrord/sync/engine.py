@@ -1,4 +1,4 @@
-"""The engine of one mirror: observe, decide, guard and apply until both sides are equal, then wait."""
+"""The engine of one mirror: observe, plan, guard, apply, until both sides are equal; then wait."""
 
 import asyncio
 import logging
@@ -6,36 +6,30 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from mirrord.db.attention import Halt
+from mirrord.db.problem_rows import Halt
 from mirrord.domain.entry import EntryId
 from mirrord.domain.measures import Work
 from mirrord.errors import Fenced, Unavailable
-from mirrord.mirror.scan import Scan
-from mirrord.sync.adoption import Adoption
-from mirrord.sync.apply import PassOutcome, apply_decisions
-from mirrord.sync.backoff import Backoff
-from mirrord.sync.brake import Halts, reverse_losses
-from mirrord.sync.company import FairShare, FairShares
-from mirrord.sync.conclusion import Conclusion
-from mirrord.sync.decision import Step
-from mirrord.sync.doubts import Retries
-from mirrord.sync.feed import Feed
+from mirrord.mirror.tree.tree_scan import Scan
+from mirrord.sync.activity import ImportProgress, Pulse, ScanProgress
+from mirrord.sync.decisions.entry_decision import Step
+from mirrord.sync.decisions.pacing import FairShare, FairShares, is_deferred_work_due
+from mirrord.sync.decisions.rewind import Adoption, Rewind
+from mirrord.sync.feed import Feed, add_missing_versions
+from mirrord.sync.halts import Halts, reverse_losses
 from mirrord.sync.handshake import Handshake
-from mirrord.sync.intake import Intake
-from mirrord.sync.listing import ProblemList
-from mirrord.sync.lulls import is_deferred_work_due
-from mirrord.sync.observe import Dirty
+from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.observation.observe import Dirty
+from mirrord.sync.observation.retries import Retries
+from mirrord.sync.pass_results import Conclusion
 from mirrord.sync.passes import Passes
-from mirrord.sync.pausing import pause
-from mirrord.sync.pulse import Pulse
-from mirrord.sync.queue import Queue
-from mirrord.sync.recovery import Recovery
-from mirrord.sync.rewind import Rewind
-from mirrord.sync.root import Root
-from mirrord.sync.sides import Sides
-from mirrord.sync.stretches import ImportProgress, ScanProgress
+from mirrord.sync.problem_list import ProblemList
+from mirrord.sync.root_check import Root
+from mirrord.sync.timing import Backoff, pause
 from mirrord.sync.tree_scans import find_differing, scan_tree
-from mirrord.sync.unversioned import add_missing_versions
+from mirrord.sync.work_queue import Intake, Queue
+from mirrord.sync.writing.apply import PassOutcome, apply_decisions
+from mirrord.sync.writing.leftover_saves import Recovery
 
 log = logging.getLogger(__name__)
 

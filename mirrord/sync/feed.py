@@ -1,11 +1,14 @@
-"""Follow the feed of one tenant: the rows that changed since the last read."""
+"""The feed of one tenant: which rows changed since the last look, and texts written behind the triggers."""
 
+import logging
 from collections.abc import Collection
 
-from mirrord.db import states
-from mirrord.db.states import LoadedEntries
-from mirrord.domain.entry import EntryId
-from mirrord.sync.sides import Sides
+from mirrord.db.content import entry_comparison, entry_states
+from mirrord.db.content.entry_states import LoadedEntries
+from mirrord.db.content.entry_writes import run_statements
+from mirrord.domain.entry import EntryId, digest_of
+from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
+from mirrord.sync.writing.entry_bodies import text_of
 
 PAGE_ENTRIES = 1000  # entries read at once
 
@@ -30,7 +33,7 @@ class Feed:
     async def begin(self) -> None:
         """Start with the next change."""
         async with self._sides.database.connection() as connection:
-            self.cursor = (await states.load_seqs(connection, [self._sides.tenant])).get(self._sides.tenant, 0)
+            self.cursor = (await entry_states.load_seqs(connection, [self._sides.tenant])).get(self._sides.tenant, 0)
 
     async def read(self, watched: Collection[EntryId] = ()) -> list[LoadedEntries]:
         """
@@ -41,9 +44,31 @@ class Feed:
         sides, pages, has_more = self._sides, list[LoadedEntries](), True
         while has_more:
             async with sides.database.transaction(sides.tenant) as connection:
-                fed = await states.load_changed_entries(
+                fed = await entry_states.load_changed_entries(
                     connection, sides.tenant, sides.mirror, self.cursor, PAGE_ENTRIES, watched
                 )
             page, self.cursor, has_more = fed
             pages.append(page)
         return pages
+
+
+log = logging.getLogger(__name__)
+
+
+async def add_missing_versions(sides: Sides) -> int:
+    """
+    Make every such text a version, after the one it replaced; returns their number. Then the feed reports them.
+
+    Reads all texts of the tenant, in Postgres.
+    """
+    async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
+        pages = await entry_comparison.load_unversioned(connection, sides.tenant)
+        for page in pages:
+            steps = [(page.version, page.version_text), (page.version + 1, page.row_text)]
+            for version, text in steps:  # the first gives the row the text of its version back
+                await run_statements(
+                    connection, [sides.writer.rewrite(page.entry, version, digest_of(text.encode()), text_of(text))]
+                )
+    if pages:
+        log.warning("unversioned_texts", extra={"tenant": sides.name, "entries": len(pages)})
+    return len(pages)

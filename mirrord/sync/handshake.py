@@ -1,4 +1,4 @@
-"""Handshake of a tree and its database: both remember the last round of work, so a rewind of one is noticed."""
+"""The handshake of a tree and its database: each remembers the last work, so that a rewind of one is noticed."""
 
 import asyncio
 import logging
@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import orjson
 
-from mirrord.db import epochs, states
-from mirrord.db.epochs import NewestPage
+from mirrord.db import mirror_leases
+from mirrord.db.content import entry_states
+from mirrord.db.mirror_leases import NewestPage
 from mirrord.domain.entry import Digest, parse_id
-from mirrord.sync.rewind import Counters, Rewind, find_rewind
-from mirrord.sync.sides import Sides
+from mirrord.sync.decisions.rewind import Counters, Rewind, find_rewind
+from mirrord.sync.observation.mirror_handles import Sides
 
 log = logging.getLogger(__name__)
 
@@ -56,9 +57,9 @@ class Handshake:
         sides, breaks = self._sides, self._sides.database.break_count
         ack = await asyncio.to_thread(self._load_ack)
         async with sides.database.connection() as connection:
-            epoch = await epochs.load_epoch(connection)
-            acks = await epochs.load_acknowledged_rounds(connection, sides.tenant, sides.mirror)
-            seqs = await states.load_seqs(connection, [sides.tenant])
+            epoch = await mirror_leases.load_epoch(connection)
+            acks = await mirror_leases.load_acknowledged_rounds(connection, sides.tenant, sides.mirror)
+            seqs = await entry_states.load_seqs(connection, [sides.tenant])
         remembered_facts = Counters(
             tree_acks=ack.acks if ack else None,
             row_acks=acks,
@@ -78,21 +79,21 @@ class Handshake:
         ack = await self._next_ack()
         # a tree that cannot remember must not fall behind its row: that would look like a rewind
         if await asyncio.to_thread(self._store_ack, ack):
-            await epochs.store_acknowledged_rounds(sides.database, sides.lease, ack.acks)
+            await mirror_leases.store_acknowledged_rounds(sides.database, sides.lease, ack.acks)
         self.is_owed = False
 
     async def _next_ack(self) -> _Ack:
         sides = self._sides
         async with sides.database.transaction(sides.tenant) as connection:
-            epoch = await epochs.load_epoch(connection)
-            acks = await epochs.load_acknowledged_rounds(connection, sides.tenant, sides.mirror)
-            seqs = await states.load_seqs(connection, [sides.tenant])
-            newest = await epochs.load_newest_page(connection, sides.tenant)
+            epoch = await mirror_leases.load_epoch(connection)
+            acks = await mirror_leases.load_acknowledged_rounds(connection, sides.tenant, sides.mirror)
+            seqs = await entry_states.load_seqs(connection, [sides.tenant])
+            newest = await mirror_leases.load_newest_page(connection, sides.tenant)
         return _Ack(acks + 1, seqs.get(sides.tenant, 0), epoch, newest)
 
     async def _is_in_history(self, newest: NewestPage) -> bool:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            return await epochs.is_in_history(connection, self._sides.tenant, newest)
+            return await mirror_leases.is_in_history(connection, self._sides.tenant, newest)
 
     def _store_ack(self, ack: _Ack) -> bool:
         """Store *ack*; return whether it is durable. Blocking."""

@@ -5,31 +5,28 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from mirrord.db.attention import Problem
-from mirrord.db.states import LoadedEntries
+from mirrord.db.content.entry_states import LoadedEntries
+from mirrord.db.problem_rows import Problem
 from mirrord.domain.entry import Kind
-from mirrord.domain.state import Base, File, State
+from mirrord.domain.sync_state import Base, File, State
 from mirrord.errors import Busy, Fenced, Locked, Stale, Unavailable
-from mirrord.mirror.ignore import PATTERN_FILES
-from mirrord.mirror.layout import directory_of, page_path, printable
-from mirrord.sync.adoption import Adoption, is_stale
-from mirrord.sync.apply import PassOutcome, apply_decisions, is_temporarily_blocked, prepare_rows
-from mirrord.sync.brake import Halts
-from mirrord.sync.conclusion import Conclusion, find_neighbours_of_renamed
-from mirrord.sync.decision import Decision, Step
+from mirrord.mirror.tree.ignore_rules import PATTERN_FILES
+from mirrord.mirror.tree.tree_layout import directory_of, page_path, printable
+from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
+from mirrord.sync.decisions.rewind import Adoption, is_stale
 from mirrord.sync.deletions import trash_files
-from mirrord.sync.doubts import FIRST_DELAY_SECONDS, Retries
-from mirrord.sync.intake import CHUNK_MARKS, Intake
-from mirrord.sync.listing import ProblemList
-from mirrord.sync.look import LookResult
-from mirrord.sync.observe import Dirty, Observation, TreeView, look_at_tree, observe
-from mirrord.sync.place import PlaceMove
-from mirrord.sync.plan import Move
-from mirrord.sync.queue import Queue
-from mirrord.sync.recovery import LATE_SAVE_REASON, RECOPIED_REASON, Recovery
-from mirrord.sync.restraint import Restraint
-from mirrord.sync.rows import new_base
-from mirrord.sync.sides import Sides
+from mirrord.sync.halts import Halts
+from mirrord.sync.livelock_stops import Restraint
+from mirrord.sync.observation.file_look import LookResult
+from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.observation.observe import Dirty, Observation, TreeView, look_at_tree, observe
+from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS, Retries
+from mirrord.sync.pass_results import Conclusion, find_neighbours_of_renamed
+from mirrord.sync.problem_list import ProblemList
+from mirrord.sync.work_queue import CHUNK_MARKS, Intake, Queue
+from mirrord.sync.writing.apply import PassOutcome, apply_decisions, is_temporarily_blocked, prepare_rows
+from mirrord.sync.writing.leftover_saves import LATE_SAVE_REASON, RECOPIED_REASON, Recovery
+from mirrord.sync.writing.row_writes import new_base
 
 log = logging.getLogger(__name__)
 

@@ -2,15 +2,15 @@
 
 from contextlib import suppress
 
-from mirrord.db import comparison
+from mirrord.db.content import entry_comparison
 from mirrord.domain.entry import EntryId
 from mirrord.errors import Busy, Damaged, Refused
-from mirrord.mirror import ignore
-from mirrord.mirror.scan import Scan, scan
-from mirrord.sync.listing import ProblemList
-from mirrord.sync.look import LookResult
-from mirrord.sync.sides import Sides
-from mirrord.sync.stretches import ScanProgress
+from mirrord.mirror.tree import ignore_rules
+from mirrord.mirror.tree.tree_scan import Scan, scan
+from mirrord.sync.activity import ScanProgress
+from mirrord.sync.observation.file_look import LookResult
+from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.problem_list import ProblemList
 
 
 def scan_tree(sides: Sides, problems: ProblemList, scanning: ScanProgress) -> tuple[Scan, set[str], LookResult]:
@@ -18,10 +18,10 @@ def scan_tree(sides: Sides, problems: ProblemList, scanning: ScanProgress) -> tu
     looker, look = sides.looker, LookResult()
     with suppress(Busy, Refused):
         try:
-            looker.ignore = ignore.Ignore.load(sides.tree)
+            looker.ignore = ignore_rules.Ignore.load(sides.tree)
         except Damaged as error:
-            look.troubles.append((ignore.IGNORE_PATH, "damaged", str(error)))
-    look.looked_paths.add(ignore.IGNORE_PATH)
+            look.troubles.append((ignore_rules.IGNORE_PATH, "damaged", str(error)))
+    look.looked_paths.add(ignore_rules.IGNORE_PATH)
     scanned = scan(sides.tree, looker.ignore, report_count=scanning.set_count, stored_path=looker.index.unchanged_path)
     look.add_scan_troubles(scanned)
     # an unreadable path is in no index: only the problem list shows that it is gone
@@ -37,7 +37,7 @@ async def find_differing(sides: Sides, scanned: Scan) -> tuple[set[str], list[En
     index = sides.looker.index
     differing_paths, absent_entries = set(index.paths()), list[EntryId]()
     async with sides.database.transaction(sides.tenant) as connection:
-        async for bases in comparison.load_base_batches(connection, sides.tenant, sides.mirror):
+        async for bases in entry_comparison.load_base_batches(connection, sides.tenant, sides.mirror):
             differing_paths.difference_update(
                 path for _, path, digest in bases if path and index.has_digest(path, digest)
             )
@@ -45,5 +45,5 @@ async def find_differing(sides: Sides, scanned: Scan) -> tuple[set[str], list[En
             differing_paths |= sides.looker.reclaim_forgotten(
                 scanned, (path for _, path, _ in bases if path is not None)
             )
-        entries = await comparison.load_differing(connection, sides.tenant, sides.mirror)
+        entries = await entry_comparison.load_differing(connection, sides.tenant, sides.mirror)
     return differing_paths, [*entries, *absent_entries]

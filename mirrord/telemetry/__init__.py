@@ -1,1 +1,1 @@
-"""Reports of a running mirrord about itself: logs, measurements, and messages to a service manager."""
+"""What a running mirrord tells others about itself: logs, metrics, messages to a service manager."""

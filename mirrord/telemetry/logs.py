@@ -1,4 +1,4 @@
-"""Logs: one event per line, a constant name and then its facts; never the text of a page."""
+"""Logs: one event per line, a constant name first, facts after it; never the text of a page."""
 
 import json
 import logging

@@ -12,15 +12,24 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from mirrord.db.connect import Database
+from mirrord.db.database import Database
 from mirrord.errors import Unavailable, UserError
-from mirrord.sync.look import MAX_FILE_BYTES
-from mirrord.web import decisions, files, finding, history, pages, shell, signing, status, streams, waiting
-from mirrord.web.desk import AppContext, Tenants, app_context_of, json_response, session_of
-from mirrord.web.gate import Gate
-from mirrord.web.live import LiveEvents
-from mirrord.web.paint import STATIC_DIRECTORY, Assets, render_page
-from mirrord.web.protection import READ_METHODS, Protection, TooLarge
+from mirrord.sync.observation.file_look import MAX_FILE_BYTES
+from mirrord.web import (
+    event_streams,
+    html_pages,
+    page_api,
+    page_files,
+    page_finder,
+    page_history,
+    pending_decisions,
+    tenant_status,
+)
+from mirrord.web.html_templates import STATIC_DIRECTORY, Assets, render_page
+from mirrord.web.live_updates import LiveEvents
+from mirrord.web.request_checks import READ_METHODS, Protection, TooLarge
+from mirrord.web.request_context import AppContext, Tenants, app_context_of, json_response, session_of
+from mirrord.web.sign_in import Gate
 
 MAX_BODY_BYTES = MAX_FILE_BYTES + (1 << 20)  # bytes of a body: the largest attachment and its multipart envelope
 
@@ -57,10 +66,10 @@ def create_application(
 
 def _routes() -> list[BaseRoute]:
     return [
-        Route("/", shell.show_front),
-        Route("/sign-in", signing.sign_in),
-        _write_route("/sign-out", signing.sign_out),
-        Route("/api/waiting", waiting.count_in_tenants),
+        Route("/", html_pages.show_front),
+        Route("/sign-in", html_pages.sign_in),
+        _write_route("/sign-out", html_pages.sign_out),
+        Route("/api/waiting", tenant_status.count_in_tenants),
         Mount("/static", Assets(directory=STATIC_DIRECTORY)),
         Mount("/t/{tenant}", routes=[*_view_routes(), Mount("/api", routes=_api_routes())]),
     ]
@@ -68,49 +77,49 @@ def _routes() -> list[BaseRoute]:
 
 def _view_routes() -> list[BaseRoute]:
     return [
-        Route("/", shell.show_home),
-        Route("/p/{page}", shell.show_page),
-        Route("/p/{page}/file", files.download_file),
-        Route("/p/{page}/history", shell.show_history),
-        Route("/conflicts/{number}/{side}", files.download_side),
-        Route("/trash", shell.view_of("trash.html")),
-        Route("/search", shell.view_of("search.html")),
-        Route("/attention", shell.view_of("attention.html")),
-        Route("/status", shell.view_of("status.html")),
+        Route("/", html_pages.show_home),
+        Route("/p/{page}", html_pages.show_page),
+        Route("/p/{page}/file", page_files.download_file),
+        Route("/p/{page}/history", html_pages.show_history),
+        Route("/conflicts/{number}/{side}", page_files.download_side),
+        Route("/trash", html_pages.view_of("trash.html")),
+        Route("/search", html_pages.view_of("search.html")),
+        Route("/attention", html_pages.view_of("attention.html")),
+        Route("/status", html_pages.view_of("status.html")),
     ]
 
 
 def _api_routes() -> list[BaseRoute]:
     page = "/pages/{page}"
     return [
-        Route("/live", streams.stream_events),
-        Route("/tree", finding.list_children),
-        Route("/trash", finding.list_trash),
-        Route("/search", finding.search_pages),
-        Route("/completions", finding.list_completions),
-        Route("/preview", finding.preview_link),
-        Route("/attention", decisions.list_waiting),
-        Route("/status", status.show_status),
-        _write_route("/approvals", decisions.decide_requests),
-        _write_route("/notices", decisions.read_notices),
-        _write_route("/halts/{number}", decisions.decide_halt),
-        _write_route("/conflicts/{number}", decisions.resolve_conflict),
-        Route(page, pages.show_page),
-        Route(f"{page}/version", pages.show_version),
-        Route(f"{page}/above", finding.list_ancestors),
-        Route(f"{page}/resolve", finding.resolve_link),
-        Route(f"{page}/backlinks", finding.list_backlinks),
-        Route(f"{page}/history", history.list_versions),
-        Route(f"{page}/diff", history.show_difference),
-        _write_route("/pages", pages.create_page),
-        _write_route(page, pages.change_page, "PATCH"),
-        _write_route(page, pages.delete_page, "DELETE"),
-        _write_route(f"{page}/content", pages.put_content, "PUT"),
-        _write_route(f"{page}/markdown", pages.put_markdown, "PUT"),
-        _write_route(f"{page}/move", pages.move_page),
-        _write_route(f"{page}/revive", pages.revive_page),
-        _write_route(f"{page}/restore", history.restore_version),
-        _write_route(f"{page}/attachments", files.upload_attachment),
+        Route("/live", event_streams.stream_events),
+        Route("/tree", page_finder.list_children),
+        Route("/trash", page_finder.list_trash),
+        Route("/search", page_finder.search_pages),
+        Route("/completions", page_finder.list_completions),
+        Route("/preview", page_finder.preview_link),
+        Route("/attention", pending_decisions.list_waiting),
+        Route("/status", tenant_status.show_status),
+        _write_route("/approvals", pending_decisions.decide_requests),
+        _write_route("/notices", pending_decisions.read_notices),
+        _write_route("/halts/{number}", pending_decisions.decide_halt),
+        _write_route("/conflicts/{number}", pending_decisions.resolve_conflict),
+        Route(page, page_api.show_page),
+        Route(f"{page}/version", page_api.show_version),
+        Route(f"{page}/above", page_finder.list_ancestors),
+        Route(f"{page}/resolve", page_finder.resolve_link),
+        Route(f"{page}/backlinks", page_finder.list_backlinks),
+        Route(f"{page}/history", page_history.list_versions),
+        Route(f"{page}/diff", page_history.show_difference),
+        _write_route("/pages", page_api.create_page),
+        _write_route(page, page_api.change_page, "PATCH"),
+        _write_route(page, page_api.delete_page, "DELETE"),
+        _write_route(f"{page}/content", page_api.put_content, "PUT"),
+        _write_route(f"{page}/markdown", page_api.put_markdown, "PUT"),
+        _write_route(f"{page}/move", page_api.move_page),
+        _write_route(f"{page}/revive", page_api.revive_page),
+        _write_route(f"{page}/restore", page_history.restore_version),
+        _write_route(f"{page}/attachments", page_files.upload_attachment),
     ]
 
 

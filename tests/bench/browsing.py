@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, sync_playwright
 
-from mirrord.web.rows.tree import LEVEL_ENTRIES
-from mirrord.web.serving import last_url
+from mirrord.web.console_server import last_url
+from mirrord.web.rows.tree_rows import LEVEL_ENTRIES
 from tests.bench.figures import Figure, Goal, median
 from tests.bench.ground import PATIENCE, Ground
 from tests.console import chromium

@@ -16,13 +16,13 @@ from dataclasses import asdict
 from pathlib import Path
 from uuid import uuid4
 
-from mirrord.commands.linked import get_page_links
-from mirrord.commands.listing import get_tree, list_pages
-from mirrord.commands.search import search_pages
-from mirrord.commands.session import Session
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.linked_pages import get_page_links
+from mirrord.commands.pages.page_listing import get_tree, list_pages
+from mirrord.commands.pages.search_command import search_pages
 from mirrord.domain.entry import Actor
-from mirrord.mirror.process import prepare_process
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.mirror.tree.tenant_tree import Tree
 from tests.bench.figures import Figure, Goal
 
 ROUNDS = 15

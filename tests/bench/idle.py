@@ -2,7 +2,7 @@
 
 import time
 
-from mirrord.db.postmaster import Postmaster
+from mirrord.db.server.server_files import Postmaster
 from tests.bench.figures import Figure, Goal
 from tests.bench.ground import Ground
 from tests.bench.processes import children, cpu_seconds, megabytes

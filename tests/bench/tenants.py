@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import psycopg
 
-from mirrord.db.connect import app_dsn
+from mirrord.db.database import app_dsn
 from mirrord.domain.entry import TenantId
 from tests.bench import bare
 from tests.bench.figures import Figure, Goal, median, percentile, tail

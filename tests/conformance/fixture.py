@@ -29,17 +29,15 @@ from mcp_types import (
 )
 from pydantic import BaseModel, Field, JsonValue, create_model
 
-from mirrord.commands.gate import Gate
-from mirrord.commands.session import Session
+from mirrord.commands.core.session import Gate, Session
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.mcp import http
 from mirrord.mcp.admission import Tenant
-from mirrord.mcp.assembly import assemble_server
 from mirrord.mcp.callers import Caller, Callers
-from mirrord.mcp.server import Server
-from mirrord.mirror import marker
-from mirrord.mirror.marker import Marker
-from mirrord.mirror.tree import Tree
+from mirrord.mcp.server import Server, assemble_server
+from mirrord.mirror import tree_marker
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree_marker import Marker
 from tests.conformance import rounds
 
 PICTURE = (  # one transparent pixel
@@ -254,10 +252,10 @@ def _embedded(uri: str, mime_type: str, text: str) -> EmbeddedResource:
 def main(directory: Path) -> None:
     """Serve a tenant of its own below *directory*."""
     root, tenant_id = directory / "demo", TenantId(uuid4())
-    marker.make_root(root)
+    tree_marker.make_root(root)
     (root / "Welcome.md").write_text("# Welcome\n", encoding="utf-8")
     tree = Tree(root)
-    marker.write(tree, Marker("demo", tenant_id, MirrorId(uuid4())))
+    tree_marker.write(tree, Marker("demo", tenant_id, MirrorId(uuid4())))
     session = Session(tree, "demo", tenant_id, Actor("agent", "suite"), "suite")
     callers = Callers(Caller(session, Gate(), may_write=True, still_holds=lambda: None))
     server = assemble_server(Tenant("demo", tenant_id, root), callers)

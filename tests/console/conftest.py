@@ -13,8 +13,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, StorageState, async_playwright
 
 from mirrord.mcp.admission import Tenant
-from mirrord.mirror import marker
-from mirrord.mirror.tree import Tree
+from mirrord.mirror import tree_marker
+from mirrord.mirror.tree.tenant_tree import Tree
 from tests.console import chromium
 from tests.console.bundle import built
 from tests.console.people import Person, link_of
@@ -108,7 +108,7 @@ async def person(console: Console, browser: Browser, signed_in: StorageState) ->
 @pytest.fixture(scope="session")
 def writer(console: Console) -> Tenant:
     """Where agents work that need no process of their own."""
-    found = marker.read(Tree(console.mirrord.root))
+    found = tree_marker.read(Tree(console.mirrord.root))
     assert found is not None
     return Tenant(found.tenant, found.tenant_id, console.mirrord.root)
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import CDPSession, expect
 from psycopg.types.json import Jsonb
 
-from mirrord.db.embedded import EmbeddedPostgres
+from mirrord.db.server.embedded_server import EmbeddedPostgres
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, Person, becomes, line_changed, row_of
 from tests.guide import examples

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from playwright.async_api import Browser, Locator, Route, expect
 
-from mirrord.db import tenants
-from mirrord.db.connect import Database
+from mirrord.db import tenant_rows
+from mirrord.db.database import Database
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, Person, becomes, row_of
 from tests.system.clients import on_stdio, process
@@ -363,7 +363,7 @@ async def test_an_operators_list_tells_what_waits_in_each_tenant(
     console: Console, browser: Browser, admin_dsn: str
 ) -> None:
     async with Database(admin_dsn, size=1) as database:
-        await tenants.ensure_tenant(database, "quiet")
+        await tenant_rows.ensure_tenant(database, "quiet")
     save(console.mirrord.file("No text.md"), "\xff".encode("latin-1"))
     decider = await operator(console, browser, "status")
     async with asyncio.timeout(PATIENCE / 1000):  # a tenant made a moment ago is not known for some seconds

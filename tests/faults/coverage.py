@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mirrord.domain.state import NO_TEXT, File, State, UnreadableFile
-from mirrord.sync import decision, doubts
-from mirrord.sync.place import PlaceMove, plan_place
-from mirrord.sync.plan import Move, plan_content
+from mirrord.domain.sync_state import NO_TEXT, File, State, UnreadableFile
+from mirrord.sync.decisions import entry_decision
+from mirrord.sync.decisions.entry_decision import Move, PlaceMove, plan_content, plan_place
+from mirrord.sync.observation import retries
 
 # A crash point is a call that shows in a trace (docs/design/sync.md, Safe replace); what is between two of them is the
 # same for a restart.
@@ -91,16 +91,16 @@ class Seen:
 
 def record(file: Path) -> None:
     """From now on, in this process, write down the row of every decision."""
-    original = decision.decide
+    original = entry_decision.decide
 
     def decided(
         state: State, *, seen_version: int | None, adopting: bool, stale_places: bool = False
-    ) -> decision.Decision:
+    ) -> entry_decision.Decision:
         with file.open("a", encoding="ascii") as rows:
             rows.write(" ".join((row_of(state, seen_version, adopting), place_row_of(state))) + "\n")
         return original(state, seen_version=seen_version, adopting=adopting, stale_places=stale_places)
 
-    vars(doubts)["decide"] = decided
+    vars(retries)["decide"] = decided
 
 
 def row_of(state: State, seen: int | None, adopting: bool) -> str:

@@ -32,14 +32,14 @@ class Mutant:
 MUTANTS = (
     Mutant(
         "a new text is not synced before it takes its place",
-        "mirror/journal.py",
+        "mirror/write/journal.py",
         "                dress(descriptor)\n                kernel.fsync(descriptor)\n",
         "                dress(descriptor)\n",
         f"{_GUARDS}::test_a_new_text_is_durable_before_it_takes_its_place_and_its_place_before_it_is_recorded",
     ),
     Mutant(
         "the feed is read page by page, transactions are split",
-        "db/states.py",
+        "db/content/entry_states.py",
         "ROWS WITH TIES",
         "ROWS ONLY",
         "tests/system/test_feed.py",
@@ -47,90 +47,90 @@ MUTANTS = (
     Mutant(
         "an absence is a deletion at once",
         "sync/deletions.py",
-        "return bool(self.entries) and time.monotonic() - self.added >= QUIET",
+        "return bool(self.entries) and time.monotonic() - self.added_at >= QUIET_SECONDS",
         "return bool(self.entries)",
         f"{_GUARDS}::test_a_file_that_is_away_for_a_moment_was_never_deleted",
     ),
     Mutant(
         "files are compared by size and time of the last write",
-        "mirror/index.py",
-        "packed.startswith(_STAT.pack(*stat[:5]))",
-        "packed.startswith(_STAT.pack(*stat[:4], 0)[:-8])",
+        "mirror/seen_files.py",
+        "not packed.startswith(_STAT_STRUCT.pack(*stat[:5]))",
+        "not packed.startswith(_STAT_STRUCT.pack(*stat[:4], 0)[:-8])",
         f"{_GUARDS}::test_a_save_whose_time_was_set_back_arrives",
     ),
     Mutant(
         "what an exchange brought out is not looked at",
-        "mirror/aside.py",
-        "    return None if found == label.expected else _save(journal, name)\n",
+        "mirror/write/displaced_files.py",
+        "    return None if digest == label.expected else _displaced_save(journal, name)\n",
         "    return None\n",
         "tests/unit/mirror/test_replace.py",
     ),
     Mutant(
         "the lease's token is not checked",
-        "db/connect.py",
+        "db/database.py",
         'await connection.execute("SELECT mirrord.hold_lease(%s, %s)", (lease.mirror, lease.token))',
         "pass",
         f"{_GUARDS}::test_whoever_lost_the_lease_commits_nothing",
     ),
     Mutant(
         "rows are written whatever their version is",
-        "db/bases.py",
+        "db/content/entry_tables.py",
         " AND version = %(expected)s RETURNING version",
         " RETURNING version",
         f"{_GUARDS}::test_a_row_that_went_on_is_not_overwritten",
     ),
     Mutant(
         "a change within two seconds of the last one is an echo",
-        "sync/look.py",
-        "        self._ancestors(path, result, forced)\n        try:\n            data, stat",
+        "sync/observation/file_look.py",
+        "        self._look_at_ancestors(path, result, forced)\n        try:\n            data, stat",
         "        last = self.index.get(path)\n"
         "        if last is not None and stat.mtime_ns - last.mtime_ns < 2_000_000_000:\n"
         "            return\n"
-        "        self._ancestors(path, result, forced)\n        try:\n            data, stat",
+        "        self._look_at_ancestors(path, result, forced)\n        try:\n            data, stat",
         f"{_GUARDS}::test_a_save_within_the_second_of_the_last_one_arrives",
     ),
     Mutant(
         "the base is written before the file",
-        "sync/files.py",
-        "    bases = await asyncio.gather(*map(one, decisions))\n",
-        "    rows = [_row(decision) for decision in decisions]\n"
+        "sync/writing/file_writes.py",
+        "    bases = await asyncio.gather(*map(write_limited, decisions))\n",
+        "    rows = [_row_of(decision) for decision in decisions]\n"
         "    early = [Base(r.entry, r.kind, paths[r.entry], r.place, r.version, r.digest, None) for r in rows]\n"
         "    async with sides.database.transaction(sides.tenant, sides.lease) as connection:\n"
-        "        await run(connection, [sides.writer.record(base) for base in early])\n"
-        "    bases = await asyncio.gather(*map(one, decisions))\n",
+        "        await run_statements(connection, [sides.writer.store_base(base) for base in early])\n"
+        "    bases = await asyncio.gather(*map(write_limited, decisions))\n",
         f"{_GUARDS}::test_a_rows_text_reaches_its_file_though_the_writer_is_killed_before_the_exchange",
     ),
     Mutant(
         "what was replaced is removed at once",
-        "mirror/journal.py",
+        "mirror/write/journal.py",
         "        if not keep:\n",
         "        if True:\n",
         f"{_GUARDS}::test_a_late_write_to_a_replaced_file_is_taken_in",
     ),
     Mutant(
         "a copy is dropped for what a name in the trash says",
-        "mirror/copies.py",
-        'any(_holds(tree, f"{TRASH}/{name}", label.new) for name in named)',
-        "bool(named)",
+        "mirror/write/written_copies.py",
+        'any(_has_digest(tree, f"{TRASH_PATH}/{name}", label.new) for name in matching_names)',
+        "bool(matching_names)",
         "tests/unit/mirror/test_trash.py",
     ),
     Mutant(
         "a displaced save is filed under the digest of another text",
-        "sync/recovery.py",
-        "keep=True, holds=digest_of(data))",
+        "sync/writing/leftover_saves.py",
+        "keep=True, digest=digest_of(data))",
         "keep=True)",
         "tests/system/test_trash_sweep.py",
     ),
     Mutant(
         "equal sides are left alone, whatever was agreed on",
-        "sync/plan.py",
+        "sync/decisions/entry_decision.py",
         "return Move.NOTHING if base == file and version == row.version else Move.ADOPT",
         "return Move.NOTHING",
         f"{_GUARDS}::test_decisions_lead_both_mirrors_to_what_the_rows_say",
     ),
     Mutant(
         "a deletion of a file beats the row's edit",
-        "sync/plan.py",
+        "sync/decisions/entry_decision.py",
         "    if base is None or row.digest != base.digest:\n        return Move.CREATE",
         "    if base is None:\n        return Move.CREATE",
         "tests/unit/test_plan.py",

@@ -5,12 +5,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from mirrord.db.connect import Database
-from mirrord.domain.record import name_of_record
-from mirrord.mirror.journal import COPY_PREFIX
-from mirrord.mirror.label import label_of
-from mirrord.mirror.tree import Tree
-from mirrord.sync.check import Finding, Verdict, check_tree
+from mirrord.db.database import Database
+from mirrord.domain.record_kinds import name_of_record
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write.journal import COPY_PREFIX
+from mirrord.mirror.write.journal_labels import label_of
+from mirrord.operations.tenant_check import Finding, Verdict, check_tree
 from tests.faults.tokens import Ledger, tokens_in, tokens_of_files, tokens_of_rows
 from tests.faults.world import Quick, World, digest_of_tree
 

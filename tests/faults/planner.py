@@ -7,10 +7,8 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
-from mirrord.domain.state import Base, File, Row, State
-from mirrord.sync.decision import Decision, Step, decide
-from mirrord.sync.place import PlaceMove
-from mirrord.sync.plan import Move
+from mirrord.domain.sync_state import Base, File, Row, State
+from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step, decide
 
 Text = tuple[str, ...]  # tokens, one a line
 NAMES = ("A", "B", "C")

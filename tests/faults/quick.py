@@ -1,6 +1,7 @@
 """`mirrord` whose waits for stillness last 50 ms, so that a campaign sees many deletions in a minute."""
 
-from mirrord.sync import deletions, doubts, engine
+from mirrord.sync import deletions, engine
+from mirrord.sync.observation import retries
 from tests.system.loaded import serve
 
 STILL = 0.05  # seconds
@@ -9,7 +10,7 @@ SOON = 0.05  # seconds until Postgres is tried again
 
 def hurry() -> None:
     """From now on, in this process, stillness is a shorter time; every rule stays."""
-    for module in (deletions, doubts):
+    for module in (deletions, retries):
         assert hasattr(module, "QUIET_SECONDS"), f"{module.__name__} waits in another way now"
         vars(module)["QUIET_SECONDS"] = STILL
     assert hasattr(engine, "RETRY_SECONDS"), "engine tries again in another way now"

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from mirrord.commands import pages
-from mirrord.commands.failure import Failed
-from mirrord.commands.session import Session
-from mirrord.mirror.journal import COPY_PREFIX, JOURNALS_PATH
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages import page_commands
+from mirrord.mirror.write.journal import COPY_PREFIX, JOURNALS_PATH
 from tests.faults.tokens import Ledger, tokens_in, tokens_of_files, tokens_of_rows
 from tests.faults.world import Cluster, World
 from tests.system.agents import agent
@@ -91,8 +91,8 @@ def _write(session: Session, ledger: Ledger) -> None:
     """One write of the tool, of what it has read; where a save came between, it is not acknowledged."""
     token = ledger.token()
     try:
-        pages.read_page(session, PAGE)
-        pages.write_page(session, PAGE, f"# Page\n\nThe tool says {token}.\n")
+        page_commands.read_page(session, PAGE)
+        page_commands.write_page(session, PAGE, f"# Page\n\nThe tool says {token}.\n")
     except Failed:
         return
     ledger.wrote(token, "write_page")

@@ -10,7 +10,7 @@ from pathlib import Path
 from psycopg.types.json import Jsonb
 
 from mirrord.domain.entry import digest_of
-from mirrord.mirror import trash
+from mirrord.mirror.write import trash
 from tests.faults import record_scenarios as told
 from tests.faults.stage import Stage, staged
 from tests.faults.world import Cluster

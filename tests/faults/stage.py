@@ -14,13 +14,13 @@ import psycopg
 
 from mirrord import app
 from mirrord.config import Config
-from mirrord.db.connect import Database, app_dsn
+from mirrord.db.database import Database, app_dsn
 from mirrord.domain.entry import TenantId
-from mirrord.domain.source import DIRECTORY
 from mirrord.errors import Unavailable
+from mirrord.intake.event_files import EventReader
+from mirrord.research.sources.source_kinds import DIRECTORY
 from mirrord.sync.engine import Engine
-from mirrord.sync.events import EventReader
-from mirrord.sync.sides import Sides
+from mirrord.sync.observation.mirror_handles import Sides
 from tests.faults.quick import hurry
 from tests.faults.world import Cluster
 from tests.system.entries import value

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
-from mirrord.db.connect import Database
+from mirrord.db.database import Database
 from mirrord.domain.event import decode_event
-from mirrord.mirror.tree import Tree
-from mirrord.sync.check import Verdict, check_tree
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.operations.tenant_check import Verdict, check_tree
 from tests.faults.scenarios import Scenario
 from tests.faults.stage import Stage
 from tests.faults.tokens import TEXTS, tokens_in

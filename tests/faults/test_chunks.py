@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mirrord.domain.entry import new_id
-from mirrord.sync.intake import CHUNK_MARKS
+from mirrord.sync.work_queue import CHUNK_MARKS
 from tests.faults.scenarios import Scenario
 from tests.faults.stage import Stage, staged
 from tests.faults.stage_oracle import wrong

@@ -14,14 +14,15 @@ import pytest
 
 from mirrord import app
 from mirrord.config import Config
-from mirrord.db import leases
-from mirrord.db.connect import Database
-from mirrord.db.writes import run_statements
+from mirrord.db import mirror_leases
+from mirrord.db.content.entry_writes import run_statements
+from mirrord.db.database import Database
 from mirrord.domain.entry import digest_of
 from mirrord.errors import Fenced
-from mirrord.sync import deletions, guard
-from mirrord.sync.bodies import text_of
+from mirrord.sync import deletions
+from mirrord.sync.decisions import guard
 from mirrord.sync.engine import Engine
+from mirrord.sync.writing.entry_bodies import text_of
 from tests.faults import planner, syscalls
 from tests.faults.injection import Point, missing
 from tests.faults.proxy import Proxy
@@ -138,7 +139,9 @@ def test_whoever_lost_the_lease_commits_nothing(own_cluster: Cluster, tmp_path: 
         async with _engine(stage) as engine:
             sides = engine.sides
             async with Database(stage.dsn, size=1) as database:
-                await leases.acquire_lease(database, sides.tenant, sides.mirror, "another daemon", root_locked=True)
+                await mirror_leases.acquire_lease(
+                    database, sides.tenant, sides.mirror, "another daemon", root_locked=True
+                )
             stage.save("Late.md", "written by a zombie\n")
             engine.queue.mark(["Late.md"])
             with pytest.raises(Fenced):

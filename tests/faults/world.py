@@ -13,14 +13,14 @@ from typing import Self, TypeVar
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from mirrord.db import tenants
-from mirrord.db.connect import Database, app_dsn
-from mirrord.db.embedded import EmbeddedPostgres
+from mirrord.db import tenant_rows
+from mirrord.db.database import Database, app_dsn
 from mirrord.db.migrate import migrate
-from mirrord.db.postmaster import Postmaster, is_server_of
+from mirrord.db.server.embedded_server import EmbeddedPostgres
+from mirrord.db.server.server_files import Postmaster, is_server_of
 from mirrord.domain.entry import TenantId
 from mirrord.mirror.heartbeat import Heartbeat, request_flush
-from mirrord.mirror.process import prepare_process
+from mirrord.mirror.process_setup import prepare_process
 from tests.faults.forks import Forks
 from tests.system.harness import Awaited, Mirrord, Process, eventually
 from tests.system.rows import Connection
@@ -176,7 +176,7 @@ class Cluster:
 
     def add_tenant(self, name: str) -> TenantId:
         """A tenant of a run's own."""
-        return self.work(lambda database: tenants.ensure_tenant(database, name))
+        return self.work(lambda database: tenant_rows.ensure_tenant(database, name))
 
     def _disconnect(self) -> None:
         if self._administrator is not None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrord.mirror.process import prepare_process
+from mirrord.mirror.process_setup import prepare_process
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,11 +11,11 @@ import anyio
 from mcp import Client
 from mcp_types import CallToolResult
 
-from mirrord.commands.failure import KINDS
-from mirrord.mcp.assembly import assemble_server
+from mirrord.commands.core.failure import KINDS
+from mirrord.mcp.caller_sessions import local_caller
 from mirrord.mcp.callers import Callers
-from mirrord.mcp.sessions import local_caller
-from mirrord.mcp.tools import ALL_SETS
+from mirrord.mcp.server import assemble_server
+from mirrord.mcp.tool_sets import ALL_SETS
 from tests.redteam.world import State, World, inside, outside
 
 DONE = "DONE"  # stands among the codes where it is right that a call succeeds

@@ -18,8 +18,8 @@ from uuid import uuid4
 import jwt
 import pytest
 
-from mirrord.web.gate import Gate, Session
-from mirrord.web.rates import RateLimit
+from mirrord.web.request_checks import RateLimit
+from mirrord.web.sign_in import Gate, Session
 from tests.system.browsing import Answer, Browser
 from tests.system.consoles import PICTURE, RIVAL, SECRET, Console, consoles
 from tests.system.editors import save

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mirrord.mirror import kernel
+from mirrord.mirror.tree import kernel
 from tests.redteam.judging import attacker, call, told
 from tests.redteam.world import inside, unswapped, world_in
 

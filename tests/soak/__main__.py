@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from mirrord.mirror.process import prepare_process
+from mirrord.mirror.process_setup import prepare_process
 from tests.faults.world import Cluster
 from tests.soak.flat import RULE
 from tests.soak.hours import Rates, live

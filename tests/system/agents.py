@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
-from mirrord.commands.session import Session
+from mirrord.commands.core.session import Session
 from mirrord.domain.entry import Actor
-from mirrord.mirror import marker
-from mirrord.mirror.process import prepare_process
-from mirrord.mirror.tree import Tree
+from mirrord.mirror import tree_marker
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.mirror.tree.tenant_tree import Tree
 from tests.system.harness import Mirrord
 
 AGENT = Actor("agent", "writer")
@@ -22,7 +22,7 @@ def agent(mirrord: Mirrord) -> Iterator[Session]:
     """A session of one agent; it dies at the end of the `with`."""
     prepare_process()
     tree = Tree(mirrord.root)
-    found = marker.read(tree)
+    found = tree_marker.read(tree)
     assert found is not None
     session = Session(tree, mirrord.tenant, UUID(str(found.tenant_id)), AGENT, f"mcp-{next(_numbers)}")
     try:

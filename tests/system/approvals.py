@@ -10,17 +10,15 @@ from uuid import UUID
 
 import psycopg
 
-from mirrord.commands.failure import Failed
-from mirrord.commands.gate import Gate
-from mirrord.commands.registry import COMMANDS
-from mirrord.commands.run import CompletedCommand, PendingRequest, run
-from mirrord.commands.session import Session
-from mirrord.domain.grant import LOCAL_ACTOR
-from mirrord.domain.limits import Limits
-from mirrord.domain.trust import trust_levels
-from mirrord.mirror import marker
-from mirrord.mirror.process import prepare_process
-from mirrord.mirror.tree import Tree
+from mirrord.auth.access_grant import LOCAL_ACTOR
+from mirrord.commands.command_registry import COMMANDS
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Gate, Session
+from mirrord.commands.trust_gate import CompletedCommand, PendingRequest, run
+from mirrord.domain.trust import Limits, trust_levels
+from mirrord.mirror import tree_marker
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.mirror.tree.tenant_tree import Tree
 from tests.system.harness import Mirrord, eventually
 
 LEVELS = trust_levels(dict.fromkeys(COMMANDS, "REQUIRE"))
@@ -50,7 +48,7 @@ class Asker:
     def __init__(self, root: Path, tenant: str, attach_from: tuple[Path, ...] = ()) -> None:
         prepare_process()
         tree = Tree(root)
-        found = marker.read(tree)
+        found = tree_marker.read(tree)
         assert found is not None
         self.root = root
         self.session = Session(tree, tenant, found.tenant_id, LOCAL_ACTOR, "mcp-test", attach_from=attach_from)

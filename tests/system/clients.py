@@ -14,16 +14,15 @@ from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult
 
 import mirrord
-from mirrord.commands.gate import Gate
-from mirrord.commands.session import Session
+from mirrord.commands.core.session import Gate, Session
 from mirrord.config import DEFAULT_TOOLS
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.mcp.admission import Tenant
-from mirrord.mcp.assembly import assemble_server
 from mirrord.mcp.callers import Caller, Callers
-from mirrord.mirror import marker
-from mirrord.mirror.marker import Marker
-from mirrord.mirror.tree import Tree
+from mirrord.mcp.server import assemble_server
+from mirrord.mirror import tree_marker
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree_marker import Marker
 
 _PROGRAM = "import sys; from mirrord.cli import main; main(['mcp', *sys.argv[1:]])"
 _OURS = ("MIRROR", "TENANT_ID")  # prefixes of environment variables that would redirect a server
@@ -32,9 +31,9 @@ _OURS = ("MIRROR", "TENANT_ID")  # prefixes of environment variables that would 
 def tenant_in(mirror: Path, name: str = "demo", pages: Mapping[str, str] | None = None) -> Tenant:
     """A tenant's tree as the daemon would have made it, with these *pages*, texts by path."""
     root, tenant_id = mirror / name, TenantId(uuid4())
-    marker.make_root(root)
+    tree_marker.make_root(root)
     tree = Tree(root)
-    marker.write(tree, Marker(name, tenant_id, MirrorId(uuid4())))
+    tree_marker.write(tree, Marker(name, tenant_id, MirrorId(uuid4())))
     tree.close()
     for path, text in (pages or {}).items():
         file = root / path

@@ -8,7 +8,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-from mirrord.cli.commands import cli
+from mirrord.cli.command_table import cli
 from tests.system.harness import Mirrord
 from tests.system.loaded import Copy, loaded
 

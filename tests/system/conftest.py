@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.db import leases
-from mirrord.db.connect import Database
+from mirrord.db import mirror_leases
+from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from tests.system.commands import Near
 from tests.system.guests import Host, hosting
@@ -46,6 +46,6 @@ async def mirror(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Mirror]:
     """A mirror whose engine works in this process, when it is asked to."""
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 300)  # nobody renews it here
+    monkeypatch.setattr(mirror_leases, "LEASE_SECONDS", 300)  # nobody renews it here
     async with opened_mirror(database, app_connection, tmp_path, tenant) as opened:
         yield opened

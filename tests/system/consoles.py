@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mirrord.web.serving import last_url
+from mirrord.web.console_server import last_url
 from tests.system.browsing import Browser
 from tests.system.commands import Near
 from tests.system.editors import save

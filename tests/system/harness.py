@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self, TypeVar
 import psycopg
 
 import mirrord
-from mirrord.db.embedded import EmbeddedPostgres
+from mirrord.db.server.embedded_server import EmbeddedPostgres
 from tests.system.rows import Connection, Page, page_at
 from tests.system.trees import contents
 

@@ -3,14 +3,14 @@
 import asyncio
 from uuid import uuid4
 
-from mirrord.cli.status import gather_status
+from mirrord.cli.host.status_command import gather_status
 from mirrord.config import Config
-from mirrord.db import tenants
-from mirrord.db.connect import Database
+from mirrord.db import tenant_rows
+from mirrord.db.database import Database
 from mirrord.mirror.heartbeat import request_flush
-from mirrord.mirror.process import prepare_process
-from mirrord.mirror.tree import Tree
-from mirrord.sync.check import Verdict, check_tree
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.operations.tenant_check import Verdict, check_tree
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 
@@ -41,7 +41,7 @@ async def _differing(mirrord: Mirrord) -> list[str]:
     tree = Tree(mirrord.root)
     try:
         async with Database(mirrord.dsn, size=1) as database:
-            tenant = (await tenants.load_tenants(database))[mirrord.tenant]
+            tenant = (await tenant_rows.load_tenants(database))[mirrord.tenant]
             found = await check_tree(database, tenant, tree)
     finally:
         tree.close()

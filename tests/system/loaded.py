@@ -100,8 +100,8 @@ def loaded() -> Loaded:
 
 def serve(descriptor: int) -> None:
     """Begin a daemon for each request, and tell how each ended, until nobody asks any more."""
-    from mirrord.cli import up  # noqa: F401, PLC0415  (here, and not where tests ask, the daemon is loaded)
-    from mirrord.cli.commands import cli  # noqa: PLC0415
+    from mirrord.cli.command_table import cli  # noqa: PLC0415
+    from mirrord.cli.host import up  # noqa: F401, PLC0415  (here, and not where tests ask, the daemon is loaded)
 
     gc.freeze()  # a copy that looks at these for garbage would copy them all
     with socket.socket(fileno=descriptor) as asking:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from mirrord import app
 from mirrord.config import Config
-from mirrord.db.connect import Database
+from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from mirrord.sync.engine import Engine
 from tests.system.entries import value

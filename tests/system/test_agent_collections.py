@@ -8,14 +8,14 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mirrord.commands.gate import Gate
+from mirrord.commands.core.session import Gate
 from mirrord.domain.trust import DEFAULTS, Trust, trust_levels
 from mirrord.errors import Refused
 from mirrord.mcp.admission import Tenant
-from mirrord.mcp.tools import tools_of
-from mirrord.mirror.lock import records_lock
-from mirrord.mirror.process import prepare_process
-from mirrord.mirror.tree import Tree
+from mirrord.mcp.tool_sets import tools_of
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write.tree_locks import records_lock
 from tests.system.clients import Agent, in_memory, on_stdio, process, tenant_in
 
 PAGES = {"Books/A.md": "a", "Books/novels/B.md": "b", "Poems/C.md": "c"}

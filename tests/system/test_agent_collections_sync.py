@@ -6,11 +6,21 @@ import pytest
 from psycopg.errors import ObjectNotInPrerequisiteState
 from psycopg.types.json import Jsonb
 
-from mirrord.commands.categories import add_category, change_category, list_categories, remove_category
-from mirrord.commands.collection_content import collection_content
-from mirrord.commands.collections import add_collection, change_collection, list_collections, update_collection
-from mirrord.commands.failure import Failed
-from mirrord.commands.session import Session
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.research.collections.category_commands import (
+    add_category,
+    change_category,
+    list_categories,
+    remove_category,
+)
+from mirrord.research.collections.collection_commands import (
+    add_collection,
+    change_collection,
+    list_collections,
+    update_collection,
+)
+from mirrord.research.collections.collection_content import collection_content
 from tests.system.agents import agent
 from tests.system.commands import Near
 from tests.system.editors import save

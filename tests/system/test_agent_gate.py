@@ -11,22 +11,21 @@ from mcp.client import ClientRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequestParams, ElicitResult, ResourceTemplateReference
 
-from mirrord.commands.gate import Gate
-from mirrord.commands.registry import COMMANDS
+from mirrord.commands.command_registry import COMMANDS
+from mirrord.commands.core.session import Gate
 from mirrord.domain.approval import Answer, RequestState
-from mirrord.domain.limits import Limits
-from mirrord.domain.trust import DEFAULTS, trust_levels
-from mirrord.mcp import uris
+from mirrord.domain.trust import DEFAULTS, Limits, trust_levels
+from mirrord.mcp import page_resources
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.refusals import BUSY
-from mirrord.mcp.tools import ALL_SETS, tools_of
-from mirrord.mirror import requests
-from mirrord.mirror.tree import Tree
+from mirrord.mcp.tool_sets import ALL_SETS, tools_of
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import request_files
 from tests.system.clients import in_memory, tenant_in
 from tests.unit.commands.conftest import events
 
 RAISED = trust_levels({"delete_page": "REQUIRE"})
-PAGE = ResourceTemplateReference(type="ref/resource", uri=uris.PAGE_TEMPLATE)
+PAGE = ResourceTemplateReference(type="ref/resource", uri=page_resources.PAGE_TEMPLATE)
 CALL = {"path": "Alpha.md"}
 LEGACY, MODERN = "legacy", "2026-07-28"
 both_eras = pytest.mark.parametrize("mode", [LEGACY, MODERN])
@@ -170,8 +169,8 @@ async def test_a_person_is_not_asked_in_the_client_unless_an_operator_allows_it(
 def _conclude(tenant: Tenant, request: str) -> None:
     """What the daemon does in the end."""
     tree = Tree(tenant.root)
-    for asked, answer in requests.read_all(tree):
+    for asked, answer in request_files.read_all(tree):
         assert str(asked.id) == request
         result = {"page_id": "p", "trash_id": "t", "path": "Alpha.md", "below": {"Alpha/B.md": "u"}}
-        requests.write(tree, asked, Answer(RequestState.EXECUTED, answer.expires_at, answer.preview, result))
+        request_files.write(tree, asked, Answer(RequestState.EXECUTED, answer.expires_at, answer.preview, result))
     tree.close()

@@ -18,14 +18,14 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.subscriptions import ResourceUpdated
 
+from mirrord.auth.signed_tokens import issue_token
+from mirrord.auth.token_keys import Keyring, signing_key
 from mirrord.config import Config
 from mirrord.domain.entry import Actor
 from mirrord.errors import UserError
 from mirrord.mcp import http
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Callers
-from mirrord.mirror.keys import Keyring, signing_key
-from mirrord.mirror.tokens import issue_token
 from tests.system.clients import Agent, process, tenant_in
 
 PAGES = {"Welcome.md": "# Welcome\n"}

@@ -8,7 +8,7 @@ import pytest
 from mcp.client import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult
 
-from mirrord.commands.gate import Gate
+from mirrord.commands.core.session import Gate
 from tests.system.clients import Agent, in_memory, tenant_in
 from tests.system.commands import commands
 from tests.system.editors import save

@@ -3,7 +3,7 @@
 import allure
 
 from mirrord.domain.entry import new_id
-from mirrord.domain.number import number_of
+from mirrord.research.sources.integer_ids import number_of
 from tests.system.editors import save
 from tests.system.guests import ACTOR, Host
 from tests.system.harness import eventually

@@ -10,13 +10,13 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import ResourceTemplateReference
 
-from mirrord.cli.commands import cli
-from mirrord.commands import registry
+from mirrord.cli.command_table import cli
+from mirrord.commands import command_registry
 from mirrord.domain.entry import new_id
-from mirrord.domain.number import number_of
 from mirrord.domain.trust import Trust
 from mirrord.mcp.admission import Tenant
-from mirrord.mcp.tools import tools_of
+from mirrord.mcp.tool_sets import tools_of
+from mirrord.research.sources.integer_ids import number_of
 from tests.system.clients import Agent, in_memory, tenant_in
 
 ANA, BEN = new_id(), new_id()
@@ -172,7 +172,7 @@ async def test_the_resources_are_there_only_with_their_tools(tenant: Tenant) -> 
 def test_every_tool_that_changes_something_runs_the_command_of_its_name() -> None:
     for tool in tools_of(["sources"]):
         assert (tool.run is None) == tool.writes
-        assert not tool.writes or tool.name in registry.COMMANDS
+        assert not tool.writes or tool.name in command_registry.COMMANDS
 
 
 async def test_agents_and_people_are_told_of_by_the_same_events(tenant: Tenant) -> None:

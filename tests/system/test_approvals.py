@@ -8,12 +8,12 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from mirrord.commands.failure import Failed
-from mirrord.commands.gate import Gate
-from mirrord.commands.run import CompletedCommand, run
-from mirrord.db.connect import daemon_dsn
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Gate
+from mirrord.commands.trust_gate import CompletedCommand, run
+from mirrord.db.database import daemon_dsn
 from mirrord.domain.entry import digest_of
-from mirrord.web.serving import last_url
+from mirrord.web.console_server import last_url
 from tests.system.approvals import Asker, approve, await_state, state, taken_in, trusting, unguarded
 from tests.system.browsing import Browser
 from tests.system.commands import Near

@@ -11,19 +11,19 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.approving.approver import Approver
-from mirrord.approving.desk import TenantContext
-from mirrord.approving.execution import execute_request
-from mirrord.commands.failure import Failed
+from mirrord.commands.core.failure import Failed
 from mirrord.config import Agents, Config
-from mirrord.db import approvals, leases
-from mirrord.db.connect import Database
+from mirrord.db import approval_rows, mirror_leases
+from mirrord.db.database import Database
 from mirrord.domain.approval import Answer, Request
 from mirrord.domain.entry import TenantId, new_id
 from mirrord.domain.measures import Work
 from mirrord.errors import Locked
-from mirrord.mcp.tools import ALL_SETS, tools_of
-from mirrord.mirror import requests
+from mirrord.intake.approval_context import TenantContext
+from mirrord.intake.approver import Approver
+from mirrord.intake.request_execution import execute_request
+from mirrord.mcp.tool_sets import ALL_SETS, tools_of
+from mirrord.mirror.write import request_files
 from tests.system.approvals import Asker
 from tests.system.mirrors import Mirror, opened_mirror
 from tests.system.rows import Connection
@@ -45,7 +45,7 @@ class Office:
         """A daemon that just started does its first round."""
         sides = self.desk.sides
         assert sides.lease is not None
-        await leases.renew_leases(sides.database, [sides.lease])  # as the daemon does beside this
+        await mirror_leases.renew_leases(sides.database, [sides.lease])  # as the daemon does beside this
         sides.note_renewal()
         await Approver(self.desk, lambda: True).work()
 
@@ -59,12 +59,12 @@ class Office:
     async def claim(self, request: UUID) -> None:
         sides = self.mirror.opened.sides
         async with sides.database.transaction(sides.tenant) as connection:
-            assert await approvals.claim_request(connection, sides.tenant, sides.mirror, request)
+            assert await approval_rows.claim_request(connection, sides.tenant, sides.mirror, request)
 
-    async def stored(self, request: UUID) -> approvals.StoredRequest:
+    async def stored(self, request: UUID) -> approval_rows.StoredRequest:
         sides = self.mirror.opened.sides
         async with sides.database.transaction(sides.tenant) as connection:
-            return (await approvals.load_requests(connection, sides.tenant, [request]))[request]
+            return (await approval_rows.load_requests(connection, sides.tenant, [request]))[request]
 
     def pages(self) -> list[str]:
         return sorted(path.name for path in self.mirror.root.glob("Alpha*.md"))
@@ -139,12 +139,12 @@ async def test_a_request_that_breaks_its_command_is_told_so_and_the_next_is_take
         token=None,
         requested_at=datetime.now(UTC),
     )
-    requests.write(office.desk.sides.tree, forged, Answer())
+    request_files.write(office.desk.sides.tree, forged, Answer())
 
     request = await office.approved()
     await office.work()
 
-    found = requests.read(office.desk.sides.tree, requests.path_of(forged.id))
+    found = request_files.read(office.desk.sides.tree, request_files.path_of(forged.id))
     assert isinstance(found, tuple)
     assert found[1].state == "failed"
     assert found[1].failure is not None

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.db.blobs import PART_BYTES
+from mirrord.db.content.attachment_blobs import PART_BYTES
 from mirrord.domain.entry import digest_of
 from tests.system.commands import Near
 from tests.system.editors import save

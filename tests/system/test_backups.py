@@ -17,12 +17,12 @@ import pytest
 from psycopg import errors, sql
 from psycopg.types.json import Jsonb
 
-from mirrord.db.connect import Database, app_dsn, daemon_dsn
+from mirrord.db.database import Database, app_dsn, daemon_dsn
 from mirrord.domain.entry import TenantId
-from mirrord.mirror.backups import Backups
-from mirrord.mirror.tree import Tree
-from mirrord.sync.backup_check import BackupChecker
-from mirrord.sync.check import Verdict, check_tree
+from mirrord.mirror.backup.backup_directory import Backups
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.operations.tenant_backup import BackupChecker
+from mirrord.operations.tenant_check import Verdict, check_tree
 from tests.system.commands import Done, Near, run_command
 from tests.system.editors import save
 from tests.system.entries import add, add_page, change, history, row_of, value

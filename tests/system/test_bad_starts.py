@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 import mirrord as package
-from mirrord.db.embedded import EmbeddedPostgres
+from mirrord.db.server.embedded_server import EmbeddedPostgres
 from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually

@@ -9,8 +9,8 @@ import pytest
 from psycopg import errors
 from psycopg.types.json import Jsonb
 
-from mirrord.db import views
-from mirrord.db.connect import Database
+from mirrord.db.content import derived_rows
+from mirrord.db.database import Database
 from mirrord.domain.entry import EntryId, TenantId
 from tests.system.commands import Near
 from tests.system.editors import save
@@ -140,9 +140,9 @@ async def test_the_next_document_ends_the_one_before_and_makes_no_version(
     change(app_connection, page, markdown="b\n")
     render(daemon_connection, page, "b\n")
     async with database.transaction(tenant) as connection:
-        (found,) = await views.load_underived(connection, tenant, 10, 1000, [])
+        (found,) = await derived_rows.load_underived(connection, tenant, 10, 1000, [])
         assert (found.entry, found.markdown, found.prior_content is not None) == (page, "b\n", True)
-        await views.store_content(connection, tenant, [(EntryId(page), found.version, b'{"type": "doc"}')])
+        await derived_rows.store_content(connection, tenant, [(EntryId(page), found.version, b'{"type": "doc"}')])
     after = row_of(app_connection, page)
     assert (after["content"], after["prior"], after["version"]) == ({"type": "doc"}, None, found.version)
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Collection
 
 import pytest
 
-from mirrord.db.connect import Database
+from mirrord.db.database import Database
 from mirrord.domain.entry import Digest
-from mirrord.mirror.tree import Tree
-from mirrord.sync import check as check_module
-from mirrord.sync.check import Verdict, check_tree
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.operations import tenant_check as check_module
+from mirrord.operations.tenant_check import Verdict, check_tree
 from tests.system.entries import value
 from tests.system.mirrors import Mirror
 from tests.system.rows import Connection

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.commands import removal
+from mirrord.commands.pages import delete_commands
 from tests.system.agents import agent
 from tests.system.commands import Near
 from tests.system.editors import save
@@ -209,7 +209,7 @@ def test_a_page_that_a_tool_deletes_is_deleted_though_there_is_a_copy(mirrord: M
     shutil.copy(mirrord.root / "D000.md", mirrord.root / "Copy.md")
     (copy,) = ids_of_copies(mirrord, 2) - {original}
     with agent(mirrord) as session:
-        removal.delete_page(session, "D000.md")
+        delete_commands.delete_page(session, "D000.md")
     eventually(lambda: ids_of_copies(mirrord, 1) == {copy}, "the page to be gone, and its copy to stay itself")
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from mirrord.commands.edits import edit_page
-from mirrord.commands.moves import move_page
-from mirrord.commands.pages import create_page, read_page, write_page
-from mirrord.commands.removal import delete_page, restore_page
-from mirrord.commands.standing import sync_status
+from mirrord.commands.pages.delete_commands import delete_page, restore_page
+from mirrord.commands.pages.edit_commands import edit_page
+from mirrord.commands.pages.move_commands import move_page
+from mirrord.commands.pages.page_commands import create_page, read_page, write_page
+from mirrord.commands.pages.sync_status import sync_status
 from tests.system.agents import agent
 from tests.system.commands import Near
 from tests.system.editors import save

@@ -2,13 +2,13 @@
 
 import pytest
 
-from mirrord.db import comparison
+from mirrord.db.content import entry_comparison
 from tests.system.mirrors import Mirror
 
 
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "BASES_PER_BATCH", 2)
+    monkeypatch.setattr(entry_comparison, "BASES_PER_BATCH", 2)
 
 
 @pytest.mark.parametrize("pages", [1, 2, 3, 4])
@@ -18,7 +18,9 @@ async def test_every_base_is_told_once(mirror: Mirror, pages: int) -> None:
     sides = mirror.engine.sides
     async with sides.database.transaction(sides.tenant) as connection:
         told = [
-            one async for some in comparison.load_base_batches(connection, sides.tenant, sides.mirror) for one in some
+            one
+            async for some in entry_comparison.load_base_batches(connection, sides.tenant, sides.mirror)
+            for one in some
         ]
     assert sorted(path for _, path, _ in told if path) == [f"{number}.md" for number in range(pages)]
 

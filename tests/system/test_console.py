@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from mirrord.domain.entry import digest_of
-from mirrord.web.serving import last_url
-from mirrord.web.streams import MAX_STREAMS_OF_SESSION
+from mirrord.web.console_server import last_url
+from mirrord.web.event_streams import MAX_STREAMS_OF_SESSION
 from tests.system.browsing import Browser
 from tests.system.commands import Near
 from tests.system.consoles import PICTURE, Console, consoles

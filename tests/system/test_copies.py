@@ -4,14 +4,14 @@ import shutil
 
 import pytest
 
-from mirrord.sync import copied
+from mirrord.sync.observation import copied_files
 from tests.system.mirrors import Mirror
 
 
 async def test_more_pages_than_one_transaction_takes_stay_the_pages_they_were(
     mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copied, "MAX_PLACES_PER_TRANSACTION", 2)
+    monkeypatch.setattr(copied_files, "MAX_PLACES_PER_TRANSACTION", 2)
     below = ["A.md", "A/B.md", "A/B/C.md", "D.md", "E.md", "F/G.md"]
     mirror.write({f"old/{path}": f"What {path} says.\n" for path in below})
     await mirror.settle()

@@ -7,8 +7,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from mirrord.db import tenants
-from mirrord.db.connect import Database, app_dsn
+from mirrord.db import tenant_rows
+from mirrord.db.database import Database, app_dsn
 from mirrord.domain.entry import TenantId
 from tests.system.entries import (
     add,
@@ -169,4 +169,4 @@ def test_rows_read_by_an_insertion_grow_with_the_number_of_children_inserted(fre
 
 async def _add_tenant(dsn: str) -> TenantId:
     async with Database(dsn, size=1) as opened:
-        return await tenants.ensure_tenant(opened, "demo")
+        return await tenant_rows.ensure_tenant(opened, "demo")

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 
-from mirrord.codec.stored import StoredValues, values_to_store
-from mirrord.db.connect import Lease
+from mirrord.db.database import Lease
+from mirrord.documents import document_derivation, parser_processes
+from mirrord.documents.document_derivation import Deriver, RecentDocuments
+from mirrord.documents.parser_processes import Workers
 from mirrord.errors import Fenced
-from mirrord.sync import derive, workers
-from mirrord.sync.derive import Deriver, RecentDocuments
-from mirrord.sync.workers import Workers
+from mirrord.markdown.stored_form import StoredValues, values_to_store
 from tests.system.entries import value
 from tests.system.mirrors import Mirror
 from tests.system.rows import Connection
@@ -46,9 +46,9 @@ async def deriver(mirror: Mirror) -> AsyncIterator[Deriver]:
 async def test_a_text_that_a_worker_fails_on_is_one_opaque_block_and_its_neighbours_have_documents(
     mirror: Mirror, deriver: Deriver, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
-    monkeypatch.setattr(derive, "values_to_store", suffering)
-    monkeypatch.setattr(derive, "values_to_store_of_pages", suffering_together)
-    monkeypatch.setattr(workers, "WORK_SECONDS", 10.0)  # the start of a worker counts, and may be slow
+    monkeypatch.setattr(document_derivation, "values_to_store", suffering)
+    monkeypatch.setattr(document_derivation, "values_to_store_of_pages", suffering_together)
+    monkeypatch.setattr(parser_processes, "WORK_SECONDS", 10.0)  # the start of a worker counts, and may be slow
     mirror.write({f"Page {number}.md": f"# Number {number}\n" for number in range(6)})
     mirror.write({"Bad.md": f"# {fault}\n"})
     await mirror.settle()
@@ -64,7 +64,7 @@ async def test_a_text_that_a_worker_fails_on_is_one_opaque_block_and_its_neighbo
 async def test_while_a_full_batch_is_stored_the_next_is_derived_and_each_page_once(
     mirror: Mirror, deriver: Deriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(derive, "MAX_BATCH_PAGES", 3)
+    monkeypatch.setattr(document_derivation, "MAX_BATCH_PAGES", 3)
     mirror.write({f"Page {number}.md": f"# Number {number}\n" for number in range(8)})
     await mirror.settle()
 
@@ -77,7 +77,7 @@ async def test_while_a_full_batch_is_stored_the_next_is_derived_and_each_page_on
 async def test_a_batch_that_could_not_be_stored_is_derived_again(
     mirror: Mirror, deriver: Deriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(derive, "MAX_BATCH_PAGES", 1)
+    monkeypatch.setattr(document_derivation, "MAX_BATCH_PAGES", 1)
     mirror.write({"Page.md": "# Page\n"})
     await mirror.settle()
     sides = mirror.opened.sides

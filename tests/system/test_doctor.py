@@ -12,13 +12,13 @@ import click
 import psycopg
 import pytest
 
-from mirrord.cli.check import check
-from mirrord.cli.diagnosis import Finding, Verdict, diagnose
-from mirrord.cli.doctor import doctor, exit_code_of, gather_facts
+from mirrord.cli.check_command import check
+from mirrord.cli.host.diagnosis import Finding, Verdict, diagnose
+from mirrord.cli.host.doctor import doctor, exit_code_of, gather_facts
 from mirrord.cli.options import EXIT_DIFFERENT, EXIT_UNAVAILABLE
 from mirrord.config import Config
-from mirrord.mirror.process import prepare_process
-from mirrord.telemetry.supervisor import MICROSECONDS_PER_SECOND
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.telemetry.supervision import MICROSECONDS_PER_SECOND
 from tests.system.editors import save
 from tests.system.harness import Mirrord, eventually
 from tests.system.health import differing, look_everywhere, problem

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.db.connect import Database, app_dsn
+from mirrord.db.database import Database, app_dsn
 from mirrord.domain.entry import TenantId, digest_of
-from mirrord.domain.progress import ignore_progress
+from mirrord.domain.long_work import ignore_progress
 from mirrord.errors import Unavailable
-from mirrord.mirror import kernel
-from mirrord.mirror.manifest import EXPORT_DIRECTORY, MANIFEST_PATH
-from mirrord.mirror.outlet import Tally
-from mirrord.mirror.process import prepare_process
-from mirrord.sync.export import export_tenant
+from mirrord.mirror.export.export_directory import Tally
+from mirrord.mirror.export.export_manifest import EXPORT_DIRECTORY, MANIFEST_PATH
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.mirror.tree import kernel
+from mirrord.operations.tenant_export import export_tenant
 from tests.system.commands import commands
 from tests.system.entries import add, add_attachment, add_folder, add_page, change, delete, value
 from tests.system.mirrors import opened_mirror

@@ -9,11 +9,12 @@ import pytest
 from psycopg import errors, sql
 from psycopg.types.json import Jsonb
 
-from mirrord.db import comparison, leases, states
-from mirrord.db.connect import Database, app_dsn
-from mirrord.db.writes import PageText, StatementBuilder, run_statements
+from mirrord.db import mirror_leases
+from mirrord.db.content import entry_comparison, entry_states
+from mirrord.db.content.entry_writes import PageText, StatementBuilder, run_statements
+from mirrord.db.database import Database, app_dsn
 from mirrord.domain.entry import EntryId, Kind, MirrorId, Place, TenantId, digest_of
-from mirrord.domain.state import Base
+from mirrord.domain.sync_state import Base
 from tests.system.entries import add, add_attachment, add_folder, add_page, change, delete, row_of, value
 from tests.system.harness import eventually
 from tests.system.rows import Connection
@@ -39,7 +40,9 @@ async def follow(database: Database, tenant: TenantId, done: Callable[[], bool])
     while True:
         last = done()
         async with database.transaction(tenant) as connection:
-            known, cursor, more = await states.load_changed_entries(connection, tenant, NO_MIRROR, cursor, limit=7)
+            known, cursor, more = await entry_states.load_changed_entries(
+                connection, tenant, NO_MIRROR, cursor, limit=7
+            )
         read += known.entries
         if last and not more:
             return read
@@ -164,12 +167,12 @@ async def test_a_seq_is_never_split_between_two_readings(
         together = {add_page(app_connection) for _ in range(20)}
     alone = add_page(app_connection)
     async with database.transaction(tenant) as connection:
-        known, seq, more = await states.load_changed_entries(connection, tenant, NO_MIRROR, 0, limit=3)
+        known, seq, more = await entry_states.load_changed_entries(connection, tenant, NO_MIRROR, 0, limit=3)
         assert (set(known.entries), seq, more) == (together, 1, True)
-        known, seq, more = await states.load_changed_entries(connection, tenant, NO_MIRROR, seq, limit=3)
+        known, seq, more = await entry_states.load_changed_entries(connection, tenant, NO_MIRROR, seq, limit=3)
         assert (set(known.entries), seq, more) == ({alone}, 2, False)
-        assert await states.load_changed_entries(connection, tenant, NO_MIRROR, 2, limit=3) == (
-            states.LoadedEntries(),
+        assert await entry_states.load_changed_entries(connection, tenant, NO_MIRROR, 2, limit=3) == (
+            entry_states.LoadedEntries(),
             2,
             False,
         )
@@ -280,7 +283,7 @@ async def test_what_happened_behind_the_triggers_is_found_by_the_full_compare(
     """The feed says nothing of it: no trigger ran."""
     mirror = MirrorId(uuid4())
     writer = StatementBuilder(tenant, mirror)
-    await leases.record_mirror(database, tenant, mirror, "host", f"/{mirror}")
+    await mirror_leases.record_mirror(database, tenant, mirror, "host", f"/{mirror}")
     bases = [Base(EntryId(uuid4()), Kind.PAGE, f"{n}.md", Place(None, n), 0, digest_of(b"x"), None) for n in "abc"]
     async with database.transaction(tenant) as connection:
         await run_statements(
@@ -288,7 +291,7 @@ async def test_what_happened_behind_the_triggers_is_found_by_the_full_compare(
         )
     lost, changed, same = (one.entry for one in bases)
     async with database.transaction(tenant) as connection:
-        assert await comparison.load_differing(connection, tenant, mirror) == []
+        assert await entry_comparison.load_differing(connection, tenant, mirror) == []
     before = feed(app_connection)
     with psycopg.connect(admin_dsn) as admin:
         admin.execute("SET session_replication_role = replica")
@@ -297,5 +300,5 @@ async def test_what_happened_behind_the_triggers_is_found_by_the_full_compare(
         admin.execute("UPDATE mirrord.page SET markdown = %s, digest = %s WHERE id = %s", [text, digest, changed])
     assert feed(app_connection) == before
     async with database.transaction(tenant) as connection:
-        assert set(await comparison.load_differing(connection, tenant, mirror)) == {lost, changed}
+        assert set(await entry_comparison.load_differing(connection, tenant, mirror)) == {lost, changed}
     assert same not in (lost, changed)

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg import errors
 
-from mirrord.db.connect import app_dsn
+from mirrord.db.database import app_dsn
 from mirrord.domain.entry import TenantId
 from tests.system.entries import (
     add_attachment,

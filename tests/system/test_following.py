@@ -9,16 +9,17 @@ from uuid import uuid4
 
 import pytest
 
-from mirrord.codec.stored import derive_document
 from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
+from mirrord.documents import parser_processes
+from mirrord.documents.document_derivation import THREAD_PAGES_PER_SECOND, RecentDocuments
+from mirrord.documents.feed_followers import follow_batch
 from mirrord.domain.entry import EntryId, TenantId
-from mirrord.sync import company, workers
-from mirrord.sync.company import MAX_PAUSE_SECONDS
-from mirrord.sync.derive import THREAD_PAGES_PER_SECOND, RecentDocuments
+from mirrord.markdown.stored_form import derive_document
+from mirrord.sync.decisions import pacing
+from mirrord.sync.decisions.pacing import MAX_PAUSE_SECONDS
+from mirrord.sync.decisions.rewind import Rewind
 from mirrord.sync.engine import ACK_QUIET_SECONDS, MAX_ROUND_SECONDS
-from mirrord.sync.following import follow_batch
-from mirrord.sync.rewind import Rewind
 from tests.system.editors import save
 from tests.system.entries import change
 from tests.system.harness import PATIENCE, eventually
@@ -72,7 +73,7 @@ async def test_a_mirror_that_worked_all_the_time_rests_while_others_work(mirror:
 
 
 async def test_a_first_import_does_not_rest(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(company, "MAX_PAUSE_SECONDS", 10 * PATIENCE)
+    monkeypatch.setattr(pacing, "MAX_PAUSE_SECONDS", 10 * PATIENCE)
     mirror.write({"Page.md": "text\n"})
     engine, now = mirror.engine, time.monotonic()
     engine.adoption.begin(Rewind.UNKNOWN)
@@ -86,7 +87,7 @@ async def test_a_first_import_does_not_rest(mirror: Mirror, monkeypatch: pytest.
 
 
 async def test_a_rest_ends_when_the_daemon_stops(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(company, "MAX_PAUSE_SECONDS", 10 * PATIENCE)
+    monkeypatch.setattr(pacing, "MAX_PAUSE_SECONDS", 10 * PATIENCE)
     await mirror.settle()
     engine, stop, now = mirror.engine, asyncio.Event(), time.monotonic()
     mirror.write({"Page.md": "text\n"})
@@ -142,7 +143,7 @@ def test_what_is_remembered_of_documents_is_bounded_by_what_they_weigh_and_not_b
 async def test_workers_go_home_although_nothing_comes_any_more(
     fresh_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "IDLE_SECONDS", 0.5)
+    monkeypatch.setattr(parser_processes, "IDLE_SECONDS", 0.5)
     for number in range(20):
         save(tmp_path / f"mirror/demo/Page {number}.md", f"# Page {number}\n")
     daemon = Daemon(Config(tmp_path / "mirror", tmp_path / "data", fresh_dsn, ("demo",)))

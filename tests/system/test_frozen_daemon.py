@@ -4,8 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.db import connect
-from mirrord.db.connect import Database
+from mirrord.db import database as connect
+from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable
 from tests.system.entries import add_page, change, value

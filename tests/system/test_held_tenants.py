@@ -10,8 +10,8 @@ import pytest
 from psycopg.pq import TransactionStatus
 
 from mirrord.daemon.daemon import MAX_CONNECTIONS
-from mirrord.db.connect import app_dsn
-from mirrord.db.lock_waits import LOCK_TIMEOUT_MS
+from mirrord.db.database import app_dsn
+from mirrord.db.transactions import LOCK_TIMEOUT_MS
 from mirrord.domain.entry import TenantId
 from tests.system.commands import Near
 from tests.system.editors import save

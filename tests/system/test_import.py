@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.commands.carrying import import_tree
-from mirrord.commands.incoming import DuplicateId, survey_tree
-from mirrord.commands.session import Session
-from mirrord.db.connect import Database, app_dsn
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.tree_import import import_tree
+from mirrord.commands.pages.tree_import_preview import DuplicateId, survey_tree
+from mirrord.db.database import Database, app_dsn
 from mirrord.domain.entry import Actor, EntryId, TenantId, new_id
-from mirrord.domain.progress import ignore_progress
-from mirrord.mirror.process import prepare_process
-from mirrord.mirror.tree import Tree
-from mirrord.sync.export import export_tenant
+from mirrord.domain.long_work import ignore_progress
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.operations.tenant_export import export_tenant
 from tests.system.entries import add_page
 from tests.system.mirrors import Mirror, opened_mirror
 from tests.system.rows import Connection

@@ -8,7 +8,7 @@ from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 from psycopg.types.json import Jsonb
 
-from mirrord.db.connect import app_dsn, daemon_dsn
+from mirrord.db.database import app_dsn, daemon_dsn
 from mirrord.db.migrate import load_migrations
 from mirrord.domain.entry import TenantId
 from tests.system.entries import add, add_attachment, add_page, change, delete, row_of, value

@@ -14,22 +14,22 @@ import pytest
 
 from mirrord import app
 from mirrord.config import Config
-from mirrord.db import leases
-from mirrord.db.connect import Database
+from mirrord.db import mirror_leases
+from mirrord.db.database import Database
+from mirrord.documents.document_derivation import Deriver, RecentDocuments
+from mirrord.documents.feed_followers import follow_batch
+from mirrord.documents.parser_processes import Workers
 from mirrord.domain.entry import TenantId
 from mirrord.domain.measures import Work
 from mirrord.errors import Fenced, Locked
-from mirrord.sync import guard
-from mirrord.sync import root as root_module
-from mirrord.sync import sides as sides_module
-from mirrord.sync.derive import Deriver, RecentDocuments
+from mirrord.sync import root_check as root_module
+from mirrord.sync.activity import IMPORT_ENTRIES
+from mirrord.sync.decisions import guard
 from mirrord.sync.engine import Engine
-from mirrord.sync.following import follow_batch
-from mirrord.sync.look import LookResult
-from mirrord.sync.observe import Dirty
-from mirrord.sync.stretches import IMPORT_ENTRIES
-from mirrord.sync.workers import Workers
-from mirrord.telemetry.states import States
+from mirrord.sync.observation import mirror_handles as sides_module
+from mirrord.sync.observation.file_look import LookResult
+from mirrord.sync.observation.observe import Dirty
+from mirrord.telemetry.engine_reports import States
 from tests.system.editors import save
 from tests.system.entries import add_page, change, delete, value
 from tests.system.rows import Connection
@@ -207,11 +207,11 @@ async def test_what_a_mirror_says_of_itself_is_fenced_and_written_only_when_it_i
     worked = Alone(engine)
     states, lease, database = States(), engine.sides.fence, engine.sides.database
     with states.new_states([worked]) as news:
-        await leases.renew_leases(database, [lease], {lease.mirror: news[lease]})
+        await mirror_leases.renew_leases(database, [lease], {lease.mirror: news[lease]})
     assert value(app_connection, SAID)["waits"] == 0
     with states.new_states([worked]) as news:
         assert news == {}
-    await leases.renew_leases(database, [lease])
+    await mirror_leases.renew_leases(database, [lease])
     assert value(app_connection, SAID)["waits"] == 0
 
     row = value(app_connection, ROW)
@@ -221,7 +221,7 @@ async def test_what_a_mirror_says_of_itself_is_fenced_and_written_only_when_it_i
     await _fence(engine)
     row = value(app_connection, ROW)
     await states.write_long_work(database, [worked])
-    await leases.renew_leases(database, [lease], {lease.mirror: "{}"})
+    await mirror_leases.renew_leases(database, [lease], {lease.mirror: "{}"})
     assert value(app_connection, ROW) == row
     await app.take_lease(engine.sides, root_locked=True)
     assert value(app_connection, SAID) is None
@@ -269,7 +269,7 @@ async def test_a_renewal_tells_how_far_the_mirror_is_and_never_takes_it_back(
 ) -> None:
     lease, database = engine.sides.fence, engine.sides.database
     for acknowledged in ({lease.mirror: 7}, {lease.mirror: 3}, {}):
-        assert await leases.renew_leases(database, [lease], {}, acknowledged) == {lease.mirror}
+        assert await mirror_leases.renew_leases(database, [lease], {}, acknowledged) == {lease.mirror}
         assert value(app_connection, "SELECT ack_seq FROM mirrord.mirror") == 7
 
 
@@ -278,7 +278,7 @@ async def test_a_renewal_does_not_wait_for_a_transaction_that_holds_the_lease(en
     lease, database = engine.sides.fence, engine.sides.database
     async with database.transaction(engine.sides.tenant, lease) as connection:
         await (await connection.execute("SELECT 1")).fetchone()  # the transaction has begun on the server
-        assert await leases.renew_leases(database, [lease]) == {lease.mirror}
+        assert await mirror_leases.renew_leases(database, [lease]) == {lease.mirror}
 
 
 async def test_who_takes_a_mirror_over_waits_for_a_transaction_that_holds_its_lease(engine: Engine) -> None:
@@ -287,9 +287,9 @@ async def test_who_takes_a_mirror_over_waits_for_a_transaction_that_holds_its_le
     async with database.transaction(sides.tenant, lease) as connection:
         await (await connection.execute("SELECT 1")).fetchone()  # the transaction has begun on the server
         with pytest.raises(Locked):
-            await leases.acquire_lease(database, sides.tenant, sides.mirror, "another", root_locked=True)
-    taken = await leases.acquire_lease(database, sides.tenant, sides.mirror, "another", root_locked=True)
+            await mirror_leases.acquire_lease(database, sides.tenant, sides.mirror, "another", root_locked=True)
+    taken = await mirror_leases.acquire_lease(database, sides.tenant, sides.mirror, "another", root_locked=True)
     with pytest.raises(Fenced):
         async with database.transaction(sides.tenant, lease):
             pass
-    assert await leases.renew_leases(database, [lease, taken]) == {lease.mirror}
+    assert await mirror_leases.renew_leases(database, [lease, taken]) == {lease.mirror}

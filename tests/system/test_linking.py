@@ -8,12 +8,12 @@ import pytest
 from psycopg import errors
 from psycopg.types.json import Jsonb
 
-from mirrord.codec.links import links_of
-from mirrord.db.connect import Database
-from mirrord.db.links import store_links
+from mirrord.db.content.link_rows import store_links
+from mirrord.db.database import Database
+from mirrord.documents.link_following import link_batch
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.domain.place import name_key
-from mirrord.sync.linking import link_batch
+from mirrord.markdown.links.page_links import links_of
 from tests.system.rows import Connection
 
 NAMES = ["Alpha", "alpha", "Beta", "Café", "Beta.md", "One", "Two", "Three"]

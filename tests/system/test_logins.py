@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mirrord.db.embedded import EmbeddedPostgres
-from mirrord.db.logins import working_dsn
+from mirrord.db.role_rights import working_dsn
+from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.errors import UserError
 from tests.system.commands import Near
 from tests.system.editors import save

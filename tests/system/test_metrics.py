@@ -21,7 +21,7 @@ import psycopg
 import pytest
 
 import mirrord
-from mirrord.cli.exposed import serve_metrics
+from mirrord.cli.host.monitoring import serve_metrics
 from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
 from tests.system.editors import save

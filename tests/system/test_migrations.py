@@ -10,7 +10,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.json import Jsonb
 
-from mirrord.db.connect import daemon_dsn
+from mirrord.db.database import daemon_dsn
 from mirrord.db.migrate import check_current, load_migrations, migrate
 from mirrord.errors import Unavailable, UserError
 from tests.system.entries import value

@@ -7,8 +7,7 @@ import unicodedata
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mirrord.domain.folding import FOLDING
-from mirrord.domain.place import name_key
+from mirrord.domain.place import FOLDING, name_key
 from tests.system.entries import value
 from tests.system.rows import Connection
 

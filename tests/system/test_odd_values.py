@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from mirrord.codec.reader import NODE_FENCE_INFO
+from mirrord.markdown.read.reader import NODE_FENCE_INFO
 from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.entries import add_page, delete, row_of, value

@@ -9,12 +9,12 @@ from psycopg import errors
 
 from mirrord import app
 from mirrord.config import Config
-from mirrord.db import leases
-from mirrord.db.connect import Database
-from mirrord.db.writes import PageText, Statement, StatementBuilder, run_statements
+from mirrord.db import mirror_leases
+from mirrord.db.content.entry_writes import PageText, Statement, StatementBuilder, run_statements
+from mirrord.db.database import Database
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
-from mirrord.domain.state import Base
-from mirrord.sync.unversioned import add_missing_versions
+from mirrord.domain.sync_state import Base
+from mirrord.sync.feed import add_missing_versions
 from tests.system.entries import change, history, row_of
 from tests.system.rows import Connection
 
@@ -40,7 +40,7 @@ async def test_a_retry_finds_its_version_gone_and_a_forgery_of_it_is_refused(
     database: Database, tenant: TenantId, app_connection: Connection
 ) -> None:
     mirror, entry = MirrorId(uuid4()), EntryId(uuid4())
-    await leases.record_mirror(database, tenant, mirror, "host", f"/{mirror}")
+    await mirror_leases.record_mirror(database, tenant, mirror, "host", f"/{mirror}")
     first = base(entry, "one")
     inserted = StatementBuilder(tenant, mirror).insert(first, first.place, first.place.name, PageText("one"))
     assert await write(database, tenant, inserted) == [1]
@@ -69,7 +69,7 @@ async def test_an_operation_of_another_mirror_page_version_or_text_is_another() 
 
 async def test_apps_cannot_give_operations(app_connection: Connection, database: Database, tenant: TenantId) -> None:
     mirror, entry = MirrorId(uuid4()), EntryId(uuid4())
-    await leases.record_mirror(database, tenant, mirror, "host", f"/{mirror}")
+    await mirror_leases.record_mirror(database, tenant, mirror, "host", f"/{mirror}")
     first = base(entry, "one")
     await write(
         database, tenant, StatementBuilder(tenant, mirror).insert(first, first.place, first.place.name, PageText("one"))

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 
-from mirrord.db.connect import Connection, Database
-from mirrord.db.pipelines import CommandQueue
+from mirrord.db.database import Connection, Database
+from mirrord.db.transactions import CommandQueue
 from mirrord.domain.entry import TenantId
 from tests.system import rows
 

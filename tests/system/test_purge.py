@@ -10,8 +10,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.json import Jsonb
 
-from mirrord.db.connect import Database, daemon_dsn
-from mirrord.db.purge import TOMBSTONE_AGE, purge_batch
+from mirrord.db.content.tombstone_purge import TOMBSTONE_AGE, purge_batch
+from mirrord.db.database import Database, daemon_dsn
 from mirrord.domain.entry import TenantId, digest_of
 from tests.system.editors import save
 from tests.system.entries import add, add_attachment, add_folder, change, delete, value

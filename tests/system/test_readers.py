@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mirrord.domain.entry import TenantId
-from mirrord.mirror.catalogue import Catalogue
-from mirrord.mirror.linkage import LinkIndex
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.read.link_index import LinkIndex
+from mirrord.mirror.read.page_catalogue import Catalogue
+from mirrord.mirror.tree.tenant_tree import Tree
 from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.harness import Awaited, Mirrord, eventually

@@ -7,8 +7,8 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from mirrord.mirror.lock import records_lock
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write.tree_locks import records_lock
 from tests.system.commands import Near
 from tests.system.editors import save, save_in_place
 from tests.system.harness import Mirrord, eventually

@@ -12,9 +12,9 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from mirrord.db import epochs
-from mirrord.db.connect import Database
-from mirrord.db.embedded import EmbeddedPostgres
+from mirrord.db import mirror_leases
+from mirrord.db.database import Database
+from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.domain.entry import TenantId
 from tests.system.commands import Near
 from tests.system.editors import save
@@ -204,15 +204,15 @@ async def test_a_clock_forgets_the_transactions_of_another_cluster(
         connection.execute("UPDATE mirrord.tenant_clock SET xid = '1000000' WHERE tenant_id = %s", [tenant])
         query = "SELECT xid IS NULL FROM mirrord.tenant_clock WHERE tenant_id = %s"
         async with database.connection() as asked:
-            first = await epochs.load_epoch(asked)
+            first = await mirror_leases.load_epoch(asked)
         assert connection.execute(query, [tenant]).fetchone() == (True,)
         connection.execute("UPDATE mirrord.tenant_clock SET xid = '1000000' WHERE tenant_id = %s", [tenant])
         async with database.connection() as asked:
-            assert await epochs.load_epoch(asked) == first
+            assert await mirror_leases.load_epoch(asked) == first
         assert connection.execute(query, [tenant]).fetchone() == (False,)
         connection.execute("UPDATE mirrord.epoch SET id = gen_random_uuid()")
         async with database.connection() as asked:
-            assert await epochs.load_epoch(asked) != first
+            assert await mirror_leases.load_epoch(asked) != first
 
 
 def _edit_after_a_copy(mirrord: Mirrord, postgres: EmbeddedPostgres, copy: Path) -> None:

@@ -9,11 +9,11 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from mirrord.cli.commands import cli
-from mirrord.db.connect import Database
+from mirrord.cli.command_table import cli
+from mirrord.db.database import Database
 from mirrord.domain.entry import Actor, TenantId, digest_of
 from mirrord.errors import Stale
-from mirrord.sync.settling import Choice, resolve_conflict
+from mirrord.operations.conflict_resolution import Choice, resolve_conflict
 from tests.system.commands import Command, commands
 from tests.system.entries import add, change, delete, history, lives, row_of, value
 from tests.system.harness import eventually

@@ -6,14 +6,14 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.commands import segments
-from mirrord.commands.folders import create_folder, delete_folder, list_folders, rename_folder
-from mirrord.commands.removal import restore_page
-from mirrord.commands.source_deletion import delete_source
-from mirrord.commands.sources import list_sources, move_source_to_folder, rename_source
+from mirrord.commands.pages.delete_commands import restore_page
 from mirrord.domain.entry import EntryId, new_id
-from mirrord.domain.number import number_of
-from mirrord.domain.segment import Segment
+from mirrord.research.segments import segment_records
+from mirrord.research.segments.segment import Segment
+from mirrord.research.sources.folder_commands import create_folder, delete_folder, list_folders, rename_folder
+from mirrord.research.sources.integer_ids import number_of
+from mirrord.research.sources.source_commands import list_sources, move_source_to_folder, rename_source
+from mirrord.research.sources.source_deletion import delete_source
 from tests.system.agents import agent
 from tests.system.commands import Near
 from tests.system.editors import save
@@ -82,7 +82,7 @@ def test_a_source_moves_and_goes_and_comes_back_with_all_that_is_its_own(mirrord
     assert row_id(mirrord, "Sources/Ana") == ANA
     with agent(mirrord) as session:
         with session.writing() as journal:
-            segments.rewrite_segments(
+            segment_records.rewrite_segments(
                 session, journal, ANA, lambda _: [Segment("a", 0, 3, "Ana", "speaker", "human:ana")]
             )
         eventually(lambda: living(mirrord, "record", kind="segment", key=str(ANA)) == 1, "the segments' row")

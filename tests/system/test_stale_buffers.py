@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.sync.old_buffers import BUFFER_SECONDS
+from mirrord.sync.decisions.stale_buffers import BUFFER_SECONDS
 from tests.system.commands import Near
 from tests.system.editors import save, save_in_place
 from tests.system.entries import value

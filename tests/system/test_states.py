@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mirrord.db import leases
+from mirrord.db import mirror_leases
 from tests.system.commands import Near
 from tests.system.editors import save
 from tests.system.entries import value
@@ -47,7 +47,7 @@ def edit(mirrord: Mirrord, text: str) -> None:
 
 def test_edits_change_it_no_oftener_than_the_lease_is_renewed(mirrord: Mirrord) -> None:
     said(mirrord, None)
-    seen, edits, until = [str(state(mirrord))], 0, time.monotonic() + leases.RENEWAL_SECONDS + 1
+    seen, edits, until = [str(state(mirrord))], 0, time.monotonic() + mirror_leases.RENEWAL_SECONDS + 1
     while time.monotonic() < until:
         edit(mirrord, f"edited at {time.monotonic()}\n")
         edits += 1

@@ -5,8 +5,8 @@ from uuid import uuid4
 import orjson
 import pytest
 
-from mirrord.db import states, statistics
-from mirrord.db.connect import Database
+from mirrord.db.content import bulk_writes, entry_states
+from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from tests.system.entries import value
 from tests.system.rows import Connection
@@ -62,10 +62,10 @@ def test_what_has_not_doubled_is_not_counted_again(bases: Connection) -> None:
 
 async def test_many_small_writes_count_as_much_as_a_large_one(bases: Connection, database: Database) -> None:
     tenant = TenantId(value(bases, "SELECT mirrord.current_tenant()"))
-    await statistics.keep_statistics(database, tenant, statistics.CHECK_AFTER_ROWS - 1)
+    await bulk_writes.keep_statistics(database, tenant, bulk_writes.CHECK_AFTER_ROWS - 1)
     assert value(bases, COUNTED) == -1  # as Postgres spells that nobody did
 
-    await statistics.keep_statistics(database, TenantId(uuid4()), 1)
+    await bulk_writes.keep_statistics(database, TenantId(uuid4()), 1)
 
     assert value(bases, COUNTED) == 3000
 
@@ -76,5 +76,5 @@ def _plan(connection: Connection, column: str) -> str:
         "mirror": value(connection, MIRROR),
         "keys": orjson.dumps(["00" * 32]).decode(),
     }
-    lines = connection.execute(f"EXPLAIN {states.bases_query(column)}".encode(), values).fetchall()
+    lines = connection.execute(f"EXPLAIN {entry_states.bases_query(column)}".encode(), values).fetchall()
     return "\n".join(line for (line,) in lines)

@@ -11,10 +11,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mirrord.cli.supervised import report_state
+from mirrord.cli.host.up import report_state
 from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
-from mirrord.telemetry.supervisor import Supervisor
+from mirrord.telemetry.supervision import Supervisor
 from tests.system.editors import save
 from tests.system.manager import Manager
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.db.connect import Database, app_dsn
-from mirrord.db.tenants import ensure_tenant
-from mirrord.db.ticker import run_ticker, set_notify
+from mirrord.db.database import Database, app_dsn
+from mirrord.db.notify_channel import run_ticker, set_notify
+from mirrord.db.tenant_rows import ensure_tenant
 from mirrord.domain.entry import TenantId
 from tests.system.commands import Near
 from tests.system.editors import save

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mirrord.codec.document import Document, Mark, Node, make_document, text_node
-from mirrord.codec.normal import fingerprint, normalize
-from mirrord.codec.properties import Json
-from mirrord.codec.reader import read_document
-from mirrord.codec.render import NewViews, render
-from mirrord.codec.text import decode
-from mirrord.codec.vocabulary import MARKS, NODES, attributes_of
+from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.frontmatter.yaml_reader import Json
+from mirrord.markdown.read.reader import read_document
+from mirrord.markdown.schema.document import Document, Mark, Node, make_document, text_node
+from mirrord.markdown.schema.node_types import MARKS, NODES, attributes_of
+from mirrord.markdown.schema.normal_form import fingerprint, normalize
+from mirrord.markdown.write.render import NewViews, render
 from tests.guide import examples, name_of
 from tests.system import node
 from tests.system.tiptap import SOURCE, TipTap, running

@@ -2,11 +2,11 @@
 
 from uuid import UUID, uuid4
 
-from mirrord.db import leases
-from mirrord.db.connect import Database
-from mirrord.db.writes import PageText, Statement, StatementBuilder, run_statements
+from mirrord.db import mirror_leases
+from mirrord.db.content.entry_writes import PageText, Statement, StatementBuilder, run_statements
+from mirrord.db.database import Database
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
-from mirrord.domain.state import Base
+from mirrord.domain.sync_state import Base
 from tests.system.entries import history, row_of
 from tests.system.rows import Connection
 
@@ -41,7 +41,7 @@ async def test_texts_written_together_are_what_they_are_one_by_one(
     database: Database, tenant: TenantId, app_connection: Connection, daemon_connection: Connection
 ) -> None:
     writer = StatementBuilder(tenant, MirrorId(uuid4()))
-    await leases.record_mirror(database, tenant, writer.mirror, "host", f"/{writer.mirror}")
+    await mirror_leases.record_mirror(database, tenant, writer.mirror, "host", f"/{writer.mirror}")
     apart, together = ([EntryId(uuid4()) for _ in TEXTS] for _ in range(2))
     async with database.transaction(tenant, None, FILE_ACTOR) as connection:
         firsts = [base(entry, "one") for entry in (*apart, *together)]

@@ -9,16 +9,16 @@ import pytest
 from psycopg.errors import InsufficientPrivilege
 from psycopg.types.json import Jsonb
 
-from mirrord.commands.folders import create_folder, delete_folder, rename_folder
-from mirrord.commands.moves import move_page
-from mirrord.commands.pages import create_page
-from mirrord.commands.removal import restore_page
-from mirrord.commands.source_deletion import delete_source
-from mirrord.commands.sources import move_source_to_folder, rename_source
-from mirrord.commands.speakers import detect_speakers
+from mirrord.commands.pages.delete_commands import restore_page
+from mirrord.commands.pages.move_commands import move_page
+from mirrord.commands.pages.page_commands import create_page
 from mirrord.domain.entry import EntryId
-from mirrord.domain.number import number_of
-from mirrord.web.serving import last_url
+from mirrord.research.sources.folder_commands import create_folder, delete_folder, rename_folder
+from mirrord.research.sources.integer_ids import number_of
+from mirrord.research.sources.source_commands import move_source_to_folder, rename_source
+from mirrord.research.sources.source_deletion import delete_source
+from mirrord.research.speakers.speaker_commands import detect_speakers
+from mirrord.web.console_server import last_url
 from tests.system.agents import agent
 from tests.system.commands import Near
 from tests.system.consoles import Console

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from mirrord.domain.entry import EntryId, digest_of
-from mirrord.mirror import copies, replace, trash
-from mirrord.mirror.label import Label, new_name
-from mirrord.mirror.process import prepare_process
-from mirrord.mirror.replace import DisplacedSave
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.mirror.write import replace, trash, written_copies
+from mirrord.mirror.write.journal_labels import Label, new_name
+from mirrord.mirror.write.replace import DisplacedSave
 from tests.system.entries import change
 from tests.system.mirrors import Mirror
 
@@ -53,4 +53,4 @@ async def test_a_displaced_save_is_in_the_trash_under_its_own_digest_so_that_no_
     await mirror.engine.recovery.absorb_pending()
 
     assert {one.label.expected for one in trash.list_trash(sides.tree)} == {digest_of(save)}
-    assert not copies.was_replaced(sides.tree, Label(EntryId(page), None, expected))
+    assert not written_copies.was_replaced(sides.tree, Label(EntryId(page), None, expected))

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mirrord.cli.units import SERVICE, Layout, render_units
+from mirrord.cli.host.units import SERVICE, Layout, render_units
 from mirrord.mirror.heartbeat import Heartbeat
 from tests.system.editors import save
 from tests.system.filtered import allowed_calls

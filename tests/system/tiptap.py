@@ -8,8 +8,8 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import cast
 
-from mirrord.codec.document import Document
-from mirrord.codec.properties import Json
+from mirrord.markdown.frontmatter.yaml_reader import Json
+from mirrord.markdown.schema.document import Document
 
 SOURCE = Path(__file__).parents[2] / "mirrord" / "web" / "client"
 

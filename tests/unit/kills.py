@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from mirrord.mirror import aio, kernel
+from mirrord.mirror.tree import kernel, kernel_aio
 
 _CALLS = ("mkdir", "create", "write", "fsync", "rename", "rename_new", "exchange", "link", "unlink", "rmdir")
 
@@ -24,7 +24,7 @@ def killed_at(number: int, root: Path, act: Callable[[Path], None]) -> bool:
 
 def _kill_at(number: int) -> None:
     left = [number]
-    vars(aio)["_SYSCALL_NUMBERS"] = None  # every sync is a call that can be counted
+    vars(kernel_aio)["_SYSCALL_NUMBERS"] = None  # every sync is a call that can be counted
     for call in _CALLS:
         original = getattr(kernel, call)
 

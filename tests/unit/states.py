@@ -5,7 +5,7 @@ from itertools import product
 from uuid import UUID
 
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
-from mirrord.domain.state import NO_TEXT, Base, File, Row, State, UnreadableFile
+from mirrord.domain.sync_state import NO_TEXT, Base, File, Row, State, UnreadableFile
 
 ENTRY = EntryId(UUID(int=1))
 FOLDER = EntryId(UUID(int=2))

@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-from mirrord.sync.adoption import Adoption
-from mirrord.sync.decision import decide
-from mirrord.sync.plan import Move
-from mirrord.sync.rewind import Rewind
+from mirrord.sync.decisions.entry_decision import Move, decide
+from mirrord.sync.decisions.rewind import Adoption, Rewind
 from tests.unit.states import ENTRY, base, file, row, state
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrord.domain.alignment import align
-from mirrord.domain.anchoring import anchor_segments
-from mirrord.domain.segment import Segment, place_segment
+from mirrord.research.segments.segment import Segment, place_segment
+from mirrord.research.segments.segment_anchoring import anchor_segments
+from mirrord.research.segments.text_alignment import align
 
 _words = st.lists(
     st.sampled_from(["yes", "no", "a", "river", "the house", ".\n", "\n", "Ana: ", "x", "é"]), max_size=40

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrord.codec.records import check_storable
 from mirrord.domain.approval import (
     Answer,
     InputFile,
@@ -20,6 +19,7 @@ from mirrord.domain.approval import (
     to_storable,
 )
 from mirrord.domain.entry import Actor, TenantId, digest_of, new_id
+from mirrord.markdown.frontmatter.record_text import check_storable
 
 TEXT = st.text(max_size=8)
 JSON = st.recursive(

@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import pytest
 
-from mirrord.approving.desk import TenantContext
+from mirrord.auth.access_grant import LOCAL_ACTOR
+from mirrord.auth.signed_tokens import issue_token
+from mirrord.auth.token_keys import Keyring, signing_key
 from mirrord.config import Agents, Config
 from mirrord.domain.approval import Request
 from mirrord.domain.entry import Actor, TenantId, new_id
-from mirrord.domain.grant import LOCAL_ACTOR
 from mirrord.errors import Refused
-from mirrord.mirror.keys import Keyring, signing_key
-from mirrord.mirror.tokens import issue_token
-from mirrord.sync.sides import Sides
+from mirrord.intake.approval_context import TenantContext
+from mirrord.sync.observation.mirror_handles import Sides
 
 TENANT, OTHER = TenantId(new_id()), TenantId(new_id())
 ACTOR = Actor("agent", "notes")

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.sync.backoff import FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, Backoff
+from mirrord.sync.timing import FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, Backoff
 
 
 @given(st.integers(0, 100))

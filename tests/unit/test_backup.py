@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrord.domain.backup import FORMAT, Chunk, Chunker, Manifest, Table, encode_manifest, manifest_of
+from mirrord.domain.backup_format import FORMAT, Chunk, Chunker, Manifest, Table, encode_manifest, manifest_of
 from mirrord.errors import Damaged
 
 LINE = b"x" * 9000

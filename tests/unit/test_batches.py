@@ -5,7 +5,7 @@ from itertools import chain, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.domain.batches import split_into_batches
+from mirrord.domain.long_work import split_into_batches
 
 
 @given(st.lists(st.integers(0, 9)), st.integers(0, 20), st.integers(1, 5))

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 import pytest
 
-from mirrord.cli.commands import cli
+from mirrord.cli.command_table import cli
 from mirrord.cli.options import Group
-from mirrord.cli.tenants import tenant
+from mirrord.cli.setup_commands import tenant
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,12 +30,17 @@ def test_a_command_that_is_not_there_is_not_found() -> None:
 @pytest.mark.parametrize(
     ("module", "needless"),
     [
-        ("mirrord.cli.flush", ("psycopg", "asyncio", "markdown_it", "mirrord.sync", "mirrord.db")),
-        ("mirrord.cli.up", ("jwt", "cryptography", "rich", "pathspec", "mirrord.commands.registry", "mirrord.convert")),
+        ("mirrord.cli.flush_command", ("psycopg", "asyncio", "markdown_it", "mirrord.sync", "mirrord.db")),
+        (
+            "mirrord.cli.host.up",
+            ("jwt", "cryptography", "rich", "pathspec", "mirrord.commands.command_registry", "mirrord.convert"),
+        ),
     ],
 )
 def test_what_starts_often_loads_nothing_needless(module: str, needless: tuple[str, ...]) -> None:
-    source = f"import sys, mirrord.cli.commands, {module}; print([m for m in sys.modules if m.startswith({needless})])"
+    source = (
+        f"import sys, mirrord.cli.command_table, {module}; print([m for m in sys.modules if m.startswith({needless})])"
+    )
     done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"

@@ -3,7 +3,14 @@ from uuid import UUID
 import pytest
 
 from mirrord.domain.entry import TenantId
-from mirrord.sync.company import BUSY_SECONDS, CREDIT_SECONDS, MAX_PAUSE_SECONDS, SHARE_PARTS, FairShare, FairShares
+from mirrord.sync.decisions.pacing import (
+    BUSY_SECONDS,
+    CREDIT_SECONDS,
+    MAX_PAUSE_SECONDS,
+    SHARE_PARTS,
+    FairShare,
+    FairShares,
+)
 
 ME, OTHER, THIRD = (TenantId(UUID(int=number)) for number in (1, 2, 3))
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from mirrord.config import DEFAULT_MODE, Agents, Config, Console, Flags, load
-from mirrord.domain.limits import Limits
-from mirrord.domain.trust import Trust
+from mirrord.domain.trust import Limits, Trust
 from mirrord.errors import UserError
 
 FILE = """

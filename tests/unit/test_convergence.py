@@ -12,11 +12,9 @@ from itertools import product
 import pytest
 
 from mirrord.domain.entry import Digest, Place, digest_of
-from mirrord.domain.state import NO_TEXT, Base, File, Row, State
-from mirrord.sync.decision import Decision, Step, decide
-from mirrord.sync.place import PlaceMove, is_same_place
-from mirrord.sync.plan import DELETIONS, Move
-from mirrord.sync.rows import new_base
+from mirrord.domain.sync_state import NO_TEXT, Base, File, Row, State
+from mirrord.sync.decisions.entry_decision import DELETIONS, Decision, Move, PlaceMove, Step, decide, is_same_place
+from mirrord.sync.writing.row_writes import new_base
 from tests.unit.states import ELSEWHERE, HERE, THERE, A, B, C, base, file, row, state
 
 INDEX = Place(None, "Page", index=True)

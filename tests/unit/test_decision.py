@@ -8,10 +8,8 @@ from itertools import product
 import pytest
 
 from mirrord.domain.entry import EMPTY_DIGEST
-from mirrord.domain.state import NO_TEXT, File, State
-from mirrord.sync.decision import Decision, Step, decide
-from mirrord.sync.place import PlaceMove
-from mirrord.sync.plan import DELETIONS, Move
+from mirrord.domain.sync_state import NO_TEXT, File, State
+from mirrord.sync.decisions.entry_decision import DELETIONS, Decision, Move, PlaceMove, Step, decide
 from tests.unit.states import THERE, UNREADABLE, A, B, C, all_states, base, file, row, state
 
 

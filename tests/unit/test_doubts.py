@@ -1,8 +1,8 @@
 from uuid import UUID
 
 from mirrord.domain.entry import EntryId
-from mirrord.sync.adoption import Adoption
-from mirrord.sync.doubts import FIRST_DELAY_SECONDS, MAX_DELAY_SECONDS, MAX_QUICK_ATTEMPTS, Retries
+from mirrord.sync.decisions.rewind import Adoption
+from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS, MAX_DELAY_SECONDS, MAX_QUICK_ATTEMPTS, Retries
 
 ENTRY, OTHER = EntryId(UUID(int=1)), EntryId(UUID(int=2))
 

@@ -13,15 +13,17 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from mirrord.db import launch
-from mirrord.db.embedded import EmbeddedPostgres
-from mirrord.db.postmaster import Postmaster
+from mirrord.db.server import server_launch
+from mirrord.db.server.embedded_server import EmbeddedPostgres
+from mirrord.db.server.server_files import Postmaster
 from mirrord.errors import Unavailable
 
 pytestmark = pytest.mark.timeout(60)
 
 ROOT = Path(__file__).parents[2]
-START = "import sys, pathlib, mirrord.db.embedded as e; e.EmbeddedPostgres(pathlib.Path(sys.argv[1])).start()"
+START = (
+    "import sys, pathlib, mirrord.db.server.embedded_server as e; e.EmbeddedPostgres(pathlib.Path(sys.argv[1])).start()"
+)
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 
 
@@ -332,7 +334,7 @@ def test_an_ordinary_user_needs_no_namespace(tmp_path: Path) -> None:
     """Under the launcher mirrord itself has an ordinary uid."""
     embedded = EmbeddedPostgres(tmp_path / "data")
     start = f"import os; assert os.geteuid(); {START}"
-    command = [sys.executable, launch.__file__, sys.executable, "-c", start, str(tmp_path / "data")]
+    command = [sys.executable, server_launch.__file__, sys.executable, "-c", start, str(tmp_path / "data")]
     run = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     try:
         assert (run.returncode, run.stderr) == (0, "")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mirrord.domain.entry import Actor, new_id
 from mirrord.domain.event import Event, EventType, decode_event, encode_event, event_file_path
-from mirrord.mirror.layout import spot_of_file
+from mirrord.mirror.tree.tree_layout import spot_of_file
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 DATA = st.dictionaries(TEXTS, TEXTS | st.integers() | st.none() | st.booleans() | st.lists(TEXTS), max_size=4)

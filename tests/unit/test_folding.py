@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from mirrord.domain.folding import FOLDING
+from mirrord.domain.place import FOLDING
 
 
 def test_a_folded_letter_folds_no_further() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.domain.globbing import MAX_PATTERN_CHARACTERS, Globs, fault_in
 from mirrord.domain.place import name_key
+from mirrord.research.collections.collection_rules import MAX_PATTERN_CHARACTERS, Globs, fault_in
 
 PAGES = ("A.md", "_index.md", "Note.md", "drafts/B.md", "novels/C.md", "novels/drafts/D.md", "novels/long/_index.md")
 

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.sync.guard import check_all, check_emptied, check_root, check_space, describe_effects, weigh_deletions
+from mirrord.sync.decisions.guard import (
+    check_all,
+    check_emptied,
+    check_root,
+    check_space,
+    describe_effects,
+    weigh_deletions,
+)
 
 COUNTS = st.integers(0, 10_000)
 

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.domain.state import File
-from mirrord.mirror.ignore import Ignore
-from mirrord.mirror.index import Index
-from mirrord.mirror.process import prepare_process
-from mirrord.mirror.tree import Tree
-from mirrord.sync.decision import Step, decide
-from mirrord.sync.held import PATIENCE_SECONDS, SNAPSHOT_SECONDS, OpenFiles
-from mirrord.sync.look import Looker
-from mirrord.sync.plan import Move
+from mirrord.domain.sync_state import File
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.mirror.seen_files import Index
+from mirrord.mirror.tree.ignore_rules import Ignore
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.sync.decisions.entry_decision import Move, Step, decide
+from mirrord.sync.observation.file_look import Looker
+from mirrord.sync.observation.open_files import PATIENCE_SECONDS, SNAPSHOT_SECONDS, OpenFiles
 from tests.unit.states import THERE, A, B, C, all_states, base, file, row, state
 
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId, digest_of, id_of_path
-from mirrord.domain.state import NO_TEXT, Base, Row
-from mirrord.mirror.layout import spot_of_directory, spot_of_file
-from mirrord.sync.evidence import EarlierState, FoundFile, Inode
-from mirrord.sync.identity import identify_files
+from mirrord.domain.sync_state import NO_TEXT, Base, Row
+from mirrord.mirror.tree.tree_layout import spot_of_directory, spot_of_file
+from mirrord.sync.observation.file_identity import identify_files
+from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, Inode
 
 TENANT = TenantId(UUID(int=99))
 A, B, C = (EntryId(UUID(int=number)) for number in (1, 2, 3))

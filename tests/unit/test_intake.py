@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from mirrord.domain.entry import digest_of
-from mirrord.mirror.ignore import Ignore
-from mirrord.mirror.index import Index
-from mirrord.mirror.process import prepare_process
-from mirrord.mirror.tree import Tree
-from mirrord.sync.intake import CHUNK_MARKS, MIN_READ_AHEAD_FILES, Intake
-from mirrord.sync.look import Looker
-from mirrord.sync.queue import Queue
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.mirror.seen_files import Index
+from mirrord.mirror.tree.ignore_rules import Ignore
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.sync.observation.file_look import Looker
+from mirrord.sync.work_queue import CHUNK_MARKS, MIN_READ_AHEAD_FILES, Intake, Queue
 
 MANY = 2 * CHUNK_MARKS + 1
 

@@ -3,8 +3,7 @@
 from uuid import UUID
 
 from mirrord.domain.entry import EntryId
-from mirrord.sync.evidence import EarlierState
-from mirrord.sync.known_copies import COPY_SECONDS, MAX_COPIES, KnownCopies
+from mirrord.sync.observation.identity_evidence import COPY_SECONDS, MAX_COPIES, EarlierState, KnownCopies
 from tests.unit.test_identity import A, B, base, found
 
 ORIGINAL = base(A, "Old.md")

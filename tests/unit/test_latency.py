@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.domain.latency import BOUNDS_SECONDS, MAX_AGE_SECONDS, MAX_VALUES, Latencies, combine
+from mirrord.domain.measures import BOUNDS_SECONDS, MAX_AGE_SECONDS, MAX_VALUES, Latencies, combine
 
 SECONDS = st.lists(st.floats(0, 100), max_size=300)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId
-from mirrord.sync.likeness import is_unlike, match_texts
+from mirrord.sync.observation.identity_evidence import is_unlike, match_texts
 
 A, B = (EntryId(UUID(int=number)) for number in (1, 2))
 PLAN = "# The plan\n\nWe sow in spring.\n\nWe harvest in autumn.\n"

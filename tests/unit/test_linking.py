@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.linking import (
+from mirrord.domain.link_meaning import (
     MAX_KEY_CHARACTERS,
     Candidate,
     NameKind,

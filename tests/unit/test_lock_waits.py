@@ -6,8 +6,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from mirrord.db import lock_waits
-from mirrord.db.lock_waits import LOCK_TIMEOUT_MS, SHORT_LOCK_TIMEOUT_MS, LockWaits
+from mirrord.db import transactions
+from mirrord.db.transactions import LOCK_TIMEOUT_MS, SHORT_LOCK_TIMEOUT_MS, LockWaits
 from mirrord.domain.entry import TenantId
 
 CONNECTIONS = 8
@@ -44,7 +44,7 @@ def test_who_waited_in_vain_waits_shortly_for_some_time_and_nobody_else_does(mon
     assert wait_in_vain(waits, held) == SHORT_LOCK_TIMEOUT_MS
     with waits.limit_wait(new_tenant()) as other:
         assert other == LOCK_TIMEOUT_MS
-    monkeypatch.setattr(lock_waits, "SHORT_WAITS_SECONDS", 0.0)
+    monkeypatch.setattr(transactions, "SHORT_WAITS_SECONDS", 0.0)
     assert wait_in_vain(waits, held) == LOCK_TIMEOUT_MS
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrord.sync.lulls import MAX_DELAY_SECONDS, is_deferred_work_due
+from mirrord.sync.decisions.pacing import MAX_DELAY_SECONDS, is_deferred_work_due
 
 
 @pytest.mark.parametrize(

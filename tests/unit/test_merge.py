@@ -2,10 +2,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrord.codec.frontmatter import read_values, split_parts
-from mirrord.codec.text import split_lines, with_unix_endings
-from mirrord.codec.views import views_of
-from mirrord.sync.merge import merge
+from mirrord.markdown.frontmatter.page_properties import read_values, split_parts, views_of
+from mirrord.markdown.frontmatter.page_text import split_lines, with_unix_endings
+from mirrord.sync.decisions.edit_merge import merge
 
 _HEADS = [
     "",

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId
 from mirrord.domain.place import name_key
-from mirrord.mirror.layout import parent_of
-from mirrord.sync.moves import (
+from mirrord.mirror.tree.tree_layout import parent_of
+from mirrord.sync.writing.move_order import (
     FileSystemFacts,
     Key,
     RenamePlan,

@@ -1,7 +1,7 @@
 """Which save may come from an editor that had not read what mirrord wrote into the file."""
 
 from mirrord.domain.entry import digest_of, new_id
-from mirrord.sync.old_buffers import BUFFER_SECONDS, REPEATED_BUFFER_SECONDS, OldBuffers
+from mirrord.sync.decisions.stale_buffers import BUFFER_SECONDS, REPEATED_BUFFER_SECONDS, OldBuffers
 
 SECOND_NS = 1_000_000_000
 WRITTEN_NS = 5_000 * SECOND_NS

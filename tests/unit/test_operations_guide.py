@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from mirrord.sync.check import Verdict
-from mirrord.sync.rewind import Rewind
+from mirrord.operations.tenant_check import Verdict
+from mirrord.sync.decisions.rewind import Rewind
 from tests.architecture import sources
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
@@ -81,8 +81,8 @@ def _parts(target: ast.expr) -> list[str]:
 
 def alarm_reasons() -> set[str]:
     """Why deletions, or a whole tenant, stop."""
-    guard, brake = (ast.parse(sources()[f"mirrord.sync.{name}"]) for name in ("guard", "brake"))
-    spelled = {text for module in (guard, brake) for call in _calls("Alarm", module) for text in _literal(call)}
+    guard, halts = (ast.parse(sources()[f"mirrord.sync.{name}"]) for name in ("decisions.guard", "halts"))
+    spelled = {text for module in (guard, halts) for call in _calls("Alarm", module) for text in _literal(call)}
     losses = {text for call in _calls("_Loss", guard) for text in _literal(call)} - {"rewind"}
     rewinds = {rewind.value for rewind in (Rewind.TREE, Rewind.DATABASE)}
     return spelled | losses | {f"all-{loss}" for loss in losses} | rewinds

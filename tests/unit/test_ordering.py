@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.domain.ordering import position_between
+from mirrord.domain.place import position_between
 
 POSITIONS = st.text("0123456789ABCXYZabcxyz", min_size=1, max_size=6).filter(lambda text: not text.endswith("0"))
 

@@ -5,12 +5,12 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.db.living import LiveEntry
+from mirrord.db.content.living_rows import LiveEntry
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
 from mirrord.domain.place import name_key
-from mirrord.domain.state import NO_TEXT, Row
-from mirrord.sync import twins
-from mirrord.sync.outline import Outline, outline_of
+from mirrord.domain.sync_state import NO_TEXT, Row
+from mirrord.operations.row_tree import Outline, outline_of
+from mirrord.sync.observation import row_names
 
 BEGINNING = datetime(2026, 1, 31, tzinfo=UTC)
 
@@ -67,7 +67,7 @@ def test_a_folder_of_which_an_app_wrote_views_is_a_page_with_an_index_file() -> 
 
 
 def test_what_lies_below_a_deleted_page_or_has_no_name_left_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(twins, "MAX_TWINS", 9)
+    monkeypatch.setattr(row_names, "MAX_TWINS", 9)
     alike = [living(number, "Same", placed=False, age=-number) for number in range(10)]
     found = outline_of([living(5000, "Orphan", 4711), living(5001, ".hidden"), *alike])
 

@@ -3,9 +3,9 @@
 import pytest
 
 from mirrord.domain.entry import Kind, Place
-from mirrord.domain.state import NO_TEXT, Base
-from mirrord.mirror.layout import INDEX_FILE, spot_of_directory, spot_of_file
-from mirrord.sync.paths import moved_base
+from mirrord.domain.sync_state import NO_TEXT, Base
+from mirrord.mirror.tree.tree_layout import INDEX_FILE, spot_of_directory, spot_of_file
+from mirrord.sync.writing.target_paths import moved_base
 from tests.unit.states import ENTRY, FOLDER, A
 
 THERE = Place(FOLDER, "V")

@@ -6,8 +6,8 @@ from itertools import product
 import pytest
 
 from mirrord.domain.entry import Place
-from mirrord.domain.state import NO_TEXT, State
-from mirrord.sync.place import PlaceMove, plan_place
+from mirrord.domain.sync_state import NO_TEXT, State
+from mirrord.sync.decisions.entry_decision import PlaceMove, plan_place
 from tests.unit.states import ELSEWHERE, FOLDER, HERE, THERE, UNREADABLE, base, file, row, state
 
 INDEX = Place(None, "Page", index=True)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from mirrord.domain.state import NO_TEXT, File, State, UnreadableFile
-from mirrord.sync.plan import Move, plan_content
+from mirrord.domain.sync_state import NO_TEXT, File, State, UnreadableFile
+from mirrord.sync.decisions.entry_decision import Move, plan_content
 from tests.unit.states import UNREADABLE, A, B, all_states, base, file, row, state
 
 

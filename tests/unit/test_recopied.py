@@ -6,10 +6,10 @@ from uuid import UUID
 import pytest
 
 from mirrord.domain.entry import EMPTY_DIGEST, EntryId, Kind, Place, TenantId, id_of_path
-from mirrord.domain.state import Base
-from mirrord.mirror.layout import Spot
-from mirrord.sync.evidence import EarlierState, FoundFile
-from mirrord.sync.recopied import twin_of
+from mirrord.domain.sync_state import Base
+from mirrord.mirror.tree.tree_layout import Spot
+from mirrord.sync.observation.copied_files import twin_of
+from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile
 from tests.unit.states import A, B
 
 TENANT = TenantId(UUID(int=7))

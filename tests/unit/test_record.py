@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import Kind
-from mirrord.domain.record import SORTS, name_of_record, record_path
-from mirrord.mirror.layout import may_be_synced, spot_of_directory, spot_of_file
+from mirrord.domain.record_kinds import SORTS, name_of_record, record_path
+from mirrord.mirror.tree.tree_layout import may_be_synced, spot_of_directory, spot_of_file
 
 _KEYS = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,28}[A-Za-z0-9])?", fullmatch=True)
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.codec.properties import REMOVED, is_same_json
-from mirrord.codec.records import Data, canonical_json, read_record, write_record
-from mirrord.domain.record import RecordFormat
+from mirrord.domain.record_kinds import RecordFormat
 from mirrord.errors import Damaged
-from mirrord.sync.record_merge import merge_record
+from mirrord.markdown.frontmatter.record_text import Data, canonical_json, read_record, write_record
+from mirrord.markdown.frontmatter.yaml_reader import REMOVED, is_same_json
+from mirrord.sync.decisions.edit_merge import merge_record
 
 BASE = "# Books\ndir: Books\npatterns:\n  - novels/**\n  - essays/**\n"
 

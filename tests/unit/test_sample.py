@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mirrord.codec.links import links_of
-from mirrord.codec.text import decode
-from mirrord.codec.views import views_of
+from mirrord.markdown.frontmatter.page_properties import views_of
+from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.links.page_links import links_of
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 PAGES = sorted(SAMPLE.rglob("*.md"))

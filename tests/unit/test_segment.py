@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrord.domain.segment import Segment, Wording, decode_segments, encode_segments
+from mirrord.research.segments.segment import Segment, Wording, decode_segments, encode_segments
 
 _text = st.text(max_size=5)
 _wording = st.builds(Wording, _text, _text, _text)

@@ -1,6 +1,6 @@
 """Which pages are sources."""
 
-from mirrord.domain.source import SourceType, is_source, parse_source_type
+from mirrord.research.sources.source_kinds import SourceType, is_source, parse_source_type
 
 
 def test_a_page_below_the_directory_is_a_source_if_it_says_so() -> None:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.sync.merge import merge
-from mirrord.sync.stale import merge_base
+from mirrord.sync.decisions.edit_merge import merge
+from mirrord.sync.decisions.stale_buffers import merge_base
 
 OLD = "# Plan\n\nBuy bread and milk.\n\nCall the plumber.\n\nWater the plants.\n"
 NEW = OLD.replace("Call the plumber.", "Call the plumber at nine.")

@@ -5,8 +5,8 @@ from uuid import UUID
 import pytest
 
 from mirrord.domain.entry import MirrorId, TenantId
-from mirrord.mirror.marker import Marker
-from mirrord.sync.start import Circumstances, KnownMirror, Start, StartDecision, decide_start
+from mirrord.mirror.tree_marker import Marker
+from mirrord.sync.decisions.tree_start import Circumstances, KnownMirror, Start, StartDecision, decide_start
 
 TENANT, STRANGER = TenantId(UUID(int=1)), TenantId(UUID(int=2))
 MIRROR, OTHER = MirrorId(UUID(int=3)), MirrorId(UUID(int=4))

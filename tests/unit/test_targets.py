@@ -5,8 +5,8 @@ from uuid import UUID
 import pytest
 
 from mirrord.domain.entry import EntryId, Kind, Place
-from mirrord.domain.state import NO_TEXT, Base, Row
-from mirrord.sync.targets import resolve_paths
+from mirrord.domain.sync_state import NO_TEXT, Base, Row
+from mirrord.sync.writing.target_paths import resolve_paths
 
 A, B, C, D = (EntryId(UUID(int=number)) for number in range(1, 5))
 

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.codec.text import split_lines
-from mirrord.sync.threeway import FILE_MARK, MIDDLE_MARK, ROW_MARK, diff_lines, has_markers, mark_conflicts
+from mirrord.markdown.frontmatter.page_text import split_lines
+from mirrord.operations.three_way_diff import FILE_MARK, MIDDLE_MARK, ROW_MARK, diff_lines, has_markers, mark_conflicts
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "c", "", "# d"])).map("\n".join) | st.text("ab\r\n", max_size=12)
 ENDED = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n"])).map("".join)

@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mirrord.mirror.process import prepare_process
+from mirrord.mirror.process_setup import prepare_process
 from tests import corpora
 from tests.bench import figures
 from tests.bench.codec import anew, hostile, keys, speed, trials, untouched

@@ -9,16 +9,16 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from mirrord.codec.anew import render_block
-from mirrord.codec.document import Node, make_document
-from mirrord.codec.frontmatter import split_parts
-from mirrord.codec.normal import fingerprint, normalize
-from mirrord.codec.reader import read_document, read_nodes
-from mirrord.codec.render import NewViews, render
-from mirrord.codec.segments import Outline, outline_of
-from mirrord.codec.style import style_of
-from mirrord.codec.text import first_line_ending
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.frontmatter.page_text import first_line_ending
+from mirrord.markdown.inline.source_style import style_of
+from mirrord.markdown.read.block_spans import Outline, outline_of
+from mirrord.markdown.read.reader import read_document, read_nodes
+from mirrord.markdown.schema.document import Node, make_document
+from mirrord.markdown.schema.normal_form import fingerprint, normalize
+from mirrord.markdown.write.block_writer import render_block
+from mirrord.markdown.write.render import NewViews, render
 from tests import corpora
 from tests.bench.codec.report import ALL, NONE, Report, share, shortened
 from tests.bench.figures import Figure

@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from mirrord.codec.document import Node, text_node
+from mirrord.markdown.schema.document import Node, text_node
 
 _LISTS = frozenset(["bulletList", "orderedList", "taskList"])
 _WORDS = (

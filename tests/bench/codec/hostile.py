@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from mirrord.codec.views import views_of
+from mirrord.markdown.frontmatter.page_properties import views_of
 from tests.bench.codec.report import NONE, Report
 from tests.bench.figures import Figure, Goal
 

@@ -12,9 +12,17 @@ from datetime import date, timedelta
 from pathlib import Path
 from types import MappingProxyType
 
-from mirrord.codec.frontmatter import REMOVED, Json, is_same_json, read_values, split_parts, with_keys, yaml_of_head
-from mirrord.codec.properties import Property, read_properties
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_properties import (
+    REMOVED,
+    Json,
+    is_same_json,
+    read_values,
+    split_parts,
+    with_keys,
+    yaml_of_head,
+)
+from mirrord.markdown.frontmatter.yaml_reader import Property, read_properties
 from tests import corpora
 from tests.bench.codec.report import ALL, Report, share, shortened
 from tests.bench.figures import Figure, Goal

@@ -8,15 +8,15 @@ from functools import partial
 
 import orjson
 
-from mirrord.codec.anew import render_block
-from mirrord.codec.document import make_document, text_node
-from mirrord.codec.frontmatter import split_parts
-from mirrord.codec.normal import normalize
-from mirrord.codec.reader import read_nodes
-from mirrord.codec.render import NewViews, render
-from mirrord.codec.segments import outline_of
-from mirrord.codec.stored import DerivedDocument, derive_after_edit, derive_document
-from mirrord.codec.style import style_of
+from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.inline.source_style import style_of
+from mirrord.markdown.read.block_spans import outline_of
+from mirrord.markdown.read.reader import read_nodes
+from mirrord.markdown.schema.document import make_document, text_node
+from mirrord.markdown.schema.normal_form import normalize
+from mirrord.markdown.stored_form import DerivedDocument, derive_after_edit, derive_document
+from mirrord.markdown.write.block_writer import render_block
+from mirrord.markdown.write.render import NewViews, render
 from tests import corpora
 from tests.bench.codec.report import Report
 from tests.bench.figures import Figure

@@ -9,14 +9,14 @@ from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
 
-from mirrord.codec.document import Node, make_document
-from mirrord.codec.frontmatter import Parts, split_parts
-from mirrord.codec.normal import fingerprint, normalize
-from mirrord.codec.reader import read_document, read_nodes
-from mirrord.codec.render import NewViews, render
-from mirrord.codec.segments import Outline, outline_of
-from mirrord.codec.text import split_lines, with_unix_endings
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_properties import Parts, split_parts
+from mirrord.markdown.frontmatter.page_text import split_lines, with_unix_endings
+from mirrord.markdown.read.block_spans import Outline, outline_of
+from mirrord.markdown.read.reader import read_document, read_nodes
+from mirrord.markdown.schema.document import Node, make_document
+from mirrord.markdown.schema.normal_form import fingerprint, normalize
+from mirrord.markdown.write.render import NewViews, render
 from tests import corpora
 from tests.bench.codec.anew import definitions
 from tests.bench.codec.edits import KINDS, Edit, edit

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 
-from mirrord.codec.frontmatter import split_parts
-from mirrord.codec.segments import outline_of
+from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.read.block_spans import outline_of
 from tests import corpora
 from tests.bench.codec.report import ALL, Report, share, shortened
 from tests.bench.figures import Figure

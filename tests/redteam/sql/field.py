@@ -12,7 +12,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from mirrord.db.connect import APP_ROLE, acting_dsn, app_dsn, daemon_dsn
+from mirrord.db.database import APP_ROLE, acting_dsn, app_dsn, daemon_dsn
 from mirrord.domain.entry import TenantId
 from tests.redteam.sql.attack import Attack, Attacker
 from tests.redteam.sql.servers import Server

@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from mirrord.db import launch
+from mirrord.db.server import server_launch
 from tests.system.harness import eventually
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
@@ -62,7 +62,7 @@ def served(directory: Path, version: int) -> Iterator[Server]:
 
 
 def _run(*command: object) -> str:
-    words = [sys.executable, "-I", "-S", launch.__file__, *map(str, command)]
+    words = [sys.executable, "-I", "-S", server_launch.__file__, *map(str, command)]
     done = subprocess.run(words, capture_output=True, text=True, cwd="/", env={"LC_ALL": "C.UTF-8", "PATH": ""})
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.db.connect import Database
+from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from mirrord.domain.place import name_key
-from mirrord.mirror import kernel
-from mirrord.mirror.process import prepare_process
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.mirror.tree import kernel
 from mirrord.sync import deletions, passes
-from mirrord.sync.decision import Decision
-from mirrord.sync.rows import Outcome
-from mirrord.sync.sides import Sides
+from mirrord.sync.decisions.entry_decision import Decision
+from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.writing.row_writes import Outcome
 from tests.system.mirrors import Mirror, opened_mirror
 from tests.system.rows import Connection
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.db.connect import Database
+from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
-from mirrord.mirror import kernel
+from mirrord.mirror.tree import kernel
 from mirrord.sync import deletions
 from tests.system.entries import change
 from tests.system.mirrors import Mirror, opened_mirror

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from mirrord.errors import Unavailable
-from mirrord.mirror import aio, kernel
+from mirrord.mirror.tree import kernel, kernel_aio
 from mirrord.sync import passes
 from tests.system.entries import add_folder, add_page, change, delete
 from tests.system.mirrors import Mirror
@@ -23,7 +23,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -
 
     def fail(name: str, number: int, error: int) -> None:
         original, calls = getattr(kernel, name), [0]
-        monkeypatch.setattr(aio, "_SYSCALL_NUMBERS", None)  # every sync is a call of the kernel's fsync
+        monkeypatch.setattr(kernel_aio, "_SYSCALL_NUMBERS", None)  # every sync is a call of the kernel's fsync
 
         def called(*arguments: object) -> object:
             calls[0] += 1

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from mirrord.db.connect import Database
+from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from tests.system.entries import add_page, change
 from tests.system.mirrors import Mirror, opened_mirror

@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from mirrord.db.connect import Database
-from mirrord.db.writes import run_statements
+from mirrord.db.content.entry_writes import run_statements
+from mirrord.db.database import Database
 from mirrord.domain.entry import EntryId, TenantId
 from tests.system.entries import add_folder, add_page, change, delete
 from tests.system.mirrors import Mirror, opened_mirror

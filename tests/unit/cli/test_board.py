@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mirrord.cli.board import PIPE_COLUMNS, facts_of_pulse, facts_of_unsynced, iso_time, render_board
-from mirrord.domain.remedies import REMEDIES
+from mirrord.cli.host.status_board import PIPE_COLUMNS, facts_of_pulse, facts_of_unsynced, iso_time, render_board
+from mirrord.domain.problem_advice import REMEDIES
 from tests.unit.test_operations_guide import problem_codes
 
 PULSE = {

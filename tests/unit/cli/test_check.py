@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirrord.cli.check import CheckResult, explain_finding
-from mirrord.db.attention import Halt, Problem
-from mirrord.sync.check import Finding, Verdict
+from mirrord.cli.check_command import CheckResult, explain_finding
+from mirrord.db.problem_rows import Halt, Problem
+from mirrord.operations.tenant_check import Finding, Verdict
 
 STALE = Finding("a.md", Verdict.STALE)
 HALT = Halt(3, "mass-delete", "row", "Many are gone.", [], None, datetime(2026, 1, 1, tzinfo=UTC))

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mirrord.cli.diagnosis import WATCHES_FACTOR, Finding, Verdict, diagnose
-from mirrord.cli.doctor import exit_code_of
-from mirrord.domain.health import (
+from mirrord.cli.host.diagnosis import WATCHES_FACTOR, Finding, Verdict, diagnose
+from mirrord.cli.host.doctor import exit_code_of
+from mirrord.domain.health_facts import (
     DaemonStatus,
     Directory,
     Facts,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.cli.install import install_service, next_commands
-from mirrord.cli.units import BACKUP, BACKUP_TIMER, CHECK, SERVICE, TIMER, Layout
+from mirrord.cli.host.install import install_service, next_commands
+from mirrord.cli.host.units import BACKUP, BACKUP_TIMER, CHECK, SERVICE, TIMER, Layout
 from mirrord.errors import Refused, UserError
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mirrord.domain.entry import new_id
-from mirrord.domain.number import number_of
+from mirrord.research.sources.integer_ids import number_of
 from tests.system.clients import tenant_in
 from tests.system.commands import Command, Done
 

@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from mirrord.codec.document import Mark, Node, text_node
-from mirrord.codec.normal import fingerprint, normalize
+from mirrord.markdown.schema.document import Mark, Node, text_node
+from mirrord.markdown.schema.normal_form import fingerprint, normalize
 
 Nodes = st.SearchStrategy[Node]
 

@@ -10,11 +10,11 @@ from random import Random
 
 from markdown_it.token import Token
 
-from mirrord.codec.document import Document, Node, make_document, text_node
-from mirrord.codec.normal import normalize
-from mirrord.codec.reader import read_nodes
-from mirrord.codec.segments import outline_of
-from mirrord.codec.text import first_line_ending, split_lines
+from mirrord.markdown.frontmatter.page_text import first_line_ending, split_lines
+from mirrord.markdown.read.block_spans import outline_of
+from mirrord.markdown.read.reader import read_nodes
+from mirrord.markdown.schema.document import Document, Node, make_document, text_node
+from mirrord.markdown.schema.normal_form import normalize
 
 ITEMS = ("listItem", "taskItem")
 ROWS = ("tableRow",)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.codec.document import make_document
-from mirrord.codec.frontmatter import REMOVED, Json, Removed, with_keys
-from mirrord.codec.reader import read_document
-from mirrord.codec.render import NewViews, render
+from mirrord.markdown.frontmatter.page_properties import REMOVED, Json, Removed, with_keys
+from mirrord.markdown.read.reader import read_document
+from mirrord.markdown.schema.document import make_document
+from mirrord.markdown.write.render import NewViews, render
 
 CASES = Path(__file__).parents[2] / "cases"
 

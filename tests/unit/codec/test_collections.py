@@ -6,10 +6,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mirrord.codec.collections import category_of, category_text, collection_of, collection_text
-from mirrord.domain.collection import Category, Collection, find_control_character, find_quote, is_valid_name
-from mirrord.domain.globbing import fault_in
 from mirrord.errors import Damaged
+from mirrord.research.collections.collection_rules import (
+    Category,
+    Collection,
+    fault_in,
+    find_control_character,
+    find_quote,
+    is_valid_name,
+)
+from mirrord.research.collections.collection_yaml import category_of, category_text, collection_of, collection_text
 
 BOOKS = """# What I read
 dir: Books  # since school

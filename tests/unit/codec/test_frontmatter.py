@@ -6,10 +6,19 @@ import yaml
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from mirrord.codec.frontmatter import REMOVED, Json, Parts, Removed, is_same_json, read_values, split_parts, with_keys
-from mirrord.codec.rewriting import is_plain_text
-from mirrord.codec.text import split_lines
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_properties import (
+    REMOVED,
+    Json,
+    Parts,
+    Removed,
+    is_same_json,
+    read_values,
+    split_parts,
+    with_keys,
+)
+from mirrord.markdown.frontmatter.page_text import split_lines
+from mirrord.markdown.frontmatter.yaml_edits import is_plain_text
 
 TEXT = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 SCALARS = st.one_of(

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mirrord.codec import heads
-from mirrord.codec.frontmatter import split_parts, yaml_of_head
-from mirrord.codec.heads import Head, head_of
-from mirrord.codec.views import views_of
+from mirrord.markdown.frontmatter import summary_keys
+from mirrord.markdown.frontmatter.page_properties import split_parts, views_of, yaml_of_head
+from mirrord.markdown.frontmatter.summary_keys import Head, head_of
 
 PIECES = st.sampled_from(
     [
@@ -74,7 +73,7 @@ def test_the_quick_reading_says_what_the_thorough_one_says(source: str) -> None:
     text = f"---\n{source}\n---\nbody"
     quick = head_of(text)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(heads, "_MAX_PLAIN_CHARACTERS", -1)
+        patched.setattr(summary_keys, "_MAX_PLAIN_CHARACTERS", -1)
         thorough = head_of(text)
 
     assert quick == thorough
@@ -108,6 +107,8 @@ def test_broken_front_matter_names_nothing() -> None:
 
 def test_most_front_matter_is_read_the_quick_way(pages: list[str]) -> None:
     with_head = [text for text in pages if views_of(text).frontmatter]
-    quick = [text for text in with_head if heads._read_plain_keys(yaml_of_head(split_parts(text).head)) is not None]
+    quick = [
+        text for text in with_head if summary_keys._read_plain_keys(yaml_of_head(split_parts(text).head)) is not None
+    ]
 
     assert len(quick) > len(with_head) / 2

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mirrord.codec.frontmatter import split_parts
-from mirrord.codec.increment import Reading, read_after_edit, read_whole
+from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.read.reparse import Reading, read_after_edit, read_whole
 from tests.unit.codec.documents import fragments, markdown
 
 _LINES = (

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import HealthCheck, assume, given, reject, settings
 
 from mirrord.cli import main
-from mirrord.codec.document import BLOCKS, INLINE, MARKS, Document, Mark, Node, make_document, text_node
-from mirrord.codec.json_schema import json_schema
-from mirrord.codec.normal import normalize
-from mirrord.codec.properties import Json
-from mirrord.codec.reader import read_document
-from mirrord.codec.render import NewViews, render
-from mirrord.codec.text import decode
-from mirrord.codec.vocabulary import MARKS as MARK_TABLE
-from mirrord.codec.vocabulary import NODES, attributes_of
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.frontmatter.yaml_reader import Json
+from mirrord.markdown.read.reader import read_document
+from mirrord.markdown.schema.document import BLOCKS, INLINE, MARKS, Document, Mark, Node, make_document, text_node
+from mirrord.markdown.schema.json_schema import json_schema
+from mirrord.markdown.schema.node_types import MARKS as MARK_TABLE
+from mirrord.markdown.schema.node_types import NODES, attributes_of
+from mirrord.markdown.schema.normal_form import normalize
+from mirrord.markdown.write.render import NewViews, render
 from tests.unit.codec.documents import documents, markdown
 
 ROOT = Path(__file__).parents[3]

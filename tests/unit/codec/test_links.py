@@ -1,9 +1,9 @@
 import pytest
 from hypothesis import given
 
-from mirrord.codec.dialect import parse
-from mirrord.codec.frontmatter import split_parts
-from mirrord.codec.links import Link, links_of
+from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.links.page_links import Link, links_of
+from mirrord.markdown.parser.dialect import parse
 from tests.unit.codec.documents import markdown
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.codec.properties import load_values, read_properties
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.yaml_reader import load_values, read_properties
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.codec.document import Document, is_node
-from mirrord.codec.reader import read_document
-from mirrord.codec.segments import outline_of
+from mirrord.markdown.read.block_spans import outline_of
+from mirrord.markdown.read.reader import read_document
+from mirrord.markdown.schema.document import Document, is_node
 from tests.unit.codec.documents import markdown
 
 DEEP = 400

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.codec.properties import Json
-from mirrord.codec.records import Data, canonical_json, read_record, write_record
-from mirrord.domain.record import RecordFormat
+from mirrord.domain.record_kinds import RecordFormat
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.record_text import Data, canonical_json, read_record, write_record
+from mirrord.markdown.frontmatter.yaml_reader import Json
 
 TEXT = "# Books\ndir: Books   # where\n\npatterns:\n  - 'novels/**'\n  - essays/**\n# the end\n"
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrord.codec.document import Document, Node, make_document, text_node
-from mirrord.codec.frontmatter import split_parts
-from mirrord.codec.normal import normalize
-from mirrord.codec.reader import read_document, read_nodes
-from mirrord.codec.segments import outline_of
-from mirrord.codec.splice import splice_document
-from mirrord.codec.text import first_line_ending
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.frontmatter.page_text import first_line_ending
+from mirrord.markdown.read.block_spans import outline_of
+from mirrord.markdown.read.reader import read_document, read_nodes
+from mirrord.markdown.schema.document import Document, Node, make_document, text_node
+from mirrord.markdown.schema.normal_form import normalize
+from mirrord.markdown.write.splice import splice_document
 from tests.unit.codec.documents import documents, markdown, meaning
 from tests.unit.codec.edits import edited, touched
 

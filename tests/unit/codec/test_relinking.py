@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.codec.links import links_of, target_span
-from mirrord.codec.relinking import RelinkedPage, relink_page
 from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.meaning import Names, Site, candidates_of, group_by_key, site_of, wikilink_path
+from mirrord.domain.link_meaning import Names, Site, candidates_of, group_by_key, site_of, wikilink_path
+from mirrord.markdown.links.link_updates import RelinkedPage, relink_page
+from mirrord.markdown.links.page_links import links_of, target_span
 from tests.unit.codec.documents import fragments
 
 Tree = Mapping[str, tuple[str | None, tuple[str, ...]]]  # path of a file -> title, aliases

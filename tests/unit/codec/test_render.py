@@ -3,15 +3,15 @@ from dataclasses import replace
 import pytest
 from hypothesis import example, given, reject, settings
 
-from mirrord.codec.anew import render_block
-from mirrord.codec.document import Document, Mark, Node, make_document, text_node
-from mirrord.codec.normal import normalize
-from mirrord.codec.properties import Json
-from mirrord.codec.reader import read_document, read_nodes
-from mirrord.codec.render import NewViews, render
-from mirrord.codec.segments import outline_of
-from mirrord.codec.style import style_of
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.yaml_reader import Json
+from mirrord.markdown.inline.source_style import style_of
+from mirrord.markdown.read.block_spans import outline_of
+from mirrord.markdown.read.reader import read_document, read_nodes
+from mirrord.markdown.schema.document import Document, Mark, Node, make_document, text_node
+from mirrord.markdown.schema.normal_form import normalize
+from mirrord.markdown.write.block_writer import render_block
+from mirrord.markdown.write.render import NewViews, render
 from tests.judge import Verdict, gfm_html, verdict
 from tests.unit.codec.documents import documents, markdown, meaning
 

@@ -1,6 +1,6 @@
-from mirrord.codec.schema import IGNORED_ATTRIBUTES, NATIVE_ATTRIBUTES
-from mirrord.codec.vocabulary import MARKS as MARK_TYPES
-from mirrord.codec.vocabulary import NODES
+from mirrord.markdown.schema.node_rules import IGNORED_ATTRIBUTES, NATIVE_ATTRIBUTES
+from mirrord.markdown.schema.node_types import MARKS as MARK_TYPES
+from mirrord.markdown.schema.node_types import NODES
 
 
 def test_what_markdown_says_is_what_the_table_calls_native() -> None:

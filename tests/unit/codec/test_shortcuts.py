@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it.token import Token
 
-from mirrord.codec.dialect import make_plain_parser, parse
-from mirrord.codec.frontmatter import split_parts
+from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.parser.dialect import make_plain_parser, parse
 from tests.unit.codec.documents import fragments, markdown
 
 _MARKDOWN = make_plain_parser()

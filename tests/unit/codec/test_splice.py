@@ -8,16 +8,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from mirrord.codec import splice
-from mirrord.codec.anew import render_block
-from mirrord.codec.document import Document, Node, make_document, text_node
-from mirrord.codec.frontmatter import split_parts
-from mirrord.codec.normal import normalize
-from mirrord.codec.reader import read_document, read_nodes
-from mirrord.codec.segments import outline_of
-from mirrord.codec.style import style_of
-from mirrord.codec.text import first_line_ending
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.frontmatter.page_text import first_line_ending
+from mirrord.markdown.inline.source_style import style_of
+from mirrord.markdown.read.block_spans import outline_of
+from mirrord.markdown.read.reader import read_document, read_nodes
+from mirrord.markdown.schema.document import Document, Node, make_document, text_node
+from mirrord.markdown.schema.normal_form import normalize
+from mirrord.markdown.write import splice
+from mirrord.markdown.write.block_writer import render_block
 from tests.unit.codec.documents import blocks, markdown, meaning
 
 NEW: Node = {"type": "paragraph", "content": [text_node("an *edited* block")]}

@@ -6,11 +6,11 @@ import orjson
 import pytest
 from hypothesis import given, settings
 
-from mirrord.codec.carry import document_of
-from mirrord.codec.document import Node
-from mirrord.codec.links import links_of
-from mirrord.codec.reader import read_document
-from mirrord.codec.stored import derive_after_edit, derive_document, values_to_store
+from mirrord.markdown.links.page_links import links_of
+from mirrord.markdown.read.reader import read_document
+from mirrord.markdown.schema.document import Node
+from mirrord.markdown.stored_form import derive_after_edit, derive_document, values_to_store
+from mirrord.markdown.write.block_ids import document_of
 from tests.unit.codec.documents import markdown, meaning
 
 TEXT = "---\ntitle: x\n---\n# One\n\ntwo\n\n- three\n- four\n\nfive\n\nsix\n"

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mirrord.codec import cases
-from mirrord.codec.columns import Column, ValueType, column_names, columns_of
-from mirrord.codec.frontmatter import read_values, split_parts
-from mirrord.codec.reader import read_document
-from mirrord.codec.survey import Row, delimiter_of, fit_to_width, read_rows
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_properties import read_values, split_parts
+from mirrord.markdown.read.reader import read_document
+from mirrord.research.surveys import cases
+from mirrord.research.surveys.delimited_text import Row, delimiter_of, fit_to_width, read_rows
+from mirrord.research.surveys.survey_columns import Column, ValueType, column_names, columns_of
 
 TABLES = {
     ",": "id,age\n1,2\n",

@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.codec.text import decode, first_line_ending, line_starts, split_lines, with_unix_endings
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_text import (
+    decode,
+    first_line_ending,
+    line_starts,
+    split_lines,
+    with_unix_endings,
+)
 
 
 def test_bytes_that_are_not_utf_8_are_refused_with_their_place() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from mirrord.codec.document import Document, Node
-from mirrord.codec.json_schema import json_schema
-from mirrord.codec.normal import fingerprint, normalize
-from mirrord.codec.reader import read_document
-from mirrord.codec.render import NewViews, render
-from mirrord.codec.vocabulary import MARKS, NODES, Attribute
+from mirrord.markdown.read.reader import read_document
+from mirrord.markdown.schema.document import Document, Node
+from mirrord.markdown.schema.json_schema import json_schema
+from mirrord.markdown.schema.node_types import MARKS, NODES, Attribute
+from mirrord.markdown.schema.normal_form import fingerprint, normalize
+from mirrord.markdown.write.render import NewViews, render
 from tests.guide import GUIDE, examples, name_of
 from tests.system.tiptap import SOURCE
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mirrord.codec.document import Document
-from mirrord.codec.reader import read_document
-from mirrord.codec.render import NewViews, render
-from mirrord.codec.stored import values_to_store
-from mirrord.codec.text import decode
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.read.reader import read_document
+from mirrord.markdown.schema.document import Document
+from mirrord.markdown.stored_form import values_to_store
+from mirrord.markdown.write.render import NewViews, render
 from tests.bench.codec.edits import KINDS, edit
 from tests.bench.codec.trials import outcome_of
 from tests.bench.codec.untouched import joined

@@ -1,6 +1,6 @@
 import pytest
 
-from mirrord.codec.views import Views, views_of
+from mirrord.markdown.frontmatter.page_properties import Views, views_of
 
 
 def test_views_are_the_text_as_written() -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.commands.session import Session
+from mirrord.commands.core.session import Session
 from mirrord.domain.entry import Actor, TenantId, new_id
-from mirrord.domain.source import DIRECTORY
-from mirrord.mirror.process import prepare_process
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.research.sources.source_kinds import DIRECTORY
 
 AGENT = Actor("agent", "writer")
 TENANT = TenantId(new_id())

@@ -5,12 +5,12 @@ import random
 import time
 from pathlib import Path
 
-from mirrord.commands.failure import Failed
-from mirrord.commands.pages import read_page, write_page
-from mirrord.commands.session import Session
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.page_commands import read_page, write_page
 from mirrord.domain.entry import Actor
-from mirrord.mirror.process import prepare_process
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.mirror.tree.tenant_tree import Tree
 from tests.unit.commands.conftest import TENANT, page
 
 AGENTS, PAGES = 8, 20

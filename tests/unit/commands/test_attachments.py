@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.commands.attachments import add_attachment
-from mirrord.commands.failure import Failed
-from mirrord.commands.session import Session
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.attachment_commands import add_attachment
 from mirrord.domain.entry import digest_of
 from tests.unit.commands.conftest import Open, events, page
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.commands.carrying import ImportOutcome, import_tree
-from mirrord.commands.failure import Failed
-from mirrord.commands.incoming import DuplicateId, TreeSurvey, survey_tree
-from mirrord.commands.session import Session
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.tree_import import ImportOutcome, import_tree
+from mirrord.commands.pages.tree_import_preview import DuplicateId, TreeSurvey, survey_tree
 from mirrord.domain.entry import new_id
-from mirrord.domain.progress import ignore_progress
-from mirrord.mirror import kernel
-from mirrord.mirror.tree import Tree
+from mirrord.domain.long_work import ignore_progress
+from mirrord.mirror.tree import kernel
+from mirrord.mirror.tree.tenant_tree import Tree
 from tests.unit.commands.conftest import AGENT, TENANT, page
 from tests.unit.kills import killed_at
 
@@ -187,7 +187,7 @@ def test_copies_of_pages_are_told(session: Session, vault: Path) -> None:
 
 
 def test_too_large_a_file_is_left(session: Session, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirrord.commands.incoming.MAX_PAGE_BYTES", 4)
+    monkeypatch.setattr("mirrord.commands.pages.tree_import_preview.MAX_PAGE_BYTES", 4)
 
     assert {one.path for one in look(session, vault).omissions} > {"Home.md", "Work/Plan.md"}
 
@@ -223,7 +223,7 @@ def test_a_link_in_the_mirror_leads_nowhere(session: Session, root: Path, vault:
 def test_a_full_disk_is_told_and_the_next_import_goes_on(
     session: Session, root: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mirrord.commands.carrying._BATCH_FILES", 2)
+    monkeypatch.setattr("mirrord.commands.pages.tree_import._BATCH_FILES", 2)
     original, calls = kernel.write, [0]
 
     def full(descriptor: int, data: bytes) -> None:

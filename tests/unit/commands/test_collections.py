@@ -12,8 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.codec.collections import category_of, collection_of
-from mirrord.commands.categories import (
+from mirrord.commands.command_registry import COMMANDS
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.domain.entry import Actor, digest_of
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write.tree_locks import records_lock
+from mirrord.research.collections.category_commands import (
     add_category,
     change_category,
     list_categories,
@@ -22,8 +28,7 @@ from mirrord.commands.categories import (
     remove_category,
     update_category,
 )
-from mirrord.commands.collection_content import collection_content
-from mirrord.commands.collections import (
+from mirrord.research.collections.collection_commands import (
     add_collection,
     change_collection,
     list_collections,
@@ -32,13 +37,8 @@ from mirrord.commands.collections import (
     remove_collection,
     update_collection,
 )
-from mirrord.commands.failure import Failed
-from mirrord.commands.registry import COMMANDS
-from mirrord.commands.session import Session
-from mirrord.domain.entry import Actor, digest_of
-from mirrord.mirror.lock import records_lock
-from mirrord.mirror.process import prepare_process
-from mirrord.mirror.tree import Tree
+from mirrord.research.collections.collection_content import collection_content
+from mirrord.research.collections.collection_yaml import category_of, collection_of
 from tests.unit.commands.conftest import AGENT, TENANT, events, page
 from tests.unit.kills import killed_at
 

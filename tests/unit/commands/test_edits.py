@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.codec.editing import Action, SectionEdit, Substitution, apply_edits
-from mirrord.codec.missed import EditTargetError
-from mirrord.codec.sections import sections_of
-from mirrord.commands.edits import edit_page
-from mirrord.commands.failure import Failed
-from mirrord.commands.pages import read_page, write_page
-from mirrord.commands.session import Session
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.edit_commands import edit_page
+from mirrord.commands.pages.page_commands import read_page, write_page
 from mirrord.domain.entry import digest_of
+from mirrord.markdown.frontmatter.page_text import EditTargetError
+from mirrord.markdown.read.sections import sections_of
+from mirrord.markdown.write.page_edits import Action, SectionEdit, Substitution, apply_edits
 from tests.unit.commands.conftest import events, page
 
 TEXT = "---\ntitle: A # kept\ntags: [x]\n---\n# A\n\none two one\n\n## B\n\nb\n\n### C\n\nc\n\n## D\n\nd\n"

@@ -1,7 +1,7 @@
 """The lines that say what commands did."""
 
-from mirrord.commands.events import event_lines
-from mirrord.commands.session import Session
+from mirrord.commands.core.command_events import event_lines
+from mirrord.commands.core.session import Session
 from mirrord.domain.event import EventType, decode_event
 
 

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from mirrord.commands.failure import Failed, containing_errors
+from mirrord.commands.core.failure import Failed, containing_errors
 from mirrord.errors import Busy, Damaged, MirrordError, Refused, Stale, Unavailable, UserError
 
 

@@ -5,8 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.commands.failure import Failed
-from mirrord.commands.folders import (
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.delete_commands import restore_page
+from mirrord.commands.pages.move_commands import move_page
+from mirrord.commands.pages.page_commands import read_page
+from mirrord.domain.approval import ABSENT_DIGEST
+from mirrord.domain.entry import EntryId, id_of_path, new_id, parse_id
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write.journal import TRASH_PATH
+from mirrord.research.sources.folder_commands import (
     create_folder,
     delete_folder,
     list_folders,
@@ -15,16 +23,8 @@ from mirrord.commands.folders import (
     preview_rename_folder,
     rename_folder,
 )
-from mirrord.commands.holdings import Reference
-from mirrord.commands.moves import move_page
-from mirrord.commands.pages import read_page
-from mirrord.commands.removal import restore_page
-from mirrord.commands.session import Session
-from mirrord.domain.approval import ABSENT_DIGEST
-from mirrord.domain.entry import EntryId, id_of_path, new_id, parse_id
-from mirrord.domain.number import number_of
-from mirrord.mirror.journal import TRASH_PATH
-from mirrord.mirror.tree import Tree
+from mirrord.research.sources.integer_ids import number_of
+from mirrord.research.sources.source_listing import Reference
 from tests.unit.commands.conftest import AGENT, TENANT, Open, events, page
 from tests.unit.kills import killed_at
 

@@ -9,19 +9,17 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.commands import inputs
-from mirrord.commands.failure import Failed
-from mirrord.commands.gate import Gate
-from mirrord.commands.registry import COMMANDS
-from mirrord.commands.removal import DeletedPage
-from mirrord.commands.run import CompletedCommand, PendingRequest, run
-from mirrord.commands.session import Session
+from mirrord.commands.command_registry import COMMANDS
+from mirrord.commands.core import inputs
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Gate, Session
+from mirrord.commands.pages.delete_commands import DeletedPage
+from mirrord.commands.trust_gate import CompletedCommand, PendingRequest, run
 from mirrord.domain.approval import Answer, Request, RequestState, decode_request
 from mirrord.domain.entry import Actor, digest_of
-from mirrord.domain.limits import Limits, RateLimit
-from mirrord.domain.trust import DEFAULTS, trust_levels
-from mirrord.mirror import requests, staging
-from mirrord.mirror.tree import Tree
+from mirrord.domain.trust import DEFAULTS, Limits, RateLimit, trust_levels
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import request_files, staged_files
 from tests.unit.commands.conftest import Open, events, page
 
 RAISED = trust_levels(dict.fromkeys(COMMANDS, "REQUIRE"))
@@ -46,9 +44,9 @@ def kept(root: Path) -> list[tuple[Request, Answer]]:
 
 def concluded(session: Session, request: UUID, **answer: Any) -> None:
     """What the daemon does in the end."""
-    found = requests.read(session.tree, requests.path_of(request))
+    found = request_files.read(session.tree, request_files.path_of(request))
     assert isinstance(found, tuple)
-    requests.write(session.tree, found[0], replace(found[1], **answer))
+    request_files.write(session.tree, found[0], replace(found[1], **answer))
 
 
 def test_a_command_that_is_trusted_runs_at_once_and_only_a_notice_is_marked(session: Session, root: Path) -> None:
@@ -231,7 +229,7 @@ def test_a_file_too_large_to_be_kept_until_a_person_decides_is_refused_when_it_i
     connect: Open, root: Path, tmp_path: Path
 ) -> None:
     with (tmp_path / "long.mp4").open("wb") as file:
-        file.truncate(staging.MAX_STAGED_BYTES + 1)
+        file.truncate(staged_files.MAX_STAGED_BYTES + 1)
 
     with pytest.raises(Failed, match="until a person decides") as failed:
         inputs.stage_input(connect(attach_from=(tmp_path,)), "long.mp4")
@@ -247,7 +245,7 @@ def test_staged_bytes_that_are_others_now_are_not_used(
     source = tmp_path / "plan.txt"
     source.write_bytes(b"then")
     with source.open("rb") as descriptor:
-        digest = staging.stage_bytes(session.tree, descriptor.fileno(), "plan.txt")
+        digest = staged_files.stage_bytes(session.tree, descriptor.fileno(), "plan.txt")
     staged = root / ".mirrord/staged" / digest.hex()
     staged.unlink()
     if forged == "another content":
@@ -255,7 +253,7 @@ def test_staged_bytes_that_are_others_now_are_not_used(
     elif forged == "a link":
         staged.symlink_to(source)
 
-    with staging.open_staged(session.tree, digest) as found:
+    with staged_files.open_staged(session.tree, digest) as found:
         assert found is None
 
 
@@ -288,7 +286,7 @@ def test_a_rate_forgets_after_a_minute_and_zero_is_no_limit() -> None:
 
 def test_requests_hold_the_token_only_while_it_has_to_be_verified(session: Session, root: Path) -> None:
     pending = asked(session, Gate(RAISED, token="secret"), "create_page", {"title": "Alpha"})
-    file = root / requests.path_of(pending.request_id)
+    file = root / request_files.path_of(pending.request_id)
     assert json.loads(file.read_text())["token"] == "secret"
     assert file.stat().st_mode & 0o777 == 0o600
 

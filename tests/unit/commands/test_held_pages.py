@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.commands.edits import edit_page
-from mirrord.commands.failure import Failed
-from mirrord.commands.moves import move_page
-from mirrord.commands.pages import read_page, write_page
-from mirrord.commands.removal import delete_page
-from mirrord.commands.session import Session
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.delete_commands import delete_page
+from mirrord.commands.pages.edit_commands import edit_page
+from mirrord.commands.pages.move_commands import move_page
+from mirrord.commands.pages.page_commands import read_page, write_page
 from tests.unit.commands.conftest import page
 
 

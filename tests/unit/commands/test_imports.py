@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.codec.frontmatter import read_values, split_parts
-from mirrord.commands.failure import Failed
-from mirrord.commands.folders import create_folder
-from mirrord.commands.holdings import read_holdings
-from mirrord.commands.imports import import_file, preview_import_file
-from mirrord.commands.session import Session
-from mirrord.commands.source_deletion import delete_source
-from mirrord.commands.sources import get_source_text
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
 from mirrord.domain.entry import digest_of
+from mirrord.markdown.frontmatter.page_properties import read_values, split_parts
+from mirrord.research.sources.file_imports import import_file, preview_import_file
+from mirrord.research.sources.folder_commands import create_folder
+from mirrord.research.sources.source_commands import get_source_text
+from mirrord.research.sources.source_deletion import delete_source
+from mirrord.research.sources.source_listing import read_holdings
 from tests.unit.commands.conftest import Open, events, page
 from tests.unit.convert import documents as made
 from tests.unit.kills import killed_at

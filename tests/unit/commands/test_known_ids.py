@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from mirrord.commands import segments
-from mirrord.commands.moves import move_page
-from mirrord.commands.pages import read_page, write_page
-from mirrord.commands.session import Session
-from mirrord.commands.sources import list_sources, move_source_to_folder, rename_source
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.move_commands import move_page
+from mirrord.commands.pages.page_commands import read_page, write_page
 from mirrord.domain.entry import EntryId, digest_of, id_of_path, new_id
-from mirrord.domain.number import number_of
-from mirrord.domain.segment import Segment
-from mirrord.mirror.state import State, cached_stat
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.mirror_state import State, cached_stat
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.research.segments import segment_records
+from mirrord.research.segments.segment import Segment
+from mirrord.research.sources.integer_ids import number_of
+from mirrord.research.sources.source_commands import list_sources, move_source_to_folder, rename_source
 from tests.unit.commands.conftest import TENANT, page
 
 
@@ -54,7 +54,9 @@ def test_a_source_keeps_its_id_and_segments_while_no_daemon_looks(root: Path, se
     page(root, "Sources/Folder/_index.md", "# Folder\n")
     talk, folder = note(root, "Sources/Talk.md"), note(root, "Sources/Folder/_index.md")
     with session.writing() as journal:
-        segments.rewrite_segments(session, journal, talk, lambda _: [Segment("s", 0, 3, "Ana", "speaker", "human:eva")])
+        segment_records.rewrite_segments(
+            session, journal, talk, lambda _: [Segment("s", 0, 3, "Ana", "speaker", "human:eva")]
+        )
 
     move_source_to_folder(session, number_of(talk), number_of(folder))
     rename_source(session, number_of(talk), "Interview")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.commands.failure import Failed
-from mirrord.commands.linked import LinkEnd, get_page_links
-from mirrord.commands.session import Session
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.linked_pages import LinkEnd, get_page_links
 from tests.unit.commands.conftest import page
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import orjson
 import pytest
 
-from mirrord.commands import listing
-from mirrord.commands.failure import Failed
-from mirrord.commands.listing import PageList, TreeNode, get_tree, list_pages
-from mirrord.commands.session import Session
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages import page_listing
+from mirrord.commands.pages.page_listing import PageList, TreeNode, get_tree, list_pages
 from mirrord.domain.entry import Digest, digest_of, id_of_path
-from mirrord.mcp.tools.finding import Grow, _grow
+from mirrord.mcp.tools.find_tools import Grow, _grow
 from tests.unit.commands.conftest import TENANT, page
 
 
@@ -91,7 +91,7 @@ def test_contents_come_along_when_asked_for(session: Session, sample: Path) -> N
 def test_contents_that_are_too_much_come_in_several_answers(
     session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "_MAX_CHARACTERS", 10)
+    monkeypatch.setattr(page_listing, "_MAX_CHARACTERS", 10)
     for name, text in (("a", "x" * 25), ("b", "12345"), ("c", "12345"), ("d", "1")):
         page(root, f"{name}.md", text)
 
@@ -175,7 +175,7 @@ def test_a_tree_tells_what_pages_say_of_themselves(session: Session, sample: Pat
 
 
 def test_of_a_huge_tree_the_deepest_is_left_out(session: Session, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "_MAX_NODES", 5)
+    monkeypatch.setattr(page_listing, "_MAX_NODES", 5)
     for path in ("a/b/c/d/e/f.md", "a/b/x.md", "g.md"):
         page(root, path, "")
 

@@ -5,13 +5,14 @@ from threading import Timer
 
 import pytest
 
-from mirrord.commands.failure import Failed
-from mirrord.commands.moves import move_page
-from mirrord.commands.pages import create_page, read_page, write_page
-from mirrord.commands.session import Session
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.move_commands import move_page
+from mirrord.commands.pages.page_commands import create_page, read_page, write_page
 from mirrord.domain.entry import new_id
-from mirrord.mirror import kernel, relocation
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree import kernel
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import batch_rename
 from tests.unit.commands.conftest import AGENT, TENANT, Open, events, page
 from tests.unit.kills import killed_at
 
@@ -347,7 +348,7 @@ def test_a_page_that_somebody_is_writing_gets_its_links_when_that_is_done(root: 
 def test_a_page_that_somebody_goes_on_writing_keeps_its_links_and_is_named(
     root: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relocation, "_MAX_TRIES", 2)
+    monkeypatch.setattr(batch_rename, "_MAX_TRIES", 2)
     page(root, "A.md", "a")
     with page(root, "X.md", "[[A]]").open("a"):
         assert move_page(session, "A", "B").left == ("X.md",)

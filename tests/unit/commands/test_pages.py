@@ -6,16 +6,17 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.commands.edits import edit_page
-from mirrord.commands.failure import Failed
-from mirrord.commands.memory import Memory, using_memory
-from mirrord.commands.pages import create_page, preview_write_page, read_page, read_pages, write_page
-from mirrord.commands.registry import COMMANDS
-from mirrord.commands.session import Session
+from mirrord.commands.command_registry import COMMANDS
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.seen_pages import Memory, using_memory
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.edit_commands import edit_page
+from mirrord.commands.pages.page_commands import create_page, preview_write_page, read_page, read_pages, write_page
 from mirrord.domain.entry import digest_of, id_of_path, new_id, parse_id
-from mirrord.domain.progress import ignore_progress
-from mirrord.mirror import copies, kernel
-from mirrord.mirror.tree import Tree
+from mirrord.domain.long_work import ignore_progress
+from mirrord.mirror.tree import kernel
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import written_copies
 from tests.unit.commands.conftest import AGENT, TENANT, events, page
 from tests.unit.kills import killed_at
 
@@ -410,7 +411,7 @@ def test_a_kill_at_any_call_of_a_write_leaves_the_old_or_the_new_text(
             break
         session = Session(Tree(root), "acme", TENANT, AGENT, "next")
         with session.writing() as journal:
-            kept = {label.new for label in copies.list_copies(journal).values()}
+            kept = {label.new for label in written_copies.list_copies(journal).values()}
         text = (root / "A.md").read_text() if (root / "A.md").exists() else None
         assert text == ("old" if made else None) or (text or "").endswith("new")
         assert text is None or text == "old" or digest_of(text.encode()) in kept

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.commands.failure import Failed
-from mirrord.commands.listing import list_pages
-from mirrord.commands.moves import move_page, preview_move_page
-from mirrord.commands.pages import read_page, write_page
-from mirrord.commands.plain_folders import NO_TEXT
-from mirrord.commands.removal import delete_page, preview_delete_page, preview_restore_page, restore_page
-from mirrord.commands.session import Session
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.delete_commands import delete_page, preview_delete_page, preview_restore_page, restore_page
+from mirrord.commands.pages.move_commands import move_page, preview_move_page
+from mirrord.commands.pages.page_commands import read_page, write_page
+from mirrord.commands.pages.page_listing import list_pages
+from mirrord.commands.pages.plain_folders import NO_TEXT
 from tests.unit.commands.conftest import Open, events, page
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.commands.failure import Failed
-from mirrord.commands.pages import create_page, read_page
-from mirrord.commands.removal import delete_page, restore_page
-from mirrord.commands.session import Session
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.delete_commands import delete_page, restore_page
+from mirrord.commands.pages.page_commands import create_page, read_page
 from tests.unit.commands.conftest import events, page
 
 

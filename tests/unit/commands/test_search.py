@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.commands.failure import Failed
-from mirrord.commands.search import SearchResults, search_pages
-from mirrord.commands.session import Session
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.search_command import SearchResults, search_pages
 from mirrord.domain.place import name_key
-from mirrord.domain.query import terms_of
-from mirrord.mirror import grep as greps
-from mirrord.mirror import searching
+from mirrord.domain.search_query import terms_of
+from mirrord.mirror.read import grep_process as greps
+from mirrord.mirror.read import page_search
 from tests.bench.vault import generate
 from tests.unit.commands.conftest import page
 
@@ -291,7 +291,7 @@ def test_without_an_answer_words_are_found_all_the_same(
 def test_common_words_are_found_without_asking_for_all_files(
     session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "_MAX_FILES", 5)
+    monkeypatch.setattr(page_search, "_MAX_FILES", 5)
     for number in range(30):
         page(root, f"p{number:02}.md", "common rare" if number in (7, 21) else "common")
 

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.commands import segments
-from mirrord.commands.failure import Failed
-from mirrord.commands.session import Session
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
 from mirrord.domain.entry import new_id
-from mirrord.domain.segment import Segment
+from mirrord.research.segments import segment_records
+from mirrord.research.segments.segment import Segment
 
 PAGE = UUID(str(new_id()))
 
@@ -31,19 +31,19 @@ def record(root: Path, data: object, page: UUID = PAGE) -> Path:
 
 def add(session: Session, *new: Segment) -> bool:
     with session.writing() as journal:
-        return segments.rewrite_segments(session, journal, PAGE, lambda old: [*old, *new])
+        return segment_records.rewrite_segments(session, journal, PAGE, lambda old: [*old, *new])
 
 
 def test_what_is_added_joins_what_is_there_in_the_order_of_the_text(session: Session) -> None:
     add(session, made("b", 5, 9))
     add(session, made("a", 0, 4))
 
-    assert [one.id for one in segments.segments_of(session, PAGE)] == ["a", "b"]
-    assert segments.count_segments(session, PAGE) == 2
+    assert [one.id for one in segment_records.segments_of(session, PAGE)] == ["a", "b"]
+    assert segment_records.count_segments(session, PAGE) == 2
 
 
 def test_a_page_without_a_record_has_no_segments(session: Session) -> None:
-    assert segments.segments_of(session, PAGE) == []
+    assert segment_records.segments_of(session, PAGE) == []
 
 
 def test_keys_of_somebody_elses_stay(session: Session, root: Path) -> None:
@@ -81,12 +81,12 @@ def test_a_save_that_comes_between_is_kept(session: Session, root: Path) -> None
     def change(old: object) -> list[Segment]:
         if saves:
             record(root, saves.pop())
-        return [*segments.segments_of(session, PAGE), made("b", 5, 6)]
+        return [*segment_records.segments_of(session, PAGE), made("b", 5, 6)]
 
     with session.writing() as journal:
-        segments.rewrite_segments(session, journal, PAGE, change)
+        segment_records.rewrite_segments(session, journal, PAGE, change)
 
-    assert [one.id for one in segments.segments_of(session, PAGE)] == ["b", "hers"]
+    assert [one.id for one in segment_records.segments_of(session, PAGE)] == ["b", "hers"]
 
 
 def test_whoever_holds_the_records_is_waited_for_two_seconds_at_most(session: Session, root: Path) -> None:

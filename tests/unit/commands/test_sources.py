@@ -7,16 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.commands import segments
-from mirrord.commands.failure import Failed
-from mirrord.commands.folders import create_folder, list_folders
-from mirrord.commands.holdings import Reference
-from mirrord.commands.moves import move_page
-from mirrord.commands.pages import create_page, read_page
-from mirrord.commands.removal import restore_page
-from mirrord.commands.session import Session
-from mirrord.commands.source_deletion import delete_source, preview_delete_source
-from mirrord.commands.sources import (
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.delete_commands import restore_page
+from mirrord.commands.pages.move_commands import move_page
+from mirrord.commands.pages.page_commands import create_page, read_page
+from mirrord.domain.approval import ABSENT_DIGEST
+from mirrord.domain.entry import Actor, EntryId, digest_of, id_of_path, new_id
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.research.segments import segment_records
+from mirrord.research.segments.segment import Segment
+from mirrord.research.sources.folder_commands import create_folder, list_folders
+from mirrord.research.sources.integer_ids import number_of
+from mirrord.research.sources.source_commands import (
     get_source_text,
     list_sources,
     move_source_to_folder,
@@ -24,11 +27,8 @@ from mirrord.commands.sources import (
     preview_rename_source,
     rename_source,
 )
-from mirrord.domain.approval import ABSENT_DIGEST
-from mirrord.domain.entry import Actor, EntryId, digest_of, id_of_path, new_id
-from mirrord.domain.number import number_of
-from mirrord.domain.segment import Segment
-from mirrord.mirror.tree import Tree
+from mirrord.research.sources.source_deletion import delete_source, preview_delete_source
+from mirrord.research.sources.source_listing import Reference
 from tests.unit.commands.conftest import TENANT, Open, events, page
 from tests.unit.commands.test_folders import files
 from tests.unit.kills import killed_at
@@ -45,7 +45,7 @@ def source(root: Path, path: str, body: str = "Said.\n", **keys: str) -> EntryId
 def with_segments(session: Session, entry: EntryId, number: int) -> None:
     made = [Segment(str(at), at, at + 1, "Ana", "speaker", "agent:tester") for at in range(number)]
     with session.writing() as journal:
-        segments.rewrite_segments(session, journal, entry, lambda _: made)
+        segment_records.rewrite_segments(session, journal, entry, lambda _: made)
 
 
 def names_of(session: Session, **filters: Reference) -> list[str]:
@@ -272,7 +272,7 @@ def test_a_deleted_source_is_in_the_trash_with_all_that_is_its_own(root: Path, s
 
     assert (done.success, done.deleted_segments_count) == (True, 12)
     assert files(root) == {"Sources/Talks/Ben.md", "Sources/Talks/assets/shared.png"}
-    assert segments.count_segments(session, ana) == 0
+    assert segment_records.count_segments(session, ana) == 0
     kind, facts = events(root)[-1]
     assert kind == "SourceDeleted"
     told = {"source_id": number_of(ana), "name": "Ana", "page_id": str(ana), "path": "Sources/Talks/Ana.md"}
@@ -286,14 +286,14 @@ def test_a_deleted_source_is_in_the_trash_with_all_that_is_its_own(root: Path, s
     assert restore_page(session, done.trash_id).warnings == ()
     assert (root / "Sources/Talks/Ana.md").read_text() == text
     assert (root / "Sources/Talks/assets/ana.docx").read_text() == "docx"
-    assert segments.count_segments(session, ana) == 12
+    assert segment_records.count_segments(session, ana) == 12
 
 
 def test_a_source_whose_segments_cannot_be_read_is_deleted_with_that_record_as_it_is(
     root: Path, session: Session
 ) -> None:
     ana = source(root, "Sources/Ana.md")
-    record = page(root, segments.segments_path(ana), "{ torn")
+    record = page(root, segment_records.segments_path(ana), "{ torn")
     preview = preview_delete_source(session, number_of(ana))
     done = delete_source(session, number_of(ana))
 
@@ -303,7 +303,7 @@ def test_a_source_whose_segments_cannot_be_read_is_deleted_with_that_record_as_i
     assert not record.exists()
     back = restore_page(session, done.trash_id)
     assert record.read_text() == "{ torn"
-    assert back.warnings[0].startswith(f"{segments.segments_path(ana)} came back, but cannot be read: ")
+    assert back.warnings[0].startswith(f"{segment_records.segments_path(ana)} came back, but cannot be read: ")
 
 
 def test_a_source_that_comes_back_says_why_its_segments_do_not(root: Path, session: Session) -> None:
@@ -316,8 +316,8 @@ def test_a_source_that_comes_back_says_why_its_segments_do_not(root: Path, sessi
 
     (warning,) = restore_page(session, gone.trash_id).warnings
 
-    assert warning.startswith(f"{segments.segments_path(ana)}, which went with this page, stays in the trash: ")
-    assert segments.count_segments(session, ana) == 1
+    assert warning.startswith(f"{segment_records.segments_path(ana)}, which went with this page, stays in the trash: ")
+    assert segment_records.count_segments(session, ana) == 1
 
 
 def test_a_source_that_comes_back_beside_a_page_of_its_id_says_whose_the_segments_may_be(
@@ -332,7 +332,7 @@ def test_a_source_that_comes_back_beside_a_page_of_its_id_says_whose_the_segment
     (warning,) = restore_page(session, gone.trash_id).warnings
 
     assert warning.startswith("Sources/Copy.md has the id of this page too; ")
-    assert segments.count_segments(session, ana) == 2
+    assert segment_records.count_segments(session, ana) == 2
 
 
 def test_a_file_that_somebody_is_writing_stays_and_that_is_said(root: Path, session: Session) -> None:
@@ -351,7 +351,7 @@ def test_a_source_that_somebody_saves_just_then_stays_with_all_that_is_its_own(r
     with (root / "Sources/Ana.md").open("a"), pytest.raises(Failed):
         delete_source(session, number_of(ana))
     assert files(root) == {"Sources/Ana.md", "Sources/assets/ana.docx"}
-    assert (segments.count_segments(session, ana), events(root)) == (1, [])
+    assert (segment_records.count_segments(session, ana), events(root)) == (1, [])
 
 
 def test_a_source_is_deleted_with_all_that_is_its_own_or_not_at_all_wherever_that_stops(tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ def test_a_source_is_deleted_with_all_that_is_its_own_or_not_at_all_wherever_tha
     page(prepared, "Sources/Talks/_index.md", "talks")
     with closing(opened(prepared, "first")) as session:
         with_segments(session, ana, 2)
-    own = {"Sources/Talks/Ana.md", "Sources/Talks/assets/ana.docx", segments.segments_path(ana)}
+    own = {"Sources/Talks/Ana.md", "Sources/Talks/assets/ana.docx", segment_records.segments_path(ana)}
     outcomes = set()
     for number in range(1, 400, 2):
         root = tmp_path / f"run-{number}" / "acme"
@@ -376,7 +376,7 @@ def test_a_source_is_deleted_with_all_that_is_its_own_or_not_at_all_wherever_tha
         assert left in (set(), own), f"killed at call {number}"
         assert told == (set() if left else {"SourceDeleted"}), f"killed at call {number}"
         held = [file.read_bytes() for file in (root / ".mirrord").rglob("[dm].*") if file.suffix != ".json"]
-        assert left or {b"docx", (prepared / segments.segments_path(ana)).read_bytes()} <= set(held)
+        assert left or {b"docx", (prepared / segment_records.segments_path(ana)).read_bytes()} <= set(held)
         outcomes.add(len(left))
     assert outcomes == {0, len(own)}
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.commands import segments
-from mirrord.commands.failure import Failed
-from mirrord.commands.session import Session
-from mirrord.commands.speakers import detect_speakers, preview_detect_speakers
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
 from mirrord.domain.approval import ABSENT_DIGEST
 from mirrord.domain.entry import EntryId, digest_of
-from mirrord.domain.number import number_of
-from mirrord.domain.segment import Segment
+from mirrord.research.segments import segment_records
+from mirrord.research.segments.segment import Segment
+from mirrord.research.sources.integer_ids import number_of
+from mirrord.research.speakers.speaker_commands import detect_speakers, preview_detect_speakers
 from tests.unit.commands.conftest import events, page
 from tests.unit.commands.test_sources import source
 
@@ -19,7 +19,7 @@ TALK = "# Talk\n\nAna: Did you bring it?\n\nBen: Yes.\n\nTwo of them.\n\nAna: Th
 
 
 def _spans(session: Session, entry: EntryId, body: str) -> list[tuple[str, str]]:
-    return [(one.label, body[one.start : one.end]) for one in segments.segments_of(session, entry)]
+    return [(one.label, body[one.start : one.end]) for one in segment_records.segments_of(session, entry)]
 
 
 def test_every_turn_becomes_a_segment_labelled_with_its_speaker(root: Path, session: Session) -> None:
@@ -35,7 +35,7 @@ def test_every_turn_becomes_a_segment_labelled_with_its_speaker(root: Path, sess
         ("Ana", "Thank you: really."),
         ("Ben", "Hm."),
     ]
-    assert {one.created_by for one in segments.segments_of(session, entry)} == {"agent:writer"}
+    assert {one.created_by for one in segment_records.segments_of(session, entry)} == {"agent:writer"}
 
 
 def test_what_happened_is_told_by_an_event(root: Path, session: Session) -> None:
@@ -63,13 +63,13 @@ def test_only_its_own_segments_are_replaced(root: Path, session: Session) -> Non
     detect_speakers(session, str(entry))
     hers = [Segment("s", 8, 9, "Ana", "speaker", "human:eva"), Segment("c", 8, 20, "asking", "code", "human:eva")]
     with session.writing() as journal:
-        segments.rewrite_segments(session, journal, entry, lambda old: [*old, *hers])
+        segment_records.rewrite_segments(session, journal, entry, lambda old: [*old, *hers])
     fresh = TALK.replace("Ben: Hm.\n", "Carl: Hm.\n\nCarl: Ha.\n")
     page(root, "Sources/Talk.md", (root / "Sources/Talk.md").read_text().replace(TALK, fresh))
 
     detect_speakers(session, str(entry))
 
-    found = segments.segments_of(session, entry)
+    found = segment_records.segments_of(session, entry)
     assert [one for one in found if one.created_by == "human:eva"] == hers
     assert [one.label for one in found if one.created_by != "human:eva"] == ["Ana", "Ben", "Ana", "Carl", "Carl"]
 
@@ -85,8 +85,8 @@ def test_a_preview_names_the_speakers_and_changes_nothing(root: Path, session: S
     assert preview.summary == "In the source 'Talk' 4 turns of 2 speakers would be marked."
     assert preview.lines[:3] == ("Ana: 2", "Ben: 2", "Ana | Did you bring it?")
     text = digest_of((root / "Sources/Talk.md").read_bytes()).hex()
-    assert preview.bases == {"Sources/Talk.md": text, segments.segments_path(entry): ABSENT_DIGEST}
-    assert segments.count_segments(session, entry) == 0
+    assert preview.bases == {"Sources/Talk.md": text, segment_records.segments_path(entry): ABSENT_DIGEST}
+    assert segment_records.count_segments(session, entry) == 0
     assert not (root / ".records/events").exists()
 
 
@@ -101,7 +101,7 @@ def test_what_a_preview_says_depends_on_the_segments_there_are(root: Path, sessi
     before = preview_detect_speakers(session, str(entry))
     detect_speakers(session, str(entry))
     after = preview_detect_speakers(session, str(entry))
-    record = segments.segments_path(entry)
+    record = segment_records.segments_path(entry)
     assert (before.bases[record], after.bases[record]) == (ABSENT_DIGEST, digest_of((root / record).read_bytes()).hex())
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.commands.failure import Failed
-from mirrord.commands.session import Session
-from mirrord.commands.standing import Problem, sync_status
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.sync_status import Problem, sync_status
 from mirrord.domain.entry import digest_of, new_id
 from mirrord.mirror.heartbeat import Heartbeat
-from mirrord.mirror.state import State, cached_stat
+from mirrord.mirror.mirror_state import State, cached_stat
 from tests.unit.commands.conftest import page
 
 

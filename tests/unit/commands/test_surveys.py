@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.codec.frontmatter import read_values, split_parts
-from mirrord.commands.failure import Failed
-from mirrord.commands.folders import list_folders
-from mirrord.commands.holdings import read_holdings
-from mirrord.commands.imports import import_file
-from mirrord.commands.session import Session
-from mirrord.commands.surveys import import_survey, preview_import_survey
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
 from mirrord.domain.approval import MAX_PREVIEW_LINES
 from mirrord.domain.entry import digest_of
+from mirrord.markdown.frontmatter.page_properties import read_values, split_parts
+from mirrord.research.sources.file_imports import import_file
+from mirrord.research.sources.folder_commands import list_folders
+from mirrord.research.sources.source_listing import read_holdings
+from mirrord.research.surveys.survey_import import import_survey, preview_import_survey
 from tests.unit.commands.conftest import Open, events, page
 from tests.unit.kills import killed_at
 

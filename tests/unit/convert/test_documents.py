@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.codec.reader import read_document
-from mirrord.codec.splice import splice_document
-from mirrord.convert import documents, running
+from mirrord.convert import converter_process, documents
 from mirrord.convert.documents import ConvertedDocument, convert_document
-from mirrord.convert.kinds import PICTURES_DIRECTORY, Kind, kind_of
+from mirrord.convert.file_kinds import PICTURES_DIRECTORY, Kind, kind_of
 from mirrord.errors import Damaged
+from mirrord.markdown.read.reader import read_document
+from mirrord.markdown.write.splice import splice_document
 from tests.unit.convert import documents as made
 
 LISTS = "- apples\n- pears\n  - green\n  - yellow\n"
@@ -105,7 +105,7 @@ def test_entities_that_multiply_do_not_outgrow_the_limits(tmp_path: Path) -> Non
 
 def test_a_converter_ends_when_its_time_is_over(tmp_path: Path) -> None:
     with pytest.raises(Damaged, match="too long"):
-        running.run_confined(["/bin/sh", "-c", "while :; do :; done"], tmp_path, cpu=1)
+        converter_process.run_confined(["/bin/sh", "-c", "while :; do :; done"], tmp_path, cpu=1)
 
 
 def test_a_converter_has_no_network_and_nothing_of_our_environment(
@@ -113,7 +113,7 @@ def test_a_converter_has_no_network_and_nothing_of_our_environment(
 ) -> None:
     monkeypatch.setenv("MIRRORD_TOKEN", "secret")
     script = 'test -z "$MIRRORD_TOKEN" && ulimit -v && test "$(wc -l < /proc/net/dev)" -le 3'
-    assert running.run_confined(["/bin/sh", "-c", script], tmp_path) == 0
+    assert converter_process.run_confined(["/bin/sh", "-c", script], tmp_path) == 0
 
 
 def test_a_long_document_stays_as_the_converter_spells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.convert.encoding import encoding_of, text_of
-from mirrord.convert.kinds import Kind, kind_of
+from mirrord.convert.file_kinds import Kind, kind_of
+from mirrord.convert.text_encoding import encoding_of, text_of
 from tests.unit.convert import documents as made
 
 FILES = {

@@ -6,14 +6,14 @@ from uuid import uuid4
 
 import pytest
 
+from mirrord.auth.access_grant import Grant
+from mirrord.auth.signed_tokens import issue_token
+from mirrord.auth.token_keys import Keyring, signing_key
 from mirrord.config import Agents, Config
 from mirrord.domain.entry import Actor, TenantId
-from mirrord.domain.grant import Grant
 from mirrord.errors import Refused, UserError
 from mirrord.mcp.admission import Tenant, find_tenant, read_token, tenant_of
-from mirrord.mcp.sessions import attachable_dirs, local_caller
-from mirrord.mirror.keys import Keyring, signing_key
-from mirrord.mirror.tokens import issue_token
+from mirrord.mcp.caller_sessions import attachable_dirs, local_caller
 from tests.system.clients import tenant_in
 
 ACTOR = Actor("agent", "tester")

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from mirrord.commands.failure import Failed
-from mirrord.mcp.arguments import Arguments, nearest_name, parse_arguments, schema_of
-from mirrord.mcp.tools.writing import Edit
+from mirrord.commands.core.failure import Failed
+from mirrord.mcp.tools.arguments import Arguments, nearest_name, parse_arguments, schema_of
+from mirrord.mcp.tools.write_tools import Edit
 
 
 class Part(Arguments):

@@ -4,12 +4,12 @@ import inspect
 
 import pytest
 
-from mirrord.commands.failure import Failed
-from mirrord.commands.imports import import_file
-from mirrord.commands.surveys import import_survey
+from mirrord.commands.core.failure import Failed
 from mirrord.domain.trust import Trust
-from mirrord.mcp.arguments import parse_arguments
-from mirrord.mcp.tools.imports import IMPORT_FILE, IMPORT_SURVEY
+from mirrord.mcp.tools.arguments import parse_arguments
+from mirrord.research.sources.file_imports import import_file
+from mirrord.research.sources.import_tools import IMPORT_FILE, IMPORT_SURVEY
+from mirrord.research.surveys.survey_import import import_survey
 
 
 def test_a_file_that_stays_where_it_is_is_asked_for_by_the_word_copy() -> None:

@@ -3,11 +3,10 @@
 import threading
 from collections.abc import Iterator
 
-import anyio
 import anyio.to_thread
 import pytest
 
-from mirrord.mcp.lanes import MAX_READS, MAX_SEARCHES, Lane, Lanes
+from mirrord.mcp.tools.request_lanes import MAX_READS, MAX_SEARCHES, Lane, Lanes
 
 PATIENCE_SECONDS = 30
 

@@ -13,7 +13,7 @@ import pytest
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification
 
-from mirrord.mcp.lines import Incoming, Outgoing
+from mirrord.mcp.stdio_protocol import Incoming, Outgoing
 
 PLAIN = b'{"jsonrpc":"2.0","method":"notifications/test"}\n'
 
@@ -172,7 +172,7 @@ async def test_a_client_that_went_breaks_the_stream(ends: tuple[int, int]) -> No
 def test_what_others_print_or_read_meanwhile_is_not_the_clients() -> None:
     program = (
         "import os, subprocess, sys\n"
-        "from mirrord.mcp.lines import standard_streams\n"
+        "from mirrord.mcp.stdio_protocol import standard_streams\n"
         "with standard_streams():\n"
         "    print('stray', flush=True)\n"
         "    subprocess.run(['cat'], check=True)\n"

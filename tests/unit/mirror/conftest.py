@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.mirror import aio, kernel
-from mirrord.mirror.journal import Journal
-from mirrord.mirror.process import prepare_process
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.process_setup import prepare_process
+from mirrord.mirror.tree import kernel, kernel_aio
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write.journal import Journal
 
 NOBODY = 65534
 
@@ -56,7 +56,7 @@ def tree(request: pytest.FixtureRequest, root: Path, monkeypatch: pytest.MonkeyP
     if request.param != "everything":
         monkeypatch.setattr(kernel, "_OPENAT2", 99_999)
         monkeypatch.setattr(kernel, "_RENAMEAT2", {})
-        monkeypatch.setattr(aio, "_SYSCALL_NUMBERS", None)
+        monkeypatch.setattr(kernel_aio, "_SYSCALL_NUMBERS", None)
     made = Tree(root)
     yield made
     made.close()

@@ -8,9 +8,9 @@ import pytest
 
 from mirrord.domain.entry import digest_of, new_id
 from mirrord.errors import Refused
-from mirrord.mirror import replace
-from mirrord.mirror.journal import Journal
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import replace
+from mirrord.mirror.write.journal import Journal
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files to others")
 

@@ -6,19 +6,19 @@ import pytest
 
 from mirrord.domain.entry import Digest, digest_of, new_id
 from mirrord.errors import Stale
-from mirrord.mirror import copies, relocation, replace, trash
-from mirrord.mirror.adoption import adopt_leftovers
-from mirrord.mirror.journal import Journal
-from mirrord.mirror.label import Label, label_of
-from mirrord.mirror.plan import BatchPlan, Rename
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import batch_rename, replace, trash, written_copies
+from mirrord.mirror.write.journal import Journal
+from mirrord.mirror.write.journal_labels import Label, label_of
+from mirrord.mirror.write.journal_recovery import adopt_leftovers
+from mirrord.mirror.write.rename_plan import BatchPlan, Rename
 
 ENTRY = new_id()
 
 
 def write(tree: Tree, journal: Journal, path: str, data: bytes, over: Digest | None) -> None:
     """As commands write."""
-    with copies.copy_during_write(journal, Label(ENTRY, over, digest_of(data)), data):
+    with written_copies.copy_during_write(journal, Label(ENTRY, over, digest_of(data)), data):
         replace.write(tree, journal, path, data, entry=ENTRY, expected=over)
 
 
@@ -36,9 +36,9 @@ def test_a_copy_of_what_is_written_stays_until_it_is_replaced(tree: Tree, root: 
     (copy,) = names(root, "mcp-1")
     assert label_of(copy) == Label(ENTRY, digest_of(b"one"), digest_of(b"two"))
     assert {path.read_bytes() for path in (root / ".mirrord/trash").iterdir()} == {b"one"}
-    assert copies.was_replaced(tree, Label(ENTRY, None, digest_of(b"one")))
-    assert not copies.was_replaced(tree, Label(ENTRY, digest_of(b"one"), digest_of(b"two")))
-    assert copies.entries_by_digest(tree) == {digest_of(b"two"): ENTRY}
+    assert written_copies.was_replaced(tree, Label(ENTRY, None, digest_of(b"one")))
+    assert not written_copies.was_replaced(tree, Label(ENTRY, digest_of(b"one"), digest_of(b"two")))
+    assert written_copies.entries_by_digest(tree) == {digest_of(b"two"): ENTRY}
     journal.close()
 
 
@@ -63,7 +63,7 @@ def test_the_copies_of_the_dead_and_of_the_living_come_along(tree: Tree, root: P
     daemon = Journal(Tree(root), "daemon")
     assert adopt_leftovers(tree, daemon, include_living=True)
     assert not adopt_leftovers(tree, daemon, include_living=True)
-    assert {label.new for label in copies.list_copies(daemon).values()} == {digest_of(b"a"), digest_of(b"b")}
+    assert {label.new for label in written_copies.list_copies(daemon).values()} == {digest_of(b"a"), digest_of(b"b")}
     write(tree, alive, "B.md", b"c", digest_of(b"b"))
     assert len(names(root, "mcp-2")) == 1
     for journal in (alive, other, daemon):
@@ -83,9 +83,9 @@ def test_the_journal_of_the_daemon_is_its_own(tree: Tree, root: Path) -> None:
 def test_a_retired_copy_is_in_the_trash_and_no_late_save(tree: Tree) -> None:
     journal = Journal(tree, "daemon")
     write(tree, journal, "A.md", b"a", None)
-    ((name, label),) = copies.list_copies(journal).items()
-    copies.move_to_trash(journal, name, label)
-    assert copies.list_copies(journal) == {}
+    ((name, label),) = written_copies.list_copies(journal).items()
+    written_copies.move_to_trash(journal, name, label)
+    assert written_copies.list_copies(journal) == {}
     assert trash.late_saves(tree, {}) == []
     assert [one.label.expected for one in trash.list_trash(tree)] == [digest_of(b"a")]
     journal.close()
@@ -96,7 +96,7 @@ def test_a_plan_that_cannot_be_done_any_more_is_undone_by_the_next(tree: Tree, r
     (root / "B.md").write_bytes(b"b")
     dead = Journal(tree, "mcp-1")
     renames = [Rename(path, f"D/{path}", (root / path).stat().st_ino) for path in ("A.md", "B.md")]
-    relocation._note(dead, BatchPlan(renames))
+    batch_rename._note(dead, BatchPlan(renames))
     (root / "D").mkdir()
     (root / "A.md").rename(root / "D/A.md")
     (root / "D/B.md").write_bytes(b"a person's")

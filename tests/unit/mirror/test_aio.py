@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.mirror import aio, kernel
+from mirrord.mirror.tree import kernel, kernel_aio
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace shows and fails the calls")
 
 SCRIPT = """
 import os, sys
-from mirrord.mirror import kernel
+from mirrord.mirror.tree import kernel
 there = [os.open(path, os.O_RDONLY) for path in sys.argv[1:]]
 for _ in range(2):
     try:
@@ -121,7 +121,7 @@ def test_one_that_cannot_be_synced_is_an_error_whichever_it_is(descriptors: list
 def test_more_than_are_asked_for_at_once_are_all_synced(descriptors: list[int]) -> None:
     ends = os.pipe()
     many = [*descriptors, *descriptors, *descriptors]
-    assert len(many) > aio.MAX_SYNCS
+    assert len(many) > kernel_aio.MAX_SYNCS
     kernel.fsync_all(*many)
     for place in range(len(many) + 1):
         with pytest.raises(OSError, match="Invalid argument"):

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from mirrord.errors import Stale
-from mirrord.mirror import relocation
-from mirrord.mirror.adoption import adopt_leftovers
-from mirrord.mirror.arrival import BuildDirectory, build_directory
-from mirrord.mirror.journal import JOURNALS_PATH, Journal
-from mirrord.mirror.plan import BatchPlan, Rename
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import batch_rename
+from mirrord.mirror.write.bulk_create import BuildDirectory, build_directory
+from mirrord.mirror.write.journal import JOURNALS_PATH, Journal
+from mirrord.mirror.write.journal_recovery import adopt_leftovers
+from mirrord.mirror.write.rename_plan import BatchPlan, Rename
 from tests.unit.kills import killed_at
 
 LINES = "".join(f"{number}\n" for number in range(5))
@@ -36,7 +36,7 @@ def bring(root: Path, pages: int = 1) -> None:
                 arrival.write(f"{name}/{number}.md", b"text")
         arrival.write("told", LINES.encode())
         arrival.sync_all()
-        relocation.carry_out_plan(tree, journal, plan_of(arrival), lambda _: None)
+        batch_rename.carry_out_plan(tree, journal, plan_of(arrival), lambda _: None)
     journal.close()
     tree.close()
 
@@ -112,7 +112,7 @@ def test_a_plan_of_an_older_writer_is_read(root: Path) -> None:
     inode = (root / "a.md").stat().st_ino
     plan = {"renames": [["a.md", "b.md", inode]], "rewrites": [], "emptied": [], "note": None}
     (root / JOURNALS_PATH / "old/t.plan").write_text(json.dumps(plan))
-    relocation.finish_plan(tree, journal)
+    batch_rename.finish_plan(tree, journal)
     assert (root / "b.md").read_text() == "a"
     journal.close()
     tree.close()

@@ -7,15 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId, Kind, Place
-from mirrord.domain.state import Row
+from mirrord.domain.sync_state import Row
 from mirrord.errors import Damaged
-from mirrord.mirror.attachments import ATTACH_EVERYTHING, VAULT_SETTINGS_PATH, AttachmentRules, parse_vault_rule
-from mirrord.mirror.ignore import Ignore
-from mirrord.mirror.layout import Spot, attachment_path, is_beside, page_path, spot_of_file
-from mirrord.mirror.scan import scan
-from mirrord.mirror.tree import Tree
-from mirrord.sync.paths import directory_above, path_in
-from mirrord.sync.twins import names_for
+from mirrord.mirror.tree.ignore_rules import (
+    ATTACH_EVERYTHING,
+    VAULT_SETTINGS_PATH,
+    AttachmentRules,
+    Ignore,
+    parse_vault_rule,
+)
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree.tree_layout import Spot, attachment_path, is_beside, page_path, spot_of_file
+from mirrord.mirror.tree.tree_scan import scan
+from mirrord.sync.observation.row_names import names_for
+from mirrord.sync.writing.target_paths import directory_above, path_in
 
 NAMES = st.one_of(
     st.text("aA.~#_/$- é4913", min_size=1, max_size=8),

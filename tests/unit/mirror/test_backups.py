@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from mirrord.domain.backup import Chunk, Manifest, Table
+from mirrord.domain.backup_format import Chunk, Manifest, Table
 from mirrord.domain.entry import digest_of
 from mirrord.errors import Damaged, Refused, UserError
-from mirrord.mirror import kernel
-from mirrord.mirror.backups import Backups
-from mirrord.mirror.strays import decode_unsynced_file, has_only, store_unsynced, write_file
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.backup.backup_directory import Backups
+from mirrord.mirror.backup.unsynced_files import decode_unsynced_file, has_only, store_unsynced, write_file
+from mirrord.mirror.tree import kernel
+from mirrord.mirror.tree.tenant_tree import Tree
 
 EMPTY = Table((), ())
 MANIFEST = Manifest(1, 16, "demo", "", "", "", 0, {}, EMPTY, ())

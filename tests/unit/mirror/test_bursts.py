@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.mirror.bursts import Bursts
+from mirrord.mirror.watch_bursts import Bursts
 
 MAKE = """
 import os, random, sys, time

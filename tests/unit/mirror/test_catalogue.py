@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId, id_of_path
-from mirrord.mirror import catalogue as catalogues
-from mirrord.mirror import glance as glances
-from mirrord.mirror.card import CachedSummary, read_summary
-from mirrord.mirror.catalogue import Catalogue, Snapshot
-from mirrord.mirror.kernel import Stat, stat_of
-from mirrord.mirror.state import State, cached_stat
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.mirror_state import State, cached_stat
+from mirrord.mirror.read import directory_listing as glances
+from mirrord.mirror.read import page_catalogue as catalogues
+from mirrord.mirror.read.page_catalogue import Catalogue, Snapshot
+from mirrord.mirror.read.page_summary import CachedSummary, read_summary
+from mirrord.mirror.tree.kernel import Stat, stat_of
+from mirrord.mirror.tree.tenant_tree import Tree
 
 TENANT = TenantId(uuid.UUID(int=1))
 

@@ -8,10 +8,10 @@ import pytest
 
 from mirrord.domain.entry import digest_of, new_id
 from mirrord.errors import Busy, Refused, Stale
-from mirrord.mirror import replace
-from mirrord.mirror.journal import Journal
-from mirrord.mirror.replace import DisplacedSave
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import replace
+from mirrord.mirror.write.journal import Journal
+from mirrord.mirror.write.replace import DisplacedSave
 
 SAVES = 250
 ENTRY = new_id()

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.mirror.gathering import MAX_ASKED_PATHS, MAX_BURST_SECONDS, SILENCE_SECONDS, Gathering
+from mirrord.mirror.change_batches import MAX_ASKED_PATHS, MAX_BURST_SECONDS, SILENCE_SECONDS, Gathering
 
 paths = st.builds("{}/{}.md".format, st.sampled_from("abc"), st.integers(0, 40))
 moments = st.lists(st.tuples(st.floats(0, 0.02), st.sets(paths, min_size=1)), min_size=1)

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from mirrord.errors import Damaged
-from mirrord.mirror.ignore import Ignore
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree.ignore_rules import Ignore
+from mirrord.mirror.tree.tenant_tree import Tree
 
 
 def test_a_tree_without_patterns_ignores_nothing(tree: Tree, root: Path) -> None:

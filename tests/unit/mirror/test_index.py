@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import Digest, EntryId, digest_of
-from mirrord.domain.state import NO_TEXT
-from mirrord.mirror.index import Index
-from mirrord.mirror.kernel import Stat
-from mirrord.mirror.state import CachedStat
+from mirrord.domain.sync_state import NO_TEXT
+from mirrord.mirror.mirror_state import CachedStat
+from mirrord.mirror.seen_files import Index
+from mirrord.mirror.tree.kernel import Stat
 
 numbers = st.integers(0, 2**64 - 1)
 moments = st.integers(-(2**63), 2**63 - 1)

@@ -7,10 +7,10 @@ import pytest
 
 from mirrord.domain.entry import digest_of, new_id
 from mirrord.errors import Busy
-from mirrord.mirror import replace, trash
-from mirrord.mirror.journal import Journal, Leftover
-from mirrord.mirror.label import Label
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import replace, trash
+from mirrord.mirror.write.journal import Journal, Leftover
+from mirrord.mirror.write.journal_labels import Label
 
 ENTRY = new_id()
 LABEL = Label(ENTRY, digest_of(b"old"), digest_of(b"new"))
@@ -83,7 +83,8 @@ def test_a_directory_in_the_journal_is_a_leftover_without_digest(journal: Journa
 
 def test_a_second_process_cannot_write_under_the_same_name(tree: Tree, journal: Journal, root: Path) -> None:
     script = (
-        "import sys, pathlib; from mirrord.mirror.journal import Journal; from mirrord.mirror.tree import Tree;"
+        "import sys, pathlib; from mirrord.mirror.write.journal import Journal;"
+        "from mirrord.mirror.tree.tenant_tree import Tree;"
         "Journal(Tree(pathlib.Path(sys.argv[1])), sys.argv[2])"
     )
     run = [sys.executable, "-c", script, str(root)]

@@ -10,9 +10,10 @@ import pytest
 
 from mirrord.domain.entry import digest_of, new_id
 from mirrord.errors import Stale
-from mirrord.mirror import kernel, replace
-from mirrord.mirror.journal import Journal
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree import kernel
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import replace
+from mirrord.mirror.write.journal import Journal
 from tests.unit.kills import killed_at
 
 ENTRY = new_id()
@@ -98,8 +99,9 @@ def test_a_kill_inside_the_kernels_exchange_or_sync_loses_nothing(tmp_path: Path
     script = (
         "import sys, pathlib, uuid;"
         "from mirrord.domain.entry import EntryId, digest_of;"
-        "from mirrord.mirror import replace, process; from mirrord.mirror.journal import Journal;"
-        "from mirrord.mirror.tree import Tree;"
+        "from mirrord.mirror.write import replace; from mirrord.mirror import process_setup as process;"
+        "from mirrord.mirror.write.journal import Journal;"
+        "from mirrord.mirror.tree.tenant_tree import Tree;"
         "process.prepare_process(); tree = Tree(pathlib.Path(sys.argv[1]));"
         f"replace.write(tree, Journal(tree, 'daemon'), 'A.md', {NEW!r}, "
         f"entry=EntryId(uuid.UUID('{ENTRY}')), over=digest_of({OLD!r}))"

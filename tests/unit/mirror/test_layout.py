@@ -1,7 +1,7 @@
 import pytest
 
 from mirrord.domain.entry import Kind
-from mirrord.mirror.layout import (
+from mirrord.mirror.tree.tree_layout import (
     Spot,
     attachment_path,
     directory_of,

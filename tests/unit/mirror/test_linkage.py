@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from mirrord.codec.links import links_of, possible_targets_of
 from mirrord.domain.entry import TenantId, new_id
-from mirrord.mirror.catalogue import Catalogue
-from mirrord.mirror.linkage import LinkIndex, Target
-from mirrord.mirror.tree import Tree
+from mirrord.markdown.links.page_links import links_of, possible_targets_of
+from mirrord.mirror.read.link_index import LinkIndex, Target
+from mirrord.mirror.read.page_catalogue import Catalogue
+from mirrord.mirror.tree.tenant_tree import Tree
 from tests.unit.codec.documents import markdown
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from mirrord.errors import Busy, Refused, Unavailable
-from mirrord.mirror.lock import Lock, clear_unfinished, is_marked_unfinished, mark_unfinished, write_lock
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write.tree_locks import Lock, clear_unfinished, is_marked_unfinished, mark_unfinished, write_lock
 
 HOLD = (
-    "import sys, pathlib; from mirrord.mirror.lock import Lock;"
+    "import sys, pathlib; from mirrord.mirror.write.tree_locks import Lock;"
     "lock = Lock(pathlib.Path(sys.argv[1])); lock.acquire(); print('held', flush=True); sys.stdin.read()"
 )
 

@@ -6,44 +6,44 @@ import pytest
 
 from mirrord.domain.entry import MirrorId, TenantId
 from mirrord.errors import Damaged
-from mirrord.mirror import marker
-from mirrord.mirror.marker import Marker
-from mirrord.mirror.tree import Tree
+from mirrord.mirror import tree_marker
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree_marker import Marker
 
 MARKER = Marker("acme", TenantId(uuid4()), MirrorId(uuid4()))
 
 
 def test_a_marker_is_read_as_it_was_written(tree: Tree, root: Path) -> None:
-    assert marker.read(tree) is None
+    assert tree_marker.read(tree) is None
 
-    marker.write(tree, MARKER)
-    assert marker.read(tree) == MARKER
+    tree_marker.write(tree, MARKER)
+    assert tree_marker.read(tree) == MARKER
 
     copy = Marker("acme", MARKER.tenant_id, MirrorId(uuid4()))
-    marker.write(tree, copy)
-    assert marker.read(tree) == copy
+    tree_marker.write(tree, copy)
+    assert tree_marker.read(tree) == copy
     assert sorted(path.name for path in (root / ".mirrord").iterdir()) == [".gitignore", "id", "tmp", "trash"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"tenant": "a", "tenant_id": "x", "mirror": 7}', "\xff"])
 def test_a_marker_that_cannot_be_understood_is_damaged(tree: Tree, root: Path, text: str) -> None:
-    marker.make_state_directory(tree)
+    tree_marker.make_state_directory(tree)
     (root / ".mirrord/id").write_bytes(text.encode("latin-1"))
 
     with pytest.raises(Damaged, match="which mirror"):
-        marker.read(tree)
+        tree_marker.read(tree)
 
 
 def test_git_does_not_see_private_state(tree: Tree, root: Path) -> None:
-    marker.make_state_directory(tree)
+    tree_marker.make_state_directory(tree)
 
     assert (root / ".mirrord/.gitignore").read_text() == "*\n"
 
 
 def test_a_fresh_root_is_private_and_an_existing_one_keeps_its_mode(tmp_path: Path) -> None:
-    assert marker.make_root(tmp_path / "mirror" / "acme")
+    assert tree_marker.make_root(tmp_path / "mirror" / "acme")
     assert stat.S_IMODE((tmp_path / "mirror" / "acme").stat().st_mode) == 0o700
 
-    assert marker.make_root(tmp_path / "shared", 0o2770)
-    assert not marker.make_root(tmp_path / "shared", 0o700)
+    assert tree_marker.make_root(tmp_path / "shared", 0o2770)
+    assert not tree_marker.make_root(tmp_path / "shared", 0o700)
     assert stat.S_IMODE((tmp_path / "shared").stat().st_mode) == 0o2770

@@ -6,9 +6,9 @@ from uuid import UUID
 import pytest
 
 from mirrord.domain.entry import EntryId
-from mirrord.mirror.journal import Journal
-from mirrord.mirror.label import parked_name
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write.journal import Journal
+from mirrord.mirror.write.journal_labels import parked_name
 
 NAME = parked_name(EntryId(UUID(int=1)), directory=False)
 

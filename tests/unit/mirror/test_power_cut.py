@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from mirrord.domain.entry import digest_of, new_id
-from mirrord.mirror import aio, kernel, replace
-from mirrord.mirror.journal import Journal
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree import kernel, kernel_aio
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import replace
+from mirrord.mirror.write.journal import Journal
 
 ENTRY = new_id()
 OLD, NEW = b"old", b"new"
@@ -32,7 +33,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
         return call
 
-    monkeypatch.setattr(aio, "_SYSCALL_NUMBERS", None)  # every sync is a call
+    monkeypatch.setattr(kernel_aio, "_SYSCALL_NUMBERS", None)  # every sync is a call
     for name in CALLS:
         monkeypatch.setattr(kernel, name, recorded(name))
     return made

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from mirrord.domain.health import KernelCalls
-from mirrord.mirror.probe import file_system_of, probe_host
-from mirrord.mirror.process import prepare_process
+from mirrord.domain.health_facts import KernelCalls
+from mirrord.mirror.machine_probe import file_system_of, probe_host
+from mirrord.mirror.process_setup import prepare_process
 
 MOUNTS = """\
 20 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw

@@ -9,10 +9,11 @@ import pytest
 
 from mirrord.domain.entry import digest_of, new_id
 from mirrord.errors import Busy, Refused, Stale
-from mirrord.mirror import aio, aside, kernel, replace, trash
-from mirrord.mirror.journal import Journal, Leftover
-from mirrord.mirror.replace import DisplacedSave, Written
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree import kernel, kernel_aio
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import displaced_files, replace, trash
+from mirrord.mirror.write.journal import Journal, Leftover
+from mirrord.mirror.write.replace import DisplacedSave, Written
 
 ENTRY = new_id()
 
@@ -349,7 +350,7 @@ def test_a_writer_that_does_not_let_go_leaves_its_file_in_the_journal(
 ) -> None:
     if not tree.can_exchange:
         pytest.skip("a writer is noticed before")
-    monkeypatch.setattr(aside, "WRITER_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(displaced_files, "WRITER_PATIENCE_SECONDS", 0.05)
     (root / "A.md").write_bytes(b"old")
     streams = []
     intruder.before("exchange", lambda: streams.append((root / "A.md").open("r+b")))
@@ -447,7 +448,7 @@ CALLS = ("create", "write", "fsync", "rename", "rename_new", "exchange", "link",
 def fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
     """Let the call with this *number* fail; the calls made are listed."""
     made: list[str] = []
-    monkeypatch.setattr(aio, "_SYSCALL_NUMBERS", None)  # every sync is a call
+    monkeypatch.setattr(kernel_aio, "_SYSCALL_NUMBERS", None)  # every sync is a call
     for call in CALLS:
         original = getattr(kernel, call)
 

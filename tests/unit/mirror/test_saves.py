@@ -6,11 +6,10 @@ from uuid import UUID
 import pytest
 
 from mirrord.domain.entry import EntryId, digest_of
-from mirrord.mirror.ignore import Ignore
-from mirrord.mirror.index import Index
-from mirrord.mirror.saves import is_complete
-from mirrord.mirror.state import CachedStat
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.mirror_state import CachedStat
+from mirrord.mirror.seen_files import Index, is_complete
+from mirrord.mirror.tree.ignore_rules import Ignore
+from mirrord.mirror.tree.tenant_tree import Tree
 
 NOTHING = Ignore()
 KNOWN = ("A.md", "B.md", "Projects/Alpha.md", "assets/plan.png")

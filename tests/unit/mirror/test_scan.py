@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.errors import Refused, Unavailable
-from mirrord.mirror.attachments import ATTACH_EVERYTHING, AttachmentRules
-from mirrord.mirror.contained import why_not_mirrored
-from mirrord.mirror.ignore import Ignore
-from mirrord.mirror.index import Index
-from mirrord.mirror.layout import spot_of_directory, spot_of_file
-from mirrord.mirror.scan import Scan, scan
-from mirrord.mirror.state import cached_stat
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.mirror_state import cached_stat
+from mirrord.mirror.seen_files import Index
+from mirrord.mirror.tree.contained_paths import why_not_mirrored
+from mirrord.mirror.tree.ignore_rules import ATTACH_EVERYTHING, AttachmentRules, Ignore
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree.tree_layout import spot_of_directory, spot_of_file
+from mirrord.mirror.tree.tree_scan import Scan, scan
 
 NOTHING = Ignore()
 

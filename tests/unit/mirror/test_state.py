@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import digest_of, new_id
-from mirrord.mirror import state
-from mirrord.mirror.kernel import Stat
-from mirrord.mirror.state import CachedStat, State
-from mirrord.mirror.tree import Tree
+from mirrord.mirror import mirror_state
+from mirrord.mirror.mirror_state import CachedStat, State
+from mirrord.mirror.tree.kernel import Stat
+from mirrord.mirror.tree.tenant_tree import Tree
 
 HUGE = (1 << 64) - 1
 
@@ -36,7 +36,7 @@ def test_a_stat_matches_until_the_file_changes(tree: Tree, root: Path) -> None:
     (root / "A.md").write_bytes(b"alpha")
     before = tree.stat("A.md")
     assert before is not None
-    one = state.cached_stat(before, digest_of(b"alpha"), new_id())
+    one = mirror_state.cached_stat(before, digest_of(b"alpha"), new_id())
     (root / "A.md").write_bytes(b"alpha and more")
 
     after = tree.stat("A.md")
@@ -131,8 +131,8 @@ def test_threads_share_one_state(tree: Tree) -> None:
 
 @given(st.integers(0, HUGE))
 def test_numbers_of_64_bits_fit_into_the_database(number: int) -> None:
-    assert state._unsigned(state.to_signed(number)) == number
-    assert -(1 << 63) <= state.to_signed(number) < 1 << 63
+    assert mirror_state._unsigned(mirror_state.to_signed(number)) == number
+    assert -(1 << 63) <= mirror_state.to_signed(number) < 1 << 63
 
 
 def test_a_stat_has_the_fields_seen_compares() -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from mirrord.errors import Refused
-from mirrord.mirror import tail as reading
-from mirrord.mirror.tail import Cursor, Tail, read_tail
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import append_only_files as reading
+from mirrord.mirror.write.append_only_files import Cursor, Tail, read_tail
 
 PATH = "log.jsonl"
 

@@ -15,10 +15,10 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirrord.auth.signed_tokens import check_grant, issue_token, verify_token
+from mirrord.auth.token_keys import Keyring, key_id, signing_key
 from mirrord.domain.entry import Actor, TenantId
 from mirrord.errors import Refused, UserError
-from mirrord.mirror.keys import Keyring, key_id, signing_key
-from mirrord.mirror.tokens import check_grant, issue_token, verify_token
 
 TENANT = TenantId(UUID("018f0000-0000-7000-8000-000000000001"))
 ACTOR = Actor("agent", "writer")

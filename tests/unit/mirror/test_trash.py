@@ -7,11 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from mirrord.domain.entry import digest_of, new_id
-from mirrord.mirror import copies, replace, trash
-from mirrord.mirror.journal import TRASH_PATH, Journal
-from mirrord.mirror.kernel import Stat
-from mirrord.mirror.label import Label
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree.kernel import Stat
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import replace, trash, written_copies
+from mirrord.mirror.write.journal import TRASH_PATH, Journal
+from mirrord.mirror.write.journal_labels import Label
 
 ENTRY = new_id()
 MONTH, MINUTES = timedelta(days=31).total_seconds(), timedelta(minutes=11).total_seconds()
@@ -38,11 +38,11 @@ def test_what_is_in_the_trash_goes_after_a_month(tree: Tree, journal: Journal, r
 def test_a_text_is_in_the_trash_only_if_a_file_there_holds_it(tree: Tree, journal: Journal, root: Path) -> None:
     copied = Label(ENTRY, None, digest_of(b"what a command wrote"))
     path = throw_away(tree, journal, root, b"what a command wrote")
-    assert copies.was_replaced(tree, copied)
+    assert written_copies.was_replaced(tree, copied)
 
     path.write_bytes(b"somebody's save")
 
-    assert not copies.was_replaced(tree, copied)
+    assert not written_copies.was_replaced(tree, copied)
 
 
 def test_what_is_open_or_changed_is_not_purged(tree: Tree, journal: Journal, root: Path) -> None:

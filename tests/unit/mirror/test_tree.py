@@ -10,7 +10,7 @@ import pytest
 
 from mirrord.domain.entry import digest_of
 from mirrord.errors import Busy, Damaged, Refused, Stale, Unavailable
-from mirrord.mirror.tree import Tree
+from mirrord.mirror.tree.tenant_tree import Tree
 
 LIMIT = 1 << 20
 
@@ -95,7 +95,7 @@ def test_a_directory_swapped_for_a_link_never_leads_out(tree: Tree, root: Path, 
 
 SWAP = """
 import os, sys
-from mirrord.mirror import kernel
+from mirrord.mirror.tree import kernel
 while True:
     kernel.exchange(-100, sys.argv[1], -100, sys.argv[2])
 """

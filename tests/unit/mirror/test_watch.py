@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from mirrord.mirror import bursts, gathering, waking
-from mirrord.mirror import watch as watching
-from mirrord.mirror.watch import watch
+from mirrord.mirror import change_batches, watch_bursts
+from mirrord.mirror import tree_watch as watching
+from mirrord.mirror.tree_watch import watch
 from tests.system.harness import eventually
 
 
@@ -138,8 +138,8 @@ async def test_too_many_paths_at_once_mean_everywhere(root: Path, monkeypatch: p
 
 
 async def test_what_is_told_need_not_wait_for_silence(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "SILENCE_SECONDS", 10)
-    monkeypatch.setattr(gathering, "MAX_BURST_SECONDS", 10)
+    monkeypatch.setattr(change_batches, "SILENCE_SECONDS", 10)
+    monkeypatch.setattr(change_batches, "MAX_BURST_SECONDS", 10)
     async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), is_complete=lambda _: True)) as batches:
         assert await anext(batches) is None
         (root / "A.md").write_bytes(b"alpha")
@@ -147,8 +147,8 @@ async def test_what_is_told_need_not_wait_for_silence(root: Path, monkeypatch: p
 
 
 async def test_what_is_not_told_waits_for_what_comes_after_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "SILENCE_SECONDS", 0.5)
-    monkeypatch.setattr(gathering, "MAX_BURST_SECONDS", 5)
+    monkeypatch.setattr(change_batches, "SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(change_batches, "MAX_BURST_SECONDS", 5)
     (root / "t").mkdir()
     asked = threading.Event()
 
@@ -166,8 +166,8 @@ async def test_what_is_not_told_waits_for_what_comes_after_it(root: Path, monkey
 
 
 async def test_what_goes_on_in_one_tree_does_not_hold_up_another(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "SILENCE_SECONDS", 10)
-    monkeypatch.setattr(gathering, "MAX_BURST_SECONDS", 10)
+    monkeypatch.setattr(change_batches, "SILENCE_SECONDS", 10)
+    monkeypatch.setattr(change_batches, "MAX_BURST_SECONDS", 10)
     for tree in ("restless", "quiet"):
         (root / tree).mkdir()
     told = partial(all_below, "quiet")
@@ -183,7 +183,7 @@ def all_below(tree: str, paths: set[str]) -> bool:
 
 
 async def test_of_many_paths_nobody_is_asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "MAX_ASKED_PATHS", 0)
+    monkeypatch.setattr(change_batches, "MAX_ASKED_PATHS", 0)
     async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), is_complete=_fails)) as batches:
         assert await anext(batches) is None
         (root / "A.md").write_bytes(b"alpha")
@@ -204,8 +204,8 @@ async def test_a_watch_sleeps_until_something_happens(root: Path) -> None:
 
 
 async def test_news_soon_after_others_wake_a_watch_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bursts, "NAP_MS", 60_000)  # it would sleep through them
-    monkeypatch.setattr(bursts, "SOON_MS", 60_000)
+    monkeypatch.setattr(watch_bursts, "NAP_MS", 60_000)  # it would sleep through them
+    monkeypatch.setattr(watch_bursts, "SOON_MS", 60_000)
     async with watched(root) as told:
         for number in range(3):
             await asyncio.to_thread(_save_until_told, root / f"{number}.md", told)
@@ -223,7 +223,7 @@ def _save_until_told(file: Path, told: Watched) -> None:
 
 
 async def test_a_watch_that_no_signal_wakes_looks_around_by_itself(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waking, "_inotify_descriptors", list)
+    monkeypatch.setattr(watch_bursts, "_inotify_descriptors", list)
     async with watched(root) as told:
         (root / "A.md").write_bytes(b"alpha")
         await told.until(lambda told: "A.md" in told.paths)
@@ -263,7 +263,7 @@ async def test_a_watch_left_early_ends_its_thread(root: Path) -> None:
 
 REFUSED = """
 import asyncio, pathlib, sys
-from mirrord.mirror.watch import watch
+from mirrord.mirror.tree_watch import watch
 async def main():
     stop = asyncio.Event()
     async for batch in watch(pathlib.Path(sys.argv[1]), stop, print):
@@ -292,7 +292,7 @@ async def test_a_system_that_refuses_to_watch_is_a_problem_not_an_end(root: Path
 
 CLOSED = """
 import asyncio, os, pathlib, sys
-from mirrord.mirror.watch import watch
+from mirrord.mirror.tree_watch import watch
 async def main():
     stop, root = asyncio.Event(), pathlib.Path(sys.argv[1])
     async for batch in watch(root, stop, print):

@@ -10,11 +10,10 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from mirrord.domain.latency import BOUNDS_SECONDS
-from mirrord.domain.measures import MAX_TENANTS, OTHER_TENANTS, Endpoint, Measures, Waiting
+from mirrord.domain.measures import BOUNDS_SECONDS, MAX_TENANTS, OTHER_TENANTS, Endpoint, Measures, Waiting
 from mirrord.errors import Unavailable
-from mirrord.telemetry.exposition import SOCKET_MODE, make_application, serve
-from mirrord.telemetry.metrics import MeasuresCollector, registry_of
+from mirrord.telemetry.local_server import SOCKET_MODE, make_application, serve
+from mirrord.telemetry.open_metrics import MeasuresCollector, registry_of
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.web.changes import diff_hunks
+from mirrord.web.text_comparison import diff_hunks
 
 TEXTS = st.lists(st.sampled_from(["one two", "one three", "", "a  b", "x"]), max_size=12).map("\n".join)
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from mirrord.errors import UserError
-from mirrord.web.gate import Gate
+from mirrord.web.sign_in import Gate
 
 
 def test_an_invitation_makes_one_session(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrord.web.media import accepted_media_type, displayed_media_type
+from mirrord.web.media_types import accepted_media_type, displayed_media_type
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
 WEBP = b"RIFF\x10\x00\x00\x00WEBPVP8 "

@@ -1,1 +1,0 @@
-"""Approvals: requests of agents become rows, and approved ones are run; here sync and commands meet."""

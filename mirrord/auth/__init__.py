@@ -1,0 +1,1 @@
+"""Who may do what: grants, signed tokens and the keys that sign them."""

@@ -1,0 +1,232 @@
+"""`mirrord approvals` and `notifications`: requests of agents, and what they did without asking."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import click
+
+from mirrord import app
+from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
+from mirrord.cli.output import current_person, echo_difference, format_actor, format_time, strip_controls
+from mirrord.config import Config
+from mirrord.db import approval_rows as rows
+from mirrord.db.approval_rows import Notice, StoredRequest
+from mirrord.db.database import Connection
+from mirrord.domain.approval import RequestState
+from mirrord.domain.entry import TenantId
+from mirrord.domain.trust import Trust
+from mirrord.errors import UserError
+
+_OPEN_STATES = (RequestState.PENDING, RequestState.APPROVED)
+_MAX_ARGUMENT_CHARACTERS = 200  # characters of an argument
+
+
+@click.group()
+def approvals() -> None:
+    """List, show, approve and reject requests of agents."""
+
+
+@approvals.command("list")
+@with_config_options
+@tenant_option
+@click.option("--all", "everything", is_flag=True, help="Include requests that are already decided.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_requests(config: Config, tenant: str | None, everything: bool, as_json: bool) -> None:
+    """List the requests that wait for a decision."""
+
+    async def work() -> list[StoredRequest]:
+        async with _tenant_transaction(config, tenant) as (connection, tenant_id):
+            return await rows.list_requests(connection, tenant_id, None if everything else _OPEN_STATES)
+
+    requests = run(work())
+    if as_json:
+        click.echo(json.dumps([_request_facts(stored) for stored in requests], indent=2))
+        return
+    for stored in requests:
+        _print_summary(stored)
+    if not requests:
+        click.echo("No pending requests.", err=True)
+    elif any(stored.state is RequestState.PENDING for stored in requests):
+        click.echo("See `mirrord approvals show ID`, then approve or reject.", err=True)
+
+
+@approvals.command()
+@with_config_options
+@tenant_option
+@click.argument("request_id", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(config: Config, tenant: str | None, request_id: str, as_json: bool) -> None:
+    """Show the effect or outcome of the request ID. The first characters of an id are enough."""
+
+    async def work() -> StoredRequest:
+        async with _tenant_transaction(config, tenant) as (connection, tenant_id):
+            return _find_request(await rows.list_requests(connection, tenant_id, None), request_id)
+
+    stored = run(work())
+    if as_json:
+        click.echo(json.dumps(_request_facts(stored), indent=2))
+    else:
+        _print_details(stored)
+
+
+@approvals.command()
+@with_config_options
+@tenant_option
+@click.argument("request_ids", metavar="[ID]...", nargs=-1)
+@click.option(
+    "--all", "everything", is_flag=True, help="Approve all pending proposals, except requests of the level REQUIRE."
+)
+@click.option("--reason", help="Reason, stored with the decision.")
+def approve(
+    config: Config, tenant: str | None, request_ids: Sequence[str], everything: bool, reason: str | None
+) -> None:
+    """Approve the requests ID; the daemon then executes them."""
+    if bool(request_ids) == everything:
+        raise UserError("Name requests, or use --all; `mirrord approvals list` shows pending requests.")
+    decided, remaining = run(_decide_requests(config, tenant, request_ids, approve=True, reason=reason))
+    for stored in decided:
+        click.echo(f"Approved: {strip_controls(stored.preview['summary'])}")
+    for stored in remaining:
+        click.echo(f"Not approved, needs to be named: mirrord approvals approve {stored.id}", err=True)
+    click.echo("The daemon carries it out within a second." if decided else "Nothing was approved.", err=True)
+
+
+@approvals.command()
+@with_config_options
+@tenant_option
+@click.argument("request_ids", metavar="ID...", nargs=-1, required=True)
+@click.option("--reason", help="Reason, sent to the requester.")
+def reject(config: Config, tenant: str | None, request_ids: Sequence[str], reason: str | None) -> None:
+    """Reject the requests ID; the requester receives the reason."""
+    decided, _ = run(_decide_requests(config, tenant, request_ids, approve=False, reason=reason))
+    for stored in decided:
+        click.echo(f"Rejected: {strip_controls(stored.preview['summary'])}")
+
+
+@click.command()
+@with_config_options
+@tenant_option
+@click.option("--read", is_flag=True, help="Mark the printed notifications as read.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def notifications(config: Config, tenant: str | None, read: bool, as_json: bool) -> None:
+    """List unread notifications. They report changes that agents made without approval."""
+
+    async def work() -> list[Notice]:
+        async with _tenant_transaction(config, tenant) as (connection, tenant_id):
+            notices = await rows.load_notices(connection, tenant_id)
+            if read and notices:
+                await rows.mark_notices_read(connection, [notice.id for notice in notices])
+            return notices
+
+    notices = run(work())
+    if as_json:
+        click.echo(json.dumps([_notice_facts(notice) for notice in notices], indent=2))
+        return
+    for notice in notices:
+        subject = notice.data.get("path") or notice.data.get("name") or ""
+        previous = f" (was {notice.data['old_path']})" if notice.data.get("old_path") else ""
+        click.echo(
+            strip_controls(
+                f"{format_time(notice.occurred_at)}  {format_actor(notice.actor)}: {notice.type} {subject}{previous}"
+            )
+        )
+    if not notices:
+        click.echo("No unread notifications.", err=True)
+
+
+async def _decide_requests(
+    config: Config, tenant: str | None, names: Sequence[str], *, approve: bool, reason: str | None
+) -> tuple[list[StoredRequest], list[StoredRequest]]:
+    """The decided and the remaining requests; without *names* decide all that can be approved together."""
+    async with _tenant_transaction(config, tenant) as (connection, tenant_id):
+        pending = await rows.list_requests(connection, tenant_id, None if names else [RequestState.PENDING])
+        chosen = [_find_request(pending, name) for name in names] or [
+            request for request in pending if not _is_required(request)
+        ]
+        for stored in chosen:
+            await rows.decide_request(connection, tenant_id, stored.id, approve=approve, reason=reason, channel="cli")
+        return chosen, [] if names else [stored for stored in pending if _is_required(stored)]
+
+
+@asynccontextmanager
+async def _tenant_transaction(config: Config, tenant: str | None) -> AsyncIterator[tuple[Connection, TenantId]]:
+    """A transaction of the tenant, with the operating person as the actor."""
+    async with app.open_database(config) as database:
+        _, tenant_id = await find_tenant(database, config, tenant)
+        async with database.transaction(tenant_id, actor=current_person()) as connection:
+            yield connection, tenant_id
+
+
+def _find_request(requests: Sequence[StoredRequest], name: str) -> StoredRequest:
+    matches = [stored for stored in requests if str(stored.id).startswith(name.lower())]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise UserError(f"{len(matches)} requests begin with {name!r}; write more of the id.")
+    raise UserError(f"There is no request {name!r}; `mirrord approvals list --all` shows all.")
+
+
+def _is_required(stored: StoredRequest) -> bool:
+    return stored.level == Trust.REQUIRE.name
+
+
+def _print_summary(stored: StoredRequest) -> None:
+    state = stored.level if stored.state is RequestState.PENDING else stored.state.upper()
+    origin = f"{format_actor(stored.actor)}, {format_time(stored.requested_at)}"
+    click.echo(f"{stored.id}  {state:<8}  {stored.command}  ({strip_controls(origin)})")
+    click.echo(f"    {strip_controls(stored.preview['summary'])}")
+
+
+def _print_details(stored: StoredRequest) -> None:
+    _print_summary(stored)
+    for name, value in stored.arguments.items():
+        text = json.dumps(value, ensure_ascii=False)
+        click.echo(
+            strip_controls(
+                f"    {name}: {text[:_MAX_ARGUMENT_CHARACTERS]}{'…' if len(text) > _MAX_ARGUMENT_CHARACTERS else ''}"
+            )
+        )
+    for name, value in stored.preview["facts"].items():
+        click.echo(strip_controls(f"    = {name}: {json.dumps(value, ensure_ascii=False)}"))
+    if stored.preview["lines"]:
+        click.echo()
+        echo_difference(stored.preview["lines"])
+        click.echo()
+    if stored.state is RequestState.PENDING:
+        click.echo(f"    until {format_time(stored.expires_at)}:  mirrord approvals approve {stored.id}")
+        click.echo(f"    {'':>26}  mirrord approvals reject {stored.id} --reason …")
+        return
+    if stored.decision is not None and stored.decided_at is not None:
+        reason = f": {stored.decision['reason']}" if stored.decision.get("reason") else ""
+        by = format_actor(stored.decision["by"])
+        click.echo(
+            strip_controls(
+                f"    decided {format_time(stored.decided_at)} by {by} ({stored.decision['channel']}){reason}"
+            )
+        )
+    if (outcome := stored.outcome or {}).get("failure"):
+        click.echo(strip_controls(f"    {outcome['failure']['sentence']}"))
+
+
+def _request_facts(stored: StoredRequest) -> dict[str, Any]:
+    return {
+        "id": str(stored.id),
+        "command": stored.command,
+        "arguments": stored.arguments,
+        "actor": stored.actor,
+        "level": stored.level,
+        "state": stored.state,
+        "preview": stored.preview,
+        "requested_at": stored.requested_at.isoformat(),
+        "expires_at": stored.expires_at.isoformat(),
+        "decision": stored.decision,
+        "decided_at": stored.decided_at.isoformat() if stored.decided_at else None,
+        "outcome": stored.outcome,
+    }
+
+
+def _notice_facts(notice: Notice) -> dict[str, Any]:
+    facts = {"id": str(notice.id), "type": notice.type, "occurred_at": notice.occurred_at.isoformat()}
+    return {**facts, "actor": notice.actor, "data": notice.data}

@@ -1,0 +1,73 @@
+"""`mirrord console`: the web console on its own, and sign-in links."""
+
+import asyncio
+import signal
+
+import click
+
+from mirrord import app
+from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
+from mirrord.cli.output import current_person
+from mirrord.config import Config
+from mirrord.domain.entry import TenantId
+from mirrord.errors import Unavailable, UserError
+from mirrord.telemetry.logs import log_to
+from mirrord.web.console_server import ConsolePlace, last_url, serve_console, sign_in_url, url_of
+from mirrord.web.sign_in import INVITATION_SECONDS, Gate
+
+
+@click.group(invoke_without_command=True)
+@with_config_options
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Port on loopback; default: as configured; 0: any free port."
+)
+def console(config: Config, port: int | None) -> None:
+    """Serve the console without a daemon, until Ctrl-C. Files are updated only by a running daemon."""
+    context = click.get_current_context()
+    if context.invoked_subcommand is None:
+        log_to(config.data / "console.log")
+        asyncio.run(_serve_console(config, config.console.port if port is None else port))
+    elif any(value is not None for value in context.params.values()):
+        raise UserError(f"Put options after the subcommand: `mirrord console {context.invoked_subcommand} …`.")
+
+
+@console.command("link")
+@with_config_options
+@tenant_option
+@click.option("--name", help="Name of the person in the history; default: yours.")
+def print_link(config: Config, tenant: str | None, name: str | None) -> None:
+    """
+    Print a link that signs one person in, once.
+
+    The person can see and decide everything in all tenants; with --tenant only in that one.
+    """
+    gate = Gate(config.data)
+    token = gate.invite(
+        name or current_person().name, run(_find_tenant(config, tenant)) if tenant is not None else None
+    )
+    click.echo(sign_in_url(last_url(config.data) or url_of(config.console.port), token))
+    click.echo(f"It works once, within {INVITATION_SECONDS // 3600} hours.", err=True)
+
+
+async def _find_tenant(config: Config, name: str) -> TenantId:
+    async with app.open_database(config) as database:
+        return (await find_tenant(database, config, name))[1]
+
+
+async def _serve_console(config: Config, port: int) -> None:
+    stop = asyncio.Event()
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
+    gate = Gate(config.data)
+
+    def announce(url: str) -> None:
+        click.echo(f"Console: {sign_in_url(url, gate.invite(current_person().name, None))}")
+
+    async with app.running_postgres(config) as postgres:
+        await app.bring_up_to_date(postgres)
+        try:
+            await serve_console(
+                ConsolePlace(port, config.data, config.console.hosts), postgres.working_dsn, gate, stop, announce
+            )
+        except Unavailable as error:
+            raise Unavailable(f"The console is not served: {error} Choose another port: `--port`.") from error

@@ -1,0 +1,1 @@
+"""The daemon on this machine: running, installing, watching and diagnosing it."""

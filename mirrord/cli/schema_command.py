@@ -1,0 +1,13 @@
+"""`mirrord schema`: print the JSON Schema of documents."""
+
+import json
+
+import click
+
+from mirrord.markdown.schema.json_schema import json_schema
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of `page.content`. This is the document that an editor reads and writes."""
+    click.echo(json.dumps(json_schema(), indent=2))

@@ -1,0 +1,64 @@
+"""`mirrord tenant token` and `revoke`."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from mirrord import app
+from mirrord.auth import signed_tokens
+from mirrord.auth.token_keys import Keyring, signing_key
+from mirrord.cli.options import find_tenant, run, with_config_options
+from mirrord.config import Config
+from mirrord.domain.entry import Actor, TenantId
+from mirrord.errors import UserError
+
+_SPAN_PATTERN = re.compile("([1-9][0-9]{0,4})([dh])")
+_ID_PATTERN = re.compile("[0-9a-f]{16}")
+
+
+@click.command()
+@with_config_options
+@click.argument("name")
+@click.option("--scope", type=click.Choice(["read", "write"]), default="write", show_default=True)
+@click.option("--actor", default="agent", show_default=True, help="Name of the agent in history and events.")
+@click.option("--expires", default="90d", show_default=True, help="Lifetime in days (90d) or hours (12h), or `never`.")
+def token(config: Config, name: str, scope: str, actor: str, expires: str) -> None:
+    """Create and print a token for an agent of the tenant NAME."""
+    until = _parse_expiry(expires)
+    tenant, tenant_id = run(_find_tenant(config, name))
+    private_key = signing_key(config.data, Keyring(config.mirror), config.signing)
+    text, token_id = signed_tokens.issue_token(
+        private_key, tenant, tenant_id, Actor("agent", actor), may_write=scope == "write", expires=until
+    )
+    validity = f"until {until:%Y-%m-%d %H:%M} UTC" if until else "without expiry"
+    click.echo(
+        f"Token {token_id} of {tenant}, scope {scope}, {validity}. `mirrord tenant revoke {token_id}` ends it.",
+        err=True,
+    )
+    click.echo(text)
+
+
+@click.command()
+@with_config_options
+@click.argument("revoked", metavar="ID")
+def revoke(config: Config, revoked: str) -> None:
+    """Revoke the token ID, or all tokens of the key ID."""
+    if not _ID_PATTERN.fullmatch(revoked):
+        raise UserError(f"{revoked!r} is not the id of a token or key: those have 16 hex digits.")
+    Keyring(config.mirror).revoke(revoked)
+    click.echo(f"{revoked} is revoked, at once.")
+
+
+async def _find_tenant(config: Config, name: str) -> tuple[str, TenantId]:
+    async with app.open_database(config) as database:
+        return await find_tenant(database, config, name)
+
+
+def _parse_expiry(text: str) -> datetime | None:
+    if text == "never":
+        return None
+    if not (match := _SPAN_PATTERN.fullmatch(text)):
+        raise UserError(f"--expires is {text!r}; write for instance 90d, 12h or never.")
+    amount, unit = int(match[1]), match[2]
+    return datetime.now(UTC) + (timedelta(days=amount) if unit == "d" else timedelta(hours=amount))

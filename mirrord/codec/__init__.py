@@ -1,1 +1,0 @@
-"""PURE: bytes of Markdown and the TipTap document they mean."""

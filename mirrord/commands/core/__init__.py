@@ -1,0 +1,1 @@
+"""What all commands share: session, failures, paths, events and inputs."""

@@ -1,0 +1,192 @@
+"""One agent's or person's connection to one tenant: its tree, actor, permissions and limits."""
+
+import math
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid5
+
+from mirrord.commands.core.failure import Failed, translating_errors
+from mirrord.commands.core.seen_pages import Memory, current_memory
+from mirrord.domain.entry import Actor, Digest, EntryId, TenantId, new_id
+from mirrord.domain.event import EVENTS_FOLDER
+from mirrord.domain.trust import DEFAULTS, Limits, RateLimit, Trust
+from mirrord.mirror.read.page_catalogue import Catalogue
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write.journal import Journal
+from mirrord.mirror.write.tree_locks import WRITE_LOCK_SECONDS, write_lock
+from mirrord.research.sources.source_kinds import DIRECTORY
+
+if TYPE_CHECKING:
+    from mirrord.domain.approval import InputFile
+    from mirrord.mirror.read.grep_process import Grep
+    from mirrord.mirror.read.link_index import LinkIndex
+
+
+@dataclass(slots=True)
+class Gate:
+    """
+    The permissions of one caller.
+
+    levels: trust level by command name. token: the caller's token; None: a local caller. elicits: a person may approve
+    through the caller's client.
+    """
+
+    levels: Mapping[str, Trust] = field(default_factory=lambda: DEFAULTS)
+    limits: Limits = field(default_factory=Limits)
+    token: str | None = None
+    elicits: bool = False
+    _calls: RateLimit = field(init=False)
+    _mutations: RateLimit = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._calls, self._mutations = RateLimit(self.limits.calls), RateLimit(self.limits.mutations)
+
+    def count_call(self, *, writes: bool) -> None:
+        """Count a call. Raises Failed, RATE_LIMITED, if it exceeds a limit."""
+        now = time.monotonic()
+        wait = self._calls.seconds_to_wait(now) or (self._mutations.seconds_to_wait(now) if writes else 0.0)
+        if wait > 0:
+            seconds = math.ceil(wait)
+            sentence = f"Too many calls{' that change something' if writes else ''} in a minute."
+            raise Failed("RATE_LIMITED", "busy", sentence, f"Wait {seconds} seconds.", {"seconds": seconds})
+
+
+class Session:
+    """
+    The context of commands. Reading commands may run in several threads at once, beside one writing command.
+
+    tenant_name, tenant_id: of the tenant whose root *tree* is; the session closes the tree.
+    writer: the name of this process's journal, a valid file name unique among processes.
+    attach_from: absolute directories below which files may be attached. excluded_paths: paths never attached from, such
+    as
+        the data directory; the mirror's own root is always excluded.
+    sources_dir: the directory of the tree below which sources are.
+    staged: files outside the tree by path, whose bytes were copied when a command was requested and are used by it.
+    catalogue: the current pages of the tree.
+    event_facts: facts added to the data of every later event; JSON.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        tenant_name: str,
+        tenant_id: UUID,
+        actor: Actor,
+        writer: str,
+        *,
+        attach_from: tuple[Path, ...] = (),
+        excluded_paths: tuple[Path, ...] = (),
+        sources_dir: str = DIRECTORY,
+        staged: "Mapping[str, InputFile]" = MappingProxyType({}),
+    ) -> None:
+        self.tree = tree
+        self.tenant_name = tenant_name
+        self.tenant_id = TenantId(tenant_id)
+        self.actor = actor
+        self.writer = writer
+        self.attach_from = attach_from
+        self.excluded_paths = excluded_paths
+        self.sources_dir = sources_dir
+        self.staged = staged
+        self.catalogue = Catalogue(tree, self.tenant_id)
+        self.event_facts: Mapping[str, object] = {}
+        self._seed: UUID | None = None
+        self._memory = Memory()
+        self._guard = threading.Lock()
+        self._journal: Journal | None = None
+        self._linkage: LinkIndex | None = None
+        self._grep: Grep | None = None
+
+    @property
+    def linkage(self) -> "LinkIndex":
+        """The links between pages."""
+        from mirrord.mirror.read.link_index import LinkIndex  # noqa: PLC0415  (its parser loads slowly and is rarely needed)
+
+        with self._guard:
+            self._linkage = self._linkage or LinkIndex()
+            return self._linkage
+
+    @property
+    def grep(self) -> "Grep":
+        """Text search over the pages."""
+        from mirrord.mirror.read.grep_process import Grep  # noqa: PLC0415  (as linkage)
+
+        with self._guard:
+            self._grep = self._grep or Grep(self.tree)
+            return self._grep
+
+    @contextmanager
+    def writing(self, patience: float = WRITE_LOCK_SECONDS) -> Iterator[Journal]:
+        """
+        Hold the write lock of this tenant; yields the journal to write with.
+
+        Interrupted work of dead processes is finished first. Raises Failed for errors of files and codec inside, and
+        if another command holds the lock for more than *patience* seconds.
+        """
+        with translating_errors(), write_lock(self.tree, patience):
+            self._check_events()
+            yield self._open_journal()
+
+    def _check_events(self) -> None:
+        """Raises Refused, before any change, if events could not be recorded afterwards."""
+        with suppress(FileNotFoundError), self.tree.open_directory(EVENTS_FOLDER):
+            pass
+
+    def _open_journal(self) -> Journal:
+        """The journal, opened at the first write: reading leaves no trace."""
+        from mirrord.mirror.write import batch_rename  # noqa: PLC0415  (as linkage: readers start without)
+        from mirrord.mirror.write.journal_recovery import adopt_leftovers  # noqa: PLC0415
+
+        if self._journal is None:
+            self._journal = Journal(self.tree, self.writer)
+            adopt_leftovers(self.tree, self._journal, include_living=False)
+        elif batch_rename.has_unfinished_plan(self.tree):
+            batch_rename.finish_plan(self.tree, self._journal)
+            adopt_leftovers(self.tree, self._journal, include_living=False)
+        return self._journal
+
+    @contextmanager
+    def deriving_ids(self, seed: UUID) -> Iterator[None]:
+        """Derive ids of new pages from *seed* within a `with` block, so that a preview shows the later ids."""
+        before, self._seed = self._seed, seed
+        try:
+            yield
+        finally:
+            self._seed = before
+
+    def new_page_id(self, path: str) -> EntryId:
+        """The id of a new page at *path*."""
+        return EntryId(uuid5(self._seed, path)) if self._seed is not None else new_id()
+
+    @property
+    def memory(self) -> Memory:
+        """Memory of the texts shown to the current caller; over HTTP, sessions of one token share this object."""
+        return current_memory() or self._memory
+
+    @property
+    def last_digests(self) -> Mapping[str, Digest]:
+        """Digest of each page as this session last saw or wrote it, by path."""
+        return self.memory.last_digests
+
+    def note_shown(self, path: str, digest: Digest, *, until: int | None = None) -> None:
+        """
+        Note that this session was shown or wrote the page at *path* with this *digest*.
+
+        until: offset of the first character not shown; None: all were shown.
+        """
+        self.memory.note_shown(path, digest, until)
+
+    def close(self) -> None:
+        """Close tree and journal; no command may be called afterwards."""
+        if self._journal is not None:
+            self._journal.close()
+        if self._grep is not None:  # opened by a search
+            self._grep.close()
+        self.catalogue.close()
+        self.tree.close()

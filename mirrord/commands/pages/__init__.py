@@ -1,0 +1,1 @@
+"""Commands on pages, folders and attachments."""

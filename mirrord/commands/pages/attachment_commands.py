@@ -1,0 +1,131 @@
+"""The command that adds an attachment to a page."""
+
+import mimetypes
+from dataclasses import dataclass
+from itertools import count
+from urllib.parse import quote
+
+from mirrord.commands.core import command_events, inputs, page_paths
+from mirrord.commands.core.failure import invalid_argument, translating_errors
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages import page_writes
+from mirrord.domain.approval import ABSENT_DIGEST, Preview
+from mirrord.domain.entry import Digest, digest_of, id_of_path
+from mirrord.domain.event import EventType
+from mirrord.domain.place import find_portability_fault, is_reserved
+from mirrord.errors import Stale
+from mirrord.mirror.read.page_summary import MAX_PAGE_BYTES
+from mirrord.mirror.tree import stable_reads
+from mirrord.mirror.tree.tenant_tree import spelling_in_tree
+from mirrord.mirror.tree.tree_layout import attachment_path, is_temporary, is_text, parent_of, printable
+from mirrord.mirror.write import replace
+from mirrord.mirror.write.journal import Journal
+
+_SAFE_IN_LINKS = "!$&'*+,;=:@/-._~"  # characters left unquoted in a link's destination
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedFile:
+    """
+    A file beside a page. relative_path: from the page, `./assets/image.png`. markdown_syntax: image or link to it.
+
+    digest: of its bytes, in hex.
+    """
+
+    relative_path: str
+    markdown_syntax: str
+    digest: str
+    path: str
+
+
+def add_attachment(session: Session, page_path: str, file_path: str, file_name: str | None = None) -> AttachedFile:
+    """
+    Copy a file of this machine into the `assets` folder of a page; the page's text stays as it is.
+
+    file_path: below a directory of `attach_from`, absolute or relative to one. file_name: its new name; None: its
+    present name. A taken name becomes `image-2.png`; equal bytes are not added twice.
+    """
+    name, data = _read_named(session, file_path, file_name)
+    with session.writing() as journal:
+        page = page_writes.find_page(session, page_path)
+        path, is_there = place_attachment(session, parent_of(page.path), name, digest_of(data))
+        if not is_there:
+            page_paths.check_not_ignored(session.tree, path)
+            _write_attachment(session, journal, path, data)
+            facts = {"page_id": str(page_writes.id_of_page(session, page)), "path": path, "size": len(data)}
+            command_events.record_event(session, EventType.ATTACHMENT_ADDED, {**facts, "digest": digest_of(data).hex()})
+    relative = f"./{path[len(parent_of(page.path)) :].lstrip('/')}"
+    return AttachedFile(relative, _link_syntax(relative, name), digest_of(data).hex(), path)
+
+
+def preview_add_attachment(session: Session, page_path: str, file_path: str, file_name: str | None = None) -> Preview:
+    """Preview add_attachment."""
+    name, data = _read_named(session, file_path, file_name)
+    page = page_writes.find_page(session, page_path)
+    path, is_there = place_attachment(session, parent_of(page.path), name, digest_of(data))
+    facts = {"path": path, "size": len(data), "digest": digest_of(data).hex()}
+    bases = {path: digest_of(data).hex() if is_there else ABSENT_DIGEST}
+    return Preview(f"The file {name} ({len(data)} bytes) would be put beside {page.path}.", facts, (), bases)
+
+
+def _read_named(session: Session, file_path: str, file_name: str | None) -> tuple[str, bytes]:
+    """The new name of the file, and its bytes."""
+    name, data = _read_input(session, file_path)
+    if file_name is not None:
+        name = file_name
+    _check_name(name)
+    return name, data
+
+
+def _write_attachment(session: Session, journal: Journal, path: str, data: bytes) -> None:
+    entry = id_of_path(session.tenant_id, path)
+    with translating_errors():
+        session.tree.make_directories(parent_of(path))
+        try:
+            replace.write(session.tree, journal, path, data, entry=entry, expected=None)
+        except Stale as error:
+            raise page_writes.page_exists(error) from error
+
+
+def place_attachment(session: Session, directory: str, name: str, digest: Digest) -> tuple[str, bool]:
+    """Path for a file *name* among the attachments of *directory*, and whether it exists there already."""
+    for number in count(1):
+        path = attachment_path(directory, _numbered_name(name, number))
+        with translating_errors():
+            spelling = spelling_in_tree(session.tree, path)
+            if spelling is None and session.tree.stat(path) is None:
+                return path, False
+            if spelling is not None and page_writes.current_digest(session, spelling) == digest:
+                return spelling, True
+    raise AssertionError("numbers do not end")
+
+
+def _numbered_name(name: str, number: int) -> str:
+    stem, dot, ending = name.rpartition(".")
+    if number == 1:
+        return name
+    return f"{stem}-{number}{dot}{ending}" if stem else f"{name}-{number}"
+
+
+def _link_syntax(relative: str, name: str) -> str:
+    target = quote(relative, safe=_SAFE_IN_LINKS)
+    if (mimetypes.guess_type(name)[0] or "").startswith("image/"):
+        return f"![]({target})"
+    label = "".join(f"\\{sign}" if sign in "\\[]" else sign for sign in name)
+    return f"[{label}]({target})"
+
+
+def _check_name(name: str) -> None:
+    reason = find_portability_fault(name) if is_text(name) else "is not UTF-8"
+    if not name or "/" in name or is_reserved(name) or is_temporary(name):
+        reason = "is kept for other things"
+    if reason:
+        raise invalid_argument(
+            "INVALID_NAME", f"A file cannot be called {printable(name)!r}: it {reason}.", "Give a fileName."
+        )
+
+
+def _read_input(session: Session, file_path: str) -> tuple[str, bytes]:
+    """Name and bytes of a file that may be attached."""
+    with translating_errors(), inputs.open_input(session, file_path) as (name, descriptor):
+        return name, stable_reads.read(descriptor, name, MAX_PAGE_BYTES)[0]

@@ -1,0 +1,227 @@
+"""Commands that delete pages and restore them from the trash."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mirrord.commands.core import command_events, page_paths
+from mirrord.commands.core.failure import Failed, translating_errors
+from mirrord.commands.core.session import Session
+from mirrord.commands.core.text_diff import diff_lines
+from mirrord.commands.pages import move_plan, page_discard, page_writes
+from mirrord.commands.pages.folder_trash import TRASH_REASON as FOLDER_REASON
+from mirrord.commands.pages.folder_trash import (
+    children_exist,
+    collect_folder,
+    remove_folder,
+    restore_directory,
+    restore_folder,
+)
+from mirrord.commands.pages.plain_folders import NO_TEXT
+from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
+from mirrord.domain.entry import EntryId
+from mirrord.domain.event import EventType
+from mirrord.domain.record_kinds import RecordFormat, name_of_record
+from mirrord.errors import Busy, Damaged, Refused, Stale
+from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.frontmatter.record_text import read_record
+from mirrord.mirror.read.page_summary import MAX_PAGE_BYTES
+from mirrord.mirror.tree.tree_layout import parent_of
+from mirrord.mirror.write import replace, trash
+from mirrord.mirror.write.journal import TRASH_PATH, Journal
+from mirrord.mirror.write.trash import TrashedFile
+from mirrord.mirror.write.tree_locks import lock_for
+
+_TRASH_ID = re.compile(r"[0-9a-f]{16}")
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedPage:
+    """
+    A page moved to the trash.
+
+    trash_id: argument of restore_page. below: trash ids of the deleted pages below it, by path.
+    """
+
+    page_id: str
+    trash_id: str
+    path: str
+    below: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredPage:
+    """A restored page. warnings: sentences about files that were not restored, or not unchanged."""
+
+    page_id: str
+    path: str
+    digest: str
+    warnings: tuple[str, ...] = ()
+
+
+def delete_page(
+    session: Session, path: str, expected_digest: str | None = None, *, recursive: bool = False
+) -> DeletedPage:
+    """
+    Move a page to the trash; restore_page restores it for 30 days.
+
+    recursive: include the pages below it; without it, a page with children is refused. Attachments stay in place,
+        except in a folder without a page file, which is removed as a whole.
+    """
+    with session.writing() as journal:
+        page = page_writes.look_up_page(session, path)
+        if page is None:
+            folder = collect_folder(session, path, expected_digest, recursive=recursive)
+            entry_id, trash_id, trash_ids = remove_folder(session, journal, folder)
+            return DeletedPage(entry_id, trash_id, folder.folder.path, trash_ids)
+        children = _checked_children(session, page, expected_digest, recursive=recursive)
+        trash_ids = {child.path: page_discard.remove_page(session, journal, child)[1] for child in reversed(children)}
+        entry, trash_id = page_discard.remove_page(session, journal, page)
+        page_discard.remove_empty_directories(session.tree, page.path)
+        return DeletedPage(str(entry), trash_id, page.path, trash_ids)
+
+
+def preview_delete_page(
+    session: Session, path: str, expected_digest: str | None = None, *, recursive: bool = False
+) -> Preview:
+    """Preview delete_page."""
+    page = page_writes.look_up_page(session, path)
+    if page is None:
+        folder = collect_folder(session, path, expected_digest, recursive=recursive)
+        return _preview_deletion(f"folder {folder.folder.path}", folder.folder.path, folder.pages, folder.pages)
+    children = _checked_children(session, page, expected_digest, recursive=recursive)
+    return _preview_deletion(f"page {page.path}", page.path, children, [page, *children])
+
+
+def _preview_deletion(
+    subject: str, path: str, children: Sequence[page_writes.Page], pages: Sequence[page_writes.Page]
+) -> Preview:
+    children_note = f" with the {len(children)} below it" if children else ""
+    facts = {"path": path, "deleted_pages_count": len(pages)}
+    lines = tuple(page.path for page in pages[:MAX_PREVIEW_LINES])
+    bases = {page.path: page.digest.hex() for page in pages}
+    return Preview(f"The {subject} would go to the trash{children_note}.", facts, lines, bases)
+
+
+def restore_page(session: Session, trash_id: str, path: str | None = None) -> RestoredPage:
+    """
+    Restore a deleted page; pages below it are restored by their own trash ids.
+
+    path: the target; None: its old path. Raises Failed, EXISTS, if a page exists there.
+    """
+    with session.writing() as journal:
+        trashed, text = _find_trashed(session, trash_id)
+        if _is_folder(trashed):
+            return _restore_folder(session, journal, trashed, trash_id, path)
+        target = _restore_target(session, trashed, path)
+        move_plan.promote_leaves(session, journal, target)
+        entry = trashed.label.entry
+        try:
+            digest = page_writes.create_page_file(session, journal, target, text, entry)
+        except Stale as error:
+            raise page_writes.page_exists(error) from error
+        trash.drop_restored(session.tree, trashed)
+        warnings = _restore_followers(session, journal, trash_id, target, entry)
+        facts = {"page_id": str(entry), "path": target, "trash_id": trash_id, "digest": digest.hex()}
+        command_events.record_event(session, EventType.PAGE_RESTORED, facts)
+        return RestoredPage(str(entry), target, digest.hex(), tuple(warnings))
+
+
+def preview_restore_page(session: Session, trash_id: str, path: str | None = None) -> Preview:
+    """Preview restore_page."""
+    trashed, text = _find_trashed(session, trash_id)
+    if _is_folder(trashed):
+        target = restore_directory(session, trashed, path)
+        return Preview(f"The folder {target} would come back from the trash.", {"path": target, "trash_id": trash_id})
+    target = _restore_target(session, trashed, path)
+    facts = {"path": target, "trash_id": trash_id}
+    lines = diff_lines(target, "", text)
+    return Preview(f"The page {target} would come back from the trash.", facts, lines, {target: ABSENT_DIGEST})
+
+
+def _checked_children(
+    session: Session, page: page_writes.Page, expected_digest: str | None, *, recursive: bool
+) -> list[page_writes.Page]:
+    """The pages to delete with *page*; checks that all are unchanged. Raises Failed, HAS_CHILDREN."""
+    page_writes.check_unchanged(session, page, expected_digest)
+    children = [
+        page_writes.read_page_file(session, child) for child in page_discard.pages_below(session.tree, page.path)
+    ]
+    if children and not recursive:
+        raise children_exist(page.path, len(children))
+    for child in children:
+        page_writes.check_unchanged(session, child, None)
+    return children
+
+
+def _restore_target(session: Session, trashed: TrashedFile, path: str | None) -> str:
+    """Path for a page from the trash. Raises Failed, EXISTS."""
+    wanted_path = path if path is not None else trashed.card.path if trashed.card is not None else ""
+    if page_paths.find_page_path(session, wanted_path) is not None:
+        raise Failed("EXISTS", "conflict", f"There is a page at {wanted_path!r} already.", "Give another path.")
+    return page_paths.new_page_path(session, wanted_path)
+
+
+def _is_folder(trashed: TrashedFile) -> bool:
+    return trashed.card is not None and trashed.card.reason == FOLDER_REASON
+
+
+def _restore_folder(
+    session: Session, journal: Journal, trashed: TrashedFile, trash_id: str, path: str | None
+) -> RestoredPage:
+    target = restore_directory(session, trashed, path)
+    entry = restore_folder(session, journal, trashed, target)
+    warnings = _restore_followers(session, journal, trash_id, target, trashed.label.entry)
+    command_events.record_event(
+        session, EventType.PAGE_RESTORED, {"page_id": entry, "path": target, "trash_id": trash_id}
+    )
+    return RestoredPage(entry, target, NO_TEXT.hex(), tuple(warnings))
+
+
+def _restore_followers(session: Session, journal: Journal, trash_id: str, target: str, entry: EntryId) -> list[str]:
+    """Restore files trashed with the page now at *target*; return sentences about those that stay."""
+    warnings = []
+    for trashed in trash.list_trash(session.tree):
+        if trashed.card is None or trashed.card.reason != page_discard.follower_reason(trash_id):
+            continue
+        path = trashed.card.path
+        try:
+            with lock_for(session.tree, [path]):
+                data, _ = session.tree.read(f"{TRASH_PATH}/{trashed.name}", MAX_PAGE_BYTES)
+                session.tree.make_directories(parent_of(path))
+                replace.write(session.tree, journal, path, data, entry=trashed.label.entry, expected=None)
+        except (Stale, Damaged, Busy, Refused) as error:
+            warnings.append(f"{path}, which went with this page, stays in the trash: {error}")
+            continue
+        trash.drop_restored(session.tree, trashed)
+        warnings += _record_warnings(session, path, data, target, entry)
+    return warnings
+
+
+def _record_warnings(session: Session, path: str, data: bytes, target: str, entry: EntryId) -> list[str]:
+    """Sentences about why a restored record may not apply to the page at *target*."""
+    if name_of_record(path) is None:
+        return []
+    sentences = []
+    try:
+        read_record(RecordFormat.JSON, decode(data))
+    except Damaged as error:
+        sentences.append(f"{path} came back, but cannot be read: {error}. Mend that file.")
+    cards = list(session.catalogue.snapshot().summaries_by_path.values())
+    others = [
+        other_path
+        for other_path, owner in session.catalogue.snapshot().ids(cards).items()
+        if owner == entry and other_path != target
+    ]
+    if others:
+        sentences.append(f"{others[0]} has the id of this page too; {path} counts for the one that keeps it.")
+    return sentences
+
+
+def _find_trashed(session: Session, trash_id: str) -> tuple[TrashedFile, str]:
+    trashed = trash.find_removed(session.tree, trash_id) if _TRASH_ID.fullmatch(trash_id) else None
+    if trashed is None:
+        raise Failed("NOT_IN_TRASH", "not_found", f"The trash holds nothing called {trash_id!r}.", "Use a trashId.")
+    with translating_errors():
+        data, _ = session.tree.read(f"{TRASH_PATH}/{trashed.name}", MAX_PAGE_BYTES)
+        return trashed, decode(data)

@@ -1,0 +1,182 @@
+"""Commands that edit parts of a page."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mirrord.commands.core.failure import Failed, edit_missed, invalid_argument, translating_errors
+from mirrord.commands.core.session import Session
+from mirrord.commands.core.text_diff import diff_lines, diff_of
+from mirrord.commands.pages import page_writes
+from mirrord.domain.approval import Preview
+from mirrord.domain.entry import Digest, EntryId, parse_id
+from mirrord.markdown.frontmatter.page_properties import REMOVED, Json, Removed
+from mirrord.markdown.frontmatter.page_text import EditTargetError, with_unix_endings
+from mirrord.markdown.write import page_edits
+from mirrord.markdown.write.page_edits import Action, Edit, KeyEdit, SectionEdit, Substitution
+from mirrord.mirror.read.page_summary import MAX_PAGE_BYTES
+
+_EDIT_FORMS = (
+    "An edit is {find, replace, count?}, {heading, action, text} with action one of "
+    f"{', '.join(Action)}, or {{frontMatter: {{set: {{KEY: VALUE}}, remove: [KEY]}}}}."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EditedPage:
+    """
+    A page after edits, or the expected page after a dry run.
+
+    diff: unified diff; "" without changes. written: False after a dry run.
+    """
+
+    path: str
+    page_id: str
+    digest: str
+    diff: str
+    written: bool
+
+
+def edit_page(
+    session: Session,
+    path: str,
+    edits: Sequence[Mapping[str, object]],
+    expected_digest: str | None = None,
+    *,
+    dry_run: bool = False,
+) -> EditedPage:
+    """
+    Apply all *edits* in order, or none.
+
+    edits: each {find, replace, count = 1}, {heading, action, text} with an `editing.Action`, or
+        {front_matter: {set: {key: value}, remove: [key]}}.
+    expected_digest: as for write_page; None: edits that only find and replace apply to the current page, even if it
+        changed since this session saw it, because each states the text it expects.
+    """
+    parsed = [_parse_edit(number, edit) for number, edit in enumerate(edits, 1)]
+    if dry_run:
+        page = page_writes.find_page(session, path)
+        new = _apply_edits(page, parsed)
+        return _to_edited(page, new, page_writes.id_of_page(session, page), page.digest, written=False)
+    with session.writing() as journal:
+        page = page_writes.find_page(session, path)
+        _check_unchanged(session, page, parsed, expected_digest)
+        new = _apply_edits(page, parsed)
+        entry, digest = page_writes.overwrite_page(session, journal, page, new, part=True)
+        return _to_edited(page, new, entry, digest, written=True)
+
+
+def preview_edit_page(
+    session: Session,
+    path: str,
+    edits: Sequence[Mapping[str, object]],
+    expected_digest: str | None = None,
+    *,
+    dry_run: bool = False,
+) -> Preview:
+    """Preview edit_page; a dry run needs no approval."""
+    parsed = [_parse_edit(number, edit) for number, edit in enumerate(edits, 1)]
+    page = page_writes.find_page(session, path)
+    _check_unchanged(session, page, parsed, expected_digest)
+    new = _apply_edits(page, parsed)
+    count = "one edit" if len(edits) == 1 else f"{len(edits)} edits"
+    facts = {"path": page.path, "edits": len(edits), "dry_run": dry_run}
+    lines = diff_lines(page.path, with_unix_endings(page.text), with_unix_endings(new))
+    return Preview(f"{page.path} would be changed by {count}.", facts, lines, {page.path: page.digest.hex()})
+
+
+def _check_unchanged(session: Session, page: page_writes.Page, edits: Sequence[Edit], expected: str | None) -> None:
+    if expected is not None or not all(isinstance(edit, Substitution) for edit in edits):
+        page_writes.check_unchanged(session, page, expected)
+
+
+def _to_edited(page: page_writes.Page, new: str, entry: EntryId, digest: Digest, *, written: bool) -> EditedPage:
+    diff = diff_of(page.path, with_unix_endings(page.text), with_unix_endings(new))
+    return EditedPage(page.path, str(entry), digest.hex(), diff, written)
+
+
+def _apply_edits(page: page_writes.Page, edits: Sequence[Edit]) -> str:
+    text = page.text
+    for number, edit in enumerate(edits, 1):
+        _check_id(page, edit)
+        _check_growth(text, edit)
+        try:
+            with translating_errors():
+                text = page_edits.apply_edits(text, [edit])
+        except EditTargetError as error:
+            raise _add_number(edit_missed(error), number, len(edits)) from error
+    page_writes.check_front_matter(text, page.text)
+    return text
+
+
+def _check_growth(text: str, edit: Edit) -> None:
+    """Raises Failed before short edits that multiply each other fill the memory."""
+    if not isinstance(edit, Substitution) or text.count(edit.find) != edit.count:
+        return
+    if len(text) + edit.count * (len(edit.replace) - len(edit.find)) > MAX_PAGE_BYTES:
+        raise invalid_argument(
+            "TOO_LARGE", f"The page would have more than {MAX_PAGE_BYTES} characters.", "Split the page."
+        )
+
+
+def _add_number(failed: Failed, number: int, count: int) -> Failed:
+    if count == 1:
+        return failed
+    sentence = f"Edit {number} of {count}: {failed} Nothing was changed."
+    return Failed(failed.code, failed.kind, sentence, failed.instruction, {**failed.facts, "edit": number})
+
+
+def _check_id(page: page_writes.Page, edit: Edit) -> None:
+    if isinstance(edit, KeyEdit) and "id" in edit.changes and parse_id(page.head.id) is not None:
+        raise invalid_argument("FIXED_KEY", "`id` names the page and is never changed.", "Leave `id` out of the edit.")
+
+
+def _parse_edit(number: int, edit: Mapping[str, object]) -> Edit:
+    keys = set(edit)
+    if {"find", "replace"} <= keys <= {"find", "replace", "count"}:
+        parsed = _parse_substitution(edit)
+    elif keys == {"heading", "action", "text"}:
+        parsed = _parse_section_edit(edit)
+    elif keys == {"front_matter"}:
+        parsed = _parse_key_edit(edit["front_matter"])
+    else:
+        parsed = None
+    if parsed is None:
+        raise invalid_argument("INVALID_EDIT", f"Edit {number} is of no known form.", _EDIT_FORMS)
+    return parsed
+
+
+def _parse_substitution(edit: Mapping[str, object]) -> Edit | None:
+    find, replace, count = edit["find"], edit["replace"], edit.get("count", 1)
+    if not (isinstance(find, str) and find and isinstance(replace, str)):
+        return None
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        return None
+    return Substitution(find, replace, count)
+
+
+def _parse_section_edit(edit: Mapping[str, object]) -> Edit | None:
+    heading, action, text = edit["heading"], edit["action"], edit["text"]
+    if not (isinstance(heading, str) and isinstance(text, str) and isinstance(action, str) and action in set(Action)):
+        return None
+    return SectionEdit(heading, Action(action), text)
+
+
+def _parse_key_edit(change: object) -> Edit | None:
+    if not isinstance(change, Mapping) or not set(change) <= {"set", "remove"} or not change:
+        return None
+    new, removals = change.get("set", {}), change.get("remove", [])
+    if not (isinstance(new, Mapping) and _is_json(dict(new)) and isinstance(removals, list) and _is_json(removals)):
+        return None
+    removed: dict[str, Json | Removed] = {key: REMOVED for key in removals if isinstance(key, str)}
+    return KeyEdit({**removed, **new}) if len(removed) == len(set(map(str, removals))) else None
+
+
+def _is_json(value: object) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_json, value))
+    if isinstance(value, dict):
+        return all(isinstance(key, str) for key in value) and all(map(_is_json, value.values()))
+    if isinstance(value, float):
+        return math.isfinite(value)  # JSON has no infinities and NaN; YAML's words for them would be read as text
+    return value is None or isinstance(value, str | int)

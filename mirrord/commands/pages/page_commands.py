@@ -1,0 +1,307 @@
+"""Commands that read, write and create pages."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from mirrord.commands.core import command_events, page_paths
+from mirrord.commands.core.failure import Failed, edit_missed, invalid_argument, page_modified
+from mirrord.commands.core.session import Session
+from mirrord.commands.core.text_diff import diff_lines
+from mirrord.commands.pages import move_plan, page_writes
+from mirrord.commands.pages.plain_folders import NO_TEXT, find_plain_folder
+from mirrord.domain.approval import ABSENT_DIGEST, Preview
+from mirrord.domain.entry import EntryId, Kind, id_of_path, parse_id
+from mirrord.domain.event import EventType
+from mirrord.errors import Damaged, Stale
+from mirrord.markdown.frontmatter.page_properties import Json, split_parts, views_of, with_keys
+from mirrord.markdown.frontmatter.page_text import EditTargetError, first_line_ending
+from mirrord.markdown.write.page_edits import section_of
+from mirrord.mirror.tree.tree_layout import directory_of
+from mirrord.mirror.write.journal import Journal
+
+_MAX_NAME_TRIES = 20  # names that another program may take at the same moment
+
+
+@dataclass(frozen=True, slots=True)
+class PageContent:
+    """
+    A page, or a part of it.
+
+    content: the requested part of the file, front matter included. path: of its file, with `.md`.
+    digest: of all its bytes, in hex. start, total_chars: in characters of the whole file. next_offset: offset of the
+    next part; None at the end, or for a section. folder: facts about a folder without a page file, which is shown as
+    an empty page.
+    """
+
+    content: str
+    frontmatter: dict[str, Json]
+    path: str
+    page_id: str
+    digest: str
+    start: int
+    total_chars: int
+    next_offset: int | None = None
+    folder: "FolderFacts | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFacts:
+    """Facts about a folder without a page file."""
+
+    title: str
+    has_children: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPage:
+    """A written page. created: there was none before."""
+
+    page_id: str
+    path: str
+    digest: str
+    created: bool
+
+
+def read_page(
+    session: Session, path: str, section: str | None = None, offset: int = 0, limit: int | None = None
+) -> PageContent:
+    """
+    Show a page.
+
+    section: only the section under this heading, heading included. offset, limit: in characters of the file or of
+        the section; None: all.
+    """
+    page = page_writes.look_up_page(session, path, allow_open=True)
+    if page is None:
+        return _show_folder(session, path, section)
+    start, end = _range_of_section(page.text, section)
+    first = min(start + max(offset, 0), end)
+    last = end if limit is None else min(first + max(limit, 0), end)
+    session.memory.note_part(page.path, page.digest, first, last, len(page.text))
+    return PageContent(
+        content=page.text[first:last],
+        frontmatter=views_of(page.text).frontmatter,
+        path=page.path,
+        page_id=str(page_writes.id_of_page(session, page)),
+        digest=page.digest.hex(),
+        start=first,
+        total_chars=len(page.text),
+        next_offset=last - start if last < end else None,
+    )
+
+
+def read_pages(
+    session: Session, paths: Sequence[str], max_characters: int
+) -> tuple[list[PageContent | Failed], list[str]]:
+    """
+    Show pages or their failures in order, at most *max_characters* characters in total; also return the remaining
+    paths.
+    """
+    pages: list[PageContent | Failed] = []
+    for number, path in enumerate(paths):
+        room = max_characters - sum(len(page.content) for page in pages if isinstance(page, PageContent))
+        if room <= 0:
+            return pages, list(paths[number:])
+        pages.append(_read_or_failure(session, path, room))
+    return pages, []
+
+
+def write_page(session: Session, path: str, content: str, expected_digest: str | None = None) -> WrittenPage:
+    """
+    Replace the whole text of a page with *content*; create the page if it does not exist.
+
+    expected_digest: the digest the page must have, in hex; None: the one this session last saw.
+    """
+    with session.writing() as journal:
+        page = page_writes.look_up_page(session, path)
+        if page is None:
+            return _create_at(session, journal, path, content, expected_digest)
+        page_writes.check_front_matter(content, page.text)
+        if page.text != content:
+            page_writes.check_shown(session, page, expected_digest)
+        entry, digest = page_writes.overwrite_page(session, journal, page, content)
+        return WrittenPage(str(entry), page.path, digest.hex(), created=False)
+
+
+def preview_write_page(session: Session, path: str, content: str, expected_digest: str | None = None) -> Preview:
+    """Preview write_page."""
+    page = page_writes.look_up_page(session, path)
+    if page is None:
+        target, _, text = _prepare_page(session, path, content, expected_digest)
+        return _preview_new_page(target, text)
+    page_writes.check_front_matter(content, page.text)
+    if page.text != content:
+        page_writes.check_shown(session, page, expected_digest)
+    lines = diff_lines(page.path, page.text, page_writes.with_page_id(page, content))
+    facts = {"path": page.path, "created": False}
+    return Preview(f"{page.path} would get another text.", facts, lines, {page.path: page.digest.hex()})
+
+
+def create_page(
+    session: Session, title: str, parent_path: str | None = None, content: str = "", icon: str | None = None
+) -> WrittenPage:
+    """
+    Create a page with this title below another page or folder, or at the root; a taken name becomes `Title (2)`.
+
+    content: the body, optionally with front matter, to which id, title and icon are added.
+    """
+    _check_new_page(title, content)
+    with session.writing() as journal:
+        directory = _children_directory(session, parent_path)
+        for _ in range(_MAX_NAME_TRIES):
+            path, entry, text = _prepare_titled_page(session, directory, title, content, icon)
+            move_plan.promote_leaves(session, journal, path)
+            with suppress(Stale):
+                return _write_new(session, journal, path, text, entry)
+    raise Failed("EXISTS", "conflict", f"{title!r} is taken again and again.", "Use another title.")
+
+
+def preview_create_page(
+    session: Session, title: str, parent_path: str | None = None, content: str = "", icon: str | None = None
+) -> Preview:
+    """Preview create_page."""
+    _check_new_page(title, content)
+    path, _, text = _prepare_titled_page(session, _children_directory(session, parent_path), title, content, icon)
+    return _preview_new_page(path, text)
+
+
+def _prepare_titled_page(
+    session: Session, directory: str, title: str, content: str, icon: str | None
+) -> tuple[str, EntryId, str]:
+    """Path, id and text of a new page with this title. Raises Failed if it would be too deep."""
+    page_paths.check_depth(f"{directory}/")
+    suffix = session.new_page_id(f"{directory}/{title}").hex[-8:]
+    path = page_paths.free_path(session.tree, directory, title, suffix)
+    entry = session.new_page_id(path)
+    changes: dict[str, Json] = {"id": str(entry), "title": title.strip()}
+    return path, entry, _with_final_newline(_with_keys(content, changes | ({"icon": icon} if icon else {})))
+
+
+def _preview_new_page(path: str, text: str) -> Preview:
+    facts = {"path": path, "created": True}
+    return Preview(f"The page {path} would be made.", facts, diff_lines(path, "", text), {path: ABSENT_DIGEST})
+
+
+def _check_new_page(title: str, content: str) -> None:
+    if not title.strip():
+        raise invalid_argument("INVALID_TITLE", "A page needs a title.", "Give it one.")
+    page_writes.check_front_matter(content)
+    page_writes.encode_page(content)
+
+
+def _create_at(session: Session, journal: Journal, path: str, content: str, expected: str | None) -> WrittenPage:
+    target, entry, text = _prepare_page(session, path, content, expected)
+    move_plan.promote_leaves(session, journal, target)
+    try:
+        return _write_new(session, journal, target, text, entry)
+    except Stale as error:
+        raise page_writes.page_exists(error) from error
+
+
+def _prepare_page(session: Session, path: str, content: str, expected: str | None) -> tuple[str, EntryId, str]:
+    """
+    Path, id and text of a page that does not exist yet.
+
+    Raises Failed, CONFLICT, if the session saw a page there that has disappeared; reported once.
+    """
+    page_writes.check_front_matter(content)
+    page_writes.encode_page(content)
+    seen_spellings = [spelling for spelling in page_paths.possible_files(path) if spelling in session.last_digests]
+    if seen_spellings or (expected is not None and not _is_shown_folder(session, path, expected)):
+        for spelling in seen_spellings:
+            session.memory.forget(spelling)
+        raise page_modified(path, is_gone=True)
+    target = page_paths.new_page_path(session, path)
+    return target, *_with_id(session, target, content)
+
+
+def _write_new(session: Session, journal: Journal, path: str, text: str, entry: EntryId) -> WrittenPage:
+    digest = page_writes.create_page_file(session, journal, path, text, entry)
+    command_events.record_event(
+        session, EventType.PAGE_CREATED, {"page_id": str(entry), "path": path, "digest": digest.hex()}
+    )
+    return WrittenPage(str(entry), path, digest.hex(), created=True)
+
+
+def _with_id(session: Session, path: str, text: str) -> tuple[EntryId, str]:
+    """Id of a new page, and its text with that id; an `id:` that is no UUID is the user's own key and stays."""
+    own_id = views_of(text).id
+    if own_id and parse_id(own_id) is None:
+        return id_of_path(session.tenant_id, path), text
+    entry = session.new_page_id(path)
+    return entry, _with_keys(text, {"id": str(entry)})
+
+
+def _with_keys(text: str, changes: dict[str, Json]) -> str:
+    parts = split_parts(text)
+    if not parts.head and parts.body and parts.body[0] not in "\r\n":
+        text = parts.bom + first_line_ending(text) + parts.body
+    try:
+        return with_keys(text, changes)
+    except Damaged as error:
+        raise invalid_argument(
+            "INVALID_FRONT_MATTER", f"{str(error)[:1].upper()}{str(error)[1:]}.", "Mend it."
+        ) from error
+
+
+def _with_final_newline(text: str) -> str:
+    return text if text[-1:] in ("\n", "\r") else text + first_line_ending(text)
+
+
+def _children_directory(session: Session, parent: str | None) -> str:
+    """Directory of the children of a page or folder; "" is the root."""
+    if parent is None or not parent.strip("/"):
+        return ""
+    page_path = page_paths.find_page_path(session, parent)
+    if page_path is not None:
+        return directory_of(page_path, Kind.PAGE)
+    folder = page_paths.find_directory(session, parent)
+    if folder is None:
+        raise page_writes.missing_page(session, parent)
+    return folder
+
+
+def _show_folder(session: Session, path: str, section: str | None) -> PageContent:
+    """Show a folder without a page file as an empty page. Raises Failed if *path* is no such folder."""
+    folder = find_plain_folder(session, path)
+    if folder is None:
+        raise page_writes.missing_page(session, path)
+    _range_of_section("", section)
+    snapshot = session.catalogue.snapshot()
+    return PageContent(
+        content="",
+        frontmatter={},
+        path=folder.path,
+        page_id=str(snapshot.id_of(folder)),
+        digest=NO_TEXT.hex(),
+        start=0,
+        total_chars=0,
+        folder=FolderFacts(folder.title, snapshot.has_children(folder)),
+    )
+
+
+def _is_shown_folder(session: Session, path: str, expected: str) -> bool:
+    """Whether *expected* is the digest of an empty page and *path* a folder without a page file."""
+    return (
+        expected == NO_TEXT.hex()
+        and page_paths.find_directory(session, directory_of(page_paths.new_page_path(session, path), Kind.PAGE))
+        is not None
+    )
+
+
+def _range_of_section(text: str, section: str | None) -> tuple[int, int]:
+    if section is None:
+        return 0, len(text)
+    try:
+        span = section_of(text, section)
+    except EditTargetError as error:
+        raise edit_missed(error) from error
+    return span.start, span.end
+
+
+def _read_or_failure(session: Session, path: str, max_chars: int) -> PageContent | Failed:
+    try:
+        return read_page(session, path, limit=max_chars)
+    except Failed as failed:
+        return failed

@@ -1,0 +1,219 @@
+"""The trust gate: a command runs at once or becomes a request for approval."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from mirrord.commands.command_registry import COMMANDS, Command
+from mirrord.commands.core import inputs
+from mirrord.commands.core.failure import KINDS, MODIFIED_SENTENCE, Failed, Kind, translating_errors
+from mirrord.commands.core.session import Gate, Session
+from mirrord.domain.approval import REQUEST_LIFETIME, Answer, Preview, Request, RequestState, preview_facts
+from mirrord.domain.entry import new_id
+from mirrord.domain.long_work import Progress, ignore_progress
+from mirrord.domain.trust import Trust
+from mirrord.mirror.write import request_files
+from mirrord.mirror.write.tree_locks import records_lock
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedCommand:
+    """
+    A command that ran. result: the command's own dataclass; after approval by a person, its fields as JSON.
+    """
+
+    result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRequest:
+    """A command that awaits a decision. preview: summary, lines and facts."""
+
+    request_id: UUID
+    expires_at: datetime
+    preview: Mapping[str, Any]
+    instruction: str
+
+
+Outcome = CompletedCommand | PendingRequest
+
+
+def run(
+    session: Session,
+    gate: Gate,
+    name: str,
+    arguments: Mapping[str, Any],
+    consent: Mapping[str, str] | None = None,
+    progress: Progress = ignore_progress,
+) -> Outcome:
+    """
+    Run a command if it is trusted.
+
+    Otherwise it becomes a request; repeating the call finds the request and delivers its outcome once. After that the
+    call makes a new request. Raises Failed as the command does, and after a refusal or an expired request.
+
+    consent: bases of the preview that a person approved in the caller's client. progress: of a long command, if it
+    runs now.
+    """
+    command, level = COMMANDS[name], gate.levels[name]
+    if _is_trusted(gate, name, arguments):
+        with adding_event_facts(session, {"trust": level.name} if level is Trust.NOTIFY else {}):
+            return _call_command(session, command, arguments, progress)
+    if consent is not None:
+        seed = _seed_of_call(_to_request(session, gate, name, arguments))
+        with session.deriving_ids(seed), adding_event_facts(session, {"trust": level.name, "channel": "elicitation"}):
+            _check_consent(session, command, arguments, consent)
+            return _call_command(session, command, arguments, progress)
+    request = _to_request(session, gate, name, arguments)
+    with translating_errors(), records_lock(session.tree):
+        if (earlier := _answer_of_earlier(session, gate, request)) is not None:
+            return earlier
+    if (idle_result := _idle_result(session, command, arguments)) is not None:
+        return CompletedCommand(idle_result)
+    request, answer = _add_preview(
+        session, command, request
+    )  # outside the lock: it may take long, and acquires the lock itself
+    with translating_errors(), records_lock(session.tree):
+        if (earlier := _answer_of_earlier(session, gate, request)) is not None:
+            return earlier
+        request_files.write(session.tree, request, answer)
+    return _to_pending(request, answer)
+
+
+def preview_if_needed(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> Preview | None:
+    """Preview to confirm with a person before a command runs; None: unnecessary, or requested already."""
+    if _is_trusted(gate, name, arguments):
+        return None
+    new_request = _to_request(session, gate, name, arguments)
+    with translating_errors():
+        if any(
+            request.fingerprint == new_request.fingerprint and answer.delivered_at is None
+            for request, answer in request_files.read_all(session.tree)
+        ):
+            return None
+    if _idle_result(session, COMMANDS[name], arguments) is not None:
+        return None
+    with session.deriving_ids(_seed_of_call(new_request)):
+        return COMMANDS[name].preview(session, **arguments)
+
+
+@contextmanager
+def adding_event_facts(session: Session, facts: Mapping[str, object]) -> Iterator[None]:
+    """Add *facts* to the events of a command within a `with` block."""
+    before, session.event_facts = session.event_facts, {**session.event_facts, **facts}
+    try:
+        yield
+    finally:
+        session.event_facts = before
+
+
+def _is_trusted(gate: Gate, name: str, arguments: Mapping[str, Any]) -> bool:
+    dry = COMMANDS[name].dry_argument
+    return gate.levels[name] <= Trust.NOTIFY or bool(dry is not None and arguments.get(dry))
+
+
+def _idle_result(session: Session, command: Command, arguments: Mapping[str, Any]) -> Any:
+    """The result of a command that would change nothing, or None if it would change something."""
+    return command.idle(session, **arguments) if command.idle is not None else None
+
+
+def _call_command(
+    session: Session, command: Command, arguments: Mapping[str, Any], progress: Progress
+) -> CompletedCommand:
+    return CompletedCommand(command.call(session, arguments, progress))
+
+
+def _seed_of_call(request: Request) -> UUID:
+    """Seed derived from the call, equal for repetitions; no state is kept between question and answer."""
+    return UUID(bytes=bytes(request.fingerprint)[:16])
+
+
+def _check_consent(session: Session, command: Command, arguments: Mapping[str, Any], bases: Mapping[str, str]) -> None:
+    if dict(command.preview(session, **arguments).bases) != dict(bases):
+        raise Failed(
+            "CONFLICT", "conflict", MODIFIED_SENTENCE, "Look at what is there now; if it is still right, call again."
+        )
+
+
+def _to_request(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> Request:
+    """The request without inputs and bases, which are added once it is known to be new."""
+    return Request(
+        id=new_id(),
+        command=name,
+        arguments=arguments,
+        inputs={},
+        bases={},
+        tenant_id=session.tenant_id,
+        actor=session.actor,
+        token=gate.token,
+        requested_at=datetime.now(UTC),
+    )
+
+
+def _answer_of_earlier(session: Session, gate: Gate, request: Request) -> Outcome | None:
+    """Outcome of an earlier equal call, or None. Raises Failed, TOO_MANY_PENDING."""
+    own_requests = [stored for stored in request_files.read_all(session.tree) if stored[0].actor == session.actor]
+    for earlier, answer in own_requests:
+        if earlier.fingerprint == request.fingerprint and answer.delivered_at is None:
+            return _deliver_answer(session, earlier, answer)
+    _check_pending(gate, sum(answer.state is RequestState.PENDING for _, answer in own_requests))
+    return None
+
+
+def _add_preview(session: Session, command: Command, request: Request) -> tuple[Request, Answer]:
+    """The complete request and its preview. The request does not run if the bases of the preview change."""
+    arguments = request.arguments
+    with session.deriving_ids(request.id):
+        preview = command.preview(session, **arguments)
+    input_names = [name for name in command.inputs if arguments.get(name) is not None]
+    staged = {name: inputs.stage_input(session, str(arguments[name])) for name in input_names}
+    request = replace(request, inputs=staged, bases=preview.bases)
+    return request, Answer(expires_at=request.requested_at + REQUEST_LIFETIME, preview=preview_facts(preview))
+
+
+def _deliver_answer(session: Session, request: Request, answer: Answer) -> Outcome:
+    if answer.state in (RequestState.PENDING, RequestState.APPROVED):
+        return _to_pending(request, answer)
+    request_files.write(session.tree, request, replace(answer, delivered_at=datetime.now(UTC)))
+    if answer.result is not None:
+        return CompletedCommand(answer.result)
+    raise _to_failure(request, answer)
+
+
+def _to_pending(request: Request, answer: Answer) -> PendingRequest:
+    instruction = (
+        "Nothing was changed yet: a person has to approve this, with `mirrord approvals` or in the console. Tell them, "
+        "and go on with other work; the same call with the same arguments later returns what became of it."
+        if answer.state is RequestState.PENDING
+        else "It was approved and is being done; make the same call again in a moment."
+    )
+    expires_at = answer.expires_at or request.requested_at + REQUEST_LIFETIME
+    return PendingRequest(request.id, expires_at, answer.preview or {}, instruction)
+
+
+def _to_failure(request: Request, answer: Answer) -> Failed:
+    failure = answer.failure or {}
+    kind: Kind = next((known_kind for known_kind in KINDS if known_kind == failure.get("kind")), "conflict")
+    facts = failure.get("facts")
+    return Failed(
+        str(failure.get("code", answer.state.upper())),
+        kind,
+        str(failure.get("sentence", f"The request to run {request.command} was {answer.state}.")),
+        str(failure.get("instruction", "Ask the person before you try again.")),
+        {**(facts if isinstance(facts, dict) else {}), "request_id": str(request.id)},
+    )
+
+
+def _check_pending(gate: Gate, count: int) -> None:
+    limit = gate.limits.pending
+    if limit and count >= limit:
+        raise Failed(
+            "TOO_MANY_PENDING",
+            "busy",
+            f"{count} requests wait for a person already; there may be {limit}.",
+            "Ask the person to decide about them with `mirrord approvals`, then try again.",
+            {"pending": count},
+        )

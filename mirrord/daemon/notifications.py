@@ -1,0 +1,93 @@
+"""How engines learn that rows changed: by notifications, and by polling because one may be lost."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+
+from mirrord.db.content import entry_states
+from mirrord.db.database import Database
+from mirrord.db.notify_channel import notified_tenants, run_ticker
+from mirrord.domain.entry import TenantId
+from mirrord.errors import Unavailable
+from mirrord.sync.engine import Engine
+from mirrord.sync.timing import Backoff, pause
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.0  # seconds between two polls
+BUSY_POLL_SECONDS = 0.1  # seconds, for BUSY seconds after a change
+POLL_SECONDS_PER_TENANT = 0.002  # seconds at least between two polls, for each tenant
+BUSY_SECONDS = 5.0
+
+
+class Notifications:
+    """Wakes the engines of one daemon. dsn: the administrator's or operator's, not yet the daemon's role."""
+
+    def __init__(self, dsn: str, engines: Mapping[TenantId, Engine], stop: asyncio.Event) -> None:
+        self._dsn = dsn
+        self._engines = engines
+        self._stop = stop
+        self._changed_at = -BUSY_SECONDS
+
+    async def listen(self) -> None:
+        """Wake engines on notifications, until the daemon stops. While the connection is lost, polling continues."""
+        await self._run_with_retries(self._listen, self._handle_lost_listener)
+
+    async def tick(self) -> None:
+        """Send notifications on behalf of the transactions, until the daemon stops."""
+        await self._run_with_retries(lambda _: run_ticker(self._dsn, self._stop), _handle_lost_ticker)
+
+    async def poll(self, database: Database, ready: asyncio.Event) -> None:
+        """Poll for lost notifications, with one statement for all tenants."""
+        await pause(self._stop, None, ready)
+        while not self._stop.is_set():
+            busy = time.monotonic() - self._changed_at < BUSY_SECONDS
+            await pause(
+                self._stop,
+                min(POLL_SECONDS, max(BUSY_POLL_SECONDS, POLL_SECONDS_PER_TENANT * len(self._engines)))
+                if busy
+                else POLL_SECONDS,
+            )
+            with suppress(Unavailable):
+                async with database.autocommit() as connection:
+                    seqs = await entry_states.load_seqs(connection, list(self._engines))
+                for tenant, seq in seqs.items():
+                    cursor = self._engines[tenant].feed.cursor
+                    self._engines[tenant].feed.newest = seq
+                    if seq < cursor:
+                        self._engines[tenant].handshake.doubt()
+                    if seq != cursor:
+                        self._wake_engine(tenant)
+
+    async def _listen(self, backoff: Backoff) -> None:
+        async for tenant in notified_tenants(self._dsn, list(self._engines), self._stop):
+            backoff.reset()
+            for woken in self._engines if tenant is None else [tenant]:
+                self._wake_engine(woken)
+
+    def _wake_engine(self, tenant: TenantId) -> None:
+        self._changed_at = time.monotonic()
+        self._engines[tenant].notify()
+
+    def _handle_lost_listener(self, error: Unavailable) -> None:
+        """After a loss the server may be another one, or an earlier state of this one."""
+        log.warning("bell_lost", extra={"error": str(error)})
+        for engine in self._engines.values():
+            engine.handshake.doubt()
+
+    async def _run_with_retries(
+        self, attempt: Callable[[Backoff], Coroutine[object, object, None]], on_loss: Callable[[Unavailable], None]
+    ) -> None:
+        backoff = Backoff()
+        while not self._stop.is_set():
+            try:
+                await attempt(backoff)
+            except Unavailable as error:
+                on_loss(error)
+                await pause(self._stop, backoff.next_pause_seconds())
+
+
+def _handle_lost_ticker(error: Unavailable) -> None:
+    log.warning("ticker_lost", extra={"error": str(error)})

@@ -1,0 +1,190 @@
+"""A tenant's rows for backups: read in one snapshot, stored in a tenant that has none."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from uuid import UUID
+
+import psycopg
+from psycopg import AsyncConnection, sql
+from psycopg.rows import TupleRow
+
+from mirrord.db import tenant_rows
+from mirrord.db.database import Connection, Database, set_tenant, translate_errors
+from mirrord.db.migrate import load_schema_number
+from mirrord.domain.entry import TenantId
+from mirrord.errors import Refused
+
+_IS_FILLED = "MR002"
+# Output that does not depend on the settings of a server or role; and no time limits.
+_SETTINGS = (
+    *("TimeZone = 'UTC'", "DateStyle = 'ISO, MDY'", "bytea_output = 'hex'", "extra_float_digits = 3"),
+    *("statement_timeout = 0", "idle_in_transaction_session_timeout = 0"),
+)
+
+_COLUMNS = """
+SELECT attname FROM pg_attribute
+ WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' AND attname <> 'tenant_id'
+ ORDER BY attnum"""
+_KEYS = """
+SELECT attname FROM pg_index, unnest(indkey) WITH ORDINALITY AS key (number, place), pg_attribute
+ WHERE indrelid = %s::regclass AND indisprimary AND attrelid = indrelid AND attnum = number AND attname <> 'tenant_id'
+ ORDER BY place"""
+_TENANT_STATE = """
+SELECT name, created_at::text, clock_timestamp()::text, seq
+  FROM mirrord.tenant, mirrord.tenant_clock WHERE id = %(tenant)s AND tenant_id = %(tenant)s"""
+_DIGESTS = """
+SELECT digest FROM mirrord.page WHERE tenant_id = %(tenant)s AND deleted_at IS NULL AND digest IS NOT NULL
+UNION SELECT digest FROM mirrord.attachment WHERE tenant_id = %(tenant)s AND deleted_at IS NULL
+UNION SELECT digest FROM mirrord.record WHERE tenant_id = %(tenant)s AND deleted_at IS NULL AND digest IS NOT NULL"""
+
+
+@dataclass(frozen=True, slots=True)
+class TenantSnapshot:
+    """A tenant's state in a snapshot. Times in Postgres' text form; the other values as in a manifest."""
+
+    schema: int
+    name: str
+    tenant_created_at: str
+    created_at: str
+    seq: int
+
+
+async def load_snapshot(connection: Connection, tenant: TenantId) -> TenantSnapshot:
+    """The tenant's state in this snapshot. Also sets the connection to the output formats of a backup."""
+    await _apply_settings(connection, _SETTINGS)
+    row = await (await connection.execute(_TENANT_STATE, {"tenant": tenant})).fetchone()
+    assert row is not None
+    return TenantSnapshot(await load_schema_number(connection), *row)
+
+
+async def load_table_names(connection: Connection) -> list[str]:
+    """The tables that a backup contains, in an order in which they can be restored."""
+    row = await (await connection.execute("SELECT mirrord.kept_tables()")).fetchone()
+    assert row is not None
+    return list(row[0])
+
+
+async def load_columns(connection: Connection, table: str) -> list[str]:
+    """The columns of a table except for the tenant and generated columns."""
+    cursor = await connection.execute(_COLUMNS, (f"mirrord.{table}",))
+    return [name for (name,) in await cursor.fetchall()]
+
+
+async def count_rows(connection: Connection, tenant: TenantId, table: str) -> int:
+    """The number of rows that the tenant has in a table."""
+    query = sql.SQL("SELECT count(*) FROM {} WHERE tenant_id = %s").format(sql.Identifier("mirrord", table))
+    row = await (await connection.execute(query, (tenant,))).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+async def dump_rows(
+    connection: Connection, tenant: TenantId, table: str, columns: Sequence[str]
+) -> AsyncIterator[tuple[str, bytes]]:
+    """
+    Every row of a table in key order, as (key, JSON object in one line).
+
+    Every value is Postgres' text form, or null: so each type is restored unchanged.
+    """
+    cursor = await connection.execute(_KEYS, (f"mirrord.{table}",))
+    keys = [sql.Identifier(name) for (name,) in await cursor.fetchall()]
+    query = sql.SQL(
+        "COPY (SELECT concat_ws('/', {keys}), json_object(ARRAY[{names}], ARRAY[{values}])::text FROM {table} "
+        "WHERE tenant_id = {tenant} ORDER BY {keys}) TO STDOUT (FORMAT binary)"
+    ).format(
+        keys=sql.SQL(", ").join(keys),
+        names=sql.SQL(", ").join(map(sql.Literal, columns)),
+        values=sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier(name)) for name in columns),
+        table=sql.Identifier("mirrord", table),
+        tenant=sql.Literal(tenant),
+    )
+    async with connection.cursor() as reader, reader.copy(query) as copy:
+        copy.set_types(["text", "text"])
+        async for key, line in copy.rows():
+            yield key, line.encode()
+
+
+async def dump_blobs(connection: Connection, tenant: TenantId) -> AsyncIterator[tuple[bytes, int, bytes]]:
+    """Every part of the bytes of attachments, as (digest, part number, bytes)."""
+    query = sql.SQL(
+        "COPY (SELECT digest, part, bytes FROM mirrord.blob WHERE tenant_id = {} ORDER BY digest, part) "
+        "TO STDOUT (FORMAT binary)"
+    ).format(sql.Literal(tenant))
+    async with connection.cursor() as reader, reader.copy(query) as copy:
+        copy.set_types(["bytea", "int4", "bytea"])
+        async for digest, part, data in copy.rows():
+            yield digest, part, data
+
+
+async def load_live_digests(connection: Connection, tenant: TenantId) -> set[bytes]:
+    """The digests of the files of all live rows."""
+    cursor = await connection.execute(_DIGESTS, {"tenant": tenant})
+    return {digest for (digest,) in await cursor.fetchall()}
+
+
+async def create_tenant(database: Database, name: str, tenant: TenantId, made_at: str) -> None:
+    """Create a tenant with a given id unless it exists. Raises Refused if another tenant has the name or id."""
+    tenant_ids = await tenant_rows.load_tenants(database)
+    if tenant_ids.get(name) == tenant:
+        return
+    other_name = next((existing for existing, tenant_id in tenant_ids.items() if tenant_id == tenant), None)
+    if other_name is not None:
+        raise Refused(
+            f"The tenant of this backup is here already, under the name {other_name}. Restore it --as a new one."
+        )
+    if name in tenant_ids:
+        raise Refused(f"There is another tenant called {name} already. Restore it --as another name.")
+    async with database.connection() as connection:
+        statement = "INSERT INTO mirrord.tenant (id, name, created_at) VALUES (%s, %s, %s::timestamptz)"
+        await connection.execute(statement, (tenant, name, made_at))
+        await connection.execute("INSERT INTO mirrord.tenant_clock (tenant_id) VALUES (%s)", (tenant,))
+
+
+@asynccontextmanager
+async def restore_transaction(database: Database, tenant: TenantId, name: str) -> AsyncIterator[Connection]:
+    """One transaction that stores rows unchanged in an empty tenant. Raises Refused if it has rows."""
+    with translate_errors():
+        async with await AsyncConnection.connect(database.dsn, autocommit=True) as connection:
+            await _apply_settings(connection, _SETTINGS)
+            async with connection.transaction():
+                await set_tenant(connection, tenant)
+                await connection.execute("SET CONSTRAINTS ALL DEFERRED")
+                try:
+                    await connection.execute("SELECT mirrord.begin_restore()")
+                except psycopg.Error as error:
+                    if error.sqlstate == _IS_FILLED:
+                        raise Refused(f"The tenant {name} has pages already. Restore it --as a new one.") from error
+                    raise
+                yield connection
+            await connection.execute("SELECT mirrord.keep_statistics()")
+
+
+async def store_rows(connection: Connection, table: str, columns: Sequence[str], lines: Sequence[bytes]) -> int:
+    """Store rows as rows() yields them. Returns their number."""
+    array = b"[" + b",".join(lines) + b"]"
+    query = "SELECT mirrord.restore_rows(%s, %s, %s::text::json)"
+    row = await (await connection.execute(query, (table, list(columns), array.decode()))).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+async def store_blob(connection: Connection, tenant: TenantId, digest: bytes, part: int, data: bytes) -> None:
+    """Store one part of the bytes of an attachment."""
+    statement = "INSERT INTO mirrord.blob (tenant_id, digest, part, bytes) VALUES (%s, %s, %s, %b)"
+    await connection.execute(statement, (tenant, digest, part, data))
+
+
+async def finish_restore(connection: Connection, seq: int) -> None:
+    """Finish: mirrors and apps see the rows after the commit. seq: of the tenant's clock in the backup."""
+    await connection.execute("SELECT mirrord.end_restore(%s)", (seq,))
+
+
+async def _apply_settings(connection: AsyncConnection[TupleRow], settings: Sequence[str]) -> None:
+    for setting in settings:
+        await connection.execute(sql.SQL("SET {}").format(sql.SQL(setting)))
+
+
+def parse_tenant_id(text: str) -> TenantId:
+    """Parse the tenant id of a manifest."""
+    return TenantId(UUID(text))

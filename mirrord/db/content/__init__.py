@@ -1,0 +1,1 @@
+"""Rows of entries: reading, writing, history, links and everything derived."""

@@ -1,0 +1,218 @@
+"""What mirrord derives from rows of apps: text, views, names and documents, without new versions."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from psycopg.types.json import Jsonb
+
+from mirrord.db.content.entry_tables import position_sql
+from mirrord.db.content.entry_writes import PageText
+from mirrord.db.database import Connection
+from mirrord.domain.entry import Digest, EntryId, Kind, TenantId
+from mirrord.markdown.schema.document import Document
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """
+    A page as written by apps: its last markdown, and its columns, of which `ahead` names the new ones.
+
+    frontmatter, content, prior_content: JSON in Postgres' form, which may exceed the limits of parsers. prior_content:
+    the document before `content`, if that is new.
+    """
+
+    entry: EntryId
+    kind: Kind
+    version: int
+    name: str | None
+    markdown: str | None
+    digest: Digest | None
+    ahead_columns: frozenset[str]
+    title: str | None
+    icon: str | None
+    position: str | None
+    frontmatter: str | None
+    content: str | None
+    prior_content: str | None
+
+
+async def load_page_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[PageRow]:
+    """The pages among *entries*, with all columns needed for rendering."""
+    cursor = await connection.execute(
+        "SELECT id, kind, version, name, markdown, digest, ahead, title, icon, position, frontmatter::text, "
+        "CASE WHEN 'content' = ANY (ahead) THEN content::text END, "
+        "CASE WHEN 'content' = ANY (ahead) THEN prior::text END "
+        "FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)",
+        (tenant, list(entries)),
+    )
+    return [
+        PageRow(EntryId(entry), Kind(kind), version, name, markdown, _digest(digest), frozenset(ahead), *views)
+        for entry, kind, version, name, markdown, digest, ahead, *views in await cursor.fetchall()
+    ]
+
+
+_STORE_TEXT = f"""
+UPDATE mirrord.page
+   SET index = index OR kind = 'folder', kind = 'page', markdown = %(markdown)s, digest = %(digest)s,
+       title = coalesce(%(title)s, name), icon = %(icon)s, position = {position_sql()},
+       frontmatter = %(frontmatter)s, ahead = '{{}}', content = coalesce(%(content)s::jsonb, content),
+       prior = CASE WHEN %(content)s::jsonb IS NULL THEN prior END
+ WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s RETURNING version"""
+_NAME_PAGE = """
+UPDATE mirrord.page
+   SET name = %(name)s, name_key = %(key)s,
+       title = CASE WHEN 'title' = ANY (ahead) OR coalesce(frontmatter ? 'title', false) THEN title ELSE %(name)s END
+ WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s AND deleted_at IS NULL RETURNING version"""
+_NAME_ATTACHMENT = """
+UPDATE mirrord.attachment SET name = %(name)s, name_key = %(key)s
+ WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s AND deleted_at IS NULL RETURNING version"""
+
+
+async def store_text(
+    connection: Connection,
+    tenant: TenantId,
+    entry: EntryId,
+    version: int,
+    text: PageText,
+    digest: Digest,
+    content: Document | None,
+) -> bool:
+    """
+    Store the text and views derived from an app's *version*. False: the version has changed.
+
+    content: the app's document, with all ids; None: it wrote none.
+    """
+    cursor = await connection.execute(
+        _STORE_TEXT,
+        {
+            "markdown": text.markdown,
+            "digest": digest,
+            "title": text.title,
+            "icon": text.icon,
+            "position": text.position,
+            "frontmatter": Jsonb(text.frontmatter) if text.frontmatter is not None else None,
+            "content": Jsonb(content) if content is not None else None,
+            "tenant": tenant,
+            "entry": entry,
+            "version": version,
+        },
+    )
+    return await cursor.fetchone() is not None
+
+
+async def store_name(
+    connection: Connection, tenant: TenantId, entry: EntryId, version: int, name: str, key: str, *, attachment: bool
+) -> bool:
+    """
+    Give the row its clean name and key.
+
+    Raises psycopg's UniqueViolation if a sibling has that key. False: the version has changed.
+    """
+    statement = _NAME_ATTACHMENT if attachment else _NAME_PAGE
+    values = {"name": name, "key": key, "tenant": tenant, "entry": entry, "version": version}
+    return await (await connection.execute(statement, values)).fetchone() is not None
+
+
+async def load_texts(
+    connection: Connection, tenant: TenantId, entries: Sequence[EntryId]
+) -> dict[EntryId, tuple[int, str | None]]:
+    """(version, markdown) of the pages among *entries*."""
+    cursor = await connection.execute(
+        "SELECT id, version, markdown FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)", (tenant, list(entries))
+    )
+    return {EntryId(entry): (version, markdown) for entry, version, markdown in await cursor.fetchall()}
+
+
+async def load_text_of_digest(connection: Connection, tenant: TenantId, entry: EntryId, digest: Digest) -> str | None:
+    """A text in the page's history by its digest; None if no revision has it."""
+    cursor = await connection.execute(
+        "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND digest = %s LIMIT 1",
+        (tenant, entry, digest),
+    )
+    row = await cursor.fetchone()
+    return row[0] if row else None
+
+
+async def load_texts_of_digests(
+    connection: Connection, tenant: TenantId, digests: Mapping[EntryId, Digest]
+) -> dict[EntryId, str]:
+    """For each page the text in its history with the given digest, if there is one."""
+    cursor = await connection.execute(
+        "SELECT page_id, digest, markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = ANY (%s) "
+        "AND digest = ANY (%s) AND markdown IS NOT NULL",
+        (tenant, list(digests), list(digests.values())),
+    )
+    return {entry: markdown for entry, digest, markdown in await cursor.fetchall() if digests[entry] == digest}
+
+
+@dataclass(frozen=True, slots=True)
+class UnderivedPage:
+    """A page whose document must be derived from *markdown*. prior_content: the previous document, as JSON."""
+
+    entry: EntryId
+    version: int
+    markdown: str
+    prior_content: str | None
+
+
+_IS_UNDERIVED = """
+tenant_id = %s AND deleted_at IS NULL AND kind = 'page' AND content IS NULL
+AND digest IS NOT NULL AND ahead = '{}' AND markdown IS NOT NULL AND id <> ALL (%s)"""
+_UNDERIVED = f"""
+SELECT id, version, markdown, prior::text
+  FROM (SELECT *, sum(octet_length(markdown)) OVER (ORDER BY updated_at DESC ROWS UNBOUNDED PRECEDING)
+                  - octet_length(markdown) AS sooner
+          FROM (SELECT id, version, markdown, prior, updated_at FROM mirrord.page
+                 WHERE {_IS_UNDERIVED}
+                 ORDER BY updated_at DESC LIMIT %s) AS newest) AS measured
+ WHERE sooner <= %s ORDER BY updated_at DESC"""
+
+
+async def load_underived(
+    connection: Connection, tenant: TenantId, limit: int, max_bytes: int, skip: Sequence[EntryId]
+) -> list[UnderivedPage]:
+    """
+    Pages whose document must be derived, the newest change first.
+
+    limit: number of pages. max_bytes: bytes of text, which the last page may exceed.
+    """
+    cursor = await connection.execute(_UNDERIVED, (tenant, list(skip), limit, max_bytes))
+    return [UnderivedPage(EntryId(entry), *columns) for entry, *columns in await cursor.fetchall()]
+
+
+async def count_underived(connection: Connection, tenant: TenantId, skip: Sequence[EntryId]) -> int:
+    """The number of pages whose document must be derived."""
+    cursor = await connection.execute(f"SELECT count(*) FROM mirrord.page WHERE {_IS_UNDERIVED}", (tenant, list(skip)))
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0
+
+
+# One statement for all: per row, its overhead would be half of the cost. Binary: psycopg formats text arrays slowly.
+_STORE = """
+UPDATE mirrord.page AS p SET content = given.content::jsonb, prior = NULL
+  FROM unnest(%b::uuid[], %b::bigint[], %b::text[]) AS given (id, version, content)
+ WHERE p.tenant_id = %s AND p.id = given.id AND p.version = given.version AND p.content IS NULL AND p.ahead = '{}'"""
+
+
+_FREE = """
+SELECT id FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED"""
+
+
+async def store_content(
+    connection: Connection, tenant: TenantId, documents: Sequence[tuple[EntryId, int, bytes]]
+) -> set[EntryId]:
+    """
+    Store documents, as (entry, version, JSON); rows with another version by now are skipped.
+
+    Returns the entries whose rows an app has locked, skipped too: waiting while holding other rows may deadlock.
+    """
+    entries = [entry for entry, _, _ in documents]
+    free = {EntryId(row[0]) for row in await (await connection.execute(_FREE, (tenant, entries))).fetchall()}
+    rows = [(entry, version, document.decode()) for entry, version, document in documents if entry in free]
+    if rows:
+        await connection.execute(_STORE, (*map(list, zip(*rows, strict=True)), tenant))
+    return set(entries) - free
+
+
+def _digest(stored: bytes | None) -> Digest | None:
+    return Digest(stored) if stored is not None else None

@@ -1,0 +1,287 @@
+"""Reads states: base and row of entries, and which entries differ from their base."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from psycopg import AsyncCursor
+from psycopg.rows import TupleRow
+
+from mirrord.db.content import record_rows
+from mirrord.db.database import Connection
+from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
+from mirrord.domain.sync_state import NO_TEXT, Base, Row
+
+_BASE = "b.entry_id, b.kind, b.path, b.parent_id, b.name, b.index, b.version, b.digest, b.claimed, b.saved"
+_PAGE = (
+    "SELECT p.id, p.kind, p.parent_id, coalesce(p.name, ''), p.index, p.name_key IS NOT NULL, p.version, p.digest, "
+    "p.deleted_at IS NOT NULL, p.ahead, p.title FROM mirrord.page AS p WHERE p.tenant_id = %(tenant)s"
+)
+_ATTACHMENT = (
+    "SELECT a.id, 'attachment', a.parent_id, a.name, false, a.name_key IS NOT NULL, a.version, a.digest, "
+    "a.deleted_at IS NOT NULL, '{}'::text[], NULL FROM mirrord.attachment AS a WHERE a.tenant_id = %(tenant)s"
+)
+
+_RECORD = (
+    "SELECT r.id, 'record', NULL::uuid, r.kind || '/' || r.key, false, true, r.version, r.digest, "
+    "r.deleted_at IS NOT NULL, r.ahead, NULL FROM mirrord.record AS r WHERE r.tenant_id = %(tenant)s"
+)
+
+
+Cursor = AsyncCursor[TupleRow]
+
+
+@dataclass(frozen=True, slots=True)
+class BaseKeys:
+    """A selection of bases: those with one of these paths, entries or digests."""
+
+    paths: Sequence[str] = ()
+    entries: Sequence[EntryId] = ()
+    digests: Sequence[Digest] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedEntries:
+    """The current bases of *entries*, and their rows by entry."""
+
+    entries: frozenset[EntryId] = frozenset()
+    bases: Sequence[Base] = ()
+    rows: Mapping[EntryId, Row] = field(default_factory=dict)
+
+
+# Keys are sent as one JSON text: psycopg took longer to send large arrays than Postgres to look them up.
+_KEYS = "ARRAY(SELECT {} FROM json_array_elements_text(%(keys)s::json) AS k (key))"
+_AS_KEY = {"path": "key", "entry_id": "key::uuid", "digest": "decode(key, 'hex')"}
+_OF_MIRROR = f"SELECT {_BASE} FROM mirrord.mirror_base AS b WHERE b.tenant_id = %(tenant)s AND b.mirror_id = %(mirror)s"
+
+
+async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId, keys: BaseKeys) -> list[Base]:
+    """The bases of one mirror selected by *keys*."""
+    return await _fetch_bases(await _send_bases_query(connection, tenant, mirror, keys))
+
+
+async def load_bases_and_rows(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, keys: BaseKeys, entries: Collection[EntryId]
+) -> tuple[list[Base], dict[EntryId, Row]]:
+    """The results of load_bases and load_rows in one round trip."""
+    cursors = await _send_bases_query(connection, tenant, mirror, keys)
+    rows = await _send_rows_query(connection, tenant, entries) if entries else None
+    bases = await _fetch_bases(cursors)
+    return bases, await _fetch_rows(rows) if rows is not None else {}
+
+
+async def _send_bases_query(connection: Connection, tenant: TenantId, mirror: MirrorId, keys: BaseKeys) -> list[Cursor]:
+    keys_by_column: dict[str, Sequence[object]] = {
+        "path": keys.paths,
+        "entry_id": keys.entries,
+        "digest": [digest.hex() for digest in keys.digests],
+    }
+    # one statement per kind of key, all sent together: OR would prevent the use of indexes
+    return [
+        await connection.execute(
+            bases_query(column),
+            {"tenant": tenant, "mirror": mirror, "keys": _as_json(column_keys)},
+        )
+        for column, column_keys in keys_by_column.items()
+        if column_keys
+    ]
+
+
+async def _fetch_bases(cursors: Sequence[Cursor]) -> list[Base]:
+    bases = [_base(row) for cursor in cursors for row in await cursor.fetchall()]
+    return list({base.entry: base for base in bases}.values())
+
+
+def bases_query(column: str) -> str:
+    """The query for bases by *column*: path, entry_id or digest."""
+    return f"{_OF_MIRROR} AND b.{column} = ANY ({_KEYS.format(_AS_KEY[column])})"
+
+
+async def load_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Row]:
+    """The rows of *entries*, tombstones included; entries without a row are not in the result."""
+    return await _fetch_rows(await _send_rows_query(connection, tenant, entries))
+
+
+async def _send_rows_query(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> Cursor:
+    ids = _KEYS.format("key::uuid")
+    return await connection.execute(
+        f"{_PAGE} AND p.id = ANY ({ids}) UNION ALL {_ATTACHMENT} AND a.id = ANY ({ids}) "
+        f"UNION ALL {_RECORD} AND r.id = ANY ({ids})",
+        {"tenant": tenant, "keys": _as_json(list(entries))},
+    )
+
+
+async def _fetch_rows(cursor: Cursor) -> dict[EntryId, Row]:
+    rows = [_row(row) for row in await cursor.fetchall()]
+    return {row.entry: row for row in rows}
+
+
+async def is_record_name(connection: Connection, tenant: TenantId, name: str) -> bool:
+    """Whether a live record has exactly this *name*."""
+    return any(
+        not row.deleted for row in await _records_at(connection, tenant, [(None, name)]) if row.place.name == name
+    )
+
+
+async def load_purged(connection: Connection, tenant: TenantId, bases: Sequence[Base]) -> dict[EntryId, Row]:
+    """Rows of entries that were deleted and purged, in contrast to lost ones, by entry."""
+    cursor = await connection.execute(
+        "SELECT f.entry_id FROM mirrord.entry_feed AS f WHERE f.tenant_id = %s AND f.entry_id = ANY (%s) "
+        "AND f.purged_seq = f.seq",
+        (tenant, [base.entry for base in bases]),
+    )
+    purged = {EntryId(row[0]) for row in await cursor.fetchall()}
+    return {
+        base.entry: Row(base.entry, base.kind, base.place, False, 0, None, deleted=True, purged=True)
+        for base in bases
+        if base.entry in purged
+    }
+
+
+async def load_rows_at(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, places: Sequence[tuple[EntryId | None, str]]
+) -> tuple[list[Row], list[Base]]:
+    """
+    Pages, folders and records whose file may be at one of *places* (parent, name).
+
+    Returns the rows without a base in this mirror (tombstones, the newest last, then live rows), and the bases of the
+    other rows there, whose files may be missing.
+    """
+    cursor = await connection.execute(
+        f"{_PAGE} AND p.name = ANY ({_KEYS.format('key')}) ORDER BY p.deleted_at NULLS LAST",
+        {"tenant": tenant, "keys": _as_json([name for _, name in places])},
+    )
+    rows = [_row(row) for row in await cursor.fetchall()] + await _records_at(connection, tenant, places)
+    return await _split_by_base(connection, tenant, mirror, rows, places)
+
+
+async def load_attachments_at(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, places: Sequence[tuple[EntryId | None, str]]
+) -> list[Row]:
+    """Live rows of attachments at *places* (parent, name) without a base in this mirror."""
+    cursor = await connection.execute(
+        f"{_ATTACHMENT} AND a.deleted_at IS NULL AND a.name_key = ANY ({_KEYS.format('mirrord.name_key(key)')})",
+        {"tenant": tenant, "keys": _as_json([name for _, name in places])},
+    )
+    rows = [_row(row) for row in await cursor.fetchall()]
+    return (await _split_by_base(connection, tenant, mirror, rows, places))[0]
+
+
+async def _split_by_base(
+    connection: Connection,
+    tenant: TenantId,
+    mirror: MirrorId,
+    rows: Sequence[Row],
+    places: Collection[tuple[EntryId | None, str]],
+) -> tuple[list[Row], list[Base]]:
+    """The rows at *places* without a base in this mirror, and the bases of the other rows."""
+    wanted_places = set(places)
+    rows = [row for row in rows if (row.place.parent, row.place.name) in wanted_places]
+    if not rows:
+        return [], []
+    bases = await load_bases(connection, tenant, mirror, BaseKeys(entries=[row.entry for row in rows]))
+    with_base = {base.entry for base in bases}
+    return [row for row in rows if row.entry not in with_base], bases
+
+
+async def _records_at(
+    connection: Connection, tenant: TenantId, places: Sequence[tuple[EntryId | None, str]]
+) -> list[Row]:
+    """The rows of records with a key from one of *places*."""
+    keys = [key for _, name in places for _, slash, key in [name.partition("/")] if slash]
+    entries = await record_rows.find_by_keys(connection, tenant, keys) if keys else []
+    rows = await load_rows(connection, tenant, entries) if entries else {}
+    return [rows[entry] for entry in entries if entry in rows]
+
+
+async def load_changed_entries(
+    connection: Connection,
+    tenant: TenantId,
+    mirror: MirrorId,
+    after: int,
+    limit: int,
+    watched_entries: Collection[EntryId] = (),
+) -> tuple[LoadedEntries, int, bool]:
+    """
+    Entries whose row changed after seq *after* and differs from the base, the last seq read, and whether there
+    may be more. *watched_entries* entries are included whatever their base.
+
+    A seq is never split: all entries of one transaction are returned together, so the result may exceed *limit*.
+    """
+    cursor = await connection.execute(
+        "SELECT f.entry_id, f.seq FROM mirrord.entry_feed AS f WHERE f.tenant_id = %s AND f.seq > %s "
+        "ORDER BY f.seq FETCH FIRST %s ROWS WITH TIES",  # a second sort key would leave no ties
+        (tenant, after, limit),
+    )
+    changed = {EntryId(entry): seq for entry, seq in await cursor.fetchall()}
+    if not changed:
+        return LoadedEntries(), after, False
+    # looked up by key, not joined: without statistics a join reads all rows of the tenant for each entry
+    bases, rows = await load_bases_and_rows(connection, tenant, mirror, BaseKeys(entries=list(changed)), changed)
+    versions = {base.entry: base.version for base in bases}
+    differing = {
+        entry
+        for entry in changed
+        if entry in watched_entries or not _is_as_in_base(rows.get(entry), versions.get(entry))
+    }
+    loaded = LoadedEntries(
+        frozenset(differing),
+        [base for base in bases if base.entry in differing],
+        {entry: row for entry, row in rows.items() if entry in differing},
+    )
+    return loaded, max(changed.values()), len(changed) >= limit
+
+
+def _is_as_in_base(row: Row | None, base_version: int | None) -> bool:
+    if row is None or row.deleted:
+        return base_version is None
+    return row.version == base_version and row.placed and not row.ahead and row.digest is not None
+
+
+async def count_bases(connection: Connection, tenant: TenantId, mirror: MirrorId) -> tuple[int, int]:
+    """The number of pages and attachments, and that of records, with a base in one mirror."""
+    cursor = await connection.execute(
+        "SELECT count(*) FILTER (WHERE kind <> 'record'), count(*) FILTER (WHERE kind = 'record') "
+        "FROM mirrord.mirror_base WHERE tenant_id = %s AND mirror_id = %s AND kind <> 'folder'",
+        (tenant, mirror),
+    )
+    row = await cursor.fetchone()
+    return (int(row[0]), int(row[1])) if row else (0, 0)
+
+
+async def load_seqs(connection: Connection, tenants: Sequence[TenantId]) -> dict[TenantId, int]:
+    """The seq of the clock of each of *tenants*, in one statement."""
+    cursor = await connection.execute(
+        "SELECT tenant_id, seq FROM mirrord.tenant_clock WHERE tenant_id = ANY (%s)", (list(tenants),)
+    )
+    return {TenantId(tenant): seq for tenant, seq in await cursor.fetchall()}
+
+
+def _as_json(keys: Sequence[object]) -> str:
+    return orjson.dumps(keys).decode()
+
+
+def _digest(kind: str, stored: bytes | None) -> Digest | None:
+    return NO_TEXT if kind == Kind.FOLDER else Digest(stored) if stored is not None else None
+
+
+def _base(row: tuple[Any, ...]) -> Base:
+    entry, kind, path, parent, name, index, version, digest, claimed, saved = row
+    place = Place(parent, name, index)
+    return Base(EntryId(entry), Kind(kind), path, place, version, _digest(kind, digest) or NO_TEXT, claimed, saved)
+
+
+def _row(row: tuple[Any, ...]) -> Row:
+    entry, kind, parent, name, index, placed, version, digest, deleted, ahead, title = row
+    return Row(
+        EntryId(entry),
+        Kind(kind),
+        Place(parent, name, index),
+        placed,
+        version,
+        _digest(kind, digest),
+        deleted,
+        frozenset(ahead),
+        title,
+    )

@@ -1,0 +1,307 @@
+"""Links of pages, and the names under which links find entries. Writes here notify nobody."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mirrord.db.database import Connection
+from mirrord.domain.entry import EntryId, Kind, Place, TenantId
+from mirrord.domain.link_meaning import LinkMeaning, NameKind
+from mirrord.markdown.links.page_links import Link
+
+LINKS_PER_BATCH = 500  # links resolved at once
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkName:
+    """One name of a live entry. key: of the name's last part."""
+
+    entry: EntryId
+    number: int
+    kind: Kind
+    parent: EntryId | None
+    index: bool
+    name_kind: NameKind
+    name: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPlace:
+    """The place of an entry. is_placed: its name is settled. title, aliases: of a page, from its row."""
+
+    entry: EntryId
+    kind: Kind
+    place: Place
+    is_placed: bool
+    deleted: bool
+    title: str | None = None
+    aliases: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class DueLink:
+    """A link to be resolved."""
+
+    source: EntryId
+    number: int
+    kind: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """A link of a live page, for display. target_id None: no target, or several if *ambiguous*."""
+
+    source: EntryId
+    kind: str
+    target: str
+    heading: str | None
+    alias: str | None
+    target_id: EntryId | None
+    ambiguous: bool
+
+
+_LOCK_PAGES = """
+SELECT id, version FROM mirrord.page
+ WHERE tenant_id = %s AND id = ANY (%s) AND content IS NOT NULL AND ahead = '{}' FOR SHARE"""
+_OLD = """
+SELECT source_id, number, kind, target, heading, alias, target_id, target_key, ambiguous
+  FROM mirrord.page_link WHERE tenant_id = %s AND source_id = ANY (%s) FOR UPDATE"""
+_UPSERT_LINKS = """
+INSERT INTO mirrord.page_link
+    (tenant_id, source_id, number, kind, target, heading, alias, target_id, target_key, ambiguous)
+SELECT %s, * FROM unnest(%b::uuid[], %b::int[], %b::text[], %b::text[], %b::text[], %b::text[], %b::uuid[], %b::text[],
+                         %b::boolean[])
+ON CONFLICT (tenant_id, source_id, number) DO UPDATE SET
+    kind = EXCLUDED.kind, target = EXCLUDED.target, heading = EXCLUDED.heading, alias = EXCLUDED.alias,
+    target_id = EXCLUDED.target_id, target_key = EXCLUDED.target_key, ambiguous = EXCLUDED.ambiguous, due = true"""
+_DELETE_SURPLUS = "DELETE FROM mirrord.page_link WHERE tenant_id = %s AND source_id = %s AND number >= %s"
+
+
+async def store_links(
+    connection: Connection, tenant: TenantId, pages: Sequence[tuple[EntryId, int, Sequence[Link]]]
+) -> None:
+    """
+    Store links, as (page, version, links), of pages that still have that version and a document.
+
+    Equal rows stay untouched. A changed row keeps the meaning that its target had on this page until it is resolved.
+    """
+    ids = [page for page, _, _ in pages]
+    locked = await connection.execute(_LOCK_PAGES, (tenant, ids))
+    stored = await connection.execute(_OLD, (tenant, ids))  # sent together: one round trip
+    versions: dict[EntryId, int] = dict(await locked.fetchall())
+    current = [(page, links) for page, version, links in pages if versions.get(page) == version]
+    old: dict[EntryId, list[Row]] = {page: [] for page in ids}
+    for source, *row in await stored.fetchall():
+        old[source].append(tuple(row))
+    rows = [(page, *row) for page, links in current for row in _changed(old[page], links)]
+    cuts = [(tenant, page, len(links)) for page, links in current if len(old[page]) > len(links)]
+    await _insert_columns(connection, _UPSERT_LINKS, tenant, rows)
+    await _execute_each(connection, _DELETE_SURPLUS, cuts)
+
+
+def _changed(old: Sequence[Row], links: Sequence[Link]) -> list[Row]:
+    old_rows = {number: row for number, *row in old}
+    old_meanings = {(kind, target): meaning for _, kind, target, _, _, *meaning in old}
+    new_rows = [[link.kind, *map(_storable, (link.target, link.heading, link.alias))] for link in links]
+    return [
+        (number, *link, *old_meanings.get((link[0], link[1]), (None, None, False)))
+        for number, link in enumerate(new_rows)
+        if number not in old_rows or old_rows[number][:4] != link
+    ]
+
+
+def _storable(text: str | None) -> str | None:
+    """Replace NUL, which `%00` decodes to and Postgres cannot store."""
+    return text.replace("\0", "\ufffd") if text else text
+
+
+async def _insert_columns(connection: Connection, statement: str, tenant: TenantId, rows: Sequence[Row]) -> None:
+    """Insert rows in one statement, one binary array per column: one by one they take twice as long."""
+    if rows:
+        await connection.execute(statement.encode(), (tenant, *map(list, zip(*rows, strict=True))))
+
+
+async def _execute_each(connection: Connection, statement: str, rows: Sequence[Row]) -> None:
+    if rows:
+        async with connection.cursor() as cursor:
+            await cursor.executemany(statement, rows)
+
+
+_PAGES = """
+SELECT id, kind, parent_id, coalesce(name, ''), index, name_key IS NOT NULL, deleted_at IS NOT NULL, title,
+       frontmatter -> 'aliases' FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)"""
+_ATTACHMENTS = """
+SELECT id, 'attachment', parent_id, name, false, name_key IS NOT NULL, deleted_at IS NOT NULL
+  FROM mirrord.attachment WHERE tenant_id = %s AND id = ANY (%s)"""
+
+
+async def load_places(
+    connection: Connection, tenant: TenantId, entries: Iterable[EntryId]
+) -> dict[EntryId, EntryPlace]:
+    """The places of *entries*, tombstones included."""
+    ids = list(entries)
+    cursors = [await connection.execute(statement, (tenant, ids)) for statement in (_PAGES, _ATTACHMENTS)]
+    rows = [row for cursor in cursors for row in await cursor.fetchall()]
+    return {row[0]: _spot_of(*row) for row in rows}
+
+
+def _spot_of(
+    entry: EntryId,
+    kind: str,
+    parent: EntryId | None,
+    name: str,
+    index: bool,
+    placed: bool,
+    deleted: bool,
+    *title_and_aliases: Any,
+) -> EntryPlace:
+    return EntryPlace(entry, Kind(kind), Place(parent, name, index), placed, deleted, *title_and_aliases)
+
+
+async def load_parents(
+    connection: Connection, tenant: TenantId, folders: Iterable[EntryId | None]
+) -> dict[EntryId, tuple[EntryId | None, str]]:
+    """(parent, name) of *folders* and their ancestors, read level by level by primary key."""
+    parents: dict[EntryId, tuple[EntryId | None, str]] = {}
+    while missing := [folder for folder in set(folders) if folder is not None and folder not in parents]:
+        cursor = await connection.execute(
+            "SELECT id, parent_id, coalesce(name, '') FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)",
+            (tenant, missing),
+        )
+        level = {EntryId(entry): (parent, name) for entry, parent, name in await cursor.fetchall()}
+        parents |= level
+        folders = [parent for parent, _ in level.values()]
+    return parents
+
+
+_BELOW = """
+SELECT id FROM mirrord.page WHERE tenant_id = %(t)s AND parent_id = ANY (%(folders)s)
+UNION ALL SELECT id FROM mirrord.attachment WHERE tenant_id = %(t)s AND parent_id = ANY (%(folders)s)"""
+
+
+async def load_descendants(connection: Connection, tenant: TenantId, folders: Iterable[EntryId]) -> set[EntryId]:
+    """*folders* and their descendants."""
+    entries, level = set(folders), list(folders)
+    while level:
+        cursor = await connection.execute(_BELOW, {"t": tenant, "folders": level})
+        level = [entry for (entry,) in await cursor.fetchall() if entry not in entries]
+        entries.update(level)
+    return entries
+
+
+_NAMES = """
+SELECT entry_id, number, kind, parent_id, index, called, name, key FROM mirrord.link_name
+ WHERE tenant_id = %s AND {} = ANY (%s) ORDER BY entry_id, number"""
+_ADD_NAME = """
+INSERT INTO mirrord.link_name (tenant_id, entry_id, number, kind, parent_id, index, called, name, key)
+SELECT %s, * FROM unnest(%b::uuid[], %b::int[], %b::text[], %b::uuid[], %b::boolean[], %b::text[], %b::text[],
+                         %b::text[])"""
+
+
+async def load_names_of(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[LinkName]:
+    """The stored names of *entries*, in order."""
+    return await _load_names(connection, "entry_id", tenant, list(entries))
+
+
+async def load_names_with(connection: Connection, tenant: TenantId, keys: Iterable[str]) -> list[LinkName]:
+    """The stored names with one of *keys*."""
+    return await _load_names(connection, "key", tenant, list(keys))
+
+
+async def _load_names(
+    connection: Connection, column: str, tenant: TenantId, values: Sequence[object]
+) -> list[LinkName]:
+    rows = await (await connection.execute(_NAMES.format(column).encode(), (tenant, values))).fetchall()
+    return [
+        LinkName(entry, number, Kind(kind), parent, index, NameKind(called), name, key)
+        for entry, number, kind, parent, index, called, name, key in rows
+    ]
+
+
+async def replace_names(
+    connection: Connection, tenant: TenantId, entries: Iterable[EntryId], names: Iterable[LinkName]
+) -> None:
+    """Replace all names of *entries* by *names*."""
+    await connection.execute(
+        "DELETE FROM mirrord.link_name WHERE tenant_id = %s AND entry_id = ANY (%s)", (tenant, list(entries))
+    )
+    rows = [(n.entry, n.number, n.kind, n.parent, n.index, n.name_kind, n.name, n.key) for n in names]
+    await _insert_columns(connection, _ADD_NAME, tenant, rows)
+
+
+_CLEAR = """
+DELETE FROM mirrord.page_link WHERE tenant_id = %(t)s AND source_id = ANY (%(ids)s) AND source_id IN (
+    SELECT id FROM mirrord.page WHERE tenant_id = %(t)s AND id = ANY (%(ids)s) AND kind = 'folder')"""
+
+
+async def clear_links_of_folders(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> None:
+    """Delete the links of the folders (pages without a text) among *entries*."""
+    await connection.execute(_CLEAR, {"t": tenant, "ids": list(entries)})
+
+
+async def mark_links_due(
+    connection: Connection, tenant: TenantId, keys: Iterable[str], sources: Iterable[EntryId]
+) -> None:
+    """Links to one of *keys*, and all links in *sources*, are to be looked up again."""
+    for column, values in (("target_key", list(keys)), ("source_id", list(sources))):
+        if values:
+            statement = (
+                f"UPDATE mirrord.page_link SET due = true WHERE tenant_id = %s AND {column} = ANY (%s) AND NOT due"
+            )
+            await connection.execute(statement.encode(), (tenant, values))
+
+
+async def load_due_links(connection: Connection, tenant: TenantId) -> list[DueLink]:
+    """The next links to resolve, at most DUE of them."""
+    cursor = await connection.execute(
+        "SELECT source_id, number, kind, target FROM mirrord.page_link WHERE tenant_id = %s AND due "
+        "ORDER BY source_id, number LIMIT %s",
+        (tenant, LINKS_PER_BATCH),
+    )
+    return [DueLink(*row) for row in await cursor.fetchall()]
+
+
+_STORE_TARGETS = """
+UPDATE mirrord.page_link AS l SET target_id = found.id, ambiguous = found.ambiguous, target_key = found.key, due = false
+  FROM unnest(%b::uuid[], %b::int[], %b::text[], %b::text[], %b::uuid[], %b::boolean[], %b::text[])
+       AS found (source, number, kind, target, id, ambiguous, key)
+ WHERE l.tenant_id = %s AND l.source_id = found.source AND l.number = found.number
+   AND l.kind = found.kind AND l.target = found.target"""
+
+
+async def store_targets(
+    connection: Connection, tenant: TenantId, results: Iterable[tuple[DueLink, str | None, LinkMeaning]]
+) -> None:
+    """Store resolved links, as (link, key, target). A link that changed meanwhile stays due."""
+    rows = [
+        (link.source, link.number, link.kind, link.target, target.entry, target.ambiguous, key)
+        for link, key, target in results
+    ]
+    if rows:
+        await connection.execute(_STORE_TARGETS, (*map(list, zip(*rows, strict=True)), tenant))
+
+
+_LISTED = """
+SELECT l.source_id, l.kind, l.target, l.heading, l.alias, l.target_id, l.ambiguous
+  FROM mirrord.page_link AS l JOIN mirrord.page AS p ON p.tenant_id = l.tenant_id AND p.id = l.source_id
+ WHERE l.tenant_id = %(tenant)s AND p.deleted_at IS NULL
+   AND (%(source)s::uuid IS NULL OR l.source_id = %(source)s) AND (%(target)s::uuid IS NULL OR l.target_id = %(target)s)
+   AND (l.target_id IS NULL OR NOT %(unresolved)s)
+ ORDER BY p.name, l.source_id, l.number"""
+
+
+async def list_links(
+    connection: Connection,
+    tenant: TenantId,
+    *,
+    source: EntryId | None = None,
+    target: EntryId | None = None,
+    unresolved: bool = False,
+) -> list[PageLink]:
+    """Links of live pages: of one page, to one entry, or all. unresolved: only those without a target."""
+    values = {"tenant": tenant, "source": source, "target": target, "unresolved": unresolved}
+    return [PageLink(*row) for row in await (await connection.execute(_LISTED, values)).fetchall()]

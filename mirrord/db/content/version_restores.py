@@ -1,0 +1,144 @@
+"""What a tenant had at a moment, and restoring it as ordinary new versions."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from psycopg.types.json import Jsonb
+
+from mirrord.db.content.entry_tables import position_sql, table_of
+from mirrord.db.content.entry_writes import PageText
+from mirrord.db.database import Connection
+from mirrord.domain.entry import EntryId, Kind, TenantId, digest_of
+
+_AT_MOMENT = """
+SELECT now.id, {kind}, coalesce(now.name, now.id::text), now.version, now.deleted_at IS NOT NULL,
+       was.version, coalesce(was.deleted, true), was.name,
+       (was.parent_id, was.name) IS DISTINCT FROM (now.parent_id, now.name),
+       was.digest IS NOT NULL AND was.digest IS DISTINCT FROM now.digest
+FROM mirrord.{table} AS now
+LEFT JOIN (SELECT DISTINCT ON ({table}_id) * FROM mirrord.{table}_revision
+           WHERE tenant_id = %(tenant)s AND created_at <= %(at)s ORDER BY {table}_id, version DESC) AS was
+  ON was.{table}_id = now.id
+WHERE now.tenant_id = %(tenant)s
+"""
+
+_RECORDS_AT_MOMENT = """
+SELECT now.id, 'record', now.kind || '/' || now.key, now.version, now.deleted_at IS NOT NULL,
+       was.version, coalesce(was.deleted, true), was.kind || '/' || was.key,
+       (was.kind, was.key) IS DISTINCT FROM (now.kind, now.key),
+       was.digest IS NOT NULL AND was.digest IS DISTINCT FROM now.digest
+FROM mirrord.record AS now
+LEFT JOIN (SELECT DISTINCT ON (record_id) * FROM mirrord.record_revision
+           WHERE tenant_id = %(tenant)s AND created_at <= %(at)s ORDER BY record_id, version DESC) AS was
+  ON was.record_id = now.id
+WHERE now.tenant_id = %(tenant)s
+"""
+
+# The daemon names a row that moves or is restored: another entry may use its old name now.
+_PLACE = """
+    deleted_at = NULL, parent_id = was.parent_id, name = was.name,
+    name_key = CASE WHEN now.deleted_at IS NULL
+                     AND (was.parent_id, was.name) IS NOT DISTINCT FROM (now.parent_id, now.name) THEN now.name_key END
+"""
+_RESTORE_PAGE = f"""
+UPDATE mirrord.page AS now SET kind = %(kind)s, markdown = %(markdown)s, digest = %(digest)s, content = NULL,
+    title = coalesce(%(title)s, was.name), icon = %(icon)s, position = {position_sql(row="now")},
+    frontmatter = %(frontmatter)s, ahead = '{{}}', {_PLACE}
+FROM mirrord.page_revision AS was
+WHERE now.tenant_id = %(tenant)s AND now.id = %(entry)s AND now.version = %(expected)s
+  AND was.tenant_id = %(tenant)s AND was.page_id = %(entry)s AND was.version = %(version)s
+RETURNING now.version"""
+_RESTORE_ATTACHMENT = f"""
+UPDATE mirrord.attachment AS now SET digest = was.digest, size = was.size, media_type = was.media_type, {_PLACE}
+FROM mirrord.attachment_revision AS was
+WHERE now.tenant_id = %(tenant)s AND now.id = %(entry)s AND now.version = %(expected)s
+  AND was.tenant_id = %(tenant)s AND was.attachment_id = %(entry)s AND was.version = %(version)s
+RETURNING now.version"""
+# A version that was never rendered has only data, or only an unparsed text: the other is derived from it again.
+_RESTORE_RECORD = """
+UPDATE mirrord.record AS now SET text = coalesce(was.text, now.text), digest = coalesce(was.digest, now.digest),
+    data = was.data, deleted_at = NULL, kind = was.kind, key = was.key,
+    ahead = CASE WHEN was.digest IS NOT NULL THEN '{}' WHEN was.text IS NULL THEN '{data}'::text[] ELSE '{text}' END
+FROM mirrord.record_revision AS was
+WHERE now.tenant_id = %(tenant)s AND now.id = %(entry)s AND now.version = %(expected)s
+  AND was.tenant_id = %(tenant)s AND was.record_id = %(entry)s AND was.version = %(version)s
+  AND NOT EXISTS (SELECT FROM mirrord.record AS other WHERE other.tenant_id = %(tenant)s AND other.id <> now.id
+                  AND other.kind = was.kind AND other.key_slot = lower(was.key COLLATE "C"))
+RETURNING now.version"""
+_DELETE = """
+UPDATE mirrord.{table} SET deleted_at = clock_timestamp()
+WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version"""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryAtMoment:
+    """
+    An entry now and at the requested moment.
+
+    version, name: the current ones. version_then: the version at that moment; None: it did not exist.
+    is_moved: it had another name or parent. is_changed: it had another text.
+    """
+
+    entry: EntryId
+    kind: Kind
+    name: str
+    version: int
+    is_deleted: bool
+    version_then: int | None
+    was_deleted: bool
+    name_then: str | None
+    is_moved: bool
+    is_changed: bool
+
+
+async def load_at_moment(connection: Connection, tenant: TenantId, moment: datetime) -> list[EntryAtMoment]:
+    """Every entry, with its state at *moment*."""
+    entries: list[EntryAtMoment] = []
+    page_and_attachment_queries = [
+        _AT_MOMENT.format(table=table, kind=kind)
+        for table, kind in (("page", "now.kind"), ("attachment", "'attachment'"))
+    ]
+    for statement in (*page_and_attachment_queries, _RECORDS_AT_MOMENT):
+        cursor = await connection.execute(statement, {"tenant": tenant, "at": moment})
+        entries += [EntryAtMoment(EntryId(row[0]), Kind(row[1]), *row[2:]) for row in await cursor.fetchall()]
+    return entries
+
+
+async def load_text_then(connection: Connection, tenant: TenantId, entry: EntryAtMoment) -> str | None:
+    """The page's text at that moment, or the current one if none was rendered; None: a folder."""
+    cursor = await connection.execute(
+        "SELECT coalesce(was.markdown, now.markdown) FROM mirrord.page AS now, mirrord.page_revision AS was "
+        "WHERE now.tenant_id = %(tenant)s AND now.id = %(entry)s "
+        "AND was.tenant_id = %(tenant)s AND was.page_id = %(entry)s AND was.version = %(then)s",
+        {"tenant": tenant, "entry": entry.entry, "then": entry.version_then},
+    )
+    row = await cursor.fetchone()
+    return row[0] if row else None
+
+
+async def restore_entry(connection: Connection, tenant: TenantId, entry: EntryAtMoment, text: PageText | None) -> bool:
+    """Restore an entry's earlier state. text: a page's. False: the entry changed since it was loaded."""
+    values: dict[str, object] = {
+        "tenant": tenant,
+        "entry": entry.entry,
+        "expected": entry.version,
+        "version": entry.version_then,
+    }
+    if text is None:
+        statement = _RESTORE_RECORD if entry.kind is Kind.RECORD else _RESTORE_ATTACHMENT
+        return await _has_written(connection, statement, values)
+    frontmatter = Jsonb(text.frontmatter) if text.frontmatter is not None else None
+    values |= {"kind": Kind.PAGE if text.markdown is not None else Kind.FOLDER, "markdown": text.markdown}
+    values["digest"] = digest_of(text.markdown.encode()) if text.markdown is not None else None
+    values |= {"title": text.title, "icon": text.icon, "position": text.position, "frontmatter": frontmatter}
+    return await _has_written(connection, _RESTORE_PAGE, values)
+
+
+async def delete_entry(connection: Connection, tenant: TenantId, entry: EntryAtMoment) -> bool:
+    """Delete an entry created since. False: it changed since it was loaded."""
+    values = {"tenant": tenant, "entry": entry.entry, "expected": entry.version}
+    return await _has_written(connection, _DELETE.format(table=table_of(entry.kind)), values)
+
+
+async def _has_written(connection: Connection, statement: str, values: dict[str, object]) -> bool:
+    return await (await connection.execute(statement, values)).fetchone() is not None

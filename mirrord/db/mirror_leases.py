@@ -1,0 +1,189 @@
+"""Mirrors as rows: the lease with its fencing token, the database's epoch and what it remembers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from types import MappingProxyType
+
+from mirrord.db.database import Connection, Database, Lease
+from mirrord.domain.entry import Digest, EntryId, MirrorId, TenantId
+from mirrord.errors import Refused
+
+LEASE_SECONDS = 15  # seconds until a lease expires without renewal, by Postgres' clock
+RENEWAL_SECONDS = 5.0  # seconds between renewals
+
+
+async def load_mirrors(database: Database, tenant: TenantId) -> list[tuple[MirrorId, str | None, str | None, bool]]:
+    """(mirror, host, root, lease is held) of every tree mirror of *tenant*."""
+    async with database.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT id, host, root, expires_at > clock_timestamp() AND holder IS NOT NULL FROM mirrord.mirror "
+            "WHERE tenant_id = %s AND kind = 'tree' ORDER BY created_at",
+            (tenant,),
+        )
+        return [(MirrorId(mirror), host, root, leased) for mirror, host, root, leased in await cursor.fetchall()]
+
+
+async def record_mirror(database: Database, tenant: TenantId, mirror: MirrorId, host: str, root: str) -> None:
+    """Store host and root of *mirror*; another mirror recorded there loses its root."""
+    async with database.connection() as connection:
+        await connection.execute(
+            "UPDATE mirrord.mirror SET root = NULL WHERE tenant_id = %s AND host = %s AND root = %s AND id <> %s",
+            (tenant, host, root, mirror),
+        )
+        await connection.execute(
+            "INSERT INTO mirrord.mirror (tenant_id, id, host, root) VALUES (%s, %s, %s, %s) "
+            "ON CONFLICT (tenant_id, id) DO UPDATE SET host = EXCLUDED.host, root = EXCLUDED.root",
+            (tenant, mirror, host, root),
+        )
+
+
+async def acquire_lease(
+    database: Database, tenant: TenantId, mirror: MirrorId, holder: str, *, root_locked: bool
+) -> Lease:
+    """
+    Acquire the lease with a new token, which fences the previous holder.
+
+    root_locked: the caller holds the flock of the root named in this row, so an earlier holder there is dead and
+    its lease need not expire first. Raises Refused while another daemon holds it.
+    """
+    async with database.connection() as connection:
+        cursor = await connection.execute(
+            "UPDATE mirrord.mirror SET token = token + 1, holder = %s, state = NULL, "
+            "expires_at = clock_timestamp() + make_interval(secs => %s) "
+            "WHERE tenant_id = %s AND id = %s AND (expires_at < clock_timestamp() OR holder IS NULL OR %s) "
+            "RETURNING token",
+            (holder, LEASE_SECONDS, tenant, mirror, root_locked),
+        )
+        row = await cursor.fetchone()
+    if row is None:
+        raise Refused(f"Mirror {mirror} is held by another daemon; it is free {LEASE_SECONDS} s after that one stops.")
+    return Lease(mirror, row[0])
+
+
+async def was_released_for(database: Database, tenant: TenantId, mirror: MirrorId, limit: timedelta) -> bool:
+    """Whether the lease of *mirror* was free for longer than *limit*; False for a new one. Call before acquire()."""
+    async with database.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT expires_at < clock_timestamp() - %s::interval FROM mirrord.mirror WHERE tenant_id = %s AND id = %s",
+            (limit, tenant, mirror),
+        )
+        row = await cursor.fetchone()
+        return bool(row and row[0])
+
+
+async def renew_leases(
+    database: Database,
+    leases: list[Lease],
+    states: Mapping[MirrorId, str] = MappingProxyType({}),
+    acknowledged: Mapping[MirrorId, int] = MappingProxyType({}),
+) -> set[MirrorId]:
+    """
+    Extend *leases* in one statement for all tenants. Returns the mirrors whose lease is still held.
+
+    states: the changed states of mirrors, as JSON. acknowledged: the seq up to which a mirror has every change.
+    """
+    mirrors = [lease.mirror for lease in leases]
+    async with database.autocommit() as connection:
+        cursor = await connection.execute(
+            "UPDATE mirrord.mirror AS m SET expires_at = clock_timestamp() + make_interval(secs => %s), "
+            "state = coalesce(held.state, m.state), ack_seq = greatest(m.ack_seq, held.seq) "
+            "FROM unnest(%s::uuid[], %s::bigint[], %s::jsonb[], %s::bigint[]) AS held (id, token, state, seq) "
+            "WHERE m.id = held.id AND m.token = held.token RETURNING m.id",
+            (
+                *(LEASE_SECONDS, mirrors, [lease.token for lease in leases]),
+                *([values_by_mirror.get(mirror) for mirror in mirrors] for values_by_mirror in (states, acknowledged)),
+            ),
+        )
+        return {MirrorId(row[0]) for row in await cursor.fetchall()}
+
+
+async def store_state(database: Database, lease: Lease, state: str) -> None:
+    """Store a mirror's state, as JSON, between two renewals; no effect if the lease is lost."""
+    async with database.autocommit() as connection:
+        await connection.execute(
+            "UPDATE mirrord.mirror SET state = %s::jsonb WHERE id = %s AND token = %s",
+            (state, lease.mirror, lease.token),
+        )
+
+
+async def release_lease(database: Database, lease: Lease) -> None:
+    """Release the lease, so that the next daemon need not wait."""
+    async with database.connection() as connection:
+        await connection.execute(
+            "UPDATE mirrord.mirror SET expires_at = clock_timestamp(), holder = NULL, state = NULL "
+            "WHERE id = %s AND token = %s",
+            (lease.mirror, lease.token),
+        )
+
+
+_EPOCH = (
+    "SELECT e.system, e.id, (SELECT system_identifier FROM pg_control_system()), "
+    "left(pg_walfile_name(pg_current_wal_lsn()), 8) FROM mirrord.epoch AS e"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewestPage:
+    """The page changed last, in that version. digest None: a folder, or not rendered yet."""
+
+    entry: EntryId
+    version: int
+    digest: Digest | None
+
+
+async def load_epoch(connection: Connection) -> str:
+    """
+    The cluster, its timeline and the database's own number as one text: another text means another history.
+
+    Transaction ids of another cluster are meaningless here, so clocks discard them.
+    """
+    row = await (await connection.execute(_EPOCH)).fetchone()
+    assert row is not None
+    stored_system, number, system, timeline = row
+    if stored_system != system:
+        await connection.execute("UPDATE mirrord.tenant_clock SET xid = NULL")
+        await connection.execute("UPDATE mirrord.epoch SET system = %s", (system,))
+    return f"{system} {timeline} {number}"
+
+
+async def load_acknowledged_rounds(connection: Connection, tenant: TenantId, mirror: MirrorId) -> int:
+    """The number of rounds acknowledged in the mirror's row; 0 without a row."""
+    cursor = await connection.execute(
+        "SELECT acks FROM mirrord.mirror WHERE tenant_id = %s AND id = %s", (tenant, mirror)
+    )
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0
+
+
+_NEWEST = """
+SELECT id, version, digest FROM mirrord.page WHERE tenant_id = %(tenant)s AND id = (
+    SELECT entry_id FROM mirrord.entry_feed WHERE tenant_id = %(tenant)s AND kind = 'page'
+     ORDER BY seq DESC, entry_id DESC LIMIT 1)"""
+
+
+async def load_newest_page(connection: Connection, tenant: TenantId) -> NewestPage | None:
+    """The page changed last; None: no page yet. Needs the tenant set."""
+    row = await (await connection.execute(_NEWEST, {"tenant": tenant})).fetchone()
+    return NewestPage(EntryId(row[0]), row[1], Digest(row[2]) if row[2] is not None else None) if row else None
+
+
+async def is_in_history(connection: Connection, tenant: TenantId, page: NewestPage) -> bool:
+    """Whether the page had that text in that version. A text not rendered then may be rendered since."""
+    cursor = await connection.execute(
+        "SELECT FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND version = %s "
+        "AND (%s::bytea IS NULL OR digest = %s)",
+        (tenant, page.entry, page.version, page.digest, page.digest),
+    )
+    return await cursor.fetchone() is not None
+
+
+async def store_acknowledged_rounds(database: Database, lease: Lease, acks: int) -> bool:
+    """Store the number of acknowledged rounds in the mirror's row. False: the lease is lost."""
+    async with database.connection() as connection:
+        cursor = await connection.execute(
+            "UPDATE mirrord.mirror SET acks = %s WHERE id = %s AND token = %s AND expires_at > clock_timestamp() "
+            "RETURNING id",
+            (acks, lease.mirror, lease.token),
+        )
+        return await cursor.fetchone() is not None

@@ -1,0 +1,101 @@
+"""Transactions in few round trips, and how long they wait for locks of apps."""
+
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any
+
+import psycopg
+
+from mirrord.domain.entry import TenantId
+
+
+class CommandQueue(deque[Callable[[], None]]):
+    """Commands of a pipeline, sent together: sent singly, each wakes the server, which costs processor time."""
+
+    _held = False
+
+    def __bool__(self) -> bool:
+        return len(self) > 0 and not self._held
+
+    def popleft(self) -> Callable[[], None]:
+        """One command that runs all of them."""
+        commands = list(self)
+        self.clear()
+
+        def send_all() -> None:
+            for command in commands:
+                command()
+
+        return send_all
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Delay commands until the next send after the block."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+
+
+@asynccontextmanager
+async def pipelined_transaction(connection: psycopg.AsyncConnection[Any]) -> AsyncIterator[CommandQueue]:
+    """
+    One transaction in pipeline mode: statements without a fetch cost no round trip, neither does its BEGIN.
+
+    connection: in autocommit mode. After an error it may still be in the transaction: roll it back, as a pool does.
+    """
+    async with connection.pipeline() as pipeline:
+        pipeline.command_queue = outbox = CommandQueue()
+        with outbox.hold():
+            await connection.execute("BEGIN")
+        completed = False
+        try:
+            yield outbox
+            completed = True
+        finally:
+            if not completed:
+                with suppress(psycopg.Error):  # of pending statements; only the first error matters
+                    await pipeline.sync()
+        with outbox.hold():
+            await connection.execute("COMMIT")
+
+
+LOCK_TIMEOUT_MS = 700  # milliseconds; Postgres looks for deadlocks after a second, and would end the app's transaction
+SHORT_LOCK_TIMEOUT_MS = 100  # milliseconds; many times as long as a commit holds its tenant's clock
+SHORT_WAITS_SECONDS = 2.0  # seconds of short waits for a tenant after a wait that timed out
+
+
+class LockWaits:
+    """
+    Decides which transactions may wait for LOCK_TIMEOUT: at most half of the connections at a time, and none of a
+    tenant whose last full wait timed out recently. All others wait for SHORT_LOCK_TIMEOUT.
+    """
+
+    def __init__(self, connections: int) -> None:
+        self._max_full_waits = max(1, connections // 2)
+        self._full_waits = 0
+        self._timed_out_at: dict[TenantId, float] = {}
+
+    @contextmanager
+    def limit_wait(self, tenant: TenantId) -> Iterator[int]:
+        """The milliseconds that one transaction of *tenant* may wait for a lock."""
+        is_full = self._full_waits < self._max_full_waits and not self._timed_out_recently(tenant)
+        self._full_waits += is_full
+        try:
+            yield LOCK_TIMEOUT_MS if is_full else SHORT_LOCK_TIMEOUT_MS
+        except psycopg.errors.LockNotAvailable:
+            if is_full:
+                self._timed_out_at[tenant] = time.monotonic()
+            raise
+        finally:
+            self._full_waits -= is_full
+
+    def _timed_out_recently(self, tenant: TenantId) -> bool:
+        """Whether a full wait of *tenant* timed out within the last HELD_SECONDS."""
+        if time.monotonic() - self._timed_out_at.get(tenant, -SHORT_WAITS_SECONDS) < SHORT_WAITS_SECONDS:
+            return True
+        self._timed_out_at.pop(tenant, None)
+        return False

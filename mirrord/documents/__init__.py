@@ -1,0 +1,1 @@
+"""What is derived from texts after they are safe: documents, links, segments."""

@@ -1,0 +1,132 @@
+"""When documents, links and segments of one tenant are derived; during an import all texts come first."""
+
+import asyncio
+import time
+from contextlib import suppress
+
+from mirrord.db.feed_cursors import FEED_BATCH_ENTRIES
+from mirrord.documents.document_derivation import MAX_BATCH_PAGES, Deriver
+from mirrord.documents.feed_followers import follow_batch
+from mirrord.domain.measures import Work
+from mirrord.errors import Fenced, Unavailable
+from mirrord.sync.activity import IMPORT_ENTRIES
+from mirrord.sync.decisions.pacing import MAX_DELAY_SECONDS, is_deferred_work_due
+from mirrord.sync.engine import Engine
+from mirrord.sync.timing import pause
+
+RETRY_SECONDS = 0.5  # seconds after Postgres was out of reach
+LINK_QUIET_SECONDS = 0.1  # seconds without work before links are resolved
+MAX_LINK_DELAY_SECONDS = 30.0  # seconds that links wait for documents, at most
+UNCHANGED_SECONDS = 5.0  # seconds between checks for changed rows that no engine had to carry over
+
+
+class DerivationLoop:
+    """
+    Keeps the derived data of one tenant up to date.
+
+    is_up_to_date: every document exists, every link is resolved, every segment is in its place.
+    long_work: progress of the documents of many pages; None if there are few. unpublished: set when there are changes
+    to publish as events.
+    """
+
+    def __init__(self, engine: Engine, deriver: Deriver, unpublished: asyncio.Event) -> None:
+        self.is_up_to_date = False
+        self.long_work: Work | None = None
+        self._engine = engine
+        self._deriver = deriver
+        self._unpublished = unpublished
+        # monotonic times: when all documents were last complete, when links were last resolved
+        self._derived_at = self._linked_at = -UNCHANGED_SECONDS
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Update the derived data whenever rows changed, until *stop*."""
+        while not stop.is_set():
+            if self._engine.rows_changed.is_set():
+                self._engine.rows_changed.clear()
+                self._derived_at = -UNCHANGED_SECONDS
+            seq, linked = self._engine.feed.cursor, False
+            try:
+                linked = await self._update_derived(stop)
+            except (Unavailable, Fenced):
+                await pause(stop, RETRY_SECONDS)
+            await pause(
+                stop,
+                UNCHANGED_SECONDS if linked else max(LINK_QUIET_SECONDS, self._seconds_until_link),
+                self._engine.rows_changed,
+            )
+            while linked and not stop.is_set() and self._is_quiet(seq):
+                await pause(stop, UNCHANGED_SECONDS, self._engine.rows_changed)
+        with suppress(Unavailable, Fenced):
+            await self._deriver.finish()
+
+    async def _update_derived(self, stop: asyncio.Event) -> bool:
+        """Update once; return whether everything is up to date."""
+        if time.monotonic() - self._derived_at >= UNCHANGED_SECONDS:
+            await self._derive_documents(stop)
+        return self.is_up_to_date and await self._update_links(stop)
+
+    async def _derive_documents(self, stop: asyncio.Event) -> None:
+        while not stop.is_set() and self._engine.pending_count < IMPORT_ENTRIES:
+            began = time.monotonic()
+            batch_pages = await self._deriver.derive_some()
+            if not batch_pages:
+                break
+            self.is_up_to_date = False
+            await self._note_progress(batch_pages)
+            await self._update_links(stop, many=batch_pages == MAX_BATCH_PAGES)
+            if batch_pages > 1:
+                await self._pause_for_others(stop, began)
+            if not self._deriver.has_more:
+                break
+        self.long_work = None
+        self.is_up_to_date = self._engine.pending_count < IMPORT_ENTRIES and not self._deriver.postponed
+        if self.is_up_to_date:
+            self._derived_at = time.monotonic()
+
+    async def _pause_for_others(self, stop: asyncio.Event, began: float) -> None:
+        """Delay the documents of a large change a little, so that edits of other tenants do not wait."""
+        now = time.monotonic()
+        if seconds := self._engine.fair_shares.pause_seconds(self._engine.sides.tenant, now - began, now):
+            await pause(stop, seconds)
+
+    async def _note_progress(self, pages: int) -> None:
+        """Add *pages* to the progress of long work, if there is any."""
+        if self.long_work is not None:
+            done, total = self.long_work.done + pages, self.long_work.total or 0
+            self.long_work = Work("derive", done, max(done, total))
+        elif pages == MAX_BATCH_PAGES:
+            self.long_work = Work("derive", pages, pages + await self._deriver.count_missing())
+
+    async def _update_links(self, stop: asyncio.Event, *, many: bool = False) -> bool:
+        """
+        Resolve links and place segments if it is time; return whether it was.
+
+        many: many documents are being derived, and each would make its page due once more.
+        """
+        now = time.monotonic()
+        if self._seconds_until_link > 0:
+            return False
+        worked, longest = (
+            (now, MAX_LINK_DELAY_SECONDS) if many else (self._engine.conclusion.last_done_at, MAX_DELAY_SECONDS)
+        )
+        if not is_deferred_work_due(
+            now,
+            worked_at=worked,
+            last_run_at=self._linked_at,
+            quiet_seconds=LINK_QUIET_SECONDS,
+            max_delay_seconds=longest,
+        ):
+            return False
+        self._linked_at = now
+        while not stop.is_set() and await follow_batch(self._engine.sides, self._unpublished) >= FEED_BATCH_ENTRIES:
+            pass
+        return True
+
+    @property
+    def _seconds_until_link(self) -> float:
+        """Seconds that links and segments wait in favour of other mirrors."""
+        return self._linked_at + self._engine.min_round_seconds - time.monotonic()
+
+    def _is_quiet(self, seq: int) -> bool:
+        """Whether no row changed since the feed was at *seq*; of many tenants most are idle."""
+        return not self._engine.rows_changed.is_set() and self._engine.feed.cursor == seq

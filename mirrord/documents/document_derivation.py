@@ -1,0 +1,216 @@
+"""Derives the document and the links of every page after its text is safe, never on the event loop."""
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from typing import TypeAlias
+
+from mirrord.db.content import derived_rows
+from mirrord.db.content import link_rows as links
+from mirrord.db.content.derived_rows import UnderivedPage
+from mirrord.documents.parser_processes import Workers
+from mirrord.domain.entry import EntryId, TenantId
+from mirrord.domain.long_work import split_into_batches
+from mirrord.markdown.links.page_links import Link
+from mirrord.markdown.stored_form import (
+    DerivedDocument,
+    StoredValues,
+    derive_with_links,
+    derive_with_links_after_edit,
+    values_to_store,
+    values_to_store_of_pages,
+    values_to_store_unparsed,
+)
+from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
+
+log = logging.getLogger(__name__)
+
+_Linked: TypeAlias = tuple[DerivedDocument, Sequence[Link]]
+
+SMALL_PAGE_CHARACTERS = 16_384  # characters: below that, a thread is faster than another process
+MEDIUM_PAGE_CHARACTERS = 200_000  # characters: below that, a thread is fast enough if only some blocks are parsed
+MAX_REMEMBERED_BYTES = (
+    800_000  # bytes of documents whose blocks are remembered, at about 15 bytes each: 12 MB of a daemon
+)
+MAX_BATCH_PAGES = 120  # pages at once
+MAX_BATCH_BYTES = 2_000_000  # bytes of text at once, if it is not one page
+SHARE_CHARACTERS = 32_768  # characters that go to a worker at once, if it is not one page
+THREAD_PAGES_PER_SECOND = (
+    10  # pages a second; more than that are derived in processes, although each takes longer there
+)
+MAX_ATTEMPTS = 2  # attempts: another tenant's page may have killed the worker
+
+
+class RecentDocuments:
+    """The documents derived lately, of all tenants: pages being edited. The least recently used are dropped."""
+
+    def __init__(self, max_bytes: int = MAX_REMEMBERED_BYTES) -> None:
+        """max_bytes: limit for the JSON of all documents."""
+        self._max_bytes = max_bytes
+        self._size = 0
+        self._asked_at: deque[float] = deque(maxlen=THREAD_PAGES_PER_SECOND)
+        self._documents: OrderedDict[tuple[TenantId, EntryId], DerivedDocument] = OrderedDict()
+
+    def get(self, tenant: TenantId, entry: EntryId) -> DerivedDocument | None:
+        """The document last derived from the page, or None."""
+        derived = self._documents.get((tenant, entry))
+        if derived is not None:
+            self._documents.move_to_end((tenant, entry))
+        return derived
+
+    def is_load_low(self) -> bool:
+        """Whether this was called at most OFTEN times in the last second."""
+        now = time.monotonic()
+        before = self._asked_at[0] if len(self._asked_at) == THREAD_PAGES_PER_SECOND else -1.0
+        self._asked_at.append(now)
+        return now - before > 1.0
+
+    def remember(self, tenant: TenantId, entry: EntryId, derived: DerivedDocument) -> None:
+        """Remember the document of the page."""
+        previous = self._documents.pop((tenant, entry), None)
+        self._documents[tenant, entry] = derived
+        self._size += _size(derived) - (_size(previous) if previous else 0)
+        while self._size > self._max_bytes:
+            self._size -= _size(self._documents.popitem(last=False)[1])
+
+
+class Deriver:
+    """
+    Fills `content` and `page_link` of one tenant's pages, the newest change first.
+
+    has_more: there may be more pages than in the last batch. postponed: some pages were skipped last time because an
+    app had locked their rows.
+    """
+
+    def __init__(self, sides: Sides, workers: Workers, recent: RecentDocuments) -> None:
+        self._sides = sides
+        self._workers = workers
+        self._recent = recent
+        self._storing: asyncio.Task[None] | None = None
+        self._storing_ids: list[EntryId] = []  # pages whose documents are being stored
+        self._held_ids: set[EntryId] = set()  # pages whose rows an app had locked
+        self.has_more = True
+        self.postponed = False
+
+    async def derive_some(self) -> int:
+        """
+        Derive one batch; return its number of pages, 0 if all documents exist.
+
+        The documents of a full batch are stored in the background while the next batch is derived.
+        """
+        self._workers.close_idle()
+        try:
+            batch = await self._load_batch()
+            documents = await self._derive_batch(batch)
+        finally:
+            await self.finish()
+        if not batch:
+            self.postponed = bool(self._held_ids)
+            self._held_ids.clear()
+        if documents:
+            self._storing_ids = [page.entry for page in batch]
+            self._storing = asyncio.create_task(self._store_documents(list(zip(batch, documents, strict=True))))
+            if len(batch) < MAX_BATCH_PAGES:
+                await self.finish()
+        self.has_more = _may_be_cut(batch) or bool(self._held_ids)
+        if batch and not self.has_more:
+            self.postponed = False
+        return len(batch)
+
+    async def finish(self) -> None:
+        """Wait until all derived documents are stored. Raises the error of storing them."""
+        storing, self._storing, self._storing_ids = self._storing, None, []
+        if storing is not None:
+            await storing
+
+    async def count_missing(self) -> int:
+        """The number of pages without a document, without those being stored."""
+        async with self._sides.database.transaction(self._sides.tenant) as connection:
+            return await derived_rows.count_underived(connection, self._sides.tenant, self._storing_ids)
+
+    async def _load_batch(self) -> list[UnderivedPage]:
+        async with self._sides.database.transaction(self._sides.tenant) as connection:
+            return await derived_rows.load_underived(
+                connection, self._sides.tenant, MAX_BATCH_PAGES, MAX_BATCH_BYTES, [*self._storing_ids, *self._held_ids]
+            )
+
+    async def _store_documents(self, derived: Sequence[tuple[UnderivedPage, StoredValues]]) -> None:
+        sides = self._sides
+        documents = [(page.entry, page.version, document) for page, (document, _) in derived]
+        link_rows = [(page.entry, page.version, page_links) for page, (_, page_links) in derived]
+        async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
+            held_ids = await derived_rows.store_content(connection, sides.tenant, documents)
+            await links.store_links(connection, sides.tenant, [row for row in link_rows if row[0] not in held_ids])
+        self._held_ids |= held_ids
+
+    async def _derive_batch(self, batch: Sequence[UnderivedPage]) -> list[StoredValues]:
+        if len(batch) == 1:
+            return [await self._derive_edited(batch[0])]
+        shares = list(split_into_batches(batch, lambda page: len(page.markdown), size=SHARE_CHARACTERS))
+        share_results = await asyncio.gather(*map(self._derive_share, shares))
+        documents: list[StoredValues] = []
+        for share, results in zip(shares, share_results, strict=True):
+            documents += results or [await self._derive_separately(page) for page in share]
+        return documents
+
+    async def _derive_share(self, share: Sequence[UnderivedPage]) -> list[StoredValues]:
+        """Derive a share in one worker; empty if a page took too long or killed the worker."""
+        try:
+            return await self._workers.run(
+                values_to_store_of_pages, [(page.markdown, page.prior_content) for page in share]
+            )
+        except (TimeoutError, BrokenProcessPool):
+            return []
+
+    async def _derive_separately(self, page: UnderivedPage) -> StoredValues:
+        for _ in range(MAX_ATTEMPTS):
+            with suppress(BrokenProcessPool):
+                try:
+                    return await self._workers.run(values_to_store, page.markdown, page.prior_content)
+                except TimeoutError:
+                    break
+        log.warning("document_given_up", extra={"page": str(page.entry), "characters": len(page.markdown)})
+        return await asyncio.to_thread(values_to_store_unparsed, page.markdown, page.prior_content)
+
+    async def _derive_edited(self, page: UnderivedPage) -> StoredValues:
+        """Derive a page that is probably being edited, because it came alone; the next time is faster."""
+        if len(page.markdown) > MEDIUM_PAGE_CHARACTERS:
+            return await self._derive_separately(page)
+        try:
+            linked_document = await self._derive_from_previous(page) or await self._derive_from_scratch(page)
+        except (TimeoutError, BrokenProcessPool):
+            linked_document = None
+        if linked_document is None:
+            return await self._derive_separately(page)
+        derived, links = linked_document
+        self._recent.remember(self._sides.tenant, page.entry, derived)
+        return derived.json, links
+
+    async def _derive_from_previous(self, page: UnderivedPage) -> _Linked | None:
+        previous = self._recent.get(self._sides.tenant, page.entry)
+        if previous is None:
+            return None
+        return await asyncio.to_thread(derive_with_links_after_edit, previous, page.markdown, page.prior_content)
+
+    async def _derive_from_scratch(self, page: UnderivedPage) -> _Linked | None:
+        """None under high load: a thread would delay edits."""
+        if len(page.markdown) >= SMALL_PAGE_CHARACTERS:
+            return await self._workers.run(derive_with_links, page.markdown, page.prior_content)
+        return (
+            await asyncio.to_thread(derive_with_links, page.markdown, page.prior_content)
+            if self._recent.is_load_low()
+            else None
+        )
+
+
+def _size(derived: DerivedDocument) -> int:
+    return len(derived.json)  # short blocks take more memory than their characters
+
+
+def _may_be_cut(batch: Sequence[UnderivedPage]) -> bool:
+    """Whether a limit may have cut *batch*. A character has up to four bytes."""
+    return len(batch) == MAX_BATCH_PAGES or 4 * sum(len(page.markdown) for page in batch) > MAX_BATCH_BYTES

@@ -1,0 +1,157 @@
+"""The daemon's part in approvals: takes requests in, and runs the approved ones."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mirrord.commands.core.failure import Failed
+from mirrord.db import approval_rows
+from mirrord.db.approval_rows import StoredRequest
+from mirrord.domain.approval import RequestState
+from mirrord.domain.measures import Work
+from mirrord.errors import Busy, Fenced, MirrordError
+from mirrord.intake.approval_context import TenantContext
+from mirrord.intake.request_execution import events_of_dead_run, execute_request, failure_facts
+from mirrord.intake.request_intake import RequestIntake
+from mirrord.sync.timing import pause
+
+LOOK_SECONDS = 60.0  # seconds between looks at all files, independent of the watcher
+POLL_SECONDS = 0.5  # seconds between looks at decisions while any request waits, and at whether sync works again
+RETRY_SECONDS = 0.5  # seconds after Postgres was out of reach, or the lease was lost
+_LAST_OUTCOME_KEY = "approval"  # cache key: the outcome of the last request that was run
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Approver:
+    """
+    Works on one mirror's requests, one after the other.
+
+    may_act: whether files may be changed now. long_work: progress of the running command, if it reports any.
+    """
+
+    desk: TenantContext
+    may_act: Callable[[], bool]
+    intake: RequestIntake = field(init=False)
+    long_work: Work | None = None
+    _waiting: bool = True  # whether any request is still open; assumed at first
+    _working: bool = False
+    _looked_at: float = field(default_factory=time.monotonic)  # when all files were looked at, by the monotonic clock
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.intake = RequestIntake(self.desk)
+
+    @property
+    def idle(self) -> bool:
+        """Whether every file marked so far was looked at."""
+        return self.intake.marks.is_empty and not self._working
+
+    def mark(self, path: str) -> None:
+        """Mark the file at *path* as possibly changed; a directory marks every file."""
+        self.intake.marks.mark(path)
+        self._wake.set()
+
+    def look_everywhere(self) -> None:
+        """Mark every file as possibly changed."""
+        self.intake.marks.mark_everywhere()
+        self._wake.set()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until *stop*; a running command is finished."""
+        while not stop.is_set():
+            self._wake.clear()
+            seconds = RETRY_SECONDS
+            try:
+                await self.work()
+                seconds = LOOK_SECONDS if self.idle and not self._waiting else POLL_SECONDS
+            except (MirrordError, OSError) as error:  # a full disk, a missing tree: both may be over soon
+                log.info("approvals_wait", extra={"tenant": self.desk.sides.name, "error": str(error)})
+            await pause(stop, seconds, self._wake)
+            if time.monotonic() - self._looked_at > LOOK_SECONDS:
+                self._looked_at = time.monotonic()
+                self.intake.marks.mark_everywhere()
+
+    async def work(self) -> None:
+        """Work one round. Raises MirrordError, OSError: the next round does the rest."""
+        if self.desk.sides.lease is None:
+            raise Fenced("The lease is not held; requests wait.")
+        if not self.may_act():
+            return
+        self._working = True
+        try:
+            self._waiting |= await self.intake.accept_marked()
+            if self._waiting:
+                self._waiting = await self._act_on_decisions()
+        finally:
+            self._working = False
+
+    async def _act_on_decisions(self) -> bool:
+        """Act on decisions; returns whether any request still waits for one."""
+        sides = self.desk.sides
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+            await approval_rows.expire_requests(connection, sides.tenant)
+            open_ones = await approval_rows.load_unreported(connection, sides.tenant, sides.mirror)
+        for stored in open_ones:
+            if stored.state is RequestState.APPROVED:
+                stored = await self._run_approved(stored)
+            if stored.state is not RequestState.PENDING:
+                await self._deliver_answer(stored)
+        return any(stored.state is RequestState.PENDING for stored in open_ones)
+
+    async def _run_approved(self, stored: StoredRequest) -> StoredRequest:
+        """Run an approved request exactly once, even if an earlier daemon of this mirror claimed it and died."""
+        sides = self.desk.sides
+        if stored.is_claimed:
+            outcome = await self._outcome_of_interrupted(stored)
+        else:
+            async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+                if not await approval_rows.claim_request(connection, sides.tenant, sides.mirror, stored.id):
+                    raise Busy("The request is being run elsewhere.")
+            outcome = await self._run_command(stored)
+        state = RequestState.EXECUTED if "result" in outcome or outcome.get("begun") else RequestState.FAILED
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+            await approval_rows.store_outcome(connection, sides.tenant, stored.id, state, outcome)
+        log.info("request_ended", extra={"request": str(stored.id), "command": stored.command, "state": state})
+        return replace(stored, state_name=state, outcome=outcome)
+
+    async def _run_command(self, stored: StoredRequest) -> dict[str, Any]:
+        sides = self.desk.sides
+        sides.check_lease()
+        try:
+            outcome = await asyncio.to_thread(
+                execute_request, self.desk, stored.request, stored.level, self._note_progress
+            )
+        finally:
+            self.long_work = None
+        last = json.dumps({"id": str(stored.id), "outcome": outcome})
+        await asyncio.to_thread(sides.state.set, _LAST_OUTCOME_KEY, last)
+        return outcome
+
+    def _note_progress(self, done: int, of: int, /) -> None:
+        self.long_work = Work("command", done, of)
+
+    async def _outcome_of_interrupted(self, stored: StoredRequest) -> dict[str, Any]:
+        """The outcome of an interrupted run. A request whose run began is never run twice."""
+        text: str | None = await asyncio.to_thread(self.desk.sides.state.get, _LAST_OUTCOME_KEY)
+        last = json.loads(text or "{}")
+        if last.get("id") == str(stored.id):
+            outcome: dict[str, Any] = last["outcome"]
+            return outcome
+        events = await asyncio.to_thread(events_of_dead_run, self.desk, stored.request)
+        if not events:
+            return await self._run_command(stored)
+        sentence = f"mirrord was stopped while it ran {stored.command}; what it had done is listed here."
+        failed = Failed("INTERRUPTED", "unavailable", sentence, "Look what is there, then ask for what is missing.")
+        return {"failure": failure_facts(failed) | {"facts": {"done": events}}, "begun": True}
+
+    async def _deliver_answer(self, stored: StoredRequest) -> None:
+        sides = self.desk.sides
+        await self.intake.answer(stored)
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+            await approval_rows.mark_reported(connection, sides.tenant, stored.id)

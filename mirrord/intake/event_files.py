@@ -1,0 +1,271 @@
+"""Event files: what commands appended to `.records/events` goes into the table `event`, each event once."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from uuid import UUID
+
+from mirrord.db import event_rows, problem_rows
+from mirrord.db.problem_rows import Problem
+from mirrord.domain.event import EVENTS_FOLDER, Event, decode_event
+from mirrord.errors import Damaged, Fenced, Refused, Unavailable, reason_of
+from mirrord.intake.change_events import is_claim
+from mirrord.markdown.frontmatter.record_text import check_storable
+from mirrord.mirror.tree.tree_layout import is_visible
+from mirrord.mirror.write.append_only_files import Cursor, Tail, read_tail
+from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.timing import pause
+
+
+class Marks:
+    """Files that may have changed since the last look. is_own: whether a path is that of such a file."""
+
+    def __init__(self, is_own: Callable[[str], bool]) -> None:
+        self._is_own = is_own
+        self._due: set[str] = set()
+        self._everywhere = True
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every file marked so far was taken."""
+        return not (self._everywhere or self._due)
+
+    def mark(self, path: str) -> None:
+        """Mark the file at *path* as possibly changed; a directory marks every file."""
+        if self._is_own(path):
+            self._due.add(path)
+        else:
+            self._everywhere = True
+
+    def mark_everywhere(self) -> None:
+        """Mark every file as possibly changed."""
+        self._everywhere = True
+
+    async def look_at_marked(
+        self, mark_changed: Callable[[], Awaitable[None]], read_file: Callable[[str], Awaitable[None]]
+    ) -> None:
+        """
+        Call *mark_changed*, which marks files, if any file may have changed; then *read_file* at each marked file.
+
+        A mark comes back if the call for it raises.
+        """
+        if self._everywhere:
+            self._everywhere = False
+            with ExitStack() as on_failure:
+                on_failure.callback(self.mark_everywhere)
+                await mark_changed()
+                on_failure.pop_all()
+        while self._due:
+            path = self._due.pop()
+            with ExitStack() as on_failure:
+                on_failure.callback(self.mark, path)
+                await read_file(path)
+                on_failure.pop_all()
+
+
+SCAN_SECONDS = 60.0  # seconds between reads of all files, in case the watcher missed a change
+RETRY_SECONDS = 0.5  # seconds of pause after Postgres was out of reach, or the lease lost
+NAMING_SECONDS = 60.0  # of waiting for the version that an event refers to
+PROBLEM_CODE = "event"  # of the problem that lists bad lines
+_SUFFIX = ".jsonl"
+_COUNTER = "events"  # cache key of the position in each file
+
+
+def is_event_file(path: str) -> bool:
+    """Whether *path* is an event file."""
+    above, _, name = path.rpartition("/")
+    return above == EVENTS_FOLDER and is_visible(name) and name.endswith(_SUFFIX)
+
+
+@dataclass(slots=True)
+class EventReader:
+    """
+    Reads the event files of one mirror. The positions are only a cache: ids make reading a line twice harmless.
+
+    Lines that are not events are skipped and listed as one problem per file.
+    """
+
+    sides: Sides
+    sources: str  # the directory of sources
+    _read_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _marks: Marks = field(default_factory=lambda: Marks(is_event_file))
+    _is_working: bool = False
+    _wake_event: asyncio.Event = field(default_factory=asyncio.Event)
+    _cursors: dict[str, Cursor] = field(default_factory=dict)
+    _listed_problems: dict[str, Problem] = field(default_factory=dict)
+    _is_loaded: bool = False
+    _unnamed_until: dict[UUID, float] = field(default_factory=dict)  # deadline by event whose version is not stored yet
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether every line marked so far was read."""
+        return self._marks.is_empty and not self._is_working
+
+    def mark(self, path: str) -> None:
+        """Mark the file at *path*, or all files below a directory, as possibly grown."""
+        self._marks.mark(path)
+        self._wake_event.set()
+
+    def mark_everywhere(self) -> None:
+        """Mark all files as possibly grown."""
+        self._marks.mark_everywhere()
+        self._wake_event.set()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until *stop*."""
+        while not stop.is_set():
+            self._wake_event.clear()
+            seconds = SCAN_SECONDS
+            try:
+                await self.read_marked()
+                await self._name_authors()
+            except (Unavailable, Fenced):
+                seconds = RETRY_SECONDS
+            if self._unnamed_until:
+                seconds = RETRY_SECONDS
+            await pause(stop, seconds, self._wake_event)
+            if not self._wake_event.is_set() and seconds == SCAN_SECONDS:
+                self._marks.mark_everywhere()
+
+    async def read_marked(self) -> None:
+        """Read new lines of marked files; after a failure a file stays marked. Raises Unavailable, Fenced."""
+        async with self._read_lock:
+            if self.sides.lease is None:
+                raise Fenced("The lease is not held; events wait.")
+            self._is_working = True
+            try:
+                await self._load_positions()
+                await self._marks.look_at_marked(self._mark_all_files, self._read_lines)
+            finally:
+                self._is_working = False
+
+    async def _load_positions(self) -> None:
+        """Load the problems and positions of an earlier daemon, once."""
+        if self._is_loaded:
+            return
+        sides = self.sides
+        async with sides.database.transaction(sides.tenant) as connection:
+            listed = await problem_rows.load_problems(connection, sides.tenant)
+        self._listed_problems = {problem.path: problem for problem in listed if problem.code == PROBLEM_CODE}
+        stored: str | None = await asyncio.to_thread(sides.state.get, _COUNTER)
+        cursors = json.loads(stored or "{}")
+        self._cursors = {path: Cursor(**cursor) for path, cursor in cursors.items()}
+        self._is_loaded = True
+
+    async def _mark_all_files(self) -> None:
+        """Mark every file, and forget files that are gone."""
+        try:
+            files = await asyncio.to_thread(self._list_files)
+        except (Refused, OSError) as error:
+            await self._report_problem(EVENTS_FOLDER, f"{EVENTS_FOLDER!r} cannot be looked at: {reason_of(error)}")
+            return
+        for path in files:
+            self._marks.mark(path)
+        for path in self._cursors.keys() - files:
+            del self._cursors[path]
+        for path in self._listed_problems.keys() - files:
+            await self._clear_problem(path)
+
+    def _list_files(self) -> set[str]:
+        try:
+            names = self.sides.tree.list_stats(EVENTS_FOLDER)
+        except (FileNotFoundError, NotADirectoryError):
+            return set()
+        return {path for name in names if is_event_file(path := f"{EVENTS_FOLDER}/{name}")}
+
+    async def _read_lines(self, path: str) -> None:
+        has_more = True
+        while has_more:
+            cursor = self._cursors.get(path)
+            try:
+                tail = await asyncio.to_thread(read_tail, self.sides.tree, path, cursor)
+            except FileNotFoundError:
+                self._cursors.pop(path, None)
+                await self._clear_problem(path)
+                return
+            except (Refused, OSError) as error:
+                await self._report_problem(path, f"{path!r} cannot be read: {reason_of(error)}")
+                return
+            has_more = tail.has_more
+            if tail.cursor != cursor:
+                await self._store_events(path, tail)
+
+    async def _store_events(self, path: str, tail: Tail) -> None:
+        sides = self.sides
+        parsed, errors = await asyncio.to_thread(_parse_lines, tail, sides.name)
+        if parsed:
+            async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+                await event_rows.add_file_events(
+                    connection, sides.tenant, parsed, partial(is_claim, sources=self.sources)
+                )
+            until = time.monotonic() + NAMING_SECONDS
+            self._unnamed_until |= {event.event_id: until for event in parsed if "page_id" in event.data}
+        if tail.first_number == 1 and not errors:
+            await self._clear_problem(path)
+        elif errors and (tail.first_number == 1 or path not in self._listed_problems):
+            await self._report_problem(path, f"{path!r}: {errors[0]}. It is passed over; every other line is taken in.")
+        self._cursors[path] = tail.cursor
+        cursors = {path: asdict(cursor) for path, cursor in self._cursors.items()}
+        await asyncio.to_thread(sides.state.set, _COUNTER, json.dumps(cursors))
+
+    async def _name_authors(self) -> None:
+        """Store the authors of versions; a version may arrive later than the event that names its author."""
+        if not self._unnamed_until:
+            return
+        sides = self.sides
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+            named = await event_rows.name_authors(connection, list(self._unnamed_until))
+        now = time.monotonic()
+        self._unnamed_until = {
+            event: until for event, until in self._unnamed_until.items() if event not in named and until > now
+        }
+
+    async def _report_problem(self, path: str, sentence: str) -> None:
+        problem = Problem(path, PROBLEM_CODE, sentence)
+        if self._listed_problems.get(path) == problem:
+            return
+        sides = self.sides
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+            await problem_rows.store_problems(connection, sides.tenant, sides.mirror, [problem])
+        self._listed_problems[path] = problem
+
+    async def _clear_problem(self, path: str) -> None:
+        if path not in self._listed_problems:
+            return
+        sides = self.sides
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+            await problem_rows.delete_problems(connection, sides.tenant, sides.mirror, [(path, PROBLEM_CODE)])
+        del self._listed_problems[path]
+
+
+def _parse_lines(tail: Tail, tenant: str) -> tuple[list[Event], list[str]]:
+    """The events, and a reason for each line that is none."""
+    parsed, errors = [], []
+    for number, line in enumerate(tail.lines, tail.first_number):
+        if not line.strip():
+            continue
+        try:
+            parsed.append(_parse_event(line, tenant))
+        except (Damaged, ValueError, RecursionError) as error:
+            errors.append(f"line {number} {_describe_error(error)}")
+    return parsed, errors
+
+
+def _parse_event(line: bytes, tenant: str) -> Event:
+    event = decode_event(line)
+    if event.tenant != tenant:
+        raise ValueError("is of another tenant")
+    if event.type.startswith("Approval"):
+        raise ValueError("tells of an approval; those are accepted from the database only")
+    check_storable({"type": event.type, "actor": [event.actor.kind, event.actor.name], "data": dict(event.data)})
+    return event
+
+
+def _describe_error(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError):
+        return "is no JSON"
+    return str(error)

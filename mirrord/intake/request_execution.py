@@ -1,0 +1,196 @@
+"""Commands run by the daemon: as a preview, or because a person approved them."""
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
+
+from mirrord.commands.core.failure import Failed, containing_errors, translating_errors
+from mirrord.domain.approval import ABSENT_DIGEST, Preview, Request, to_storable
+from mirrord.domain.entry import Digest
+from mirrord.domain.event import EVENTS_FOLDER
+from mirrord.domain.long_work import Progress, ignore_progress
+from mirrord.intake.approval_context import TenantContext
+from mirrord.mirror.tree.tenant_tree import Tree
+
+# Commands are imported when one is asked for: all of them take a third of a start, and most starts need none.
+if TYPE_CHECKING:
+    from mirrord.commands.command_registry import Command
+    from mirrord.commands.core.session import Session
+
+MAX_TRIES = 20  # of a command, while another program has a file open
+TRY_PAUSE_SECONDS = 0.25  # seconds between them
+
+T = TypeVar("T")
+
+
+def preview_request(desk: TenantContext, request: Request) -> Preview:
+    """Preview a request on the tree as it is now. Raises Failed; STALE if its author saw another state."""
+    _check_places(desk, request)
+    with _open_session(desk, request) as session:
+        return _run_patiently(request, lambda: _preview_command(session, request))
+
+
+def execute_request(
+    desk: TenantContext, request: Request, level: str, progress: Progress = ignore_progress
+) -> dict[str, Any]:
+    """Run an approved request; returns {"result"}, or {"failure"} if nothing was changed."""
+    from mirrord.commands.trust_gate import adding_event_facts  # noqa: PLC0415  (as above)
+
+    try:
+        with (
+            _open_session(desk, request) as session,
+            adding_event_facts(session, {"trust": level, "request_id": str(request.id)}),
+        ):
+            return {"result": to_storable(_run_patiently(request, lambda: _run_command(session, request, progress)))}
+    except Failed as failed:
+        return {"failure": failure_facts(failed)}
+
+
+def events_of_dead_run(desk: TenantContext, request: Request) -> list[dict[str, Any]]:
+    """
+    The work of a dead process for a request, as the data of its events.
+
+    Journaled work that it began is finished, or undone, before.
+    """
+    with _open_session(desk, request) as session, session.writing():
+        pass
+    tree, event_lines = desk.sides.tree, []
+    try:
+        names = sorted(tree.list_stats(EVENTS_FOLDER))
+    except FileNotFoundError:
+        return []
+    for name in names:
+        with tree.open_file(f"{EVENTS_FOLDER}/{name}") as descriptor, open(descriptor, "rb", closefd=False) as lines:
+            event_lines += [line for line in lines if str(request.id).encode() in line]
+    events = map(_parse_event, event_lines)
+    return [event["data"] | {"type": event["type"]} for event in events if _is_event_of(event, request.id)]
+
+
+def failure_facts(failed: Failed) -> dict[str, Any]:
+    """A failure as it is stored in the files of requests."""
+    details = {"sentence": str(failed), "instruction": failed.instruction, "facts": dict(failed.facts)}
+    return to_storable({"code": failed.code, "kind": failed.kind, **details})
+
+
+@contextmanager
+def _open_session(desk: TenantContext, request: Request) -> "Iterator[Session]":
+    """A session like that of the request's author, except that of files outside it reads only staged ones."""
+    from mirrord.commands.core.session import Session  # noqa: PLC0415  (as above)
+
+    sides = desk.sides
+    staged = {
+        str(request.arguments[name]): staged_input
+        for name, staged_input in request.inputs.items()
+        if name in request.arguments
+    }
+    writer = f"approval-{secrets.token_hex(8)}"
+    session = Session(
+        Tree(sides.tree.root, sides.tree.attachments),
+        sides.name,
+        sides.tenant,
+        request.actor,
+        writer,
+        staged=staged,
+        sources_dir=desk.config.sources_dir,
+    )
+    try:
+        for path, digest in request.bases.items():
+            if digest != ABSENT_DIGEST:
+                session.note_shown(path, Digest(bytes.fromhex(digest)))
+        with session.deriving_ids(request.id):
+            yield session
+    finally:
+        session.close()
+
+
+def _preview_command(session: "Session", request: Request) -> Preview:
+    """Preview a request. Raises Failed, STALE, if it would not concern the same files as when it was made."""
+    _check_bases(session, request.bases)
+    preview = _command_of(request).preview(session, **request.arguments)
+    if dict(preview.bases) != dict(request.bases):
+        sentence = f"{request.command} would be about other files now than when it was asked for."
+        raise Failed("STALE", "conflict", sentence, "Look at what is there now; if it is still right, ask again.")
+    return preview
+
+
+def _run_command(session: "Session", request: Request, progress: Progress) -> dict[str, Any]:
+    _preview_command(session, request)
+    return asdict(_command_of(request).call(session, request.arguments, progress))
+
+
+def _command_of(request: Request) -> "Command":
+    from mirrord.commands.command_registry import COMMANDS  # noqa: PLC0415  (as above)
+
+    if request.command not in COMMANDS:
+        sentence = f"There is no command {request.command!r}."
+        raise Failed("UNKNOWN_COMMAND", "invalid", sentence, "Use a tool that is listed.")
+    return COMMANDS[request.command]
+
+
+def _check_places(desk: TenantContext, request: Request) -> None:
+    """Check again that input files are open to agents: not only the agents' server may have written the request."""
+    listed = desk.config.agents.attach_from
+    for source in request.inputs.values():
+        if source.place is None or listed is None:
+            continue
+        if not any(Path(source.place).is_relative_to(root.resolve()) for root in listed):
+            sentence = f"{source.place} is below none of the directories that the operator listed in mcp.attach_from."
+            raise Failed("REFUSED", "forbidden", sentence, "Ask for a file below one of those.")
+
+
+def _check_bases(session: "Session", bases: Mapping[str, str]) -> None:
+    for path, digest in bases.items():
+        current = _digest_of(session.tree, path)
+        if current != digest:
+            change = "changed" if current != ABSENT_DIGEST else "was deleted"
+            change = change if digest != ABSENT_DIGEST else "was made"
+            raise Failed(
+                "STALE",
+                "conflict",
+                f"{path} {change} after this was asked for, so it was not done.",
+                "Look at what is there now; if it is still right, ask again.",
+                {"path": path},
+            )
+
+
+def _digest_of(tree: Tree, path: str) -> str:
+    """The digest of the file; ABSENT: there is none."""
+    try:
+        return tree.digest(path)[0].hex()
+    except FileNotFoundError:
+        return ABSENT_DIGEST
+
+
+def _run_patiently(request: Request, work: Callable[[], T]) -> T:
+    """Run *work*, again while another program has a file open. Raises Failed for every error."""
+    for _ in range(MAX_TRIES - 1):
+        try:
+            return _run_contained(request, work)
+        except Failed as failed:
+            if failed.kind != "busy":
+                raise
+        time.sleep(TRY_PAUSE_SECONDS)
+    return _run_contained(request, work)
+
+
+def _run_contained(request: Request, work: Callable[[], T]) -> T:
+    with containing_errors(request.command), translating_errors():
+        return work()
+
+
+def _parse_event(line: bytes) -> dict[str, Any]:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return {}
+    return event if isinstance(event, dict) and isinstance(event.get("data"), dict) else {}
+
+
+def _is_event_of(event: Mapping[str, Any], request: UUID) -> bool:
+    return bool(event) and event["data"].get("request_id") == str(request)

@@ -1,0 +1,222 @@
+"""Requests from files: each is taken in once, as it is then; later changes of its file have no effect."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mirrord.commands.core.failure import Failed
+from mirrord.db import approval_rows, problem_rows
+from mirrord.db.approval_rows import StoredRequest
+from mirrord.db.problem_rows import Problem
+from mirrord.domain.approval import APPROVALS_FOLDER, REQUEST_LIFETIME, Answer, Request, RequestState, input_facts
+from mirrord.domain.trust import DEFAULTS, Trust
+from mirrord.errors import Busy, Damaged, Refused
+from mirrord.intake.approval_context import TenantContext
+from mirrord.intake.event_files import Marks
+from mirrord.intake.request_execution import failure_facts, preview_request
+from mirrord.markdown.frontmatter.record_text import check_storable
+from mirrord.mirror.tree.kernel import Stat
+from mirrord.mirror.write import request_files, staged_files
+from mirrord.mirror.write.tree_locks import records_lock
+
+PROBLEM_CODE = "approval"  # of problems
+KEPT_SECONDS = (
+    REQUEST_LIFETIME.total_seconds() + 30 * 86_400.0
+)  # seconds after which the file of a request is removed; its row stays
+
+CLEAN_SECONDS = 3600.0  # seconds between two searches for old files
+
+
+@dataclass(slots=True)
+class RequestIntake:
+    """Looks at the files of one mirror's requests. Problems are listed by path."""
+
+    desk: TenantContext
+    marks: Marks = field(default_factory=lambda: Marks(_is_request))
+    _listed: dict[str, Problem] | None = None
+    _stats_seen: dict[str, Stat] = field(default_factory=dict)
+    _cleaned_at: float = -CLEAN_SECONDS  # by the monotonic clock
+
+    async def accept_marked(self) -> bool:
+        """Look at marked files; returns whether there were any. Busy ones are marked again. Raises Unavailable."""
+        if self.marks.is_empty:
+            return False
+        await self._load_problems()
+        busy = set()
+
+        async def look(path: str) -> None:
+            try:
+                await self._look_at(path)
+            except Busy:  # the other files need not wait for this open one
+                busy.add(path)
+
+        try:
+            await self.marks.look_at_marked(self._look_around, look)
+        finally:
+            for path in busy:
+                self.marks.mark(path)
+        return True
+
+    async def _load_problems(self) -> None:
+        if self._listed is None:
+            sides = self.desk.sides
+            async with sides.database.transaction(sides.tenant) as connection:
+                problems = await problem_rows.load_problems(connection, sides.tenant)
+            self._listed = {problem.path: problem for problem in problems if problem.code == PROBLEM_CODE}
+
+    async def _look_around(self) -> None:
+        """Mark changed files; remove old ones, and staged files that no request needs."""
+        try:
+            stats = await asyncio.to_thread(request_files.list_files, self.desk.sides.tree)
+        except (Refused, OSError):
+            await self._report(
+                APPROVALS_FOLDER,
+                f"{APPROVALS_FOLDER!r} cannot be looked at; it has to be a directory of the tree itself.",
+            )
+            return
+        for path in (path for path, stat in stats.items() if self._stats_seen.get(path) != stat):
+            self.marks.mark(path)
+        self._stats_seen = stats
+        for path in (self._listed or {}).keys() - stats.keys():
+            await self._drop_problem(path)
+        if time.monotonic() - self._cleaned_at > CLEAN_SECONDS:
+            old = {path for path, stat in stats.items() if time.time() - stat.mtime_ns / 1e9 > KEPT_SECONDS}
+            await asyncio.to_thread(self._clean_up, old)
+            self._cleaned_at = time.monotonic()
+
+    def _clean_up(self, old: set[str]) -> None:
+        tree, needed = self.desk.sides.tree, set()
+        for request, answer in request_files.read_all(tree):
+            if answer.state in (RequestState.PENDING, RequestState.APPROVED):
+                needed |= {source.digest.hex() for source in request.inputs.values()}
+            elif request_files.path_of(request.id) in old:
+                request_files.remove(tree, request.id)
+        staged_files.remove_orphans(tree, needed)
+
+    async def _look_at(self, path: str) -> None:
+        sides = self.desk.sides
+        content = await asyncio.to_thread(request_files.read, sides.tree, path)
+        if content is None:
+            await self._drop_problem(path)
+            return
+        if isinstance(content, str):
+            await self._report(path, f"{content}; it is passed over.")
+            return
+        request, answer = content
+        async with sides.database.transaction(sides.tenant) as connection:
+            stored = (await approval_rows.load_requests(connection, sides.tenant, [request.id])).get(request.id)
+        if stored is not None:
+            await self._compare_with_row(path, request, answer, stored)
+        elif answer.state is RequestState.PENDING:
+            await self._accept(path, request)
+
+    async def _compare_with_row(self, path: str, request: Request, answer: Answer, stored: StoredRequest) -> None:
+        """Compare a file with its row, which counts: another request is a problem, another answer is corrected."""
+        if stored.mirror != self.desk.sides.mirror:
+            await self._report(
+                path, f"{path!r} was asked for in another mirror; what is in this tree counts for nothing."
+            )
+        elif request.digest != stored.digest:
+            sentence = f"{path!r} was changed after it was taken in; that counts for nothing."
+            await self._report(path, f"{sentence} `mirrord approvals show {stored.id}` shows what was asked for.")
+        else:
+            await self._drop_problem(path)
+            if answer.state != stored.state and (stored.is_outcome_written or stored.state is RequestState.PENDING):
+                await self.answer(stored)
+
+    async def _accept(self, path: str, request: Request) -> None:
+        desk, sides = self.desk, self.desk.sides
+        try:
+            desk.check_author(request)
+            inputs = {name: input_facts(source) for name, source in request.inputs.items()}
+            check_storable({"arguments": dict(request.arguments), "inputs": inputs, "bases": dict(request.bases)})
+        except (Refused, Damaged) as error:
+            await self._report(path, f"{path!r} is no request that counts: {error}")
+            return
+        await self._drop_problem(path)
+        try:
+            await self._check_count(request)
+            preview = await asyncio.to_thread(preview_request, desk, request)
+        except Failed as failed:
+            await asyncio.to_thread(
+                self._write_answer, request, Answer(RequestState.FAILED, failure=failure_facts(failed))
+            )
+            return
+        level = max(desk.config.agents.trust.get(request.command, DEFAULTS[request.command]), Trust.SUGGEST)
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+            await approval_rows.add_request(connection, sides.tenant, sides.mirror, request, preview, level)
+        async with sides.database.transaction(sides.tenant) as connection:
+            stored = (await approval_rows.load_requests(connection, sides.tenant, [request.id]))[request.id]
+        await self.answer(stored)
+
+    async def _check_count(self, request: Request) -> None:
+        sides, limit = self.desk.sides, self.desk.config.agents.limits.pending
+        async with sides.database.transaction(sides.tenant) as connection:
+            count = await approval_rows.count_pending(connection, sides.tenant, request.actor)
+        if limit and count >= limit:
+            sentence = f"{count} requests wait for a person already; there may be {limit}."
+            raise Failed("TOO_MANY_PENDING", "busy", sentence, "Let the person decide about them first.")
+
+    async def answer(self, stored: StoredRequest) -> None:
+        """Write a request's row into its file, without the token, which is no longer needed."""
+        await asyncio.to_thread(self._write_answer, stored.request, _answer_of(stored))
+
+    def _write_answer(self, request: Request, answer: Answer) -> None:
+        tree = self.desk.sides.tree
+        with records_lock(tree, patience=10.0):
+            self.desk.sides.check_lease()
+            with suppress(Busy):  # an open file does not delay its outcome
+                before = request_files.read(tree, request_files.path_of(request.id))
+                if isinstance(before, tuple) and before[1].state is answer.state:
+                    answer = replace(answer, delivered_at=before[1].delivered_at)
+            request_files.write(tree, replace(request, token=None), answer)
+
+    async def _report(self, path: str, sentence: str) -> None:
+        sides, problem = self.desk.sides, Problem(path, PROBLEM_CODE, sentence)
+        assert self._listed is not None
+        if self._listed.get(path) != problem:
+            async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+                await problem_rows.store_problems(connection, sides.tenant, sides.mirror, [problem])
+            self._listed[path] = problem
+
+    async def _drop_problem(self, path: str) -> None:
+        sides = self.desk.sides
+        if self._listed and path in self._listed:
+            async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+                await problem_rows.delete_problems(connection, sides.tenant, sides.mirror, [(path, PROBLEM_CODE)])
+            del self._listed[path]
+
+
+def _is_request(path: str) -> bool:
+    return path.startswith(f"{APPROVALS_FOLDER}/")
+
+
+def _answer_of(stored: StoredRequest) -> Answer:
+    outcome = stored.outcome or {}
+    return Answer(
+        state=stored.state,
+        expires_at=stored.expires_at,
+        preview=stored.preview,
+        result=outcome.get("result"),
+        failure=outcome.get("failure") or _refusal_of(stored),
+    )
+
+
+def _refusal_of(stored: StoredRequest) -> Mapping[str, Any] | None:
+    """The failure of a request that was not run: expired or rejected; None: neither."""
+    if stored.state is RequestState.EXPIRED:
+        sentence = "Nobody decided about this in time, so it was not done."
+        return failure_facts(
+            Failed("EXPIRED", "unavailable", sentence, "Ask the person; then make the same call again.")
+        )
+    if stored.state is not RequestState.REJECTED:
+        return None
+    decision = stored.decision or {}
+    reason = f": {decision['reason']}" if decision.get("reason") else "."
+    sentence = f"{decision.get('by', {}).get('name', 'A person')} rejected this{reason}"
+    return failure_facts(
+        Failed("REJECTED", "forbidden", sentence, "Do not ask again for the same; ask what is wanted instead.")
+    )

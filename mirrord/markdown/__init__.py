@@ -1,0 +1,1 @@
+"""PURE: Markdown pages and records as text, and the TipTap documents they mean."""

@@ -1,0 +1,1 @@
+"""PURE: front matter and YAML records: reading them, and changing single keys."""

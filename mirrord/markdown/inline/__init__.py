@@ -1,0 +1,1 @@
+"""PURE: text inside paragraphs and table cells, read and written."""

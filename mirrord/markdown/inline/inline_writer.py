@@ -1,0 +1,230 @@
+"""Write the inside of a paragraph as Markdown; the renderer verifies the result."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from markdown_it.common.utils import MD_TRIM_CHARS, isValidEntityCode, isWhiteSpace
+
+from mirrord.markdown.frontmatter.yaml_reader import Json
+from mirrord.markdown.inline.escaping import escape_text, write_destination, write_title
+from mirrord.markdown.inline.html_tags import tag_of, tags_of
+from mirrord.markdown.inline.source_style import Style
+from mirrord.markdown.schema.document import Mark, Node
+from mirrord.markdown.schema.node_rules import is_native
+
+_AUTOLINK = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^<>\x00-\x20]*")
+_BACKTICKS = re.compile(r"`+")
+_CODE_MARK: Mark = {"type": "code"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """
+    A piece of output. kind: `text` is still to be escaped, `open` and `close` are delimiters of
+    emphasis, `break` is a hard break, `math` and `markup` are final.
+    """
+
+    kind: str
+    text: str
+
+
+def write_inline(content: Sequence[Node], style: Style, *, one_line: bool = False) -> str:
+    """Markdown of normal inline *content*; *one_line*: line breaks are not possible there."""
+    pieces = list(_with_entities(list(_collect_pieces(content, style))))
+    written = ""
+    for index, piece in enumerate(pieces):
+        after = pieces[index + 1].text[:1] if index + 1 < len(pieces) else ""
+        if piece.kind == "text":
+            written += escape_text(piece.text, written, after, wary=style.wary)
+        elif piece.kind == "break":
+            written += _write_break(written, index + 1 == len(pieces), style, one_line)
+        else:
+            written += piece.text
+    return _escape_edges(written.replace("\n", "&#10;") if one_line else written)
+
+
+def _write_break(written: str, last: bool, style: Style, one_line: bool) -> str:
+    if last or one_line:
+        return "<br>"
+    at_start = written in ("", "\n") or written.endswith("\n")
+    return "  \n" if style.spaces and not at_start else "\\\n"
+
+
+def _escape_edges(written: str) -> str:
+    """Replace white space at the edges that a parser would trim (no-break spaces too) by entities."""
+    if written[:1] in MD_TRIM_CHARS:
+        written = _entity_of(written[:1]) + written[1:]
+    if written[-1:] in MD_TRIM_CHARS:
+        written = written[:-1] + _entity_of(written[-1:])
+    return written
+
+
+def _entity_of(char: str) -> str:
+    return f"&#{ord(char)};" if char and isValidEntityCode(ord(char)) else char
+
+
+def _collect_pieces(content: Sequence[Node], style: Style) -> Iterator[_Piece]:
+    index = 0
+    while index < len(content):
+        mark, end = _outermost_mark(content, index)
+        if mark is None:
+            yield _write_leaf(content[index], style)
+            index += 1
+            continue
+        inner = [_without_mark(node, mark) for node in content[index:end]]
+        if (short := _write_autolink(mark, inner)) is not None:
+            yield _Piece("markup", short)
+        else:
+            opening, closing = _delimiters(mark, style)
+            yield opening
+            yield from _collect_pieces(inner, style)
+            yield closing
+        index = end
+
+
+def _outermost_mark(content: Sequence[Node], index: int) -> tuple[Mark | None, int]:
+    """The mark to open at *index*, the one with the furthest end, and that end. Code is innermost."""
+    best: Mark | None = None
+    reach = index
+    for mark in content[index].get("marks", []):
+        end = index
+        while end < len(content) and mark in content[end].get("marks", []):
+            end += 1
+        if mark != _CODE_MARK and end > reach:
+            best, reach = mark, end
+    return best, reach
+
+
+def _without_mark(node: Node, mark: Mark) -> Node:
+    other_marks = [other for other in node["marks"] if other != mark]
+    result: Node = {**node, "marks": other_marks}
+    if not other_marks:
+        del result["marks"]
+    return result
+
+
+def _delimiters(mark: Mark, style: Style) -> tuple[_Piece, _Piece]:
+    name = mark["type"]
+    if tags := tags_of(mark):
+        return _Piece("markup", tags[0]), _Piece("markup", tags[1])
+    if name == "link":
+        attrs = mark.get("attrs", {})
+        target, hint = _text_or_empty(attrs.get("href")), write_title(_text_or_empty(attrs.get("title")))
+        return _Piece("markup", "["), _Piece("markup", f"]({write_destination(target)}{hint})")
+    if name == "highlight":
+        return _Piece("markup", "=="), _Piece("markup", "==")
+    text = {"italic": style.emphasis, "bold": style.strong, "strike": "~~"}[name]
+    return _Piece("open", text), _Piece("close", text)
+
+
+def _write_autolink(mark: Mark, inner: Sequence[Node]) -> str | None:
+    attrs = mark.get("attrs", {})
+    if mark["type"] != "link" or not is_native(mark) or "title" in attrs or len(inner) != 1 or "marks" in inner[0]:
+        return None
+    text, href = inner[0].get("text", ""), attrs.get("href")
+    if (text == href and _AUTOLINK.fullmatch(text)) or f"mailto:{text}" == href:
+        return f"<{text}>"
+    return None
+
+
+def _write_leaf(node: Node, style: Style) -> _Piece:
+    if "text" in node:
+        return _Piece("markup", _write_code(node["text"])) if "marks" in node else _Piece("text", node["text"])
+    if not is_native(node):
+        return _Piece("markup", tag_of(node))
+    if node["type"] == "hardBreak":
+        return _Piece("break", "")
+    if node["type"] == "mathInline":
+        return _Piece("math", _write_math(node.get("attrs", {})))
+    return _Piece("markup", _ATOMS[node["type"]](node.get("attrs", {}), style))
+
+
+def _write_code(text: str) -> str:
+    runs = {len(run) for run in _BACKTICKS.findall(text)}
+    fence = "`" * next(length for length in range(1, len(runs) + 2) if length not in runs)
+    padded = text[:1] == "`" or text[-1:] == "`" or (text[:1] == text[-1:] == " " and text.strip(" ") != "")
+    return f"{fence} {text} {fence}" if padded else f"{fence}{text}{fence}"
+
+
+def _write_image(attrs: Mapping[str, Json], style: Style) -> str:
+    alt = escape_text(_text_or_empty(attrs.get("alt")), "[", "]", wary=style.wary)
+    destination = write_destination(_text_or_empty(attrs.get("src")))
+    return f"![{alt}]({destination}{write_title(_text_or_empty(attrs.get('title')))})"
+
+
+def _write_mention(attrs: Mapping[str, Json], style: Style) -> str:
+    label = escape_text(_text_or_empty(attrs.get("label")), "[@", "]", wary=style.wary)
+    return f"[@{label}]({write_destination('mention:' + _text_or_empty(attrs.get('id')))})"
+
+
+def _write_wikilink(attrs: Mapping[str, Json], style: Style) -> str:
+    heading, alias = attrs.get("heading"), attrs.get("alias")
+    link = _text_or_empty(attrs.get("target"))
+    link += f"#{heading}" if heading is not None else ""
+    return f"[[{link}|{alias}]]" if alias is not None else f"[[{link}]]"
+
+
+def _write_math(attrs: Mapping[str, Json]) -> str:
+    fence = "$$" if attrs.get("display") else "$"
+    return fence + _text_or_empty(attrs.get("latex")) + fence
+
+
+def _text_or_empty(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+_ATOMS: Mapping[str, Callable[[Mapping[str, Json], Style], str]] = MappingProxyType(
+    {
+        "wikilink": _write_wikilink,
+        "embed": lambda attrs, style: "!" + _write_wikilink(attrs, style),
+        "image": _write_image,
+        "mention": _write_mention,
+        "footnoteRef": lambda attrs, style: f"[^{_text_or_empty(attrs.get('label'))}]",
+        "rawInline": lambda attrs, style: _text_or_empty(attrs.get("raw")),
+    }
+)
+
+
+def _with_entities(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
+    """
+    The pieces, with the first or last character of a text as an entity if it would break its neighbour.
+
+    A delimiter between a letter and punctuation opens or closes nothing (CommonMark 0.31.2 §6.2), and
+    a dollar beside a digit is money.
+    """
+    for index, piece in enumerate(pieces):
+        text = piece.text
+        if piece.kind != "text":
+            yield piece
+            continue
+        if _is_blocked(pieces, index, -1):
+            yield _Piece("markup", _entity_of(text[0]))
+            text = text[1:]
+        end = _entity_of(text[-1:]) if _is_blocked(pieces, index, 1) else ""
+        if text[: len(text) - bool(end)]:
+            yield _Piece("text", text[: len(text) - bool(end)])
+        if end:
+            yield _Piece("markup", end)
+
+
+def _is_blocked(pieces: Sequence[_Piece], index: int, step: int) -> bool:
+    """Whether the delimiters before a text close, or those after it open, on punctuation, so that they fail."""
+    edge = pieces[index].text[0 if step < 0 else -1]
+    kinds = set()
+    index += step
+    if 0 <= index < len(pieces) and pieces[index].kind == "math":
+        return edge.isdigit()
+    while 0 <= index < len(pieces) and pieces[index].kind in ("open", "close"):
+        kinds.add(pieces[index].kind)
+        index += step
+    if ("close" if step < 0 else "open") not in kinds or not 0 <= index < len(pieces):
+        return False
+    beyond = pieces[index].text[-1:] if step < 0 else pieces[index].text[:1]
+    return _is_punctuation(beyond) and not isWhiteSpace(ord(edge)) and not _is_punctuation(edge)
+
+
+def _is_punctuation(char: str) -> bool:
+    return bool(char) and unicodedata.category(char)[0] in "PS"

@@ -1,0 +1,210 @@
+"""The links of a page and where they stand."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+from urllib.parse import unquote
+
+from markdown_it.helpers import parseLinkDestination, parseLinkTitle
+
+from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.parser.dialect import MAX_NESTING, WIKILINK
+from mirrord.markdown.read.block_spans import Region, regions_of
+
+_TOKEN = re.compile(
+    r"""(?P<skip>\\. | <!--(?:(?!<!--).)*?--> | <[A-Za-z/?!][^<>]*> | %%.+?%%)
+    | (?P<ticks>`+)
+    | (?P<wiki>!?\[\[[^\[\]\n]+\]\])
+    | (?P<opening>!?\[)
+    | (?P<closing>\])""",
+    re.VERBOSE | re.DOTALL,
+)
+_DEFINITION = re.compile(r"[ \t>]*\[(?:\\.|[^\[\]\\])+\]:\s*", re.DOTALL)
+_INSIDE_WIKILINK = re.compile(
+    r"\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\]"
+)  # starts with literal text, which is searched for quickly
+_BEFORE_DESTINATION = re.compile(r"\]\([ \t\r\n]*|\]:\s*")
+_TICKS = re.compile(r"`+")
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
+_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_BLANKS = " \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """
+    A link in a text.
+
+    kind: wikilink, embed, markdown or image; a reference definition is markdown.
+    target: the linked path or name, percent-decoded in Markdown links; "" is the page itself.
+    heading: the text after `#`, `^id` for a block; None without `#`.
+    alias: the raw label; None if the link has none of its own.
+    start, end: code points of the whole text, from the first bracket to after the last.
+    """
+
+    kind: str
+    target: str
+    heading: str | None
+    alias: str | None
+    start: int
+    end: int
+
+
+def links_of(text: str, within: Sequence[Region] = ()) -> list[Link]:
+    """
+    The links within the mirror, in order; none in code, comments and HTML, and none with a scheme or `//`.
+
+    within: the regions of the body, if the caller has them.
+    """
+    parts = split_parts(text)
+    offset = len(text) - len(parts.body)
+    result = list(_links_in_properties(text, offset))
+    if "[" not in parts.body:
+        return result
+    for region in within or regions_of(parts.body):
+        start, end = offset + region.start, offset + region.end
+        if text.find("[", start, end) < 0:
+            continue
+        if region.kind == "inline":
+            result += _Scan(text, end).scan_links(start)
+        elif region.kind == "definition":
+            result += _links_in_definition(text, start, end)
+    return sorted(result, key=lambda link: link.start)
+
+
+def possible_targets_of(text: str) -> Iterator[tuple[str, str]]:
+    """Kind and target of all that links_of() may find, and of links in code too. Many times faster."""
+    for match in _INSIDE_WIKILINK.finditer(text):
+        yield "wikilink", match[1]
+        if match[1].endswith("\\"):
+            yield "wikilink", match[1][:-1]  # the bar of a table's row is escaped
+    for match in _BEFORE_DESTINATION.finditer(text):
+        target = parseLinkDestination(text, match.end(), len(text))
+        if target.ok:
+            yield from (
+                (link.kind, link.target) for link in _links_in_mirror("markdown", target.str, None, 0, 0) if link.target
+            )
+
+
+def target_span(text: str, link: Link) -> tuple[int, int]:
+    """The span of the target of a link in *text*; for a Markdown link the whole destination with its angles."""
+    if link.kind in ("wikilink", "embed"):
+        match = WIKILINK.fullmatch(text, link.start, link.end)
+        start = (match or _refuse_link(link)).start(2)
+        blanks = len(text[start : link.end]) - len(text[start : link.end].lstrip(_BLANKS))
+        return start + blanks, start + len(link.target.rstrip(_BLANKS))
+    if link.alias is None:
+        return (_DEFINITION.match(text, link.start, link.end) or _refuse_link(link)).end(), link.end
+    start = link.start + len("![" if link.kind == "image" else "[") + len(link.alias) + len("](")
+    while text[start] in _BLANKS:
+        start += 1
+    return start, parseLinkDestination(text, start, link.end).pos
+
+
+def _refuse_link(link: Link) -> NoReturn:
+    raise ValueError(f"there is no {link.kind} at this place")
+
+
+def _links_in_properties(text: str, end: int) -> Iterator[Link]:
+    source = _COMMENT.sub(lambda match: " " * len(match.group()), text[:end])
+    for match in WIKILINK.finditer(source):
+        yield from _links_of_wikilink(match)
+
+
+def _links_in_definition(text: str, start: int, end: int) -> Iterator[Link]:
+    match = _DEFINITION.match(text, start, end)
+    target = parseLinkDestination(text, match.end(), end) if match else None
+    if match and target and target.ok:
+        first = start + len(match.group()) - len(match.group().lstrip(_BLANKS + ">"))
+        yield from _links_in_mirror("markdown", target.str, None, first, target.pos)
+
+
+def _links_of_wikilink(match: re.Match[str]) -> Iterator[Link]:
+    target, alias = match[2], match[4]
+    if alias is not None:
+        target = target.removesuffix("\\")  # in a table the bar is escaped
+    if target or match[3]:
+        yield Link("embed" if match[1] else "wikilink", target, match[3], alias, *match.span())
+
+
+def _links_in_mirror(kind: str, target: str, alias: str | None, start: int, end: int) -> Iterator[Link]:
+    if target and not _ELSEWHERE.match(target):
+        path, mark, heading = target.partition("#")
+        yield Link(kind, unquote(path), unquote(heading) if mark else None, alias, start, end)
+
+
+class _Scan:
+    """
+    One pass over running text, with the open brackets.
+
+    A link holds no other link: at the end of one, brackets still open are text, except those of pictures.
+    """
+
+    def __init__(self, text: str, end: int) -> None:
+        self.text, self.end = text, end
+        self.brackets: list[re.Match[str]] = []
+        self.pictures: list[re.Match[str]] = []
+        self.last_ticks: dict[int, int] = {}  # start of the last run of backticks, by its length
+
+    def scan_links(self, position: int) -> Iterator[Link]:
+        while token := _TOKEN.search(self.text, position, self.end):
+            position = token.end()
+            if token["ticks"]:
+                position = self.skip_code(token)
+            elif token["wiki"]:
+                wikilink = WIKILINK.fullmatch(self.text, *token.span())
+                yield from self.close_wikilink(wikilink) if wikilink else ()
+            elif token["opening"]:
+                (self.pictures if token.group() == "![" else self.brackets).append(token)
+            elif token["closing"] and (opening := self.pop_innermost()):
+                target = self.read_target(position)
+                if target and len(self.pictures) < MAX_NESTING:
+                    yield from self.close_link(opening, token.start(), *target)
+                    position = target[1]
+
+    def close_wikilink(self, wikilink: re.Match[str]) -> Iterator[Link]:
+        if not wikilink[1]:
+            self.brackets.clear()
+        return _links_of_wikilink(wikilink)
+
+    def pop_innermost(self) -> re.Match[str] | None:
+        """The bracket that the next closing bracket closes."""
+        is_picture = self.pictures and (not self.brackets or self.pictures[-1].start() > self.brackets[-1].start())
+        still_open = self.pictures if is_picture else self.brackets
+        return still_open.pop() if still_open else None
+
+    def skip_code(self, ticks: re.Match[str]) -> int:
+        if not self.last_ticks:
+            self.last_ticks = {
+                len(run.group()): run.start() for run in _TICKS.finditer(self.text, ticks.start(), self.end)
+            }
+        if self.last_ticks.get(len(ticks.group()), 0) <= ticks.start():
+            return ticks.end()
+        runs = _TICKS.finditer(self.text, ticks.end(), self.end)
+        return next(run.end() for run in runs if len(run.group()) == len(ticks.group()))
+
+    def read_target(self, position: int) -> tuple[str, int] | None:
+        """The destination in parentheses at *position*, and their end; None if there is none."""
+        if not self.text.startswith("(", position, self.end):
+            return None
+        destination = parseLinkDestination(self.text, self.skip_blanks(position + 1), self.end)
+        if not destination.ok:
+            return None
+        after = self.skip_blanks(destination.pos)
+        hint = parseLinkTitle(self.text, after, self.end) if after > destination.pos else None
+        if hint and hint.ok:
+            after = self.skip_blanks(hint.pos)
+        return (destination.str, after + 1) if self.text.startswith(")", after, self.end) else None
+
+    def skip_blanks(self, position: int) -> int:
+        while position < self.end and self.text[position] in _BLANKS:
+            position += 1
+        return position
+
+    def close_link(self, opening: re.Match[str], close: int, target: str, end: int) -> Iterator[Link]:
+        alias = self.text[opening.end() : close]
+        image = opening.group() == "!["
+        yield from _links_in_mirror("image" if image else "markdown", target, alias, opening.start(), end)
+        if not image:
+            self.brackets.clear()

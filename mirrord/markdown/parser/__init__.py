@@ -1,0 +1,1 @@
+"""PURE: the Markdown parser: dialect, its own rules, fast paths and limits."""

@@ -1,0 +1,1 @@
+"""PURE: reading Markdown pages as documents, blocks and sections."""

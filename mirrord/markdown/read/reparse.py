@@ -1,0 +1,161 @@
+"""Read a page again after an edit and parse only the blocks that may have changed.
+
+The parser keeps no state between top-level blocks: its result for the remaining text of a page depends on that text
+and on reference definitions only. So parsing may begin at an old block after a blank line, if its lines and the line
+ending after them are unchanged, and may stop where an old block begins in the unchanged end. Constructs that can reach
+beyond their block (`_FAR_REACHING`) break this argument; then the whole page is read.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mirrord.markdown.frontmatter.page_text import split_lines
+from mirrord.markdown.read.block_spans import MAX_PAGE_CHARACTERS, Outline, Region, outline_of, unparsed_outline
+from mirrord.markdown.read.reader import read_nodes
+from mirrord.markdown.schema.block import Block, blocks_of, count_common_ends
+
+_FAR_REACHING = re.compile(r"%%|\]:|</?(?:details|summary)", re.IGNORECASE)  # comments, definitions, toggles
+_TOGGLE = re.compile(r"<(?i:details)")  # a toggle above could end here now, or no longer end here
+_MAX_STEPS_LOST_PER_CHARACTER = 8  # steps; the most by which the parser's budget shrinks with each removed character
+_BLANKS = " \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """
+    The parsed body of a page.
+
+    spans: start and end of each block, as in `segments.Segment`. blocks: the blocks, as many as spans.
+    references: as in `segments.Outline`, except for their line numbers.
+    opaque: some block exceeded a limit of the parser.
+    spent, spare: as in `segments.Outline`; after a partial reading an upper and a lower bound.
+    """
+
+    body: str
+    spans: Sequence[tuple[int, int]]
+    blocks: Sequence[Block]
+    references: Mapping[str, Any]
+    opaque: bool
+    spent: int
+    spare: int
+
+
+def read_whole(body: str, within: list[Region] | None = None) -> Reading:
+    """Read all of *body*; never raises. within: as in `outline`."""
+    return _read_part(body, {}, within)
+
+
+def unparsed_reading(body: str) -> Reading:
+    """*body* as one opaque block, unparsed."""
+    return reading_of(unparsed_outline(body))
+
+
+def reading_of(page: Outline) -> Reading:
+    """The reading of a page that is split into blocks already."""
+    return Reading(
+        page.body,
+        [(segment.start, segment.end) for segment in page.segments],
+        blocks_of(read_nodes(page)),
+        page.references,
+        opaque=any(segment.tokens is None for segment in page.segments),
+        spent=page.steps_used,
+        spare=page.steps_left,
+    )
+
+
+def read_after_edit(before: Reading, body: str) -> Reading | None:
+    """The result of `read_whole` for *body*, derived from the reading *before* an edit; None: read the whole page."""
+    if len(body) > MAX_PAGE_CHARACTERS or before.opaque:
+        return None
+    head, tail = _common_ends(before.body, body)
+    first = _first_block_to_parse(before, head)
+    kept_from = bisect_left(
+        before.spans, (len(before.body) - tail,)
+    )  # the first block that begins in the unchanged rest
+    start = before.spans[first][0] if first else 0
+    end = before.spans[kept_from + 1][0] if kept_from + 1 < len(before.spans) else len(before.body)
+    shift = len(body) - len(before.body)
+    changed_text = body[start : end + shift]
+    if _reaches_far(before, first, before.body[start:end], changed_text):
+        return None
+    reading = _read_part(changed_text, before.references)
+    spent, spare = (
+        before.spent + reading.spent,
+        before.spare - reading.spent + min(shift, 0) * _MAX_STEPS_LOST_PER_CHARACTER,
+    )
+    if reading.opaque or spare < 0:
+        return None
+    spans, blocks = [(start + a, start + b) for a, b in reading.spans], list(reading.blocks)
+    if kept_from < len(before.spans):
+        if not spans or spans.pop() != _shift_span(before.spans[kept_from], shift):
+            return None
+        blocks.pop()
+    return Reading(
+        body,
+        [*before.spans[:first], *spans, *(_shift_span(span, shift) for span in before.spans[kept_from:])],
+        [*before.blocks[:first], *_reuse_blocks(before.blocks[first:kept_from], blocks), *before.blocks[kept_from:]],
+        before.references,
+        opaque=False,
+        spent=spent,
+        spare=spare,
+    )
+
+
+def _read_part(body: str, references: Mapping[str, Any], within: list[Region] | None = None) -> Reading:
+    return reading_of(outline_of(body, references, within))
+
+
+def _common_ends(old: str, new: str) -> tuple[int, int]:
+    """The lengths of the common prefix and suffix, which do not overlap."""
+    shorter = min(len(old), len(new))
+    head = _common_length(shorter, lambda a, b: old[a:b] == new[a:b])
+    tail = _common_length(
+        shorter - head, lambda a, b: old[len(old) - b : len(old) - a] == new[len(new) - b : len(new) - a]
+    )
+    return head, tail
+
+
+def _common_length(limit: int, is_equal: Callable[[int, int], bool]) -> int:
+    """The highest count up to *limit* for which everything before it *is_equal*, found by bisection."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if is_equal(low, middle) else (low, middle - 1)
+    return low
+
+
+def _first_block_to_parse(before: Reading, head: int) -> int:
+    """The first block to parse: the last one before the edit that follows a blank line, or the first of all."""
+    first = bisect_left(before.spans, head, key=lambda span: span[1]) - 1
+    while first > 0 and not _is_blank_line_last(before.body[before.spans[first - 1][1] : before.spans[first][0]]):
+        first -= 1
+    return max(first, 0)
+
+
+def _is_blank_line_last(gap: str) -> bool:
+    gap_lines = split_lines(gap)
+    return len(gap_lines) > 1 and not gap_lines[-1].strip(_BLANKS)
+
+
+def _reaches_far(before: Reading, first: int, old: str, new: str) -> bool:
+    """Whether the part that was *old* and is *new* may interact with distant blocks."""
+    if _FAR_REACHING.search(old) or _FAR_REACHING.search(new):
+        return True
+    if not first:
+        return False
+    above = _TOGGLE.finditer(before.body, 0, before.spans[first - 1][1])
+    holders = (bisect_right(before.spans, match.start(), key=lambda span: span[0]) - 1 for match in above)
+    return any(before.blocks[index].kind != "details" for index in holders if index >= 0)
+
+
+def _shift_span(span: tuple[int, int], shift: int) -> tuple[int, int]:
+    return span[0] + shift, span[1] + shift
+
+
+def _reuse_blocks(old: Sequence[Block], new: list[Block]) -> list[Block]:
+    """*new*, with the equal blocks at both ends taken from *old*."""
+    start, end = count_common_ends(old, new)
+    return [*old[:start], *new[start : len(new) - end], *old[len(old) - end :]]

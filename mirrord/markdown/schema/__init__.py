@@ -1,0 +1,1 @@
+"""PURE: the document model: nodes, marks, attributes, ids and the normal form."""

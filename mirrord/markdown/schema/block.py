@@ -1,0 +1,194 @@
+"""A block of a document with its ids, and whether two blocks mean the same."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from operator import eq, is_
+from typing import Final, TypeVar
+
+import orjson
+
+from mirrord.markdown.schema.document import BLOCKS, INLINE, TEXTBLOCKS, Node, make_document
+from mirrord.markdown.schema.normal_form import fingerprint, normalize, wrap_inlines
+
+ITEMS: Final = frozenset(["listItem", "taskItem"])
+HOLDERS: Final = BLOCKS - TEXTBLOCKS - {"codeBlock"}
+
+
+def id_of(node: Node) -> str | None:
+    """The id of a block; None if it has none, or if its type is unknown, so that its `id` may be content."""
+    attrs = node.get("attrs")
+    block_id = attrs.get("id") if attrs and node["type"] in BLOCKS else None
+    return block_id if isinstance(block_id, str) and block_id else None
+
+
+def with_id(node: Node, block_id: str) -> Node:
+    """*node* with the id *block_id*."""
+    return {**node, "attrs": {**(node.get("attrs") or {}), "id": block_id}}
+
+
+def children_of(node: Node) -> Sequence[Node]:
+    """The blocks in *node*; none in text and in unknown nodes."""
+    return node.get("content") or () if node["type"] in HOLDERS else ()
+
+
+def ids_in(content: Sequence[Node]) -> list[str]:
+    """The ids of all blocks in *content* and below, in order."""
+    ids: list[str] = []
+    _gather_ids(content, ids)
+    return ids
+
+
+def _gather_ids(content: Sequence[Node], ids: list[str]) -> None:
+    for node in content:
+        if "attrs" in node and (block_id := id_of(node)):
+            ids.append(block_id)
+        if node["type"] in HOLDERS and (children := node.get("content")):
+            _gather_ids(children, ids)
+
+
+def without_ids(content: Sequence[Node]) -> list[Node]:
+    """*content* without the ids of its blocks and those below."""
+    return [_without_ids(node) for node in content]
+
+
+def _without_ids(node: Node) -> Node:
+    if node["type"] not in BLOCKS:
+        return node
+    attrs = node.get("attrs") or {}
+    if "id" in attrs:
+        other_attrs = {key: value for key, value in attrs.items() if key != "id"}
+        node = {**node, "attrs": other_attrs}
+        if not other_attrs:
+            del node["attrs"]
+    children = children_of(node)
+    content = without_ids(children)
+    return node if all(map(is_, content, children)) else {**node, "content": content}
+
+
+T = TypeVar("T")
+
+DOCUMENT_OPENING, DOCUMENT_CLOSING = orjson.dumps(make_document(())).split(b"]")[0], b"]}"  # of the JSON of a document
+_NUL_ESCAPE = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
+_EMPTY: Node = {"type": "paragraph"}
+
+
+@dataclass(slots=True, eq=False)
+class _Meaning:
+    """The normal form and fingerprint that equal blocks share; None: not computed yet."""
+
+    node: Node | None = None
+    text: str | None = None
+
+
+@dataclass(slots=True)
+class Block:
+    """
+    A block of a document or container; it does not change.
+
+    nodes: its node, or a run of inline nodes that stands for a paragraph, such as a lone image.
+    ids: the ids in it and below, set once none is missing or repeated.
+    """
+
+    nodes: tuple[Node, ...]
+    ids: tuple[str, ...] = ()
+    _meaning: _Meaning = field(default_factory=_Meaning, compare=False, repr=False)
+    _json: bytes | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def json(self) -> bytes:
+        """
+        Its part of the JSON of a document, without NUL; cached, since most blocks of a page do not change.
+
+        Raises:
+            orjson.JSONEncodeError: it is nested too deep.
+        """
+        if self._json is None:
+            data = orjson.dumps(make_document(self.nodes))[len(DOCUMENT_OPENING) : -len(DOCUMENT_CLOSING)]
+            self._json = without_nul(data)
+        return self._json
+
+    @property
+    def normal_form(self) -> Node:
+        """Its normal form; computed on first use, since it is the most expensive part."""
+        if self._meaning.node is None:
+            node = self.nodes[0]
+            if len(self.nodes) != 1 or node["type"] in INLINE:
+                node = {"type": "paragraph", "content": list(self.nodes)}
+            self._meaning.node = normalize(node)
+        return self._meaning.node
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of its normal form."""
+        if self._meaning.text is None:
+            self._meaning.text = fingerprint(self.normal_form)
+        return self._meaning.text
+
+    def means_same_as(self, other: "Block") -> bool:
+        """Whether both mean the same; equal JSON and earlier positive results need no normal form."""
+        if self._meaning is other._meaning:
+            return True
+        if not self._is_equal_without_ids(other) and self.fingerprint != other.fingerprint:
+            return False
+        other._meaning = self._meaning
+        return True
+
+    def _is_equal_without_ids(self, other: "Block") -> bool:
+        """Whether both are equal except for ids."""
+        return self.nodes == other.nodes or without_ids(self.nodes) == without_ids(other.nodes)
+
+    def with_nodes(self, nodes: tuple[Node, ...], ids: tuple[str, ...] = ()) -> "Block":
+        """The same block with other ids in its *nodes*; its meaning stays the same."""
+        return Block(nodes, ids, self._meaning)
+
+    @property
+    def kind(self) -> str:
+        """The node type of the block in Markdown."""
+        return self.nodes[0]["type"] if len(self.nodes) == 1 else "paragraph"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no Markdown is written for it: a paragraph of nothing, blanks or breaks."""
+        if self._has_words() or (self.kind in BLOCKS and self.kind != "paragraph"):
+            return False
+        return self.normal_form == _EMPTY
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether it is empty and holds no breaks."""
+        return self.is_empty and all("text" in child for child in self.nodes[0].get("content") or ())
+
+    def _has_words(self) -> bool:
+        children = self.nodes[0].get("content") or ()
+        return any("text" in child and not child["text"].isspace() and child["text"] for child in children)
+
+
+def without_nul(data: bytes) -> bytes:
+    """JSON that `jsonb` accepts: NUL replaced."""
+    return _NUL_ESCAPE.sub(rb"\1\\ufffd", data) if b"\\u0000" in data else data
+
+
+def block_of(node: Node) -> Block:
+    """The block of a normal *node*."""
+    return Block((node,), (), _Meaning(node))
+
+
+def blocks_of(content: Sequence[Node]) -> list[Block]:
+    """The blocks of the *content* of a document or container."""
+    blocks, start = [], 0
+    for node in wrap_inlines(content):
+        count = 1 if node is content[start] else len(node["content"])
+        blocks.append(Block(tuple(content[start : start + count])))
+        start += count
+    return blocks
+
+
+def count_common_ends(old: Sequence[T], new: Sequence[T], same: Callable[[T, T], bool] = eq) -> tuple[int, int]:
+    """The lengths of the common prefix and suffix by *same*; the two do not overlap."""
+    shorter = min(len(old), len(new))
+    start = next((k for k, is_same in enumerate(map(same, old, new)) if not is_same), shorter)
+    backwards = map(same, reversed(old), reversed(new))
+    end = next((k for k, is_same in enumerate(islice(backwards, shorter - start)) if not is_same), shorter - start)
+    return start, end

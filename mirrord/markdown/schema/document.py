@@ -1,0 +1,106 @@
+"""TipTap documents: names of nodes and marks, and the shape required of what apps wrote."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NotRequired, TypedDict, cast
+
+from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.yaml_reader import Json
+
+
+class Mark(TypedDict):
+    """A mark on an inline node."""
+
+    type: str
+    attrs: NotRequired[dict[str, Json]]
+
+
+class Node(TypedDict):
+    """A ProseMirror node as JSON; `text` on text nodes only."""
+
+    type: str
+    attrs: NotRequired[dict[str, Json]]
+    content: NotRequired[list["Node"]]
+    marks: NotRequired[list[Mark]]
+    text: NotRequired[str]
+
+
+Document = Node  # of type "doc"
+
+MAX_DEPTH: Final = 120  # nodes inside nodes: more than `dialect.MAX_NESTING` levels of Markdown produce
+
+INLINE: Final = frozenset(
+    ["text", "hardBreak", "image", "mathInline", "footnoteRef", "wikilink", "embed", "mention", "rawInline"]
+)
+TEXTBLOCKS: Final = frozenset(["paragraph", "heading"])
+BLOCKS: Final = TEXTBLOCKS | {
+    *("bulletList", "orderedList", "listItem", "taskList", "taskItem", "codeBlock", "blockquote", "callout"),
+    *("details", "detailsSummary", "detailsContent", "horizontalRule", "mathBlock", "footnoteDef", "rawBlock"),
+    *("table", "tableRow", "tableHeader", "tableCell"),
+}
+DELIMITED: Final = frozenset(["bold", "italic", "strike", "highlight"])  # marks set by delimiters
+TAGGED: Final = {"underline": "u", "subscript": "sub", "superscript": "sup"}  # marks set by HTML tags
+MARKS: Final = DELIMITED | TAGGED.keys() | {"code", "link", "textStyle"}
+
+_KEYS = frozenset(["type", "attrs", "content", "marks", "text"])
+
+
+def make_document(content: Sequence[Node]) -> Document:
+    """A document of *content*."""
+    return {"type": "doc", "content": list(content)}
+
+
+def text_node(text: str, marks: Sequence[Mark] = ()) -> Node:
+    """A text node; *text* is not empty."""
+    return {"type": "text", "text": text, "marks": list(marks)} if marks else {"type": "text", "text": text}
+
+
+def check_document(value: object) -> Document:
+    """
+    *value*, checked to have the shape of a document.
+
+    Raises:
+        Damaged: it is no ProseMirror JSON, or it is nested too deep.
+    """
+    if not isinstance(value, dict) or value.get("type") != "doc":
+        raise Damaged("the content is not a TipTap document (its `type` is not `doc`)")
+    _check_node(value, 0)
+    return cast(Document, value)
+
+
+def is_node(value: object) -> bool:
+    """Whether *value* has the shape of a ProseMirror node."""
+    try:
+        _check_node(value, 0)
+    except Damaged:
+        return False
+    return True
+
+
+def _check_node(value: object, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise Damaged(f"the content is nested deeper than {MAX_DEPTH}")
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        raise Damaged("the content holds something that is not a TipTap node")
+    name = value["type"]
+    if unknown := value.keys() - _KEYS:
+        raise Damaged(f"the content holds a {name} with the unknown key `{min(map(str, unknown))}`")
+    _check_parts(name, value)
+    for mark in value.get("marks") or ():
+        if not _is_mark(mark):
+            raise Damaged(f"the content holds a {name} with an invalid mark")
+    for child in value.get("content") or ():
+        _check_node(child, depth + 1)
+
+
+def _is_mark(value: object) -> bool:
+    if not isinstance(value, dict) or value.keys() - {"type", "attrs"}:
+        return False
+    return isinstance(value.get("type"), str) and isinstance(value.get("attrs"), dict | None)
+
+
+def _check_parts(name: str, value: Mapping[str, object]) -> None:
+    for key, kind in (("attrs", dict), ("content", list), ("marks", list)):
+        if not isinstance(value.get(key), kind | None):
+            raise Damaged(f"the content holds a {name} whose `{key}` is not a {kind.__name__}")
+    if isinstance(value.get("text"), str) != (name == "text"):
+        raise Damaged(f"the content holds a {name} whose `text` is wrong")

@@ -1,0 +1,1 @@
+"""PURE: writing documents back into Markdown pages so that unchanged bytes stay."""

@@ -1,0 +1,166 @@
+"""Merge table rows: unchanged rows keep their lines, changed ones follow the table's style."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mirrord.errors import Damaged
+from mirrord.markdown.inline.source_style import Style
+from mirrord.markdown.inline.table_cells import ALIGNMENT
+from mirrord.markdown.schema.block import Block, block_of
+from mirrord.markdown.schema.document import Node
+from mirrord.markdown.write.block_matching import Pair, match_or_replace_blocks
+from mirrord.markdown.write.block_parts import Line
+from mirrord.markdown.write.block_writer import render_cell
+
+_PIPE = re.compile(r"(?<!\\)\|")
+
+
+@dataclass(frozen=True, slots=True)
+class _RowLine:
+    """
+    The line of a row, split at its pipes.
+
+    cells: with their blanks. leading, trailing: the text before the first cell and after the last.
+    """
+
+    leading: str
+    cells: Sequence[str]
+    trailing: str
+
+    def line(self, cells: Sequence[str]) -> str:
+        """The same row with other *cells*."""
+        if len(cells) == 1 and not self.trailing:  # a single cell without pipes is no row
+            return f"|{cells[0]}|"
+        # beside an empty cell, an omitted outer pipe would be confused with one between cells
+        opening = self.leading if "|" in self.leading or cells[0].strip() else self.leading + "|"
+        closing = self.trailing if self.trailing or cells[-1].strip() else "|"
+        text = "|".join(cells)
+        text = text if "|" in opening else text.lstrip()
+        return opening + (text if closing else text.rstrip()) + closing
+
+
+@dataclass(frozen=True, slots=True)
+class _OldTable:
+    """
+    The old table.
+
+    rows: nodes without alignment. columns: the widths to which cells are padded, 0: not padded.
+    """
+
+    lines: Sequence[str]
+    rows: Sequence[Node]
+    columns: Sequence[int]
+    style: Style
+    references: Mapping[str, Any]
+
+    def source(self, row: int) -> str:
+        """The line of a row; the second line of the table is no row."""
+        return self.lines[row + 1 if row else 0]
+
+
+def rearrange_rows(
+    lines: Sequence[str], old: Node, new_table: Node, style: Style, references: Mapping[str, Any]
+) -> list[Line]:
+    """
+    The *lines* of the table *old* turned into *new_table*, both normal.
+
+    references: the reference definitions of the page.
+
+    Raises:
+        Damaged: Markdown cannot hold a cell, or the number of lines does not fit the rows.
+    """
+    before, after = old.get("content", []), new_table.get("content", [])
+    if len(lines) != len(before) + 1 or not after or old.get("attrs") != new_table.get("attrs"):
+        raise Damaged("the rows of the table are not its lines")
+    table = _OldTable(lines, [_without_alignment(row) for row in before], _column_widths(lines), style, references)
+    rows = [_without_alignment(row) for row in after]
+    pairs = match_or_replace_blocks(_blocks_of_rows(table.rows[1:]), _blocks_of_rows(rows[1:]))
+    head = _write_row(table, after[0], Pair(0, table.rows[0] == rows[0]), 0)
+    result = [head, _write_rule(table, before[0], after[0])]
+    nearest = 0
+    for row, pair in zip(after[1:], pairs, strict=True):
+        nearest = pair.old + 1 if pair else nearest
+        result.append(_write_row(table, row, pair, nearest))
+    return result
+
+
+def _blocks_of_rows(rows: Sequence[Node]) -> list[Block]:
+    return [block_of(row) for row in rows]
+
+
+def _without_alignment(row: Node) -> Node:
+    """A row without the alignment of its cells, which the line below the header sets for all rows."""
+    return {**row, "content": [_cell_without_alignment(cell) for cell in row.get("content", [])]}
+
+
+def _cell_without_alignment(cell: Node) -> Node:
+    attrs = {key: value for key, value in cell.get("attrs", {}).items() if key != "align"}
+    bare: Node = {key: value for key, value in cell.items() if key != "attrs"}  # type: ignore[assignment]
+    return {**bare, "attrs": attrs} if attrs else bare
+
+
+def _column_widths(lines: Sequence[str]) -> list[int]:
+    header, rule = _split_row(lines[0]), _split_row(lines[1])
+    return [
+        len(cell) if len(cell) == len(dashes) else 0 for cell, dashes in zip(header.cells, rule.cells, strict=False)
+    ]
+
+
+def _split_row(line: str) -> _RowLine:
+    lead = line[: len(line) - len(line.lstrip())]
+    cells = _PIPE.split(line.strip())
+    trailing = ""
+    if cells[0] == "" and len(cells) > 1:
+        lead, cells = lead + "|", cells[1:]
+    if cells[-1] == "" and len(cells) > 1:
+        trailing, cells = "|", cells[:-1]
+    return _RowLine(lead, cells, trailing)
+
+
+def _write_row(table: _OldTable, row: Node, pair: Pair | None, nearest: int) -> Line:
+    """The unchanged line of a row, or a new one in the style of the row it replaces or the *nearest* one above."""
+    at = (nearest + 1) if nearest else 0
+    if pair and pair.is_equal:
+        return Line(table.source(nearest), at)
+    pattern = _split_row(table.source(nearest))
+    cells = row.get("content", [])
+    old_cells = table.rows[nearest].get("content", []) if pair else []
+    old_cells = old_cells if len(old_cells) == len(pattern.cells) == len(cells) else []
+    cell_texts = []
+    for index, cell in enumerate(cells):
+        if old_cells and old_cells[index] == _cell_without_alignment(cell):
+            cell_texts.append(pattern.cells[index])
+        else:
+            cell_texts.append(_pad_cell(table, render_cell(cell, table.style, table.references), pattern, index, cell))
+    return Line(pattern.line(cell_texts))
+
+
+def _pad_cell(table: _OldTable, text: str, pattern: _RowLine, index: int, cell: Node) -> str:
+    blank = " " if index >= len(pattern.cells) or pattern.cells[index][:1] in ("", " ") else ""
+    if not blank and not any(raw.startswith(" ") for raw in pattern.cells):
+        return text
+    width = table.columns[index] - 2 if index < len(table.columns) else 0
+    align = cell.get("attrs", {}).get("align")
+    text = text.rjust(width) if align == "right" else text.center(width) if align == "center" else text.ljust(width)
+    return f" {text} "
+
+
+def _write_rule(table: _OldTable, old: Node, new: Node) -> Line:
+    """The line below the header, unchanged unless a column was added, removed or realigned."""
+    before, after = ([cell.get("attrs", {}).get("align") for cell in row.get("content", [])] for row in (old, new))
+    if before == after:
+        return Line(table.lines[1], 1)
+    pattern = _split_row(table.lines[1])
+    cells = []
+    for index, align in enumerate(after):
+        raw = pattern.cells[index] if index < len(pattern.cells) else f" {'---'} "
+        same = index < len(before) and before[index] == align
+        cells.append(raw if same else raw.replace(raw.strip(), _write_dashes(align, len(raw.strip()))))
+    return Line(pattern.line(cells))
+
+
+def _write_dashes(align: object, width: int) -> str:
+    short = ALIGNMENT.get(str(align), "---")
+    return short.replace("-" * short.count("-"), "-" * max(short.count("-"), width - short.count(":")))

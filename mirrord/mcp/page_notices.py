@@ -1,0 +1,167 @@
+"""Notifications of changed pages, for both eras of the protocol."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus, ResourcesListChanged, ResourceUpdated
+from mcp_types import EmptyResult, SubscribeRequestParams, UnsubscribeRequestParams
+
+from mirrord.domain.entry import Digest
+from mirrord.errors import MirrordError
+from mirrord.mcp import page_resources
+from mirrord.mirror.tree.tree_layout import is_own_state
+from mirrord.mirror.tree_watch import watch
+
+log = logging.getLogger(__name__)
+
+_LISTENING_METHODS = (
+    "resources/list",
+    "resources/subscribe",
+    "subscriptions/listen",
+)  # methods of clients that want notices
+
+Context = ServerRequestContext[Any, Any]
+
+
+@dataclass(slots=True)
+class _Listener:
+    """A connection of the handshake era. session: that of any of its requests, which reaches the connection too."""
+
+    session: ServerSession
+    uris: set[str] = field(default_factory=set)
+
+
+class Notices:
+    """Listeners, their subscriptions, and the watch of the tree."""
+
+    def __init__(
+        self, root: Path, every_name: Callable[[], Awaitable[Digest | None]], may_hear: Callable[[], bool]
+    ) -> None:
+        """*every_name*: a digest of the names of all pages. may_hear: whether clients may be notified."""
+        self.bus = InMemorySubscriptionBus()
+        self._root, self._every_name, self._may_hear = root, every_name, may_hear
+        self._names: Digest | None = None
+        self._listeners: list[_Listener] = []
+        self._stream_counts: Counter[str] = Counter()  # number of streams by URI (newest protocol)
+        self._is_requested = anyio.Event()
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Watch the tree during a `with`, from the first request on."""
+        self._is_requested = anyio.Event()
+        stop = asyncio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch, stop)
+            try:
+                yield
+            finally:
+                stop.set()
+                tasks.cancel_scope.cancel()
+
+    async def observe(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Middleware: note connections that ask for resources, and the subscriptions of open streams."""
+        if ctx.method not in _LISTENING_METHODS:
+            return await call_next(ctx)
+        self._is_requested.set()
+        if ctx.method != "subscriptions/listen":
+            self._listener_of(ctx.session)
+            return await call_next(ctx)
+        subscribed = _wanted_uris(ctx)
+        self._stream_counts.update(subscribed)
+        try:
+            return await call_next(ctx)
+        finally:
+            self._stream_counts.subtract(subscribed)
+            self._stream_counts += Counter()  # drops zero counts
+
+    async def subscribe(self, context: Context, params: SubscribeRequestParams) -> EmptyResult:
+        """`resources/subscribe` of the handshake era."""
+        self._listener_of(context.session).uris.add(str(params.uri))
+        return EmptyResult()
+
+    async def unsubscribe(self, context: Context, params: UnsubscribeRequestParams) -> EmptyResult:
+        """`resources/unsubscribe` of the handshake era."""
+        self._listener_of(context.session).uris.discard(str(params.uri))
+        return EmptyResult()
+
+    def _listener_of(self, session: ServerSession) -> _Listener:
+        """The listener of a connection. Its requests have different sessions, but the same handshake parameters."""
+        for listener in self._listeners:
+            if listener.session.client_params is session.client_params:
+                return listener
+        self._listeners.append(_Listener(session))
+        return self._listeners[-1]
+
+    async def _watch(self, stop: asyncio.Event) -> None:
+        await self._is_requested.wait()
+        self._names = await self._current_names()
+        async for changed in watch(self._root, stop):
+            if (changed is None or not all(map(is_own_state, changed))) and self._may_hear():
+                await self._send_updates(changed)
+                await self._send_list_changed()
+
+    async def _current_names(self) -> Digest | None:
+        """The digest of the current names; the last one if the tree cannot be read."""
+        try:
+            return await self._every_name()
+        except (MirrordError, OSError) as error:
+            log.warning("not_listed", extra={"error": str(error)})
+            return self._names
+
+    async def _send_updates(self, changed: set[str] | None) -> None:
+        for uri in _touched_uris(self._stream_counts, changed):
+            await self.bus.publish(ResourceUpdated(uri=uri))
+        for listener in list(self._listeners):
+            for uri in _touched_uris(listener.uris, changed):
+                await self._send(listener, listener.session.send_resource_updated(uri))
+
+    async def _send_list_changed(self) -> None:
+        names = await self._current_names()
+        if names == self._names:
+            return
+        self._names = names
+        await self.bus.publish(ResourcesListChanged())
+        for listener in list(self._listeners):
+            await self._send(listener, listener.session.send_resource_list_changed())
+
+    async def _send(self, listener: _Listener, sending: Awaitable[None]) -> None:
+        try:
+            await sending
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            with suppress(ValueError):
+                self._listeners.remove(listener)
+
+
+def _wanted_uris(context: Context) -> list[str]:
+    notifications = (context.params or {}).get("notifications")
+    uris = notifications.get("resourceSubscriptions") if isinstance(notifications, dict) else None
+    return [uri for uri in uris if isinstance(uri, str)] if isinstance(uris, list) else []
+
+
+def _touched_uris(subscribed: Iterable[str], changed: set[str] | None) -> list[str]:
+    """URIs of pages that may be among the *changed* paths (None: all)."""
+    return [
+        uri
+        for uri in subscribed
+        if (paths := page_resources.paths_from_uri(uri)) and (changed is None or _is_near(paths, changed))
+    ]
+
+
+def _is_near(paths: Iterable[str], changed: set[str]) -> bool:
+    """Whether one of *paths*, or a directory above it, is in *changed*."""
+    return any(ancestor in changed for path in paths for ancestor in _path_and_parents(path))
+
+
+def _path_and_parents(path: str) -> Iterable[str]:
+    while path:
+        yield path
+        path = path.rpartition("/")[0]

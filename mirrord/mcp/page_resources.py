@@ -1,0 +1,134 @@
+"""Pages as MCP resources: URIs, a template, completion and lists."""
+
+from collections.abc import Sequence
+from functools import partial
+from urllib.parse import quote, unquote
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    ListResourcesResult,
+    PromptReference,
+    Resource,
+    ResourceTemplateReference,
+)
+
+from mirrord.commands.core.failure import Failed, failure_of
+from mirrord.commands.core.list_cursor import cursor_of, start_index
+from mirrord.commands.core.session import Session
+from mirrord.domain.entry import Digest, Kind, digest_of
+from mirrord.errors import MirrordError
+from mirrord.mcp.callers import Caller, Callers
+from mirrord.mcp.refusals import protocol_error
+from mirrord.mcp.tools.request_lanes import Lane
+from mirrord.mirror.tree.tree_layout import INDEX_FILE, SUFFIX, directory_of
+
+PAGE_SCHEME = "page:///"
+PAGE_TEMPLATE = PAGE_SCHEME + "{+path}"
+
+
+def uri_of(path: str) -> str:
+    """The URI of the page at *path*."""
+    return PAGE_SCHEME + quote(path)
+
+
+def paths_from_uri(uri: str) -> tuple[str, ...]:
+    """Possible paths of the page of *uri*; empty if it is not the URI of a page."""
+    if not uri.startswith(PAGE_SCHEME):
+        return ()
+    path = unquote(uri.removeprefix(PAGE_SCHEME))
+    return (path,) if path.endswith(SUFFIX) else (f"{path}{SUFFIX}", f"{path}/{INDEX_FILE}")
+
+
+MARKDOWN_TYPE = "text/markdown"
+MAX_LISTED_RESOURCES = 100  # resources in one list: some clients load only one list, and some show it to the model
+MAX_COMPLETIONS = 100  # the maximum of the protocol
+_CURSOR_QUESTION = "resources"
+_UNKNOWN_KINDS = ("not_found", "invalid", "forbidden")
+
+
+def register_pages(server: MCPServer[None], callers: Callers, tools: Sequence[str] = ()) -> None:
+    """Register the pages by URI, and the completion of paths. tools: names to complete too."""
+
+    @server.resource(PAGE_TEMPLATE, name="page", title="A page", mime_type=MARKDOWN_TYPE)
+    async def page(path: str) -> str:
+        """A page's whole text, by its path, such as page:///Projects/Alpha.md."""
+        from mirrord.commands.pages.page_commands import read_page  # noqa: PLC0415  (as for tools: loaded on demand)
+
+        try:
+            caller = callers.current()
+            page_read = await caller.perform(partial(read_page, caller.session, path), Lane.READ)
+        except MirrordError as error:
+            raise _resource_error(failure_of(error)) from error
+        if page_read.folder is not None:  # a missing resource must not look empty
+            raise ResourceNotFoundError(f"{page_read.path} is a folder without a page file.")
+        return page_read.content
+
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it so
+    async def complete(
+        reference: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        _: CompletionContext | None,
+    ) -> Completion | None:
+        if argument.name == "tool_name":
+            matches = [name for name in tools if argument.value.lower() in name]
+            return Completion(values=matches, total=len(matches), has_more=False)
+        if argument.name != "path":
+            return None
+        try:
+            caller = callers.current()
+            paths = await caller.perform(partial(_matching_paths, caller.session, argument.value), Lane.READ)
+        except MirrordError as error:
+            raise protocol_error(error) from error
+        return Completion(values=paths[:MAX_COMPLETIONS], total=len(paths), has_more=len(paths) > MAX_COMPLETIONS)
+
+
+async def list_pages(caller: Caller, cursor: str | None) -> ListResourcesResult:
+    """One part of the list of all pages; the first two levels come first."""
+    pages, next_cursor = await caller.perform(partial(_list_part, caller.session, cursor), Lane.READ)
+    resources = [
+        Resource(uri=uri_of(path), name=path, title=title, description=f"The page {title}", mime_type=MARKDOWN_TYPE)
+        for path, title in pages
+    ]
+    return ListResourcesResult(resources=resources, next_cursor=next_cursor)
+
+
+async def digest_of_names(callers: Callers) -> Digest | None:
+    """A digest that changes if a page is created, removed, moved or renamed; None: there is no caller yet."""
+    caller = callers.any_caller()
+    return await caller.perform(partial(_digest_of_names, caller.session), Lane.READ) if caller is not None else None
+
+
+def _digest_of_names(session: Session) -> Digest:
+    return digest_of("\0".join(sorted(session.catalogue.snapshot().pages)).encode())
+
+
+def _list_part(session: Session, cursor: str | None) -> tuple[list[tuple[str, str]], str | None]:
+    """Paths and titles, and the cursor after them; None: this is the last part."""
+    snapshot = session.catalogue.snapshot()
+    paths = sorted(snapshot.pages, key=_top_level_first)
+    start = start_index(paths, cursor, _CURSOR_QUESTION)
+    part = paths[start : start + MAX_LISTED_RESOURCES]
+    has_more = start + len(part) < len(paths)
+    pages = [(path, card.title) for path, card in snapshot.summaries(part).items()]
+    return pages, cursor_of(_CURSOR_QUESTION, part[-1], start + len(part)) if has_more else None
+
+
+def _top_level_first(path: str) -> tuple[int, str]:
+    directory = directory_of(path, Kind.PAGE)
+    return max(directory.count("/"), 1), directory
+
+
+def _matching_paths(session: Session, typed: str) -> list[str]:
+    """Paths that begin with *typed*, then those that contain it; case is ignored."""
+    needle, paths = typed.lower(), sorted(session.catalogue.snapshot().pages)
+    prefixed = [path for path in paths if path.lower().startswith(needle)]
+    return prefixed + [path for path in paths if needle in path.lower() and not path.lower().startswith(needle)]
+
+
+def _resource_error(failed: Failed) -> ResourceNotFoundError | MCPError:
+    return ResourceNotFoundError(str(failed)) if failed.kind in _UNKNOWN_KINDS else protocol_error(failed)

@@ -1,0 +1,221 @@
+"""Tools that find pages: lists, the tree, search, links."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from mirrord.commands.core.session import Session
+from mirrord.mcp.tools.arguments import (
+    COUNT,
+    FLAG,
+    TEXT,
+    Arguments,
+    array_schema,
+    nullable,
+    object_schema,
+    result_schema,
+)
+from mirrord.mcp.tools.read_tools import PagePath
+from mirrord.mcp.tools.tool import Tool, Wire
+
+if TYPE_CHECKING:
+    from mirrord.commands.pages.linked_pages import LinkEnd
+    from mirrord.commands.pages.page_listing import ListedPage, TreeNode
+    from mirrord.commands.pages.search_command import SearchResult
+
+Cursor = Annotated[str | None, Field(description="nextCursor of an answer to the same question, to go on.")]
+Below = Annotated[str | None, Field(description="Only below this page or folder; default: everywhere.")]
+_LINK = object_schema(title=TEXT, path=nullable(TEXT))
+_HIT = object_schema(path=TEXT, title=TEXT, matchLine=COUNT, matchContext=TEXT, pageId=TEXT)
+_LISTED_PAGE = object_schema(
+    path=TEXT, title=TEXT, icon=nullable(TEXT), hasChildren=FLAG, pageId=TEXT, content=TEXT, contentCut=FLAG
+)
+
+
+class List(Arguments):
+    """What list_pages takes."""
+
+    path: Below = None
+    depth: Annotated[int, Field(ge=1, le=50, description="Levels.")] = 1
+    include_content: Annotated[bool, Field(description="With each page's text.")] = False
+    cursor: Cursor = None
+
+
+class Grow(Arguments):
+    """What get_tree takes."""
+
+    include_metadata: Annotated[bool, Field(description="With icon, position, tags, aliases.")] = False
+    path: Below = None
+    depth: Annotated[int | None, Field(ge=1, le=50, description="Levels; default: as fit in 8 KB.")] = None
+
+
+class Search(Arguments):
+    """What search_pages takes."""
+
+    query: Annotated[str, Field(description='Words that must all occur, "phrases in quotes".')]
+    path: Below = None
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    regex: Annotated[bool, Field(description="The query is a regular expression.")] = False
+    case_sensitive: bool = False
+    cursor: Cursor = None
+
+
+class Links(Arguments):
+    """What get_page_links takes."""
+
+    path: PagePath
+
+
+def _list_pages(session: Session, arguments: List) -> Wire:
+    from mirrord.commands.pages.page_listing import list_pages
+
+    listing = list_pages(session, arguments.path, arguments.depth, arguments.include_content, arguments.cursor)
+    return _with_cursor({"pages": [_listed_page(page) for page in listing.pages]}, listing.next_cursor)
+
+
+def _listed_page(page: "ListedPage") -> Wire:
+    answer: dict[str, Any] = {
+        "path": page.path,
+        "title": page.title,
+        "icon": page.icon,
+        "hasChildren": page.has_children,
+        "pageId": page.page_id,
+    }
+    if page.content is not None:
+        answer |= {"content": page.content, **({"contentCut": True} if page.content_cut else {})}
+    return answer
+
+
+def _grow(session: Session, arguments: Grow) -> Wire:
+    """The node of one page, or a root node with the name of the tenant."""
+    from mirrord.commands.pages.page_listing import get_tree
+
+    tree = get_tree(session, arguments.include_metadata, arguments.path, arguments.depth)
+    if arguments.path is not None and len(tree.nodes) == 1:
+        return _node_answer(tree.nodes[0])
+    root: dict[str, Any] = {"title": session.tenant_name, "path": "", "pageId": None}
+    return _with_children(root, tree.nodes, has_more=tree.truncated)
+
+
+def _node_answer(node: "TreeNode") -> Wire:
+    answer: dict[str, Any] = {"title": node.title, "path": node.path, "pageId": node.page_id}
+    if (metadata := node.metadata) is not None:
+        answer |= {
+            "icon": metadata.icon,
+            "position": metadata.position,
+            "tags": metadata.tags,
+            "aliases": metadata.aliases,
+        }
+    return _with_children(answer, node.children, has_more=node.has_more)
+
+
+def _with_children(answer: dict[str, Any], children: Sequence["TreeNode"], *, has_more: bool) -> Wire:
+    answer["children"] = [_node_answer(child) for child in children]
+    return {**answer, "hasMore": True} if has_more else answer
+
+
+def _search_pages(session: Session, arguments: Search) -> Wire:
+    from mirrord.commands.pages.search_command import search_pages
+
+    search_result = search_pages(
+        session,
+        arguments.query,
+        arguments.path,
+        arguments.limit,
+        arguments.regex,
+        arguments.case_sensitive,
+        arguments.cursor,
+    )
+    answer = {"results": [_hit_answer(hit) for hit in search_result.results], "truncated": search_result.truncated}
+    skipped = (
+        {"skipped": search_result.skipped, "skippedCount": search_result.skipped_count} if search_result.skipped else {}
+    )
+    return _with_cursor({**answer, **skipped}, search_result.next_cursor)
+
+
+def _hit_answer(hit: "SearchResult") -> Wire:
+    return {
+        "path": hit.path,
+        "title": hit.title,
+        "matchLine": hit.match_line,
+        "matchContext": hit.match_context,
+        "pageId": hit.page_id,
+    }
+
+
+def _page_links(session: Session, arguments: Links) -> Wire:
+    from mirrord.commands.pages.linked_pages import get_page_links
+
+    page_links = get_page_links(session, arguments.path)
+    links = {
+        "outgoing": [_link_answer(link) for link in page_links.outgoing],
+        "incoming": [_link_answer(link) for link in page_links.incoming],
+    }
+    return {**links, "leftOut": page_links.left_out} if page_links.left_out else links
+
+
+def _link_answer(link: "LinkEnd") -> Wire:
+    return {"title": link.title, "path": link.path}
+
+
+def _with_cursor(answer: Wire, cursor: str | None) -> Wire:
+    return answer if cursor is None else {**answer, "nextCursor": cursor}
+
+
+LIST_PAGES = Tool(
+    "list_pages",
+    "List pages",
+    "Lists what is below a page or folder, in the order of the sidebar. Long lists go on with cursor = nextCursor. "
+    'Example: {"path": "Projects", "depth": 2}.',
+    List,
+    result_schema({"pages": array_schema(_LISTED_PAGE), "nextCursor?": TEXT}),
+    _list_pages,
+)
+GET_TREE = Tool(
+    "get_tree",
+    "Show the tree of pages",
+    "Returns the hierarchy of all pages, or of one, nested, in the order of the sidebar. "
+    "hasMore: pages below are missing; ask for that path, or list_pages. "
+    'Example: {"path": "Projects", "depth": 2}.',
+    Grow,
+    result_schema(
+        {
+            "title": TEXT,
+            "path": TEXT,
+            "pageId": nullable(TEXT),
+            "children": array_schema({"type": "object"}),
+            "hasMore?": FLAG,
+        }
+    ),
+    _grow,
+)
+SEARCH_PAGES = Tool(
+    "search_pages",
+    "Search pages",
+    "Finds pages whose title, tags or text hold all the words: titles and tags first, then the text with its "
+    "line. Quotes make a phrase. "
+    'Example: {"query": "\\"architecture diagram\\" 2026", "path": "Projects"}.',
+    Search,
+    result_schema(
+        {
+            "results": array_schema(_HIT),
+            "truncated": FLAG,
+            "nextCursor?": TEXT,
+            "skipped?": array_schema(TEXT),
+            "skippedCount?": COUNT,
+        }
+    ),
+    _search_pages,
+    searches=True,
+)
+GET_PAGE_LINKS = Tool(
+    "get_page_links",
+    "Links of a page",
+    "Returns which pages a page links to and which link to it: wikilinks, embeds, aliases, relative Markdown "
+    "links. path is null where the target does not exist. "
+    'Example: {"path": "Projects/Alpha.md"}.',
+    Links,
+    result_schema({"outgoing": array_schema(_LINK), "incoming": array_schema(_LINK), "leftOut?": COUNT}),
+    _page_links,
+)

@@ -1,0 +1,133 @@
+"""Tools that move, delete and restore pages and add attachments."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from mirrord.mcp.tools.arguments import ANY, COUNT, FLAG, TEXT, Arguments, array_schema, result_schema
+from mirrord.mcp.tools.read_tools import PagePath
+from mirrord.mcp.tools.tool import Tool, Wire
+from mirrord.mcp.tools.write_tools import Digest
+
+if TYPE_CHECKING:
+    from mirrord.commands.pages.attachment_commands import AttachedFile
+    from mirrord.commands.pages.delete_commands import DeletedPage, RestoredPage
+    from mirrord.commands.pages.move_commands import MovedPage
+
+_NOTIFIED_NOTE = " People are notified."
+
+
+class Move(Arguments):
+    """What move_page takes."""
+
+    source_path: PagePath
+    destination_path: Annotated[str, Field(description="Its new path, such as Archive/Alpha.md.")]
+    rewrite_links: Annotated[bool, Field(description="Let links to them follow.")] = True
+    expected_digest: Digest = None
+
+
+class Delete(Arguments):
+    """What delete_page takes."""
+
+    path: PagePath
+    recursive: Annotated[bool, Field(description="Delete the pages below it too.")] = False
+    expected_digest: Digest = None
+
+
+class Restore(Arguments):
+    """What restore_page takes."""
+
+    trash_id: Annotated[str, Field(description="As delete_page returned it.")]
+    path: Annotated[str | None, Field(description="Where to; default: where it was.")] = None
+
+
+class Attach(Arguments):
+    """What add_attachment takes."""
+
+    page_path: PagePath
+    file_path: Annotated[str, Field(description="Absolute path of a file on the server's machine.")]
+    file_name: Annotated[str | None, Field(description="Its name in the tree; default: its own.")] = None
+
+
+def _move_answer(moved: "MovedPage") -> Wire:
+    answer = {"success": True, "pageId": moved.page_id, "newPath": moved.new_path, "digest": moved.digest}
+    unchanged = {"linksLeft": moved.left} if moved.left else {}
+    return {**answer, "linksRewritten": moved.links_rewritten, **unchanged}
+
+
+def _delete_answer(deleted: "DeletedPage") -> Wire:
+    below = {"below": deleted.below} if deleted.below else {}
+    return {"deleted": True, "pageId": deleted.page_id, "trashId": deleted.trash_id, **below}
+
+
+def _restore_answer(restored: "RestoredPage") -> Wire:
+    warnings = {"warnings": list(restored.warnings)} if restored.warnings else {}
+    return {"success": True, "pageId": restored.page_id, "path": restored.path, "digest": restored.digest, **warnings}
+
+
+def _attach_answer(attached: "AttachedFile") -> Wire:
+    return {
+        "relativePath": attached.relative_path,
+        "markdownSyntax": attached.markdown_syntax,
+        "digest": attached.digest,
+    }
+
+
+MOVE_PAGE = Tool(
+    "move_page",
+    "Move or rename a page",
+    "Moves a page with the pages and attachments below it; links in other pages follow. A page that gets its first "
+    f"child becomes Folder/_index.md.{_NOTIFIED_NOTE} "
+    'Example: {"sourcePath": "Projects/Alpha.md", "destinationPath": "Archive/Alpha.md"}.',
+    Move,
+    result_schema(
+        {
+            "success": FLAG,
+            "pageId": TEXT,
+            "newPath": TEXT,
+            "digest": TEXT,
+            "linksRewritten": COUNT,
+            "linksLeft?": array_schema(TEXT),
+        }
+    ),
+    wire=_move_answer,
+    writes=True,
+    idempotent=False,
+)
+DELETE_PAGE = Tool(
+    "delete_page",
+    "Delete a page",
+    "Moves a page to the trash, where it stays for 30 days; restore_page brings it back by its trashId."
+    f"{_NOTIFIED_NOTE} A page with pages below it needs recursive. "
+    'Example: {"path": "Projects/Old.md"}.',
+    Delete,
+    result_schema({"deleted": FLAG, "pageId": TEXT, "trashId": TEXT, "below?": ANY}),
+    wire=_delete_answer,
+    writes=True,
+    destructive=True,
+    idempotent=False,
+)
+RESTORE_PAGE = Tool(
+    "restore_page",
+    "Restore a deleted page",
+    f"Brings a page back from the trash, to where it was or another path.{_NOTIFIED_NOTE} "
+    "Never over another page. "
+    'Example: {"trashId": "0123456789abcdef"}.',
+    Restore,
+    result_schema({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "warnings?": array_schema(TEXT)}),
+    wire=_restore_answer,
+    writes=True,
+    idempotent=False,
+)
+ADD_ATTACHMENT = Tool(
+    "add_attachment",
+    "Attach a file to a page",
+    "Copies a file (50 MB at most) into the page's assets folder, never over another, and returns the Markdown "
+    "for the page. Only from directories the operator allows. "
+    'Example: {"pagePath": "Projects/Alpha.md", "filePath": "/tmp/plan.png"}.',
+    Attach,
+    result_schema({"relativePath": TEXT, "markdownSyntax": TEXT, "digest": TEXT}),
+    wire=_attach_answer,
+    writes=True,
+    idempotent=False,
+)

@@ -1,0 +1,57 @@
+"""Replies to the client, the same in both channels."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from mcp_types import CallToolResult, TextContent
+from pydantic.alias_generators import to_camel
+
+from mirrord.commands.core.failure import Failed
+
+if TYPE_CHECKING:
+    from mirrord.commands.trust_gate import PendingRequest
+
+_MAX_SENTENCE_CHARACTERS = 2_000  # characters of a sentence
+
+
+def success_reply(value: Mapping[str, Any]) -> CallToolResult:
+    """The result of a successful call."""
+    return _reply(value, is_error=False)
+
+
+def failure_reply(failed: Failed) -> CallToolResult:
+    """The result of a failed call, which changed nothing."""
+    return _reply({"success": False, **facts_of_failure(failed)}, is_error=True)
+
+
+def pending_reply(pending: "PendingRequest") -> dict[str, Any]:
+    """The result of a call that waits for a person's decision."""
+    preview = pending.preview
+    return {
+        "status": "pending_approval",
+        "request_id": str(pending.request_id),
+        "expires_at": pending.expires_at.isoformat(timespec="seconds"),
+        "preview": {"summary": preview.get("summary"), "lines": preview.get("lines")},
+        "instruction": pending.instruction,
+        **preview.get("facts", {}),
+    }
+
+
+def facts_of_failure(failed: Failed) -> dict[str, object]:
+    """A failure as the client receives it."""
+    facts = {to_camel(key): value for key, value in failed.facts.items()}
+    sentences = {"error": _cut(str(failed)), "instruction": _cut(failed.instruction)}
+    return {"code": failed.code, "error_type": failed.kind, **sentences, **facts}
+
+
+def _cut(text: str) -> str:
+    """*text*, cut to _MAX_SENTENCE_CHARACTERS: sentences repeat arguments of any length."""
+    return text if len(text) <= _MAX_SENTENCE_CHARACTERS else f"{text[:_MAX_SENTENCE_CHARACTERS]}…"
+
+
+def _reply(value: Mapping[str, Any], *, is_error: bool) -> CallToolResult:
+    text = orjson.dumps(value).decode()
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=dict(value), is_error=is_error
+    )

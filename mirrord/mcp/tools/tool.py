@@ -1,0 +1,88 @@
+"""A tool: its description for models and the command behind it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, get_type_hints
+
+from mcp_types import Tool as Listed
+from mcp_types import ToolAnnotations
+from pydantic import TypeAdapter
+
+from mirrord.commands.core.session import Session
+from mirrord.domain.trust import Trust
+from mirrord.mcp.tools.arguments import A, Schema, or_pending, schema_of
+from mirrord.mcp.tools.request_lanes import Lane
+
+Wire = Mapping[str, Any]  # JSON, keys as the client sees them
+
+_PENDING_NOTE = " A person decides first: answers pending_approval; the same call later returns the outcome."
+
+
+def fields_of(result: Any) -> Wire:
+    """The fields of a dataclass."""
+    return asdict(result)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool(Generic[A]):
+    """
+    One tool.
+
+    description: for the model, with an example. result: schema of the result.
+    run: the implementation; None: the command of that name in `commands.registry`, through the trust gate. wire:
+    converts the result of such a command, a dataclass, to JSON; default: its fields.
+    writes: changes files. destructive: may remove existing content. idempotent: a second call changes nothing.
+    waits: may take seconds without work on files. searches: reads the whole tree, and takes long.
+    """
+
+    name: str
+    title: str
+    description: str
+    arguments: type[A]
+    result: Schema
+    run: Callable[[Session, A], Wire] | None = None
+    wire: Callable[[Any], Wire] = fields_of
+    writes: bool = False
+    destructive: bool = False
+    idempotent: bool = True
+    waits: bool = False
+    searches: bool = False
+
+    @property
+    def lane(self) -> Lane | None:
+        """The lane of its work; None: no limit of concurrency."""
+        if self.waits:
+            return None
+        if self.writes or self.run is None:
+            return Lane.WRITE
+        return Lane.SEARCH if self.searches else Lane.READ
+
+    def is_open(self, level: Trust) -> bool:
+        """Whether agents may call it. A read has nothing to approve, so a higher level closes it to them."""
+        return self.run is None or level <= Trust.NOTIFY
+
+    def to_wire(self, result: Any) -> Wire:
+        """The JSON of its command's *result*, which is a new one or comes from a file."""
+        if isinstance(result, Mapping):
+            from mirrord.commands.command_registry import COMMANDS  # noqa: PLC0415  (all commands; see calls)
+
+            result = TypeAdapter(get_type_hints(COMMANDS[self.name].run)["return"]).validate_python(result)
+        return self.wire(result)
+
+    def entry_for(self, level: Trust) -> Listed:
+        """Its entry in `tools/list` for a caller of that trust level."""
+        waits = level >= Trust.SUGGEST
+        return Listed(
+            name=self.name,
+            title=self.title,
+            description=self.description + (_PENDING_NOTE if waits else ""),
+            input_schema=schema_of(self.arguments),
+            output_schema=or_pending(self.result) if waits else self.result,
+            annotations=ToolAnnotations(
+                read_only_hint=not self.writes,
+                destructive_hint=self.destructive,
+                idempotent_hint=self.idempotent,
+                open_world_hint=False,
+            ),
+            _meta={"mirrord/trust": level.name},
+        )

@@ -1,0 +1,1 @@
+"""Directories that rows are exported into."""

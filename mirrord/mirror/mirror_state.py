@@ -1,0 +1,212 @@
+"""`.mirrord/state.db`: what files looked like when their digests were taken, and the mirror's counters.
+
+It is a cache: it may be deleted, damaged or read-only at any moment, at the cost of time only.
+"""
+
+import logging
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from typing import NamedTuple, TypeVar
+from uuid import UUID
+
+from mirrord.domain.entry import Digest, EntryId
+from mirrord.mirror.tree import kernel
+from mirrord.mirror.tree.kernel import Stat
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
+from mirrord.mirror.write.journal import PRIVATE_MODE
+
+STATE_PATH = f"{STATE_DIRECTORY}/state.db"
+
+_VERSION = 1
+_SCHEMA = f"""
+CREATE TABLE seen (
+    path TEXT PRIMARY KEY, device INTEGER, inode INTEGER, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER,
+    digest BLOB, entry BLOB
+) WITHOUT ROWID, STRICT;
+CREATE TABLE counter (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
+PRAGMA user_version = {_VERSION};
+"""
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class CachedStat(NamedTuple):
+    """A file as of the moment of its digest; entry: its entry."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    digest: Digest
+    entry: EntryId
+
+    def matches(self, stat: Stat) -> bool:
+        """Whether the stat of the file is still the same."""
+        return self[:5] == stat[:5]
+
+
+def cached_stat(stat: Stat, digest: Digest, entry: EntryId) -> CachedStat:
+    """The record of a file."""
+    return CachedStat(*stat[:5], digest, entry)
+
+
+class State:
+    """The open cache of one tree; safe to use from several threads. No method fails because of the file."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._guard = threading.Lock()
+        self._file: tuple[int, int] | None = None
+        self._database = self._open_or_rebuild()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def is_in_place(self) -> bool:
+        """Whether the open file is still the one in the tree; if not, open a new State. True for a cache in memory."""
+        if self._file is None:
+            return True
+        stat = self._tree.stat(STATE_PATH)
+        return stat is not None and (stat.device, stat.inode) == self._file
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether stored records outlive this process: the file could be opened."""
+        return self._file is not None
+
+    def load(self) -> dict[str, CachedStat]:
+        """All records, by path."""
+
+        def load() -> dict[str, CachedStat]:
+            rows = self._database.execute("SELECT * FROM seen")
+            return {path: cached_stat_from_row(*values) for path, *values in rows}
+
+        return self._run_or_default(load, {})
+
+    def store(self, changed: Mapping[str, CachedStat], removed: Iterable[str] = ()) -> None:
+        """Store *changed* and delete *removed*, in this order; a crash loses at most the last moments."""
+        rows = [
+            (path, *map(to_signed, record[:5]), record.digest, record.entry.bytes) for path, record in changed.items()
+        ]
+
+        def store() -> None:
+            with _transaction(self._database) as database:
+                database.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+                database.executemany("DELETE FROM seen WHERE path = ?", [(path,) for path in removed])
+
+        self._run_or_default(store, None)
+
+    def get(self, key: str) -> str | None:
+        """A counter; None if it was never set, or is lost."""
+        query = "SELECT value FROM counter WHERE key = ?"
+        row = self._run_or_default(lambda: self._database.execute(query, (key,)).fetchone(), None)
+        return row[0] if row else None
+
+    def set(self, key: str, value: str) -> None:
+        """Set a counter durably: after the return it survives a power cut, if the file is writable at all."""
+
+        def store() -> None:
+            self._database.execute("PRAGMA synchronous = FULL")
+            self._database.execute("INSERT OR REPLACE INTO counter VALUES (?, ?)", (key, value))
+            self._database.execute("PRAGMA synchronous = NORMAL")
+
+        self._run_or_default(store, None)
+
+    def _run_or_default(self, action: Callable[[], T], otherwise: T) -> T:
+        with self._guard:
+            try:
+                return action()
+            except (sqlite3.DatabaseError, ValueError) as error:
+                log.warning("state_failed", extra={"root": str(self._tree.root), "error": str(error)})
+                if _is_damaged(error):
+                    self._database.close()
+                    self._delete_files()
+                    self._database = self._open_or_rebuild()
+                return otherwise
+
+    def _open_or_rebuild(self) -> sqlite3.Connection:
+        for _ in range(2):
+            try:
+                return self._open_file()
+            except (sqlite3.DatabaseError, OSError) as error:
+                log.warning("state_rebuilt", extra={"root": str(self._tree.root), "error": str(error)})
+                self._delete_files()
+        log.warning("state_kept_in_memory", extra={"root": str(self._tree.root)})
+        self._file = None
+        database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        database.executescript(_SCHEMA)
+        return database
+
+    def _open_file(self) -> sqlite3.Connection:
+        self._tree.make_directories(STATE_DIRECTORY, PRIVATE_MODE)
+        stat = self._tree.stat(STATE_PATH)
+        if stat and not stat.is_file:
+            raise OSError(f"{STATE_PATH} is not a regular file")
+        with ExitStack() as undone:
+            database = sqlite3.connect(self._tree.root / STATE_PATH, isolation_level=None, check_same_thread=False)
+            undone.callback(database.close)
+            _prepare(database)
+            undone.pop_all()
+        status = os.stat(self._tree.root / STATE_PATH)
+        self._file = (status.st_dev, status.st_ino)
+        return database
+
+    def _delete_files(self) -> None:
+        with suppress(OSError), self._tree.open_directory(STATE_DIRECTORY) as machine:
+            for suffix in ("-wal", "-shm", ""):
+                with suppress(FileNotFoundError):
+                    kernel.unlink(machine, "state.db" + suffix)
+
+
+def _prepare(database: sqlite3.Connection) -> None:
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    if version not in (0, _VERSION):
+        raise sqlite3.DatabaseError(f"its version is {version}, this program's is {_VERSION}")
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = NORMAL")
+    if version == 0:
+        database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+    database.execute("SELECT count(*) FROM counter")
+
+
+@contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield database
+        database.execute("COMMIT")
+    finally:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+
+
+def cached_stat_from_row(
+    device: int, inode: int, size: int, mtime_ns: int, ctime_ns: int, digest: bytes, entry: bytes
+) -> CachedStat:
+    """The record in a row of the table `seen`, without its path."""
+    times = mtime_ns, ctime_ns  # before 1970 they are negative
+    return CachedStat(_unsigned(device), _unsigned(inode), size, *times, Digest(digest), EntryId(UUID(bytes=entry)))
+
+
+def _is_damaged(error: Exception) -> bool:
+    if not isinstance(error, sqlite3.DatabaseError):
+        return True  # a value that no version of this program writes
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+
+
+def to_signed(number: int) -> int:
+    """Inode and device numbers use all 64 bits; SQLite's integers are signed."""
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def _unsigned(number: int) -> int:
+    """The inverse of to_signed()."""
+    return number + (1 << 64) if number < 0 else number

@@ -1,0 +1,1 @@
+"""Reading a tree in processes other than the daemon: pages, links, search."""

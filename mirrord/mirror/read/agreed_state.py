@@ -1,0 +1,148 @@
+"""What the daemon last agreed on with Postgres, read from its `state.db`; files moved or written since."""
+
+import logging
+import sqlite3
+import threading
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from urllib.parse import quote
+
+from mirrord.domain.entry import EntryId
+from mirrord.errors import Busy, Refused
+from mirrord.mirror.mirror_state import STATE_PATH, CachedStat, cached_stat_from_row, to_signed
+from mirrord.mirror.tree.kernel import Stat
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import written_copies
+
+_BUSY_SECONDS = 0.2  # for the daemon to end a change
+_MAX_INODES = 500  # in one query
+_MAX_PATHS = 2_000  # of queries by path; for more paths, reading the whole table is faster
+
+log = logging.getLogger(__name__)
+
+
+class AgreedState:
+    """One tree's `state.db`, opened for reading at the first query; safe to use from several threads."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._guard = threading.Lock()
+        self._database: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+
+    def close(self) -> None:
+        """Close the file; the next query opens it again."""
+        with self._guard:
+            self._close_database()
+
+    def by_paths(self, paths: Sequence[str]) -> dict[str, CachedStat]:
+        """
+        The files at *paths* as they were when row and file were last equal; unknown paths are left out.
+
+        Empty if the daemon's state cannot be read now; it is only a cache.
+        """
+        with self._guard:
+            try:
+                database = self._open_current()
+                return dict(_read_rows(database, paths)) if database is not None else {}
+            except (sqlite3.Error, OSError, Refused, ValueError) as error:
+                log.debug("state_not_read", extra={"error": str(error)})
+                self._close_database()
+                return {}
+
+    def by_inodes(self, inodes: Collection[tuple[int, int]]) -> dict[tuple[int, int], list[tuple[str, CachedStat]]]:
+        """Recorded paths and states of files and directories, by device and inode."""
+        rows_by_inode: dict[tuple[int, int], list[tuple[str, CachedStat]]] = defaultdict(list)
+        with self._guard:
+            try:
+                database = self._open_current()
+                for path, row in _read_rows_at_inodes(database, inodes) if database is not None else ():
+                    rows_by_inode[row.device, row.inode].append((path, row))
+            except (sqlite3.Error, OSError, Refused, ValueError) as error:
+                log.debug("state_not_read", extra={"error": str(error)})
+                self._close_database()
+        return rows_by_inode
+
+    def _open_current(self) -> sqlite3.Connection | None:
+        stat = self._tree.stat(STATE_PATH)
+        identity = (stat.device, stat.inode) if stat is not None and stat.is_file else None
+        if identity != self._file:
+            self._close_database()
+        if self._database is None and identity is not None:
+            name = f"file:{quote(str(self._tree.root / STATE_PATH))}?mode=ro"
+            self._database = sqlite3.connect(
+                name, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
+            )
+            self._file = identity
+        return self._database
+
+    def _close_database(self) -> None:
+        if self._database is not None:
+            self._database.close()
+        self._database = self._file = None
+
+
+def _read_rows_at_inodes(
+    database: sqlite3.Connection, inodes: Collection[tuple[int, int]]
+) -> Iterator[tuple[str, CachedStat]]:
+    """This rare query has no index; SQLite scans the table faster than Python would."""
+    numbers = [to_signed(inode) for _, inode in inodes]
+    for start in range(0, len(numbers), _MAX_INODES):
+        chunk = numbers[start : start + _MAX_INODES]
+        placeholders = ", ".join("?" * len(chunk))
+        for path, *values in database.execute(f"SELECT * FROM seen WHERE inode IN ({placeholders})", chunk):
+            row = cached_stat_from_row(*values)
+            if (row.device, row.inode) in inodes:
+                yield path, row
+
+
+def _read_rows(database: sqlite3.Connection, paths: Sequence[str]) -> Iterator[tuple[str, CachedStat]]:
+    if len(paths) > _MAX_PATHS:
+        for path, *values in database.execute("SELECT * FROM seen"):
+            yield path, cached_stat_from_row(*values)
+        return
+    for path in paths:
+        for _, *values in database.execute("SELECT * FROM seen WHERE path = ?", (path,)):
+            yield path, cached_stat_from_row(*values)
+
+
+MAX_READ_FILES = 200  # files whose bytes are read: a tree without a daemon is not read completely for its ids
+
+
+def moved_entries(tree: Tree, agreed: AgreedState, paths: Iterable[str]) -> dict[str, EntryId]:
+    """
+    Entries by path: of files and directories that the daemon recorded at another path and that left it, and of files
+    that a command wrote and labelled. Other files are unknown.
+    """
+    stats = {path: stat for path in paths if (stat := tree.stat(path)) is not None}
+    records = agreed.by_inodes({(stat.device, stat.inode) for stat in stats.values()}) if stats else {}
+    entries = {
+        path: record.entry
+        for path, stat in stats.items()
+        for old_path, record in records.get((stat.device, stat.inode), ())
+        if _was_moved(tree, path, stat, old_path, record)
+    }
+    unknown_paths = [path for path, stat in stats.items() if path not in entries and stat.is_file]
+    return entries | _written_entries(tree, unknown_paths)
+
+
+def _was_moved(tree: Tree, path: str, stat: Stat, old_path: str, record: CachedStat) -> bool:
+    """Whether it is the recorded file or directory itself; a new one may have got its inode number."""
+    old_stat = tree.stat(old_path)
+    if old_stat is not None and (old_stat.device, old_stat.inode) == (stat.device, stat.inode):
+        return False
+    return tree.was_made_since(path, record.ctime_ns) is False
+
+
+def _written_entries(tree: Tree, paths: list[str]) -> dict[str, EntryId]:
+    """Entries of files whose bytes commands wrote; the daemon will record them later."""
+    written = written_copies.entries_by_digest(tree) if 0 < len(paths) <= MAX_READ_FILES else {}
+    entries = {}
+    for path in paths if written else ():
+        try:
+            digest = tree.digest(path)[0]
+        except (Busy, Refused, OSError):
+            continue
+        if digest in written:
+            entries[path] = written[digest]
+    return entries

@@ -1,0 +1,305 @@
+"""Names and links of a tree's pages: what links mean and who links where, kept up between looks.
+
+A link is found in two steps: for every page the possible keys of its links are known; only pages with a sought key are
+parsed, which separates real links from text that looks like one.
+"""
+
+import sys
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from mirrord.domain.entry import EntryId, Kind
+from mirrord.domain.link_meaning import (
+    Candidate,
+    Names,
+    Origin,
+    candidates_of,
+    key_of,
+    site_of,
+    target_key,
+    wikilink_path,
+)
+from mirrord.markdown.links.link_spelling import NewPathOf
+from mirrord.markdown.links.link_updates import RelinkedPage, relink_page
+from mirrord.markdown.links.page_links import links_of, possible_targets_of
+from mirrord.mirror.read.directory_listing import Walk
+from mirrord.mirror.read.page_catalogue import Snapshot
+from mirrord.mirror.read.page_summary import PageSummary, PageText
+from mirrord.mirror.tree.kernel import Stat
+from mirrord.mirror.tree.tree_layout import lineage
+
+
+class NameIndex:
+    """
+    The names of one tree at the last look; not thread-safe.
+
+    Entries have numbers of this process here, not their ids in Postgres: those would take more reading.
+    """
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, Kind] = {}
+        self._cards: Mapping[str, PageSummary] = {}
+        self._entries: dict[str, EntryId] = {}
+        self._candidates: dict[str, list[Candidate]] = {}
+        self._by_key: dict[str, list[Candidate]] = {}
+        self._files: dict[EntryId, str] = {}
+        self._count = 0
+        self._walk: Walk | None = None
+
+    @property
+    def names(self) -> Names:
+        """The names for the lookup of links; the next update changes them."""
+        return Names(self._by_key, self._files)
+
+    def entry_of(self, path: str) -> EntryId | None:
+        """The number of the page, folder or attachment at *path*."""
+        return self._entries.get(path)
+
+    def path_of(self, entry: EntryId) -> str:
+        """The path of an entry."""
+        return self._files[entry]
+
+    def keys_of(self, path: str) -> set[str]:
+        """The possible keys of links to the entry at *path*."""
+        return {key_of(candidate.name) for candidate in self._candidates.get(path, ())}
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Update the names from *snapshot*; lists the whole tree, unless it is the last one again."""
+        cards = snapshot.summaries_by_path
+        if cards is self._cards and snapshot.walk is self._walk:
+            return
+        self._walk = snapshot.walk
+        kinds = dict.fromkeys(cards, Kind.PAGE)
+        kinds |= dict.fromkeys(snapshot.folders, Kind.FOLDER) | dict.fromkeys(snapshot.attachments, Kind.ATTACHMENT)
+        if kinds != self._kinds:
+            for path in self._kinds.keys() - kinds.keys():
+                self._remove_names(path)
+            for path in (path for path, kind in kinds.items() if kind is not Kind.PAGE):
+                if self._kinds.get(path) is not kinds[path]:
+                    self._add_names(path, kinds[path], None)
+            self._kinds = kinds
+        for path, card in cards.items():
+            if self._cards.get(path) is not card:
+                self._add_names(path, Kind.PAGE, card)
+        self._cards = cards
+
+    def copy(self) -> Names:
+        """A copy of the current names."""
+        return Names({key: list(named_candidates) for key, named_candidates in self._by_key.items()}, dict(self._files))
+
+    def names_after(self, moves: Mapping[str, str], titles: Mapping[str, str]) -> Names:
+        """
+        The names after moves of files, old path -> new; the entries are the same.
+
+        titles: new titles of pages, by their old paths.
+        """
+        moves = dict(zip(titles, titles, strict=True)) | dict(moves)
+        moved_paths = {path: new for path, new in moves.items() if path in self._entries}
+        by_key, files = dict(self._by_key), dict(self._files)
+        for path in moved_paths:
+            for key in self.keys_of(path):
+                by_key[key] = [candidate for candidate in by_key[key] if candidate.entry != self._entries[path]]
+        for path, new in moved_paths.items():
+            files[self._entries[path]] = new
+            for candidate in _candidates_of(
+                self._entries[path], self._kinds[path], new, self._cards.get(path), titles.get(path)
+            ):
+                by_key[key_of(candidate.name)] = [*by_key.get(key_of(candidate.name), ()), candidate]
+        return Names(by_key, files)
+
+    def _add_names(self, path: str, kind: Kind, card: PageSummary | None) -> None:
+        self._remove_names(path)
+        self._count += 1
+        entry = self._entries[path] = EntryId(UUID(int=self._count))
+        self._files[entry] = path
+        self._candidates[path] = _candidates_of(entry, kind, path, card)
+        for candidate in self._candidates[path]:
+            self._by_key.setdefault(key_of(candidate.name), []).append(candidate)
+
+    def _remove_names(self, path: str) -> None:
+        entry = self._entries.pop(path, None)
+        if entry is None:
+            return
+        del self._files[entry]
+        for candidate in self._candidates.pop(path):
+            key = key_of(candidate.name)
+            self._by_key[key] = [other for other in self._by_key[key] if other.entry != entry]
+            if not self._by_key[key]:
+                del self._by_key[key]
+
+
+def _candidates_of(
+    entry: EntryId, kind: Kind, path: str, card: PageSummary | None, title: str | None = None
+) -> list[Candidate]:
+    """The names of an entry. title: replaces the one of the card."""
+    if card is None:
+        return candidates_of(entry, kind, path)
+    return candidates_of(entry, kind, path, title or (card.title if card.is_titled else None), card.aliases)
+
+
+_NO_ENTRY = EntryId(UUID(int=0))
+
+Links = tuple[tuple[str, str], ...]  # kind and target of each link of a page
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The target of a link. written: as it stands in the page; path: of the file or folder, None: none, or several."""
+
+    written: str
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkMoves:
+    """
+    The effect of moves of files and directories on links.
+
+    files: the new path of each page, folder and attachment that moves. touched: pages that may have links to rewrite,
+    moved pages included: for links relative to their old place.
+    """
+
+    files: Mapping[str, str]
+    touched: Sequence[str]
+    _entries: Mapping[str, EntryId]
+    _before: Names
+    _after: Names
+    _whereto: NewPathOf
+
+    def relink(self, path: str, text: str) -> RelinkedPage:
+        """*text*, of one of *touched*, with links that keep their targets after the move."""
+        entry, new = self._entries[path], self.files.get(path, path)
+        before, after = site_of(entry, path, self._before), site_of(entry, new, self._after)
+        return relink_page(text, before, after, self._whereto)
+
+
+@dataclass(slots=True)
+class _PageLinks:
+    """The links of a page. keys: all that its links may have, and more; links: None until they are needed."""
+
+    stat: Stat
+    keys: tuple[str, ...]
+    links: Links | None = None
+
+
+class LinkIndex:
+    """The links of one tree; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._naming = NameIndex()
+        self._page_links: dict[str, _PageLinks] = {}
+
+    def outgoing(self, snapshot: Snapshot, path: str) -> list[Target]:
+        """The targets of the page at *path*, each once, in the order of the page; without links to itself."""
+        with self._guard:
+            self._naming.update(snapshot)
+            links = [
+                (target, self._resolve_link(path, kind, target)) for kind, target in self._read_links(snapshot, path)
+            ]
+            targets = [
+                Target(target, None if entry is None else self._naming.path_of(entry)) for target, entry in links
+            ]
+        return list(dict.fromkeys(targets))
+
+    def incoming(self, snapshot: Snapshot, path: str) -> list[str]:
+        """The paths of pages that link to the entry at *path*, sorted."""
+        with self._guard:
+            self._naming.update(snapshot)
+            entry_id = self._naming.entry_of(path)
+            candidates = self._pages_with_keys(snapshot, self._naming.keys_of(path))
+            return sorted(
+                page
+                for page in candidates
+                if page != path
+                and any(self._resolve_link(page, *link) == entry_id for link in self._read_links(snapshot, page))
+            )
+
+    def plan_moves(self, snapshot: Snapshot, moves: Mapping[str, str], titles: Mapping[str, str]) -> LinkMoves:
+        """
+        The effect on links of moves of files and directories, old path -> new.
+
+        titles: new titles of pages, by their old paths.
+        """
+        with self._guard:
+            self._naming.update(snapshot)
+            files = dict(_each_file(snapshot, moves))
+            keys = {key for path in (*files, *titles) for key in self._naming.keys_of(path)}
+            keys |= {key_of(name) for name in (*map(wikilink_path, files.values()), *titles.values())}
+            pages = {path for path in (*files, *titles) if path in snapshot.pages}
+            touched = sorted(pages | set(self._pages_with_keys(snapshot, keys)))
+            entries = {path: entry for path in touched if (entry := self._naming.entry_of(path)) is not None}
+            before, after = self._naming.copy(), self._naming.names_after(files, titles)
+        return LinkMoves(files, list(entries), entries, before, after, lambda path: _whereto(snapshot, moves, path))
+
+    def _resolve_link(self, path: str, kind: str, target: str) -> EntryId | None:
+        entry = self._naming.entry_of(path)
+        return site_of(entry, path, self._naming.names).entry_of_link(kind, target) if entry is not None else None
+
+    def _pages_with_keys(self, snapshot: Snapshot, keys: Collection[str]) -> list[str]:
+        """The pages with links that may have one of *keys*."""
+        keys, paths = frozenset(keys), []
+        if len(self._page_links) > len(snapshot.pages):
+            self._page_links = {
+                path: page_links for path, page_links in self._page_links.items() if path in snapshot.pages
+            }
+        for path, stat in snapshot.pages.items():
+            page_links = self._page_links.get(path)
+            if page_links is None or page_links.stat != stat:
+                page_links = self._read_keys(snapshot, path)
+            if page_links is not None and not keys.isdisjoint(page_links.keys):
+                paths.append(path)
+        return paths
+
+    def _read_keys(self, snapshot: Snapshot, path: str) -> _PageLinks | None:
+        page = snapshot.read_text(path)
+        if page is None or page.text is None:
+            return None
+        page_links = _PageLinks(page.stat, _keys_in_text(page.text, path))
+        self._cache_page(path, page, page_links)
+        return page_links
+
+    def _read_links(self, snapshot: Snapshot, path: str) -> Links:
+        """The links of a page to others, each once."""
+        page_links = self._page_links.get(path)
+        if page_links is not None and page_links.stat == snapshot.pages.get(path) and page_links.links is not None:
+            return page_links.links
+        page = snapshot.read_text(path)
+        if page is None or page.text is None:
+            return ()
+        links = {(link.kind, link.target): None for link in links_of(page.text) if link.target.strip()}
+        self._cache_page(path, page, _PageLinks(page.stat, _keys_in_text(page.text, path), tuple(links)))
+        return tuple(links)
+
+    def _cache_page(self, path: str, page: PageText, page_links: _PageLinks) -> None:
+        if page.is_settled:
+            self._page_links[path] = page_links
+        else:
+            self._page_links.pop(path, None)
+
+
+def _keys_in_text(text: str, path: str) -> tuple[str, ...]:
+    """The keys of all possible links in the page at *path*."""
+    origin = Origin(_NO_ENTRY, tuple(path.split("/")[:-1]))
+    keys = {target_key(kind, target, origin) for kind, target in set(possible_targets_of(text))}
+    return tuple(sys.intern(key) for key in keys if key is not None)
+
+
+def _each_file(snapshot: Snapshot, moves: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Old and new path of each page, folder and attachment that moves, with its directory or by itself."""
+    for path in (*snapshot.pages, *snapshot.attachments, *snapshot.folders):
+        if (new := _new_path(path, moves)) is not None:
+            yield path, new
+
+
+def _whereto(snapshot: Snapshot, moves: Mapping[str, str], path: str) -> str | None:
+    """The new path of a file that is not synced; None: it does not exist."""
+    return (_new_path(path, moves) or path) if snapshot.has_file(path) else None
+
+
+def _new_path(path: str, moves: Mapping[str, str]) -> str | None:
+    """The new path of *path*, if it or a parent directory moves; else None."""
+    moved_path = next((ancestor for ancestor in lineage(path) if ancestor in moves), None)
+    return None if moved_path is None else moves[moved_path] + path.removeprefix(moved_path)

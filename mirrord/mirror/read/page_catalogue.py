@@ -1,0 +1,390 @@
+"""Which pages a tree has: never stale, read only where asked; near matches for mistyped paths.
+
+Every look goes to the disk. Content that was read is reused as long as the stat of its file stays the same.
+"""
+
+import difflib
+import heapq
+import threading
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+from mirrord.domain.entry import EntryId, Kind, TenantId, id_of_path, parse_id
+from mirrord.domain.place import ASSETS, name_key
+from mirrord.errors import Busy, Damaged, MirrordError, Refused
+from mirrord.mirror.mirror_state import CachedStat
+from mirrord.mirror.read.agreed_state import AgreedState, moved_entries
+from mirrord.mirror.read.directory_listing import (
+    EMPTY_LISTING,
+    DirectoryListing,
+    ListingWithStats,
+    Stats,
+    Walk,
+    has_page,
+    is_in_assets,
+    join_path,
+    list_directory,
+    list_with_stats,
+)
+from mirrord.mirror.read.page_summary import (
+    CachedSummary,
+    PageIndex,
+    PageSummary,
+    PageText,
+    folder_summary,
+    read_page_text,
+    read_summary,
+)
+from mirrord.mirror.tree import ignore_rules
+from mirrord.mirror.tree.ignore_rules import Ignore
+from mirrord.mirror.tree.kernel import Stat
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree.tree_layout import (
+    INDEX_FILE,
+    SUFFIX,
+    directory_of,
+    is_visible,
+    lineage,
+    parent_of,
+    spot_of_file,
+)
+
+_MAX_RESULTS = 3
+_MAX_COMPARED = 30  # paths, those with the most shared letter pairs: an exact comparison is slow
+_MIN_LIKENESS = 0.5
+
+
+def similar_paths(path: str, paths: Iterable[str]) -> tuple[str, ...]:
+    """Up to three of *paths* that resemble *path*, the most similar first."""
+    wanted_path = _plain_path(path)
+    pairs = _letter_pairs(wanted_path)
+    likely_paths = heapq.nlargest(
+        _MAX_COMPARED,
+        ((_shared_fraction(pairs, _letter_pairs(_plain_path(candidate))), candidate) for candidate in paths),
+    )
+    scored_paths = sorted((-_likeness(wanted_path, _plain_path(candidate)), candidate) for _, candidate in likely_paths)
+    return tuple(candidate for score, candidate in scored_paths[:_MAX_RESULTS] if -score >= _MIN_LIKENESS)
+
+
+def _plain_path(path: str) -> str:
+    return name_key(path.removesuffix("/" + INDEX_FILE).removesuffix(SUFFIX))
+
+
+def _name_of(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _letter_pairs(text: str) -> set[str]:
+    return {text[at : at + 2] for at in range(len(text) - 1)}
+
+
+def _shared_fraction(first: set[str], second: set[str]) -> float:
+    return 2 * len(first & second) / (len(first) + len(second) or 1)
+
+
+def _likeness(first: str, second: str) -> float:
+    """Likeness of the whole paths or of the names alone: a caller may know only the name."""
+    pairs = (first, second), (_name_of(first), _name_of(second))
+    return max(difflib.SequenceMatcher(None, *pair, autojunk=False).ratio() for pair in pairs)
+
+
+class Catalogue:
+    """The pages of one tree; safe to use from several threads."""
+
+    def __init__(self, tree: Tree, tenant: TenantId) -> None:
+        self.tree = tree
+        self.tenant = tenant
+        self.agreed = AgreedState(tree)
+        self._sights: dict[str, ListingWithStats] = {}
+        self._walk = Walk({})
+        self._readings: dict[str, CachedSummary] = {}
+        self._guard = threading.Lock()
+        self._ignore: tuple[tuple[object, ...], Ignore] = ((), Ignore())
+
+    def close(self) -> None:
+        """Close open files; the tree stays open."""
+        self.agreed.close()
+
+    def snapshot(self) -> "Snapshot":
+        """A view of the tree from now on: each directory is listed once, at the first request."""
+        return Snapshot(self, self._load_patterns())
+
+    def summaries(self, stats: Mapping[str, Stat]) -> dict[str, PageSummary]:
+        """The cards of existing pages, in the given order; a file is opened only if its stat changed."""
+        cards, unread = dict[str, PageSummary](), defaultdict[str, list[str]](list)
+        for path, stat in stats.items():
+            reading = self._readings.get(path)
+            if reading is not None and (reading.stat is stat or reading.stat == stat):
+                cards[path] = reading.summary
+            else:
+                unread[parent_of(path)].append(path)
+        for reading in self._read_cards(unread):
+            cards[reading.summary.path] = reading.summary
+        return {path: cards[path] for path in stats if path in cards} if unread else cards
+
+    def page_index(self, walk: Walk) -> PageIndex:
+        """Every page of *walk*."""
+        roll = walk.page_index
+        if roll is None:
+            roll = PageIndex(self.summaries(walk.pages))
+            if len(roll.summaries) == len(walk.pages) and all(map(self._is_cached, roll.summaries.values())):
+                walk.page_index = roll
+        return roll
+
+    def list_directory(self, directory: str, patterns: Ignore) -> DirectoryListing:
+        """The current content of a directory, by name."""
+        cached = self._sights.get(directory, EMPTY_LISTING)
+        current = list_directory(self.tree, patterns, directory, cached.listing)
+        if current is not cached.listing:
+            self._sights[directory] = ListingWithStats(current, cached.stats)
+        return current
+
+    def list_with_stats(self, directory: str, patterns: Ignore) -> ListingWithStats:
+        """The current content of a directory, with stats."""
+        cached = self._sights.get(directory, EMPTY_LISTING)
+        current = list_with_stats(self.tree, patterns, directory, cached)
+        if current is not cached:
+            self._sights[directory] = current
+        return current
+
+    def cached_walk(self, sights: Mapping[str, ListingWithStats]) -> Walk:
+        """The tree of these directories: the previous one if nothing changed. Drops caches of removed paths."""
+        walk = Walk(sights)
+        with self._guard:
+            if self._walk.is_same(walk):
+                return self._walk
+            self._walk = walk
+            self._sights = {path: cached for path, cached in self._sights.items() if path in sights}
+            self._readings = {path: cached for path, cached in self._readings.items() if path in walk.pages}
+        return walk
+
+    def _is_cached(self, card: PageSummary) -> bool:
+        reading = self._readings.get(card.path)
+        return reading is not None and reading.summary is card
+
+    def _read_cards(self, unread: Mapping[str, list[str]]) -> Iterator[CachedSummary]:
+        for directory, paths in unread.items():
+            try:
+                with self.tree.open_directory(directory) as descriptor:
+                    readings = [reading for path in paths if (reading := read_summary(descriptor, path))]
+            except (OSError, MirrordError):
+                continue  # removed since it was listed
+            with self._guard:
+                self._readings |= {reading.summary.path: reading for reading in readings if reading.is_settled}
+            yield from readings
+
+    def _load_patterns(self) -> Ignore:
+        """The current patterns; the previous ones while the current cannot be read."""
+        governed_by, patterns = self._ignore
+        current = ignore_rules.pattern_state(self.tree)
+        if current != governed_by:
+            try:
+                patterns = Ignore.load(self.tree)
+            except (Busy, Damaged, Refused):
+                return patterns
+            self._ignore = current, patterns
+        return patterns
+
+
+class Snapshot:
+    """
+    The tree as one query sees it.
+
+    The path of its file, with `.md`, identifies a page: `W/_index.md` is the page of the directory W, or else `W.md`
+    beside it. A directory without either is a folder, identified by its own path.
+    """
+
+    def __init__(self, catalogue: Catalogue, patterns: Ignore) -> None:
+        self._catalogue = catalogue
+        self._tree = catalogue.tree
+        self._patterns = patterns
+        self._glances: dict[str, DirectoryListing] = {}
+        self._stats: dict[str, Stats] = {}
+        self._cards: dict[str, PageSummary] = {}
+
+    @cached_property
+    def walk(self) -> Walk:
+        """The whole tree: the one of the previous look if nothing changed."""
+        sights = {"": self._list_with_stats("")}
+        pending = [""]
+        for directory in pending:
+            listing = sights[directory].listing
+            for name in sorted([*listing.directories, *([ASSETS] if listing.has_assets else [])]):
+                below = join_path(directory, name)
+                sights[below] = self._list_with_stats(below)
+                pending.append(below)
+        return self._catalogue.cached_walk(sights)
+
+    @property
+    def folders(self) -> Collection[str]:
+        """Every directory without a page file; lists the whole tree."""
+        return self.walk.folders
+
+    @property
+    def pages(self) -> Mapping[str, Stat]:
+        """Every page; lists the whole tree."""
+        return self.walk.pages
+
+    @cached_property
+    def page_index(self) -> PageIndex:
+        """Every page: the previous value if nothing changed; lists the whole tree and reads changed pages."""
+        return self._catalogue.page_index(self.walk)
+
+    @property
+    def summaries_by_path(self) -> Mapping[str, PageSummary]:
+        """The card of every page, as in roll."""
+        return self.page_index.summaries
+
+    @property
+    def attachments(self) -> Mapping[str, Stat]:
+        """Every attachment; lists the whole tree."""
+        return self.walk.attachments
+
+    def would_attach(self, path: str) -> bool:
+        """Whether a new file at *path*, not a page, would be an attachment."""
+        return not self._patterns.excludes_file(path)
+
+    @property
+    def has_patterns(self) -> bool:
+        """Whether ignore files exist that hide pages from search programs; lists the whole tree."""
+        return self.walk.has_patterns
+
+    def exact_page(self, path: str) -> PageSummary | None:
+        """The page whose file is exactly *path*."""
+        return self.summaries([path]).get(path) if _is_page_path(path) else None
+
+    def find(self, path: str) -> PageSummary | None:
+        """The page or folder meant by *path*: with or without `.md`, the page of a directory, or a folder; "": None."""
+        path = path.strip("/")
+        if not path:
+            return None
+        index = join_path(path, INDEX_FILE)
+        return (
+            self.exact_page(path) or self.exact_page(index) or self.exact_page(path + SUFFIX) or self._find_folder(path)
+        )
+
+    def summaries(self, paths: Iterable[str]) -> dict[str, PageSummary]:
+        """The cards of existing pages, in the order of *paths*."""
+        paths = list(paths)
+        missing = [path for path in paths if path not in self._cards]
+        stats = {path: stat for path in missing if (stat := self._stat_page(path)) is not None}
+        self._cards |= self._catalogue.summaries(stats)
+        return {path: self._cards[path] for path in paths if path in self._cards}
+
+    def children(self, directory: str) -> list[PageSummary]:
+        """The pages and folders directly below *directory*, in sidebar order: by position, then by title."""
+        if is_in_assets(directory):
+            return []
+        listing = self._list_names(directory)
+        pages = [name for name in listing.files if name != INDEX_FILE or not directory]
+        folders = []
+        for name in listing.directories:
+            if INDEX_FILE in self._list_names(join_path(directory, name)).files:
+                pages.append(f"{name}/{INDEX_FILE}")
+            elif not self._has_page(join_path(directory, name)):
+                folders.append(folder_summary(join_path(directory, name)))
+        cards = [*self.summaries(join_path(directory, name) for name in pages).values(), *folders]
+        return sorted(cards, key=_sidebar_key)
+
+    def has_directory(self, card: PageSummary) -> bool:
+        """Whether the directory for the children of a page or folder exists."""
+        directory = directory_of(card.path, card.kind)
+        return directory.rpartition("/")[2] in self._list_names(parent_of(directory)).directories
+
+    def has_children(self, card: PageSummary) -> bool:
+        """Whether a page or folder holds pages or folders."""
+        if not self.has_directory(card):
+            return False
+        listing = self._list_names(directory_of(card.path, card.kind))
+        return bool(listing.directories) or any(name != INDEX_FILE for name in listing.files)
+
+    def has_file(self, path: str) -> bool:
+        """Whether a file of any kind, synced or not, exists at *path* now."""
+        try:
+            stat = self._tree.stat(path)
+        except (OSError, Refused):
+            return False
+        return stat is not None and stat.is_file
+
+    def similar_pages(self, path: str) -> tuple[str, ...]:
+        """Up to three pages with similar paths; lists the whole tree."""
+        return similar_paths(path, self.pages)
+
+    def id_of(self, card: PageSummary) -> EntryId:
+        """The id of one page or folder; see ids()."""
+        return self.ids([card])[card.path]
+
+    def ids(self, cards: Sequence[PageSummary]) -> dict[str, EntryId]:
+        """
+        The ids of pages and folders in Postgres.
+
+        In this order: the daemon's record of the unchanged file; the file's own `id:`; the record of the path; the
+        record of the file at another path; the id that a new file at that path gets.
+        """
+        records = self._catalogue.agreed.by_paths([card.path for card in cards])
+        ids = dict[str, EntryId]()
+        for card in cards:
+            record = records.get(card.path)
+            claimed_id = None if record is not None and self._is_same(card.path, record) else parse_id(card.claimed)
+            if (entry_id := claimed_id or (record.entry if record else None)) is not None:
+                ids[card.path] = entry_id
+        unknown_paths = [card.path for card in cards if card.path not in ids]
+        moved_ids = moved_entries(self._tree, self._catalogue.agreed, unknown_paths)
+        return ids | {path: moved_ids.get(path) or id_of_path(self._catalogue.tenant, path) for path in unknown_paths}
+
+    def _is_same(self, path: str, record: CachedStat) -> bool:
+        """Whether the daemon's record matches the current file; always for a folder."""
+        stat = self._stat_page(path)
+        return stat is None or record.matches(stat)
+
+    def read_text(self, path: str) -> PageText | None:
+        """The current text of a page; see card.read_whole()."""
+        return read_page_text(self._tree, path)
+
+    def _find_folder(self, path: str) -> PageSummary | None:
+        listing = self._list_names(parent_of(path))
+        return (
+            folder_summary(path) if path.rpartition("/")[2] in listing.directories and not is_in_assets(path) else None
+        )
+
+    def _has_page(self, directory: str) -> bool:
+        return has_page(directory, self._list_names(directory), self._list_names(parent_of(directory)))
+
+    def _stat_page(self, path: str) -> Stat | None:
+        directory, _, name = path.rpartition("/")
+        stats = self._stats.get(directory)
+        return (self._list_with_stats(directory).stats if stats is None else stats).get(name)
+
+    def _list_names(self, directory: str) -> DirectoryListing:
+        listing = self._glances.get(directory)
+        if listing is None:
+            is_open = self._is_open(directory)
+            listing = self._catalogue.list_directory(directory, self._patterns) if is_open else EMPTY_LISTING.listing
+            self._glances[directory] = listing
+        return listing
+
+    def _list_with_stats(self, directory: str) -> ListingWithStats:
+        if directory in self._stats:
+            return ListingWithStats(self._glances[directory], self._stats[directory])
+        sight = (
+            self._catalogue.list_with_stats(directory, self._patterns) if self._is_open(directory) else EMPTY_LISTING
+        )
+        self._glances[directory], self._stats[directory] = sight
+        return sight
+
+    def _is_open(self, directory: str) -> bool:
+        """Whether neither a dot-name nor `.mirrorignore` excludes it; listed directories are always open."""
+        if not directory or parent_of(directory) in self._glances:
+            return True
+        is_shown = all(map(is_visible, directory.split("/")))
+        return is_shown and not any(self._patterns.matches(path, True) for path in lineage(directory))
+
+
+def _sidebar_key(card: PageSummary) -> tuple[bool, str, str, str, str]:
+    return card.position is None, card.position or "", name_key(card.title), card.title, card.path
+
+
+def _is_page_path(path: str) -> bool:
+    spot = spot_of_file(path)
+    return spot is not None and spot.kind is Kind.PAGE

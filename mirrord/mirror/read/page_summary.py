@@ -1,0 +1,202 @@
+"""Summaries of pages, read from the first bytes of each file and kept between looks."""
+
+import os
+import re
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from mirrord.domain.entry import Kind
+from mirrord.errors import Damaged, MirrordError
+from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.frontmatter.summary_keys import Head, head_of
+from mirrord.mirror.tree import contained_paths, stable_reads
+from mirrord.mirror.tree.kernel import Stat, stat_of
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree.tree_layout import directory_of, spot_of_file
+
+if TYPE_CHECKING:
+    from mirrord.domain.search_query import Term
+
+
+MAX_PAGE_BYTES = 50 << 20  # bytes of one page; larger ones are not synced
+_PIECE_BYTES = 262_144  # nearly all pages are shorter
+_MAX_HEAD_BYTES = 300_000  # the longest front matter that is read as YAML
+_FENCE = re.compile(rb"[\r\n]---[ \t]*[\r\n]")
+
+
+@dataclass(frozen=True, slots=True)
+class PageSummary:
+    """
+    A page, or a folder without a page file, as lists show it.
+
+    path: of the page's file, of the directory.
+    position: an opaque key to sort siblings by, as text; None: after those that have one.
+    claimed: the text of `id:`, a UUID or not.
+    is_titled: whether the page gives itself its title; else it is the name.
+    is_text: whether the file is UTF-8 without NUL; None: only its beginning was read.
+    """
+
+    path: str
+    kind: Kind
+    title: str
+    icon: str | None = None
+    position: str | None = None
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    claimed: str | None = None
+    is_text: bool | None = None
+    is_titled: bool = False
+    type: str | None = None
+    source_type: str | None = None
+    original: str | None = None
+    created: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CachedSummary:
+    """A card with its stat; is_settled: the page is unchanged as long as the stat is."""
+
+    summary: PageSummary
+    stat: Stat
+    is_settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """The text of a page, None if it is no text, with its stat; is_settled: as in Reading."""
+
+    text: str | None
+    stat: Stat
+    is_settled: bool
+
+
+def read_page_text(tree: Tree, path: str) -> PageText | None:
+    """All of the page at *path* as it is right now; None if it is gone, too large, or changes while it is read."""
+    began = time.time_ns()
+    try:
+        with tree.open_path(path, contained_paths.FILE_FLAGS) as descriptor:
+            data, stat = stable_reads.read_now(descriptor, path, MAX_PAGE_BYTES)
+    except (OSError, MirrordError):
+        return None
+    try:
+        text = decode(data)
+    except Damaged:
+        return PageText(None, stat, stat.is_settled(began))
+    return PageText(text, stat, stat.is_settled(began))
+
+
+def folder_summary(path: str) -> PageSummary:
+    """The card of a directory without a page file."""
+    return PageSummary(path, Kind.FOLDER, path.rpartition("/")[2])
+
+
+def read_summary(directory: int, path: str) -> CachedSummary | None:
+    """The card of the page at *path*, whose directory is open; None if no regular file is there."""
+    began = time.time_ns()
+    try:
+        descriptor = os.open(path.rpartition("/")[2], contained_paths.FILE_FLAGS | os.O_CLOEXEC, dir_fd=directory)
+    except OSError:
+        return None
+    try:
+        before = stat_of(os.fstat(descriptor))
+        if not before.is_file:
+            return None
+        data = _read_beginning(descriptor, before.size)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    # A later write changes the stat: even a card of half a page lasts only until the next look
+    return CachedSummary(summary_of(path, data, is_whole=len(data) >= before.size), before, before.is_settled(began))
+
+
+def summary_of(path: str, data: bytes, *, is_whole: bool) -> PageSummary:
+    """The card of a page; *data*: its bytes, or the first of them."""
+    text = _decode_or_none(data, is_whole=is_whole)
+    head = head_of(text) if text is not None else Head()
+    title = head.title or _page_name(path)
+    is_text = True if is_whole and text is not None else None if text is not None else False
+    return PageSummary(
+        *(path, Kind.PAGE, title, head.icon, head.position, head.tags, head.aliases, head.id, is_text),
+        bool(head.title),
+        *(head.type, head.source_type, head.original, head.created),
+    )
+
+
+def _page_name(path: str) -> str:
+    spot = spot_of_file(path)
+    return spot.name if spot is not None else path
+
+
+def _decode_or_none(data: bytes, *, is_whole: bool) -> str | None:
+    if b"\0" in data:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        if is_whole or error.start < len(data) - 3:
+            return None
+        return data[: error.start].decode()  # the piece ends within a character
+
+
+def _read_beginning(descriptor: int, size_bytes: int) -> bytes:
+    """The first piece; more if the front matter continues behind it."""
+    data = os.read(descriptor, min(size_bytes, _PIECE_BYTES))
+    if len(data) == _PIECE_BYTES and data.lstrip(b"\xef\xbb\xbf").startswith(b"---") and not _FENCE.search(data, 3):
+        while len(data) < _MAX_HEAD_BYTES and (piece := os.read(descriptor, _PIECE_BYTES)):
+            data += piece
+    return data
+
+
+_NAME_SEPARATOR = "\x1f"  # no phrase of a search spans two names
+
+
+class PageIndex:
+    """Pages by path, in this order; immutable, so that derived values are computed once."""
+
+    def __init__(self, cards: Mapping[str, PageSummary]) -> None:
+        self.summaries = cards
+
+    @cached_property
+    def readable(self) -> Sequence[PageSummary]:
+        """The cards of files that may be text."""
+        return [card for card in self.summaries.values() if card.is_text is not False]
+
+    @cached_property
+    def maybe_binary(self) -> Sequence[PageSummary]:
+        """The cards of files that may not be text."""
+        return [card for card in self.summaries.values() if not card.is_text]
+
+    @cached_property
+    def titles(self) -> "JoinedTexts":
+        """The titles of the readable pages."""
+        return JoinedTexts(card.title for card in self.readable)
+
+    @cached_property
+    def names(self) -> "JoinedTexts":
+        """All names of the readable pages, tags included."""
+        return JoinedTexts(map(_join_names, self.readable))
+
+
+class JoinedTexts:
+    """Texts joined into one: one search is fast where ten thousand would be slow."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        lines = [text.replace("\n", " ") for text in texts]
+        self._starts = [0, *accumulate(len(line) + 1 for line in lines)]
+        self._joined = "\n".join(lines)
+
+    def indexes_of(self, term: "Term") -> set[int]:
+        """The indexes of the texts that contain *term*, from 0."""
+        return {bisect_right(self._starts, match.start()) - 1 for match in term.pattern.finditer(self._joined)}
+
+
+def _join_names(card: PageSummary) -> str:
+    return _NAME_SEPARATOR.join(
+        (card.title, directory_of(card.path, card.kind).rpartition("/")[2], *card.tags, *card.aliases)
+    )

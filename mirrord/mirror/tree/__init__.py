@@ -1,0 +1,1 @@
+"""The tree itself: system calls, contained paths, stable reads, layout, scans."""

@@ -1,0 +1,87 @@
+"""`.mirrord/id`: which tenant's mirror a tree is, and its private directory."""
+
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from mirrord.domain.entry import MirrorId, TenantId
+from mirrord.errors import Damaged
+from mirrord.mirror.tree import kernel
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
+from mirrord.mirror.write.journal import JOURNALS_PATH, PRIVATE_MODE, TRASH_PATH
+
+MARKER_PATH = f"{STATE_DIRECTORY}/id"
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """tenant: its name when the tree was made, for people only; the ids decide."""
+
+    tenant: str
+    tenant_id: TenantId
+    mirror: MirrorId
+
+
+def make_root(root: Path, mode: int = PRIVATE_MODE) -> bool:
+    """Create a tenant's root if it is missing, and return whether it was. An existing one keeps its mode."""
+    try:
+        root.mkdir(parents=True)
+    except FileExistsError:
+        return False
+    root.chmod(mode)  # mkdir would subtract the umask and drop the set-group bit
+    return True
+
+
+def make_state_directory(tree: Tree) -> None:
+    """Create `.mirrord/` and its required content, where missing."""
+    for path in (STATE_DIRECTORY, JOURNALS_PATH, TRASH_PATH):
+        tree.make_directories(path, PRIVATE_MODE)
+    if tree.stat(f"{STATE_DIRECTORY}/.gitignore") is None:
+        _replace_file(tree, ".gitignore", b"*\n")
+
+
+def read(tree: Tree) -> Marker | None:
+    """
+    The marker of a tree, None if it has none.
+
+    Raises:
+        Damaged: there is one, but it is invalid.
+    """
+    try:
+        data, _ = tree.read(MARKER_PATH, 1 << 16)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        raw = json.loads(data)
+        return Marker(str(raw["tenant"]), TenantId(UUID(raw["tenant_id"])), MirrorId(UUID(raw["mirror"])))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        remedy = "restore it, or delete it to adopt the tree again."
+        raise Damaged(f"{tree.root / MARKER_PATH} does not say which mirror this is; {remedy}") from error
+
+
+def write(tree: Tree, marker: Marker) -> None:
+    """Write the marker of the tree, atomically; replaces an earlier one."""
+    make_state_directory(tree)
+    facts = {
+        "tenant": marker.tenant,
+        "tenant_id": str(marker.tenant_id),
+        "mirror": str(marker.mirror),
+    }
+    _replace_file(tree, "id", json.dumps(facts, indent=2).encode() + b"\n")
+
+
+def _replace_file(tree: Tree, name: str, data: bytes) -> None:
+    unfinished = f"{name}.{secrets.token_hex(4)}"
+    with tree.open_directory(STATE_DIRECTORY) as machine:
+        descriptor = kernel.create(machine, unfinished, 0o600)
+        try:
+            kernel.write(descriptor, data)
+            kernel.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        kernel.rename(machine, unfinished, machine, name)
+        kernel.fsync(machine)

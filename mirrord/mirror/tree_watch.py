@@ -1,0 +1,199 @@
+"""Reports where below a directory something changed. Hints only: what happened is found by looking."""
+
+import asyncio
+import logging
+import os
+import stat
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from watchfiles._rust_notify import WatchfilesRustInternalError
+
+from mirrord.mirror.change_batches import IsComplete
+from mirrord.mirror.tree.tree_layout import printable
+from mirrord.mirror.watch_bursts import HEARTBEAT_MS, Bursts
+
+MAX_BATCH_PATHS = 10_000  # paths in one batch beyond which a full scan is cheaper
+REWATCH_SECONDS = 1.0  # seconds before a new watch after the watcher failed
+POLL_SECONDS = 30.0  # seconds between full scans while the system refuses a watch
+
+log = logging.getLogger(__name__)
+
+Report = Callable[[str | None], None]
+
+
+async def watch(
+    root: Path, stop: asyncio.Event, report: Report | None = None, is_complete: IsComplete | None = None
+) -> AsyncGenerator[set[str] | None, None]:
+    """
+    Yield paths below *root* (relative to it) that may have changed; None means "scan everything".
+
+    None comes first, as soon as the watch is live, and whenever changes may have been missed: the root was replaced or
+    vanished, the watcher failed, too many paths changed at once. The path of a directory includes everything below it.
+
+    stop: ends the iteration within milliseconds.
+    report: called with a sentence when watching is limited, with None when it is complete.
+    is_complete: whether the changes at these paths are complete, so that they need not wait for a silent tree; called
+    in a
+        thread.
+    """
+    report, is_complete = report or _ignore_report, is_complete or _never_complete
+    is_missing = False
+    while not stop.is_set():
+        is_live = False
+        try:
+            async with aclosing(_watch_once(root, stop, report, is_complete)) as batches:
+                async for batch in batches:
+                    is_live, is_missing = True, False
+                    yield batch
+            continue
+        except FileNotFoundError:
+            pause, is_lost = HEARTBEAT_MS / 1000, not is_missing
+            if is_missing := not root.exists():  # else a directory vanished while its watch was set up
+                report(f"{root} is missing; mirrord waits for it to come back.")
+        except (OSError, WatchfilesRustInternalError) as error:
+            pause, is_lost = REWATCH_SECONDS if is_live else POLL_SECONDS, True
+            log.warning("watch_lost", extra={"root": str(root), "error": str(error)})
+            if not is_live:
+                report(_refusal_sentence(root, error))
+        if is_lost:
+            yield None
+        await _wait_for_stop(stop, pause)
+
+
+async def _watch_once(
+    root: Path, stop: asyncio.Event, report: Report, told: IsComplete
+) -> AsyncGenerator[set[str] | None, None]:
+    """One watch, until it has to be set up again."""
+    run = asyncio.get_running_loop().run_in_executor
+    thread = ThreadPoolExecutor(1, thread_name_prefix="mirrord-watch")
+    forward: asyncio.Task[None] | None = None
+    bursts: Bursts | None = None
+    try:
+        span = await run(thread, _measure_coverage, root)
+        bursts = await run(thread, _start_bursts, span, told)
+        forward = asyncio.create_task(_forward_stop(stop, bursts))
+        report(span.problem)
+        is_outdated = _identity_of(root) != span.identity
+        yield None
+        while not (is_outdated or stop.is_set()):
+            paths, is_outdated = await run(thread, _wait_for_changes, bursts, span)
+            if len(paths) > MAX_BATCH_PATHS or "" in paths:
+                yield None
+            elif paths:
+                yield paths
+    finally:
+        if forward is not None:
+            forward.cancel()
+        if bursts is not None:
+            bursts.stop()
+            thread.submit(bursts.close)
+        thread.shutdown(wait=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Coverage:
+    """
+    The coverage of one watch.
+
+    paths: directories given to the watcher. problem: why they are not just the root.
+    """
+
+    root: Path
+    identity: tuple[int, int]
+    paths: frozenset[str]
+    recursive: bool = True
+    problem: str | None = None
+
+
+def _measure_coverage(root: Path) -> _Coverage:
+    identity = _identity_of(root)
+    if identity is None:
+        raise FileNotFoundError(root)
+    directories, problem = _list_directories(root)
+    if problem is None:
+        return _Coverage(root, identity, frozenset([str(root)]))
+    problem += "; new directories are noticed more slowly because of it."
+    return _Coverage(root, identity, directories, recursive=False, problem=problem)
+
+
+def _start_bursts(span: _Coverage, told: IsComplete) -> Bursts:
+    return Bursts(span.paths, recursive=span.recursive, root=span.root, is_complete=told)
+
+
+def _wait_for_changes(bursts: Bursts, span: _Coverage) -> tuple[set[str], bool]:
+    """Wait for changes. Return their paths, and whether the watch has to be set up again."""
+    paths, is_outdated = set[str](), False
+    while not (paths or is_outdated or bursts.is_stopped):
+        paths = bursts.next_changes()
+        has_new_directory = not span.recursive and any(_is_unwatched(span, str(span.root / path)) for path in paths)
+        is_outdated = has_new_directory or _identity_of(span.root) != span.identity
+    return paths, is_outdated
+
+
+def _list_directories(root: Path) -> tuple[frozenset[str], str | None]:
+    """
+    All watchable real directories from *root* down, and why the watcher must not find them itself.
+
+    It would follow symbolic links, and fail completely at an unreadable directory.
+    """
+    directories, pending, problem = [], [str(root)], None
+    while pending:
+        path = pending.pop()
+        try:
+            with os.scandir(path) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+                    elif entry.is_symlink() and entry.is_dir():
+                        problem = f"{printable(entry.path)} is a symbolic link to a directory and is not followed"
+            directories.append(path)
+        except PermissionError:
+            problem = f"{printable(path)} cannot be read"
+        except OSError:
+            continue  # removed meanwhile
+    return frozenset(directories), problem
+
+
+def _identity_of(root: Path) -> tuple[int, int] | None:
+    try:
+        status = root.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _is_unwatched(span: _Coverage, path: str) -> bool:
+    """Whether *path* is a real directory that the watch does not cover."""
+    try:
+        return path not in span.paths and stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _refusal_sentence(root: Path, error: Exception) -> str:
+    return (
+        f"{root} cannot be watched ({error}); it is scanned every {POLL_SECONDS:.0f} s instead. "
+        "Raising fs.inotify.max_user_watches or max_user_instances helps."
+    )
+
+
+async def _forward_stop(stop: asyncio.Event, bursts: Bursts) -> None:
+    await stop.wait()
+    bursts.stop()
+
+
+async def _wait_for_stop(stop: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(stop.wait(), seconds)
+
+
+def _ignore_report(_: str | None) -> None:
+    pass
+
+
+def _never_complete(_: set[str]) -> bool:
+    return False

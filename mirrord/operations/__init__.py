@@ -1,0 +1,1 @@
+"""Operations that people start: check, export, backup, restore, conflicts."""

@@ -1,0 +1,172 @@
+"""Restores a page's earlier version or a whole tenant at a moment, as ordinary new versions."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+import psycopg
+
+from mirrord.db.content import entry_edits, page_versions, version_restores
+from mirrord.db.content.entry_edits import CurrentEntry
+from mirrord.db.content.entry_writes import PageText
+from mirrord.db.content.page_versions import Revision
+from mirrord.db.content.version_restores import EntryAtMoment
+from mirrord.db.database import Connection, Database, set_no_cascade, set_parents
+from mirrord.domain.entry import Actor, EntryId, Kind, Place, TenantId
+from mirrord.errors import Refused, Stale, UserError
+from mirrord.sync.writing.entry_bodies import text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The result. version: of the page now; revived: it was deleted; changed False: it was like this already."""
+
+    version: int
+    revived: bool
+    changed: bool
+
+
+async def restore(
+    database: Database, tenant: TenantId, page: EntryId, version: int, actor: Actor, *, with_place: bool
+) -> Restored:
+    """
+    Give *page* the text of *version*; a deleted page lives again. with_place: also give it its place of that version.
+
+    Raises:
+        UserError: there is no such version.
+        Refused: the version had no text, or the page cannot be where it was.
+        Stale: the page changed meanwhile; nothing was written.
+    """
+    async with database.transaction(tenant) as connection:
+        current = (await entry_edits.load_entries(connection, tenant, [page])).get(page)
+        then = await _load_revision(connection, tenant, page, version)
+        text = await page_versions.load_text(connection, tenant, page, version)
+    if current is None or then is None:
+        raise UserError(f"There is no version {version} of it; `mirrord history` lists the versions.")
+    if text is None:
+        raise Refused(f"Version {version} has no text: it was a folder then, or its text was never rendered.")
+    target = Place(then.parent, then.name) if with_place else current.place
+    if not _differs(current, text, target):
+        return Restored(current.version, revived=False, changed=False)
+    return Restored(await _write_version(database, tenant, current, then, text, target, actor), current.deleted, True)
+
+
+async def _load_revision(connection: Connection, tenant: TenantId, page: EntryId, version: int) -> Revision | None:
+    history = await page_versions.load_history(connection, tenant, page)
+    return next((revision for revision in history if revision.version == version), None)
+
+
+def _differs(current: CurrentEntry, text: str, target: Place) -> bool:
+    moves = (current.place.parent, current.place.name) != (target.parent, target.name)
+    return moves or current.deleted or current.is_unrendered or current.text != text
+
+
+async def _write_version(
+    database: Database, tenant: TenantId, current: CurrentEntry, then: Revision, text: str, target: Place, actor: Actor
+) -> int:
+    try:
+        async with database.transaction(tenant, actor=actor) as connection:
+            await set_parents(connection, [current.version, then.version])
+            written = await entry_edits.write_text(connection, tenant, current, text_of(text), target)
+            if written is None:
+                raise Stale("The page was changed at this moment; look at it, then try again.")
+            return written
+    except psycopg.errors.CheckViolation as error:
+        raise Refused(f"The page cannot be where it was: {error.diag.message_primary}.") from error
+    except psycopg.errors.ForeignKeyViolation as error:
+        raise Refused("The page cannot be where it was: the folder it was in is gone for good.") from error
+
+
+BATCH_ENTRIES = 200  # entries a transaction
+MAX_ROUNDS = 5
+
+
+class Action(StrEnum):
+    """The action of a restore on one entry."""
+
+    REVIVE = "lives again"
+    CHANGE = "gets its text of then"
+    MOVE = "goes back to its place"
+    DELETE = "is deleted: it was not there"
+    LEAVE = "stays, although it was not there"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry that differs from its state at the moment."""
+
+    then: EntryAtMoment
+    act: Action
+
+
+def plan_restore(entries: Iterable[EntryAtMoment], *, delete_newer: bool) -> list[Change]:
+    """The changes that restore *entries* to the moment. delete_newer: delete entries made since."""
+    changes = [(entry, _act_for(entry, delete_newer=delete_newer)) for entry in entries]
+    return [Change(entry, act) for entry, act in changes if act is not None]
+
+
+def _act_for(entry: EntryAtMoment, *, delete_newer: bool) -> Action | None:
+    if entry.version_then is None or entry.was_deleted:
+        if entry.is_deleted:
+            return None
+        return Action.DELETE if delete_newer else Action.LEAVE
+    if entry.is_deleted:
+        return Action.REVIVE
+    if entry.is_changed:
+        return Action.CHANGE
+    return Action.MOVE if entry.is_moved else None
+
+
+async def preview_restore(
+    database: Database, tenant: TenantId, moment: datetime, *, delete_newer: bool
+) -> list[Change]:
+    """The changes that a restore to *moment* would make."""
+    async with database.transaction(tenant) as connection:
+        return plan_restore(
+            await version_restores.load_at_moment(connection, tenant, moment), delete_newer=delete_newer
+        )
+
+
+async def restore_tenant(
+    database: Database, tenant: TenantId, moment: datetime, actor: Actor, *, delete_newer: bool
+) -> list[Change]:
+    """
+    Restore every entry to *moment*; returns the changes left because of writes that went on meanwhile.
+
+    What hinders one round, for instance a folder that lives again because of its pages, does not hinder the next.
+    """
+    remaining: list[Change] = []
+    for _ in range(MAX_ROUNDS):
+        remaining = await preview_restore(database, tenant, moment, delete_newer=delete_newer)
+        remaining = await carry_out_changes(database, tenant, remaining, actor)
+        if not remaining:
+            break
+    return remaining
+
+
+async def carry_out_changes(
+    database: Database, tenant: TenantId, changes: Sequence[Change], actor: Actor
+) -> list[Change]:
+    """Carry out *changes*; returns those not done because the entry changed since it was read."""
+    todo = [change for change in changes if change.act is not Action.LEAVE]
+    missed: list[Change] = []
+    for start in range(0, len(todo), BATCH_ENTRIES):
+        async with database.transaction(tenant, actor=actor) as connection:
+            await set_no_cascade(connection)
+            for change in todo[start : start + BATCH_ENTRIES]:
+                if not await _carry_out_change(connection, tenant, change):
+                    missed.append(change)
+    return missed
+
+
+async def _carry_out_change(connection: Connection, tenant: TenantId, change: Change) -> bool:
+    then = change.then
+    if change.act is Action.DELETE:
+        return await version_restores.delete_entry(connection, tenant, then)
+    if then.kind in (Kind.ATTACHMENT, Kind.RECORD):
+        return await version_restores.restore_entry(connection, tenant, then, None)
+    markdown = await version_restores.load_text_then(connection, tenant, then)
+    return await version_restores.restore_entry(
+        connection, tenant, then, text_of(markdown) if markdown is not None else PageText(None)
+    )

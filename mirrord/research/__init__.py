@@ -1,0 +1,1 @@
+"""Research on pages: sources, surveys, speakers, segments and collections, each from rules to command line."""

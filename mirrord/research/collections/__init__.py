@@ -1,0 +1,1 @@
+"""Categories and collections: which pages belong together."""

@@ -1,0 +1,281 @@
+"""Tools for collections and categories."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from mirrord.commands.core.session import Session
+from mirrord.mcp.tools.arguments import (
+    COUNT,
+    FLAG,
+    TEXT,
+    Schema,
+    Underscored,
+    array_schema,
+    from_json,
+    nullable,
+    object_schema,
+    result_schema,
+)
+from mirrord.mcp.tools.tool import Tool, Wire
+from mirrord.research.collections.category_commands import list_categories
+from mirrord.research.collections.collection_commands import list_collections
+from mirrord.research.collections.collection_content import CollectionContent, collection_content
+from mirrord.research.collections.record_drafts import ChangedRecord, RecordList
+
+_NOTIFIED_NOTE = " People are notified."
+_CATEGORY = object_schema(name=TEXT, dir=TEXT, patterns=array_schema(TEXT), description=nullable(TEXT))
+_COLLECTION = object_schema(name=TEXT, categories=array_schema(TEXT), description=nullable(TEXT))
+_CONTENT_PAGE = object_schema(path=TEXT, title=TEXT, page_id=TEXT, category=TEXT)
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(from_json)]
+Cursor = Annotated[str | None, Field(description="next_cursor, to go on.")]
+Name = Annotated[str, Field(description="1-30 letters, digits, - and _.")]
+Description = Annotated[str | None, Field(description="At most 500 characters, no quotes.")]
+Cleared = Annotated[str | None, Field(description='"" clears it.')]
+Patterns = Annotated[Texts, Field(description="Globs below dir; none: all its pages.")]
+Directory = Annotated[str, Field(description="Folder of the pages; default: the root.")]
+
+
+class List(Underscored):
+    """What the lists take."""
+
+    verbose: Annotated[bool, Field(description="With files and dates.")] = False
+    cursor: Cursor = None
+
+
+class Named(Underscored):
+    """What removals take."""
+
+    name: str
+
+
+class AddCollection(Underscored):
+    """What collection_add takes."""
+
+    name: Name
+    description: Description = None
+    categories: Annotated[Texts, Field(description="Names of categories, in order.")] = ()
+
+
+class ChangeCollection(Underscored):
+    """What collection_change takes."""
+
+    name: str
+    new_name: str | None = None
+    description: Cleared = None
+    categories: Annotated[Texts | None, Field(description="Instead of all it has.")] = None
+
+
+class UpdateCollection(Underscored):
+    """What collection_update takes."""
+
+    name: str
+    add_categories: Texts | None = None
+    remove_categories: Texts | None = None
+
+
+class Ask(Underscored):
+    """What collection_content takes."""
+
+    name: str
+    cursor: Cursor = None
+
+
+class AddCategory(Underscored):
+    """What category_add takes."""
+
+    name: Name
+    dir: Directory = ""
+    patterns: Patterns = ()
+    description: Description = None
+
+
+class ChangeCategory(Underscored):
+    """What category_change takes."""
+
+    name: str
+    new_name: str | None = None
+    dir: str | None = None
+    patterns: Annotated[Texts | None, Field(description="Instead of all it has.")] = None
+    description: Cleared = None
+
+
+class UpdateCategory(Underscored):
+    """What category_update takes."""
+
+    name: str
+    add_patterns: Texts | None = None
+    remove_patterns: Texts | None = None
+
+
+def _list_collections(session: Session, arguments: List) -> Wire:
+    return _list_answer(list_collections(session, arguments.verbose, arguments.cursor))
+
+
+def _list_content(session: Session, arguments: Ask) -> Wire:
+    return _content_answer(collection_content(session, arguments.name, arguments.cursor))
+
+
+def _list_categories(session: Session, arguments: List) -> Wire:
+    return _list_answer(list_categories(session, arguments.verbose, arguments.cursor))
+
+
+def _done_answer(done: ChangedRecord) -> Wire:
+    return _success_answer(done.value, done.message)
+
+
+def _list_answer(page: RecordList) -> Wire:
+    return _with_cursor(_success_answer(page.values, " ".join(page.problems) or None), page.next_cursor)
+
+
+def _content_answer(content: CollectionContent) -> Wire:
+    pages = [
+        {"path": page.path, "title": page.title, "page_id": page.page_id, "category": page.category}
+        for page in content.pages
+    ]
+    value = {"name": content.name, "pages": pages, "total_count": content.total}
+    return _with_cursor(_success_answer(value, " ".join(content.problems) or None), content.next_cursor)
+
+
+def _with_cursor(answer: Wire, cursor: str | None) -> Wire:
+    return answer if cursor is None else {**answer, "next_cursor": cursor}
+
+
+def _success_answer(value: object, message: str | None) -> Mapping[str, Any]:
+    return {"success": True, "value": value, **({"message": message} if message is not None else {})}
+
+
+def _result_schema(value: Schema, **keys: Schema) -> Schema:
+    return result_schema({"success": FLAG, "value": value, "message?": TEXT, **keys})
+
+
+_NEXT_CURSOR: dict[str, Schema] = {"next_cursor?": TEXT}
+
+COLLECTION_LIST = Tool(
+    "collection_list",
+    "List collections",
+    "Lists all collections, the oldest first, with their categories in order. A collection is an ordered list of "
+    'categories, and each of these means pages. Example: {"verbose": true}.',
+    List,
+    _result_schema(array_schema(_COLLECTION), **_NEXT_CURSOR),
+    _list_collections,
+)
+COLLECTION_CONTENT = Tool(
+    "collection_content",
+    "Pages of a collection",
+    "Returns the pages a collection means: category by category, each page once, in the order of the sidebar. Long "
+    'lists go on with cursor = next_cursor. Example: {"name": "interviews"}.',
+    Ask,
+    _result_schema(object_schema(name=TEXT, pages=array_schema(_CONTENT_PAGE), total_count=COUNT), **_NEXT_CURSOR),
+    _list_content,
+)
+COLLECTION_ADD = Tool(
+    "collection_add",
+    "Add a collection",
+    f"Makes a collection of categories that exist. Names are unique without case.{_NOTIFIED_NOTE} "
+    'Example: {"name": "interviews", "categories": ["wave-1", "wave-2"]}.',
+    AddCollection,
+    _result_schema(_COLLECTION),
+    wire=_done_answer,
+    writes=True,
+    idempotent=False,
+)
+COLLECTION_REMOVE = Tool(
+    "collection_remove",
+    "Remove a collection",
+    f"Moves a collection's file to the trash; its categories and all pages stay.{_NOTIFIED_NOTE} "
+    'Example: {"name": "interviews"}.',
+    Named,
+    _result_schema(_COLLECTION),
+    wire=_done_answer,
+    writes=True,
+    destructive=True,
+    idempotent=False,
+)
+COLLECTION_CHANGE = Tool(
+    "collection_change",
+    "Change a collection",
+    "Replaces a collection's name, description or whole list of categories; what is not given stays. To add or take "
+    f"out single categories use collection_update.{_NOTIFIED_NOTE} "
+    'Example: {"name": "interviews", "new_name": "talks", "categories": ["wave-2"]}.',
+    ChangeCollection,
+    _result_schema(_COLLECTION),
+    wire=_done_answer,
+    writes=True,
+    destructive=True,
+    idempotent=False,
+)
+COLLECTION_UPDATE = Tool(
+    "collection_update",
+    "Update a collection",
+    "Takes categories out of a collection, then puts others at its end; one that it lacks may be taken out, too."
+    f"{_NOTIFIED_NOTE} "
+    'Example: {"name": "interviews", "add_categories": ["wave-3"], "remove_categories": ["wave-1"]}.',
+    UpdateCollection,
+    _result_schema(_COLLECTION),
+    wire=_done_answer,
+    writes=True,
+)
+CATEGORY_LIST = Tool(
+    "category_list",
+    "List categories",
+    "Lists all categories, the oldest first. A category is a folder with patterns over the pages below it. "
+    'Example: {"verbose": true}.',
+    List,
+    _result_schema(array_schema(_CATEGORY), **_NEXT_CURSOR),
+    _list_categories,
+)
+CATEGORY_ADD = Tool(
+    "category_add",
+    "Add a category",
+    "Makes a category of the pages below dir that fit its patterns: * within a name, ** for any folders, drafts/ for a "
+    f"folder, ! takes out again.{_NOTIFIED_NOTE} "
+    'Example: {"name": "wave-1", "dir": "Interviews", "patterns": ["2026/**", "!drafts/"]}.',
+    AddCategory,
+    _result_schema(_CATEGORY),
+    wire=_done_answer,
+    writes=True,
+    idempotent=False,
+)
+CATEGORY_REMOVE = Tool(
+    "category_remove",
+    "Remove a category",
+    f"Moves a category's file to the trash and takes it out of all collections; pages stay.{_NOTIFIED_NOTE} "
+    'Example: {"name": "wave-1"}.',
+    Named,
+    _result_schema(_CATEGORY),
+    wire=_done_answer,
+    writes=True,
+    destructive=True,
+    idempotent=False,
+)
+CATEGORY_CHANGE = Tool(
+    "category_change",
+    "Change a category",
+    "Replaces a category's name, dir, patterns or description; what is not given stays. Collections follow to a new "
+    f"name.{_NOTIFIED_NOTE} "
+    'Example: {"name": "wave-1", "new_name": "first-wave", "patterns": ["2025/**"]}.',
+    ChangeCategory,
+    _result_schema(_CATEGORY),
+    wire=_done_answer,
+    writes=True,
+    destructive=True,
+    idempotent=False,
+)
+CATEGORY_UPDATE = Tool(
+    "category_update",
+    "Update a category",
+    f"Takes patterns out of a category, then puts others at its end, where they decide.{_NOTIFIED_NOTE} "
+    'Example: {"name": "wave-1", "add_patterns": ["!old-*"], "remove_patterns": ["2025/**"]}.',
+    UpdateCategory,
+    _result_schema(_CATEGORY),
+    wire=_done_answer,
+    writes=True,
+)
+
+COLLECTIONS: tuple[Tool[Any], ...] = (
+    *(COLLECTION_LIST, COLLECTION_CONTENT, COLLECTION_ADD, COLLECTION_REMOVE, COLLECTION_CHANGE, COLLECTION_UPDATE),
+    *(CATEGORY_LIST, CATEGORY_ADD, CATEGORY_REMOVE, CATEGORY_CHANGE, CATEGORY_UPDATE),
+)

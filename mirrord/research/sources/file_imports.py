@@ -1,0 +1,291 @@
+"""The command that imports a file as a source."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path, PurePath
+
+from mirrord.commands.core import page_paths
+from mirrord.commands.core.failure import Failed, invalid_argument, translating_errors
+from mirrord.commands.core.page_paths import original_link
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages import attachment_commands, page_writes
+from mirrord.commands.pages.page_batch import building_load, create_files
+from mirrord.convert.file_kinds import Kind
+from mirrord.domain.approval import Preview
+from mirrord.domain.entry import Digest, EntryId, digest_of, new_id
+from mirrord.domain.event import EventType
+from mirrord.domain.long_work import Progress, ignore_progress, progress_of_part
+from mirrord.domain.place import clean_name, name_key, numbered_name
+from mirrord.markdown.frontmatter.page_properties import Json
+from mirrord.mirror.read.page_summary import MAX_PAGE_BYTES
+from mirrord.mirror.tree.tree_layout import attachment_path, is_temporary, page_path
+from mirrord.mirror.write import written_copies
+from mirrord.mirror.write.journal import Journal
+from mirrord.mirror.write.journal_labels import Label
+from mirrord.research.sources import original_files, source_listing
+from mirrord.research.sources.integer_ids import number_of
+from mirrord.research.sources.original_files import (
+    IMPORT_CODE,
+    Original,
+    PageBody,
+    body_of,
+    render_page,
+    unreadable_file,
+)
+from mirrord.research.sources.source_kinds import CREATED, ORIGINAL, SHA256, SOURCE, SOURCE_TYPE, TYPE
+from mirrord.research.sources.source_listing import (
+    Folder,
+    Holdings,
+    Reference,
+    Source,
+    is_top_level,
+    read_holdings,
+    sources_root,
+)
+
+_READ_PERCENT, _CONVERTED_PERCENT = 5, 95  # progress when the file is read, and when its text is converted
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedSource:
+    """
+    An imported source.
+
+    path: of its page. original: path of the original file in the tree; None: it is only linked.
+    duplicates: sources imported from the same bytes before. warnings: sentences.
+    """
+
+    source_id: int
+    source_type: str
+    name: str
+    path: str
+    page_id: str
+    digest: str
+    folder_id: int | None
+    original: str | None
+    duplicates: tuple[dict[str, object], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The place of a new source. directory: of its page."""
+
+    name: str
+    folder: Folder | None
+    directory: str
+
+    @property
+    def page(self) -> str:
+        return page_path(self.directory, self.name)
+
+    @property
+    def folder_id(self) -> int | None:
+        return self.folder.number if self.folder is not None else None
+
+
+def import_file(
+    session: Session,
+    path: str,
+    copy: bool = True,
+    folder_id: Reference = None,
+    name: str | None = None,
+    *,
+    progress: Progress = ignore_progress,
+) -> ImportedSource:
+    """
+    Import a file of this machine as a source: the text of a text or document, or a page with a recording or picture.
+
+    path: below a directory of `attach_from`. copy: keep the file, unchanged, beside the page; else the page links to
+    its path. folder_id: the target folder; None, 0: no folder. name: None: the file's, numbered if it is taken.
+    """
+    with original_files.copy_original(session, path, MAX_PAGE_BYTES) as original:
+        _check_original(original, path, copy=copy)
+        _check_place(session, original, folder_id, name)  # before the work, which may take a minute
+        progress(_READ_PERCENT, 100)
+        with translating_errors():
+            body = body_of(original, progress_of_part(progress, _READ_PERCENT, _CONVERTED_PERCENT))
+        progress(_CONVERTED_PERCENT, 100)
+        with session.writing() as journal:
+            all_holdings = read_holdings(session)
+            place = _choose_place(session, all_holdings, original, folder_id, name)
+            duplicates = original_files.find_duplicates(session, all_holdings, original.sha256)
+            copy_path = _copy_path(session, place, original) if copy else None
+            imported = _bring_files(session, journal, place, original, body, copy_path, duplicates)
+        progress(100, 100)
+        return imported
+
+
+def _bring_files(
+    session: Session,
+    journal: Journal,
+    place: _Place,
+    original: Original,
+    body: PageBody,
+    copy_path: str | None,
+    duplicates: Sequence[Source],
+) -> ImportedSource:
+    """Write page, original and pictures to their places."""
+    entry, pictures = new_id(), _pictures_directory(session, place)
+    data = page_writes.encode_page(_render_page(place, original, body, copy_path, entry, pictures))
+    result = _result_of(place, original, copy_path, entry, digest_of(data), duplicates, body.warnings)
+    with building_load(session, journal, place.directory) as load:
+        if copy_path is not None and session.tree.stat(copy_path) is None:
+            assert original.copy is not None
+            load.add(copy_path, original.copy.read_bytes())
+        for picture, content in body.pictures.items():
+            load.add(f"{pictures}/{picture}", content)
+        load.add(place.page, data)
+        with written_copies.copy_during_write(journal, Label(entry, None, digest_of(data)), data):
+            create_files(session, journal, load, [(EventType.SOURCE_IMPORTED, _facts_of(result, original))])
+    session.note_shown(place.page, digest_of(data))
+    return result
+
+
+def preview_import_file(
+    session: Session, path: str, copy: bool = True, folder_id: Reference = None, name: str | None = None
+) -> Preview:
+    """Preview import_file; conversion errors appear only during the import."""
+    with original_files.copy_original(session, path, MAX_PAGE_BYTES) as original:
+        _check_original(original, path, copy=copy)
+        all_holdings = read_holdings(session)
+        place = _choose_place(session, all_holdings, original, folder_id, name)
+        duplicates = [source.name for source in original_files.find_duplicates(session, all_holdings, original.sha256)]
+        facts = {
+            "name": place.name,
+            "path": place.page,
+            "source_type": original.kind.source_type.value,
+            "size": original.size,
+            "sha256": original.sha256,
+            "duplicates": duplicates,
+        }
+        facts |= {} if copy else {"original": str(original.place)}
+        kind = original.kind.name.lower()
+        link_note = "" if copy else f", with a link to {original.place}"
+        duplicate_note = (
+            f"; the same file was imported before as {', '.join(map(repr, duplicates))}" if duplicates else ""
+        )
+        sentence = f"The {kind} file {original.name!r} ({original.size} bytes) would become the source {place.name!r} "
+        return Preview(f"{sentence}{source_listing.folder_phrase(place.folder)}{link_note}{duplicate_note}.", facts)
+
+
+def _check_original(original: Original, path: str, *, copy: bool) -> None:
+    """Raises Failed for a file that cannot become a source."""
+    name, kind = original.name, original.kind
+    needs_text = kind.is_document or kind in (Kind.TEXT, Kind.MARKDOWN)
+    if original.copy is None and (copy or needs_text):
+        sentence = f"{name!r} has {original.size} bytes; at most {MAX_PAGE_BYTES} are copied into the tree."
+        instruction = "Split it." if needs_text else "Import it with copy=false: then the page links to where it is."
+        raise invalid_argument(f"{IMPORT_CODE}/TOO_LARGE", sentence, instruction)
+    if original.size == 0:
+        raise invalid_argument(f"{IMPORT_CODE}/EMPTY", f"{name!r} is empty.", "Choose another file.")
+    if kind is Kind.LOCKED:
+        raise unreadable_file(name, "it is protected by a password; save it without one")
+    if kind is Kind.OLD:
+        raise unreadable_file(name, "it is in a format of before 2007; save it as .docx or .odt")
+    if not copy and original.place is None:
+        raise invalid_argument(
+            f"{IMPORT_CODE}/NOT_LINKED", f"{name!r} was staged and has no place to link to.", "Import it with copy."
+        )
+
+
+def _check_place(session: Session, original: Original, folder_id: Reference, name: str | None) -> _Place:
+    return _choose_place(session, read_holdings(session), original, folder_id, name)
+
+
+def _choose_place(
+    session: Session, all_holdings: Holdings, original: Original, folder_id: Reference, name: str | None
+) -> _Place:
+    folder = find_folder(all_holdings, folder_id, IMPORT_CODE)
+    directory = folder.path if folder is not None else sources_root(session)
+    if name is None:
+        source_name = free_source_name(session, all_holdings, directory, PurePath(original.name).stem or original.name)
+    else:
+        source_name = source_listing.validate_name(name, IMPORT_CODE)
+        for other in all_holdings.sources_named(source_name):
+            raise source_listing.name_taken(source_name, IMPORT_CODE, other.folder)
+        source_listing.check_free(session, directory, source_name, IMPORT_CODE, folder)
+    place = _Place(source_name, folder, directory)
+    source_listing.check_place(session, place.page, source_name, IMPORT_CODE)
+    return place
+
+
+def find_folder(all_holdings: Holdings, folder_id: Reference, code: str) -> Folder | None:
+    """The requested folder; None: no folder is requested. Raises Failed, `CODE/FOLDER_NOT_FOUND`."""
+    folder = None if is_top_level(folder_id) else all_holdings.find_folder(folder_id)
+    if folder is None and not is_top_level(folder_id):
+        sentence = f"There is no folder with the id {folder_id}."
+        raise Failed(f"{code}/FOLDER_NOT_FOUND", "not_found", sentence, "Use an id that list_folders shows.")
+    return folder
+
+
+def free_source_name(session: Session, all_holdings: Holdings, directory: str, base_name: str) -> str:
+    """A name like *base_name* that no source and no entry of *directory* has, ignoring case."""
+    used = page_paths.taken_keys(session.tree, directory) | {name_key(source.name) for source in all_holdings.sources}
+    name = clean_name(unicodedata.normalize("NFC", base_name), "source")
+    number, free = 1, name
+    while name_key(free) in used:
+        number += 1
+        free = numbered_name(name, number)
+    return free
+
+
+def _copy_path(session: Session, place: _Place, original: Original) -> str:
+    """Path of the copied file in the tree, which may exist already."""
+    name = clean_name(original.name, "original")
+    name = f"{name}.original" if is_temporary(name) else name
+    return attachment_commands.place_attachment(session, place.directory, name, original.digest)[0]
+
+
+def _pictures_directory(session: Session, place: _Place) -> str:
+    """A free attachment directory for the pictures of the page."""
+    numbers = (place.name if number == 1 else numbered_name(place.name, number) for number in count(1))
+    paths = (attachment_path(place.directory, name) for name in numbers)
+    return next(path for path in paths if session.tree.stat(path) is None)
+
+
+def _render_page(
+    place: _Place, original: Original, body: PageBody, copy_path: str | None, entry: EntryId, pictures: str
+) -> str:
+    """Render the text of the page."""
+    assert copy_path is not None or original.place is not None
+    original_target = (
+        original_link(place.page, copy_path) if copy_path is not None else Path(str(original.place)).as_uri()
+    )
+    keys: dict[str, Json] = {
+        "id": str(entry),
+        "title": place.name,
+        TYPE: SOURCE,
+        SOURCE_TYPE: original.kind.source_type.value,
+        ORIGINAL: original_target,
+        SHA256: original.sha256,
+        CREATED: datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    return render_page(body, original, keys, original_target, original_link(place.page, pictures))
+
+
+def _result_of(
+    place: _Place,
+    original: Original,
+    copy_path: str | None,
+    entry: EntryId,
+    digest: Digest,
+    same: Sequence[Source],
+    warnings: tuple[str, ...],
+) -> ImportedSource:
+    duplicates = tuple({"source_id": source.number, "name": source.name, "path": source.path} for source in same)
+    if same:
+        source_names = ", ".join(repr(source.name) for source in same)
+        warnings = (*warnings, f"The same file was imported before, as {source_names}.")
+    return ImportedSource(
+        *(number_of(entry), original.kind.source_type.value, place.name, place.page, str(entry), digest.hex()),
+        *(place.folder_id, copy_path, duplicates, warnings),
+    )
+
+
+def _facts_of(result: ImportedSource, original: Original) -> dict[str, object]:
+    fields = ("source_id", "source_type", "name", "path", "page_id", "digest", "folder_id", "original")
+    return {**{key: getattr(result, key) for key in fields}, "sha256": original.sha256, "size": original.size}

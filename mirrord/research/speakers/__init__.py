@@ -1,0 +1,1 @@
+"""Speakers: who speaks in a transcript, and where."""

@@ -1,0 +1,166 @@
+"""The command that detects speakers and marks their turns as segments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from mirrord.commands.core import command_events
+from mirrord.commands.core.failure import Failed, invalid_argument
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages import page_writes
+from mirrord.domain.approval import MAX_PREVIEW_LINES, Preview
+from mirrord.domain.entry import new_id
+from mirrord.domain.event import EventType
+from mirrord.research.segments import segment_records
+from mirrord.research.segments.segment import SPEAKER, Segment, actor_text, place_segment
+from mirrord.research.sources.source_listing import Reference, Source, read_holdings, source_text
+from mirrord.research.speakers.transcript import Detection, Format
+
+DETECTED_KEY = "detected"  # key of segments made by this module, which replaces no others
+_MAX_TURN_CHARACTERS = 60  # characters of a turn in a preview
+
+
+@dataclass(frozen=True, slots=True)
+class Speakers:
+    """
+    The speakers of a source.
+
+    speakers: in the order of their first turns. count: of speakers. format_used: colon, bracket or brace; None without
+    speakers. occurrences: turns by speaker. segments_count: number of new segments, one per turn.
+    """
+
+    speakers: list[str]
+    count: int
+    format_used: str | None
+    occurrences: dict[str, int]
+    segments_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Transcript:
+    """A source and the turns detected in it."""
+
+    source: Source
+    page: page_writes.Page
+    body: str
+    detection: Detection
+
+
+def detect_speakers(session: Session, source_id: Reference, format: str = Format.AUTO) -> Speakers:
+    """
+    Mark every turn of a source as a segment labelled with the speaker's name.
+
+    Earlier detected segments are replaced; segments by people and of other kinds stay. Without speakers nothing
+    changes.
+    """
+    with session.writing() as journal:
+        transcript = _read_transcript(session, source_id, format)
+        if not transcript.detection.turns:
+            return _summary_of(transcript.detection)
+        maker = actor_text(session.actor.kind, session.actor.name)
+        new_segments = [
+            place_segment(
+                Segment("", 0, 0, turn.name, SPEAKER, maker, others={DETECTED_KEY: True}),
+                transcript.body,
+                turn.start,
+                turn.end,
+            )
+            for turn in transcript.detection.turns
+        ]
+        segment_records.rewrite_segments(
+            session, journal, transcript.source.entry, lambda old: _replace_detected(old, new_segments)
+        )
+        summary = _summary_of(transcript.detection)
+        facts = {
+            "source_id": transcript.source.number,
+            "name": transcript.source.name,
+            "page_id": str(transcript.source.entry),
+        }
+        facts |= {"path": transcript.source.path, "format_used": summary.format_used, "speakers": summary.speakers}
+        command_events.record_event(
+            session, EventType.SPEAKERS_DETECTED, {**facts, "segments_count": summary.segments_count}
+        )
+        return summary
+
+
+def result_without_speakers(session: Session, source_id: Reference, format: str = Format.AUTO) -> Speakers | None:
+    """The result of detect_speakers if it finds no speaker, else None."""
+    detection = _read_transcript(session, source_id, format).detection
+    return None if detection.turns else _summary_of(detection)
+
+
+def preview_detect_speakers(session: Session, source_id: Reference, format: str = Format.AUTO) -> Preview:
+    """Preview detect_speakers."""
+    transcript = _read_transcript(session, source_id, format)
+    summary, name = _summary_of(transcript.detection), transcript.source.name
+    replaced_count = (
+        sum(map(_is_detected, segment_records.segments_of(session, transcript.source.entry))) if summary.count else 0
+    )
+    facts = {"source_id": transcript.source.number, "name": name, "speakers": summary.speakers, "count": summary.count}
+    facts |= {"format_used": summary.format_used, "occurrences": summary.occurrences}
+    facts |= {"segments_count": summary.segments_count, "segments_replaced_count": replaced_count}
+    turns = "1 turn" if summary.segments_count == 1 else f"{summary.segments_count} turns"
+    sentence = (
+        f"In the source {name!r} {turns} of {summary.count} speaker{'' if summary.count == 1 else 's'} would be marked"
+    )
+    ending = f", in place of {replaced_count} marked before." if replaced_count else "."
+    bases = {
+        transcript.page.path: transcript.page.digest.hex(),
+        **segment_records.preview_base(session, transcript.source.entry),
+    }
+    if not transcript.detection.turns:
+        return Preview(f"Nobody speaks in the source {name!r}; nothing would change.", facts, (), bases)
+    return Preview(sentence + ending, facts, _preview_lines(transcript), bases)
+
+
+def _read_transcript(session: Session, source_id: Reference, format: str) -> _Transcript:
+    from mirrord.research.speakers.speaker_turns import find_speakers  # noqa: PLC0415  (compiles its patterns on import)
+
+    if format not in list(Format):
+        formats = ", ".join(Format)
+        raise invalid_argument("INVALID_FORMAT", f"{format!r} is no format of speakers.", f"There are {formats}.")
+    source = read_holdings(session).find_source(source_id)
+    if source is None:
+        sentence = f"There is no source with the id {source_id}."
+        raise Failed("SPEAKERS_NOT_DETECTED/NOT_FOUND", "not_found", sentence, "Use an id that list_sources shows.")
+    page = page_writes.read_page_file(session, source.path)
+    body = source_text(page.text)
+    return _Transcript(source, page, body, find_speakers(body, Format(format)))
+
+
+def _summary_of(detection: Detection) -> Speakers:
+    speakers, occurrences = list(detection.speakers), dict(detection.occurrences)
+    return Speakers(speakers, len(speakers), detection.format_used, occurrences, len(detection.turns))
+
+
+def _is_detected(segment: Segment) -> bool:
+    return segment.kind == SPEAKER and segment.others.get(DETECTED_KEY) is True
+
+
+def _replace_detected(old: Sequence[Segment], new_segments: Sequence[Segment]) -> list[Segment]:
+    """Segments not detected here, then the new ones; a new segment equal to a present one keeps the present one."""
+    other_segments = [segment for segment in old if not _is_detected(segment)]
+    present = {
+        (segment.label, segment.start, segment.end, segment.quote): segment
+        for segment in old
+        if _is_detected(segment) and not segment.detached
+    }
+    equal_segments = [
+        present.get((segment.label, segment.start, segment.end, segment.quote)) for segment in new_segments
+    ]
+    return other_segments + [
+        equal or replace(segment, id=str(new_id())) for equal, segment in zip(equal_segments, new_segments, strict=True)
+    ]
+
+
+def _preview_lines(transcript: _Transcript) -> tuple[str, ...]:
+    """Number of turns by speaker, then the first turns."""
+    counts = [f"{name}: {number}" for name, number in transcript.detection.occurrences.items()]
+    texts = [
+        (turn.name, " ".join(transcript.body[turn.start : turn.end].split()))
+        for turn in transcript.detection.turns[:MAX_PREVIEW_LINES]
+    ]
+    turns = [
+        f"{name} | {text[:_MAX_TURN_CHARACTERS]}{'…' if len(text) > _MAX_TURN_CHARACTERS else ''}"
+        for name, text in texts
+    ]
+    return tuple([*counts[: MAX_PREVIEW_LINES // 2], *turns][:MAX_PREVIEW_LINES])

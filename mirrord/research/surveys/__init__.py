@@ -1,0 +1,1 @@
+"""Surveys: tables of answers that become sources, cases and links."""

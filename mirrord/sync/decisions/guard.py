@@ -1,0 +1,132 @@
+"""When to stop and ask: losses that look like an accident are weighed before they spread. Pure."""
+
+from dataclasses import dataclass
+
+MIN_DELETIONS = 25
+MAX_DELETED_SHARE = 0.10  # of a tenant's live entries
+QUIET_SECONDS = 2.0  # seconds without a further deletion before the gathered ones are weighed
+RECENT_SECONDS = 600.0  # seconds for which earlier deletions of the same side count, too
+MIN_FREE_BYTES = 1 << 30  # bytes of the tree's file system; or
+MIN_FREE_SHARE = 0.05  # this share of it, if that is less
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """The cause of a halt: *reason* is a constant, *sentence* is for people."""
+
+    reason: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """The words for a loss, by the side on which it was seen. {n}: number of entries."""
+
+    reason: str
+    happened: str
+    stays: str
+    apply: str
+    discard: str
+
+
+_LOSSES = {
+    "file": _Loss(
+        "mass-delete",
+        "are gone from the files",
+        "their rows stay",
+        "{n} rows are deleted; their history stays",
+        "{n} files come back from their rows",
+    ),
+    "row": _Loss(
+        "mass-delete",
+        "are gone from the rows",
+        "their files stay",
+        "{n} files go to the trash",
+        "{n} rows live again, from their files",
+    ),
+    "emptied": _Loss(
+        "mass-empty",
+        "were emptied in the files",
+        "their rows stay as they are",
+        "{n} pages become empty; their history stays",
+        "{n} files get the text of their rows again",
+    ),
+    "vanished": _Loss(
+        "database-shrank",
+        "vanished from the database without having been deleted",
+        "their files stay",
+        "{n} files go to the trash",
+        "{n} rows are made again from their files",
+    ),
+}
+_REWIND = _Loss(
+    "rewind",
+    "",
+    "",
+    "deletions spread again",
+    "everything is compared once more, nothing being deleted; then deletions spread again",
+)
+
+
+def weigh_deletions(side: str, deletions: int, recent: int, total: int) -> Alarm | None:
+    """
+    The alarm for too many losses at once; None if they may spread to the other side.
+
+    side: where they were seen: "file", "row", "emptied" (files without a text), "vanished" (rows without a tombstone).
+    recent: deletions of the last ten minutes. total: live entries before the loss.
+    """
+    limit = max(MIN_DELETIONS, int(total * MAX_DELETED_SHARE))
+    if deletions + recent <= limit:
+        return None
+    loss = _LOSSES[side]
+    return Alarm(
+        loss.reason,
+        f"{deletions} of {total} entries {loss.happened}"
+        + (f" ({recent} more in the last ten minutes)" if recent else "")
+        + f"; {loss.stays} until you decide, because more than {limit} at once are often an accident.",
+    )
+
+
+def describe_effects(side: str | None, count: int) -> tuple[str, str]:
+    """The effects of applying and of discarding a halt. side None: a side went back in time."""
+    loss = _LOSSES[side] if side is not None else _REWIND
+    return loss.apply.format(n=count), loss.discard.format(n=count)
+
+
+def check_root(*, exists: bool, same: bool) -> Alarm | None:
+    """The alarm for a missing or replaced root. Nothing is read or written while there is one."""
+    if not exists:
+        return Alarm("root-missing", "The mirror's root is missing: an unmounted disk, or moved away. Put it back.")
+    if not same:
+        return Alarm(
+            "root-replaced",
+            "The mirror's root is another directory than at start: another disk, or a new copy. "
+            "Put the old one back, or restart mirrord to look at the new one.",
+        )
+    return None
+
+
+def check_emptied(files: int, based: int) -> Alarm | None:
+    """The alarm for a tree that vanished at once. files: synced files on disk; based: entries with a base."""
+    if files or based < 2:
+        return None
+    return Alarm("root-emptied", f"All {based} synced files are gone from the tree; their rows stay until you decide.")
+
+
+def check_all(side: str, losses: int, based: int) -> Alarm | None:
+    """The alarm for the loss of a whole side, of any size. losses, based: without folders."""
+    if losses < based or based < 2:
+        return None
+    loss = _LOSSES[side]
+    return Alarm(f"all-{loss.reason}", f"All {based} synced entries {loss.happened}; {loss.stays} until you decide.")
+
+
+def check_space(free: int, total: int) -> Alarm | None:
+    """The alarm for a nearly full file system, on which rows are no longer written into files."""
+    if free >= min(MIN_FREE_BYTES, int(total * MIN_FREE_SHARE)):
+        return None
+    return Alarm(
+        "disk-full",
+        f"Only {free >> 20} MiB of {total >> 20} MiB are free where the tree is: rows are not written into files until "
+        "there is more; files still go to rows.",
+    )

@@ -1,0 +1,135 @@
+"""Has a side gone back in time? And the pass after it, which deletes nothing. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from mirrord.domain.entry import EntryId
+from mirrord.sync.decisions.entry_decision import Decision, Move, Step
+
+
+class Rewind(Enum):
+    """The side that is older than this mirror has seen it."""
+
+    NONE = "none"
+    UNKNOWN = "unknown"  # the tree has no counters: it is new, or its state was lost
+    MOVED = "moved"  # the database is on another cluster or timeline, and has everything
+    TREE = "tree-rewind"
+    DATABASE = "database-rewind"
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """
+    The counters of both sides.
+
+    tree_acks: None: the tree has none of this mirror. remembered: the database still has the newest version of a page
+    that the tree knows. same_epoch: the cluster, its timeline and its number are those that the tree knows.
+    """
+
+    tree_acks: int | None
+    row_acks: int
+    tree_seq: int
+    row_seq: int
+    remembered: bool
+    same_epoch: bool
+
+
+def find_rewind(counters: Counters) -> Rewind:
+    """
+    The side that went back.
+
+    The tree is written first, so a crash between the two leaves it one ahead, never behind. A database that has the
+    acknowledgement had the page before: if the page is missing nevertheless, it was removed on purpose.
+    """
+    if counters.tree_acks is None:
+        return Rewind.UNKNOWN
+    behind = counters.tree_acks - counters.row_acks
+    if counters.row_seq < counters.tree_seq or behind > 1 or (behind == 1 and not counters.remembered):
+        return Rewind.DATABASE
+    if counters.tree_acks < counters.row_acks:
+        return Rewind.TREE
+    return Rewind.NONE if counters.same_epoch else Rewind.MOVED
+
+
+_SENTENCES = {
+    Rewind.TREE: (
+        "The tree was put back to an earlier state: {count} pages and files were brought up to the newest version "
+        "again, and bytes no version ever had were taken as edits. Nothing was deleted, and no deletion spreads."
+    ),
+    Rewind.DATABASE: (
+        "The database was put back to an earlier state: {count} pages and files were compared again, and texts that "
+        "only the tree still had became versions again. Nothing was deleted, and no deletion spreads."
+    ),
+}
+
+
+def rewind_sentence(rewind: Rewind, count: int) -> str | None:
+    """The sentence for a person; None: nothing was lost, so there is nothing to decide."""
+    text = _SENTENCES.get(rewind)
+    return text.format(count=count) if text else None
+
+
+_SILENT = frozenset({Move.NOTHING, Move.ADOPT, Move.FORGET})
+
+
+@dataclass(slots=True)
+class Adoption:
+    """
+    The state of an adoption.
+
+    active: until all marked entries have been worked on. pending_entries: entries that are not finished by then; the
+    rules hold for them until they are. changed_entries: entries of which the adoption changed a side. inserted_entries:
+    rows made from their files since the adoption began, so their past is known.
+    """
+
+    active: bool = False
+    cause: Rewind = Rewind.UNKNOWN
+    changed_entries: set[EntryId] = field(default_factory=set)
+    pending_entries: set[EntryId] = field(default_factory=set)
+    inserted_entries: set[EntryId] = field(default_factory=set)
+
+    def begin(self, cause: Rewind) -> None:
+        """Start: the common past of the sides is not known, or one of them went back in time."""
+        self.active, self.cause, self.changed_entries, self.inserted_entries = True, cause, set(), set()
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether the rules of adoption hold for any entry."""
+        return self.active or bool(self.pending_entries)
+
+    @property
+    def is_rewinding(self) -> bool:
+        """Whether they hold because the tree went back in time."""
+        return self.is_in_force and self.cause is Rewind.TREE
+
+    def covers(self, entry: EntryId) -> bool:
+        """Whether the rules of adoption hold for *entry*."""
+        return (self.active and entry not in self.inserted_entries) or entry in self.pending_entries
+
+    def has_stale_places(self, entry: EntryId) -> bool:
+        """Whether a file outside its row's place is there because the tree went back in time."""
+        return self.cause is Rewind.TREE and self.covers(entry)
+
+    def note_decisions(self, decisions: Iterable[Decision]) -> None:
+        """Note pending decisions; these rules hold for them even after the adoption has ended."""
+        if self.active:
+            self.pending_entries |= {
+                decision.state.entry for decision in decisions if decision.step is not Step.NOTHING
+            }
+
+    def note_carried_out(self, decisions: Iterable[Decision]) -> None:
+        """Note decisions that were carried out."""
+        for decision in decisions:
+            entry = decision.state.entry
+            if self.covers(entry) and (decision.move not in _SILENT or decision.place.changes_a_side):
+                self.changed_entries.add(entry)
+            if not decision.again:
+                self.pending_entries.discard(entry)
+                if self.active and decision.move is Move.INSERT:
+                    self.inserted_entries.add(entry)
+
+
+def is_stale(decision: Decision) -> bool:
+    """Whether a file came back although its row is deleted; its bytes are in the history, so nothing is lost."""
+    return decision.move is Move.TRASH and decision.state.base is None

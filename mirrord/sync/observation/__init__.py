@@ -1,0 +1,1 @@
+"""What the tree shows: which files changed and which entries they are."""

@@ -1,0 +1,80 @@
+"""The handles of one mirror: its tree and its rows."""
+
+import time
+from dataclasses import dataclass, field
+
+from mirrord.db.content.entry_writes import StatementBuilder
+from mirrord.db.database import Database, Lease
+from mirrord.domain.entry import Actor, MirrorId, TenantId
+from mirrord.errors import Fenced
+from mirrord.mirror.mirror_state import State
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write.journal import Journal
+from mirrord.sync.decisions.stale_buffers import OldBuffers
+from mirrord.sync.observation.file_look import Looker
+from mirrord.sync.observation.identity_evidence import KnownCopies
+
+DAEMON_ACTOR = Actor("daemon", "mirrord")
+
+
+FRESH_LEASE_SECONDS = (
+    10.0  # seconds after its renewal for which a lease allows writes of files; it lasts longer in Postgres
+)
+
+
+@dataclass(slots=True)
+class Sides:
+    """
+    Everything an engine acts on, for one tenant's tree.
+
+    lease: None: not held, nothing is written. crowded: why no texts are written into files now; None: there is space.
+    """
+
+    name: str
+    tenant: TenantId
+    mirror: MirrorId
+    tree: Tree
+    journal: Journal
+    state: State
+    looker: Looker
+    database: Database
+    lease: Lease | None = None
+    crowded: str | None = None
+    old_buffers: OldBuffers = field(default_factory=OldBuffers)
+    known_copies: KnownCopies = field(default_factory=KnownCopies)
+    _renewed: float = field(default_factory=lambda: _clock_seconds())
+
+    def hold_lease(self, lease: Lease) -> None:
+        """Note that the lease was taken just now."""
+        self.lease = lease
+        self.note_renewal()
+
+    def note_renewal(self) -> None:
+        """Note that the lease was renewed just now."""
+        self._renewed = _clock_seconds()
+
+    def check_lease(self) -> None:
+        """
+        Check that the lease is fresh; call this before a file is written, because a file has no fence of its own.
+
+        Raises Fenced when the last renewal is too old, as after a long stop of this process or its machine.
+        """
+        if _clock_seconds() - self._renewed > FRESH_LEASE_SECONDS:
+            raise Fenced("The lease on this mirror was not renewed lately; files are left as they are.")
+
+    @property
+    def fence(self) -> Lease:
+        """The lease, which every write of rows names. Raises Fenced when it is no longer held."""
+        if self.lease is None:
+            raise Fenced("The lease on this mirror was lost; rows are left as they are.")
+        return self.lease
+
+    @property
+    def writer(self) -> StatementBuilder:
+        """The maker of this mirror's statements."""
+        return StatementBuilder(self.tenant, self.mirror)
+
+
+def _clock_seconds() -> float:
+    """A clock in seconds that goes on while the machine sleeps, independent of the wall clock."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -1,0 +1,293 @@
+"""From changed paths and entries to their states (base, file, row)."""
+
+import asyncio
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from mirrord.db.content import derived_rows, earlier_bytes, entry_states
+from mirrord.db.content.entry_states import LoadedEntries
+from mirrord.db.database import Connection
+from mirrord.domain.entry import Digest, EntryId, Kind, id_of_path, new_id, parse_id
+from mirrord.domain.sync_state import NO_TEXT, Base, File, State, UnreadableFile
+from mirrord.errors import Refused, Unavailable, reason_of
+from mirrord.mirror.seen_files import Index
+from mirrord.mirror.tree.tree_layout import Spot, directory_of
+from mirrord.mirror.write import written_copies
+from mirrord.sync.observation.copied_files import take_recopied
+from mirrord.sync.observation.file_identity import find_late_save, identify_files
+from mirrord.sync.observation.file_look import LookResult
+from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile
+from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.observation.place_matching import match_by_place
+from mirrord.sync.observation.renames import find_overtaken, select_unproven
+from mirrord.sync.observation.state_assembly import StateAssembler, is_owned, owner_paths
+
+
+@dataclass(frozen=True, slots=True)
+class Dirty:
+    """Where to look. forced: paths to read again even if they look unchanged."""
+
+    paths: frozenset[str] = frozenset()
+    entries: frozenset[EntryId] = frozenset()
+    forced: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TreeView:
+    """
+    The tree's part of an observation.
+
+    written: the page for which a command wrote bytes, by their digest.
+    missing: paths of bases without a file, if no path differs and only rows changed; None: paths differ.
+    """
+
+    look: LookResult
+    written: Mapping[Digest, EntryId]
+    missing: frozenset[str] | None
+
+
+@dataclass(slots=True)
+class Observation:
+    """
+    The states of entries, and everything else that a look showed.
+
+    seen_versions: the newest version in an entry's history that had the file's bytes.
+    unowned_directories: directories whose owning page is not known yet; look at them first.
+    late_saves: files that are only an editor's save of a page that has an index file by now, with that page's base.
+    recopied_files: files that are a copy of a twin made of their path, with the twin's base.
+    overtaken_paths: paths that hold another file than before, while the earlier file may be elsewhere.
+    """
+
+    states: dict[EntryId, State]
+    look: LookResult
+    seen_versions: dict[EntryId, int] = field(default_factory=dict)
+    unowned_directories: set[str] = field(default_factory=set)
+    late_saves: dict[str, Base] = field(default_factory=dict)
+    recopied_files: dict[str, Base] = field(default_factory=dict)
+    overtaken_paths: frozenset[str] = frozenset()
+
+
+async def observe(
+    sides: Sides,
+    dirty: Dirty,
+    look: LookResult | None = None,
+    coming_bases: Collection[Base] = (),
+    *,
+    view: TreeView | None = None,
+    known_entries: LoadedEntries | None = None,
+    adopting: bool = False,
+    rewound: bool = False,
+) -> Observation:
+    """
+    Look at the tree where *dirty* says, and load base and row of every entry concerned.
+
+    look: an earlier look, if *dirty* has paths only. coming_bases: bases of new entries elsewhere that are just being
+    written. view: the result of look_at() for *dirty*. known_entries: bases and rows of all entries in *dirty*, just
+    read.
+    adopting: whether old bytes of attachments matter, too. rewound: whether the tree went back in time.
+    """
+    known = known_entries or await _load_entries(sides, dirty.entries)
+    bases, rows = known.bases, known.rows
+    if view is None:
+        view = await asyncio.to_thread(look_at_tree, sides, dirty, bases, look)
+    look = view.look
+    if view.missing is not None:
+        memory = EarlierState(bases, rows, view.missing)
+        assembled = StateAssembler(sides.looker.index, look, memory, {}).build_states(dirty.entries, rows)
+        return Observation(await _add_purged_rows(sides, assembled), look)
+    async with sides.database.transaction(sides.tenant) as connection:
+        memory, loaded = await _load_memory(connection, sides, view, bases, coming_bases, rewound=rewound)
+        late_saves = _take_late_saves(look, memory, sides.looker.index)
+        recopied = await take_recopied(connection, sides, look, memory)
+        if suspects := select_unproven(look.found_files.values(), memory):
+            memory.base_texts = await derived_rows.load_texts_of_digests(connection, sides.tenant, suspects)
+        owners = identify_files(look.found_files.values(), memory, sides.tenant, new_id)
+        owners = await match_by_place(connection, sides, look, memory, owners, rows)
+        sides.known_copies.note(look.found_files.values(), owners, memory, time.monotonic())
+        entries = set(dirty.entries) | set(owners.values()) | {base.entry for base in _concerned_bases(memory, look)}
+        rows = {entry: row for entry, row in memory.rows.items() if entry in entries}
+        if unloaded := entries - loaded:
+            rows |= await entry_states.load_rows(connection, sides.tenant, unloaded)
+        assembly = StateAssembler(sides.looker.index, look, memory, owners)
+        assembled = assembly.build_states(entries, rows)
+        versions = await _versions_with_bytes(connection, sides, assembled)
+        if adopting:
+            versions |= await _attachment_versions(connection, sides, assembled)
+    absorbed = {base.entry for base in [*late_saves.values(), *recopied.values()]}
+    states_of = await _add_purged_rows(sides, [state for state in assembled if state.entry not in absorbed])
+    overtaken_paths = find_overtaken(look.found_files.values(), memory, owners)
+    return Observation(states_of, look, versions, assembly.unowned_directories, late_saves, recopied, overtaken_paths)
+
+
+def look_at_tree(sides: Sides, dirty: Dirty, bases: Sequence[Base] = (), look: LookResult | None = None) -> TreeView:
+    """Look at the tree; blocking. look: an earlier look; None: there is none. bases: of the dirty entries."""
+    if look is None:
+        paths = dirty.paths | {base.path for base in bases if base.path is not None}
+        look = sides.looker.look_at_paths(paths, dirty.forced)
+    _drop_owned_folders(look, sides.looker.index)
+    if look.found_files or look.gone_paths or look.unknown_files:
+        return TreeView(look, _load_written(sides), None)
+    return TreeView(look, {}, _missing_paths(sides, bases, look))
+
+
+def _take_late_saves(look: LookResult, memory: EarlierState, index: Index) -> dict[str, Base]:
+    """Remove late saves from *look*, and return them with their pages' bases: they are no pages of their own."""
+    late_saves = {}
+    for path, file in list(look.found_files.items()):
+        if file.spot.kind is not Kind.PAGE:
+            continue
+        directory = directory_of(path, Kind.PAGE)
+        index_path, note_path = owner_paths(directory)[:2]
+        if index_path not in index or note_path not in index:
+            continue
+        note = look.found_files.get(note_path)
+        if note is None and (base := memory.base_at_path.get(note_path)) is not None:
+            note = _unread_file(base)
+        if note is not None and (page := find_late_save(note, memory, look.found_files.get(index_path))) is not None:
+            late_saves[note_path] = page
+            look.found_files.pop(note_path, None)
+    return late_saves
+
+
+def _unread_file(base: Base) -> FoundFile:
+    """The file of *base*, which was not read again."""
+    assert base.path is not None
+    return FoundFile(base.path, Spot(Kind.PAGE, "", base.place.name), base.digest, base.claimed, (0, 0))
+
+
+async def _add_purged_rows(sides: Sides, assembled: list[State]) -> dict[EntryId, State]:
+    """States by entry, with purged rows added: a purged row was deleted long ago, it is not lost."""
+    states_of = {state.entry: state for state in assembled}
+    lost = [state.base for state in assembled if state.base is not None and state.row is None]
+    if lost:
+        async with sides.database.transaction(sides.tenant) as connection:
+            for entry, row in (await entry_states.load_purged(connection, sides.tenant, lost)).items():
+                states_of[entry] = replace(states_of[entry], row=row)
+    return states_of
+
+
+def _drop_owned_folders(look: LookResult, index: Index) -> None:
+    """Remove directories that a page owns from *look*: they are no folders of their own."""
+    for path, file in list(look.found_files.items()):
+        if file.spot.kind is Kind.FOLDER and is_owned(path, index):
+            index.drop_origin(path)
+            del look.found_files[path]
+
+
+async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> LoadedEntries:
+    if not entries:
+        return LoadedEntries()
+    async with sides.database.transaction(sides.tenant) as connection:
+        keys = entry_states.BaseKeys(entries=list(entries))
+        bases, rows = await entry_states.load_bases_and_rows(connection, sides.tenant, sides.mirror, keys, entries)
+    return LoadedEntries(frozenset(entries), bases, rows)
+
+
+async def _load_memory(
+    connection: Connection,
+    sides: Sides,
+    view: TreeView,
+    dirty_bases: Sequence[Base],
+    coming: Collection[Base],
+    *,
+    rewound: bool,
+) -> tuple[EarlierState, set[EntryId]]:
+    """
+    Load the evidence for the files found, and check which bases have lost their files.
+
+    The set has the entries whose rows, if there are any, are in the memory.
+    """
+    look, written = view.look, view.written
+    files = look.found_files.values()
+    claims = [entry for file in files if (entry := parse_id(file.claimed))]
+    paths = {*look.found_files, *look.gone_paths, *look.unknown_files, *look.old_path.values()}
+    for file in files:
+        paths.update(owner_paths(file.spot.folder))
+        if file.spot.kind is Kind.PAGE:
+            paths.update(owner_paths(directory_of(file.path, Kind.PAGE)))
+        elif file.spot.kind is Kind.FOLDER:
+            paths.update(owner_paths(file.path))
+    digests = [file.digest for file in files if file.digest != NO_TEXT]
+    path_ids = [id_of_path(sides.tenant, file.path) for file in files]
+    claimed_entries = [*claims, *(written[digest] for digest in digests if digest in written)]
+    # path_ids too: a page may have left the path that gave it its id, and a new file there is another page
+    query = entry_states.BaseKeys(sorted(paths), claimed_entries + path_ids, digests)
+    candidates = [*claimed_entries, *path_ids]
+    bases, rows = await entry_states.load_bases_and_rows(connection, sides.tenant, sides.mirror, query, candidates)
+    bases = list({base.entry: base for base in [*bases, *dirty_bases]}.values())
+    elsewhere = any(base.path not in look.found_files for base in bases)
+    missing = (
+        await asyncio.to_thread(_missing_paths, sides, bases, look) if elsewhere else _missing_paths(sides, bases, look)
+    )
+    return EarlierState([*coming, *bases], rows, missing, look.old_path, rewound, written), set(candidates)
+
+
+def _load_written(sides: Sides) -> dict[Digest, EntryId]:
+    """
+    The pages for which commands wrote bytes, by digest.
+
+    Raises Unavailable if the journals cannot be read: without them a page that a command moved would be a new one.
+    """
+    try:
+        return written_copies.entries_by_digest(sides.tree)
+    except OSError as error:
+        raise Unavailable(f"The journals of {sides.name!r} cannot be read: {reason_of(error)}") from error
+
+
+def _missing_paths(sides: Sides, bases: Sequence[Base], look: LookResult) -> frozenset[str]:
+    """Base paths that have no file now, or a page whose `id:` is another one's."""
+    missing = set()
+    for base in bases:
+        path = base.path
+        if path is None or path in look.unknown_files:
+            continue
+        file = look.found_files.get(path)
+        if file is not None:
+            if file.claimed != base.claimed and parse_id(file.claimed):
+                missing.add(path)
+        elif path not in sides.looker.index or not _exists(sides, path, look):
+            missing.add(path)
+    return frozenset(missing)
+
+
+def _exists(sides: Sides, path: str, look: LookResult) -> bool:
+    """Whether a file is at *path*; one that cannot be looked at is added to *look* as unknown, and counts as there."""
+    try:
+        return sides.tree.stat(path) is not None
+    except (Refused, OSError) as error:
+        look.unknown_files[path] = UnreadableFile(path, f"{path!r} cannot be looked at: {reason_of(error)}")
+        return True
+
+
+def _concerned_bases(memory: EarlierState, look: LookResult) -> list[Base]:
+    """Bases whose file was looked at, or is missing."""
+    looked_paths = look.gone_paths | look.unknown_files.keys() | look.found_files.keys() | memory.missing_paths
+    return [base for base in memory.bases if base.path in looked_paths]
+
+
+async def _versions_with_bytes(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
+    """The newest version with the file's bytes, for bytes that neither the base nor the living row has."""
+    questions = [
+        (state.entry, state.file.kind, state.file.digest)
+        for state in assembled
+        if isinstance(state.file, File)
+        and state.file.kind in (Kind.PAGE, Kind.RECORD)
+        and state.row is not None
+        and (state.row.deleted or state.file.digest != state.row.digest)
+        and (state.base is None or state.file.digest != state.base.digest)
+    ]
+    pages = [(entry, digest) for entry, kind, digest in questions if kind is Kind.PAGE]
+    records = [(entry, digest) for entry, kind, digest in questions if kind is Kind.RECORD]
+    versions = await earlier_bytes.newest_page_versions(connection, sides.tenant, pages) if pages else {}
+    return versions | (await earlier_bytes.newest_record_versions(connection, sides.tenant, records) if records else {})
+
+
+async def _attachment_versions(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
+    """The same for attachments; for a directory the row's version, because its bytes never change."""
+    pairs = [(state.row, state.file.digest) for state in assembled if state.row and isinstance(state.file, File)]
+    folders = {row.entry: row.version for row, digest in pairs if digest == NO_TEXT}
+    attachments = [(row.entry, digest) for row, digest in pairs if row.kind is Kind.ATTACHMENT]
+    return folders | (
+        await earlier_bytes.newest_attachment_versions(connection, sides.tenant, attachments) if attachments else {}
+    )

@@ -1,0 +1,190 @@
+"""Matches files that no id, inode or digest identifies to rows by their place."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from mirrord.db.content import derived_rows, earlier_bytes, entry_states
+from mirrord.db.database import Connection
+from mirrord.domain.entry import EMPTY_DIGEST, Digest, EntryId, Kind, id_of_path, parse_id
+from mirrord.domain.sync_state import NO_TEXT, Base, Row
+from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.sync.observation.file_look import LookResult
+from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, match_texts
+from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.observation.state_assembly import StateAssembler
+
+MAX_COMPARED_TEXTS = 100  # lost pages, and files, whose texts are compared; among more of them, likeness proves little
+
+
+async def match_by_place(
+    connection: Connection,
+    sides: Sides,
+    look: LookResult,
+    memory: EarlierState,
+    owners: dict[str, EntryId],
+    rows: Mapping[EntryId, Row],
+) -> dict[str, EntryId]:
+    """
+    Return *owners* with unidentified files matched to entries that are lost or have no file.
+
+    A file with most of the text of a lost page is that page: it was renamed and saved again before the look. The lost
+    pages include one that began at the file's path and that this mirror has not recorded yet.
+    A new page at the place of a tombstone, or of a row without a file here, continues that row. A file with the exact
+    bytes of such a row of *rows*, at the place the row had then, was written by a daemon that died before it recorded
+    the write, and the row was renamed afterwards.
+
+    A new page also continues a page at its place whose file is missing, even since an earlier look: its folder was
+    renamed, and it was saved again. In a tree without bases, a directory is matched before its content, so the match
+    goes from the root down. Finally, a file with the name and most of the text of such a row is that page: its folder
+    was renamed before the daemon recorded anything.
+    """
+    owners = owners | await _match_lost_texts(connection, sides, look, memory, owners)
+    unrecorded_rows = {
+        row.entry: row.digest for row in rows.values() if row.entry not in memory.base_of_entry and not row.deleted
+    }
+    tried_places: set[_PlaceKey] = set()
+    while True:
+        assembly = StateAssembler(sides.looker.index, look, memory, owners)
+        unidentified = {
+            place: path for place, path in _unidentified_files(assembly).items() if place not in tried_places
+        }
+        owned = set(owners.values())
+        matched = await _match_rows(connection, assembly, sides, unidentified) if unidentified else {}
+        if unrecorded := {entry: digest for entry, digest in unrecorded_rows.items() if entry not in owned}:
+            matched = await _match_written(connection, sides, look, unidentified, unrecorded) | matched
+        if not matched:
+            return owners | await _match_namesakes(connection, sides, look, memory, owners, rows)
+        owners = owners | matched
+        tried_places |= unidentified.keys()
+
+
+_PlaceKey = tuple[bool, EntryId | None, str]  # is an attachment, parent, name
+
+
+def _unidentified_files(assembly: StateAssembler) -> dict[_PlaceKey, str]:
+    """Paths of the unidentified files, by place."""
+    paths: dict[_PlaceKey, str] = {}
+    for path, file in assembly.look.found_files.items():
+        if not _is_identified(file, assembly.owners[path], assembly.memory):
+            with suppress(KeyError):
+                paths[file.spot.kind is Kind.ATTACHMENT, assembly.owner_of(file.spot.folder), file.spot.name] = path
+    return paths
+
+
+async def _match_rows(
+    connection: Connection, assembly: StateAssembler, sides: Sides, unidentified: Mapping[_PlaceKey, str]
+) -> dict[str, EntryId]:
+    """Match files to rows and bases at their place. Adds to the memory which files of these bases are missing."""
+    memory, owned = assembly.memory, set(assembly.owners.values())
+    pages = [(parent, name) for is_attachment, parent, name in unidentified if not is_attachment]
+    attachments = [(parent, name) for is_attachment, parent, name in unidentified if is_attachment]
+    rows_and_bases: list[Row | Base] = []
+    if pages:
+        rows, bases = await entry_states.load_rows_at(connection, sides.tenant, sides.mirror, pages)
+        memory.add_missing(
+            [base for base in bases if assembly.is_missing(base) and base.entry not in memory.base_of_entry]
+        )
+        rows_and_bases += rows
+    if attachments:
+        rows_and_bases += await entry_states.load_attachments_at(connection, sides.tenant, sides.mirror, attachments)
+    rows_and_bases += [
+        base for base in memory.bases if base.path in memory.missing_paths and base.kind is not Kind.ATTACHMENT
+    ]
+    free = [row for row in rows_and_bases if row.entry not in owned]
+    places = [((row.kind is Kind.ATTACHMENT, row.place.parent, row.place.name), row.entry) for row in free]
+    return {unidentified[place]: entry for place, entry in places if place in unidentified}
+
+
+async def _match_written(
+    connection: Connection,
+    sides: Sides,
+    look: LookResult,
+    unidentified: Mapping[_PlaceKey, str],
+    rows: Mapping[EntryId, Digest | None],
+) -> dict[str, EntryId]:
+    """Match files to rows by bytes and place. Bytes alone prove nothing: they may come from a template."""
+    digests = {look.found_files[path].digest for path in unidentified.values()} - {EMPTY_DIGEST, NO_TEXT}
+    questions = [(entry, digest) for entry, digest in rows.items() if digest in digests]
+    sighted = await earlier_bytes.find_places(connection, sides.tenant, questions) if questions else []
+    matches = [(unidentified.get((False, parent, name)), entry, digest) for entry, digest, parent, name in sighted]
+    return {
+        path: entry for path, entry, digest in matches if path is not None and look.found_files[path].digest == digest
+    }
+
+
+async def _match_lost_texts(
+    connection: Connection, sides: Sides, look: LookResult, memory: EarlierState, owners: Mapping[str, EntryId]
+) -> dict[str, EntryId]:
+    owned = set(owners.values())
+    files = [file for path, file in look.found_files.items() if _is_unidentified_page(file, owners[path], memory)]
+    lost = {base.entry: base.digest for base in memory.bases if _is_lost(base, memory)} | _unrecorded_pages(
+        sides, files, memory
+    )
+    lost = {entry: digest for entry, digest in lost.items() if entry not in owned}
+    if not (lost and files) or max(len(lost), len(files)) > MAX_COMPARED_TEXTS:
+        return {}
+    texts = await derived_rows.load_texts_of_digests(connection, sides.tenant, lost)
+    claims = {entry: memory.base_of_entry[entry].claimed if entry in memory.base_of_entry else None for entry in texts}
+    matches = match_texts(texts, {file.path: decode(file.data) for file in files if file.data is not None})
+    return {path: entry for path, entry in matches.items() if claims[entry] == look.found_files[path].claimed}
+
+
+async def _match_namesakes(
+    connection: Connection,
+    sides: Sides,
+    look: LookResult,
+    memory: EarlierState,
+    owners: Mapping[str, EntryId],
+    rows: Mapping[EntryId, Row],
+) -> dict[str, EntryId]:
+    """Match files to those of *rows* without a file here that have the same name and most of the text."""
+    unidentified = [
+        file for path, file in look.found_files.items() if _is_unidentified_page(file, owners[path], memory)
+    ]
+    names, owned = {file.spot.name for file in unidentified if owners[file.path] not in rows}, set(owners.values())
+    waiting = [row for row in rows.values() if row.place.name in names and row.entry not in owned]
+    pages = {row.entry: row.digest for row in waiting if _is_unrecorded_page(row, memory) and row.digest is not None}
+    files = {
+        file.path: decode(file.data)
+        for file in unidentified
+        if file.data is not None and owners[file.path] not in rows and file.claimed is None
+    }
+    if not (pages and files) or max(len(pages), len(files)) > MAX_COMPARED_TEXTS:
+        return {}
+    matches = match_texts(await derived_rows.load_texts_of_digests(connection, sides.tenant, pages), files)
+    return {
+        path: entry for path, entry in matches.items() if rows[entry].place.name == look.found_files[path].spot.name
+    }
+
+
+def _unrecorded_pages(sides: Sides, files: Sequence[FoundFile], memory: EarlierState) -> dict[EntryId, Digest]:
+    """
+    Digests of pages that began at the paths of *files* and have no base here.
+
+    Their files may have been written, and the rows moved, before anything was recorded.
+    """
+    rows = (memory.rows.get(id_of_path(sides.tenant, file.path)) for file in files)
+    pages = (row for row in rows if row is not None and _is_unrecorded_page(row, memory))
+    return {row.entry: row.digest for row in pages if row.digest is not None}
+
+
+def _is_unrecorded_page(row: Row, memory: EarlierState) -> bool:
+    """Whether *row* is a living page with a text, and this mirror has no base of it."""
+    says_something = row.digest is not None and row.digest not in (EMPTY_DIGEST, NO_TEXT)
+    return says_something and row.kind is Kind.PAGE and not row.deleted and row.entry not in memory.base_of_entry
+
+
+def _is_lost(base: Base, memory: EarlierState) -> bool:
+    return memory.is_lost(base) and base.kind is Kind.PAGE and base.digest not in (EMPTY_DIGEST, NO_TEXT)
+
+
+def _is_unidentified_page(file: FoundFile, owner: EntryId, memory: EarlierState) -> bool:
+    return file.spot.kind is Kind.PAGE and not _is_identified(file, owner, memory)
+
+
+def _is_identified(file: FoundFile, owner: EntryId, memory: EarlierState) -> bool:
+    """Whether there is evidence for the owner. Records are identified by name; a tombstone's path proves nothing."""
+    row = memory.rows.get(owner)
+    if row is not None and row.deleted and file.spot.kind is Kind.RECORD:
+        row = None
+    return owner in memory.base_of_entry or row is not None or parse_id(file.claimed) is not None

@@ -1,0 +1,136 @@
+"""States that are not yet believed, and decisions that wait for a retry."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from mirrord.domain.entry import EMPTY_DIGEST, EntryId, Kind
+from mirrord.domain.sync_state import NO_TEXT, File, Row, State, UnreadableFile
+from mirrord.mirror.tree.tree_layout import directory_of
+from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step, decide
+from mirrord.sync.decisions.guard import QUIET_SECONDS
+from mirrord.sync.decisions.rewind import Adoption
+from mirrord.sync.observation.observe import Dirty, Observation
+
+FIRST_DELAY_SECONDS = 0.5  # seconds until something that cannot be done now is tried again, twice as long each time
+MAX_QUICK_ATTEMPTS = 3  # at something that changes during the attempt
+MAX_DELAY_SECONDS = 30.0  # seconds
+
+
+class Retries:
+    """
+    State between passes; its loss costs a repeated attempt, nothing else.
+
+    request_scan: called when only a scan of the whole tree can confirm a change.
+    """
+
+    def __init__(self, adoption: Adoption, request_scan: Callable[[], None]) -> None:
+        self._adoption = adoption
+        self._look_everywhere = request_scan
+        self._scanned_at = 0.0
+        self._unconfirmed: dict[EntryId, tuple[float, str]] = {}  # since when, at which path
+        self._refused_versions: dict[EntryId, int] = {}
+        self._emptied_at: dict[str, float] = {}
+        self._attempts: dict[EntryId, int] = {}
+        self._quick_attempts: dict[EntryId, int] = {}
+
+    def decide(self, observation: Observation, states: list[State]) -> list[Decision]:
+        """Decide on *states*, with the knowledge from earlier attempts."""
+        checked = [self._hold_refused(self._decide_one(observation, state)) for state in states]
+        decisions = [self._await_scan(decision, observation) for decision in checked]
+        self._adoption.note_decisions(decisions)
+        return decisions
+
+    def _decide_one(self, observation: Observation, state: State) -> Decision:
+        entry = state.entry
+        return decide(
+            self._doubt_emptied(state),
+            seen_version=observation.seen_versions.get(entry),
+            adopting=self._adoption.covers(entry),
+            stale_places=self._adoption.has_stale_places(entry),
+        )
+
+    def note_scan(self, began: float) -> Dirty:
+        """Note a scan of the whole tree begun at *began* (monotonic); return what waited for it."""
+        self._scanned_at = began
+        return Dirty(frozenset(path for _, path in self._unconfirmed.values()), frozenset(self._unconfirmed))
+
+    def note_refused(self, entry: EntryId, version: int) -> None:
+        """Note that *version*, written by an app, has no faithful text; the next version may have one."""
+        self._refused_versions[entry] = version
+
+    def is_refused(self, row: Row) -> bool:
+        """Whether this version of the row was refused."""
+        return self._refused_versions.get(row.entry) == row.version
+
+    def next_delay(self, entry: EntryId, *, at_once: bool = False) -> float:
+        """Count a failed attempt on *entry*; return the seconds before the next. at_once: the first few do not wait."""
+        if at_once:
+            quick = self._quick_attempts[entry] = self._quick_attempts.get(entry, 0) + 1
+            if quick <= MAX_QUICK_ATTEMPTS:  # quick attempts do not lengthen later delays
+                return 0.0
+        attempts = self._attempts[entry] = self._attempts.get(entry, 0) + 1
+        return float(min(MAX_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2 ** min(attempts - 1, 10)))
+
+    def note_success(self, entry: EntryId) -> None:
+        """Note a successful attempt."""
+        self._attempts.pop(entry, None)
+        self._quick_attempts.pop(entry, None)
+        self._unconfirmed.pop(entry, None)
+
+    def _doubt_emptied(self, state: State) -> State:
+        """Editors empty a file before they write it: act only if it stays empty (docs/design/sync.md, row 19)."""
+        file, base = state.file, state.base
+        if not isinstance(file, File):
+            return state
+        if file.digest != EMPTY_DIGEST or base is None or base.digest in (EMPTY_DIGEST, NO_TEXT):
+            self._emptied_at.pop(file.path, None)
+            return state
+        first = self._emptied_at.setdefault(file.path, time.monotonic())
+        if not file.is_held_open and time.monotonic() - first >= QUIET_SECONDS:
+            return state
+        return replace(state, file=UnreadableFile(file.path, f"{file.path!r} is empty just now."))
+
+    def _hold_refused(self, decision: Decision) -> Decision:
+        """A refused row waits for its author; a file edit in the meantime becomes its conflict sibling."""
+        row, file, base = decision.state.row, decision.state.file, decision.state.base
+        if decision.move is not Move.RENDER or row is None or not self.is_refused(row):
+            return decision
+        if isinstance(file, File) and base is not None and file.digest != base.digest:
+            return Decision(decision.state, Step.ROW, Move.SIBLING, PlaceMove.NOTHING)
+        return Decision(decision.state, Step.NOTHING, decision.move, PlaceMove.NOTHING)
+
+    def _await_scan(self, decision: Decision, observation: Observation) -> Decision:
+        """Postpone a decision on what may be half of a rename until the whole tree was scanned."""
+        entry, path = decision.state.entry, _unconfirmed_path(decision, observation)
+        if path is None or self._adoption.covers(entry):
+            self._unconfirmed.pop(entry, None)
+            return decision
+        first, _ = self._unconfirmed.setdefault(entry, (time.monotonic(), path))
+        if self._scanned_at > first:
+            return decision
+        self._look_everywhere()
+        unsure = UnreadableFile(path, f"What is at {path!r} is on its way just now.")
+        return Decision(replace(decision.state, file=unsure), Step.LATER, Move.WAIT, PlaceMove.NOTHING)
+
+
+def _unconfirmed_path(decision: Decision, observation: Observation) -> str | None:
+    """
+    The path where the rest of a rename may be unseen, if that affects the decision.
+
+    A file may have a new name if it is gone while its row changed or was deleted, if another file is at its path, or if
+    only its directory is left.
+    """
+    file, base = decision.state.file, decision.state.base
+    if file is None and base is not None and decision.move in (Move.CREATE, Move.FORGET):
+        return base.path
+    if not isinstance(file, File) or decision.step is Step.NOTHING:
+        return None
+    if base is not None and base.path is not None and _is_left_directory(file, base.path):
+        return base.path
+    return file.path if file.path in observation.overtaken_paths else None
+
+
+def _is_left_directory(file: File, path: str) -> bool:
+    """Whether *file* is the remaining directory of the page at *path*."""
+    return file.kind is Kind.FOLDER and file.path != path and file.path == directory_of(path, Kind.PAGE)

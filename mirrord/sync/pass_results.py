@@ -1,0 +1,138 @@
+"""What follows from a pass: results are remembered, leftovers marked, problems listed."""
+
+import asyncio
+import time
+from collections.abc import Collection, Iterable, Sequence
+
+from mirrord.domain.entry import EntryId, Kind
+from mirrord.domain.sync_state import File, State
+from mirrord.mirror.seen_files import Index
+from mirrord.mirror.tree.tree_layout import directory_of
+from mirrord.sync.activity import Pulse
+from mirrord.sync.decisions.entry_decision import Decision, Step
+from mirrord.sync.decisions.rewind import Adoption
+from mirrord.sync.handshake import Handshake
+from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.observation.observe import Observation
+from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS, Retries
+from mirrord.sync.problem_list import ProblemList
+from mirrord.sync.work_queue import Queue
+from mirrord.sync.writing.apply import PassOutcome, path_of, problem_path
+from mirrord.sync.writing.leftover_saves import Recovery
+
+
+class Conclusion:
+    """
+    Concludes the passes of one engine; its parts are passed in.
+
+    rows_changed: set when a decision was carried out. last_done_at: monotonic time of the last one.
+    """
+
+    def __init__(
+        self,
+        sides: Sides,
+        queue: Queue,
+        doubts: Retries,
+        problems: ProblemList,
+        recovery: Recovery,
+        adoption: Adoption,
+        handshake: Handshake,
+        pulse: Pulse,
+    ) -> None:
+        self.rows_changed = asyncio.Event()
+        self.last_done_at = 0.0
+        self._sides = sides
+        self._barred: set[EntryId] = set()
+        self._queue = queue
+        self._doubts = doubts
+        self._problems = problems
+        self._recovery = recovery
+        self._adoption = adoption
+        self._handshake = handshake
+        self._pulse = pulse
+
+    async def conclude(
+        self, observation: Observation, applied: PassOutcome, idle: Collection[EntryId] = frozenset()
+    ) -> None:
+        """
+        Remember finished decisions, mark entries to look at again, list problems for people.
+
+        idle: entries without anything to do.
+        """
+        self._mark_again([decision for decision in applied.done if decision.again], 0)
+        for decision in applied.stale:
+            self._mark_again([decision], self._doubts.next_delay(decision.state.entry, at_once=True))
+        self._barred |= applied.barred
+        for decision in applied.later:
+            entry = decision.state.entry
+            if entry not in applied.barred:
+                self._mark_again([decision], self._doubts.next_delay(entry), applied.hindered_by.get(entry, ()))
+        self._queue.mark(observation.look.paths_to_retry, forced=True, delay=FIRST_DELAY_SECONDS)
+        self._queue.mark(applied.occupied_paths | applied.reformed, forced=True)
+        self._queue.mark(
+            find_neighbours_of_renamed(self._sides.looker.index, [decision.state for decision in applied.done]),
+            forced=True,
+        )
+        self._queue.mark(applied.unsure)
+        self._queue.mark(observation.unowned_directories, applied.entries_to_check, forced=True)
+        self._queue.mark_renamed(dict(applied.renamed))
+        for row, path, over, displaced in applied.displaced_saves:
+            self._recovery.add_save(row.entry, path, over, displaced)
+        moved = [*map(problem_path, applied.done), *applied.written_paths]
+        settled = {*idle, *(decision.state.entry for decision in applied.done)}
+        await self._problems.update(observation.look, applied.troubles, moved, settled)
+        await self._remember_done(applied)
+
+    def take_barred(self) -> set[EntryId]:
+        """Return and clear the entries that a mount blocked; the mount may be gone."""
+        barred, self._barred = self._barred, set()
+        return barred
+
+    def mark_other_changes(self, decisions: Iterable[Decision]) -> None:
+        """Mark the changes that a look for deletions found besides them: a change is reported by one look only."""
+        states = [decision.state for decision in decisions if decision.step not in (Step.DELETE, Step.NOTHING)]
+        self._queue.mark(
+            [state.file.path for state in states if state.file], [state.entry for state in states], forced=True
+        )
+
+    def _mark_again(self, decisions: Sequence[Decision], delay: float, other_entries: Iterable[EntryId] = ()) -> None:
+        paths = [decision.state.file.path for decision in decisions if decision.state.file is not None]
+        self._queue.mark(
+            paths, [*other_entries, *(decision.state.entry for decision in decisions)], forced=True, delay=delay
+        )
+
+    async def _remember_done(self, applied: PassOutcome) -> None:
+        if not applied.done:
+            return
+        index = self._sides.looker.index
+        paths = {
+            path: decision.state.entry for decision in applied.done if (path := path_of(decision)) is not None
+        } | applied.written_paths
+        cached = {path: stat for path, entry in paths.items() if (stat := index.set_entry(path, entry)) is not None}
+        removed_paths = {path for path in paths if path not in cached}
+        for old, new in applied.renamed:
+            moved = {path: stat for path in [new, *index.paths_below(new)] if (stat := index.get(path)) is not None}
+            cached |= moved
+            removed_paths |= {old + path[len(new) :] for path in moved}
+        await asyncio.to_thread(self._sides.state.store, cached, removed_paths - cached.keys())
+        for decision in applied.done:
+            self._doubts.note_success(decision.state.entry)
+        self._adoption.note_carried_out(applied.done)
+        self._handshake.is_owed = True
+        self.last_done_at = time.monotonic()
+        self._pulse.note_done(self._sides.name, applied.done, self._queue)
+        self.rows_changed.set()
+
+
+def find_neighbours_of_renamed(index: Index, states: Iterable[State]) -> set[str]:
+    """Paths in directories that now belong to another page, though the paths are unchanged."""
+    paths = set[str]()
+    for state in states:
+        file, base = state.file, state.base
+        if not isinstance(file, File) or base is None or base.path is None or base.path == file.path:
+            continue
+        if file.kind is base.kind is Kind.FOLDER:  # its content moved with it
+            continue
+        for directory in (directory_of(base.path, base.kind), directory_of(file.path, file.kind)):
+            paths.update(index.children_of(directory))
+    return paths

@@ -1,0 +1,115 @@
+"""The list of problems: a problem of a path is listed once and removed when it is over."""
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
+
+from mirrord.db import problem_rows
+from mirrord.db.problem_rows import Problem
+from mirrord.domain.entry import EntryId
+from mirrord.mirror.tree.tree_scan import Scan
+from mirrord.sync.observation.file_look import LookResult
+from mirrord.sync.observation.mirror_handles import Sides
+
+# another look at the path shows whether these are solved
+_CODES_SEEN_BY_LOOKING = frozenset({"damaged", "refused", "unreadable"})
+# only reading the file shows it: a look at an unchanged file does not read it
+_CODES_SEEN_BY_READING = frozenset({"front-matter", "name", "record"})
+# the next move of the path shows whether these are solved
+_CODES_ENDED_BY_MOVING = frozenset({"in-the-way", "unwritable", "blob", "internal", "render", "livelock"})
+# these report a finished action, and stay as long as the file
+_CODES_ENDED_BY_REMOVAL = frozenset({"twin"})
+_CODES_SEEN_IN_TREE = _CODES_SEEN_BY_LOOKING | _CODES_SEEN_BY_READING | _CODES_ENDED_BY_REMOVAL
+
+MAX_REPORTED_PROBLEMS = 50
+
+
+class ProblemList:
+    """The listed problems of one mirror."""
+
+    def __init__(self, sides: Sides) -> None:
+        self._sides = sides
+        self._problems: dict[tuple[str, str], Problem] = {}
+
+    def paths_seen_in_tree(self) -> list[str]:
+        """Paths of the problems that were seen in the tree."""
+        return [path for path, code in self._problems if code in _CODES_SEEN_IN_TREE]
+
+    def find_readable_again(self, scanned: Scan) -> set[str]:
+        """Paths that could not be read and that *scanned* shows now: the obstacle is gone, though no file changed."""
+        unreadable_paths = {path for path, code in self._problems if code in _CODES_SEEN_BY_LOOKING}
+        return {
+            path
+            for path in unreadable_paths
+            if path in scanned.files or path in scanned.unchanged or path in scanned.directories
+        }
+
+    def first_sentences(self) -> list[tuple[str, str]]:
+        """(path, sentence) of the first MOST problems, for use without the database."""
+        return [(problem.path, problem.sentence) for problem in islice(self._problems.values(), MAX_REPORTED_PROBLEMS)]
+
+    def hindered_entries(self) -> set[EntryId]:
+        """Entries with an obstacle, until their move is carried out or no longer needed."""
+        return {
+            problem.entry
+            for problem in self._problems.values()
+            if problem.entry and problem.code in _CODES_ENDED_BY_MOVING
+        }
+
+    async def load(self) -> None:
+        """Load the problems that an earlier daemon listed."""
+        async with self._sides.database.transaction(self._sides.tenant) as connection:
+            listed = await problem_rows.load_problems(connection, self._sides.tenant)
+        self._problems = {(problem.path, problem.code): problem for problem in listed}
+
+    async def update(
+        self,
+        look: LookResult,
+        troubles: Iterable[Problem] = (),
+        moved: Iterable[str] = (),
+        settled: Collection[EntryId] = (),
+    ) -> None:
+        """
+        After a pass: list new problems, and remove those that a look, a read or a move has shown to be solved.
+
+        settled: entries without anything left to do, perhaps because an app removed the obstacle.
+        """
+        moved, troubles = set(moved), list(troubles)
+        if not (self._problems or look.troubles or troubles):
+            return
+        current = {
+            (problem.path, problem.code): problem
+            for problem in [*(Problem(*trouble) for trouble in look.troubles), *troubles]
+        }
+        hindered = {(problem.entry, problem.code) for problem in troubles}
+        looked_paths, read_paths = look.looked_paths | look.gone_paths, look.found_files.keys() | look.gone_paths
+        solved = [
+            (path, code)
+            for (path, code), listed in self._problems.items()
+            if (path, code) not in current
+            and (
+                (code in _CODES_SEEN_BY_LOOKING and path in looked_paths)
+                or (code in _CODES_SEEN_BY_READING and path in read_paths)
+                or (code in _CODES_ENDED_BY_MOVING and (path in moved or listed.entry in settled))
+                or (code in _CODES_ENDED_BY_MOVING and (listed.entry, code) in hindered)  # under another name
+                or (code in _CODES_ENDED_BY_REMOVAL and path in look.gone_paths)
+            )
+        ]
+        new_problems = [
+            problem
+            for key, problem in current.items()
+            if key not in self._problems or self._problems[key].sentence != problem.sentence
+        ]
+        await self.change(new_problems, solved)
+
+    async def change(self, new_problems: Sequence[Problem], solved: Sequence[tuple[str, str]]) -> None:
+        """List *new_problems* and remove *solved* (path, code), some of which may not be listed."""
+        solved = [key for key in solved if key in self._problems]
+        if not new_problems and not solved:
+            return
+        sides = self._sides
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+            await problem_rows.delete_problems(connection, sides.tenant, sides.mirror, solved)
+            await problem_rows.store_problems(connection, sides.tenant, sides.mirror, new_problems)
+        for key in solved:
+            del self._problems[key]
+        self._problems.update({(problem.path, problem.code): problem for problem in new_problems})

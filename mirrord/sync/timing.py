@@ -1,0 +1,62 @@
+"""Waiting that ends when the daemon stops, retry delays, and tasks that end together."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+
+async def pause(stop: asyncio.Event, seconds: float | None, *sooner: asyncio.Event) -> None:
+    """Return after *seconds* (None: never), or as soon as *stop* or one of *sooner* is set."""
+    waits = [asyncio.ensure_future(event.wait()) for event in (stop, *sooner)]
+    try:
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+
+
+FIRST_PAUSE_SECONDS = 0.5  # seconds
+MAX_PAUSE_SECONDS = 5.0  # seconds
+
+
+class Backoff:
+    """Pauses that double; each is shortened at random, so that many daemons do not retry at the same moment."""
+
+    def __init__(self) -> None:
+        self._attempts = 0
+
+    def next_pause_seconds(self) -> float:
+        """Seconds to wait before the next attempt."""
+        longest = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(self._attempts, 10))
+        self._attempts += 1
+        return longest * random.uniform(0.5, 1.0)
+
+    def reset(self) -> None:
+        """Start again with the shortest pause."""
+        self._attempts = 0
+
+
+@asynccontextmanager
+async def run_together(coroutines: list[Coroutine[Any, Any, None]], stop: asyncio.Event) -> AsyncIterator[None]:
+    """
+    Run all coroutines; leaving the block waits until they have ended.
+
+    If one fails *stop* is set, and its error is raised.
+    """
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+
+    def stop_on_failure(task: asyncio.Future[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            stop.set()
+
+    for task in tasks:
+        task.add_done_callback(stop_on_failure)
+    try:
+        yield
+    finally:
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
+            raise result

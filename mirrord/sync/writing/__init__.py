@@ -1,0 +1,1 @@
+"""Carrying out decisions: rows, files, moves, merges."""

@@ -1,0 +1,67 @@
+"""What an entry's bytes mean to its row: text with views, an attachment's description, a record's fields."""
+
+import mimetypes
+import posixpath
+
+from mirrord.db.content.entry_writes import AttachmentContent, Body, PageText
+from mirrord.domain.entry import EntryId, Kind, digest_of, parse_id
+from mirrord.domain.place import MAX_NAME_BYTES
+from mirrord.domain.sync_state import File
+from mirrord.errors import Damaged, Stale
+from mirrord.markdown.frontmatter.page_properties import Views, views_of, with_keys
+from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.write.render import NewViews, render
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.sync.observation.file_look import MAX_FILE_BYTES
+from mirrord.sync.observation.record_bodies import record_text
+
+
+def data_of(tree: Tree, file: File) -> bytes:
+    """The bytes of *file*, read again if they are not in memory. Raises Stale if they have changed."""
+    if file.data is not None:
+        return file.data
+    data, _ = tree.read(file.path, MAX_FILE_BYTES)
+    if digest_of(data) != file.digest:
+        raise Stale(f"{file.path!r} was saved meanwhile.")
+    return data
+
+
+def body_of(file: File, data: bytes, views: Views | None = None) -> Body:
+    """The row values of *file*. views: of its front matter, if known. Raises Damaged if the bytes are not text."""
+    if file.kind is Kind.FOLDER:
+        return PageText(None, title=file.place.name)
+    if file.kind is Kind.ATTACHMENT:
+        return AttachmentContent(len(data), media_type_of(file.path))
+    if file.kind is Kind.RECORD:
+        return record_text(file.place.name, decode(data))
+    return text_of(decode(data), views)
+
+
+def media_type_of(name: str) -> str | None:
+    """The media type by the ending of a file's name."""
+    return mimetypes.guess_type(name)[0]
+
+
+def text_of(markdown: str, views: Views | None = None) -> PageText:
+    """A page's text with its views."""
+    views = views or views_of(markdown)
+    return PageText(markdown, views.title, views.icon, views.position, views.frontmatter if not views.error else None)
+
+
+def conflict_name(kind: Kind, name: str, moment: str, mirror: str) -> str:
+    """The name of the conflict sibling that keeps the file's bytes. moment: UTC, for people."""
+    suffix = f" (conflict {moment} {mirror})"
+    stem, ending = posixpath.splitext(name) if kind is Kind.ATTACHMENT else (name, "")
+    cut = stem.encode()[: MAX_NAME_BYTES - len(suffix.encode())].decode("utf-8", "ignore").rstrip()
+    return cut + suffix + ending
+
+
+def with_id(text: str, entry: EntryId) -> str:
+    """*text* with the `id:` of its page. The user's own `id:` key stays, and so does unreadable front matter."""
+    own_id = views_of(text).id
+    try:
+        if parse_id(own_id) is not None:
+            return with_keys(text, {"id": str(entry)})
+        return render(text, frozenset({"id"}), NewViews(str(entry), None, None, None, None, None), stem="")
+    except Damaged:
+        return text

@@ -1,0 +1,307 @@
+"""Writes into the tree what rows say, verifies it, and records it as agreed."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+
+from mirrord.db.content import attachment_blobs, derived_rows, entry_states, record_rows
+from mirrord.db.content.entry_writes import run_statements
+from mirrord.db.database import Connection
+from mirrord.db.problem_rows import Problem
+from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
+from mirrord.domain.sync_state import NO_TEXT, Base, File, Row, State
+from mirrord.errors import Busy, Mounted, Refused, Stale, reason_of
+from mirrord.markdown.frontmatter.page_properties import views_of
+from mirrord.mirror.mirror_state import CachedStat
+from mirrord.mirror.tree.kernel import Stat
+from mirrord.mirror.tree.tree_layout import page_path, parent_of
+from mirrord.mirror.write import replace as replacing
+from mirrord.mirror.write.replace import DisplacedSave, Written
+from mirrord.mirror.write.tree_locks import lock_for
+from mirrord.sync.decisions.entry_decision import Decision, PlaceMove
+from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.writing.file_moves import move_files
+from mirrord.sync.writing.row_writes import Outcome
+from mirrord.sync.writing.target_paths import target_paths, without_hosted
+
+MAX_PARALLEL_WRITES = 4  # writes at the same time: they wait for fsync, not for the processor
+
+
+@dataclass(slots=True)
+class FileOutcome(Outcome):
+    """
+    The outcome of writing files.
+
+    written_paths: entry by path that holds its row's text, or is its folder.
+    displaced_saves: saves between look and write, with row, path and expected digest.
+    occupied_paths: paths that are occupied already, perhaps by an own write whose base was never recorded.
+    """
+
+    written_paths: dict[str, EntryId] = field(default_factory=dict)
+    displaced_saves: list[tuple[Row, str, Digest | None, DisplacedSave]] = field(default_factory=list)
+    occupied_paths: set[str] = field(default_factory=set)
+
+
+async def write_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[EntryId, bytes]) -> FileOutcome:
+    """Carry out decisions for files, parents first. texts: the row texts that are in memory already."""
+    outcome = FileOutcome()
+    moves = [decision for decision in decisions if decision.place is PlaceMove.TO_FILE]
+    evicted = await _select_evicted(sides, moves)
+    moves = [decision for decision in moves if decision.state.entry not in evicted]
+    writes = [
+        decision for decision in decisions if decision.place is not PlaceMove.TO_FILE or decision.state.entry in evicted
+    ]
+    folders = [decision for decision in writes if _row_of(decision).digest == NO_TEXT]
+    contents = [decision for decision in writes if _row_of(decision).digest != NO_TEXT]
+    if sides.crowded is not None:
+        outcome.later, contents = contents, []
+    is_in_place = not moves and not folders and all(map(_current_path, contents))
+    has_all_texts = all(decision.state.entry in texts for decision in contents)
+    if is_in_place and has_all_texts:  # for example after an app wrote one page
+        await _write_all(sides, contents, {}, texts, outcome)
+        return outcome
+    async with sides.database.transaction(sides.tenant) as connection:
+        paths = await target_paths(connection, sides, _rows_of(decisions))
+        data = await _load_bytes(connection, sides, contents) if contents else {}
+
+    def by_depth(decision: Decision) -> int:
+        return paths.get(decision.state.entry, "").count("/")
+
+    if moves:
+        await move_files(sides, moves, paths, outcome)
+        async with sides.database.transaction(sides.tenant) as connection:  # a folder that had to wait has its old path
+            paths = await target_paths(connection, sides, _rows_of(writes))
+    paths = await without_hosted(sides, _rows_of(writes), paths)
+    for decision in sorted(folders, key=by_depth):
+        await _make_folder(sides, decision, paths, outcome)
+    await _write_all(sides, sorted(contents, key=by_depth), paths, data, outcome)
+    return outcome
+
+
+async def _select_evicted(sides: Sides, moves: Sequence[Decision]) -> set[EntryId]:
+    """Select folders whose directory holds another page's `_index.md`: they get a new directory and leave this one."""
+    evicted = set()
+    for decision in moves:
+        file, row = decision.state.file, _row_of(decision)
+        if not isinstance(file, File) or not (file.kind is row.kind is Kind.FOLDER):
+            continue
+        path = page_path("", file.path, index=True)
+        if path in sides.looker.index and await _entries_with_base_at(sides, path, row.entry):
+            evicted.add(row.entry)
+    return evicted
+
+
+async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], outcome: FileOutcome) -> None:
+    path, row = paths.get(decision.state.entry), _row_of(decision)
+    if path is None:
+        outcome.later.append(decision)
+        return
+    if holders := await _entries_with_base_at(sides, path, row.entry):
+        outcome.hindered_by[row.entry] = holders
+        outcome.later.append(decision)
+        return
+    try:
+        stat = await asyncio.to_thread(_make_directory, sides, path)
+    except (Refused, OSError) as error:
+        code = "in-the-way" if isinstance(error, FileExistsError | NotADirectoryError) else "unwritable"
+        sentence = f"The folder {path!r} cannot be made: {reason_of(error)}"
+        _note_mount(decision, error, outcome)
+        outcome.troubles.append(Problem(path, code, sentence, row.entry))
+        outcome.later.append(decision)
+        return
+    if not await _remove_page_file(sides, decision, outcome):
+        return
+    if stat is not None:
+        sides.looker.index.record(path, CachedStat(*stat[:5], NO_TEXT, row.entry))
+    outcome.written_paths[path] = row.entry
+    base = Base(row.entry, Kind.FOLDER, path, row.place, row.version, NO_TEXT, None)
+    async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+        await run_statements(connection, [sides.writer.store_base(base)])
+    outcome.done.append(decision)
+
+
+def _note_mount(decision: Decision, error: Exception, outcome: FileOutcome) -> None:
+    """Note an entry blocked by a mount: only a person removes a mount, so it is not tried again with a delay."""
+    if isinstance(error, Mounted):
+        outcome.barred.add(decision.state.entry)
+
+
+def _make_directory(sides: Sides, path: str) -> Stat | None:
+    """Make a directory and return its stat; None if it is gone again."""
+    sides.tree.make_directories(path)
+    return sides.tree.stat(path)
+
+
+async def _entries_with_base_at(sides: Sides, path: str, entry: EntryId) -> set[EntryId]:
+    """Other entries whose base has *path*: their current path has to be known first."""
+    async with sides.database.transaction(sides.tenant) as connection:
+        bases = await entry_states.load_bases(connection, sides.tenant, sides.mirror, entry_states.BaseKeys([path]))
+    return {base.entry for base in bases if base.entry != entry}
+
+
+async def _remove_page_file(sides: Sides, decision: Decision, outcome: FileOutcome) -> bool:
+    """Remove the page file of a page that became a folder, unless it was saved meanwhile; return whether it is gone."""
+    file, row = decision.state.file, _row_of(decision)
+    if not isinstance(file, File) or file.kind is Kind.FOLDER:
+        return True
+    remove = partial(replacing.remove, entry=row.entry, expected=file.digest, reason="made a folder", title=row.title)
+    try:
+        displaced = await asyncio.to_thread(remove, sides.tree, sides.journal, file.path)
+    except Stale:
+        outcome.stale.append(decision)
+    except Busy:
+        outcome.later.append(decision)
+    except (Refused, OSError) as error:
+        sentence = f"{file.path!r} cannot be moved to the trash: {reason_of(error)}"
+        outcome.troubles.append(Problem(file.path, "unwritable", sentence, row.entry))
+        outcome.later.append(decision)
+    else:
+        sides.looker.index.forget(file.path)
+        if displaced is not None:
+            outcome.displaced_saves.append((row, file.path, file.digest, displaced))
+        return True
+    return False
+
+
+async def _write_all(
+    sides: Sides,
+    decisions: Sequence[Decision],
+    paths: Mapping[EntryId, str],
+    data: Mapping[EntryId, bytes],
+    outcome: FileOutcome,
+) -> None:
+    if not decisions:
+        return
+    limit = asyncio.Semaphore(MAX_PARALLEL_WRITES)
+
+    async def write_limited(decision: Decision) -> Base | None:
+        async with limit:
+            return await _write_file(sides, decision, paths, data.get(decision.state.entry), outcome)
+
+    bases = await asyncio.gather(*map(write_limited, decisions))
+    written = [base for base in bases if base is not None]
+    if not written:
+        return
+    statements = [*map(sides.writer.clear_path_of_others, written), *map(sides.writer.store_base, written)]
+    with ExitStack() as unrecorded:
+        for path in outcome.written_paths.keys() & {base.path for base in written}:
+            unrecorded.callback(sides.looker.index.forget, path)  # not recorded: the next look finds our file
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+            await run_statements(connection, statements)
+        unrecorded.pop_all()
+
+
+async def _load_bytes(connection: Connection, sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, bytes]:
+    """The bytes of the rows, without rows that changed since the decision."""
+    rows = _rows_of(decisions)
+    loaded: dict[EntryId, bytes] = {}
+    pages = [entry for entry, row in rows.items() if row.kind in (Kind.PAGE, Kind.FOLDER)]
+    recorded = [entry for entry, row in rows.items() if row.kind is Kind.RECORD]
+    texts = await derived_rows.load_texts(connection, sides.tenant, pages)
+    if recorded:
+        texts |= await record_rows.load_texts(connection, sides.tenant, recorded)
+    for entry, (version, text) in texts.items():
+        if version == rows[entry].version and text is not None:
+            loaded[entry] = text.encode()
+    for entry, row in rows.items():
+        if row.kind is Kind.ATTACHMENT and row.digest is not None:
+            data = await attachment_blobs.load_blob(connection, sides.tenant, row.digest)
+            if data is not None:
+                loaded[entry] = data
+    return loaded
+
+
+async def _write_file(
+    sides: Sides, decision: Decision, paths: Mapping[EntryId, str], data: bytes | None, outcome: FileOutcome
+) -> Base | None:
+    """Write one file; return the base to record, or None if it was not written."""
+    row, file = _row_of(decision), decision.state.file
+    path = _path_to_write(decision, paths)
+    if path is None:
+        outcome.later.append(decision)
+        return None
+    if data is None or digest_of(data) != row.digest:
+        _report_wrong_bytes(decision, path, data, outcome)
+        return None
+    replaced_digest = file.digest if isinstance(file, File) and file.kind is not Kind.FOLDER else None
+    try:
+        written = await asyncio.to_thread(_replace_file, sides, path, data, row.entry, replaced_digest)
+    except Stale:
+        if replaced_digest is None:
+            outcome.occupied_paths.add(path)
+        if replaced_digest is None and path not in sides.looker.index:
+            sentence = f"The page cannot be written to {path!r}: something that is not a page is there. Move it away."
+            outcome.troubles.append(Problem(path, "in-the-way", sentence, row.entry))
+        outcome.stale.append(decision)
+        return None
+    except Busy:
+        outcome.later.append(decision)
+        return None
+    except (Refused, OSError) as error:
+        sentence = f"{path!r} cannot be written: {reason_of(error)}"
+        _note_mount(decision, error, outcome)
+        outcome.troubles.append(Problem(path, "unwritable", sentence, row.entry))
+        outcome.later.append(decision)
+        return None
+    if written.displaced is not None:
+        outcome.displaced_saves.append((row, path, replaced_digest, written.displaced))
+    if written.stat is not None:
+        sides.looker.index.record(path, CachedStat(*written.stat[:5], digest_of(data), row.entry))
+        sides.old_buffers.note_write(row.entry, written.stat.ctime_ns)
+    else:
+        outcome.stale.append(decision)
+    outcome.done.append(decision)
+    outcome.written_paths[path] = row.entry
+    place = _place_to_record(decision.state)
+    return Base(row.entry, row.kind, path, place, row.version, digest_of(data), _claimed_id_of(row.kind, data))
+
+
+def _place_to_record(state: State) -> Place:
+    """The place for the base: the row's, but an unrecorded file keeps its own, so that the next look moves it."""
+    file, row = state.file, state.row
+    assert row is not None
+    is_unrecorded = state.base is None and isinstance(file, File) and file.kind is row.kind
+    return file.place if is_unrecorded and isinstance(file, File) else row.place
+
+
+def _path_to_write(decision: Decision, paths: Mapping[EntryId, str]) -> str | None:
+    return _current_path(decision) or paths.get(decision.state.entry)
+
+
+def _current_path(decision: Decision) -> str | None:
+    """The path of the existing file that gets a new text, or None."""
+    file = decision.state.file
+    return file.path if isinstance(file, File) and file.kind is not Kind.FOLDER else None
+
+
+def _replace_file(sides: Sides, path: str, data: bytes, entry: EntryId, replaced_digest: Digest | None) -> Written:
+    sides.check_lease()
+    if replaced_digest is None:
+        sides.tree.make_directories(parent_of(path))
+    with lock_for(sides.tree, [path]):
+        return replacing.write(sides.tree, sides.journal, path, data, entry=entry, expected=replaced_digest)
+
+
+def _report_wrong_bytes(decision: Decision, path: str, data: bytes | None, outcome: FileOutcome) -> None:
+    if _row_of(decision).kind is not Kind.ATTACHMENT:
+        outcome.stale.append(decision)
+        return
+    defect = "are missing" if data is None else "do not have the digest of the attachment (BLAKE2b-256)"
+    sentence = f"The bytes of {path!r} in mirrord.blob {defect}; insert them again."
+    outcome.troubles.append(Problem(path, "blob", sentence, decision.state.entry))
+    outcome.later.append(decision)
+
+
+def _claimed_id_of(kind: Kind, data: bytes) -> str | None:
+    return views_of(data.decode()).id if kind is Kind.PAGE else None
+
+
+def _rows_of(decisions: Sequence[Decision]) -> dict[EntryId, Row]:
+    return {decision.state.entry: _row_of(decision) for decision in decisions}
+
+
+def _row_of(decision: Decision) -> Row:
+    assert decision.state.row is not None
+    return decision.state.row

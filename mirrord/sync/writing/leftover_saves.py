@@ -1,0 +1,196 @@
+"""Saves displaced by a write, or left in the journal by a crash, are taken in."""
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from mirrord.db.content import earlier_bytes, entry_states
+from mirrord.domain.entry import Digest, EntryId, digest_of
+from mirrord.domain.long_work import split_into_batches
+from mirrord.domain.sync_state import Base, Row
+from mirrord.errors import Busy, Damaged, Stale
+from mirrord.mirror.tree.kernel import Stat
+from mirrord.mirror.write import replace as replacing
+from mirrord.mirror.write import trash, written_copies
+from mirrord.mirror.write.journal import DAEMON_WRITER, JOURNALS_PATH, TRASH_PATH, Leftover, list_writers
+from mirrord.mirror.write.journal_labels import Label
+from mirrord.mirror.write.journal_recovery import adopt_leftovers
+from mirrord.mirror.write.replace import DisplacedSave
+from mirrord.mirror.write.tree_locks import write_lock
+from mirrord.sync.observation.file_look import MAX_FILE_BYTES
+from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.writing import overwritten_texts
+from mirrord.sync.writing.conflict_merge import UnmergedConflict, merge_conflict
+
+log = logging.getLogger(__name__)
+
+MAX_QUERY_FILES = 500  # replaced files of one query
+JOURNAL_LOOK_SECONDS = 1.0  # seconds between looks at the journals of commands
+RECOPIED_REASON = "copied again to the name of another page, though its own page got a number"
+LATE_SAVE_REASON = "saved after its page became the index file of its directory"
+
+
+@dataclass(frozen=True, slots=True)
+class _Save:
+    """A save that is only in the journal. over: digest of the text that it was made from; None: not known."""
+
+    entry: EntryId
+    name: str
+    path: str
+    over: Digest | None
+
+
+class Recovery:
+    """The saves that wait in the journal of one mirror."""
+
+    def __init__(self, sides: Sides) -> None:
+        self._sides = sides
+        self._pending: list[_Save] = []
+        self._late_stats: dict[str, Stat] = {}
+        self._adopted_at = 0.0
+        self._journals_alone: Stat | None = None  # the directory of all journals when it held only ours
+
+    def add_save(self, entry: EntryId, path: str, over: Digest | None, displaced: DisplacedSave) -> None:
+        """Add a save that a write displaced."""
+        self._pending.append(_Save(entry, displaced.name, path, over))
+
+    async def clean_up_leftovers(self) -> list[EntryId]:
+        """
+        Clean up after a crash or a failed write: drop unwritten texts, keep replaced ones, take in the others.
+
+        Returns entries to look at.
+        """
+        await asyncio.to_thread(self._sides.journal.unpark_all)  # it failed before if the disk was full
+        await self._settle_all_leftovers()
+        return await self.absorb_pending()
+
+    async def sweep_trash(self) -> list[EntryId]:
+        """Take in files of the trash that were written after their replacement; delete those past their time."""
+        tree = self._sides.tree
+        entries: list[EntryId] = []
+        for name, label, digest in await asyncio.to_thread(trash.late_saves, tree, self._late_stats):
+            if not await self._is_known(label.entry, digest):
+                data, _ = await asyncio.to_thread(tree.read, f"{TRASH_PATH}/{name}", MAX_FILE_BYTES)
+                entries += await self._take_in(_Save(label.entry, name, name, label.expected), data)
+            await asyncio.to_thread(trash.accept_late_save, tree, name, digest)
+        await self._drop_recorded_versions()
+        await asyncio.to_thread(trash.purge, tree, time.time())
+        return entries
+
+    async def _drop_recorded_versions(self) -> None:
+        """Delete replaced files from the trash that are versions of their page or record."""
+        tree, sides = self._sides.tree, self._sides
+        for batch in split_into_batches(
+            trash.expired_replacements(self._late_stats, time.time()), lambda _: 1, size=MAX_QUERY_FILES
+        ):
+            texts = {name: (label.entry, label.expected) for name, label in batch if label.expected is not None}
+            async with sides.database.transaction(sides.tenant) as connection:
+                recorded = await earlier_bytes.find_texts(connection, sides.tenant, list(texts.values()))
+            droppable = [(name, label) for name, label in batch if texts.get(name) in recorded]
+            await asyncio.to_thread(trash.purge_versions, tree, droppable)
+
+    async def absorb_late(self, path: str, page: Base, reason: str) -> list[EntryId]:
+        """
+        Merge a late save of a page that has another file by now, and trash it for *reason*; returns entries to look at.
+
+        Raises Busy or Stale if that has to wait.
+        """
+        tree = self._sides.tree
+        data, _ = await asyncio.to_thread(tree.read, path, MAX_FILE_BYTES)
+        digest, entries = digest_of(data), [page.entry]
+        if digest != page.digest and not await self._is_known(page.entry, digest):
+            entries += await self._take_in(_Save(page.entry, path, path, page.digest), data)
+        trashed = partial(
+            replacing.remove, tree, self._sides.journal, path, entry=page.entry, expected=digest, reason=reason
+        )
+        await asyncio.to_thread(trashed)
+        self._sides.looker.index.forget(path)
+        return entries
+
+    async def absorb_pending(self) -> list[EntryId]:
+        """Take in every save that is no longer being written, of other writers too; returns entries to look at."""
+        entries = await self._take_over_journals()
+        pending, self._pending = self._pending, []
+        for save in pending:
+            try:
+                entries += await self._absorb_save(save)
+            except (Busy, Stale):
+                self._pending.append(save)
+        return entries
+
+    async def _take_over_journals(self) -> list[EntryId]:
+        """Take in leftovers of dead commands and copies of live ones; returns entries to look at."""
+        if time.monotonic() - self._adopted_at < JOURNAL_LOOK_SECONDS:
+            return []
+        self._adopted_at = time.monotonic()
+        adopted, labels = await asyncio.to_thread(self._look_at_journals)
+        if adopted:
+            await self._settle_all_leftovers()
+            labels = await asyncio.to_thread(written_copies.list_copies, self._sides.journal)
+        return await overwritten_texts.take_in_copies(self._sides, labels) if labels else []
+
+    def _look_at_journals(self) -> tuple[bool, dict[str, Label]]:
+        """Blocking: whether leftovers of other writers were taken over, and the waiting copies of texts."""
+        return self._adopt_dead_journals(), written_copies.list_copies(self._sides.journal)
+
+    def _adopt_dead_journals(self) -> bool:
+        tree, started_ns = self._sides.tree, time.time_ns()
+        journals = tree.stat(JOURNALS_PATH)
+        if journals is not None and journals == self._journals_alone:
+            return False
+        if list_writers(tree) == [DAEMON_WRITER]:
+            self._journals_alone = journals if journals is not None and journals.is_settled(started_ns) else None
+            return False
+        with suppress(Busy), write_lock(tree, patience=0.0):
+            return adopt_leftovers(tree, self._sides.journal, include_living=True)
+        return False
+
+    async def _settle_all_leftovers(self) -> None:
+        waiting = {save.name for save in self._pending}
+        for leftover in await asyncio.to_thread(self._sides.journal.leftovers):
+            if leftover.name not in waiting:
+                await self._settle_leftover(leftover)
+
+    async def _settle_leftover(self, leftover: Leftover) -> None:
+        label, journal = leftover.label, self._sides.journal
+        if leftover.digest is None:
+            log.warning("leftover_kept", extra={"leftover": leftover.name})
+        elif leftover.digest == label.new:
+            await asyncio.to_thread(written_copies.drop_unwritten, journal, label)
+            await asyncio.to_thread(journal.dispose, leftover.name, keep=False)
+        elif leftover.digest == label.expected or await self._is_known(label.entry, leftover.digest):
+            await asyncio.to_thread(journal.dispose, leftover.name, keep=True, digest=leftover.digest)
+        else:
+            self._pending.append(_Save(label.entry, leftover.name, leftover.name, label.expected))
+
+    async def _is_known(self, entry: EntryId, digest: Digest) -> bool:
+        async with self._sides.database.transaction(self._sides.tenant) as connection:
+            return bool(await earlier_bytes.newest_versions(connection, self._sides.tenant, [(entry, digest)]))
+
+    async def _absorb_save(self, save: _Save) -> list[EntryId]:
+        journal = self._sides.journal
+        data = await asyncio.to_thread(journal.read, save.name)
+        entries = await self._take_in(save, data)
+        await asyncio.to_thread(journal.dispose, save.name, keep=True, digest=digest_of(data))
+        return entries
+
+    async def _take_in(self, save: _Save, data: bytes) -> list[EntryId]:
+        row = await self._load_row(save.entry)
+        # an emptied file holds no edit, and without a row there is no page to put it beside: both stay in the trash
+        if not data or row is None or row.digest == digest_of(data):
+            return []
+        log.info("save_taken_in", extra={"entry": str(save.entry)})
+        try:
+            return await merge_conflict(
+                self._sides, UnmergedConflict(row, save.path, row.place, data, save.over, None, None)
+            )
+        except Damaged as error:
+            log.warning("save_in_trash", extra={"entry": str(save.entry), "error": str(error)})
+            return []
+
+    async def _load_row(self, entry: EntryId) -> Row | None:
+        async with self._sides.database.transaction(self._sides.tenant) as connection:
+            return (await entry_states.load_rows(connection, self._sides.tenant, [entry])).get(entry)

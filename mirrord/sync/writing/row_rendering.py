@@ -1,0 +1,235 @@
+"""Rows written by apps, made ready for files: a free name, and the text their views give."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import cast
+
+from psycopg.errors import UniqueViolation
+
+from mirrord.db.content import derived_rows, link_rows, record_rows
+from mirrord.db.content.derived_rows import PageRow
+from mirrord.db.content.entry_tables import load_locked_rows
+from mirrord.db.content.entry_writes import PageText
+from mirrord.db.database import Connection
+from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
+from mirrord.domain.place import BESIDE_PREFIX, name_key
+from mirrord.domain.record_kinds import RecordFormat, record_path
+from mirrord.domain.sync_state import Row
+from mirrord.errors import Damaged, Locked, Stale
+from mirrord.markdown.frontmatter.record_text import Data, read_record
+from mirrord.markdown.links.page_links import Link, links_of
+from mirrord.markdown.schema.document import Document
+from mirrord.markdown.schema.embedded_json import parse_json, parse_json_or_none
+from mirrord.markdown.write.block_ids import complete_ids
+from mirrord.markdown.write.render import NewViews, render
+from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
+from mirrord.sync.observation.record_bodies import render_record
+from mirrord.sync.observation.row_names import add_titles, find_free_names, is_nameless, names_for
+from mirrord.sync.writing.entry_bodies import text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Views that cannot be written as text without a loss; row and file stay as they are."""
+
+    entry: EntryId
+    version: int
+    sentence: str
+
+
+@dataclass(slots=True)
+class RenderedRows:
+    """
+    The result for rows that apps wrote; rows that changed meanwhile, or that an app holds, are left out.
+
+    rows: after rendering. texts: bytes for the files. refusals: of views without a faithful text.
+    """
+
+    rows: dict[EntryId, Row] = field(default_factory=dict)
+    texts: dict[EntryId, bytes] = field(default_factory=dict)
+    refusals: list[Refusal] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Derived:
+    """Everything derived from an app's write. links: None if it wrote the text: they come with its document."""
+
+    data: bytes
+    digest: Digest
+    text: PageText
+    content: Document | None
+    links: Sequence[Link] | None
+
+
+async def name_row(sides: Sides, row: Row) -> Row:
+    """
+    Give the row a clean name; of equal names the later gets a number. Returns the row with it.
+
+    Raises Stale if the row changed meanwhile.
+    """
+    titled = row
+    if is_nameless(row):
+        async with sides.database.transaction(sides.tenant) as connection:
+            titled = (await add_titles(connection, sides.tenant, [row])).get(row.entry, row)
+    names = names_for(titled)
+    if row.kind is Kind.ATTACHMENT and (row.place.name or "").startswith(BESIDE_PREFIX):
+        names = iter(await find_free_names(sides, row.entry, row.kind, row.place, list(names)))
+    while (name := next(names, None)) is not None:
+        if await _store_name(sides, row, name):
+            return replace(row, place=replace(row.place, name=name), placed=True)
+        names = iter(await find_free_names(sides, row.entry, row.kind, row.place, list(names)))
+    raise Stale(f"No free name is left for {row.place.name or row.title!r}.")
+
+
+async def _store_name(sides: Sides, row: Row, name: str) -> bool:
+    try:
+        async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
+            stored = await derived_rows.store_name(
+                connection,
+                sides.tenant,
+                row.entry,
+                row.version,
+                name,
+                name_key(name),
+                attachment=row.kind is Kind.ATTACHMENT,
+            )
+    except UniqueViolation:
+        return False
+    if not stored:
+        raise Stale(f"The row of {name!r} changed meanwhile.")
+    return True
+
+
+async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> RenderedRows:
+    """Derive text and views of rows that apps wrote, and store them."""
+    try:
+        return await _render_together(sides, rows)
+    except Locked:
+        locked = await load_locked_rows(sides.database, sides.tenant, list(rows))
+        free = {entry: row for entry, row in rows.items() if entry not in locked}
+        return await _render_together(sides, free) if locked and free else RenderedRows()
+
+
+async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> RenderedRows:
+    result = RenderedRows()
+    async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
+        for page in await derived_rows.load_page_rows(connection, sides.tenant, rows):
+            row = rows[page.entry]
+            if page.version != row.version:
+                continue
+            try:
+                derived = await asyncio.to_thread(_derive, page)
+            except Damaged as error:
+                result.refusals.append(Refusal(page.entry, page.version, str(error)))
+                continue
+            if await _store_derived(connection, sides, page, derived):
+                place = replace(row.place, index=row.place.index or page.kind is Kind.FOLDER)
+                fresh = replace(row, kind=Kind.PAGE, place=place, digest=derived.digest, ahead=frozenset())
+                result.rows[page.entry], result.texts[page.entry] = fresh, derived.data
+        await _render_records(connection, sides, rows, result)
+    return result
+
+
+async def load_digests(sides: Sides, rows: Sequence[Row]) -> dict[EntryId, Digest]:
+    """The digests that the texts of *rows* have or will have; writes nothing. Rows without a text are left out."""
+    entries, names = [row.entry for row in rows], {row.entry: row.place.name for row in rows}
+    async with sides.database.transaction(sides.tenant) as connection:
+        pages = await derived_rows.load_page_rows(connection, sides.tenant, entries)
+        others = await record_rows.load_records(connection, sides.tenant, entries)
+    texts = {page.entry: partial(render_page, page) for page in pages}
+    texts |= {record.entry: partial(_record_text, names[record.entry], record) for record in others}
+    digests = dict[EntryId, Digest]()
+    for entry, text in texts.items():
+        with suppress(Damaged):
+            digests[entry] = digest_of(text().encode())
+    return digests
+
+
+def _record_text(name: str, record: record_rows.RecordRow) -> str:
+    return render_record(name, record).text
+
+
+def _derive(page: PageRow) -> _Derived:
+    """Derive text and document of *page*. Raises Damaged if writing it would lose something."""
+    markdown = render_page(page)
+    data = markdown.encode()
+    page_links = links_of(markdown) if page.ahead_columns else None
+    return _Derived(data, digest_of(data), text_of(markdown), document_of(page), page_links)
+
+
+async def _store_derived(connection: Connection, sides: Sides, page: PageRow, derived: _Derived) -> bool:
+    """Store *derived*; returns whether the row was still the one that it was derived from."""
+    page_version = page.entry, page.version
+    if not await derived_rows.store_text(
+        connection, sides.tenant, *page_version, derived.text, derived.digest, derived.content
+    ):
+        return False
+    if derived.links is not None:
+        await link_rows.store_links(connection, sides.tenant, [(*page_version, derived.links)])
+    return True
+
+
+async def _render_records(
+    connection: Connection, sides: Sides, rows: Mapping[EntryId, Row], result: RenderedRows
+) -> None:
+    """Render the records among *rows*; results are added to *result*."""
+    record_ids = [entry for entry, row in rows.items() if row.kind is Kind.RECORD]
+    for record in await record_rows.load_records(connection, sides.tenant, record_ids) if record_ids else []:
+        row = rows[record.entry]
+        if record.version != row.version:
+            continue
+        try:
+            body = await asyncio.to_thread(render_record, row.place.name, record)
+        except Damaged as error:
+            sentence = f"What an app wrote cannot be written into {record_path(row.place.name)!r}: {error}."
+            result.refusals.append(Refusal(record.entry, record.version, sentence))
+            continue
+        data = body.text.encode()
+        digest = digest_of(data)
+        if await record_rows.store_text(connection, sides.tenant, record.entry, record.version, digest, body):
+            result.rows[record.entry] = replace(row, digest=digest, ahead=frozenset())
+            result.texts[record.entry] = data
+
+
+def document_of(page: PageRow) -> Document | None:
+    """The document that an app wrote, with an id for every block; None if it wrote none."""
+    content = _content_of(page)
+    return (
+        complete_ids(content, parse_json_or_none(page.prior_content) if page.prior_content is not None else None)
+        if content
+        else None
+    )
+
+
+def render_page(page: PageRow) -> str:
+    """The Markdown of *page*. Raises Damaged if writing it would lose something."""
+    if not page.ahead_columns and page.markdown is not None:
+        return page.markdown
+    fields = NewViews(
+        id=str(page.entry),
+        title=page.title,
+        icon=page.icon,
+        position=page.position,
+        frontmatter=_frontmatter_of(page),
+        content=_content_of(page),
+    )
+    return render(page.markdown, page.ahead_columns, fields, stem=page.name or "")
+
+
+def _frontmatter_of(page: PageRow) -> Data | None:
+    if "frontmatter" not in page.ahead_columns or page.frontmatter in (None, "null"):
+        return None
+    try:
+        return read_record(RecordFormat.JSON, page.frontmatter)
+    except Damaged as damaged:
+        raise Damaged(f"the front matter that an app wrote cannot be written: {damaged}") from damaged
+
+
+def _content_of(page: PageRow) -> Document | None:
+    try:
+        return cast("Document | None", parse_json(page.content)) if page.content is not None else None
+    except Damaged as damaged:
+        raise Damaged(f"the content that an app wrote cannot be written: {damaged}") from damaged

@@ -1,0 +1,345 @@
+"""Writes to rows what files say, by compare-and-set, with the base in the same transaction."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+import psycopg
+
+from mirrord.db.content import attachment_blobs, bulk_writes, entry_states
+from mirrord.db.content.entry_tables import load_locked_rows
+from mirrord.db.content.entry_writes import (
+    AttachmentContent,
+    Body,
+    PageText,
+    Statement,
+    StatementBuilder,
+    defer_names,
+    run_statements,
+)
+from mirrord.db.database import Connection
+from mirrord.db.problem_rows import Problem
+from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, Place, operation_id
+from mirrord.domain.place import name_key
+from mirrord.domain.sync_state import Base, File, Row, State
+from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
+from mirrord.markdown.frontmatter.page_properties import Views
+from mirrord.mirror.tree.tree_layout import printable
+from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove
+from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.observation.row_names import find_free_names, names_like
+from mirrord.sync.writing.entry_bodies import body_of, data_of
+from mirrord.sync.writing.target_paths import agreed_base, by_depth, directory_above, moved_base, path_in
+
+BATCH_ENTRIES = 200  # entries a transaction
+MAX_LOOP_BYTES = 20_000  # bytes of a text that is parsed on the event loop
+_NEW = frozenset({Move.INSERT, Move.REINSERT, Move.REVIVE})
+
+
+@dataclass(slots=True)
+class Outcome:
+    """
+    The outcome of decisions.
+
+    done: the base is recorded. stale: look again now. later: look again in a while. refused: moves that would put a
+    page below itself, because rows moved meanwhile. hindered_by: by entry that waits, the entries in its way, to be
+    looked at together. barred: entries that wait for a mount, to be looked at with the whole tree. renamed: files and
+    directories, (old, new). unsure: paths where a call failed, so that the tree there and below is unknown. reformed:
+    paths of moved entries that are of another kind than their base.
+    """
+
+    done: list[Decision] = field(default_factory=list)
+    stale: list[Decision] = field(default_factory=list)
+    later: list[Decision] = field(default_factory=list)
+    refused: list[Decision] = field(default_factory=list)
+    hindered_by: dict[EntryId, set[EntryId]] = field(default_factory=dict)
+    barred: set[EntryId] = field(default_factory=set)
+    renamed: list[tuple[str, str]] = field(default_factory=list)
+    unsure: set[str] = field(default_factory=set)
+    reformed: set[str] = field(default_factory=set)
+    troubles: list[Problem] = field(default_factory=list)
+
+    def add(self, other: "Outcome") -> None:
+        """Add the outcome of further decisions."""
+        self.done += other.done
+        self.stale += other.stale
+        self.later += other.later
+        self.refused += other.refused
+        self.hindered_by |= other.hindered_by
+        self.barred |= other.barred
+        self.renamed += other.renamed
+        self.unsure |= other.unsure
+        self.reformed |= other.reformed
+        self.troubles += other.troubles
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    decision: Decision
+    data: bytes
+    body: Body
+
+
+async def write_to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views]) -> Outcome:
+    """Carry out decisions for rows, parents first, many in one transaction. views: by path, of pages just read."""
+    outcome = Outcome()
+    ordered = sorted(decisions, key=_order_of)
+    for start in range(0, len(ordered), BATCH_ENTRIES):
+        chunk = ordered[start : start + BATCH_ENTRIES]
+        if len(chunk) == 1 and _is_small_and_read(chunk[0]):  # a turn of a thread would only delay an edit
+            prepared = _read_bodies(sides, chunk, views, outcome)
+        else:
+            prepared = await asyncio.to_thread(_read_bodies, sides, chunk, views, outcome)
+        outcome.add(await _write_together(sides, prepared))
+    await bulk_writes.keep_statistics(sides.database, sides.tenant, len(ordered))
+    return outcome
+
+
+def _order_of(decision: Decision) -> tuple[bool, int, str, bool]:
+    """Bases are dropped first, then parents come before children."""
+    file = decision.state.file
+    return (decision.move is not Move.FORGET, *by_depth(file.path if isinstance(file, File) else ""))
+
+
+def _read_bodies(
+    sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views], outcome: Outcome
+) -> list[_Prepared]:
+    prepared = []
+    for decision in decisions:
+        file = decision.state.file
+        try:
+            if not isinstance(file, File) or not _needs_body(decision):
+                prepared.append(_Prepared(decision, b"", PageText(None)))
+                continue
+            data = b"" if file.kind is Kind.FOLDER else data_of(sides.tree, file)
+            known_views = views.get(file.path) if file.data is not None else None
+            prepared.append(_Prepared(decision, data, body_of(file, data, known_views)))
+        except (Stale, FileNotFoundError):
+            outcome.stale.append(decision)
+        except Busy:
+            outcome.later.append(decision)
+        except (Damaged, Refused) as error:
+            path = printable(decision.state.file.path)  # type: ignore[union-attr]
+            outcome.troubles.append(Problem(path, "damaged", str(error), decision.state.entry))
+    return prepared
+
+
+def _is_small_and_read(decision: Decision) -> bool:
+    """Whether the file is in memory already, and small."""
+    file = decision.state.file
+    return isinstance(file, File) and file.data is not None and len(file.data) <= MAX_LOOP_BYTES
+
+
+def _needs_body(decision: Decision) -> bool:
+    if decision.place is PlaceMove.TO_ROW:
+        return False
+    return decision.move in (Move.INSERT, Move.REINSERT, Move.TO_ROW, Move.REVIVE)
+
+
+async def _write_together(sides: Sides, prepared: Sequence[_Prepared]) -> Outcome:
+    """Write in one transaction; if rows are in each other's way, group by group, so that only those rows wait."""
+    if not prepared:
+        return Outcome()
+    try:
+        return await _write_rows(sides, prepared)
+    except psycopg.errors.IntegrityError:
+        groups = _group_by_names(prepared)
+        outcome = Outcome()
+        for group in groups:
+            outcome.add(await (_write_alone(sides, group[0]) if len(group) == 1 else _write_circle(sides, group)))
+        return outcome
+    except Locked:
+        return await _write_unlocked(sides, prepared)
+
+
+def _group_by_names(prepared: Sequence[_Prepared]) -> list[list[_Prepared]]:
+    """Group moves in which one takes the name that another gives up; a group stands at the place of its first move."""
+    group_of: dict[object, list[_Prepared]] = {}
+    groups: list[list[_Prepared]] = []
+    for write in prepared:
+        linked = [group_of[slot] for slot in _slots_of(write) if slot in group_of]
+        group = linked[0] if linked else []
+        for other in linked[1:]:
+            if other is not group:
+                group += other
+                other.clear()
+        if not linked:
+            groups.append(group)
+        group.append(write)
+        group_of.update(dict.fromkeys((slot for member in group for slot in _slots_of(member)), group))
+    return [group for group in groups if group]
+
+
+def _slots_of(prepared: _Prepared) -> list[tuple[object, ...]]:
+    """The slots (parent, name) that a move gives up or takes, or that a new row takes."""
+    file, is_move = prepared.decision.state.file, prepared.decision.place is PlaceMove.TO_ROW
+    if not isinstance(file, File) or not (is_move or prepared.decision.move in _NEW):
+        return []
+    places = (
+        [file.place, prepared.decision.state.row.place] if is_move and prepared.decision.state.row else [file.place]
+    )
+    return [(place.parent, name_key(place.name), file.kind is Kind.ATTACHMENT) for place in places]
+
+
+async def _write_circle(sides: Sides, group: Sequence[_Prepared]) -> Outcome:
+    try:
+        return await _write_rows(sides, group)
+    except psycopg.errors.IntegrityError:
+        outcome = Outcome()
+        moves_first = sorted(group, key=lambda member: member.decision.place is not PlaceMove.TO_ROW)
+        for member in moves_first:  # they free names
+            outcome.add(await _write_alone(sides, member))
+        return outcome
+
+
+async def _write_unlocked(sides: Sides, prepared: Sequence[_Prepared]) -> Outcome:
+    """Write the rows that no app holds; the others later."""
+    locked = await load_locked_rows(sides.database, sides.tenant, [write.decision.state.entry for write in prepared])
+    blocked = [write for write in prepared if write.decision.state.entry in locked]
+    if not blocked:  # the lock was released just now, or it is on something that all rows need
+        return Outcome(later=[write.decision for write in prepared])
+    outcome = Outcome(later=[write.decision for write in blocked])
+    free = [write for write in prepared if write.decision.state.entry not in locked]
+    outcome.add(await _write_together(sides, free))
+    return outcome
+
+
+async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
+    """Write one row; if a sibling has its name, under the next free name."""
+    decision, file = prepared.decision, prepared.decision.state.file
+    names = names_like(file.place.name, file.kind) if isinstance(file, File) else iter(("",))
+    while (name := next(names, None)) is not None:
+        try:
+            outcome = await _write_rows(sides, [prepared], name)
+        except psycopg.errors.UniqueViolation as error:
+            if error.diag.constraint_name == "record_key_is_free":
+                return await _retry_or_report_namesake(sides, decision)
+            if "name_is_free" not in (error.diag.constraint_name or "") or not isinstance(file, File):
+                return Outcome(stale=[decision])
+            names = iter(await find_free_names(sides, decision.state.entry, file.kind, file.place, list(names)))
+        except psycopg.errors.CheckViolation:
+            return Outcome(refused=[decision])
+        except psycopg.errors.IntegrityError:
+            return Outcome(stale=[decision])  # the parent was deleted meanwhile
+        else:
+            if isinstance(file, File) and name != file.place.name and outcome.done:
+                outcome.stale.append(decision)  # the file is still to be renamed
+                outcome.troubles.append(_twin_problem(decision, file, name))
+            return outcome
+    return Outcome(later=[decision])
+
+
+async def _retry_or_report_namesake(sides: Sides, decision: Decision) -> Outcome:
+    """
+    The outcome for a record whose name another row has: in that spelling, look again; in another case, a problem.
+
+    In the first case the file may belong to the new row, and a deleted row gives it up: a record is what it is called.
+    """
+    file = decision.state.file
+    assert isinstance(file, File)
+    async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+        if not await entry_states.is_record_name(connection, sides.tenant, file.place.name):
+            return Outcome(later=[decision], troubles=[_namesake_problem(decision, file)])
+        if decision.move in (Move.REVIVE, Move.REINSERT):
+            await run_statements(connection, [sides.writer.delete_base(decision.state.entry)])
+    return Outcome(stale=[decision])
+
+
+def _namesake_problem(decision: Decision, file: File) -> Problem:
+    """The problem of two records whose names differ in case; a record's name cannot get a number."""
+    sentence = f"{file.path!r} has the name of another record but for case; rename one of them, or delete it."
+    return Problem(file.path, "in-the-way", sentence, decision.state.entry)
+
+
+def _twin_problem(decision: Decision, file: File, name: str) -> Problem:
+    above = directory_above(file.path, file.kind, index=file.place.index)
+    path = path_in(above, file.kind, replace(file.place, name=name))
+    sentence = f"{path!r} was {file.path!r}: a sibling has the same name but for case or spelling, so it got a number."
+    return Problem(path, "twin", sentence, decision.state.entry)
+
+
+async def _write_rows(sides: Sides, prepared: Sequence[_Prepared], name: str | None = None) -> Outcome:
+    """Write rows in one transaction. name: of a single row that may not have its file's name."""
+    async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
+        moves = [write for write in prepared if write.decision.place is PlaceMove.TO_ROW]
+        succeeding = _succession_statements(sides.writer, moves)
+        if moves and (succeeding or len(prepared) > 1):
+            await defer_names(connection)  # a row may take the name that another gives up
+        groups = [await _statements_for(connection, sides, write, name) for write in prepared]
+        results = await run_statements(
+            connection, [*(statement for group in groups for statement in group), *succeeding]
+        )
+    outcome = Outcome()
+    end = 0
+    for write, group in zip(prepared, groups, strict=True):
+        end += len(group)
+        (outcome.stale if results[end - 1] is None else outcome.done).append(write.decision)
+    return outcome
+
+
+async def _statements_for(
+    connection: Connection, sides: Sides, prepared: _Prepared, name: str | None
+) -> list[Statement]:
+    """The statements for one decision; the result of the last shows whether it took effect."""
+    state, writer = prepared.decision.state, sides.writer
+    if prepared.decision.move is Move.FORGET:
+        return [writer.delete_base(state.entry)]
+    file, row = state.file, state.row
+    assert isinstance(file, File)
+    if prepared.decision.place is PlaceMove.TO_ROW:
+        assert row is not None
+        assert state.base is not None
+        agreed = moved_base(agreed_base(state.base, file, row), file.kind, file.path, file.place)
+        place = _with_name(file.place, name)
+        return [*_make_room(writer, agreed, file), writer.move(agreed, row.version, place, name_key(place.name))]
+    base = new_base(state, file)
+    if isinstance(prepared.body, AttachmentContent):
+        await attachment_blobs.store_blob(connection, sides.tenant, base.digest, prepared.data)
+    return [*_make_room(writer, base, file), _content_statement(sides, prepared, base, row, name)]
+
+
+def _succession_statements(writer: StatementBuilder, moves: Sequence[_Prepared]) -> list[Statement]:
+    """Statements for pages that took over directories of folders; run after all moves, because they depend on names."""
+    files = ((move.decision.state.entry, move.decision.state.file) for move in moves)
+    return [
+        writer.replace_folder(entry, file.succeeds) for entry, file in files if isinstance(file, File) and file.succeeds
+    ]
+
+
+def _make_room(writer: StatementBuilder, base: Base, file: File) -> list[Statement]:
+    """The statement that frees the path of *base*, if another base may have it."""
+    return [writer.clear_path_of_others(base)] if file.is_contested or base.path != file.path else []
+
+
+def _content_statement(sides: Sides, prepared: _Prepared, base: Base, row: Row | None, name: str | None) -> Statement:
+    writer, move = sides.writer, prepared.decision.move
+    place = _with_name(base.place, name)
+    if move is Move.REINSERT:
+        return writer.reinsert(base, place, name_key(place.name), prepared.body)
+    if move is Move.INSERT:
+        return writer.insert(base, place, name_key(place.name), prepared.body)
+    assert row is not None
+    if move is Move.REVIVE:
+        return writer.revive(base, row.version, place, name_key(place.name), prepared.body)
+    if move is Move.TO_ROW:
+        return writer.update(base, row.version, prepared.body, _operation_of(sides, prepared.decision.state, row, base))
+    return writer.store_base(base)
+
+
+def _operation_of(sides: Sides, state: State, row: Row, base: Base) -> UUID:
+    parent_version = state.base.version if state.base is not None else row.version
+    return operation_id(sides.mirror, state.entry, parent_version, base.digest)
+
+
+def new_base(state: State, file: File) -> Base:
+    """The base once *file*'s content is in the row. A differing place is kept from the old base: it is moved later."""
+    row, base = state.row, state.base
+    place = file.place
+    if base is not None and row is not None and not row.deleted and file.place != row.place:
+        place = replace(base.place, index=file.place.index)
+    return Base(state.entry, file.kind, file.path, place, row.version if row else 0, file.digest, file.claimed)
+
+
+def _with_name(place: Place, name: str | None) -> Place:
+    return place if name is None else replace(place, name=name)

@@ -1,0 +1,72 @@
+"""Serve the console on its address, with a connection pool of its own."""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from mirrord.db import tenant_rows
+from mirrord.db.database import APP_ROLE, Database
+from mirrord.telemetry.local_server import serve
+from mirrord.web.application import create_application
+from mirrord.web.sign_in import Gate
+
+HOST = "127.0.0.1"
+_ADDRESS = Path("console") / "address"  # in the data directory: the last URL, for printing links
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolePlace:
+    """
+    The location of the console. port 0: any free one. data: the data directory, which contains its key.
+
+    hosts: accepted host names in addition to those of loopback.
+    """
+
+    port: int
+    data: Path
+    hosts: Collection[str] = ()
+
+
+def url_of(port: int) -> str:
+    """The URL of the console, without a slash at the end."""
+    return f"http://{HOST}:{port}"
+
+
+def sign_in_url(url: str, token: str) -> str:
+    """The URL that signs in when it is opened."""
+    return f"{url}/sign-in?token={token}"
+
+
+def last_url(data: Path) -> str | None:
+    """The last URL of the console of this data directory; None: never served."""
+    try:
+        return (data / _ADDRESS).read_text(encoding="utf-8").strip() or None
+    except OSError:
+        return None
+
+
+async def serve_console(
+    place: ConsolePlace, dsn: str, gate: Gate, stop: asyncio.Event, on_url: Callable[[str], None] = lambda _: None
+) -> None:
+    """
+    Serve until *stop*. on_url: called with the URL once the server listens.
+
+    Raises Unavailable if the port is not available.
+    """
+
+    def announce(port: int) -> None:
+        (place.data / _ADDRESS).write_text(url_of(port), encoding="utf-8")
+        on_url(url_of(port))
+
+    async with (
+        Database(dsn, role=APP_ROLE, checked=True) as database,
+        Database(dsn, size=1, checked=True) as directory,
+    ):
+
+        async def load_tenants() -> Mapping[str, UUID]:
+            return await tenant_rows.load_tenants(directory)  # an app's role sees only one tenant at a time
+
+        application = create_application(dsn, database, gate, load_tenants, stop, place.hosts)
+        await serve(application, (HOST, place.port), stop, announce)

@@ -1,0 +1,185 @@
+"""Live updates for browsers: one listening connection per tenant.
+
+A notification only says that something changed. The changes are read from the feed, which is also polled, so a lost
+notification costs a second. Events never cross tenants: a follower reads only its own.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+from uuid import UUID
+
+import orjson
+from psycopg import AsyncConnection, sql
+
+from mirrord.db import tenant_rows
+from mirrord.db.database import APP_ROLE, Connection, acting_dsn, translate_errors
+from mirrord.domain.entry import EntryId, TenantId
+from mirrord.errors import MirrordError
+from mirrord.sync.timing import pause
+from mirrord.web.rows import feed_rows, mirror_rows
+from mirrord.web.rows.feed_rows import Change, Cursor
+
+log = logging.getLogger(__name__)
+
+MAX_QUEUED_EVENTS = 1000  # queued events of a window before it must reconnect
+RETRY_SECONDS = 0.5  # seconds between attempts to reach Postgres
+POLL_SECONDS, PENDING_POLL_SECONDS = 1.0, 0.05  # seconds between polls; SOON while files are pending
+COUNT_SECONDS = 1.0  # seconds between counts of what waits for a person, and checks of mirrors
+_MAX_TIMED_CHANGES = 60  # with recorded times to disk
+_MAX_SIDEBAR_PAGES = 20_000  # with a remembered state in the sidebar
+
+Queue = asyncio.Queue["Event | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One server-sent event. seq: of the feed, from which a stream resumes; None: as before this event."""
+
+    name: str
+    data: dict[str, Any]
+    seq: int | None = None
+
+    def to_bytes(self) -> bytes:
+        """The event as bytes of the stream."""
+        id_line = f"id: {self.seq}\n" if self.seq is not None else ""
+        return f"{id_line}event: {self.name}\ndata: ".encode() + orjson.dumps(self.data, default=str) + b"\n\n"
+
+
+def page_event(change: Change) -> Event:
+    """The event of a page that changed or was written to disk."""
+    data = {"id": change.id, "version": change.version, "by": change.by, "on_disk": change.on_disk}
+    return Event("page", data, change.seq)
+
+
+@dataclass(slots=True)
+class _Follower:
+    """
+    The follower of one tenant.
+
+    ready: set once no further change is missed. pending: changes not on disk yet, each with the time it was noticed.
+    to_disk: seconds until the last changes were on disk.
+    """
+
+    tenant: UUID
+    queues: set[Queue] = field(default_factory=set)
+    task: asyncio.Task[None] | None = None
+    cursor: Cursor | None = None
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    pending: dict[EntryId, tuple[Change, float]] = field(default_factory=dict)
+    to_disk: deque[float] = field(default_factory=lambda: deque(maxlen=_MAX_TIMED_CHANGES))
+    sidebar: dict[EntryId, str] = field(default_factory=dict)
+    counts: dict[str, int] | None = None
+    counts_at: float = 0.0
+    mirrors: str | None = None
+
+    def publish(self, event: Event) -> None:
+        """Queue an event for every window. Windows too far behind are disconnected; they reconnect and resume."""
+        for queue in list(self.queues):
+            if queue.qsize() >= MAX_QUEUED_EVENTS:
+                self.queues.discard(queue)
+                queue.put_nowait(None)
+            else:
+                queue.put_nowait(event)
+
+    def publish_change(self, change: Change) -> None:
+        """Publish a changed page, and a changed sidebar."""
+        self.publish(page_event(change))
+        if len(self.sidebar) > _MAX_SIDEBAR_PAGES:
+            self.sidebar.clear()
+        if self.sidebar.get(change.id) != change.sidebar_state:
+            self.sidebar[change.id] = change.sidebar_state
+            self.publish(Event("tree", {}))
+        self.pending.pop(change.id, None)
+        if not change.on_disk:
+            self.pending[change.id] = change, time.monotonic()
+
+
+class LiveEvents:
+    """The followers of all tenants with open windows."""
+
+    def __init__(self, dsn: str, stop: asyncio.Event) -> None:
+        self._dsn = acting_dsn(dsn, APP_ROLE)
+        self._stop = stop
+        self._followers: dict[UUID, _Follower] = {}
+
+    @asynccontextmanager
+    async def subscribe(self, tenant: UUID) -> AsyncIterator[Queue]:
+        """A queue of the tenant's events from now on; a None in it: reconnect and resume."""
+        follower = self._followers.setdefault(tenant, _Follower(tenant))
+        queue: Queue = asyncio.Queue()
+        follower.queues.add(queue)
+        if follower.counts is not None:
+            queue.put_nowait(Event("attention", follower.counts))
+        if follower.task is None:
+            follower.task = asyncio.ensure_future(self._follow(follower))
+        try:
+            await pause(self._stop, None, follower.ready)
+            yield queue
+        finally:
+            follower.queues.discard(queue)
+            if not follower.queues and self._followers.get(tenant) is follower:
+                del self._followers[tenant]
+                follower.task.cancel()
+
+    def to_disk(self, tenant: UUID) -> list[float]:
+        """Seconds from the last changes to their files, measured while windows are open; oldest first."""
+        follower = self._followers.get(tenant)
+        return [round(seconds, 3) for seconds in follower.to_disk] if follower else []
+
+    async def _follow(self, follower: _Follower) -> None:
+        while not self._stop.is_set():
+            try:
+                with translate_errors():
+                    await self._listen(follower)
+            except MirrordError as error:
+                log.warning("console_feed_lost", extra={"tenant": str(follower.tenant), "error": str(error)})
+                await pause(self._stop, RETRY_SECONDS)
+
+    async def _listen(self, follower: _Follower) -> None:
+        async with await AsyncConnection.connect(self._dsn, autocommit=True) as connection:
+            setting = sql.SQL("SET mirrord.tenant = {}").format(sql.Literal(str(follower.tenant)))
+            await connection.execute(setting)
+            channel = f"mirrord_{follower.tenant.hex[:16]}"
+            await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+            if follower.cursor is None:
+                follower.cursor = await feed_rows.load_newest_cursor(connection)
+                follower.ready.set()
+            while not self._stop.is_set():
+                await _publish_changes(connection, follower)
+                async for _ in connection.notifies(
+                    timeout=PENDING_POLL_SECONDS if follower.pending else POLL_SECONDS, stop_after=1
+                ):
+                    pass
+
+
+async def _publish_changes(connection: Connection, follower: _Follower) -> None:
+    """Publish changed pages, pages written to disk, counts of what waits for a person, and changes of mirrors."""
+    while True:
+        assert follower.cursor is not None
+        changes, next_cursor = await feed_rows.load_changes(connection, follower.cursor)
+        for change in changes:
+            follower.publish_change(change)
+        if next_cursor == follower.cursor:
+            break
+        follower.cursor = next_cursor
+    if follower.pending:
+        for page in await feed_rows.load_pages_on_disk(connection, list(follower.pending)):
+            change, noticed_at = follower.pending.pop(page)
+            follower.to_disk.append(time.monotonic() - noticed_at)
+            data = {"id": page, "version": change.version, "by": change.by, "on_disk": True}
+            follower.publish(Event("page", data))
+    if time.monotonic() - follower.counts_at >= COUNT_SECONDS:
+        follower.counts_at = time.monotonic()
+        counts = asdict(await tenant_rows.count_waiting(connection, TenantId(follower.tenant)))
+        if counts != follower.counts:
+            follower.counts = counts
+            follower.publish(Event("attention", counts))
+        if (mirrors_state := await mirror_rows.load_mirrors_state(connection)) != follower.mirrors:
+            follower.mirrors = mirrors_state
+            follower.publish(Event("mirrors", {}))

@@ -1,0 +1,198 @@
+"""Pages as JSON: read, write, create, rename, move, delete and restore."""
+
+from typing import Any
+from uuid import UUID
+
+import orjson
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mirrord.db.database import Connection
+from mirrord.documents.link_following import paths_of
+from mirrord.domain.entry import TenantId
+from mirrord.domain.place import clean_name
+from mirrord.web.request_context import Visit, entry_of, json_response, not_found, read_json, refusal, visit_of
+from mirrord.web.rows import page_rows, tree_rows
+from mirrord.web.rows.page_rows import Page
+from mirrord.web.rows.tree_rows import Node
+from mirrord.web.sibling_order import place_among
+
+_MAX_SIBLINGS = 5000  # among which a page may be moved to a given place
+_MAX_TITLE_CHARACTERS = 500  # of a title
+
+
+async def show_page(request: Request) -> Response:
+    """GET api/pages/{page}?known=: without texts if the client's version is still current."""
+    visit = await visit_of(request)
+    text = request.query_params.get("known", "")
+    version = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+    async with visit.read_transaction() as connection:
+        return json_response(await load_facts(connection, visit.tenant, visit.page, version))
+
+
+async def show_version(request: Request) -> Response:
+    """GET api/pages/{page}/version: only the version, which a change of place or name must state."""
+    visit = await visit_of(request)
+    async with visit.read_transaction() as connection:
+        version = await page_rows.load_version(connection, visit.page)
+    if version is None:
+        raise not_found()
+    return json_response({"version": version})
+
+
+async def load_facts(connection: Connection, tenant: UUID, page: UUID, known: int | None = None) -> dict[str, Any]:
+    """A page for the console's client. known: the version whose texts the client has. Raises 404."""
+    page_row = await page_rows.load_page(connection, page, known)
+    if page_row is None:
+        raise not_found()
+    paths = await paths_of(connection, TenantId(tenant), [page_row.id])
+    return page_facts(page_row, paths[page_row.id] if page_row.name else f"{page_row.title}.md")
+
+
+def page_facts(page: Page, path: str) -> dict[str, Any]:
+    """The JSON of a page, as expected by the client."""
+    content = None if page.content is None else orjson.Fragment(page.content)
+    texts = {} if page.is_known else {"markdown": page.markdown, "content": content}
+    return {
+        "id": page.id,
+        "version": page.version,
+        "kind": page.kind,
+        "title": page.title,
+        "icon": page.icon,
+        "name": page.name,
+        "parent": page.parent,
+        "path": path,
+        **texts,
+        "ahead": page.ahead,
+        "problem": page.problem,
+        "updated_at": page.updated_at.isoformat(),
+        "updated_by": page.by,
+        "on_disk": page.on_disk,
+        "deleted": page.is_deleted,
+    }
+
+
+async def put_content(request: Request) -> Response:
+    """PUT api/pages/{page}/content: a whole TipTap document."""
+    visit = await visit_of(request)
+    body = await read_json(request, version=int, content=dict)
+    if body["content"].get("type") != "doc" or not isinstance(body["content"].get("content", []), list):
+        raise refusal("The content is not a document: its type must be `doc` and its content a list.")
+    async with visit.write_transaction() as connection:
+        written = await page_rows.write_content(connection, visit.page, body["version"], body["content"])
+    return await version_or_conflict(visit, written)
+
+
+async def put_markdown(request: Request) -> Response:
+    """PUT api/pages/{page}/markdown: the whole file."""
+    visit = await visit_of(request)
+    body = await read_json(request, version=int, markdown=str)
+    async with visit.write_transaction() as connection:
+        written = await page_rows.write_markdown(connection, visit.page, body["version"], body["markdown"])
+    return await version_or_conflict(visit, written)
+
+
+async def version_or_conflict(visit: Visit, version: int | None) -> Response:
+    """The new version; 409 with the current page if another writer was faster."""
+    if version is not None:
+        return json_response({"version": version})
+    async with visit.read_transaction() as connection:
+        current = await load_facts(connection, visit.tenant, visit.page)
+    sentence = "The page is in the trash." if current["deleted"] else "The page was changed meanwhile."
+    return json_response({"sentence": sentence, "page": current}, 409)
+
+
+async def create_page(request: Request) -> Response:
+    """POST api/pages: a new page below `parent` (null: in the root)."""
+    visit = await visit_of(request)
+    body = await read_json(request, parent=(str, type(None)), title=str)
+    parent = entry_of(body["parent"]) if body["parent"] is not None else None
+    title = _clean_title(body["title"])
+    async with visit.write_transaction() as connection:
+        if parent is not None and await page_rows.load_title(connection, parent) is None:
+            raise not_found()
+        page = await page_rows.create_page(connection, parent, title)
+    return json_response({"id": page, "version": 1, "href": visit.href(page)}, 201)
+
+
+async def change_page(request: Request) -> Response:
+    """PATCH api/pages/{page}: a new `title`, which also names the file, or a new `icon`."""
+    visit = await visit_of(request)
+    body = await read_json(request, version=int, title=(str, type(None)), icon=(str, type(None)))
+    async with visit.write_transaction() as connection:
+        if body["title"] is None:
+            icon = (body["icon"] or "").strip()[:_MAX_TITLE_CHARACTERS] or None
+            written = await page_rows.set_icon(connection, visit.page, body["version"], icon)
+        else:
+            written = await _rename(connection, visit, body["version"], _clean_title(body["title"]))
+    return await version_or_conflict(visit, written)
+
+
+async def _rename(connection: Connection, visit: Visit, version: int, title: str) -> int | None:
+    """Rename a page. A title equal to the file's name is not stored, unless no file can have that name."""
+    page = await page_rows.load_page(connection, visit.page)
+    if page is None:
+        raise not_found()
+    name = clean_name(title, str(page.id)[:8])
+    own_title = title if page.has_own_title or name != title else None
+    if page.kind == "folder" and own_title is None:
+        own_title = title
+    return await page_rows.rename_page(connection, visit.page, version, name, own_title)
+
+
+def _clean_title(text: str) -> str:
+    title = " ".join(text.split())
+    if not title or len(title) > _MAX_TITLE_CHARACTERS:
+        raise refusal(f"A title must have between 1 and {_MAX_TITLE_CHARACTERS} characters.")
+    return title
+
+
+async def move_page(request: Request) -> Response:
+    """POST api/pages/{page}/move: below `parent`, right before the sibling `before` (null: at the end)."""
+    visit = await visit_of(request)
+    body = await read_json(request, version=int, parent=(str, type(None)), before=(str, type(None)))
+    parent = entry_of(body["parent"]) if body["parent"] is not None else None
+    before = entry_of(body["before"]) if body["before"] is not None else None
+    async with visit.write_transaction() as connection:
+        page = await page_rows.load_page(connection, visit.page)
+        if page is None or (parent is not None and await page_rows.load_title(connection, parent) is None):
+            raise not_found()
+        siblings = [
+            sibling
+            for sibling in await tree_rows.load_children(connection, parent, 0, _MAX_SIBLINGS)
+            if sibling.id != page.id
+        ]
+        index = next((number for number, sibling in enumerate(siblings) if sibling.id == before), len(siblings))
+        place = place_among(_node_of(page), siblings, index)
+        if place is None or len(siblings) > _MAX_SIBLINGS:
+            raise refusal(
+                "Too many siblings would need a position. Move the page to the top, or give some of them positions."
+            )
+        written = await tree_rows.move_page(connection, visit.page, body["version"], parent, place.position)
+        if written is not None:
+            await tree_rows.set_positions(connection, place.sibling_positions)
+    return await version_or_conflict(visit, written)
+
+
+def _node_of(page: Page) -> Node:
+    return Node(page.id, page.kind, page.title, page.icon, page.position, page.version, page.parent, False)
+
+
+async def delete_page(request: Request) -> Response:
+    """DELETE api/pages/{page}: move it to the trash with its descendants."""
+    visit = await visit_of(request)
+    body = await read_json(request, version=int)
+    async with visit.write_transaction() as connection:
+        written = await page_rows.delete_page(connection, visit.page, body["version"])
+    return await version_or_conflict(visit, written)
+
+
+async def revive_page(request: Request) -> Response:
+    """POST api/pages/{page}/revive: restore it from the trash."""
+    visit = await visit_of(request)
+    async with visit.write_transaction() as connection:
+        written = await page_rows.revive_page(connection, visit.page)
+    if written is None:
+        raise HTTPException(409, "The page is no longer in the trash.")
+    return json_response({"version": written, "href": visit.href(visit.page)})

@@ -1,0 +1,157 @@
+"""Finding pages: sidebar levels, search, completion, link targets, backlinks."""
+
+from urllib.parse import quote, unquote
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mirrord.db.database import Connection
+from mirrord.documents.link_following import meaning_of, paths_of
+from mirrord.domain.entry import EntryId, TenantId
+from mirrord.markdown.frontmatter.page_text import split_parts
+from mirrord.web.request_context import Visit, entry_of, json_response, not_found, visit_of
+from mirrord.web.rows import page_rows, search_rows, tree_rows
+from mirrord.web.rows.tree_rows import LEVEL_ENTRIES, Node
+
+_MAX_CHARACTERS = 200  # of a query
+_MAX_COMPLETIONS = 12  # of one answer
+_PREVIEW_CHARACTERS = 400  # of a page
+
+
+async def list_children(request: Request) -> Response:
+    """GET api/tree?parent=&start=: the children of a page, LEVEL at a time."""
+    visit = await visit_of(request)
+    parent_text, start = request.query_params.get("parent"), request.query_params.get("start", "0")
+    parent = entry_of(parent_text) if parent_text else None
+    async with visit.read_transaction() as connection:
+        nodes = await tree_rows.load_children(
+            connection, parent, int(start) if start.isdigit() and len(start) < 10 else 0
+        )
+    return json_response(
+        {"nodes": [_facts(node) for node in nodes[:LEVEL_ENTRIES]], "more": len(nodes) > LEVEL_ENTRIES}
+    )
+
+
+def _facts(node: Node) -> dict[str, object]:
+    return {
+        "id": node.id,
+        "kind": node.kind,
+        "title": node.title,
+        "icon": node.icon,
+        "has_children": node.has_children,
+    }
+
+
+async def list_ancestors(request: Request) -> Response:
+    """GET api/pages/{page}/above: the folders to open so that the sidebar shows the page."""
+    visit = await visit_of(request)
+    async with visit.read_transaction() as connection:
+        return json_response(await tree_rows.load_ancestors(connection, visit.page))
+
+
+async def list_trash(request: Request) -> Response:
+    """GET api/trash: deleted pages, the newest first."""
+    visit = await visit_of(request)
+    async with visit.read_transaction() as connection:
+        pages_in_trash = await tree_rows.load_trash(connection)
+    return json_response(
+        [
+            {"id": page.id, "title": page.title, "icon": page.icon, "deleted_at": page.deleted_at, "by": page.by}
+            for page in pages_in_trash
+        ]
+    )
+
+
+async def search_pages(request: Request) -> Response:
+    """GET api/search?q=: pages with a matching name, then pages with matching text."""
+    visit = await visit_of(request)
+    text = _query_text(request, "q")
+    if not text:
+        return json_response({"called": [], "saying": []})
+    async with visit.read_transaction() as connection:
+        by_name = await search_rows.find_by_name(connection, text)
+        by_text = await search_rows.find_by_text(connection, text)
+    return json_response(
+        {
+            "called": [
+                {"id": page.id, "title": page.title, "icon": page.icon, "alias": page.alias} for page in by_name
+            ],
+            "saying": [
+                {
+                    **{"id": page.id, "title": page.title, "icon": page.icon},
+                    **{"before": page.before, "words": page.words, "after": page.after},
+                }
+                for page in by_text
+            ],
+        }
+    )
+
+
+async def list_completions(request: Request) -> Response:
+    """GET api/completions?q=: candidates for the text between `[[` and `]]`."""
+    visit = await visit_of(request)
+    async with visit.read_transaction() as connection:
+        pages_found = await search_rows.find_by_name(connection, _query_text(request, "q"), _MAX_COMPLETIONS)
+        paths = await paths_of(connection, TenantId(visit.tenant), [page.id for page in pages_found])
+        return json_response(
+            [
+                {
+                    **{"id": page.id, "title": page.title, "icon": page.icon, "path": paths.get(page.id, page.title)},
+                    "target": await _shortest_target(connection, paths.get(page.id, page.title)),
+                }
+                for page in pages_found
+            ]
+        )
+
+
+async def _shortest_target(connection: Connection, path: str) -> str:
+    """The shortest unambiguous link target: the page's name, else its full path."""
+    full_name = path.removesuffix(".md").removesuffix("/_index")
+    name = full_name.rpartition("/")[2]
+    return name if await search_rows.is_unambiguous_name(connection, name) else f"/{full_name}"
+
+
+async def preview_link(request: Request) -> Response:
+    """GET api/preview?target=&from=: the beginning of the page that a wikilink refers to."""
+    visit = await visit_of(request)
+    source = entry_of(request.query_params.get("from"))
+    return await _preview_of(visit, source)
+
+
+async def resolve_link(request: Request) -> Response:
+    """GET api/pages/{page}/resolve?target=: the same, for following a link."""
+    visit = await visit_of(request)
+    return await _preview_of(visit, visit.page)
+
+
+async def _preview_of(visit: Visit, source: EntryId) -> Response:
+    kind = visit.request.query_params.get("kind", "wikilink")
+    target, _, heading = _query_text(visit.request, "target").partition("#")
+    if kind == "markdown":
+        target = unquote(target)
+    async with visit.read_transaction() as connection:
+        meaning = await meaning_of(connection, TenantId(visit.tenant), source, kind, target)
+        page = await page_rows.load_page(connection, meaning.entry) if meaning.entry is not None else None
+    if page is None or page.is_deleted:
+        raise not_found()
+    body = split_parts(page.markdown or "").body.strip()[:_PREVIEW_CHARACTERS]
+    fragment = f"#{quote(heading)}" if heading else ""
+    return json_response({"id": page.id, "title": page.title, "text": body, "href": visit.href(page.id) + fragment})
+
+
+async def list_backlinks(request: Request) -> Response:
+    """GET api/pages/{page}/backlinks: pages that link here."""
+    visit = await visit_of(request)
+    async with visit.read_transaction() as connection:
+        rows = await search_rows.load_backlinks(connection, visit.page)
+    return json_response([_backlink_facts(visit, *row) for row in rows])
+
+
+def _backlink_facts(visit: Visit, page: UUID, title: str, icon: str | None, count: int) -> dict[str, object]:
+    return {"id": page, "title": title, "icon": icon, "count": count, "href": visit.href(page)}
+
+
+def _query_text(request: Request, name: str) -> str:
+    """A query parameter without NUL, which Postgres cannot store."""
+    return request.query_params.get(name, "")[:_MAX_CHARACTERS].replace("\0", "").strip()

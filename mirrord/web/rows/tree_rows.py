@@ -1,0 +1,107 @@
+"""The sidebar's tree in order, and positions of moved pages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from mirrord.db.database import Connection
+from mirrord.domain.entry import EntryId
+
+LEVEL_ENTRIES = 200  # entries per answer
+# By position, then by title, like files. The key of ASCII titles is their lower case, a hundred times faster.
+_LEVEL = """
+WITH level AS (
+    SELECT id, kind, t.title, icon, position, version, parent_id, name,
+           CASE WHEN octet_length(t.title) = length(t.title) THEN lower(t.title COLLATE "C")
+                ELSE mirrord.name_key(t.title) END AS key
+      FROM mirrord.page AS p, LATERAL (SELECT coalesce(p.title, p.name, '') AS title OFFSET 0) AS t
+     WHERE p.tenant_id = mirrord.current_tenant() AND p.parent_id {parent} AND p.deleted_at IS NULL
+     ORDER BY position IS NULL, position, key, t.title COLLATE "C", name COLLATE "C", id
+     LIMIT %(most)s OFFSET %(start)s)
+SELECT id, kind, title, icon, position, version, parent_id,
+       EXISTS (SELECT FROM mirrord.page AS c WHERE c.tenant_id = mirrord.current_tenant() AND c.parent_id = level.id
+                  AND c.deleted_at IS NULL)
+  FROM level ORDER BY position IS NULL, position, key, title COLLATE "C", name COLLATE "C", id"""
+_IN_ROOT = _LEVEL.format(parent="IS NULL")
+_BELOW = _LEVEL.format(parent="= %(parent)s")
+_ABOVE = """
+WITH RECURSIVE above (id, parent_id, depth) AS (
+    SELECT id, parent_id, 0 FROM mirrord.page WHERE tenant_id = mirrord.current_tenant() AND id = %s
+    UNION ALL
+    SELECT p.id, p.parent_id, a.depth + 1 FROM above AS a
+      JOIN mirrord.page AS p ON p.tenant_id = mirrord.current_tenant() AND p.id = a.parent_id)
+SELECT id FROM above WHERE depth > 0 ORDER BY depth DESC"""
+_MOVE = """
+UPDATE mirrord.page SET parent_id = %s, position = %s
+ WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
+_SET_POSITION = """
+UPDATE mirrord.page SET position = %s
+ WHERE tenant_id = mirrord.current_tenant() AND id = %s AND deleted_at IS NULL"""
+# Pages deleted together with their folder are restored with it.
+_TRASH = """
+SELECT p.id, p.kind, coalesce(p.title, p.name, ''), p.icon, p.deleted_at, p.updated_by
+  FROM mirrord.page AS p WHERE p.tenant_id = mirrord.current_tenant() AND p.deleted_at IS NOT NULL AND NOT EXISTS (
+    SELECT FROM mirrord.page AS a
+     WHERE a.tenant_id = p.tenant_id AND a.id = p.parent_id AND a.deleted_at = p.deleted_at)
+ ORDER BY p.deleted_at DESC LIMIT 200"""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An entry of the sidebar. parent None: the root."""
+
+    id: EntryId
+    kind: str
+    title: str
+    icon: str | None
+    position: str | None
+    version: int
+    parent: EntryId | None
+    has_children: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TrashedPage:
+    """A deleted page that can be restored, with everything deleted together with it."""
+
+    id: EntryId
+    kind: str
+    title: str
+    icon: str | None
+    deleted_at: datetime
+    by: dict[str, Any] | None
+
+
+async def load_children(
+    connection: Connection, parent: UUID | None, start: int = 0, limit: int = LEVEL_ENTRIES
+) -> list[Node]:
+    """Children of *parent* from number *start* on: *limit* of them, and one more if there are more."""
+    statement = _IN_ROOT if parent is None else _BELOW
+    values = {"parent": parent, "most": limit + 1, "start": start}
+    return [Node(*row) for row in await (await connection.execute(statement, values)).fetchall()]
+
+
+async def load_ancestors(connection: Connection, page: UUID) -> list[EntryId]:
+    """The ancestors of a page, from the root down."""
+    return [EntryId(row[0]) for row in await (await connection.execute(_ABOVE, (page,))).fetchall()]
+
+
+async def move_page(
+    connection: Connection, page: UUID, version: int, parent: UUID | None, position: str | None
+) -> int | None:
+    """Move a page. Returns the new version; None: another writer was faster."""
+    row = await (await connection.execute(_MOVE, (parent, position, page, version))).fetchone()
+    return int(row[0]) if row else None
+
+
+async def set_positions(connection: Connection, positions: Sequence[tuple[EntryId, str]]) -> None:
+    """Set positions of entries sorted by title, so that another entry fits between them."""
+    for entry, position in positions:
+        await connection.execute(_SET_POSITION, (position, entry))
+
+
+async def load_trash(connection: Connection) -> list[TrashedPage]:
+    """Deleted pages, the newest first."""
+    return [TrashedPage(*row) for row in await (await connection.execute(_TRASH)).fetchall()]

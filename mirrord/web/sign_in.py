@@ -1,0 +1,151 @@
+"""One-time sign-in links and signed sessions.
+
+A link is a file named by the digest of its token, removed when the link is followed; an ended session is also a file
+named by its digest. So both are valid for every process, and after a restart.
+"""
+
+import hashlib
+import hmac
+import os
+import secrets
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+import jwt
+import orjson
+
+from mirrord.errors import UserError
+
+SESSION_SECONDS = 14 * 86400  # seconds until a session expires
+INVITATION_SECONDS = 12 * 3600  # seconds until an unused link expires
+_SLACK_SECONDS = 3600  # added before files of expired links and sessions are removed
+_ALGORITHM, _PURPOSE = "HS256", "session"
+_TOKEN_BYTES = 16
+_KEY_BYTES = 32
+_CREATE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A signed-in user. tenant: the only visible one; None: an operator, who sees all."""
+
+    id: str
+    name: str
+    tenant: UUID | None
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether the session sees every tenant."""
+        return self.tenant is None
+
+
+class Gate:
+    """Creates links, and creates, verifies and ends sessions."""
+
+    def __init__(self, data: Path) -> None:
+        """data: the data directory. Raises UserError if the key cannot be stored in it."""
+        self._directory = data / "console"
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for name in ("invited", "ended"):
+                (self._directory / name).mkdir(mode=0o700, exist_ok=True)
+            self._key = _load_or_create_key(self._directory / "key")
+        except OSError as error:
+            where = self._directory
+            raise UserError(f"The console keeps its key in {where}, which cannot be used: {error.strerror}.") from error
+        # two consoles on one host share its cookies, whatever their ports
+        self.cookie = f"mirrord_{hashlib.sha256(self._key).hexdigest()[:8]}"
+
+    def invite(self, name: str, tenant: UUID | None, seconds: float = INVITATION_SECONDS) -> str:
+        """A token for one sign-in as *name*. tenant None: as an operator."""
+        self._remove_expired()
+        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        facts = {"name": name, "tenant": str(tenant) if tenant else None, "until": time.time() + seconds}
+        with os.fdopen(os.open(self._invitation_path(token), _CREATE_FLAGS, 0o600), "wb") as stream:
+            stream.write(orjson.dumps(facts))
+        return token
+
+    def is_unused(self, token: str) -> bool:
+        """Whether a link is still unused."""
+        return self._invitation_path(token).exists()
+
+    def admit(self, token: str, seconds: float = SESSION_SECONDS) -> str | None:
+        """The cookie of a new session for an unused token; None: unknown, used or expired."""
+        invitation = self._invitation_path(token)
+        try:
+            facts = orjson.loads(invitation.read_bytes())
+            invitation.unlink()  # the second of two concurrent calls fails here
+        except FileNotFoundError:
+            return None
+        if facts["until"] < time.time():
+            return None
+        tenant = UUID(facts["tenant"]) if facts["tenant"] else None
+        return self._sign(Session(secrets.token_urlsafe(_TOKEN_BYTES), facts["name"], tenant), seconds)
+
+    def session(self, cookie: str) -> Session | None:
+        """The session of a cookie; None: invalid, expired or ended."""
+        session = self._decode_cookie(cookie)
+        return session if session is not None and not self._ended_path(session).exists() else None
+
+    def end_session(self, session: Session) -> None:
+        """Invalidate the cookie of this session."""
+        with suppress(FileExistsError):
+            os.close(os.open(self._ended_path(session), _CREATE_FLAGS, 0o600))
+
+    def csrf_token(self, session: Session) -> str:
+        """The CSRF token of this session: its pages send it with every change, other sites cannot know it."""
+        return hmac.new(self._key, f"csrf {session.id}".encode(), "sha256").hexdigest()
+
+    def is_csrf_token(self, session: Session, mark: str) -> bool:
+        """Whether *mark* is the CSRF token of this session."""
+        return hmac.compare_digest(self.csrf_token(session).encode(), mark.encode())
+
+    def _sign(self, session: Session, seconds: float) -> str:
+        tenant = str(session.tenant) if session.tenant else "*"
+        facts = {"aud": _PURPOSE, "jti": session.id, "name": session.name, "tenant": tenant}
+        return jwt.encode({**facts, "exp": int(time.time() + seconds)}, self._key, _ALGORITHM)
+
+    def _decode_cookie(self, cookie: str) -> Session | None:
+        options = {"require": ["aud", "jti", "exp", "name", "tenant"]}
+        try:
+            facts = jwt.decode(cookie, self._key, [_ALGORITHM], audience=_PURPOSE, options=options)  # type: ignore[arg-type]
+            return Session(
+                str(facts["jti"]), str(facts["name"]), UUID(facts["tenant"]) if facts["tenant"] != "*" else None
+            )
+        except (jwt.InvalidTokenError, ValueError):
+            return None
+
+    def _invitation_path(self, token: str) -> Path:
+        return self._directory / "invited" / hashlib.sha256(token.encode()).hexdigest()
+
+    def _ended_path(self, session: Session) -> Path:
+        return self._directory / "ended" / hashlib.sha256(session.id.encode()).hexdigest()
+
+    def _remove_expired(self) -> None:
+        """Remove the files of expired links and sessions."""
+        for name, seconds in (("invited", INVITATION_SECONDS), ("ended", SESSION_SECONDS)):
+            for file in (self._directory / name).iterdir():
+                with suppress(FileNotFoundError):
+                    if file.stat().st_mtime < time.time() - seconds - _SLACK_SECONDS:
+                        file.unlink()
+
+
+def _load_or_create_key(file: Path) -> bytes:
+    """Create the key under a temporary name, so that no process reads part of it."""
+    temporary = file.with_name(f"{file.name}-{secrets.token_hex(8)}")
+    if not file.exists():
+        descriptor = os.open(temporary, _CREATE_FLAGS, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(secrets.token_bytes(_KEY_BYTES))
+            stream.flush()
+            os.fsync(stream.fileno())
+        with suppress(FileExistsError):
+            os.link(temporary, file)
+        temporary.unlink()
+    key = file.read_bytes()
+    if len(key) != _KEY_BYTES:
+        raise UserError(f"{file} is not a key of the console: remove it; then all users must sign in again.")
+    return key
