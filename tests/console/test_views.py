@@ -348,13 +348,13 @@ async def test_an_import_is_seen_on_the_status_page_from_its_beginning_to_its_en
     for number in range(400):
         save(console.mirrord.file(f"Brought/{number}.md"), f"# {number}\n\nOf many.\n")
 
-    bar = reader.page.get_by_role("progressbar", name="Working through files and rows")
+    bar = reader.page.get_by_role("progressbar", name="Processing files and rows")
     await expect(reader.page.locator(".queue")).to_contain_text("the oldest since", timeout=PATIENCE)
     done, total = int(await bar.get_attribute("value") or 0), int(await bar.get_attribute("max") or 0)
     assert done < 200 <= total
     pause.unlink()
     await expect(reader.page.locator("progress")).to_have_count(0, timeout=2 * PATIENCE)
-    await expect(reader.page.locator(".queue")).to_have_text("Nothing is in the queue.", timeout=PATIENCE)
+    await expect(reader.page.locator(".queue")).to_have_text("The queue is empty.", timeout=PATIENCE)
     await expect(reader.page.locator(".pace").filter(has_text="From file to row")).to_be_visible(timeout=PATIENCE)
     await expect(reader.page.get_by_text(str(console.mirrord.root))).to_have_count(0)
 
