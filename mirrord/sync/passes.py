@@ -19,7 +19,7 @@ from mirrord.sync.engine_parts import EngineParts
 from mirrord.sync.livelock_stops import Restraint
 from mirrord.sync.observation.file_look import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
-from mirrord.sync.observation.observe import Dirty, Observation, TreeView, look_at_tree, observe
+from mirrord.sync.observation.observe import Dirty, Observation, ReadAhead, TreeView, look_at_tree, observe
 from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS
 from mirrord.sync.pass_results import Conclusion, find_neighbours_of_renamed
 from mirrord.sync.work_queue import CHUNK_MARKS
@@ -90,9 +90,10 @@ class Passes:
             known = None
         is_adopting, is_rewinding = self._parts.adoption.is_in_force, self._parts.adoption.is_rewinding
         return await observe(
-            *(self._sides, dirty, look, coming),
-            view=view,
-            known_entries=known,
+            self._sides,
+            dirty,
+            ReadAhead(look, view, known),
+            coming,
             adopting=is_adopting,
             rewound=is_rewinding,
         )
