@@ -22,7 +22,7 @@ from mirrord.domain.entry import TenantId, new_id
 from mirrord.errors import Damaged, Refused, UserError
 from mirrord.mirror.backup.backup_directory import Backups, StoredBackup
 from mirrord.mirror.tree.tenant_tree import Tree
-from mirrord.operations.backup_restore import RestoredBackup, RestorePaths
+from mirrord.operations.backup_restore import RestoredBackup, RestoreTarget
 from mirrord.operations.backup_restore import restore_backup as bring_back
 from mirrord.operations.tenant_backup import BackupChecker, CheckedBackup, NewBackup, prune_backups
 from mirrord.operations.tenant_backup import create_backup as make
@@ -218,9 +218,9 @@ async def _restore_tenant(
     name = tenant_rows.check_name(name or manifest.tenant)
     app.make_directory(config.mirror)
     fallback = config.mirror / f"{name}.from-backup-{manifest.number}"
-    places = RestorePaths(config.mirror / name, fallback, config.mode)
+    target = RestoreTarget(tenant, name, config.mirror / name, fallback, config.mode)
     with progress_bar(f"Restoring {name}") as progress:
-        return await bring_back(database, backups, manifest, tenant, name, places, progress)
+        return await bring_back(database, backups, manifest, target, progress)
 
 
 def _backup_facts(backup_: StoredBackup) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from mirrord.documents.link_following import paths_of
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.errors import UserError
 from mirrord.operations import conflict_resolution
-from mirrord.operations.conflict_resolution import Choice, Dispute
+from mirrord.operations.conflict_resolution import Choice, Dispute, Resolution
 from mirrord.operations.three_way_diff import diff_lines, has_markers, mark_conflicts
 
 
@@ -179,7 +179,7 @@ def _resolve(
         async with app.open_database(config) as database:
             _, tenant_id = await find_tenant(database, config, tenant)
             return await conflict_resolution.resolve_conflict(
-                database, tenant_id, number, choice, current_person(), data=data, seen_versions=seen
+                database, tenant_id, current_person(), Resolution(number, choice, data, seen)
             )
 
     conflict = run(work()).conflict

@@ -61,7 +61,7 @@ class _Outcome:
 @click.option("--dry-run", is_flag=True, help="Show what would be imported.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait until all rows exist.")
-def import_command(
+def import_command(  # noqa: PLR0913  (a parameter for each option)
     config: Config, tenant: str | None, directory: Path, into: str, dry_run: bool, as_json: bool, timeout: float
 ) -> int:
     """

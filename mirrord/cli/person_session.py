@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mirrord.cli.output import current_person
-from mirrord.commands.core.session import Session
+from mirrord.commands.core.session import Session, SessionSettings
 from mirrord.config import Config
 from mirrord.mcp.admission import find_tenant, open_tree
 from mirrord.mirror.process_setup import prepare_process
@@ -28,9 +28,11 @@ def open_session(config: Config, tenant: str | None) -> Iterator[Session]:
         chosen.id,
         current_person(),
         f"cli-{secrets.token_hex(8)}",
-        attach_from=(Path("/"),),  # all files that the person can read
-        excluded_paths=(config.data,),
-        sources_dir=config.sources_dir,
+        SessionSettings(
+            attach_from=(Path("/"),),  # all files that the person can read
+            excluded_paths=(config.data,),
+            sources_dir=config.sources_dir,
+        ),
     )
     try:
         yield session

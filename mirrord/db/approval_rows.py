@@ -110,15 +110,19 @@ async def add_request(
         "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, clock_timestamp() + %s) "
         "ON CONFLICT (tenant_id, id) DO NOTHING",
         (
-            *(tenant, request.id, mirror, request.command, Jsonb(dict(request.arguments)), request.digest),
-            *(
-                Jsonb(inputs),
-                Jsonb(dict(request.bases)),
-                Jsonb(actor),
-                Jsonb(to_storable(preview_facts(preview))),
-                level.name,
-            ),
-            *(request.requested_at, REQUEST_LIFETIME),
+            tenant,
+            request.id,
+            mirror,
+            request.command,
+            Jsonb(dict(request.arguments)),
+            request.digest,
+            Jsonb(inputs),
+            Jsonb(dict(request.bases)),
+            Jsonb(actor),
+            Jsonb(to_storable(preview_facts(preview))),
+            level.name,
+            request.requested_at,
+            REQUEST_LIFETIME,
         ),
     )
 

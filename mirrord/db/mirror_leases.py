@@ -91,7 +91,9 @@ async def renew_leases(
             "FROM unnest(%s::uuid[], %s::bigint[], %s::jsonb[], %s::bigint[]) AS held (id, token, state, seq) "
             "WHERE m.id = held.id AND m.token = held.token RETURNING m.id",
             (
-                *(LEASE_SECONDS, mirrors, [lease.token for lease in leases]),
+                LEASE_SECONDS,
+                mirrors,
+                [lease.token for lease in leases],
                 *([values_by_mirror.get(mirror) for mirror in mirrors] for values_by_mirror in (states, acknowledged)),
             ),
         )

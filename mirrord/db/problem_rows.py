@@ -31,6 +31,16 @@ class Halt:
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class NewHalt:
+    """Deletions that stop now. side: where they were detected; None: after a rewind."""
+
+    reason: str
+    side: str | None
+    sentence: str
+    entries: Sequence[EntryId]
+
+
 async def store_problems(
     connection: Connection, tenant: TenantId, mirror: MirrorId, problems: Iterable[Problem]
 ) -> None:
@@ -63,28 +73,20 @@ async def load_problems(connection: Connection, tenant: TenantId) -> list[Proble
     return [Problem(*row) for row in await cursor.fetchall()]
 
 
-async def add_halt(
-    connection: Connection,
-    tenant: TenantId,
-    mirror: MirrorId,
-    reason: str,
-    side: str | None,
-    sentence: str,
-    entries: Iterable[EntryId],
-) -> None:
+async def add_halt(connection: Connection, tenant: TenantId, mirror: MirrorId, halt: NewHalt) -> None:
     """Record why deletions stopped; an open halt of the same reason and side is extended instead."""
-    ids = list(entries)
+    ids = list(halt.entries)
     cursor = await connection.execute(
         "UPDATE mirrord.halt SET sentence = %s, entries = ARRAY(SELECT DISTINCT unnest(entries || %s::uuid[])) "
         "WHERE tenant_id = %s AND mirror_id = %s AND reason = %s AND side IS NOT DISTINCT FROM %s "
         "AND closed_at IS NULL AND decision IS NULL RETURNING id",
-        (sentence, ids, tenant, mirror, reason, side),
+        (halt.sentence, ids, tenant, mirror, halt.reason, halt.side),
     )
     if await cursor.fetchone() is None:
         await connection.execute(
             "INSERT INTO mirrord.halt (tenant_id, mirror_id, reason, side, sentence, entries) "
             "VALUES (%s, %s, %s, %s, %s, %s)",
-            (tenant, mirror, reason, side, sentence, ids),
+            (tenant, mirror, halt.reason, halt.side, halt.sentence, ids),
         )
 
 

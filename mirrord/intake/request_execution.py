@@ -81,7 +81,7 @@ def failure_facts(failed: Failed) -> dict[str, Any]:
 @contextmanager
 def _open_session(desk: TenantContext, request: Request) -> "Iterator[Session]":
     """A session like that of the request's author, except that of files outside it reads only staged ones."""
-    from mirrord.commands.core.session import Session  # noqa: PLC0415  (as above)
+    from mirrord.commands.core.session import Session, SessionSettings  # noqa: PLC0415  (as above)
 
     sides = desk.sides
     staged = {
@@ -96,8 +96,7 @@ def _open_session(desk: TenantContext, request: Request) -> "Iterator[Session]":
         sides.tenant,
         request.actor,
         writer,
-        staged=staged,
-        sources_dir=desk.config.sources_dir,
+        SessionSettings(staged=staged, sources_dir=desk.config.sources_dir),
     )
     try:
         for path, digest in request.bases.items():

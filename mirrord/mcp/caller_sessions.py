@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from mirrord.auth.access_grant import LOCAL_ACTOR, Grant
-from mirrord.commands.core.session import Gate, Session
+from mirrord.commands.core.session import Gate, Session, SessionSettings
 from mirrord.config import Config
 from mirrord.domain.entry import Actor
 from mirrord.errors import Refused
@@ -73,9 +73,11 @@ def _create_session(config: Config, tenant: Tenant, actor: Actor) -> Session:
         tenant.id,
         actor,
         writer,
-        attach_from=attachable_dirs(config),
-        excluded_paths=(config.data,),  # Postgres and the private key
-        sources_dir=config.sources_dir,
+        SessionSettings(
+            attach_from=attachable_dirs(config),
+            excluded_paths=(config.data,),  # Postgres and the private key
+            sources_dir=config.sources_dir,
+        ),
     )
 
 

@@ -55,9 +55,13 @@ def probe_directory(path: Path) -> Directory:
     except OSError as error:
         refusal = error.strerror
     return Directory(
-        *(str(path), refusal, status.st_uid, status.st_mode & 0o7777),
-        *(space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize),
-        file_system_of(path, Path("/proc/self/mountinfo").read_text(encoding="utf-8")),
+        path=str(path),
+        error=refusal,
+        owner=status.st_uid,
+        mode=status.st_mode & 0o7777,
+        free=space.f_bavail * space.f_frsize,
+        total=space.f_blocks * space.f_frsize,
+        file_system=file_system_of(path, Path("/proc/self/mountinfo").read_text(encoding="utf-8")),
     )
 
 

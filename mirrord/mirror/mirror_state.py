@@ -7,9 +7,9 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from mirrord.domain.entry import Digest, EntryId
@@ -86,7 +86,7 @@ class State:
 
         def load() -> dict[str, CachedStat]:
             rows = self._database.execute("SELECT * FROM seen")
-            return {path: cached_stat_from_row(*values) for path, *values in rows}
+            return {path: cached_stat_from_row(values) for path, *values in rows}
 
         return self._run_or_default(load, {})
 
@@ -187,10 +187,9 @@ def _transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
             database.execute("ROLLBACK")
 
 
-def cached_stat_from_row(
-    device: int, inode: int, size: int, mtime_ns: int, ctime_ns: int, digest: bytes, entry: bytes
-) -> CachedStat:
-    """The record in a row of the table `seen`, without its path."""
+def cached_stat_from_row(values: Sequence[Any]) -> CachedStat:
+    """The record in a row of the table `seen`. values: its columns without the path."""
+    device, inode, size, mtime_ns, ctime_ns, digest, entry = values
     times = mtime_ns, ctime_ns  # before 1970 they are negative
     return CachedStat(_unsigned(device), _unsigned(inode), size, *times, Digest(digest), EntryId(UUID(bytes=entry)))
 

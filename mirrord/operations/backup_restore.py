@@ -21,9 +21,15 @@ from mirrord.operations.tenant_backup import BLOB_TABLE
 
 
 @dataclass(frozen=True, slots=True)
-class RestorePaths:
-    """Where files go: into the root of the tree if nothing else is in it, else beside. mode: of a new root."""
+class RestoreTarget:
+    """
+    The tenant that gets a backup, and the directory of its files.
 
+    root: of its tree, which gets the files if nothing else is in it, else *beside* does. mode: of a new root.
+    """
+
+    tenant: TenantId
+    name: str
     root: Path
     beside: Path
     mode: int
@@ -39,16 +45,10 @@ class RestoredBackup:
 
 
 async def restore_backup(
-    database: Database,
-    backups: Backups,
-    manifest: Manifest,
-    tenant: TenantId,
-    name: str,
-    places: RestorePaths,
-    progress: Progress,
+    database: Database, backups: Backups, manifest: Manifest, target: RestoreTarget, progress: Progress
 ) -> RestoredBackup:
     """
-    Store a whole backup in an empty tenant, created as *name* if it is missing; call it inside `reading()`.
+    Store a whole backup in an empty tenant, created if it is missing; call it inside `reading()`.
 
     A kill leaves an empty tenant, and maybe some of the files; the same call continues from there.
 
@@ -56,6 +56,7 @@ async def restore_backup(
         Refused: the tenant has pages, another tenant has the name, or the schema here lacks a table or column.
         Damaged: an object has changed; nothing was stored.
     """
+    tenant, name = target.tenant, target.name
     await backup_rows.create_tenant(database, name, tenant, manifest.tenant_made_at)
     async with backup_rows.restore_transaction(database, tenant, name) as connection:
         await _check_tables(connection, manifest)
@@ -76,7 +77,7 @@ async def restore_backup(
             for chunk in manifest.files.chunks
             for line in backups.read_lines(chunk.name)
         ]
-        into = _write_files(files, backups, places) if files else None
+        into = _write_files(files, backups, target) if files else None
         await backup_rows.finish_restore(connection, manifest.seq)
     return RestoredBackup(stored_rows, tuple(printable(stray.path) for stray in files), into)
 
@@ -100,12 +101,12 @@ async def _store_blobs(connection: Connection, tenant: TenantId, lines: list[byt
     return len(lines)
 
 
-def _write_files(files: list[UnsyncedFile], backups: Backups, places: RestorePaths) -> Path:
+def _write_files(files: list[UnsyncedFile], backups: Backups, target: RestoreTarget) -> Path:
     """Write files durably; return their directory. A tree with other files in it is left alone."""
-    into = places.root
-    tree_marker.make_root(into, places.mode)
+    into = target.root
+    tree_marker.make_root(into, target.mode)
     if not _holds_only(into, files):
-        into = places.beside
+        into = target.beside
         tree_marker.make_root(into)
     tree = Tree(into)
     try:

@@ -64,6 +64,21 @@ class Dispute:
 
 
 @dataclass(frozen=True, slots=True)
+class Resolution:
+    """
+    A person's choice about an open conflict.
+
+    data: the merged content, if that is the choice. seen_versions: the versions the person looked at, as
+    Dispute.versions spells them; None: those at the time when the conflict arose.
+    """
+
+    number: int
+    choice: Choice
+    data: bytes | None = None
+    seen_versions: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Content:
     """The chosen content of the page or attachment. data: bytes that are not stored yet."""
 
@@ -96,21 +111,9 @@ async def load_dispute(connection: Connection, tenant: TenantId, number: int) ->
     )
 
 
-async def resolve_conflict(
-    database: Database,
-    tenant: TenantId,
-    number: int,
-    choice: Choice,
-    actor: Actor,
-    *,
-    data: bytes | None = None,
-    seen_versions: str | None = None,
-) -> Dispute:
+async def resolve_conflict(database: Database, tenant: TenantId, actor: Actor, resolution: Resolution) -> Dispute:
     """
     Carry out a person's choice, all or nothing; returns the conflict as it was before.
-
-    data: the merged content, if that is the choice. seen_versions: the versions the person looked at, as Dispute.seen
-    spells them; None: those at the time when the conflict arose.
 
     Raises:
         UserError: there is no such open conflict.
@@ -118,11 +121,12 @@ async def resolve_conflict(
         Stale: an entry changed at this very moment.
         Damaged: the merged content is not text.
     """
+    number, choice = resolution.number, resolution.choice
     async with database.transaction(tenant, actor=actor) as connection:
         dispute = await load_dispute(connection, tenant, number)
-        if (why := objection(dispute, choice, seen_versions)) is not None:
+        if (why := objection(dispute, choice, resolution.seen_versions)) is not None:
             raise Refused(why)
-        content = _choose_content(dispute, choice, data)
+        content = _choose_content(dispute, choice, resolution.data)
         # first, so that no trigger takes the deletion of the sibling for the person's choice
         written = await conflict_rows.resolve_conflict(connection, tenant, number, choice)
         if content is not None:

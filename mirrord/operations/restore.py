@@ -19,6 +19,16 @@ from mirrord.sync.writing.entry_bodies import text_of
 
 
 @dataclass(frozen=True, slots=True)
+class _NextVersion:
+    """The version that restores a page. then: the restored version."""
+
+    current: CurrentEntry
+    then: Revision
+    text: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Restored:
     """The result. version: of the page now; revived: it was deleted; changed False: it was like this already."""
 
@@ -49,7 +59,8 @@ async def restore(
     target = Place(then.parent, then.name) if with_place else current.place
     if not _differs(current, text, target):
         return Restored(current.version, revived=False, changed=False)
-    return Restored(await _write_version(database, tenant, current, then, text, target, actor), current.deleted, True)
+    version_written = await _write_version(database, tenant, actor, _NextVersion(current, then, text, target))
+    return Restored(version_written, current.deleted, True)
 
 
 async def _load_revision(connection: Connection, tenant: TenantId, page: EntryId, version: int) -> Revision | None:
@@ -62,13 +73,12 @@ def _differs(current: CurrentEntry, text: str, target: Place) -> bool:
     return moves or current.deleted or current.is_unrendered or current.text != text
 
 
-async def _write_version(
-    database: Database, tenant: TenantId, current: CurrentEntry, then: Revision, text: str, target: Place, actor: Actor
-) -> int:
+async def _write_version(database: Database, tenant: TenantId, actor: Actor, new: _NextVersion) -> int:
+    current = new.current
     try:
         async with database.transaction(tenant, actor=actor) as connection:
-            await set_parents(connection, [current.version, then.version])
-            written = await entry_edits.write_text(connection, tenant, current, text_of(text), target)
+            await set_parents(connection, [current.version, new.then.version])
+            written = await entry_edits.write_text(connection, tenant, current, text_of(new.text), new.place)
             if written is None:
                 raise Stale("The page was changed at this moment; look at it, then try again.")
             return written

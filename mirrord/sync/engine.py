@@ -11,25 +11,21 @@ from mirrord.domain.entry import EntryId
 from mirrord.domain.measures import Work
 from mirrord.errors import Fenced, Unavailable
 from mirrord.mirror.tree.tree_scan import Scan
-from mirrord.sync.activity import ImportProgress, Pulse, ScanProgress
+from mirrord.sync.activity import ImportProgress, ScanProgress
 from mirrord.sync.decisions.entry_decision import Step
 from mirrord.sync.decisions.pacing import FairShare, FairShares, is_deferred_work_due
-from mirrord.sync.decisions.rewind import Adoption, Rewind
+from mirrord.sync.decisions.rewind import Rewind
+from mirrord.sync.engine_parts import make_parts
 from mirrord.sync.feed import Feed, add_missing_versions
-from mirrord.sync.halts import Halts, reverse_losses
-from mirrord.sync.handshake import Handshake
+from mirrord.sync.halts import reverse_losses
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty
-from mirrord.sync.observation.retries import Retries
 from mirrord.sync.pass_results import Conclusion
 from mirrord.sync.passes import Passes
-from mirrord.sync.problem_list import ProblemList
 from mirrord.sync.root_check import Root
 from mirrord.sync.timing import Backoff, pause
 from mirrord.sync.tree_scans import find_differing, scan_tree
-from mirrord.sync.work_queue import Intake, Queue
 from mirrord.sync.writing.apply import PassOutcome, apply_decisions
-from mirrord.sync.writing.leftover_saves import Recovery
 
 log = logging.getLogger(__name__)
 
@@ -56,24 +52,20 @@ class Engine:
         self.fair_shares = fair_shares or FairShares()
         self.fair_shares.join()
         self.fair_share = FairShare(self.fair_shares, sides.tenant)
-        self.adoption = Adoption(is_adopting)
-        self.handshake = Handshake(sides)
-        self.queue = Queue()
-        self.intake = Intake(self.queue, sides.looker)
-        self.pulse = Pulse()
-        self.halts = Halts(sides)
-        self.problems = ProblemList(sides)
+        parts = make_parts(sides, self.request_scan, is_adopting=is_adopting)
+        self.adoption = parts.adoption
+        self.handshake = parts.handshake
+        self.queue = parts.queue
+        self.intake = parts.intake
+        self.pulse = parts.pulse
+        self.halts = parts.halts
+        self.problems = parts.problems
+        self.recovery = parts.recovery
+        self.retries = parts.retries
         self.root = Root(sides, self.problems, self.handshake)
         self.feed = Feed(sides)
-        self.recovery = Recovery(sides)
-        self.retries = Retries(self.adoption, self.request_scan)
-        self.conclusion = Conclusion(
-            sides, self.queue, self.retries, self.problems, self.recovery, self.adoption, self.handshake, self.pulse
-        )
-        self.passes = Passes(
-            *(sides, self.queue, self.intake, self.retries, self.adoption),
-            *(self.recovery, self.problems, self.halts, self.conclusion, self.request_scan),
-        )
+        self.conclusion = Conclusion(parts)
+        self.passes = Passes(parts, self.conclusion)
         self.is_started = False
         self.scan_seconds = 0.0  # duration of the last scan
         self._scanning: ScanProgress | None = None

@@ -130,9 +130,8 @@ class Halts:
     async def _add_halt(self, alarm: Alarm, side: str | None, entries: Sequence[EntryId]) -> None:
         sides = self._sides
         async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
-            await problem_rows.add_halt(
-                connection, sides.tenant, sides.mirror, alarm.reason, side, alarm.sentence + ADVICE, entries
-            )
+            halt = problem_rows.NewHalt(alarm.reason, side, alarm.sentence + ADVICE, entries)
+            await problem_rows.add_halt(connection, sides.tenant, sides.mirror, halt)
         await self.load()
         log.warning("halted", extra={"tenant": sides.name, "reason": alarm.reason, "entries": len(entries)})
 

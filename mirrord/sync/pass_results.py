@@ -8,48 +8,26 @@ from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.sync_state import File, State
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.tree_layout import directory_of
-from mirrord.sync.activity import Pulse
 from mirrord.sync.decisions.entry_decision import Decision, Step
-from mirrord.sync.decisions.rewind import Adoption
-from mirrord.sync.handshake import Handshake
-from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.engine_parts import EngineParts
 from mirrord.sync.observation.observe import Observation
-from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS, Retries
-from mirrord.sync.problem_list import ProblemList
-from mirrord.sync.work_queue import Queue
+from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS
 from mirrord.sync.writing.apply import PassOutcome, path_of, problem_path
-from mirrord.sync.writing.leftover_saves import Recovery
 
 
 class Conclusion:
     """
-    Concludes the passes of one engine; its parts are passed in.
+    Concludes the passes of one engine, made from its parts.
 
     rows_changed: set when a decision was carried out. last_done_at: monotonic time of the last one.
     """
 
-    def __init__(
-        self,
-        sides: Sides,
-        queue: Queue,
-        doubts: Retries,
-        problems: ProblemList,
-        recovery: Recovery,
-        adoption: Adoption,
-        handshake: Handshake,
-        pulse: Pulse,
-    ) -> None:
+    def __init__(self, parts: EngineParts) -> None:
         self.rows_changed = asyncio.Event()
         self.last_done_at = 0.0
-        self._sides = sides
+        self._parts = parts
+        self._sides = parts.sides
         self._barred: set[EntryId] = set()
-        self._queue = queue
-        self._doubts = doubts
-        self._problems = problems
-        self._recovery = recovery
-        self._adoption = adoption
-        self._handshake = handshake
-        self._pulse = pulse
 
     async def conclude(
         self, observation: Observation, applied: PassOutcome, idle: Collection[EntryId] = frozenset()
@@ -61,26 +39,26 @@ class Conclusion:
         """
         self._mark_again([decision for decision in applied.done if decision.again], 0)
         for decision in applied.stale:
-            self._mark_again([decision], self._doubts.next_delay(decision.state.entry, at_once=True))
+            self._mark_again([decision], self._parts.retries.next_delay(decision.state.entry, at_once=True))
         self._barred |= applied.barred
         for decision in applied.later:
             entry = decision.state.entry
             if entry not in applied.barred:
-                self._mark_again([decision], self._doubts.next_delay(entry), applied.hindered_by.get(entry, ()))
-        self._queue.mark(observation.look.paths_to_retry, forced=True, delay=FIRST_DELAY_SECONDS)
-        self._queue.mark(applied.occupied_paths | applied.reformed, forced=True)
-        self._queue.mark(
+                self._mark_again([decision], self._parts.retries.next_delay(entry), applied.hindered_by.get(entry, ()))
+        self._parts.queue.mark(observation.look.paths_to_retry, forced=True, delay=FIRST_DELAY_SECONDS)
+        self._parts.queue.mark(applied.occupied_paths | applied.reformed, forced=True)
+        self._parts.queue.mark(
             find_neighbours_of_renamed(self._sides.looker.index, [decision.state for decision in applied.done]),
             forced=True,
         )
-        self._queue.mark(applied.unsure)
-        self._queue.mark(observation.unowned_directories, applied.entries_to_check, forced=True)
-        self._queue.mark_renamed(dict(applied.renamed))
+        self._parts.queue.mark(applied.unsure)
+        self._parts.queue.mark(observation.unowned_directories, applied.entries_to_check, forced=True)
+        self._parts.queue.mark_renamed(dict(applied.renamed))
         for row, path, over, displaced in applied.displaced_saves:
-            self._recovery.add_save(row.entry, path, over, displaced)
+            self._parts.recovery.add_save(row.entry, path, over, displaced)
         moved = [*map(problem_path, applied.done), *applied.written_paths]
         settled = {*idle, *(decision.state.entry for decision in applied.done)}
-        await self._problems.update(observation.look, applied.troubles, moved, settled)
+        await self._parts.problems.update(observation.look, applied.troubles, moved, settled)
         await self._remember_done(applied)
 
     def take_barred(self) -> set[EntryId]:
@@ -91,13 +69,13 @@ class Conclusion:
     def mark_other_changes(self, decisions: Iterable[Decision]) -> None:
         """Mark the changes that a look for deletions found besides them: a change is reported by one look only."""
         states = [decision.state for decision in decisions if decision.step not in (Step.DELETE, Step.NOTHING)]
-        self._queue.mark(
+        self._parts.queue.mark(
             [state.file.path for state in states if state.file], [state.entry for state in states], forced=True
         )
 
     def _mark_again(self, decisions: Sequence[Decision], delay: float, other_entries: Iterable[EntryId] = ()) -> None:
         paths = [decision.state.file.path for decision in decisions if decision.state.file is not None]
-        self._queue.mark(
+        self._parts.queue.mark(
             paths, [*other_entries, *(decision.state.entry for decision in decisions)], forced=True, delay=delay
         )
 
@@ -116,11 +94,11 @@ class Conclusion:
             removed_paths |= {old + path[len(new) :] for path in moved}
         await asyncio.to_thread(self._sides.state.store, cached, removed_paths - cached.keys())
         for decision in applied.done:
-            self._doubts.note_success(decision.state.entry)
-        self._adoption.note_carried_out(applied.done)
-        self._handshake.is_owed = True
+            self._parts.retries.note_success(decision.state.entry)
+        self._parts.adoption.note_carried_out(applied.done)
+        self._parts.handshake.is_owed = True
         self.last_done_at = time.monotonic()
-        self._pulse.note_done(self._sides.name, applied.done, self._queue)
+        self._parts.pulse.note_done(self._sides.name, applied.done, self._parts.queue)
         self.rows_changed.set()
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 
 from mirrord.db.content.entry_states import LoadedEntries
@@ -13,19 +13,18 @@ from mirrord.errors import Busy, Fenced, Locked, Stale, Unavailable
 from mirrord.mirror.tree.ignore_rules import PATTERN_FILES
 from mirrord.mirror.tree.tree_layout import directory_of, page_path, printable
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
-from mirrord.sync.decisions.rewind import Adoption, is_stale
+from mirrord.sync.decisions.rewind import is_stale
 from mirrord.sync.deletions import trash_files
-from mirrord.sync.halts import Halts
+from mirrord.sync.engine_parts import EngineParts
 from mirrord.sync.livelock_stops import Restraint
 from mirrord.sync.observation.file_look import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
-from mirrord.sync.observation.observe import Dirty, Observation, TreeView, look_at_tree, observe
-from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS, Retries
+from mirrord.sync.observation.observe import Dirty, Observation, ReadAhead, TreeView, look_at_tree, observe
+from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS
 from mirrord.sync.pass_results import Conclusion, find_neighbours_of_renamed
-from mirrord.sync.problem_list import ProblemList
-from mirrord.sync.work_queue import CHUNK_MARKS, Intake, Queue
+from mirrord.sync.work_queue import CHUNK_MARKS
 from mirrord.sync.writing.apply import PassOutcome, apply_decisions, is_temporarily_blocked, prepare_rows
-from mirrord.sync.writing.leftover_saves import LATE_SAVE_REASON, RECOPIED_REASON, Recovery
+from mirrord.sync.writing.leftover_saves import LATE_SAVE_REASON, RECOPIED_REASON
 from mirrord.sync.writing.row_writes import new_base
 
 log = logging.getLogger(__name__)
@@ -47,33 +46,14 @@ class Passes:
     """
     The passes of one engine, made from its parts.
 
-    look_everywhere: called when the cache is in doubt. restraint: the entries that are stopped.
+    restraint: the entries that are stopped.
     """
 
-    def __init__(
-        self,
-        sides: Sides,
-        queue: Queue,
-        intake: Intake,
-        doubts: Retries,
-        adoption: Adoption,
-        recovery: Recovery,
-        problems: ProblemList,
-        brake: Halts,
-        conclusion: Conclusion,
-        look_everywhere: Callable[[], None],
-    ) -> None:
-        self._sides = sides
-        self._queue = queue
-        self._intake = intake
-        self._doubts = doubts
-        self._adoption = adoption
-        self._recovery = recovery
-        self._problems = problems
-        self._brake = brake
+    def __init__(self, parts: EngineParts, conclusion: Conclusion) -> None:
+        self._parts = parts
+        self._sides = parts.sides
         self._conclusion = conclusion
-        self._look_everywhere = look_everywhere
-        self.restraint = Restraint(sides)
+        self.restraint = Restraint(parts.sides)
         self._writing: _Writing | None = None
         self._known_entries: LoadedEntries | None = None
 
@@ -83,14 +63,14 @@ class Passes:
 
     async def start_next(self) -> None:
         """Work on the next chunk; its writes may go on after the return, see `finish`."""
-        dirty, look = await self._intake.take_chunk()
+        dirty, look = await self._parts.intake.take_chunk()
         if look is None:  # it may be about entries that are being written
             await self.finish_writing()
         try:
             await self._work_on(dirty, look)
         finally:
             if self._writing is None or self._writing.dirty is not dirty:
-                self._intake.release(dirty)
+                self._parts.intake.release(dirty)
 
     async def finish_writing(self) -> None:
         """Wait until all work taken in hand is written."""
@@ -100,7 +80,7 @@ class Passes:
             try:
                 await self._run_guarded(writing.dirty, writing.task)
             finally:
-                self._intake.release(writing.dirty)
+                self._parts.intake.release(writing.dirty)
 
     async def observe(self, dirty: Dirty, look: LookResult | None = None, view: TreeView | None = None) -> Observation:
         """Observe both sides and the base where *dirty* says. view: the look at the tree made for this."""
@@ -108,11 +88,12 @@ class Passes:
         known, self._known_entries = self._known_entries, None
         if known is not None and not dirty.entries <= known.entries:
             known = None
-        is_adopting, is_rewinding = self._adoption.is_in_force, self._adoption.is_rewinding
+        is_adopting, is_rewinding = self._parts.adoption.is_in_force, self._parts.adoption.is_rewinding
         return await observe(
-            *(self._sides, dirty, look, coming),
-            view=view,
-            known_entries=known,
+            self._sides,
+            dirty,
+            ReadAhead(look, view, known),
+            coming,
             adopting=is_adopting,
             rewound=is_rewinding,
         )
@@ -129,7 +110,7 @@ class Passes:
 
     async def _work_on(self, dirty: Dirty, look: LookResult | None = None) -> None:
         if not PATTERN_FILES.isdisjoint(dirty.paths):
-            self._look_everywhere()
+            self._parts.request_scan()
         await self._run_guarded(dirty, self._pass_expanded(dirty, look))
 
     async def delete(self, dirty: Dirty, work: Awaitable[None]) -> float:
@@ -140,7 +121,7 @@ class Passes:
         except Locked:
             return FIRST_DELAY_SECONDS
         except (Unavailable, Fenced):
-            self._look_everywhere()  # for moves that were not recorded
+            self._parts.request_scan()  # for moves that were not recorded
             raise
         await self._report_failure(dirty)
         return FAILED_RETRY_SECONDS
@@ -151,10 +132,10 @@ class Passes:
             if not await self._is_done(work):
                 await self._work_on_each(dirty)
         except Locked:
-            self._queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY_SECONDS)
+            self._parts.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY_SECONDS)
         except (Unavailable, Fenced):
-            self._queue.put_back(dirty)
-            self._look_everywhere()  # for writes that were not recorded
+            self._parts.queue.put_back(dirty)
+            self._parts.request_scan()  # for writes that were not recorded
             raise
 
     async def _is_done(self, work: Awaitable[None]) -> bool:
@@ -177,13 +158,13 @@ class Passes:
                 await self._work_on(item)
             return
         await self._report_failure(dirty)
-        self._queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED_RETRY_SECONDS)
+        self._parts.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED_RETRY_SECONDS)
 
     async def _report_failure(self, dirty: Dirty) -> None:
         entry = min(dirty.entries, default=None)
         where = printable(min(dirty.paths, default="")) or str(entry)
         sentence = f"mirrord failed on {where!r} and left it as it is; its log says how. It tries again every minute."
-        await self._problems.change([Problem(where, "internal", sentence, entry)], [])
+        await self._parts.problems.change([Problem(where, "internal", sentence, entry)], [])
 
     async def _pass_expanded(self, dirty: Dirty, look: LookResult | None) -> None:
         if not dirty.paths - dirty.forced:
@@ -191,7 +172,7 @@ class Passes:
             return
         changed, view = await asyncio.to_thread(_look_below, self._sides, dirty)
         if len(changed) > CHUNK_MARKS:  # too much for one pass: it waits for the next
-            self._queue.mark(changed - dirty.paths)
+            self._parts.queue.mark(changed - dirty.paths)
             changed = frozenset()
         expanded = Dirty(dirty.paths | changed, dirty.entries, dirty.forced)
         await self._run_guarded(expanded, self._make_pass(expanded, look, view))
@@ -205,7 +186,7 @@ class Passes:
             dirty = Dirty(paths, dirty.entries, paths)
             observation, look = await self.observe(dirty), None
         await self._absorb_late(observation)
-        decisions = self._doubts.decide(observation, list(observation.states.values()))
+        decisions = self._parts.retries.decide(observation, list(observation.states.values()))
         await self.finish_writing()
         if look is not None and (bases := _only_new(decisions)):
             task = asyncio.create_task(self._carry_out(observation, decisions, applied))
@@ -214,9 +195,9 @@ class Passes:
         decisions = await self.restraint.restrain(decisions, applied.troubles)
         unready = [decision for decision in decisions if decision.step is Step.PREPARE]
         if unready:
-            ready = await prepare_rows(self._sides, unready, self._doubts, applied)
+            ready = await prepare_rows(self._sides, unready, self._parts.retries, applied)
             decisions = [decision for decision in decisions if decision.step is not Step.PREPARE]
-            ready_now = self._doubts.decide(observation, ready)
+            ready_now = self._parts.retries.decide(observation, ready)
             decisions += await self.restraint.restrain(ready_now, applied.troubles)
         await self._carry_out(observation, decisions, applied)
 
@@ -235,13 +216,15 @@ class Passes:
 
     async def _carry_out(self, observation: Observation, decisions: Sequence[Decision], applied: PassOutcome) -> None:
         if any(decision.step is Step.FILE for decision in decisions):
-            await self._intake.discard_read_ahead()
+            await self._parts.intake.discard_read_ahead()
         await apply_decisions(self._sides, decisions, observation.look.views, applied)
         deletions = [decision for decision in decisions if decision.step is Step.DELETE]
         if stale := [decision for decision in deletions if is_stale(decision)]:
             applied.add(await trash_files(self._sides, stale))
         states = [decision.state for decision in deletions if not is_stale(decision)]
-        self._brake.gathered_deletions.add({state.entry: state.file.path if state.file else None for state in states})
+        self._parts.halts.gathered_deletions.add(
+            {state.entry: state.file.path if state.file else None for state in states}
+        )
         applied.later += [
             decision for decision in decisions if decision.step is Step.LATER and is_temporarily_blocked(decision)
         ]
@@ -255,12 +238,12 @@ class Passes:
         )
         for path, page in (observation.late_saves | observation.recopied_files).items():
             try:
-                entries = await self._recovery.absorb_late(path, page, reasons[path])
+                entries = await self._parts.recovery.absorb_late(path, page, reasons[path])
             except (Busy, Stale, FileNotFoundError):
-                self._queue.mark([path], forced=True, delay=FIRST_DELAY_SECONDS)
+                self._parts.queue.mark([path], forced=True, delay=FIRST_DELAY_SECONDS)
             else:
                 index_path = page_path("", directory_of(path, Kind.PAGE), index=True)
-                self._queue.mark([index_path], entries, forced=True)
+                self._parts.queue.mark([index_path], entries, forced=True)
 
 
 def _look_below(sides: Sides, dirty: Dirty) -> tuple[frozenset[str], TreeView | None]:

@@ -38,14 +38,12 @@ async def upload_attachment(request: Request) -> Response:
             415,
             f"{name!r} is not supported, or its content does not match. Supported: {', '.join(ACCEPTED_EXTENSIONS)}.",
         )
-    digest = await asyncio.to_thread(digest_of, data)
+    upload = file_rows.Upload(name, data, await asyncio.to_thread(digest_of, data), kind)
     async with visit.write_transaction() as connection:
         page = await page_rows.load_page(connection, visit.page)
         if page is None or page.is_deleted:
             raise not_found()
-        stored = await file_rows.add_attachment(
-            connection, visit.tenant, _parent_of_assets(page), name, data, digest, kind
-        )
+        stored = await file_rows.add_attachment(connection, visit.tenant, _parent_of_assets(page), upload)
     return json_response({"src": f"./assets/{quote(stored)}"}, 201)
 
 

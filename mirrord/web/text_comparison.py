@@ -11,6 +11,8 @@ _MAX_LINES = 5000  # of a compared text; a longer one is shown as replaced
 _MAX_WORDS = 400  # of a compared line
 _MAX_WORD_PAIRS = 4_000_000  # compared in all lines; beyond that whole lines are shown as changed
 
+_Opcode = tuple[str, int, int, int, int]  # of a SequenceMatcher: tag, start and end in each text
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -37,21 +39,13 @@ def diff_hunks(before: str, after: str) -> list[list[Line]]:
         return [list(_replaced_lines(old, new, 0, 0, words))]
     matcher = SequenceMatcher(None, old, new)
     return [
-        [line for code in group for line in _lines_of(old, new, *code, words)]
+        [line for code in group for line in _lines_of(old, new, code, words)]
         for group in matcher.get_grouped_opcodes(CONTEXT_LINES)
     ]
 
 
-def _lines_of(
-    old: Sequence[str],
-    new: Sequence[str],
-    tag: str,
-    old_start: int,
-    old_end: int,
-    new_start: int,
-    new_end: int,
-    words: "_Words",
-) -> Iterator[Line]:
+def _lines_of(old: Sequence[str], new: Sequence[str], code: _Opcode, words: "_Words") -> Iterator[Line]:
+    tag, old_start, old_end, new_start, new_end = code
     if tag == "equal":
         for number, text in enumerate(old[old_start:old_end]):
             yield Line(" ", old_start + number + 1, new_start + number + 1, (Piece(text, False),))

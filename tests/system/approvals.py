@@ -13,7 +13,7 @@ import psycopg
 from mirrord.auth.access_grant import LOCAL_ACTOR
 from mirrord.commands.command_registry import COMMANDS
 from mirrord.commands.core.failure import Failed
-from mirrord.commands.core.session import Gate, Session
+from mirrord.commands.core.session import Gate, Session, SessionSettings
 from mirrord.commands.trust_gate import CompletedCommand, PendingRequest, run
 from mirrord.domain.trust import Limits, trust_levels
 from mirrord.mirror import tree_marker
@@ -51,7 +51,7 @@ class Asker:
         found = tree_marker.read(tree)
         assert found is not None
         self.root = root
-        self.session = Session(tree, tenant, found.tenant_id, LOCAL_ACTOR, "mcp-test", attach_from=attach_from)
+        self.session = Session(tree, tenant, found.tenant_id, LOCAL_ACTOR, "mcp-test", SessionSettings(attach_from))
         self.gate = Gate(LEVELS, Limits(pending=0))
 
     def calls(self, name: str, arguments: Mapping[str, Any]) -> PendingRequest | dict[str, Any] | Failed:

@@ -14,7 +14,7 @@ from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult
 
 import mirrord
-from mirrord.commands.core.session import Gate, Session
+from mirrord.commands.core.session import Gate, Session, SessionSettings
 from mirrord.config import DEFAULT_TOOLS
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.mcp.admission import Tenant
@@ -106,7 +106,7 @@ async def in_memory(
         tenant.id,
         Actor("agent", "tester"),
         f"mcp-{uuid4().hex}",
-        attach_from=(tenant.root.parent.parent / "outside",),
+        SessionSettings(attach_from=(tenant.root.parent.parent / "outside",)),
     )
     callers = Callers(Caller(session, gate or Gate(), may_write=may_write, still_holds=still_holds))
     try:

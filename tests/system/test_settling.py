@@ -13,7 +13,7 @@ from mirrord.cli.command_table import cli
 from mirrord.db.database import Database
 from mirrord.domain.entry import Actor, TenantId, digest_of
 from mirrord.errors import Stale
-from mirrord.operations.conflict_resolution import Choice, resolve_conflict
+from mirrord.operations.conflict_resolution import Choice, Resolution, resolve_conflict
 from tests.system.commands import Command, commands
 from tests.system.entries import add, change, delete, history, lives, row_of, value
 from tests.system.harness import eventually
@@ -235,7 +235,7 @@ async def test_a_change_at_the_very_moment_leaves_everything_as_it_was(
     with daemon_connection.transaction():
         change(daemon_connection, dispute.page, **text("green\n"))
         taking = asyncio.create_task(
-            resolve_conflict(database, tenant, dispute.number, Choice.FILE, Actor("human", "ada"))
+            resolve_conflict(database, tenant, Actor("human", "ada"), Resolution(dispute.number, Choice.FILE))
         )
         await asyncio.to_thread(eventually, waits, "the command to wait for the page's row")
     with pytest.raises(Stale):

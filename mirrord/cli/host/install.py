@@ -28,7 +28,7 @@ _MARK = "# Written by `mirrord install-service`; changes belong into `systemctl 
 )
 @click.option("--config", "file", type=click.Path(path_type=Path), help="TOML file that names the directories.")
 @click.option("--into", type=click.Path(path_type=Path), help="Directory of the units; default: that of systemd.")
-def install_service(
+def install_service(  # noqa: PLR0913  (a parameter for each option)
     for_user: bool | None,
     dry_run: bool,
     force: bool,

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
@@ -57,17 +56,33 @@ class Gate:
             raise Failed("RATE_LIMITED", "busy", sentence, f"Wait {seconds} seconds.", {"seconds": seconds})
 
 
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """
+    What a session may read outside its tree, and where the sources in the tree are.
+
+    attach_from: absolute directories below which files may be attached. excluded_paths: paths never attached from, such
+    as the data directory; the mirror's own root is always excluded.
+    staged: files outside the tree by path, whose bytes were copied when a command was requested and are used by it.
+    sources_dir: the directory of the tree below which sources are.
+    """
+
+    attach_from: tuple[Path, ...] = ()
+    excluded_paths: tuple[Path, ...] = ()
+    staged: "Mapping[str, InputFile]" = field(default_factory=dict)
+    sources_dir: str = DIRECTORY
+
+
+DEFAULT_SETTINGS = SessionSettings()
+
+
 class Session:
     """
     The context of commands. Reading commands may run in several threads at once, beside one writing command.
 
     tenant_name, tenant_id: of the tenant whose root *tree* is; the session closes the tree.
     writer: the name of this process's journal, a valid file name unique among processes.
-    attach_from: absolute directories below which files may be attached. excluded_paths: paths never attached from, such
-    as
-        the data directory; the mirror's own root is always excluded.
-    sources_dir: the directory of the tree below which sources are.
-    staged: files outside the tree by path, whose bytes were copied when a command was requested and are used by it.
+    attach_from, excluded_paths, staged, sources_dir: see SessionSettings.
     catalogue: the current pages of the tree.
     event_facts: facts added to the data of every later event; JSON.
     """
@@ -79,21 +94,17 @@ class Session:
         tenant_id: UUID,
         actor: Actor,
         writer: str,
-        *,
-        attach_from: tuple[Path, ...] = (),
-        excluded_paths: tuple[Path, ...] = (),
-        sources_dir: str = DIRECTORY,
-        staged: "Mapping[str, InputFile]" = MappingProxyType({}),
+        settings: SessionSettings = DEFAULT_SETTINGS,
     ) -> None:
         self.tree = tree
         self.tenant_name = tenant_name
         self.tenant_id = TenantId(tenant_id)
         self.actor = actor
         self.writer = writer
-        self.attach_from = attach_from
-        self.excluded_paths = excluded_paths
-        self.sources_dir = sources_dir
-        self.staged = staged
+        self.attach_from = settings.attach_from
+        self.excluded_paths = settings.excluded_paths
+        self.sources_dir = settings.sources_dir
+        self.staged = settings.staged
         self.catalogue = Catalogue(tree, self.tenant_id)
         self.event_facts: Mapping[str, object] = {}
         self._seed: UUID | None = None

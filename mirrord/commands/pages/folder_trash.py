@@ -121,7 +121,13 @@ def _remove_attachment(session: Session, journal: Journal, path: str, trash_id: 
     entry, over = EntryId(UUID(removal.entry)), Digest(bytes.fromhex(removal.expected))
     try:
         save = replace.remove(
-            *(session.tree, journal, path), entry=entry, expected=over, reason=removal.reason, key=removal.key
+            session.tree,
+            journal,
+            path,
+            entry=entry,
+            expected=over,
+            reason=removal.reason,
+            key=removal.key,
         )
     except Stale:
         raise page_writes.concurrent_change(session, path) from None

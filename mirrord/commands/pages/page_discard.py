@@ -38,7 +38,9 @@ def trash_page(session: Session, journal: Journal, page: page_writes.Page) -> tu
     with translating_errors():
         try:
             save = replace.remove(
-                *(session.tree, journal, page.path),
+                session.tree,
+                journal,
+                page.path,
                 entry=entry,
                 expected=page.digest,
                 reason=TRASH_REASON,

@@ -38,6 +38,21 @@ class Page:
         return head_of(self.text)
 
 
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """
+    The new content of a file, and what it replaces.
+
+    label: of the write, with the digest that the file must have. seen_stat: its stat when it had that digest; None:
+    unknown.
+    """
+
+    path: str
+    data: bytes
+    label: Label
+    seen_stat: Stat | None = None
+
+
 def find_page(session: Session, path: str) -> Page:
     """The page at *path*. Raises Failed if it is missing or unreadable."""
     page = look_up_page(session, path)
@@ -151,9 +166,8 @@ def overwrite_page(
         facts = {"page_id": str(entry), "path": page.path, "digest": digest.hex()}
         try:
             with command_events.recording_event(session, EventType.PAGE_WRITTEN, facts) as record_event:
-                replace_file(
-                    session, journal, page.path, data, Label(entry, page.digest, digest), page.stat, record_event
-                )
+                new = Replacement(page.path, data, Label(entry, page.digest, digest), page.stat)
+                replace_file(session, journal, new, record_event)
         except Stale:
             raise concurrent_change(session, page.path) from None
     if part:
@@ -171,7 +185,7 @@ def create_page_file(session: Session, journal: Journal, path: str, text: str, e
     """
     data = encode_page(text)
     digest = digest_of(data)
-    replace_file(session, journal, path, data, Label(entry, None, digest))
+    replace_file(session, journal, Replacement(path, data, Label(entry, None, digest)))
     session.note_shown(path, digest)
     return digest
 
@@ -209,34 +223,32 @@ def check_front_matter(text: str, before: str = "") -> None:
 def replace_file(
     session: Session,
     journal: Journal,
-    path: str,
-    data: bytes,
-    label: Label,
-    seen_stat: Stat | None = None,
+    new: Replacement,
     record_event: replace.AlsoSync = replace.sync_nothing_else,
 ) -> None:
     """
-    Replace a file with *data*, described by *label*, and keep a copy. Call it inside `writing()`.
+    Replace a file as *new* says, and keep a copy. Call it inside `writing()`.
 
-    seen_stat, record_event: `seen` and `beside` of replace.write().
+    record_event: `also_sync` of replace.write().
 
     Raises Stale if the file is not the expected one, and Failed, CONFLICT, after a save at the same moment.
     """
-    with translating_errors(), written_copies.copy_during_write(journal, label, data):
+    label = new.label
+    with translating_errors(), written_copies.copy_during_write(journal, label, new.data):
         if label.expected is None:
-            session.tree.make_directories(parent_of(path))
+            session.tree.make_directories(parent_of(new.path))
         written = replace.write(
             session.tree,
             journal,
-            path,
-            data,
+            new.path,
+            new.data,
             entry=label.entry,
             expected=label.expected,
-            expected_stat=seen_stat,
+            expected_stat=new.seen_stat,
             also_sync=record_event,
         )
         if written.displaced is not None:
-            _give_way(session, journal, path, written.displaced, label)
+            _give_way(session, journal, new.path, written.displaced, label)
 
 
 def _give_way(session: Session, journal: Journal, path: str, save: replace.DisplacedSave, label: Label) -> None:

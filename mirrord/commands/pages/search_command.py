@@ -45,7 +45,7 @@ class SearchResults:
     skipped_count: int
 
 
-def search_pages(
+def search_pages(  # noqa: PLR0913  (the tool's arguments, by name)
     session: Session,
     query: str,
     path: str | None = None,

@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 from mirrord.db.content.entry_tables import table_of
 from mirrord.db.database import Connection
 from mirrord.domain.entry import EMPTY_DIGEST, FILE_ACTOR, Digest, EntryId, Kind, MirrorId, TenantId
+from mirrord.domain.sync_state import Base
 
 MAX_EARLIER_COPY_AGE = timedelta(minutes=1)  # of a copy of an earlier text: git makes and removes files within seconds
 
@@ -104,25 +105,25 @@ async def load_copies_of_earlier_texts(
 
 
 async def move_to_place_of_copy(
-    connection: Connection, tenant: TenantId, mirror: MirrorId, kind: Kind, entry: EntryId, expected: int, copy: Copy
+    connection: Connection, tenant: TenantId, mirror: MirrorId, base: Base, version: int, copy: Copy
 ) -> bool:
     """
-    Give *entry* the place, file and children of its *copy*, which becomes a tombstone; False: its row changed.
+    Give the entry of *base* the place, file and children of its *copy*, which becomes a tombstone.
 
-    Call it with names deferred, parents before children.
+    Returns False if its row has another *version* by now. Call it with names deferred, parents before children.
     """
-    table = table_of(kind)
+    table = table_of(base.kind)
     values: dict[str, Any] = {
         "tenant": tenant,
         "mirror": mirror,
-        "entry": entry,
-        "expected": expected,
+        "entry": base.entry,
+        "expected": version,
         "copy": copy.entry,
     }
-    statement = (_SUCCEED_ATTACHMENT if kind is Kind.ATTACHMENT else _SUCCEED_PAGE) + _WHERE_BOTH
+    statement = (_SUCCEED_ATTACHMENT if base.kind is Kind.ATTACHMENT else _SUCCEED_PAGE) + _WHERE_BOTH
     if await (await connection.execute(statement, values)).fetchone() is None:
         return False
-    if kind is Kind.PAGE:
+    if base.kind is Kind.PAGE:
         for child in ("page", "attachment"):
             await connection.execute(_REPARENT_CHILDREN.format(table=child), values)
     await connection.execute(_REPLACE_BASE.format(table=table), values)

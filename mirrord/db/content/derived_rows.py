@@ -9,6 +9,7 @@ from mirrord.db.content.entry_tables import position_sql
 from mirrord.db.content.entry_writes import PageText
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId
+from mirrord.domain.place import name_key
 from mirrord.markdown.schema.document import Document
 
 
@@ -68,25 +69,25 @@ UPDATE mirrord.attachment SET name = %(name)s, name_key = %(key)s
  WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s AND deleted_at IS NULL RETURNING version"""
 
 
-async def store_text(
-    connection: Connection,
-    tenant: TenantId,
-    entry: EntryId,
-    version: int,
-    text: PageText,
-    digest: Digest,
-    content: Document | None,
-) -> bool:
-    """
-    Store the text and views derived from an app's *version*. False: the version has changed.
+@dataclass(frozen=True, slots=True)
+class DerivedText:
+    """The text and views derived from what an app wrote. content: its document, with all ids; None: it wrote none."""
 
-    content: the app's document, with all ids; None: it wrote none.
-    """
+    text: PageText
+    digest: Digest
+    content: Document | None
+
+
+async def store_text(
+    connection: Connection, tenant: TenantId, entry: EntryId, version: int, derived: DerivedText
+) -> bool:
+    """Store what was derived from an app's *version*. False: the version has changed."""
+    text, content = derived.text, derived.content
     cursor = await connection.execute(
         _STORE_TEXT,
         {
             "markdown": text.markdown,
-            "digest": digest,
+            "digest": derived.digest,
             "title": text.title,
             "icon": text.icon,
             "position": text.position,
@@ -101,15 +102,15 @@ async def store_text(
 
 
 async def store_name(
-    connection: Connection, tenant: TenantId, entry: EntryId, version: int, name: str, key: str, *, attachment: bool
+    connection: Connection, tenant: TenantId, entry: EntryId, version: int, name: str, *, attachment: bool
 ) -> bool:
     """
-    Give the row its clean name and key.
+    Give the row its clean name and the key of that.
 
     Raises psycopg's UniqueViolation if a sibling has that key. False: the version has changed.
     """
     statement = _NAME_ATTACHMENT if attachment else _NAME_PAGE
-    values = {"name": name, "key": key, "tenant": tenant, "entry": entry, "version": version}
+    values = {"name": name, "key": name_key(name), "tenant": tenant, "entry": entry, "version": version}
     return await (await connection.execute(statement, values)).fetchone() is not None
 
 

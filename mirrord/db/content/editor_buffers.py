@@ -36,24 +36,26 @@ async def load_shown_versions(
     return {base.entry: revisions for base, revisions in zip(bases, histories, strict=True)}
 
 
-async def add_merged_buffer(
-    connection: Connection,
-    tenant: TenantId,
-    mirror: MirrorId,
-    entry: EntryId,
-    path: str,
-    texts: tuple[str | None, str, str | None],
-    row_version: int,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class MergedBuffer:
     """
-    Record that a stale buffer was merged: nothing is left to do, but the merge can be reviewed and undone.
+    A stale buffer that was merged.
 
     texts: the one the editor had, the one it saved, and the row's. The row's is version row_version, the saved one
     row_version + 1, the merge row_version + 2.
     """
+
+    entry: EntryId
+    path: str
+    texts: tuple[str | None, str, str | None]
+    row_version: int
+
+
+async def add_merged_buffer(connection: Connection, tenant: TenantId, mirror: MirrorId, buffer: MergedBuffer) -> None:
+    """Record that a stale buffer was merged: nothing is left to do, but the merge can be reviewed and undone."""
     await connection.execute(
         "INSERT INTO mirrord.conflict (tenant_id, mirror_id, entry_id, path, base_text, file_text, row_text, "
         "row_version, resolved_at, resolution) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, clock_timestamp(), "
         "'stale-buffer')",
-        (tenant, mirror, entry, path, *texts, row_version),
+        (tenant, mirror, buffer.entry, buffer.path, *buffer.texts, buffer.row_version),
     )

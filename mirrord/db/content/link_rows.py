@@ -146,19 +146,11 @@ async def load_places(
     ids = list(entries)
     cursors = [await connection.execute(statement, (tenant, ids)) for statement in (_PAGES, _ATTACHMENTS)]
     rows = [row for cursor in cursors for row in await cursor.fetchall()]
-    return {row[0]: _spot_of(*row) for row in rows}
+    return {row[0]: _place_of_row(row) for row in rows}
 
 
-def _spot_of(
-    entry: EntryId,
-    kind: str,
-    parent: EntryId | None,
-    name: str,
-    index: bool,
-    placed: bool,
-    deleted: bool,
-    *title_and_aliases: Any,
-) -> EntryPlace:
+def _place_of_row(row: Sequence[Any]) -> EntryPlace:
+    entry, kind, parent, name, index, placed, deleted, *title_and_aliases = row
     return EntryPlace(entry, Kind(kind), Place(parent, name, index), placed, deleted, *title_and_aliases)
 
 

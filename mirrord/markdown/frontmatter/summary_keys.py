@@ -81,11 +81,17 @@ def _read_any_head(text: str) -> Head:
 
 
 def _build_head(texts: Mapping[str, str | None], values: "Mapping[str, Json]") -> Head:
-    text_of = texts.get
     return Head(
-        *(text_of("id"), text_of("title"), text_of("icon"), text_of("position")),
-        *(_tags_of(values.get("tags")), _aliases_of(values.get("aliases"))),
-        *(text_of("type"), text_of("source_type"), text_of("original"), text_of("created")),
+        id=texts.get("id"),
+        title=texts.get("title"),
+        icon=texts.get("icon"),
+        position=texts.get("position"),
+        tags=_tags_of(values.get("tags")),
+        aliases=_aliases_of(values.get("aliases")),
+        type=texts.get("type"),
+        source_type=texts.get("source_type"),
+        original=texts.get("original"),
+        created=texts.get("created"),
     )
 
 

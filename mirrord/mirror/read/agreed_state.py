@@ -91,7 +91,7 @@ def _read_rows_at_inodes(
         chunk = numbers[start : start + _MAX_INODES]
         placeholders = ", ".join("?" * len(chunk))
         for path, *values in database.execute(f"SELECT * FROM seen WHERE inode IN ({placeholders})", chunk):
-            row = cached_stat_from_row(*values)
+            row = cached_stat_from_row(values)
             if (row.device, row.inode) in inodes:
                 yield path, row
 
@@ -99,11 +99,11 @@ def _read_rows_at_inodes(
 def _read_rows(database: sqlite3.Connection, paths: Sequence[str]) -> Iterator[tuple[str, CachedStat]]:
     if len(paths) > _MAX_PATHS:
         for path, *values in database.execute("SELECT * FROM seen"):
-            yield path, cached_stat_from_row(*values)
+            yield path, cached_stat_from_row(values)
         return
     for path in paths:
         for _, *values in database.execute("SELECT * FROM seen WHERE path = ?", (path,)):
-            yield path, cached_stat_from_row(*values)
+            yield path, cached_stat_from_row(values)
 
 
 MAX_READ_FILES = 200  # files whose bytes are read: a tree without a daemon is not read completely for its ids

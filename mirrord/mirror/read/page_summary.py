@@ -122,9 +122,20 @@ def summary_of(path: str, data: bytes, *, is_whole: bool) -> PageSummary:
     title = head.title or _page_name(path)
     is_text = True if is_whole and text is not None else None if text is not None else False
     return PageSummary(
-        *(path, Kind.PAGE, title, head.icon, head.position, head.tags, head.aliases, head.id, is_text),
-        bool(head.title),
-        *(head.type, head.source_type, head.original, head.created),
+        path=path,
+        kind=Kind.PAGE,
+        title=title,
+        icon=head.icon,
+        position=head.position,
+        tags=head.tags,
+        aliases=head.aliases,
+        claimed=head.id,
+        is_text=is_text,
+        is_titled=bool(head.title),
+        type=head.type,
+        source_type=head.source_type,
+        original=head.original,
+        created=head.created,
     )
 
 

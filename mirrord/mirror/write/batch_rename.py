@@ -115,7 +115,9 @@ def _remove_file(tree: Tree, journal: Journal, removal: Removal) -> None:
         return
     try:
         save = replace.remove(
-            *(tree, journal, removal.path),
+            tree,
+            journal,
+            removal.path,
             entry=EntryId(UUID(removal.entry)),
             expected=Digest(bytes.fromhex(removal.expected)),
             reason=removal.reason,

@@ -44,7 +44,7 @@ def sync_nothing_else() -> Sequence[int]:
     return ()
 
 
-def write(
+def write(  # noqa: PLR0913  (each condition of a safe write is named by its caller)
     tree: Tree,
     journal: Journal,
     path: str,
@@ -100,7 +100,7 @@ def retract(tree: Tree, journal: Journal, path: str, save: DisplacedSave, *, our
         return displaced_files.drop_if_equal(journal, save.name, ours)
 
 
-def remove(
+def remove(  # noqa: PLR0913  (as write)
     tree: Tree,
     journal: Journal,
     path: str,
@@ -165,7 +165,7 @@ def _create(
     return Written(_stat_if_unchanged(place, stat))
 
 
-def _replace(
+def _replace(  # noqa: PLR0913  (as write)
     place: WriteTarget,
     journal: Journal,
     label: Label,

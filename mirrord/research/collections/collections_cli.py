@@ -140,7 +140,7 @@ def remove_category_command(config: Config, tenant: str | None, name: str) -> No
 @_description_option
 @click.option("--category", "categories", multiple=True, help="Replace all categories; repeat for several.")
 @click.option("--no-categories", "emptied", is_flag=True, help="Remove all categories.")
-def change_collection_command(
+def change_collection_command(  # noqa: PLR0913  (a parameter for each option)
     config: Config,
     tenant: str | None,
     name: str,
@@ -165,7 +165,7 @@ def change_collection_command(
 @click.option(
     "--no-patterns", "emptied", is_flag=True, help="Remove all patterns: it then contains all pages of its directory."
 )
-def change_category_command(
+def change_category_command(  # noqa: PLR0913  (as above)
     config: Config,
     tenant: str | None,
     name: str,

@@ -230,13 +230,8 @@ def _write_file(session: Session, journal: Journal, edit: AnyEdit) -> None:
     data = edit.text.encode()
     before = edit.before.digest if edit.before is not None else None
     try:
-        page_writes.replace_file(
-            session,
-            journal,
-            edit.target,
-            data,
-            Label(page_writes.id_of_file(session, edit.target), before, digest_of(data)),
-        )
+        label = Label(page_writes.id_of_file(session, edit.target), before, digest_of(data))
+        page_writes.replace_file(session, journal, page_writes.Replacement(edit.target, data, label))
     except Stale as error:
         raise Failed("CONFLICT", "conflict", MODIFIED_SENTENCE, "Look at it again, then retry.") from error
     command_events.record_event(session, *_event_of(session, edit))

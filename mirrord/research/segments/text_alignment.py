@@ -15,6 +15,20 @@ _MAX_COMPARED_PAIRS = 40_000  # pairs of words compared one by one; larger gaps 
 
 
 @dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of both texts. at, to: where it begins in the old text and in the new one."""
+
+    old: str
+    new: str
+    at: int
+    to: int
+
+    def cut(self, old: slice, new: slice) -> "_Part":
+        """A part of this one; both slices have a start."""
+        return _Part(self.old[old], self.new[new], self.at + old.start, self.to + new.start)
+
+
+@dataclass(frozen=True, slots=True)
 class UnchangedBlock:
     """`old_text[old : old + size]` is `new_text[new : new + size]`."""
 
@@ -26,7 +40,7 @@ class UnchangedBlock:
 def align(old: str, new: str) -> list[UnchangedBlock]:
     """The unchanged blocks, ascending in both texts: around lines, then words that occur once in each text."""
     blocks: list[UnchangedBlock] = []
-    for block in _align_part(old, new, 0, 0, (_LINE, _WORD)):
+    for block in _align_part(_Part(old, new, 0, 0), (_LINE, _WORD)):
         last = blocks[-1] if blocks else None
         if last is not None and (last.old + last.size, last.new + last.size) == (block.old, block.new):
             blocks[-1] = UnchangedBlock(last.old, last.new, last.size + block.size)
@@ -64,55 +78,49 @@ def _are_equal_from_end(old: str, new: str, low: int, high: int) -> bool:
     return old[len(old) - high : len(old) - low] == new[len(new) - high : len(new) - low]
 
 
-def _align_part(old: str, new: str, at: int, to: int, units: Sequence[re.Pattern[str]]) -> Iterator[UnchangedBlock]:
-    """The unchanged blocks of a part that begins at *at* in the old text and at *to* in the new one."""
+def _align_part(part: _Part, units: Sequence[re.Pattern[str]]) -> Iterator[UnchangedBlock]:
+    old, new, at, to = part.old, part.new, part.at, part.to
     head = common_prefix(old, new)
     tail = min(common_suffix(old, new), min(len(old), len(new)) - head)
     if head:
         yield UnchangedBlock(at, to, head)
-    inner, fresh = old[head : len(old) - tail], new[head : len(new) - tail]
-    if inner and fresh:
-        yield from _align_by_units(inner, fresh, at + head, to + head, units)
+    inner = part.cut(slice(head, len(old) - tail), slice(head, len(new) - tail))
+    if inner.old and inner.new:
+        yield from _align_by_units(inner, units)
     if tail:
         yield UnchangedBlock(at + len(old) - tail, to + len(new) - tail, tail)
 
 
-def _align_by_units(old: str, new: str, at: int, to: int, units: Sequence[re.Pattern[str]]) -> Iterator[UnchangedBlock]:
+def _align_by_units(part: _Part, units: Sequence[re.Pattern[str]]) -> Iterator[UnchangedBlock]:
     if not units:
         return
-    ours, theirs = units[0].findall(old), units[0].findall(new)
+    ours, theirs = units[0].findall(part.old), units[0].findall(part.new)
     starts, targets = _starts_of(ours), _starts_of(theirs)
     fixed = [(starts[i], targets[j], len(ours[i])) for i, j in _unique_pairs(ours, theirs)]
     if not fixed:
-        yield from _align_without_unique(old, new, at, to, units, ours, theirs)
+        yield from _align_without_unique(part, units, ours, theirs)
         return
     begin, target = 0, 0
     for start, goal, size in fixed:
-        yield from _align_part(old[begin:start], new[target:goal], at + begin, to + target, units)
-        yield UnchangedBlock(at + start, to + goal, size)
+        yield from _align_part(part.cut(slice(begin, start), slice(target, goal)), units)
+        yield UnchangedBlock(part.at + start, part.to + goal, size)
         begin, target = start + size, goal + size
-    yield from _align_part(old[begin:], new[target:], at + begin, to + target, units)
+    yield from _align_part(part.cut(slice(begin, None), slice(target, None)), units)
 
 
 def _align_without_unique(
-    old: str,
-    new: str,
-    at: int,
-    to: int,
-    units: Sequence[re.Pattern[str]],
-    ours: Sequence[str],
-    theirs: Sequence[str],
+    part: _Part, units: Sequence[re.Pattern[str]], ours: Sequence[str], theirs: Sequence[str]
 ) -> Iterator[UnchangedBlock]:
     """Align texts without a common unique unit: by smaller units, or, if there are few, by the longest runs."""
     if len(units) > 1:
-        yield from _align_by_units(old, new, at, to, units[1:])
+        yield from _align_by_units(part, units[1:])
         return
     if len(ours) * len(theirs) > _MAX_COMPARED_PAIRS:
         return
-    starts, targets = [*_starts_of(ours), len(old)], [*_starts_of(theirs), len(new)]
+    starts, targets = [*_starts_of(ours), len(part.old)], [*_starts_of(theirs), len(part.new)]
     for i, j, size in SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks():
         if size:
-            yield UnchangedBlock(at + starts[i], to + targets[j], starts[i + size] - starts[i])
+            yield UnchangedBlock(part.at + starts[i], part.to + targets[j], starts[i + size] - starts[i])
 
 
 def _starts_of(units: Sequence[str]) -> list[int]:

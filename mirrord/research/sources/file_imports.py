@@ -87,6 +87,21 @@ class _Place:
         return self.folder.number if self.folder is not None else None
 
 
+@dataclass(frozen=True, slots=True)
+class _NewSource:
+    """
+    A source that is being imported.
+
+    copy_path: of the original in the tree; None: it is only linked. duplicates: sources of the same bytes.
+    """
+
+    place: _Place
+    original: Original
+    body: PageBody
+    copy_path: str | None
+    duplicates: Sequence[Source]
+
+
 def import_file(
     session: Session,
     path: str,
@@ -114,29 +129,22 @@ def import_file(
             place = _choose_place(session, all_holdings, original, folder_id, name)
             duplicates = original_files.find_duplicates(session, all_holdings, original.sha256)
             copy_path = _copy_path(session, place, original) if copy else None
-            imported = _bring_files(session, journal, place, original, body, copy_path, duplicates)
+            imported = _bring_files(session, journal, _NewSource(place, original, body, copy_path, duplicates))
         progress(100, 100)
         return imported
 
 
-def _bring_files(
-    session: Session,
-    journal: Journal,
-    place: _Place,
-    original: Original,
-    body: PageBody,
-    copy_path: str | None,
-    duplicates: Sequence[Source],
-) -> ImportedSource:
+def _bring_files(session: Session, journal: Journal, source: _NewSource) -> ImportedSource:
     """Write page, original and pictures to their places."""
+    place, original, copy_path = source.place, source.original, source.copy_path
     entry, pictures = new_id(), _pictures_directory(session, place)
-    data = page_writes.encode_page(_render_page(place, original, body, copy_path, entry, pictures))
-    result = _result_of(place, original, copy_path, entry, digest_of(data), duplicates, body.warnings)
+    data = page_writes.encode_page(_render_page(source, entry, pictures))
+    result = _result_of(source, entry, digest_of(data))
     with building_load(session, journal, place.directory) as load:
         if copy_path is not None and session.tree.stat(copy_path) is None:
             assert original.copy is not None
             load.add(copy_path, original.copy.read_bytes())
-        for picture, content in body.pictures.items():
+        for picture, content in source.body.pictures.items():
             load.add(f"{pictures}/{picture}", content)
         load.add(place.page, data)
         with written_copies.copy_during_write(journal, Label(entry, None, digest_of(data)), data):
@@ -247,10 +255,9 @@ def _pictures_directory(session: Session, place: _Place) -> str:
     return next(path for path in paths if session.tree.stat(path) is None)
 
 
-def _render_page(
-    place: _Place, original: Original, body: PageBody, copy_path: str | None, entry: EntryId, pictures: str
-) -> str:
+def _render_page(source: _NewSource, entry: EntryId, pictures: str) -> str:
     """Render the text of the page."""
+    place, original, copy_path = source.place, source.original, source.copy_path
     assert copy_path is not None or original.place is not None
     original_target = (
         original_link(place.page, copy_path) if copy_path is not None else Path(str(original.place)).as_uri()
@@ -264,25 +271,28 @@ def _render_page(
         SHA256: original.sha256,
         CREATED: datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    return render_page(body, original, keys, original_target, original_link(place.page, pictures))
+    return render_page(source.body, original, keys, original_target, original_link(place.page, pictures))
 
 
-def _result_of(
-    place: _Place,
-    original: Original,
-    copy_path: str | None,
-    entry: EntryId,
-    digest: Digest,
-    same: Sequence[Source],
-    warnings: tuple[str, ...],
-) -> ImportedSource:
-    duplicates = tuple({"source_id": source.number, "name": source.name, "path": source.path} for source in same)
-    if same:
-        source_names = ", ".join(repr(source.name) for source in same)
-        warnings = (*warnings, f"The same file was imported before, as {source_names}.")
+def _result_of(source: _NewSource, entry: EntryId, digest: Digest) -> ImportedSource:
+    warnings = source.body.warnings
+    if source.duplicates:
+        names = ", ".join(repr(duplicate.name) for duplicate in source.duplicates)
+        warnings = (*warnings, f"The same file was imported before, as {names}.")
     return ImportedSource(
-        *(number_of(entry), original.kind.source_type.value, place.name, place.page, str(entry), digest.hex()),
-        *(place.folder_id, copy_path, duplicates, warnings),
+        source_id=number_of(entry),
+        source_type=source.original.kind.source_type.value,
+        name=source.place.name,
+        path=source.place.page,
+        page_id=str(entry),
+        digest=digest.hex(),
+        folder_id=source.place.folder_id,
+        original=source.copy_path,
+        duplicates=tuple(
+            {"source_id": duplicate.number, "name": duplicate.name, "path": duplicate.path}
+            for duplicate in source.duplicates
+        ),
+        warnings=warnings,
     )
 
 

@@ -33,7 +33,7 @@ _FILE_TYPE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--name", help="Name of the source (for one file); default: the name of the file.")
 @click.option("--link", is_flag=True, help="Link to the files instead of copying them.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def import_command(
+def import_command(  # noqa: PLR0913  (a parameter for each option)
     config: Config,
     tenant: str | None,
     files: tuple[Path, ...],
@@ -78,7 +78,7 @@ def import_command(
     help="Meaning of a column; repeat for several.",
 )
 @click.option(
-    *("--delimiter", "delimiter"),
+    "--delimiter",
     type=click.Choice(["auto", *DELIMITERS, *DELIMITERS.values(), _TAB_ESCAPE]),
     default="auto",
     show_default=True,
@@ -89,7 +89,7 @@ def import_command(
     "--collation", type=click.Choice([mapping.value for mapping in Collation]), default="per_column", show_default=True
 )
 @click.option("--dry-run", is_flag=True, help="Check all rows and show the first ones, without importing.")
-def survey_command(
+def survey_command(  # noqa: PLR0913  (as above)
     config: Config,
     tenant: str | None,
     table: Path,

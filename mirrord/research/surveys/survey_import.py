@@ -48,7 +48,7 @@ class ImportedSurvey:
     warnings: tuple[str, ...] = ()
 
 
-def import_survey(
+def import_survey(  # noqa: PLR0913  (the tool's arguments, by name)
     session: Session,
     path: str,
     delimiter: str = "auto",
@@ -146,7 +146,11 @@ def _to_survey(session: Session, original: Original, table: SurveyTable, collati
     directory = f"{sources_root(session)}/{name}"
     source_listing.check_place(session, page_path(directory, "x"), name, SURVEY_CODE)
     return Survey(
-        *(name, original, table, Collation(collation), directory),
+        name,
+        original,
+        table,
+        Collation(collation),
+        directory,
         cases_directory=f"{DIRECTORY}/{name}" if has_cases else None,
         file_name=f"{file_name}.original" if file_name is not None and is_temporary(file_name) else file_name,
         used_keys=frozenset((*(name_key(source.name) for source in all_holdings.sources), ASSETS, INDEX)),

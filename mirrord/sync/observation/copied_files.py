@@ -145,9 +145,7 @@ async def _take_places(
         await defer_names(connection)
         for entry in _select_first_families(pairs, {entry: _base_and_row(lost[entry])[0].kind for entry in pairs}):
             (base, row), copy = _base_and_row(lost[entry]), pairs[entry]
-            if not await move_to_place_of_copy(
-                connection, sides.tenant, sides.mirror, base.kind, entry, row.version, copy
-            ):
+            if not await move_to_place_of_copy(connection, sides.tenant, sides.mirror, base, row.version, copy):
                 raise Stale("A row changed meanwhile.")
     return pairs
 

@@ -47,6 +47,20 @@ class TreeView:
     missing: frozenset[str] | None
 
 
+@dataclass(frozen=True, slots=True)
+class ReadAhead:
+    """
+    What was read before an observation, and is not read again. None: nothing of the kind.
+
+    look: an earlier look, if the observation has paths only. view: the result of look_at_tree() for it.
+    known_entries: bases and rows of all its entries.
+    """
+
+    look: LookResult | None = None
+    view: TreeView | None = None
+    known_entries: LoadedEntries | None = None
+
+
 @dataclass(slots=True)
 class Observation:
     """
@@ -71,26 +85,23 @@ class Observation:
 async def observe(
     sides: Sides,
     dirty: Dirty,
-    look: LookResult | None = None,
+    read_ahead: ReadAhead,
     coming_bases: Collection[Base] = (),
     *,
-    view: TreeView | None = None,
-    known_entries: LoadedEntries | None = None,
     adopting: bool = False,
     rewound: bool = False,
 ) -> Observation:
     """
     Look at the tree where *dirty* says, and load base and row of every entry concerned.
 
-    look: an earlier look, if *dirty* has paths only. coming_bases: bases of new entries elsewhere that are just being
-    written. view: the result of look_at() for *dirty*. known_entries: bases and rows of all entries in *dirty*, just
-    read.
+    coming_bases: bases of new entries elsewhere that are just being written.
     adopting: whether old bytes of attachments matter, too. rewound: whether the tree went back in time.
     """
-    known = known_entries or await _load_entries(sides, dirty.entries)
+    known = read_ahead.known_entries or await _load_entries(sides, dirty.entries)
     bases, rows = known.bases, known.rows
+    view = read_ahead.view
     if view is None:
-        view = await asyncio.to_thread(look_at_tree, sides, dirty, bases, look)
+        view = await asyncio.to_thread(look_at_tree, sides, dirty, bases, read_ahead.look)
     look = view.look
     if view.missing is not None:
         memory = EarlierState(bases, rows, view.missing)

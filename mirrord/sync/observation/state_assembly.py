@@ -88,7 +88,12 @@ class StateAssembler:
             place = base.place
         base_at_path = self.memory.base_at_path.get(found_file.path)
         return File(
-            *(spot.kind, found_file.path, place, found_file.digest, found_file.claimed, found_file.data),
+            kind=spot.kind,
+            path=found_file.path,
+            place=place,
+            digest=found_file.digest,
+            claimed=found_file.claimed,
+            data=found_file.data,
             is_contested=base_at_path is not None and base_at_path is not base,
             is_held_open=found_file.held,
             succeeds=self._replaced_folder(found_file, base),

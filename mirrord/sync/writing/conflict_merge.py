@@ -200,9 +200,8 @@ async def store_merged(
         if clash.base is not None:
             await run_statements(connection, [writer.store_base(replace(clash.base, saved=version + 1))])
         if clash.stale:
-            await editor_buffers.add_merged_buffer(
-                connection, sides.tenant, sides.mirror, entry, clash.path, texts, version
-            )
+            buffer = editor_buffers.MergedBuffer(entry, clash.path, texts, version)
+            await editor_buffers.add_merged_buffer(connection, sides.tenant, sides.mirror, buffer)
 
 
 def _operation_of(sides: Sides, clash: UnmergedConflict) -> UUID:

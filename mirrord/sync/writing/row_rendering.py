@@ -15,7 +15,7 @@ from mirrord.db.content.entry_tables import load_locked_rows
 from mirrord.db.content.entry_writes import PageText
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
-from mirrord.domain.place import BESIDE_PREFIX, name_key
+from mirrord.domain.place import BESIDE_PREFIX
 from mirrord.domain.record_kinds import RecordFormat, record_path
 from mirrord.domain.sync_state import Row
 from mirrord.errors import Damaged, Locked, Stale
@@ -93,7 +93,6 @@ async def _store_name(sides: Sides, row: Row, name: str) -> bool:
                 row.entry,
                 row.version,
                 name,
-                name_key(name),
                 attachment=row.kind is Kind.ATTACHMENT,
             )
     except UniqueViolation:
@@ -162,13 +161,11 @@ def _derive(page: PageRow) -> _Derived:
 
 async def _store_derived(connection: Connection, sides: Sides, page: PageRow, derived: _Derived) -> bool:
     """Store *derived*; returns whether the row was still the one that it was derived from."""
-    page_version = page.entry, page.version
-    if not await derived_rows.store_text(
-        connection, sides.tenant, *page_version, derived.text, derived.digest, derived.content
-    ):
+    text = derived_rows.DerivedText(derived.text, derived.digest, derived.content)
+    if not await derived_rows.store_text(connection, sides.tenant, page.entry, page.version, text):
         return False
     if derived.links is not None:
-        await link_rows.store_links(connection, sides.tenant, [(*page_version, derived.links)])
+        await link_rows.store_links(connection, sides.tenant, [(page.entry, page.version, derived.links)])
     return True
 
 

@@ -34,23 +34,31 @@ class StoredAttachment:
     size: int
 
 
-async def add_attachment(
-    connection: Connection, tenant: UUID, parent: UUID | None, name: str, data: bytes, digest: Digest, media_type: str
-) -> str:
-    """Store an attachment. Returns its name, numbered if *name* is in use; equal bytes share one name."""
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that a person uploads. digest: of its data."""
+
+    name: str
+    data: bytes
+    digest: Digest
+    media_type: str
+
+
+async def add_attachment(connection: Connection, tenant: UUID, parent: UUID | None, upload: Upload) -> str:
+    """Store an attachment. Returns its name, numbered if the file's is in use; equal bytes share one name."""
     await connection.execute(_LOCK_UPLOADS)
     digests = {
         name_key(existing): digest
         for existing, digest in await (await connection.execute(_SIBLINGS, (parent,))).fetchall()
     }
-    candidate, number = name, 1
+    candidate, number = upload.name, 1
     while (existing_digest := digests.get(name_key(candidate))) is not None:
-        if existing_digest == digest:
+        if existing_digest == upload.digest:
             return candidate
         number += 1
-        candidate = numbered_attachment(name, number)
-    await attachment_blobs.store_blob(connection, TenantId(tenant), digest, data)
-    await connection.execute(_INSERT, (parent, candidate, digest, len(data), media_type))
+        candidate = numbered_attachment(upload.name, number)
+    await attachment_blobs.store_blob(connection, TenantId(tenant), upload.digest, upload.data)
+    await connection.execute(_INSERT, (parent, candidate, upload.digest, len(upload.data), upload.media_type))
     return candidate
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.commands.core.session import Session
+from mirrord.commands.core.session import Session, SessionSettings
 from mirrord.domain.entry import Actor, TenantId, new_id
 from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -37,9 +37,8 @@ def connect(root: Path) -> Iterator[Open]:
 
     def open_session(actor: Actor = AGENT, attach_from: tuple[Path, ...] = (), sources_dir: str = DIRECTORY) -> Session:
         writer = f"mcp-{len(opened)}"
-        opened.append(
-            Session(Tree(root), "acme", TENANT, actor, writer, attach_from=attach_from, sources_dir=sources_dir)
-        )
+        settings = SessionSettings(attach_from=attach_from, sources_dir=sources_dir)
+        opened.append(Session(Tree(root), "acme", TENANT, actor, writer, settings))
         return opened[-1]
 
     yield open_session

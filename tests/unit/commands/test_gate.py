@@ -12,7 +12,7 @@ import pytest
 from mirrord.commands.command_registry import COMMANDS
 from mirrord.commands.core import inputs
 from mirrord.commands.core.failure import Failed
-from mirrord.commands.core.session import Gate, Session
+from mirrord.commands.core.session import Gate, Session, SessionSettings
 from mirrord.commands.pages.delete_commands import DeletedPage
 from mirrord.commands.trust_gate import CompletedCommand, PendingRequest, run
 from mirrord.domain.approval import Answer, Request, RequestState, decode_request
@@ -191,9 +191,8 @@ def test_the_bytes_of_an_input_are_kept_as_they_were_when_it_was_asked_for(
     ((request, _),) = kept(root)
     assert (request.inputs["file_path"].name, request.inputs["file_path"].digest) == ("plan.txt", digest_of(b"then"))
     assert (root / ".mirrord/staged" / digest_of(b"then").hex()).read_bytes() == b"then"
-    later = Session(
-        Tree(root), "acme", session.tenant_id, session.actor, "l", staged={str(source): request.inputs["file_path"]}
-    )
+    settings = SessionSettings(staged={str(source): request.inputs["file_path"]})
+    later = Session(Tree(root), "acme", session.tenant_id, session.actor, "l", settings)
     COMMANDS["add_attachment"].run(later, **request.arguments)
     later.close()
     assert (root / "assets/plan.txt").read_bytes() == b"then"
@@ -213,9 +212,8 @@ def test_a_file_that_stays_where_it_is_is_linked_as_it_was_asked_for(
     source.with_name("elsewhere").mkdir()
 
     ((request, _),) = kept(root)
-    later = Session(
-        Tree(root), "acme", session.tenant_id, session.actor, "l", staged={"Talk.txt": request.inputs["path"]}
-    )
+    settings = SessionSettings(staged={"Talk.txt": request.inputs["path"]})
+    later = Session(Tree(root), "acme", session.tenant_id, session.actor, "l", settings)
     assert COMMANDS["import_file"].preview(later, **request.arguments).summary == pending.preview["summary"]
     done = COMMANDS["import_file"].run(later, **request.arguments)
     later.close()
