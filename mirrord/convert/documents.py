@@ -18,7 +18,6 @@ from mirrord.markdown.frontmatter.page_text import with_unix_endings
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.write.splice import splice_document
 
-MAX_DOCUMENT_BYTES = 50 << 20  # bytes of a document
 _FILTER = str(Path(__file__).with_name("plain.lua"))
 _MEDIA_DIRECTORY = "media"
 _INSTALL = "pip install 'mirrord[documents]'"

@@ -14,6 +14,8 @@ MirrorId = NewType("MirrorId", UUID)
 EntryId = NewType("EntryId", UUID)
 Digest = NewType("Digest", bytes)  # BLAKE2b-256 of exact bytes: 32 bytes
 
+MAX_FILE_BYTES = 50 << 20  # bytes of one file: larger ones are not synced
+
 
 class Kind(StrEnum):
     """The kind of an entry. A folder is a directory without a page file of its own."""

@@ -11,13 +11,12 @@ from mirrord.db.content import attachment_blobs, entry_edits, page_versions
 from mirrord.db.content.entry_edits import CurrentEntry
 from mirrord.db.content.entry_writes import AttachmentContent
 from mirrord.db.database import Connection, Database
-from mirrord.domain.entry import Actor, Digest, Kind, TenantId, digest_of, parse_id
+from mirrord.domain.entry import MAX_FILE_BYTES, Actor, Digest, Kind, TenantId, digest_of, parse_id
 from mirrord.domain.record_kinds import record_path
 from mirrord.errors import Damaged, Refused, Stale, UserError
 from mirrord.markdown.frontmatter.page_properties import REMOVED, views_of, with_keys
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.operations.three_way_diff import has_markers
-from mirrord.sync.observation.file_look import MAX_FILE_BYTES
 from mirrord.sync.observation.record_bodies import fault_in, record_text
 from mirrord.sync.writing.entry_bodies import media_type_of, text_of, with_id
 

@@ -13,8 +13,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from mirrord.db.database import Database
+from mirrord.domain.entry import MAX_FILE_BYTES
 from mirrord.errors import Unavailable, UserError
-from mirrord.sync.observation.file_look import MAX_FILE_BYTES
 from mirrord.web import (
     event_streams,
     html_pages,

@@ -11,11 +11,10 @@ from starlette.responses import Response
 from mirrord.db.content import attachment_blobs
 from mirrord.db.database import Connection
 from mirrord.documents.link_following import meaning_of
-from mirrord.domain.entry import Digest, EntryId, Kind, TenantId, digest_of
+from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, Kind, TenantId, digest_of
 from mirrord.domain.place import clean_name
 from mirrord.errors import UserError
 from mirrord.operations import conflict_resolution
-from mirrord.sync.observation.file_look import MAX_FILE_BYTES
 from mirrord.web.conflict_writer import SIDES, digest_of_side
 from mirrord.web.media_types import ACCEPTED_EXTENSIONS, accepted_media_type, displayed_media_type
 from mirrord.web.request_context import Visit, json_response, not_found, number_of, refusal, visit_of

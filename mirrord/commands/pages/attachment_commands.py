@@ -10,11 +10,10 @@ from mirrord.commands.core.failure import invalid_argument, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import page_writes
 from mirrord.domain.approval import ABSENT_DIGEST, Preview
-from mirrord.domain.entry import Digest, digest_of, id_of_path
+from mirrord.domain.entry import MAX_FILE_BYTES, Digest, digest_of, id_of_path
 from mirrord.domain.event import EventType
 from mirrord.domain.place import find_portability_fault, is_reserved
 from mirrord.errors import Stale
-from mirrord.mirror.read.page_summary import MAX_PAGE_BYTES
 from mirrord.mirror.tree import stable_reads
 from mirrord.mirror.tree.tenant_tree import spelling_in_tree
 from mirrord.mirror.tree.tree_layout import attachment_path, is_temporary, is_text, parent_of, printable
@@ -128,4 +127,4 @@ def _check_name(name: str) -> None:
 def _read_input(session: Session, file_path: str) -> tuple[str, bytes]:
     """Name and bytes of a file that may be attached."""
     with translating_errors(), inputs.open_input(session, file_path) as (name, descriptor):
-        return name, stable_reads.read(descriptor, name, MAX_PAGE_BYTES)[0]
+        return name, stable_reads.read(descriptor, name, MAX_FILE_BYTES)[0]

@@ -19,13 +19,12 @@ from mirrord.commands.pages.folder_trash import (
 )
 from mirrord.commands.pages.plain_folders import NO_TEXT
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
-from mirrord.domain.entry import EntryId
+from mirrord.domain.entry import MAX_FILE_BYTES, EntryId
 from mirrord.domain.event import EventType
 from mirrord.domain.record_kinds import RecordFormat, name_of_record
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.markdown.frontmatter.record_text import read_record
-from mirrord.mirror.read.page_summary import MAX_PAGE_BYTES
 from mirrord.mirror.tree.tree_layout import parent_of
 from mirrord.mirror.write import replace, trash
 from mirrord.mirror.write.journal import TRASH_PATH, Journal
@@ -187,7 +186,7 @@ def _restore_followers(session: Session, journal: Journal, trash_id: str, target
         path = trashed.card.path
         try:
             with lock_for(session.tree, [path]):
-                data, _ = session.tree.read(f"{TRASH_PATH}/{trashed.name}", MAX_PAGE_BYTES)
+                data, _ = session.tree.read(f"{TRASH_PATH}/{trashed.name}", MAX_FILE_BYTES)
                 session.tree.make_directories(parent_of(path))
                 replace.write(session.tree, journal, path, data, entry=trashed.label.entry, expected=None)
         except (Stale, Damaged, Busy, Refused) as error:
@@ -223,5 +222,5 @@ def _find_trashed(session: Session, trash_id: str) -> tuple[TrashedFile, str]:
     if trashed is None:
         raise Failed("NOT_IN_TRASH", "not_found", f"The trash holds nothing called {trash_id!r}.", "Use a trashId.")
     with translating_errors():
-        data, _ = session.tree.read(f"{TRASH_PATH}/{trashed.name}", MAX_PAGE_BYTES)
+        data, _ = session.tree.read(f"{TRASH_PATH}/{trashed.name}", MAX_FILE_BYTES)
         return trashed, decode(data)

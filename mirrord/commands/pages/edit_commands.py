@@ -9,12 +9,11 @@ from mirrord.commands.core.session import Session
 from mirrord.commands.core.text_diff import diff_lines, diff_of
 from mirrord.commands.pages import page_writes
 from mirrord.domain.approval import Preview
-from mirrord.domain.entry import Digest, EntryId, parse_id
+from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, parse_id
 from mirrord.markdown.frontmatter.page_properties import REMOVED, Json, Removed
 from mirrord.markdown.frontmatter.page_text import EditTargetError, with_unix_endings
 from mirrord.markdown.write import page_edits
 from mirrord.markdown.write.page_edits import Action, Edit, KeyEdit, SectionEdit, Substitution
-from mirrord.mirror.read.page_summary import MAX_PAGE_BYTES
 
 _EDIT_FORMS = (
     "An edit is {find, replace, count?}, {heading, action, text} with action one of "
@@ -113,9 +112,9 @@ def _check_growth(text: str, edit: Edit) -> None:
     """Raises Failed before short edits that multiply each other fill the memory."""
     if not isinstance(edit, Substitution) or text.count(edit.find) != edit.count:
         return
-    if len(text) + edit.count * (len(edit.replace) - len(edit.find)) > MAX_PAGE_BYTES:
+    if len(text) + edit.count * (len(edit.replace) - len(edit.find)) > MAX_FILE_BYTES:
         raise invalid_argument(
-            "TOO_LARGE", f"The page would have more than {MAX_PAGE_BYTES} characters.", "Split the page."
+            "TOO_LARGE", f"The page would have more than {MAX_FILE_BYTES} characters.", "Split the page."
         )
 
 

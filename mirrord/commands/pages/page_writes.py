@@ -7,14 +7,13 @@ from mirrord.commands.core import command_events, page_paths
 from mirrord.commands.core.failure import Failed, invalid_argument, page_modified, page_not_found, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.plain_folders import find_plain_folder
-from mirrord.domain.entry import Digest, EntryId, digest_of, id_of_path, parse_id
+from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, digest_of, id_of_path, parse_id
 from mirrord.domain.event import EventType
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.markdown.frontmatter.page_properties import views_of, with_keys
 from mirrord.markdown.frontmatter.page_text import decode, yaml_of_text
 from mirrord.markdown.frontmatter.summary_keys import Head, head_of
 from mirrord.mirror.read.agreed_state import moved_entries
-from mirrord.mirror.read.page_summary import MAX_PAGE_BYTES
 from mirrord.mirror.tree import stable_reads
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tree_layout import parent_of
@@ -93,11 +92,11 @@ def read_page_file(session: Session, path: str, known_stat: Stat | None = None, 
 
 def _read_bytes(descriptor: int, path: str, *, allow_open: bool) -> tuple[bytes, Stat]:
     try:
-        return stable_reads.read(descriptor, path, MAX_PAGE_BYTES)
+        return stable_reads.read(descriptor, path, MAX_FILE_BYTES)
     except Busy:
         if not allow_open:
             raise
-        return stable_reads.read_held(descriptor, path, MAX_PAGE_BYTES)
+        return stable_reads.read_held(descriptor, path, MAX_FILE_BYTES)
 
 
 def id_of_page(session: Session, page: Page) -> EntryId:
@@ -200,9 +199,9 @@ def encode_page(text: str) -> bytes:
         ) from None
     if "\0" in text:
         raise invalid_argument("INVALID_PAGE", f"Character {text.index(chr(0))} of the text is NUL.", _OMIT_CHARACTER)
-    if len(data) > MAX_PAGE_BYTES:
+    if len(data) > MAX_FILE_BYTES:
         raise invalid_argument(
-            "TOO_LARGE", f"The text has {len(data)} bytes; a page has at most {MAX_PAGE_BYTES}.", "Split the page."
+            "TOO_LARGE", f"The text has {len(data)} bytes; a page has at most {MAX_FILE_BYTES}.", "Split the page."
         )
     return data
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from mirrord.domain.entry import Kind
+from mirrord.domain.entry import MAX_FILE_BYTES, Kind
 from mirrord.errors import Damaged, MirrordError
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.markdown.frontmatter.summary_keys import Head, head_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from mirrord.domain.search_query import Term
 
 
-MAX_PAGE_BYTES = 50 << 20  # bytes of one page; larger ones are not synced
 _PIECE_BYTES = 262_144  # nearly all pages are shorter
 _MAX_HEAD_BYTES = 300_000  # the longest front matter that is read as YAML
 _FENCE = re.compile(rb"[\r\n]---[ \t]*[\r\n]")
@@ -80,7 +79,7 @@ def read_page_text(tree: Tree, path: str) -> PageText | None:
     began = time.time_ns()
     try:
         with tree.open_path(path, contained_paths.FILE_FLAGS) as descriptor:
-            data, stat = stable_reads.read_now(descriptor, path, MAX_PAGE_BYTES)
+            data, stat = stable_reads.read_now(descriptor, path, MAX_FILE_BYTES)
     except (OSError, MirrordError):
         return None
     try:

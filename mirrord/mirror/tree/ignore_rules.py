@@ -132,7 +132,7 @@ IGNORE_PATH = ".mirrorignore"
 PATTERN_FILES = frozenset(
     {IGNORE_PATH, VAULT_DIRECTORY, VAULT_SETTINGS_PATH}
 )  # after a change of one of these, the whole tree is scanned again
-_MAX_FILE_BYTES = 1 << 20
+_MAX_IGNORE_BYTES = 1 << 20
 
 
 def pattern_state(tree: Tree) -> tuple[object, ...]:
@@ -165,7 +165,7 @@ class Ignore:
         """
         rules = rules or AttachmentRules.load(tree)
         try:
-            data, _ = tree.read(IGNORE_PATH, _MAX_FILE_BYTES)
+            data, _ = tree.read(IGNORE_PATH, _MAX_IGNORE_BYTES)
         except FileNotFoundError:
             return cls(rules=rules)
         try:

@@ -9,11 +9,10 @@ from typing import Generic, TypeVar
 
 from mirrord.commands.core.failure import Failed, Kind, invalid_argument, translating_errors
 from mirrord.commands.core.session import Session
-from mirrord.domain.entry import Digest, digest_of
+from mirrord.domain.entry import MAX_FILE_BYTES, Digest, digest_of
 from mirrord.domain.record_kinds import name_of_record, record_path
 from mirrord.errors import Busy, Damaged
 from mirrord.markdown.frontmatter.page_text import decode
-from mirrord.mirror.read.page_summary import MAX_PAGE_BYTES
 from mirrord.mirror.tree.tree_layout import parent_of
 from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.tree_locks import RECORDS_LOCK_SECONDS, records_lock
@@ -148,7 +147,7 @@ def load_record(session: Session, shelf: Shelf[V], name: str) -> StoredRecord[V]
     """The record with exactly this name, or None."""
     path = shelf.path(name)
     try:
-        data, _ = session.tree.read(path, MAX_PAGE_BYTES)
+        data, _ = session.tree.read(path, MAX_FILE_BYTES)
         text = decode(data)
         return StoredRecord(path, text, digest_of(data), shelf.read(name, text))
     except FileNotFoundError:

@@ -8,12 +8,11 @@ from mirrord.commands.core.failure import Failed, invalid_argument, translating_
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.page_writes import id_of_file
 from mirrord.domain.approval import ABSENT_DIGEST
-from mirrord.domain.entry import Digest, digest_of
+from mirrord.domain.entry import MAX_FILE_BYTES, Digest, digest_of
 from mirrord.domain.record_kinds import RecordFormat, record_path
 from mirrord.errors import Damaged, Stale
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.markdown.frontmatter.record_text import MAX_JSON_CHARACTERS, canonical_json, read_record
-from mirrord.mirror.read.page_summary import MAX_PAGE_BYTES
 from mirrord.mirror.tree.tree_layout import parent_of
 from mirrord.mirror.write import replace
 from mirrord.mirror.write.journal import Journal
@@ -86,7 +85,7 @@ def find_segment_record(session: Session, page_id: UUID) -> SegmentRecord | None
     path = segments_path(page_id)
     try:
         with translating_errors():
-            data, _ = session.tree.read(path, MAX_PAGE_BYTES)
+            data, _ = session.tree.read(path, MAX_FILE_BYTES)
     except FileNotFoundError:
         return None
     try:
@@ -103,7 +102,7 @@ def segments_path(page_id: UUID) -> str:
 def _load_record(session: Session, path: str) -> _Record:
     with translating_errors():
         try:
-            data, _ = session.tree.read(path, MAX_PAGE_BYTES)
+            data, _ = session.tree.read(path, MAX_FILE_BYTES)
         except FileNotFoundError:
             return _Record({}, None)
     try:

@@ -15,12 +15,11 @@ from mirrord.commands.pages import attachment_commands, page_writes
 from mirrord.commands.pages.page_batch import building_load, create_files
 from mirrord.convert.file_kinds import Kind
 from mirrord.domain.approval import Preview
-from mirrord.domain.entry import Digest, EntryId, digest_of, new_id
+from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, digest_of, new_id
 from mirrord.domain.event import EventType
 from mirrord.domain.long_work import Progress, ignore_progress, progress_of_part
 from mirrord.domain.place import clean_name, name_key, numbered_name
 from mirrord.markdown.frontmatter.page_properties import Json
-from mirrord.mirror.read.page_summary import MAX_PAGE_BYTES
 from mirrord.mirror.tree.tree_layout import attachment_path, is_temporary, page_path
 from mirrord.mirror.write import written_copies
 from mirrord.mirror.write.journal import Journal
@@ -117,7 +116,7 @@ def import_file(
     path: below a directory of `attach_from`. copy: keep the file, unchanged, beside the page; else the page links to
     its path. folder_id: the target folder; None, 0: no folder. name: None: the file's, numbered if it is taken.
     """
-    with original_files.copy_original(session, path, MAX_PAGE_BYTES) as original:
+    with original_files.copy_original(session, path, MAX_FILE_BYTES) as original:
         _check_original(original, path, copy=copy)
         _check_place(session, original, folder_id, name)  # before the work, which may take a minute
         progress(_READ_PERCENT, 100)
@@ -157,7 +156,7 @@ def preview_import_file(
     session: Session, path: str, copy: bool = True, folder_id: Reference = None, name: str | None = None
 ) -> Preview:
     """Preview import_file; conversion errors appear only during the import."""
-    with original_files.copy_original(session, path, MAX_PAGE_BYTES) as original:
+    with original_files.copy_original(session, path, MAX_FILE_BYTES) as original:
         _check_original(original, path, copy=copy)
         all_holdings = read_holdings(session)
         place = _choose_place(session, all_holdings, original, folder_id, name)
@@ -185,7 +184,7 @@ def _check_original(original: Original, path: str, *, copy: bool) -> None:
     name, kind = original.name, original.kind
     needs_text = kind.is_document or kind in (Kind.TEXT, Kind.MARKDOWN)
     if original.copy is None and (copy or needs_text):
-        sentence = f"{name!r} has {original.size} bytes; at most {MAX_PAGE_BYTES} are copied into the tree."
+        sentence = f"{name!r} has {original.size} bytes; at most {MAX_FILE_BYTES} are copied into the tree."
         instruction = "Split it." if needs_text else "Import it with copy=false: then the page links to where it is."
         raise invalid_argument(f"{IMPORT_CODE}/TOO_LARGE", sentence, instruction)
     if original.size == 0:

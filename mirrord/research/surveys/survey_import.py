@@ -10,9 +10,9 @@ from mirrord.commands.core.session import Session
 from mirrord.commands.pages.page_batch import building_load, create_files
 from mirrord.convert.file_kinds import Kind
 from mirrord.domain.approval import ABSENT_DIGEST, Preview
+from mirrord.domain.entry import MAX_FILE_BYTES
 from mirrord.domain.long_work import Progress, ignore_progress, progress_of_part
 from mirrord.domain.place import ASSETS, INDEX, clean_name, name_key
-from mirrord.mirror.read.page_summary import MAX_PAGE_BYTES
 from mirrord.mirror.tree.tree_layout import is_temporary, page_path
 from mirrord.research.sources import original_files, source_listing
 from mirrord.research.sources.integer_ids import number_of
@@ -142,7 +142,7 @@ def _to_survey(session: Session, original: Original, table: SurveyTable, collati
     name = _free_folder_name(session, PurePath(original.name).stem)
     columns = table.columns
     has_cases = columns.identifier is not None or bool(columns.attributes)
-    file_name = clean_name(original.name, "survey.csv") if original.size <= MAX_PAGE_BYTES else None
+    file_name = clean_name(original.name, "survey.csv") if original.size <= MAX_FILE_BYTES else None
     directory = f"{sources_root(session)}/{name}"
     source_listing.check_place(session, page_path(directory, "x"), name, SURVEY_CODE)
     return Survey(
@@ -186,7 +186,7 @@ def _check_still_free(session: Session, survey: Survey, pages: SurveyPages) -> N
 
 
 def _result_of(survey: Survey, pages: SurveyPages, check: TableCheck) -> ImportedSurvey:
-    warning = f"The file has more than {MAX_PAGE_BYTES} bytes, and is not kept beside its sources."
+    warning = f"The file has more than {MAX_FILE_BYTES} bytes, and is not kept beside its sources."
     return ImportedSurvey(
         sources_created=pages.sources.count,
         cases_created=pages.cases_count,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from mirrord.domain.entry import EntryId, Kind, digest_of
+from mirrord.domain.entry import MAX_FILE_BYTES, EntryId, Kind, digest_of
 from mirrord.domain.place import BESIDE_PREFIX, RECORDS, find_portability_fault, name_key
 from mirrord.domain.problem_advice import UnsyncedFiles
 from mirrord.domain.record_kinds import DIRECTORIES, explain_no_record
@@ -34,7 +34,6 @@ from mirrord.sync.observation.identity_evidence import FoundFile, Inode
 from mirrord.sync.observation.open_files import OpenFiles, RenamedFiles
 from mirrord.sync.observation.record_bodies import fault_in
 
-MAX_FILE_BYTES = 50 << 20  # bytes of one file
 UNKNOWN_ENTRY = EntryId(UUID(int=0))  # the entry of a file that is not identified yet
 
 

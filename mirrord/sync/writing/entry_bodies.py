@@ -4,7 +4,7 @@ import mimetypes
 import posixpath
 
 from mirrord.db.content.entry_writes import AttachmentContent, Body, PageText
-from mirrord.domain.entry import EntryId, Kind, digest_of, parse_id
+from mirrord.domain.entry import MAX_FILE_BYTES, EntryId, Kind, digest_of, parse_id
 from mirrord.domain.place import MAX_NAME_BYTES
 from mirrord.domain.sync_state import File
 from mirrord.errors import Damaged, Stale
@@ -12,7 +12,6 @@ from mirrord.markdown.frontmatter.page_properties import Views, views_of, with_k
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.markdown.write.render import NewViews, render
 from mirrord.mirror.tree.tenant_tree import Tree
-from mirrord.sync.observation.file_look import MAX_FILE_BYTES
 from mirrord.sync.observation.record_bodies import record_text
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mirrord.db.content import earlier_bytes, entry_states
-from mirrord.domain.entry import Digest, EntryId, digest_of
+from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, digest_of
 from mirrord.domain.long_work import split_into_batches
 from mirrord.domain.sync_state import Base, Row
 from mirrord.errors import Busy, Damaged, Stale
@@ -20,7 +20,6 @@ from mirrord.mirror.write.journal_labels import Label
 from mirrord.mirror.write.journal_recovery import adopt_leftovers
 from mirrord.mirror.write.replace import DisplacedSave
 from mirrord.mirror.write.tree_locks import write_lock
-from mirrord.sync.observation.file_look import MAX_FILE_BYTES
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.writing import overwritten_texts
 from mirrord.sync.writing.conflict_merge import UnmergedConflict, merge_conflict

@@ -187,7 +187,7 @@ def test_copies_of_pages_are_told(session: Session, vault: Path) -> None:
 
 
 def test_too_large_a_file_is_left(session: Session, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirrord.commands.pages.tree_import_preview.MAX_PAGE_BYTES", 4)
+    monkeypatch.setattr("mirrord.commands.pages.tree_import_preview.MAX_FILE_BYTES", 4)
 
     assert {one.path for one in look(session, vault).omissions} > {"Home.md", "Work/Plan.md"}
 
