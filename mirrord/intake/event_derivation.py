@@ -59,10 +59,10 @@ class Outbox:
         """Turn changes into events; False: some changes have to wait for commands. Raises Unavailable, Fenced."""
         while notes := await self._load_notes():
             files = {note.entry for note in notes if note.is_from_file}
-            done = not files or await self._are_commands_done()
-            ready = {note.key for note in notes if done or note.entry not in files}
+            are_commands_done = not files or await self._are_commands_done()
+            ready = {note.key for note in notes if are_commands_done or note.entry not in files}
             count = await self._add_events(ready) if ready else 0
-            if not done:
+            if not are_commands_done:
                 return False
             if not count:  # another daemon adds them
                 break

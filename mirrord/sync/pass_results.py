@@ -59,7 +59,7 @@ class Conclusion:
 
         idle: entries without anything to do.
         """
-        self._mark_again([decision for decision in applied.done if decision.again], 0)
+        self._mark_again([decision for decision in applied.carried_out if decision.again], 0)
         for decision in applied.stale:
             self._mark_again([decision], self._doubts.next_delay(decision.state.entry, at_once=True))
         self._barred |= applied.barred
@@ -70,7 +70,7 @@ class Conclusion:
         self._queue.mark(observation.look.paths_to_retry, forced=True, delay=FIRST_DELAY_SECONDS)
         self._queue.mark(applied.occupied_paths | applied.reformed, forced=True)
         self._queue.mark(
-            find_neighbours_of_renamed(self._sides.looker.index, [decision.state for decision in applied.done]),
+            find_neighbours_of_renamed(self._sides.looker.index, [decision.state for decision in applied.carried_out]),
             forced=True,
         )
         self._queue.mark(applied.unsure)
@@ -78,8 +78,8 @@ class Conclusion:
         self._queue.mark_renamed(dict(applied.renamed))
         for row, path, over, displaced in applied.displaced_saves:
             self._recovery.add_save(row.entry, path, over, displaced)
-        moved = [*map(problem_path, applied.done), *applied.written_paths]
-        settled = {*idle, *(decision.state.entry for decision in applied.done)}
+        moved = [*map(problem_path, applied.carried_out), *applied.written_paths]
+        settled = {*idle, *(decision.state.entry for decision in applied.carried_out)}
         await self._problems.update(observation.look, applied.troubles, moved, settled)
         await self._remember_done(applied)
 
@@ -102,11 +102,11 @@ class Conclusion:
         )
 
     async def _remember_done(self, applied: PassOutcome) -> None:
-        if not applied.done:
+        if not applied.carried_out:
             return
         index = self._sides.looker.index
         paths = {
-            path: decision.state.entry for decision in applied.done if (path := path_of(decision)) is not None
+            path: decision.state.entry for decision in applied.carried_out if (path := path_of(decision)) is not None
         } | applied.written_paths
         cached = {path: stat for path, entry in paths.items() if (stat := index.set_entry(path, entry)) is not None}
         removed_paths = {path for path in paths if path not in cached}
@@ -115,12 +115,12 @@ class Conclusion:
             cached |= moved
             removed_paths |= {old + path[len(new) :] for path in moved}
         await asyncio.to_thread(self._sides.state.store, cached, removed_paths - cached.keys())
-        for decision in applied.done:
+        for decision in applied.carried_out:
             self._doubts.note_success(decision.state.entry)
-        self._adoption.note_carried_out(applied.done)
+        self._adoption.note_carried_out(applied.carried_out)
         self._handshake.is_owed = True
         self.last_done_at = time.monotonic()
-        self._pulse.note_done(self._sides.name, applied.done, self._queue)
+        self._pulse.note_done(self._sides.name, applied.carried_out, self._queue)
         self.rows_changed.set()
 
 

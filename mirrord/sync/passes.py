@@ -105,14 +105,14 @@ class Passes:
     async def observe(self, dirty: Dirty, look: LookResult | None = None, view: TreeView | None = None) -> Observation:
         """Observe both sides and the base where *dirty* says. view: the look at the tree made for this."""
         coming = self._writing.bases if self._writing else ()
-        known, self._known_entries = self._known_entries, None
-        if known is not None and not dirty.entries <= known.entries:
-            known = None
+        known_entries, self._known_entries = self._known_entries, None
+        if known_entries is not None and not dirty.entries <= known_entries.entries:
+            known_entries = None
         is_adopting, is_rewinding = self._adoption.is_in_force, self._adoption.is_rewinding
         return await observe(
             *(self._sides, dirty, look, coming),
             view=view,
-            known_entries=known,
+            known_entries=known_entries,
             adopting=is_adopting,
             rewound=is_rewinding,
         )

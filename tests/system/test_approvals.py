@@ -300,7 +300,7 @@ def test_a_request_that_is_not_its_askers_is_a_problem_and_nothing_else(
 ) -> None:
     forged: dict[str, dict[str, object]] = {
         "in another tenant": {"tenant_id": str(uuid4())},
-        "nobody is trusted": {"actor": {"kind": "human", "name": "owner"}},
+        "no actor is trusted": {"actor": {"kind": "human", "name": "owner"}},
         "The token": {"token": "e30.e30.e30"},
         "no text can hold": {"arguments": {"path": "\0"}},
         "value of the wrong kind": {"inputs": []},

@@ -87,8 +87,8 @@ async def observe(
     read.
     adopting: whether old bytes of attachments matter, too. rewound: whether the tree went back in time.
     """
-    known = known_entries or await _load_entries(sides, dirty.entries)
-    bases, rows = known.bases, known.rows
+    loaded_entries = known_entries or await _load_entries(sides, dirty.entries)
+    bases, rows = loaded_entries.bases, loaded_entries.rows
     if view is None:
         view = await asyncio.to_thread(look_at_tree, sides, dirty, bases, look)
     look = view.look

@@ -90,7 +90,7 @@ class StateAssembler:
         return File(
             *(spot.kind, found_file.path, place, found_file.digest, found_file.claimed, found_file.data),
             is_contested=base_at_path is not None and base_at_path is not base,
-            is_held_open=found_file.held,
+            is_held_open=found_file.is_held_open,
             succeeds=self._replaced_folder(found_file, base),
         )
 
