@@ -1,4 +1,5 @@
-"""Events for changes that no command reported: each once, in one transaction with its note.
+"""
+Events for changes that no command reported: each once, in one transaction with its note.
 
 A change made by an app becomes an event at once. A change that came from a file may have been reported by a command,
 in an event file that was not read yet: those files are read to their ends first, while no command is at work.

@@ -1,4 +1,5 @@
-"""One-time sign-in links and signed sessions.
+"""
+One-time sign-in links and signed sessions.
 
 A link is a file named by the digest of its token, removed when the link is followed; an ended session is also a file
 named by its digest. So both are valid for every process, and after a restart.

@@ -86,7 +86,7 @@ class Person:
         await expect(self.text).to_contain_text(words, timeout=seconds * 1000)
 
     async def is_told(self, state: str) -> None:
-        """Wait until the page says how saving stands: `saved`, `offline`, `clash` …"""
+        """Wait until the page says how saving stands: `saved`, `offline` or `clash`."""
         await expect(self.page.locator("#save-state")).to_have_attribute("data-state", state, timeout=PATIENCE)
 
     async def bring(self, event: str, name: str, kind: str, data: bytes) -> None:

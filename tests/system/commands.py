@@ -40,7 +40,6 @@ class Near(Mirrord):
 
 def commands(dsn: str, tenant: object, directory: Path) -> Command:
     """Runs `mirrord` commands for one tenant, named or by its id."""
-
     run = commands_on_files(directory)
     return lambda *arguments: run(*arguments, "--dsn", dsn, "--tenant", str(tenant))
 

@@ -1,4 +1,5 @@
-"""git, cp, rm and unzip on a mirrored tree: pages keep their ids, files their names, and the work tree is clean.
+"""
+git, cp, rm and unzip on a mirrored tree: pages keep their ids, files their names, and the work tree is clean.
 
 The oracle knows which text was whose: every page has a line that no other page has.
 """

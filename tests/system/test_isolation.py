@@ -65,7 +65,7 @@ def stranger(admin_dsn: str, other_tenant: TenantId, connect: Callable[[str], Co
 
 @pytest.fixture
 def strange_daemon(admin_dsn: str, other_tenant: TenantId, connect: Callable[[str], Connection]) -> Connection:
-    """mirrord itself, while it works for another tenant."""
+    """The daemon itself, while it works for another tenant."""
     connection = connect(daemon_dsn(admin_dsn))
     connection.execute(f"SET mirrord.tenant = '{other_tenant}'".encode())
     return connection

@@ -1,4 +1,5 @@
-"""git, cp, rm, mv, rsync and unzip act on whole folders, on several file systems: every page stays the page it was.
+"""
+git, cp, rm, mv, rsync and unzip act on whole folders, on several file systems: every page stays the page it was.
 
 The oracle reads in every page whose text it is, edited or not: each has a number that no other page says.
 """

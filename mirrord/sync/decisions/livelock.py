@@ -1,4 +1,5 @@
-"""Detects a livelock: an entry that keeps moving although no program writes anything new. Pure.
+"""
+Detects a livelock: an entry that keeps moving although no program writes anything new. Pure.
 
 A move counts as the entry's own unless another program certainly caused it. That is certain in two cases:
 
