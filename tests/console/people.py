@@ -8,10 +8,10 @@ from uuid import UUID
 
 from playwright.async_api import BrowserContext, Locator, Page, expect
 
-from tests.system.harness import Awaited, Mirrord, eventually
-from tests.system.rows import Page as Row
+from tests.support.harness import Awaited, Mirrord, eventually
+from tests.support.rows import Page as Row
 
-PATIENCE = 20_000  # ms; generous, as that of tests.system.harness
+PATIENCE = 20_000  # ms; generous, as that of tests.support.harness
 
 # A file that comes from the clipboard or by drop, as browsers give it: name, type and bytes.
 BRING = """([event, name, type, bytes]) => {

@@ -14,11 +14,11 @@ from uuid import UUID
 import pytest
 
 from mirrord.commands.pages import delete_commands
-from tests.system.agents import agent
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.trees import tree
+from tests.support.agents import agent
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.trees import tree
 
 FEW, MANY = 12, 300  # pages
 

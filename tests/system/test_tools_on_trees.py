@@ -15,10 +15,10 @@ from uuid import UUID
 
 import pytest
 
-from tests.system.commands import Near
-from tests.system.file_systems import directory_on
-from tests.system.harness import Mirrord, eventually
-from tests.system.trees import tree
+from tests.support.commands import Near
+from tests.support.file_systems import directory_on
+from tests.support.harness import Mirrord, eventually
+from tests.support.trees import tree
 
 FEW, SOME, MANY = 10, 120, 5_000  # pages
 FILE_SYSTEMS = ("own", "tmpfs", "xfs", "btrfs")

@@ -7,8 +7,8 @@ import pytest
 
 from mirrord.domain.entry import new_id
 from mirrord.research.sources.integer_ids import number_of
-from tests.system.clients import tenant_in
-from tests.system.commands import Command, Done
+from tests.support.clients import tenant_in
+from tests.support.commands import Command, Done
 
 ANA, BEN = new_id(), new_id()
 PAGES = {

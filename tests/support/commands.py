@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mirrord.cli.command_table import cli
-from tests.system.harness import Mirrord
-from tests.system.loaded import Copy, loaded
+from tests.support.harness import Mirrord
+from tests.support.loaded import Copy, loaded
 
 Command = Callable[..., "Done"]
 
