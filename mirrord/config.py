@@ -1,4 +1,5 @@
-"""Configuration: flags win over the environment, the environment over the TOML file; unknown keys are errors.
+"""
+Configuration: flags win over the environment, the environment over the TOML file; unknown keys are errors.
 
 Credentials from a service manager (`dsn`, `token`, `signing.pem`) come between environment and file.
 """

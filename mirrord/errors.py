@@ -1,4 +1,5 @@
-"""The errors of mirrord: one class per reaction.
+"""
+The errors of mirrord: one class per reaction.
 
 MirrordError
   UserError      shown as one sentence without a traceback: bad configuration, unknown page

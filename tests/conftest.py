@@ -20,7 +20,7 @@ from mirrord.db.database import Database, app_dsn, daemon_dsn
 from mirrord.db.migrate import migrate
 from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.domain.entry import TenantId
-from tests.system.rows import Connection
+from tests.support.rows import Connection
 
 # Machines here are shared and noisy: laws hold or do not, however long it takes.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from mirrord.domain.entry import digest_of
-from tests.system.clients import Agent, on_stdio, process
-from tests.system.harness import Mirrord, eventually
-from tests.system.rows import Page, page_of
+from tests.support.clients import Agent, on_stdio, process
+from tests.support.harness import Mirrord, eventually
+from tests.support.rows import Page, page_of
 
 LONGEST = 400  # characters of a result that are shown
 PAGES = {

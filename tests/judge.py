@@ -1,4 +1,5 @@
-"""A second opinion on Markdown: cmark-gfm, in which the codec has no part.
+"""
+A second opinion on Markdown: cmark-gfm, in which the codec has no part.
 
 It follows CommonMark 0.29, whose punctuation has no currency signs, and never puts bold text into bold text.
 """

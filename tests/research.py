@@ -20,8 +20,8 @@ import anyio.to_thread
 from rich.console import Console
 from rich.markup import escape
 
-from tests.system.clients import Agent, on_stdio, process
-from tests.system.harness import Mirrord, eventually
+from tests.support.clients import Agent, on_stdio, process
+from tests.support.harness import Mirrord, eventually
 
 PATIENCE_SECONDS = 180.0  # until something that is waited for happened; on a machine that has much else to do
 LOOK_SECONDS = 0.2  # between two looks: each call of a tool takes locks that the daemon needs, too, and is counted

@@ -3,13 +3,16 @@
 import pytest
 
 from tests.architecture import (
+    EMPTY_NAMES_ALLOWED,
     PURE_EXCEPTIONS,
     broad_excepts,
     crowded_packages,
+    empty_names,
     imports,
     impurities,
     meaningless_names,
     oversized,
+    parsed,
     reaches_of_the_agents_side,
     slow_first_answers,
     sources,
@@ -17,6 +20,7 @@ from tests.architecture import (
     unknown_rooms,
     upward_imports,
 )
+from tests.house import bound_names
 
 
 def test_imports_go_down_only() -> None:
@@ -59,6 +63,16 @@ def test_packages_can_be_looked_over() -> None:
 
 def test_modules_are_named_for_what_they_are() -> None:
     assert meaningless_names(sources()) == []
+
+
+def test_values_are_named_for_what_they_hold() -> None:
+    assert empty_names(sources()) == []
+
+
+def test_every_allowed_empty_name_is_still_there() -> None:
+    known = sources()
+    bound = {(module, name) for module in known for name, _ in bound_names(parsed(known[module]))}
+    assert EMPTY_NAMES_ALLOWED.keys() - bound == set()
 
 
 def test_every_module_says_what_it_is() -> None:
@@ -170,6 +184,26 @@ def test_a_function_of_51_lines_and_a_module_of_401_are_found() -> None:
 @pytest.mark.parametrize("name", ["mirrord.utils", "mirrord.db.connection_manager", "mirrord.sync.helpers"])
 def test_a_name_without_meaning_is_found(name: str) -> None:
     assert meaningless_names({name: "", "mirrord.sync.plan": ""}) == [name]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for one in values:\n    pass",
+        "def count(found: int) -> None:\n    pass",
+        "class Row:\n    _held: bool = False",
+        "sizes = [len(thing) for thing in values]",
+        "with file as stuff:\n    pass",
+    ],
+)
+def test_a_value_named_for_nothing_is_found(source: str) -> None:
+    assert len(empty_names({"mirrord.app": source})) == 1
+
+
+def test_an_empty_name_is_allowed_in_its_module_only() -> None:
+    source = "def compare(left: int, right: int) -> None:\n    pass"
+    assert empty_names({"mirrord.convert.pdf": source}) == []
+    assert empty_names({"mirrord.app": source}) == ["mirrord.app:1 left"]
 
 
 def test_a_module_without_a_docstring_is_found() -> None:

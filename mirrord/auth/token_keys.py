@@ -1,4 +1,5 @@
-"""The keys of tokens: the signer has the private key, every reader of MIRROR_DIR the public ones.
+"""
+The keys of tokens: the signer has the private key, every reader of MIRROR_DIR the public ones.
 
 DATA/keys/signing.pem           the private key, for its owner only
 MIRROR_DIR/.mirrord/keys/ID.pem public keys of valid tokens

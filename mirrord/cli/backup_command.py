@@ -35,7 +35,7 @@ _MAX_PRINTED_FILES = 20  # files, for people
 class _CreatedBackup:
     """A new backup and the old ones removed for it. obstacle: why old objects stay; None: they were removed."""
 
-    made: NewBackup
+    new_backup: NewBackup
     removed: Sequence[StoredBackup]
     obstacle: str | None
 
@@ -76,7 +76,7 @@ def create(config: Config, tenant: str | None, directory: Path, keep: int | None
     else:
         for backup_ in created:
             _print_created(backup_)
-    return EXIT_DIFFERENT if any(backup_.made.manifest.unread or backup_.obstacle for backup_ in created) else 0
+    return EXIT_DIFFERENT if any(backup_.new_backup.manifest.unread or backup_.obstacle for backup_ in created) else 0
 
 
 @backup.command("list")
@@ -177,13 +177,13 @@ async def _create_backup(
         tree = Tree(root) if root.is_dir() else None
         if tree is not None:
             opened.callback(tree.close)
-        made = await make(database, backups, tenant, tree, opened.enter_context(progress_bar(f"Keeping {name}")))
+        new_backup = await make(database, backups, tenant, tree, opened.enter_context(progress_bar(f"Keeping {name}")))
     try:
         return _CreatedBackup(
-            made, prune_backups(backups, made.manifest.tenant, keep) if keep is not None else [], None
+            new_backup, prune_backups(backups, new_backup.manifest.tenant, keep) if keep is not None else [], None
         )
     except Damaged as error:
-        return _CreatedBackup(made, [], f"{error} No old objects were removed; see `mirrord backup verify`.")
+        return _CreatedBackup(new_backup, [], f"{error} No old objects were removed; see `mirrord backup verify`.")
 
 
 def _find_backup(backups: Backups, directory: Path, tenant: str | None, number: int | None) -> StoredBackup:
@@ -242,11 +242,11 @@ def _manifest_facts(manifest: Manifest) -> dict[str, Any]:
 
 
 def _created_facts(created: _CreatedBackup) -> dict[str, Any]:
-    manifest, made = created.made.manifest, created.made
+    new_backup, manifest = created.new_backup, created.new_backup.manifest
     facts = {"tenant": manifest.tenant, "number": manifest.number} | _manifest_facts(manifest)
     facts |= {
-        "added": made.added_objects,
-        "added_bytes": made.added_bytes,
+        "added": new_backup.added_objects,
+        "added_bytes": new_backup.added_bytes,
         "removed": [backup_.number for backup_ in created.removed],
     }
     return facts | {"obstacle": created.obstacle}
@@ -264,10 +264,10 @@ def _format_counts(manifest: Manifest) -> str:
 
 
 def _print_created(created: _CreatedBackup) -> None:
-    manifest, made = created.made.manifest, created.made
-    megabytes = made.added_bytes / 1e6
+    new_backup, manifest = created.new_backup, created.new_backup.manifest
+    megabytes = new_backup.added_bytes / 1e6
     click.echo(f"{manifest.tenant}: backup {manifest.number}, {_format_counts(manifest)}", nl=False)
-    click.echo(f"; {made.added_objects} new objects, {megabytes:.1f} MB.")
+    click.echo(f"; {new_backup.added_objects} new objects, {megabytes:.1f} MB.")
     if created.removed:
         click.echo(f"{manifest.tenant}: {len(created.removed)} older removed.")
     if created.obstacle:

@@ -77,7 +77,10 @@ def check(config: Config, tenant: str | None, as_json: bool, everything: bool, f
                 return {name: CheckResult(first[name], {}, {}) for name in first}
             if not await _is_suspended(database, chosen):
                 await asyncio.to_thread(_ask_daemon, config, timeout)
-            return {name: await _explain_tenant(database, config, name, one, odd[name]) for name, one in chosen.items()}
+            return {
+                name: await _explain_tenant(database, config, name, tenant_id, odd[name])
+                for name, tenant_id in chosen.items()
+            }
 
     results = run(work())
     if as_json:

@@ -74,20 +74,24 @@ def show(config: Config, tenant: str | None, number: int, as_json: bool, markers
 @with_config_options
 @tenant_option
 @click.argument("number", type=int)
-@click.option("--seen", help="Refuse unless these are the current versions, as `show` prints them: 5/2.")
-def take_file(config: Config, tenant: str | None, number: int, seen: str | None) -> None:
+@click.option(
+    "--seen", "seen_versions", help="Refuse unless these are the current versions, as `show` prints them: 5/2."
+)
+def take_file(config: Config, tenant: str | None, number: int, seen_versions: str | None) -> None:
     """Resolve a conflict with the file's content. The sibling is moved to the trash."""
-    _resolve(config, tenant, number, Choice.FILE, seen, None)
+    _resolve(config, tenant, number, Choice.FILE, seen_versions, None)
 
 
 @conflicts.command("take-row")
 @with_config_options
 @tenant_option
 @click.argument("number", type=int)
-@click.option("--seen", help="Refuse unless these are the current versions, as `show` prints them: 5/2.")
-def take_row(config: Config, tenant: str | None, number: int, seen: str | None) -> None:
+@click.option(
+    "--seen", "seen_versions", help="Refuse unless these are the current versions, as `show` prints them: 5/2."
+)
+def take_row(config: Config, tenant: str | None, number: int, seen_versions: str | None) -> None:
     """Resolve a conflict with the current page. The sibling is moved to the trash."""
-    _resolve(config, tenant, number, Choice.ROW, seen, None)
+    _resolve(config, tenant, number, Choice.ROW, seen_versions, None)
 
 
 @conflicts.command("take-merged")
@@ -100,18 +104,22 @@ def take_row(config: Config, tenant: str | None, number: int, seen: str | None) 
     required=False,
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
 )
-@click.option("--seen", help="Refuse unless these are the current versions, as `show` prints them: 5/2.")
-def take_merged(config: Config, tenant: str | None, number: int, merged: Path | None, seen: str | None) -> None:
+@click.option(
+    "--seen", "seen_versions", help="Refuse unless these are the current versions, as `show` prints them: 5/2."
+)
+def take_merged(
+    config: Config, tenant: str | None, number: int, merged: Path | None, seen_versions: str | None
+) -> None:
     """Resolve a conflict with a merged text. FILE has the text (-: standard input); default: open an editor."""
     if merged is not None:
         data = sys.stdin.buffer.read() if str(merged) == "-" else merged.read_bytes()
     elif sys.stdin.isatty():
         dispute, _ = _load_dispute(config, tenant, number)
-        seen = seen or dispute.versions
+        seen_versions = seen_versions or dispute.versions
         data = _edit_text(dispute)
     else:
         raise UserError("Name the file with the merged text, or - for standard input.")
-    _resolve(config, tenant, number, Choice.MERGED, seen, data)
+    _resolve(config, tenant, number, Choice.MERGED, seen_versions, data)
 
 
 def _print_conflicts(config: Config, tenant: str | None, *, as_json: bool) -> None:
@@ -173,13 +181,13 @@ def _load_dispute(config: Config, tenant: str | None, number: int) -> tuple[Disp
 
 
 def _resolve(
-    config: Config, tenant: str | None, number: int, choice: Choice, seen: str | None, data: bytes | None
+    config: Config, tenant: str | None, number: int, choice: Choice, seen_versions: str | None, data: bytes | None
 ) -> None:
     async def work() -> Dispute:
         async with app.open_database(config) as database:
             _, tenant_id = await find_tenant(database, config, tenant)
             return await conflict_resolution.resolve_conflict(
-                database, tenant_id, current_person(), Resolution(number, choice, data, seen)
+                database, tenant_id, current_person(), Resolution(number, choice, data, seen_versions)
             )
 
     conflict = run(work()).conflict

@@ -1,4 +1,5 @@
-"""`python -m mirrord.convert.confined`: apply limits, then become the converter.
+"""
+`python -m mirrord.convert.confined`: apply limits, then become the converter.
 
 Run as `python -m mirrord.convert.confined CPU ADDRESS FILE PROGRAM ARGUMENT…`: seconds, bytes, bytes.
 """

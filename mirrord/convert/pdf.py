@@ -1,4 +1,5 @@
-"""PDF to HTML and images: `python -m mirrord.convert.pdf FILE HTML`.
+"""
+PDF to HTML and images: `python -m mirrord.convert.pdf FILE HTML`.
 
 Exits with LOCKED or BROKEN for such a file; prints `PAGE OF` as progress.
 """

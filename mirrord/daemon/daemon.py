@@ -223,7 +223,7 @@ class Daemon:
             held_leases = {
                 lease: mirror for mirror in self.mirrors.values() if (lease := mirror.opened.sides.lease) is not None
             }
-            done = {
+            cursors = {
                 lease.mirror: mirror.engine.feed.cursor
                 for lease, mirror in held_leases.items()
                 if mirror.engine.is_idle
@@ -231,7 +231,7 @@ class Daemon:
             with suppress(Unavailable):
                 with self._states.new_states(self.mirrors.values()) as news:
                     states_of = {lease.mirror: news[lease] for lease in news}
-                    renewed = await mirror_leases.renew_leases(database, list(held_leases), states_of, done)
+                    renewed = await mirror_leases.renew_leases(database, list(held_leases), states_of, cursors)
                 for name, mirror in self.mirrors.items():
                     await self._keep_lease(database, name, mirror, renewed)
 

@@ -1,4 +1,4 @@
-"""Conflicts: what both sides said and their base, until somebody resolved it."""
+"""Conflicts: what both sides said and their base, until a person resolved it."""
 
 from dataclasses import dataclass
 from datetime import datetime

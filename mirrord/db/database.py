@@ -94,7 +94,7 @@ async def admin_connection(dsn: str) -> AsyncIterator[Connection]:
     """
     A connection in the role that *dsn* logs in, perhaps a superuser: for the schema and for questions about the server.
 
-    Names resolve to Postgres' own objects, whatever objects the database's schemas contain.
+    Names resolve to Postgres' own objects, and never to objects in the database's other schemas.
     """
     with translate_errors():
         async with await AsyncConnection.connect(
@@ -119,13 +119,13 @@ def parse_dsn(dsn: str) -> dict[str, Any]:
 
 
 def daemon_dsn(dsn: str) -> str:
-    """*dsn* acting as mirrord_daemon, whatever its login: row-level security then applies to mirrord too."""
+    """*dsn* acting as mirrord_daemon, with any login: row-level security then applies to mirrord too."""
     return acting_dsn(dsn, DAEMON_ROLE)
 
 
 def acting_dsn(dsn: str, role: str) -> str:
     """
-    *dsn* acting as *role*, whatever its login.
+    *dsn* acting as *role*, with any login.
 
     Statements look rows up by key, so one plan fits all values; planning each time took longer than the look-up.
     """

@@ -1,4 +1,5 @@
-"""The roles: who logs in, and the rights beside the schema that keep roles apart.
+"""
+The roles: who logs in, and the rights beside the schema that keep roles apart.
 
 A dump of the schema does not contain them: a daemon that may do so restores them at every start, not only when the
 schema is created.

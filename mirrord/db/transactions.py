@@ -14,10 +14,10 @@ from mirrord.domain.entry import TenantId
 class CommandQueue(deque[Callable[[], None]]):
     """Commands of a pipeline, sent together: sent singly, each wakes the server, which costs processor time."""
 
-    _held = False
+    _is_held = False
 
     def __bool__(self) -> bool:
-        return len(self) > 0 and not self._held
+        return len(self) > 0 and not self._is_held
 
     def popleft(self) -> Callable[[], None]:
         """One command that runs all of them."""
@@ -33,11 +33,11 @@ class CommandQueue(deque[Callable[[], None]]):
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Delay commands until the next send after the block."""
-        self._held = True
+        self._is_held = True
         try:
             yield
         finally:
-            self._held = False
+            self._is_held = False
 
 
 @asynccontextmanager

@@ -1,4 +1,5 @@
-"""Followers of the feed: links, and segments compared with their page's text, in batches.
+"""
+Followers of the feed: links, and segments compared with their page's text, in batches.
 
 As with links, the feed names the changed entries. A result is written into the record's row like any other change, over
 the version it was made from, so files and other mirrors follow. The result is deterministic: two daemons never differ.

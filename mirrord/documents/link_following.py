@@ -1,4 +1,5 @@
-"""Keeps the meanings of links true while pages come, go and are renamed.
+"""
+Keeps the meanings of links true while pages come, go and are renamed.
 
 Names follow the feed; a new or removed name makes the links with its key due, and due links are resolved.
 So the cost of a change depends on the number of links with its names, never on the number of pages.

@@ -39,8 +39,8 @@ class Workers:
         pool = self._pool = self._pool or _start_pool()
         with _block_interrupts():
             future = asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
-        done, _ = await asyncio.wait([future], timeout=WORK_SECONDS)
-        if not done:
+        finished, _ = await asyncio.wait([future], timeout=WORK_SECONDS)
+        if not finished:
             future.add_done_callback(asyncio.Future.exception)  # its result is not awaited any more
             self._end_pool(pool)
             raise TimeoutError

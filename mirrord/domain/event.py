@@ -1,4 +1,4 @@
-"""Domain events: what somebody did, in the past tense, and the line of a file that says so."""
+"""Domain events: what an actor did, in the past tense, and the line of a file that says so."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,5 @@
-"""What events are about besides pages (sources, their folders, cases), and which event a change of one is.
+"""
+What events are about besides pages (sources, their folders, cases), and which event a change of one is.
 
 A command reports its change by an event of its own. That event and the change of the row arrive separately: the part
 claimed by the event is removed from the change, and the remaining part becomes events.

@@ -1,4 +1,5 @@
-"""Names and positions below a parent: portable names, case folding, names that read as equal, sort keys.
+"""
+Names and positions below a parent: portable names, case folding, names that read as equal, sort keys.
 
 A fixed table, so that every version of Python and `mirrord.name_key()` in SQL, generated from it, always agree.
 """

@@ -22,13 +22,13 @@ class TenantContext:
             raise Refused("It was made in another tenant.")
         if request.token is None:
             if not self.config.trusts_locally() or request.actor != LOCAL_ACTOR:
-                raise Refused("It shows no token, and nobody is trusted without one here.")
+                raise Refused("It shows no token, and no actor is trusted without one here.")
             return
         from mirrord.auth import signed_tokens  # noqa: PLC0415  (cryptography: a tenth of a start, and few show a token)
         from mirrord.auth.token_keys import Keyring  # noqa: PLC0415  (as above)
 
         grant = signed_tokens.verify_token(Keyring(self.config.mirror), request.token)
         if grant.tenant_id != self.sides.tenant or grant.actor != request.actor:
-            raise Refused("Its token is somebody else's.")
+            raise Refused("Its token belongs to another actor or tenant.")
         if not grant.may_write:
             raise Refused("Its token may only read.")

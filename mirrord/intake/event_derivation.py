@@ -1,4 +1,5 @@
-"""Events for changes that no command reported: each once, in one transaction with its note.
+"""
+Events for changes that no command reported: each once, in one transaction with its note.
 
 A change made by an app becomes an event at once. A change that came from a file may have been reported by a command,
 in an event file that was not read yet: those files are read to their ends first, while no command is at work.
@@ -59,10 +60,10 @@ class Outbox:
         """Turn changes into events; False: some changes have to wait for commands. Raises Unavailable, Fenced."""
         while notes := await self._load_notes():
             files = {note.entry for note in notes if note.is_from_file}
-            done = not files or await self._are_commands_done()
-            ready = {note.key for note in notes if done or note.entry not in files}
+            are_commands_done = not files or await self._are_commands_done()
+            ready = {note.key for note in notes if are_commands_done or note.entry not in files}
             count = await self._add_events(ready) if ready else 0
-            if not done:
+            if not are_commands_done:
                 return False
             if not count:  # another daemon adds them
                 break

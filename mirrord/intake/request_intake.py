@@ -208,7 +208,7 @@ def _answer_of(stored: StoredRequest) -> Answer:
 def _refusal_of(stored: StoredRequest) -> Mapping[str, Any] | None:
     """The failure of a request that was not run: expired or rejected; None: neither."""
     if stored.state is RequestState.EXPIRED:
-        sentence = "Nobody decided about this in time, so it was not done."
+        sentence = "No person decided about this in time, so it was not done."
         return failure_facts(
             Failed("EXPIRED", "unavailable", sentence, "Ask the person; then make the same call again.")
         )

@@ -1,4 +1,5 @@
-"""What Postgres stores of a text: its document and its links. Imports nothing else, so that workers stay small.
+"""
+What Postgres stores of a text: its document and its links. Imports nothing else, so that workers stay small.
 
 Imports the codec only, so that a worker stays small.
 """

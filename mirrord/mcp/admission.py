@@ -1,4 +1,4 @@
-"""Who is admitted to which tenant: token holders, or whoever an operator trusts locally."""
+"""Who is admitted to which tenant: token holders, or clients that an operator trusts locally."""
 
 import re
 from collections.abc import Iterator

@@ -21,7 +21,7 @@ Pages link with [[Page name]].
 - Read before you write: read_page (read_pages for several) returns the text with its front matter, and a digest.
 - Change: edit_page for parts of a page, write_page for all of it, create_page for a new one. Keep front matter keys \
 you do not understand, above all id.
-- CONFLICT means that somebody changed the page since you read it: read it again, redo your change, write again.
+- CONFLICT means that the page changed since you read it: read it again, redo your change, write again.
 - "Name (conflict …)" holds what clashed with page Name: merge it into that, then delete it.
 - move_page keeps links working; never copy and delete instead. restore_page undoes delete_page.""",
         "sources": """\

@@ -106,7 +106,7 @@ class Server(MCPServer[None]):
         )
 
     async def list_prompts(self) -> list[Prompt]:
-        """mirrord's prompts and those registered with the SDK."""
+        """The prompts of mirrord and those registered with the SDK."""
         self._register_prompts()
         return await super().list_prompts()
 

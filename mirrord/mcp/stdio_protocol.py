@@ -1,4 +1,5 @@
-"""The protocol on stdin and stdout, one message per line.
+"""
+The protocol on stdin and stdout, one message per line.
 
 The SDK's own transport passes each read line, each written line and each flush through a thread. Pipes and sockets
 signal that they are readable, and accept a short line at once.

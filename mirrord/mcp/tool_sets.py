@@ -1,4 +1,4 @@
-"""The sets of tools that a server can serve; a set nobody asked for is not loaded."""
+"""The sets of tools that a server can serve; a set that was not asked for is not loaded."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType

@@ -1,4 +1,5 @@
-"""`.mirrord/state.db`: what files looked like when their digests were taken, and the mirror's counters.
+"""
+`.mirrord/state.db`: what files looked like when their digests were taken, and the mirror's counters.
 
 It is a cache: it may be deleted, damaged or read-only at any moment, at the cost of time only.
 """

@@ -65,7 +65,7 @@ async def watch(
 
 
 async def _watch_once(
-    root: Path, stop: asyncio.Event, report: Report, told: IsComplete
+    root: Path, stop: asyncio.Event, report: Report, is_complete: IsComplete
 ) -> AsyncGenerator[set[str] | None, None]:
     """One watch, until it has to be set up again."""
     run = asyncio.get_running_loop().run_in_executor
@@ -74,7 +74,7 @@ async def _watch_once(
     bursts: Bursts | None = None
     try:
         span = await run(thread, _measure_coverage, root)
-        bursts = await run(thread, _start_bursts, span, told)
+        bursts = await run(thread, _start_bursts, span, is_complete)
         forward = asyncio.create_task(_forward_stop(stop, bursts))
         report(span.problem)
         is_outdated = _identity_of(root) != span.identity
@@ -120,8 +120,8 @@ def _measure_coverage(root: Path) -> _Coverage:
     return _Coverage(root, identity, directories, recursive=False, problem=problem)
 
 
-def _start_bursts(span: _Coverage, told: IsComplete) -> Bursts:
-    return Bursts(span.paths, recursive=span.recursive, root=span.root, is_complete=told)
+def _start_bursts(span: _Coverage, is_complete: IsComplete) -> Bursts:
+    return Bursts(span.paths, recursive=span.recursive, root=span.root, is_complete=is_complete)
 
 
 def _wait_for_changes(bursts: Bursts, span: _Coverage) -> tuple[set[str], bool]:

@@ -186,10 +186,10 @@ class BackupChecker:
 
     def _find_damages(self, manifest: Manifest, progress: Progress) -> Iterator[str]:
         chunks = list(chunks_of(manifest))
-        for done, (chunk, content) in enumerate(chunks, 1):
+        for number, (chunk, content) in enumerate(chunks, 1):
             if chunk.name not in self._intact:
                 yield from self._check_chunk(chunk, content)
-            progress(done, len(chunks))
+            progress(number, len(chunks))
 
     def _check_chunk(self, chunk: Chunk, content: ChunkContent) -> list[str]:
         if chunk.name in self._damaged:

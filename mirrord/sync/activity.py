@@ -90,23 +90,25 @@ class Pulse:
         """Whether the engine stands still for longer than *patience* seconds; an idle one takes turns, too."""
         return self.stepped_at is not None and time.monotonic() - self.stepped_at > patience
 
-    def note_done(self, tenant: str, done: Sequence[Decision], queue: Queue) -> None:
+    def note_done(self, tenant: str, decisions: Sequence[Decision], queue: Queue) -> None:
         """Note and log the decisions carried out for *tenant*. queue: has the times when changes were noticed."""
-        self.moves += len(done)
+        self.moves += len(decisions)
         now = time.time()
-        for decision in done:
+        for decision in decisions:
             direction = _direction_of(decision)
             if direction == FILE_TO_ROW:
                 self.last_file_to_row = now
             elif direction == ROW_TO_FILE:
                 self.last_row_to_file = now
             self._measure(decision, queue)
-        for decision in done[-MAX_RECENT_MOVES:]:
+        for decision in decisions[-MAX_RECENT_MOVES:]:
             if direction := _direction_of(decision):
                 self.recent_moves.append((now, direction, problem_path(decision)))
-        for (move, place), count in Counter((decision.move.name, decision.place.name) for decision in done).items():
+        for (move, place), count in Counter(
+            (decision.move.name, decision.place.name) for decision in decisions
+        ).items():
             facts = {"tenant": tenant, "move": move, "place": place, "entries": count}
-            log.info("moved", extra=facts | ({"entry": str(done[0].state.entry)} if len(done) == 1 else {}))
+            log.info("moved", extra=facts | ({"entry": str(decisions[0].state.entry)} if len(decisions) == 1 else {}))
 
     def _measure(self, decision: Decision, queue: Queue) -> None:
         """Add the latency of one decision; deletions are not measured, because they wait on purpose."""

@@ -118,7 +118,7 @@ async def entomb_rows(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
         versions = await run_statements(connection, statements)
     outcome = Outcome()
     for decision, version in zip(ordered, versions, strict=True):
-        (outcome.stale if version is None else outcome.done).append(decision)
+        (outcome.stale if version is None else outcome.carried_out).append(decision)
     return outcome
 
 
@@ -139,11 +139,11 @@ async def trash_files(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
     removed = {path for path in folders if await asyncio.to_thread(_remove_directory, sides, path, failed)}
     removed |= {path for path in folders if path not in failed and is_owned(path, sides.looker.index)}  # by a page now
     folders_only = [decision for decision in decisions if _file_of(decision).digest == NO_TEXT]
-    outcome.done += [decision for decision in folders_only if _file_of(decision).path in removed]
+    outcome.carried_out += [decision for decision in folders_only if _file_of(decision).path in removed]
     for decision in folders_only:
         if (why := failed.get(_file_of(decision).path)) is not None:
             _list_problem(decision, why, outcome)
-    statements = [sides.writer.delete_base(decision.state.entry) for decision in outcome.done]
+    statements = [sides.writer.delete_base(decision.state.entry) for decision in outcome.carried_out]
     # the folder still holds files that mirrord does not sync or know yet: revive it
     remaining = [decision for decision in folders_only if _file_of(decision).path not in removed | failed.keys()]
     outcome.stale += [decision for decision in remaining if decision.state.row is None]
@@ -178,7 +178,7 @@ async def _trash_file(sides: Sides, decision: Decision, outcome: Outcome) -> Non
         _list_problem(decision, reason_of(error), outcome)
     else:
         sides.looker.index.forget(file.path)
-        outcome.done.append(decision)
+        outcome.carried_out.append(decision)
 
 
 def _remove_file(sides: Sides, file: File, entry: EntryId, title: str | None) -> None:

@@ -94,7 +94,7 @@ class Halts:
         if decisions:
             outcome.add(await self._carry_out(side, decisions, allowed))
         self.gathered_deletions.note_carried_over(
-            side, sum(1 for decision in outcome.done if decision.state.entry not in uncounted_ids)
+            side, sum(1 for decision in outcome.carried_out if decision.state.entry not in uncounted_ids)
         )
         return outcome
 

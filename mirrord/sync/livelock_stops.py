@@ -128,8 +128,8 @@ def _problem_of(decision: Decision, course: MoveHistory) -> Problem:
     path = problem_path(decision)
     moves = ", ".join(turn.description for turn in course.moves)
     sentence = (
-        f"{path!r} moved more than {MAX_OWN_MOVES} times within a minute although nobody wrote anything new, and was "
-        f"stopped; the last moves: {moves}. Two programs, or a trigger, change each other's text: `mirrord history` "
-        "says who. Stop one of them, then save a new text, or run `mirrord check --fix`."
+        f"{path!r} moved more than {MAX_OWN_MOVES} times within a minute although no program wrote anything new, and "
+        f"was stopped; the last moves: {moves}. Two programs, or a trigger, change each other's text: "
+        "`mirrord history` says who. Stop one of them, then save a new text, or run `mirrord check --fix`."
     )
     return Problem(path, "livelock", sentence, decision.state.entry)

@@ -37,7 +37,7 @@ class Conclusion:
 
         idle: entries without anything to do.
         """
-        self._mark_again([decision for decision in applied.done if decision.again], 0)
+        self._mark_again([decision for decision in applied.carried_out if decision.again], 0)
         for decision in applied.stale:
             self._mark_again([decision], self._parts.retries.next_delay(decision.state.entry, at_once=True))
         self._barred |= applied.barred
@@ -48,7 +48,7 @@ class Conclusion:
         self._parts.queue.mark(observation.look.paths_to_retry, forced=True, delay=FIRST_DELAY_SECONDS)
         self._parts.queue.mark(applied.occupied_paths | applied.reformed, forced=True)
         self._parts.queue.mark(
-            find_neighbours_of_renamed(self._sides.looker.index, [decision.state for decision in applied.done]),
+            find_neighbours_of_renamed(self._sides.looker.index, [decision.state for decision in applied.carried_out]),
             forced=True,
         )
         self._parts.queue.mark(applied.unsure)
@@ -56,8 +56,8 @@ class Conclusion:
         self._parts.queue.mark_renamed(dict(applied.renamed))
         for row, path, over, displaced in applied.displaced_saves:
             self._parts.recovery.add_save(row.entry, path, over, displaced)
-        moved = [*map(problem_path, applied.done), *applied.written_paths]
-        settled = {*idle, *(decision.state.entry for decision in applied.done)}
+        moved = [*map(problem_path, applied.carried_out), *applied.written_paths]
+        settled = {*idle, *(decision.state.entry for decision in applied.carried_out)}
         await self._parts.problems.update(observation.look, applied.troubles, moved, settled)
         await self._remember_done(applied)
 
@@ -80,11 +80,11 @@ class Conclusion:
         )
 
     async def _remember_done(self, applied: PassOutcome) -> None:
-        if not applied.done:
+        if not applied.carried_out:
             return
         index = self._sides.looker.index
         paths = {
-            path: decision.state.entry for decision in applied.done if (path := path_of(decision)) is not None
+            path: decision.state.entry for decision in applied.carried_out if (path := path_of(decision)) is not None
         } | applied.written_paths
         cached = {path: stat for path, entry in paths.items() if (stat := index.set_entry(path, entry)) is not None}
         removed_paths = {path for path in paths if path not in cached}
@@ -93,12 +93,12 @@ class Conclusion:
             cached |= moved
             removed_paths |= {old + path[len(new) :] for path in moved}
         await asyncio.to_thread(self._sides.state.store, cached, removed_paths - cached.keys())
-        for decision in applied.done:
+        for decision in applied.carried_out:
             self._parts.retries.note_success(decision.state.entry)
-        self._parts.adoption.note_carried_out(applied.done)
+        self._parts.adoption.note_carried_out(applied.carried_out)
         self._parts.handshake.is_owed = True
         self.last_done_at = time.monotonic()
-        self._parts.pulse.note_done(self._sides.name, applied.done, self._parts.queue)
+        self._parts.pulse.note_done(self._sides.name, applied.carried_out, self._parts.queue)
         self.rows_changed.set()
 
 

@@ -85,14 +85,14 @@ class Passes:
     async def observe(self, dirty: Dirty, look: LookResult | None = None, view: TreeView | None = None) -> Observation:
         """Observe both sides and the base where *dirty* says. view: the look at the tree made for this."""
         coming = self._writing.bases if self._writing else ()
-        known, self._known_entries = self._known_entries, None
-        if known is not None and not dirty.entries <= known.entries:
-            known = None
+        known_entries, self._known_entries = self._known_entries, None
+        if known_entries is not None and not dirty.entries <= known_entries.entries:
+            known_entries = None
         is_adopting, is_rewinding = self._parts.adoption.is_in_force, self._parts.adoption.is_rewinding
         return await observe(
             self._sides,
             dirty,
-            ReadAhead(look, view, known),
+            ReadAhead(look, view, known_entries),
             coming,
             adopting=is_adopting,
             rewound=is_rewinding,

@@ -100,11 +100,11 @@ class Queue:
 
     def forget_times(self, dirty: Dirty) -> None:
         """Forget the times of *dirty*, which was worked on, except of places that are marked again."""
-        done = [place for place in _iter_places(dirty.paths, dirty.entries) if place in self._noticed]
-        if not done:  # the usual case: pop_notice_time() has returned the times of changes carried over
+        noticed_places = [place for place in _iter_places(dirty.paths, dirty.entries) if place in self._noticed]
+        if not noticed_places:  # the usual case: pop_notice_time() has returned the times of changes carried over
             return
         later = [places for _, _, waiting in self._later for places in (waiting.paths, waiting.entries)]
-        for place in done:
+        for place in noticed_places:
             if not any(place in places for places in (self._paths, self._entries, *later)):
                 del self._noticed[place]
 

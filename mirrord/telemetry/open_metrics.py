@@ -1,4 +1,4 @@
-"""Measurements as OpenMetrics, read when somebody asks."""
+"""Measurements as OpenMetrics, read on request."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate

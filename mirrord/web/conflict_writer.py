@@ -74,7 +74,7 @@ def _objection_to(dispute: Dispute, choice: Choice) -> str | None:
 
 
 async def resolve_conflict(
-    connection: Connection, tenant: TenantId, number: int, choice: Choice, seen: str, text: str | None
+    connection: Connection, tenant: TenantId, number: int, choice: Choice, seen_versions: str, text: str | None
 ) -> None:
     """
     Carry out a choice in the open transaction. text: the merged one.
@@ -82,7 +82,7 @@ async def resolve_conflict(
     Raises UserError if the choice is impossible, 409 if something changed meanwhile.
     """
     dispute = await conflict_resolution.load_dispute(connection, tenant, number)
-    if objection := _objection_to(dispute, choice) or conflict_resolution.objection(dispute, choice, seen):
+    if objection := _objection_to(dispute, choice) or conflict_resolution.objection(dispute, choice, seen_versions):
         raise UserError(objection)
     # first, so that no trigger takes the following writes for the resolution
     if dispute.conflict.kind is Kind.RECORD and not await file_rows.resolve_conflict(connection, number, choice):

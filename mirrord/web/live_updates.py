@@ -1,4 +1,5 @@
-"""Live updates for browsers: one listening connection per tenant.
+"""
+Live updates for browsers: one listening connection per tenant.
 
 A notification only says that something changed. The changes are read from the feed, which is also polled, so a lost
 notification costs a second. Events never cross tenants: a follower reads only its own.

@@ -41,9 +41,11 @@ async def show_version(request: Request) -> Response:
     return json_response({"version": version})
 
 
-async def load_facts(connection: Connection, tenant: UUID, page: UUID, known: int | None = None) -> dict[str, Any]:
-    """A page for the console's client. known: the version whose texts the client has. Raises 404."""
-    page_row = await page_rows.load_page(connection, page, known)
+async def load_facts(
+    connection: Connection, tenant: UUID, page: UUID, known_version: int | None = None
+) -> dict[str, Any]:
+    """A page for the console's client. known_version: the version whose texts the client has. Raises 404."""
+    page_row = await page_rows.load_page(connection, page, known_version)
     if page_row is None:
         raise not_found()
     paths = await paths_of(connection, TenantId(tenant), [page_row.id])

@@ -79,8 +79,12 @@ async def search_pages(request: Request) -> Response:
             ],
             "saying": [
                 {
-                    **{"id": page.id, "title": page.title, "icon": page.icon},
-                    **{"before": page.before, "words": page.words, "after": page.after},
+                    "id": page.id,
+                    "title": page.title,
+                    "icon": page.icon,
+                    "before": page.before,
+                    "words": page.words,
+                    "after": page.after,
                 }
                 for page in by_text
             ],
@@ -97,7 +101,10 @@ async def list_completions(request: Request) -> Response:
         return json_response(
             [
                 {
-                    **{"id": page.id, "title": page.title, "icon": page.icon, "path": paths.get(page.id, page.title)},
+                    "id": page.id,
+                    "title": page.title,
+                    "icon": page.icon,
+                    "path": paths.get(page.id, page.title),
                     "target": await _shortest_target(connection, paths.get(page.id, page.title)),
                 }
                 for page in pages_found

@@ -146,9 +146,9 @@ def json_response(value: Any, status: int = 200) -> Response:
     return Response(orjson.dumps(value, default=str), status, media_type="application/json")
 
 
-async def read_json(request: Request, **wanted: type | tuple[type, ...]) -> dict[str, Any]:
+async def read_json(request: Request, **types_by_key: type | tuple[type, ...]) -> dict[str, Any]:
     """
-    The JSON object in the body of a request, with every key of *wanted* in its type.
+    The JSON object in the body of a request, with every key of *types_by_key* in its type.
 
     A missing key is None if its type allows that. Raises 415 for another content type, 422 for another body.
     """
@@ -156,7 +156,7 @@ async def read_json(request: Request, **wanted: type | tuple[type, ...]) -> dict
         raise HTTPException(415, "Send JSON with the Content-Type application/json.")
     body = await request.body()
     values = _parse_object(body) if len(body) < _MIN_THREAD_BYTES else await asyncio.to_thread(_parse_object, body)
-    for key, kind in wanted.items():
+    for key, kind in types_by_key.items():
         value = values.setdefault(key, None)
         is_flag = isinstance(value, bool) and kind is not bool  # an int in Python
         if not isinstance(value, kind) or is_flag:

@@ -1,4 +1,5 @@
-"""One-time sign-in links and signed sessions.
+"""
+One-time sign-in links and signed sessions.
 
 A link is a file named by the digest of its token, removed when the link is followed; an ended session is also a file
 named by its digest. So both are valid for every process, and after a restart.
@@ -56,7 +57,7 @@ class Gate:
         except OSError as error:
             where = self._directory
             raise UserError(f"The console keeps its key in {where}, which cannot be used: {error.strerror}.") from error
-        # two consoles on one host share its cookies, whatever their ports
+        # two consoles on one host share its cookies, also on different ports
         self.cookie = f"mirrord_{hashlib.sha256(self._key).hexdigest()[:8]}"
 
     def invite(self, name: str, tenant: UUID | None, seconds: float = INVITATION_SECONDS) -> str:

@@ -70,13 +70,13 @@ def _replaced_lines(
 class _Words:
     """Compares lines word by word within a limit: synchronization runs in the same process."""
 
-    left: int = _MAX_WORD_PAIRS
+    remaining_pairs: int = _MAX_WORD_PAIRS
 
     def compared(self, old: str, new: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
         """Both lines as pieces."""
         old_words, new_words = _WORDS.findall(old), _WORDS.findall(new)
-        self.left -= len(old_words) * len(new_words)
-        if self.left < 0 or max(len(old_words), len(new_words)) > _MAX_WORDS:
+        self.remaining_pairs -= len(old_words) * len(new_words)
+        if self.remaining_pairs < 0 or max(len(old_words), len(new_words)) > _MAX_WORDS:
             return (Piece(old, True),), (Piece(new, True),)
         old_pieces, new_pieces = [], []
         for tag, old_start, old_end, new_start, new_end in SequenceMatcher(

@@ -18,8 +18,8 @@ from tests.bench.figures import Figure, Goal
 from tests.bench.processes import megabytes
 from tests.bench.vault import generate
 from tests.bench.wire import Wire
-from tests.system import node
-from tests.system.clients import tenant_in
+from tests.support import node
+from tests.support.clients import tenant_in
 
 STARTS, CALLS = 7, 200
 START, READ, LIST, WRITE = 1.15, 2.0, 3.0, 2.0  # at most so often what an empty server or a bare write takes

@@ -17,8 +17,8 @@ from tests.bench.ground import PATIENCE, Ground
 from tests.console import chromium
 from tests.console.bundle import built
 from tests.console.people import link_of
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
 
 ROUNDS = 15
 PAINT, OPEN = 300.0, 500.0  # ms

@@ -8,9 +8,9 @@ from mirrord.domain.entry import digest_of
 from tests.bench.figures import Figure, Goal
 from tests.bench.ground import Ground
 from tests.bench.latency import bare_rows
-from tests.system.editors import save
-from tests.system.harness import eventually
-from tests.system.rows import Connection
+from tests.support.editors import save
+from tests.support.harness import eventually
+from tests.support.rows import Connection
 
 FILES, ROUNDS = 1_000, 3
 SECONDS = 1.5  # hoped for

@@ -1,4 +1,4 @@
-"""A server that does nothing: what the protocol costs at least. `python -m tests.bench.empty`"""
+"""A server that does nothing: what the protocol costs at least. `python -m tests.bench.empty`."""
 
 from mcp.server.mcpserver import MCPServer
 

@@ -9,8 +9,8 @@ from uuid import UUID
 import psycopg
 
 from tests.bench.vault import generate
-from tests.system.harness import Mirrord, eventually
-from tests.system.rows import Connection
+from tests.support.harness import Mirrord, eventually
+from tests.support.rows import Connection
 
 PATIENCE = 3600.0  # seconds for one import
 ORDINARY, SMALL_PAGE, MANY = 3000, 1000, 50_000  # bytes of a page, of one of many, and how many are many

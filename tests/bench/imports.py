@@ -8,7 +8,7 @@ import psycopg
 from tests.bench.figures import Figure, Goal
 from tests.bench.ground import Ground
 from tests.bench.processes import megabytes
-from tests.system.harness import Mirrord, eventually
+from tests.support.harness import Mirrord, eventually
 
 RESTARTS = 3
 TEXTS, DOCUMENTS = 4.0, 20.0  # seconds hoped for, for 10,000 files

@@ -16,9 +16,9 @@ from tests.bench import bare
 from tests.bench.figures import Figure, Goal, median, tail
 from tests.bench.ground import Ground
 from tests.bench.processes import cpu_seconds
-from tests.system.editors import save, save_in_place
-from tests.system.harness import Mirrord, eventually
-from tests.system.rows import Connection, Page, page_of
+from tests.support.editors import save, save_in_place
+from tests.support.harness import Mirrord, eventually
+from tests.support.rows import Connection, Page, page_of
 
 EDITS = 200
 PAGE = 4096  # bytes

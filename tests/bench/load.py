@@ -8,8 +8,8 @@ from random import Random
 from uuid import UUID
 
 from mirrord.domain.entry import digest_of
-from tests.system.editors import save
-from tests.system.rows import Connection
+from tests.support.editors import save
+from tests.support.rows import Connection
 
 PAUSE = 0.002  # seconds between two looks: the resolution of these figures
 PATIENCE = 60.0  # seconds for the last of them

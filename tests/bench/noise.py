@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.system.editors import save
+from tests.support.editors import save
 
 
 class Noise:

@@ -19,8 +19,8 @@ from tests.bench.load import Arrived, Spot, in_bare_rows, in_rows, spread
 from tests.bench.noise import noise
 from tests.bench.processes import megabytes
 from tests.bench.vault import generate
-from tests.system.editors import save
-from tests.system.harness import eventually
+from tests.support.editors import save
+from tests.support.harness import eventually
 
 TENANTS, PAGES = 100, 100
 MANY, FEW_PAGES = 1_000, 3

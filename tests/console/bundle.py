@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import mirrord
-from tests.system import node
-from tests.system.tiptap import SOURCE
+from tests.support import node
+from tests.support.tiptap import SOURCE
 
 BUILT = Path(mirrord.__file__).parent / "web" / "static" / "built" / "editor.js"
 BUILDING = 60  # seconds

@@ -18,8 +18,8 @@ from mirrord.mirror.tree.tenant_tree import Tree
 from tests.console import chromium
 from tests.console.bundle import built
 from tests.console.people import Person, link_of
-from tests.system.commands import Near
-from tests.system.harness import Mirrord, eventually
+from tests.support.commands import Near
+from tests.support.harness import Mirrord, eventually
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 

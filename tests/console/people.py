@@ -8,10 +8,10 @@ from uuid import UUID
 
 from playwright.async_api import BrowserContext, Locator, Page, expect
 
-from tests.system.harness import Awaited, Mirrord, eventually
-from tests.system.rows import Page as Row
+from tests.support.harness import Awaited, Mirrord, eventually
+from tests.support.rows import Page as Row
 
-PATIENCE = 20_000  # ms; generous, as that of tests.system.harness
+PATIENCE = 20_000  # ms; generous, as that of tests.support.harness
 
 # A file that comes from the clipboard or by drop, as browsers give it: name, type and bytes.
 BRING = """([event, name, type, bytes]) => {
@@ -86,7 +86,7 @@ class Person:
         await expect(self.text).to_contain_text(words, timeout=seconds * 1000)
 
     async def is_told(self, state: str) -> None:
-        """Wait until the page says how saving stands: `saved`, `offline`, `clash` …"""
+        """Wait until the page says how saving stands: `saved`, `offline` or `clash`."""
         await expect(self.page.locator("#save-state")).to_have_attribute("data-state", state, timeout=PATIENCE)
 
     async def bring(self, event: str, name: str, kind: str, data: bytes) -> None:

@@ -9,8 +9,8 @@ from playwright.async_api import expect
 from mirrord.mcp.admission import Tenant
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, becomes
-from tests.system.clients import Agent, in_memory
-from tests.system.editors import save
+from tests.support.clients import Agent, in_memory
+from tests.support.editors import save
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -3,8 +3,8 @@
 import gzip
 
 from tests.console.bundle import built, run
-from tests.system import node
-from tests.system.tiptap import SOURCE
+from tests.support import node
+from tests.support.tiptap import SOURCE
 
 LARGEST = 350_000  # bytes, as a browser loads it
 

@@ -14,11 +14,11 @@ from mirrord.db.server.embedded_server import EmbeddedPostgres
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, Person, becomes, line_changed, row_of
 from tests.guide import examples
-from tests.system.clients import on_stdio, process
-from tests.system.editors import save
-from tests.system.harness import eventually
-from tests.system.node import installed
-from tests.system.tiptap import SOURCE
+from tests.support.clients import on_stdio, process
+from tests.support.editors import save
+from tests.support.harness import eventually
+from tests.support.node import installed
+from tests.support.tiptap import SOURCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

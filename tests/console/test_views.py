@@ -9,12 +9,12 @@ from mirrord.db import tenant_rows
 from mirrord.db.database import Database
 from tests.console.conftest import Console, NewPerson
 from tests.console.people import PATIENCE, Person, becomes, row_of
-from tests.system.clients import on_stdio, process
-from tests.system.editors import save
-from tests.system.harness import eventually
-from tests.system.node import installed
-from tests.system.people import carried_out, pending
-from tests.system.tiptap import SOURCE
+from tests.support.clients import on_stdio, process
+from tests.support.editors import save
+from tests.support.harness import eventually
+from tests.support.node import installed
+from tests.support.people import carried_out, pending
+from tests.support.tiptap import SOURCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

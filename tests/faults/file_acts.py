@@ -10,7 +10,7 @@ import psycopg
 from tests.faults.saves import SAVES
 from tests.faults.tokens import Ledger, tokens_in
 from tests.faults.world import World
-from tests.system.trees import directories, files
+from tests.support.trees import directories, files
 
 NAMES = ("Alpha", "beta", "Gamma delta", "Über", "note (2)")
 FOLDERS = ("Box", "Crate/Inner")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.system.loaded import PROGRAM, Copy, Loaded
+from tests.support.loaded import PROGRAM, Copy, Loaded
 
 USES = 40  # daemons of one process: those that come of one order sets alike
 

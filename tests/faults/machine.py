@@ -19,7 +19,7 @@ from tests.faults.row_acts import ROW_ACTS, commit_all
 from tests.faults.tokens import Ledger
 from tests.faults.tool_acts import TOOL_ACTS
 from tests.faults.world import PATIENCE, Cluster, Late, World
-from tests.system.harness import eventually
+from tests.support.harness import eventually
 
 STEPS = 40
 FIRST_PAGES = (0, 6, 14, 45)  # more than 25 deletions at once halt

@@ -2,7 +2,7 @@
 
 from mirrord.sync import deletions, engine
 from mirrord.sync.observation import retries
-from tests.system.loaded import serve
+from tests.support.loaded import serve
 
 STILL = 0.05  # seconds
 SOON = 0.05  # seconds until Postgres is tried again

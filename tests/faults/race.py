@@ -14,9 +14,9 @@ from mirrord.commands.pages import page_commands
 from mirrord.mirror.write.journal import COPY_PREFIX, JOURNALS_PATH
 from tests.faults.tokens import Ledger, tokens_in, tokens_of_files, tokens_of_rows
 from tests.faults.world import Cluster, World
-from tests.system.agents import agent
-from tests.system.harness import eventually
-from tests.system.trees import contents, files
+from tests.support.agents import agent
+from tests.support.harness import eventually
+from tests.support.trees import contents, files
 
 PAGE = "Page.md"
 RATES = (1.0, 10.0, 30.0, 70.0, 100.0)  # saves a second

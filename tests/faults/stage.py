@@ -23,8 +23,8 @@ from mirrord.sync.engine import Engine
 from mirrord.sync.observation.mirror_handles import Sides
 from tests.faults.quick import hurry
 from tests.faults.world import Cluster
-from tests.system.entries import value
-from tests.system.rows import Connection, page_at
+from tests.support.entries import value
+from tests.support.rows import Connection, page_at
 
 LOOK = 0.5  # seconds between looks everywhere
 UNSETTLED = 20.0  # seconds after which an engine that still works is taken to work for ever

@@ -11,7 +11,7 @@ from tests.faults.scenarios import Scenario
 from tests.faults.stage import Stage, staged
 from tests.faults.stage_oracle import wrong
 from tests.faults.world import Cluster
-from tests.system.entries import value
+from tests.support.entries import value
 
 AGREED = "SELECT count(*) FROM mirrord.page WHERE markdown IS NOT NULL AND deleted_at IS NULL"
 

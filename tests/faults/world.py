@@ -22,8 +22,8 @@ from mirrord.domain.entry import TenantId
 from mirrord.mirror.heartbeat import Heartbeat, request_flush
 from mirrord.mirror.process_setup import prepare_process
 from tests.faults.forks import Forks
-from tests.system.harness import Awaited, Mirrord, Process, eventually
-from tests.system.rows import Connection
+from tests.support.harness import Awaited, Mirrord, Process, eventually
+from tests.support.rows import Connection
 
 T = TypeVar("T")
 

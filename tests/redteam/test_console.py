@@ -20,10 +20,10 @@ import pytest
 
 from mirrord.web.request_checks import RateLimit
 from mirrord.web.sign_in import Gate, Session
-from tests.system.browsing import Answer, Browser
-from tests.system.consoles import PICTURE, RIVAL, SECRET, Console, consoles
-from tests.system.editors import save
-from tests.system.harness import eventually
+from tests.support.browsing import Answer, Browser
+from tests.support.consoles import PICTURE, RIVAL, SECRET, Console, consoles
+from tests.support.editors import save
+from tests.support.harness import eventually
 
 EVIL = "https://evil.example"
 SCRIPT = "<script>alert(1)</script>"

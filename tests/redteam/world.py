@@ -13,7 +13,7 @@ from mirrord.auth.token_keys import Keyring, signing_key
 from mirrord.config import Agents, Config
 from mirrord.domain.entry import Actor
 from mirrord.mcp.admission import Tenant
-from tests.system.clients import tenant_in
+from tests.support.clients import tenant_in
 
 RIVAL = "rival-ltd"
 CANARY = "canary-"  # how every planted secret begins

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.smoke import conflicts, edits, faults, places
-from tests.system.harness import Mirrord
+from tests.support.harness import Mirrord
 
 Proof = Callable[[Mirrord], None]
 

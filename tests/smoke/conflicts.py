@@ -1,7 +1,7 @@
 """Proofs about both sides changing one page before either has heard of the other."""
 
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
 
 
 def edits_of_both_sides_at_once_are_merged(mirrord: Mirrord) -> None:

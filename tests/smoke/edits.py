@@ -6,8 +6,8 @@ from uuid import uuid4
 
 from psycopg.types.json import Jsonb
 
-from tests.system.editors import save, save_in_place
-from tests.system.harness import Mirrord, eventually
+from tests.support.editors import save, save_in_place
+from tests.support.harness import Mirrord, eventually
 
 # Spelled as people spell and no writer would: the bytes of what nobody edits must not change.
 SPELLED = """---

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import islice
 from uuid import UUID
 
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
 
 PAGES = 20  # of each side
 ROUNDS = 5  # edits of each page

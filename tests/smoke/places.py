@@ -1,8 +1,8 @@
 """Proofs about where pages are: renamed, moved, deleted."""
 
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.rows import Page, page_of
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.rows import Page, page_of
 
 
 def a_renamed_and_moved_file_keeps_its_id(mirrord: Mirrord) -> None:

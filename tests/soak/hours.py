@@ -43,7 +43,7 @@ class Rates:
 
 @dataclass(slots=True)
 class _Soak:
-    """What is under way. done: acts by name; those that found their target gone under \"missed\"."""
+    """What is under way. done: acts by name; those that found their target gone under `missed`."""
 
     world: World
     agent: Wire

@@ -8,11 +8,11 @@ import pytest
 from mirrord.db import mirror_leases
 from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
-from tests.system.commands import Near
-from tests.system.guests import Host, hosting
-from tests.system.harness import Mirrord
-from tests.system.mirrors import Mirror, opened_mirror
-from tests.system.rows import Connection
+from tests.support.commands import Near
+from tests.support.guests import Host, hosting
+from tests.support.harness import Mirrord
+from tests.support.mirrors import Mirror, opened_mirror
+from tests.support.rows import Connection
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from mirrord.mcp.tool_sets import tools_of
 from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write.tree_locks import records_lock
-from tests.system.clients import Agent, in_memory, on_stdio, process, tenant_in
+from tests.support.clients import Agent, in_memory, on_stdio, process, tenant_in
 
 PAGES = {"Books/A.md": "a", "Books/novels/B.md": "b", "Poems/C.md": "c"}
 READING = {"name": "reading", "categories": ["books"], "description": "what I read"}

@@ -21,11 +21,11 @@ from mirrord.research.collections.collection_commands import (
     update_collection,
 )
 from mirrord.research.collections.collection_content import collection_content
-from tests.system.agents import agent
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import problem
+from tests.support.agents import agent
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import problem
 
 Row = tuple[str, dict[str, object] | None, str | None]
 

@@ -21,7 +21,7 @@ from mirrord.mcp.refusals import BUSY
 from mirrord.mcp.tool_sets import ALL_SETS, tools_of
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write import request_files
-from tests.system.clients import in_memory, tenant_in
+from tests.support.clients import in_memory, tenant_in
 from tests.unit.commands.conftest import events
 
 RAISED = trust_levels({"delete_page": "REQUIRE"})

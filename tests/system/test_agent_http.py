@@ -26,7 +26,7 @@ from mirrord.errors import UserError
 from mirrord.mcp import http
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Callers
-from tests.system.clients import Agent, process, tenant_in
+from tests.support.clients import Agent, process, tenant_in
 
 PAGES = {"Welcome.md": "# Welcome\n"}
 HELLO = {

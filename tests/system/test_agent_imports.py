@@ -9,12 +9,12 @@ from mcp.client import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult
 
 from mirrord.commands.core.session import Gate
-from tests.system.clients import Agent, in_memory, tenant_in
-from tests.system.commands import commands
-from tests.system.editors import save
-from tests.system.guests import ACTOR, Host
-from tests.system.harness import eventually
-from tests.system.people import granted, pending
+from tests.support.clients import Agent, in_memory, tenant_in
+from tests.support.commands import commands
+from tests.support.editors import save
+from tests.support.guests import ACTOR, Host
+from tests.support.harness import eventually
+from tests.support.people import granted, pending
 
 SURVEY = "Id;Age;Why?\nP1;34;Because it is near.\nP2;;\n"
 MAPPINGS = [

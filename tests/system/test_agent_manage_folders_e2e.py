@@ -4,10 +4,10 @@ import allure
 
 from mirrord.domain.entry import new_id
 from mirrord.research.sources.integer_ids import number_of
-from tests.system.editors import save
-from tests.system.guests import ACTOR, Host
-from tests.system.harness import eventually
-from tests.system.people import granted, pending
+from tests.support.editors import save
+from tests.support.guests import ACTOR, Host
+from tests.support.harness import eventually
+from tests.support.people import granted, pending
 
 
 def source(host: Host, path: str) -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from mirrord.domain.entry import digest_of
 from mirrord.mcp.admission import Tenant
-from tests.system.clients import in_memory, on_stdio, process, tenant_in
+from tests.support.clients import in_memory, on_stdio, process, tenant_in
 
 ALPHA = (
     "---\ntitle: Alpha\ntags: [work]\n---\n\n# Alpha\n\nProject details.\n\n"

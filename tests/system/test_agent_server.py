@@ -36,8 +36,8 @@ from mirrord.mcp.prompts import instructions_for
 from mirrord.mcp.refusals import TOKEN_REFUSED
 from mirrord.mcp.tool_sets import ALL_SETS, SETS, tools_of
 from mirrord.mirror.tree.tenant_tree import Tree
-from tests.system import sealed
-from tests.system.clients import in_memory, on_stdio, process, tenant_in
+from tests.support import sealed
+from tests.support.clients import in_memory, on_stdio, process, tenant_in
 
 PAGES = {
     "Welcome.md": "---\ntitle: Welcome\n---\n\nSee [[Alpha]].\n",
@@ -192,7 +192,7 @@ async def test_the_server_works_where_the_kernel_forbids_the_network(tenant: Ten
 
 
 def test_a_sealed_process_is_killed_when_it_opens_a_socket() -> None:
-    command = [sys.executable, "-m", "tests.system.sealed", sys.executable, "-c", "import socket; socket.socket()"]
+    command = [sys.executable, "-m", "tests.support.sealed", sys.executable, "-c", "import socket; socket.socket()"]
     assert subprocess.run(command, cwd=ROOT, check=False).returncode < 0
 
 

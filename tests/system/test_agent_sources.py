@@ -17,7 +17,7 @@ from mirrord.domain.trust import Trust
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.tool_sets import tools_of
 from mirrord.research.sources.integer_ids import number_of
-from tests.system.clients import Agent, in_memory, tenant_in
+from tests.support.clients import Agent, in_memory, tenant_in
 
 ANA, BEN = new_id(), new_id()
 TEXT = "Ana: Hi there.\n"

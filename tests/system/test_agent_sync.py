@@ -9,9 +9,9 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from mirrord.mcp.admission import OTHER_TENANT
-from tests.system.clients import Agent, on_stdio, process
-from tests.system.harness import Mirrord, eventually
-from tests.system.rows import Page, page_of
+from tests.support.clients import Agent, on_stdio, process
+from tests.support.harness import Mirrord, eventually
+from tests.support.rows import Page, page_of
 
 TEXT = "# A page\n\nProject details.\n"
 PAGES = ("Written", "Deleted", "Searched", "Shown", "Condensed")  # a test each: they share a daemon

@@ -14,11 +14,11 @@ from mirrord.commands.trust_gate import CompletedCommand, run
 from mirrord.db.database import daemon_dsn
 from mirrord.domain.entry import digest_of
 from mirrord.web.console_server import last_url
-from tests.system.approvals import Asker, approve, await_state, state, taken_in, trusting, unguarded
-from tests.system.browsing import Browser
-from tests.system.commands import Near
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import look_everywhere, problem
+from tests.support.approvals import Asker, approve, await_state, state, taken_in, trusting, unguarded
+from tests.support.browsing import Browser
+from tests.support.commands import Near
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import look_everywhere, problem
 
 
 @pytest.fixture(scope="module")
@@ -300,7 +300,7 @@ def test_a_request_that_is_not_its_askers_is_a_problem_and_nothing_else(
 ) -> None:
     forged: dict[str, dict[str, object]] = {
         "in another tenant": {"tenant_id": str(uuid4())},
-        "nobody is trusted": {"actor": {"kind": "human", "name": "owner"}},
+        "no actor is trusted": {"actor": {"kind": "human", "name": "owner"}},
         "The token": {"token": "e30.e30.e30"},
         "no text can hold": {"arguments": {"path": "\0"}},
         "value of the wrong kind": {"inputs": []},

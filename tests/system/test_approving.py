@@ -24,9 +24,9 @@ from mirrord.intake.approver import Approver
 from mirrord.intake.request_execution import execute_request
 from mirrord.mcp.tool_sets import ALL_SETS, tools_of
 from mirrord.mirror.write import request_files
-from tests.system.approvals import Asker
-from tests.system.mirrors import Mirror, opened_mirror
-from tests.system.rows import Connection
+from tests.support.approvals import Asker
+from tests.support.mirrors import Mirror, opened_mirror
+from tests.support.rows import Connection
 
 CALL = {"title": "Alpha"}
 TOOL_OF = {tool.name: tool for tool in tools_of([ALL_SETS])}

@@ -8,11 +8,11 @@ import pytest
 
 from mirrord.db.content.attachment_blobs import PART_BYTES
 from mirrord.domain.entry import digest_of
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import assert_said, look_everywhere
-from tests.system.trees import contents
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import assert_said, look_everywhere
+from tests.support.trees import contents
 
 
 @pytest.fixture(scope="module")

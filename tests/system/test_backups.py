@@ -23,13 +23,13 @@ from mirrord.mirror.backup.backup_directory import Backups
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.operations.tenant_backup import BackupChecker
 from mirrord.operations.tenant_check import Verdict, check_tree
-from tests.system.commands import Done, Near, run_command
-from tests.system.editors import save
-from tests.system.entries import add, add_page, change, history, row_of, value
-from tests.system.harness import eventually
-from tests.system.mirrors import opened_mirror
-from tests.system.rows import Connection
-from tests.system.trees import tree
+from tests.support.commands import Done, Near, run_command
+from tests.support.editors import save
+from tests.support.entries import add, add_page, change, history, row_of, value
+from tests.support.harness import eventually
+from tests.support.mirrors import opened_mirror
+from tests.support.rows import Connection
+from tests.support.trees import tree
 
 # All other tables with a tenant: what follows from the feed, and what a mirror remembers, which belongs to its host.
 NOT_KEPT = {

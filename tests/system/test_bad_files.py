@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.entries import value
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import assert_listed, assert_over, assert_said, assert_syncs, problem
-from tests.system.readonly import read_only
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.entries import value
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import assert_listed, assert_over, assert_said, assert_syncs, problem
+from tests.support.readonly import read_only
 
 SECRET = "nobody may read this"
 LATIN = "Grüße aus Köln\n".encode("latin-1")

@@ -8,10 +8,10 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from mirrord.domain.entry import digest_of
-from tests.system.commands import Near
-from tests.system.entries import add_attachment, add_page, change, row_of, value
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import assert_syncs, look_everywhere
+from tests.support.commands import Near
+from tests.support.entries import add_attachment, add_page, change, row_of, value
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import assert_syncs, look_everywhere
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,11 @@ import pytest
 
 import mirrord as package
 from mirrord.db.server.embedded_server import EmbeddedPostgres
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import assert_syncs
-from tests.system.readonly import read_only
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import assert_syncs
+from tests.support.readonly import read_only
 
 USAGE, REFUSED = 2, 4
 NOBODY = "65534"

@@ -12,11 +12,11 @@ from psycopg.types.json import Jsonb
 from mirrord.db.content import derived_rows
 from mirrord.db.database import Database
 from mirrord.domain.entry import EntryId, TenantId
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.entries import add_page, change, render, row_of
-from tests.system.harness import Mirrord, eventually
-from tests.system.rows import Connection
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.entries import add_page, change, render, row_of
+from tests.support.harness import Mirrord, eventually
+from tests.support.rows import Connection
 
 TEXT = "# Plan\n\nThe first paragraph.\n\n- one\n- two\n\nThe last paragraph.\n"
 

@@ -9,9 +9,9 @@ from mirrord.domain.entry import Digest
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.operations import tenant_check as check_module
 from mirrord.operations.tenant_check import Verdict, check_tree
-from tests.system.entries import value
-from tests.system.mirrors import Mirror
-from tests.system.rows import Connection
+from tests.support.entries import value
+from tests.support.mirrors import Mirror
+from tests.support.rows import Connection
 
 STANDING = "SELECT count(*) FROM pg_stat_activity WHERE state ^@ 'idle in transaction' AND datname = current_database()"
 

@@ -1,4 +1,5 @@
-"""git, cp, rm and unzip on a mirrored tree: pages keep their ids, files their names, and the work tree is clean.
+"""
+git, cp, rm and unzip on a mirrored tree: pages keep their ids, files their names, and the work tree is clean.
 
 The oracle knows which text was whose: every page has a line that no other page has.
 """
@@ -13,11 +14,11 @@ from uuid import UUID
 import pytest
 
 from mirrord.commands.pages import delete_commands
-from tests.system.agents import agent
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.trees import tree
+from tests.support.agents import agent
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.trees import tree
 
 FEW, MANY = 12, 300  # pages
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mirrord.db.content import entry_comparison
-from tests.system.mirrors import Mirror
+from tests.support.mirrors import Mirror
 
 
 @pytest.fixture(autouse=True)

@@ -13,11 +13,11 @@ import psycopg
 import pytest
 
 from mirrord.domain.entry import digest_of
-from tests.system.commands import Done, Near, commands
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import look_everywhere
-from tests.system.rows import Page
+from tests.support.commands import Done, Near, commands
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import look_everywhere
+from tests.support.rows import Page
 
 
 @pytest.fixture(scope="module")

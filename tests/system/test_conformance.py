@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.system import node
+from tests.support import node
 
 SOURCE = Path(__file__).parents[1] / "conformance"
 SUITE = Path("node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")

@@ -13,12 +13,12 @@ import pytest
 from mirrord.domain.entry import digest_of
 from mirrord.web.console_server import last_url
 from mirrord.web.event_streams import MAX_STREAMS_OF_SESSION
-from tests.system.browsing import Browser
-from tests.system.commands import Near
-from tests.system.consoles import PICTURE, Console, consoles
-from tests.system.editors import save
-from tests.system.harness import eventually
-from tests.system.trees import contents
+from tests.support.browsing import Browser
+from tests.support.commands import Near
+from tests.support.consoles import PICTURE, Console, consoles
+from tests.support.editors import save
+from tests.support.harness import eventually
+from tests.support.trees import contents
 
 DOCUMENT = {"type": "doc", "content": [{"type": "paragraph", "content": [{"type": "text", "text": "typed here"}]}]}
 

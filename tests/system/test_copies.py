@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from mirrord.sync.observation import copied_files
-from tests.system.mirrors import Mirror
+from tests.support.mirrors import Mirror
 
 
 async def test_more_pages_than_one_transaction_takes_stay_the_pages_they_were(

@@ -6,9 +6,9 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from tests.system.entries import add_page, place, value
-from tests.system.harness import eventually
-from tests.system.rows import Connection
+from tests.support.entries import add_page, place, value
+from tests.support.harness import eventually
+from tests.support.rows import Connection
 
 _WAITS = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid = %s"
 

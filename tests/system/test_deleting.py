@@ -10,7 +10,7 @@ import pytest
 from mirrord.db import tenant_rows
 from mirrord.db.database import Database, app_dsn
 from mirrord.domain.entry import TenantId
-from tests.system.entries import (
+from tests.support.entries import (
     add,
     add_attachment,
     add_folder,
@@ -23,7 +23,7 @@ from tests.system.entries import (
     row_of,
     value,
 )
-from tests.system.rows import Connection
+from tests.support.rows import Connection
 
 Insert = Callable[..., UUID]
 

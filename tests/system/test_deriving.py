@@ -12,9 +12,9 @@ from mirrord.documents.document_derivation import Deriver, RecentDocuments
 from mirrord.documents.parser_processes import Workers
 from mirrord.errors import Fenced
 from mirrord.markdown.stored_form import StoredValues, values_to_store
-from tests.system.entries import value
-from tests.system.mirrors import Mirror
-from tests.system.rows import Connection
+from tests.support.entries import value
+from tests.support.mirrors import Mirror
+from tests.support.rows import Connection
 
 DEADLY, ENDLESS = "deadly", "endless"
 UNDERIVED = "SELECT count(*) FROM mirrord.page WHERE content IS NULL"

@@ -19,11 +19,11 @@ from mirrord.cli.options import EXIT_DIFFERENT, EXIT_UNAVAILABLE
 from mirrord.config import Config
 from mirrord.mirror.process_setup import prepare_process
 from mirrord.telemetry.supervision import MICROSECONDS_PER_SECOND
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import differing, look_everywhere, problem
-from tests.system.manager import Manager
-from tests.system.readonly import read_only
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import differing, look_everywhere, problem
+from tests.support.manager import Manager
+from tests.support.readonly import read_only
 
 
 def test_an_installation_is_looked_after_from_ready_to_stopping(

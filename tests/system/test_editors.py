@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.system import editors
-from tests.system.commands import Near
-from tests.system.editors import Save, run, save
-from tests.system.entries import value
-from tests.system.harness import Mirrord, eventually
+from tests.support import editors
+from tests.support.commands import Near
+from tests.support.editors import Save, run, save
+from tests.support.entries import value
+from tests.support.harness import Mirrord, eventually
 
 SAVES = 3
 EDITORS = {

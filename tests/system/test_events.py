@@ -10,11 +10,11 @@ import pytest
 
 from mirrord.domain.entry import Actor, digest_of, new_id
 from mirrord.domain.event import Event, EventType, encode_event, event_file_path
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import assert_over, assert_said, look_everywhere, problem
-from tests.system.rows import Page
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import assert_over, assert_said, look_everywhere, problem
+from tests.support.rows import Page
 
 AGENT = Actor("agent", "researcher")
 SOON = 1.0  # seconds until an event is in the table

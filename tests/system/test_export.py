@@ -18,10 +18,10 @@ from mirrord.mirror.export.export_manifest import EXPORT_DIRECTORY, MANIFEST_PAT
 from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.tree import kernel
 from mirrord.operations.tenant_export import export_tenant
-from tests.system.commands import commands
-from tests.system.entries import add, add_attachment, add_folder, add_page, change, delete, value
-from tests.system.mirrors import opened_mirror
-from tests.system.rows import Connection
+from tests.support.commands import commands
+from tests.support.entries import add, add_attachment, add_folder, add_page, change, delete, value
+from tests.support.mirrors import opened_mirror
+from tests.support.rows import Connection
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 INSERT_BLOB = "INSERT INTO mirrord.blob (digest, part, bytes) VALUES (%s, %s, %b) ON CONFLICT DO NOTHING"

@@ -15,9 +15,9 @@ from mirrord.db.content.entry_writes import PageText, StatementBuilder, run_stat
 from mirrord.db.database import Database, app_dsn
 from mirrord.domain.entry import EntryId, Kind, MirrorId, Place, TenantId, digest_of
 from mirrord.domain.sync_state import Base
-from tests.system.entries import add, add_attachment, add_folder, add_page, change, delete, row_of, value
-from tests.system.harness import eventually
-from tests.system.rows import Connection
+from tests.support.entries import add, add_attachment, add_folder, add_page, change, delete, row_of, value
+from tests.support.harness import eventually
+from tests.support.rows import Connection
 
 NO_MIRROR = MirrorId(UUID(int=0))  # has no bases, so that every entry differs from them
 WRITERS, TRANSACTIONS = 4, 25

@@ -9,7 +9,7 @@ from psycopg import errors
 
 from mirrord.db.database import app_dsn
 from mirrord.domain.entry import TenantId
-from tests.system.entries import (
+from tests.support.entries import (
     add_attachment,
     add_folder,
     add_page,
@@ -20,8 +20,8 @@ from tests.system.entries import (
     row_of,
     value,
 )
-from tests.system.harness import eventually
-from tests.system.rows import Connection
+from tests.support.harness import eventually
+from tests.support.rows import Connection
 
 NOW = "2030-01-01T00:00:00Z"
 

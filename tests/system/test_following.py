@@ -20,10 +20,10 @@ from mirrord.sync.decisions import pacing
 from mirrord.sync.decisions.pacing import MAX_PAUSE_SECONDS
 from mirrord.sync.decisions.rewind import Rewind
 from mirrord.sync.engine import ACK_QUIET_SECONDS, MAX_ROUND_SECONDS
-from tests.system.editors import save
-from tests.system.entries import change
-from tests.system.harness import PATIENCE, eventually
-from tests.system.mirrors import Mirror
+from tests.support.editors import save
+from tests.support.entries import change
+from tests.support.harness import PATIENCE, eventually
+from tests.support.mirrors import Mirror
 
 
 async def test_what_was_followed_is_not_followed_again_until_something_changes(mirror: Mirror) -> None:

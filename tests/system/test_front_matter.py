@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 from psycopg.types.json import Jsonb
 
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
 
 HEAD = """---
 # about this page

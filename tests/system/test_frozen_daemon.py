@@ -8,8 +8,8 @@ from mirrord.db import database as connect
 from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable
-from tests.system.entries import add_page, change, value
-from tests.system.rows import Connection
+from tests.support.entries import add_page, change, value
+from tests.support.rows import Connection
 
 
 async def test_a_daemon_frozen_amid_a_transaction_holds_up_no_app_for_longer_than_its_timeout(

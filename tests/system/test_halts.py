@@ -12,11 +12,11 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import assert_syncs, differing, look_everywhere, problem
-from tests.system.trees import tree
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import assert_syncs, differing, look_everywhere, problem
+from tests.support.trees import tree
 
 MANY = 40
 HALTED = 5  # exit code

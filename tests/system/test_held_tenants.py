@@ -13,10 +13,10 @@ from mirrord.daemon.daemon import MAX_CONNECTIONS
 from mirrord.db.database import app_dsn
 from mirrord.db.transactions import LOCK_TIMEOUT_MS
 from mirrord.domain.entry import TenantId
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.rows import Connection
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.rows import Connection
 
 HELD = [f"held-{number}" for number in range(MAX_CONNECTIONS + 2)]
 PAGES, EDITS, EDITS_PER_SECOND = 12, 50, 8

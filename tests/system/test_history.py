@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from mirrord.domain.entry import TenantId, digest_of
-from tests.system.commands import Command, commands
-from tests.system.entries import add, add_folder, add_page, change, delete, history, lives, place, render, row_of
-from tests.system.rows import Connection
+from tests.support.commands import Command, commands
+from tests.support.entries import add, add_folder, add_page, change, delete, history, lives, place, render, row_of
+from tests.support.rows import Connection
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from mirrord.domain.long_work import ignore_progress
 from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.operations.tenant_export import export_tenant
-from tests.system.entries import add_page
-from tests.system.mirrors import Mirror, opened_mirror
-from tests.system.rows import Connection
+from tests.support.entries import add_page
+from tests.support.mirrors import Mirror, opened_mirror
+from tests.support.rows import Connection
 from tests.system.test_export import ODD, shown, write
 
 KEPT = new_id()

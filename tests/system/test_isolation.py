@@ -11,8 +11,8 @@ from psycopg.types.json import Jsonb
 from mirrord.db.database import app_dsn, daemon_dsn
 from mirrord.db.migrate import load_migrations
 from mirrord.domain.entry import TenantId
-from tests.system.entries import add, add_attachment, add_page, change, delete, row_of, value
-from tests.system.rows import Connection
+from tests.support.entries import add, add_attachment, add_page, change, delete, row_of, value
+from tests.support.rows import Connection
 
 ALL_TENANTS_OF_THE_DAEMON = {"tenant", "tenant_clock", "mirror"}  # ids, counters, leases
 NOT_A_TENANTS = {"migration", "epoch"}
@@ -65,7 +65,7 @@ def stranger(admin_dsn: str, other_tenant: TenantId, connect: Callable[[str], Co
 
 @pytest.fixture
 def strange_daemon(admin_dsn: str, other_tenant: TenantId, connect: Callable[[str], Connection]) -> Connection:
-    """mirrord itself, while it works for another tenant."""
+    """The daemon itself, while it works for another tenant."""
     connection = connect(daemon_dsn(admin_dsn))
     connection.execute(f"SET mirrord.tenant = '{other_tenant}'".encode())
     return connection

@@ -30,10 +30,10 @@ from mirrord.sync.observation import mirror_handles as sides_module
 from mirrord.sync.observation.file_look import LookResult
 from mirrord.sync.observation.observe import Dirty
 from mirrord.telemetry.engine_reports import States
-from tests.system.editors import save
-from tests.system.entries import add_page, change, delete, value
-from tests.system.rows import Connection
-from tests.system.trees import tree
+from tests.support.editors import save
+from tests.support.entries import add_page, change, delete, value
+from tests.support.rows import Connection
+from tests.support.trees import tree
 
 WRITTEN = (
     "page",

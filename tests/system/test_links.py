@@ -12,11 +12,11 @@ from uuid import UUID
 import pytest
 from psycopg.types.json import Jsonb
 
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Awaited, Mirrord, eventually
-from tests.system.health import look_everywhere
-from tests.system.rows import page_of
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Awaited, Mirrord, eventually
+from tests.support.health import look_everywhere
+from tests.support.rows import page_of
 
 VAULT = Path(__file__).parents[3] / "shared" / "corpora" / "foam" / "docs"
 TARGET_NAME = "(SELECT name FROM page WHERE id = target_id UNION ALL SELECT name FROM attachment WHERE id = target_id)"

@@ -10,11 +10,11 @@ from threading import Event, Thread
 import psycopg
 import pytest
 
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.entries import value
-from tests.system.harness import Mirrord, eventually
-from tests.system.rows import Connection, page_at
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.entries import value
+from tests.support.harness import Mirrord, eventually
+from tests.support.rows import Connection, page_at
 
 MOST_VERSIONS = 60  # of a page that is stopped after 20 moves; without a stop there are thousands
 

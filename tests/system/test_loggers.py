@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.entries import value
-from tests.system.harness import Mirrord
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.entries import value
+from tests.support.harness import Mirrord
 
 LINES_PER_SECOND, LINES = 100, 500
 MOST_VERSIONS = 250  # far fewer than lines, however slow the machine is

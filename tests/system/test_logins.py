@@ -13,9 +13,9 @@ import pytest
 from mirrord.db.role_rights import working_dsn
 from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.errors import UserError
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import eventually
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import eventually
 
 NOBODY = 65534
 WHO = """

@@ -24,8 +24,8 @@ import mirrord
 from mirrord.cli.host.monitoring import serve_metrics
 from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
-from tests.system.editors import save
-from tests.system.harness import PATIENCE, eventually
+from tests.support.editors import save
+from tests.support.harness import PATIENCE, eventually
 from tests.unit.telemetry.test_exposition import asked, samples
 
 

@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 from mirrord.db.database import daemon_dsn
 from mirrord.db.migrate import check_current, load_migrations, migrate
 from mirrord.errors import Unavailable, UserError
-from tests.system.entries import value
+from tests.support.entries import value
 
 NAMES = [migration.name for migration in load_migrations()]
 NEWEST = load_migrations()[-1].number

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import assert_syncs, differing, look_everywhere
-from tests.system.trees import tree
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import assert_syncs, differing, look_everywhere
+from tests.support.trees import tree
 
 LIVING_PAGES = "SELECT name FROM mirrord.page WHERE deleted_at IS NULL AND kind = 'page'"
 

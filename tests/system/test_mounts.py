@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.entries import value
-from tests.system.harness import Mirrord, eventually
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.entries import value
+from tests.support.harness import Mirrord, eventually
 
 Mount = Callable[[Path, Path], list[str]]
 

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mirrord.domain.place import FOLDING, name_key
-from tests.system.entries import value
-from tests.system.rows import Connection
+from tests.support.entries import value
+from tests.support.rows import Connection
 
 SURROGATES = range(0xD800, 0xE000)  # no text of Postgres holds one
 WITH_CASE = range(1, 0x20000)  # the planes of living and historic scripts; the others have no case

@@ -3,8 +3,8 @@
 import pytest
 from psycopg import errors
 
-from tests.system.entries import add_page, change, place, row_of
-from tests.system.rows import Connection
+from tests.support.entries import add_page, change, place, row_of
+from tests.support.rows import Connection
 
 
 @pytest.mark.parametrize("name", [".hidden", "assets", "ASSETS", "_index", "_Index", "a\u017fsets"])

@@ -6,11 +6,11 @@ from uuid import UUID, uuid4
 import pytest
 
 from mirrord.markdown.read.reader import NODE_FENCE_INFO
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.entries import add_page, delete, row_of, value
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import assert_over, assert_said, look_everywhere, problem
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.entries import add_page, delete, row_of, value
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import assert_over, assert_said, look_everywhere, problem
 
 DEEP = 3000
 LARGE = "1" * 30  # more than 64 bits

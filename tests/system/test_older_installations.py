@@ -1,4 +1,5 @@
-"""An installation of an older mirrord starts with today's as it was: rows, files, tokens, settings and commands.
+"""
+An installation of an older mirrord starts with today's as it was: rows, files, tokens, settings and commands.
 
 The installation, its settings and the list of its commands are in tests/fixtures/older; README.md there says how they
 were made.
@@ -29,11 +30,11 @@ from mirrord.domain.trust import Trust
 from mirrord.errors import Refused
 from tests.fixtures.older.list_commands import list_commands
 from tests.fixtures.older.make_installation import HOST, PAGES, PICTURE, ROOT, Installation
-from tests.system.editors import save
-from tests.system.entries import value
-from tests.system.harness import eventually
-from tests.system.rows import Connection
-from tests.system.trees import files
+from tests.support.editors import save
+from tests.support.entries import value
+from tests.support.harness import eventually
+from tests.support.rows import Connection
+from tests.support.trees import files
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "older"
 OLD_MIGRATION = 20  # the newest one of that commit

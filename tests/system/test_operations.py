@@ -15,8 +15,8 @@ from mirrord.db.database import Database
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
 from mirrord.domain.sync_state import Base
 from mirrord.sync.feed import add_missing_versions
-from tests.system.entries import change, history, row_of
-from tests.system.rows import Connection
+from tests.support.entries import change, history, row_of
+from tests.support.rows import Connection
 
 MIRROR = MirrorId(UUID(int=7))
 

@@ -7,11 +7,11 @@ import psycopg
 import pytest
 
 from mirrord.domain.entry import digest_of
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.entries import value
-from tests.system.harness import Mirrord, eventually
-from tests.system.rows import Connection
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.entries import value
+from tests.support.harness import Mirrord, eventually
+from tests.support.rows import Connection
 
 _LISTENERS = "application_name = 'mirrord' AND datname = current_database() AND query LIKE 'LISTEN%%'"
 _OURS = "application_name = 'mirrord' AND datname = current_database()"

@@ -11,7 +11,7 @@ from psycopg.pq import TransactionStatus
 from mirrord.db.database import Connection, Database
 from mirrord.db.transactions import CommandQueue
 from mirrord.domain.entry import TenantId
-from tests.system import rows
+from tests.support import rows
 
 ADD = "INSERT INTO mirrord.page (tenant_id, id, name, markdown) VALUES (%s, %s, %s, 'text')"
 SLEEP = "SELECT pg_sleep(60)"

@@ -13,11 +13,11 @@ from psycopg.types.json import Jsonb
 from mirrord.db.content.tombstone_purge import TOMBSTONE_AGE, purge_batch
 from mirrord.db.database import Database, daemon_dsn
 from mirrord.domain.entry import TenantId, digest_of
-from tests.system.editors import save
-from tests.system.entries import add, add_attachment, add_folder, change, delete, value
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import look_everywhere
-from tests.system.rows import Connection
+from tests.support.editors import save
+from tests.support.entries import add, add_attachment, add_folder, change, delete, value
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import look_everywhere
+from tests.support.rows import Connection
 
 LONG_AGO = "clock_timestamp() - interval '401 days'"
 

@@ -11,9 +11,9 @@ from mirrord.domain.entry import TenantId
 from mirrord.mirror.read.link_index import LinkIndex
 from mirrord.mirror.read.page_catalogue import Catalogue
 from mirrord.mirror.tree.tenant_tree import Tree
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Awaited, Mirrord, eventually
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Awaited, Mirrord, eventually
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 VAULT = Path(__file__).parents[3] / "shared" / "corpora" / "foam" / "docs"

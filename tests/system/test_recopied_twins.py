@@ -10,11 +10,11 @@ from uuid import UUID
 
 import pytest
 
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.entries import value
-from tests.system.harness import Mirrord, eventually
-from tests.system.trees import tree
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.entries import value
+from tests.support.harness import Mirrord, eventually
+from tests.support.trees import tree
 
 NFC, NFD = (unicodedata.normalize(form, "Café") for form in ("NFC", "NFD"))
 NAMES = pytest.mark.parametrize(

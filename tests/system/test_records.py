@@ -9,11 +9,11 @@ from psycopg.types.json import Jsonb
 
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write.tree_locks import records_lock
-from tests.system.commands import Near
-from tests.system.editors import save, save_in_place
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import assert_over, assert_said, differing, look_everywhere, problem
-from tests.system.trees import contents
+from tests.support.commands import Near
+from tests.support.editors import save, save_in_place
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import assert_over, assert_said, differing, look_everywhere, problem
+from tests.support.trees import contents
 
 Row = tuple[UUID, str | None, dict[str, object] | None, int]
 

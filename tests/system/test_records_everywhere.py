@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from psycopg.types.json import Jsonb
 
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import differing, look_everywhere
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import differing, look_everywhere
 
 PATH = ".records/categories/books.yaml"
 TEXT = "dir: Books\npatterns:\n  - novels/**\n"

@@ -16,11 +16,11 @@ from mirrord.db import mirror_leases
 from mirrord.db.database import Database
 from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.domain.entry import TenantId
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import assert_syncs, differing, look_everywhere
-from tests.system.trees import tree
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import assert_syncs, differing, look_everywhere
+from tests.support.trees import tree
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from psycopg import errors
 from psycopg.types.json import Jsonb
 
 from mirrord.domain.entry import digest_of
-from tests.system.entries import (
+from tests.support.entries import (
     add,
     add_attachment,
     add_folder,
@@ -20,7 +20,7 @@ from tests.system.entries import (
     row_of,
     value,
 )
-from tests.system.rows import Connection
+from tests.support.rows import Connection
 
 DOCUMENT = Jsonb({"type": "doc", "content": []})
 

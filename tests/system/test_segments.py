@@ -8,9 +8,9 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from mirrord.domain.entry import new_id
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
 
 TEXT = "Ana: How was it?\n\nBen: The river came at night.\n\nAna: And then?\n"
 QUOTE = "The river came at night."

@@ -14,10 +14,10 @@ from mirrord.db.database import Database
 from mirrord.domain.entry import Actor, TenantId, digest_of
 from mirrord.errors import Stale
 from mirrord.operations.conflict_resolution import Choice, Resolution, resolve_conflict
-from tests.system.commands import Command, commands
-from tests.system.entries import add, change, delete, history, lives, row_of, value
-from tests.system.harness import eventually
-from tests.system.rows import Connection
+from tests.support.commands import Command, commands
+from tests.support.entries import add, change, delete, history, lives, row_of, value
+from tests.support.harness import eventually
+from tests.support.rows import Connection
 
 NAME = "Page (conflict 2026-01-02 030405Z abcdef)"
 BASE, FILE, ROW = "colour?\n", "red\n", "blue\n"

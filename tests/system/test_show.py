@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.health import assert_syncs, look_everywhere
-from tests.system.trees import tree
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.health import assert_syncs, look_everywhere
+from tests.support.trees import tree
 
 VAULT = Path(__file__).parents[3] / "shared" / "corpora" / "dendron-site"
 WHILE = 5.0  # seconds in which nothing may happen

@@ -14,11 +14,11 @@ from mirrord.research.sources.folder_commands import create_folder, delete_folde
 from mirrord.research.sources.integer_ids import number_of
 from mirrord.research.sources.source_commands import list_sources, move_source_to_folder, rename_source
 from mirrord.research.sources.source_deletion import delete_source
-from tests.system.agents import agent
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
-from tests.system.rows import page_of
+from tests.support.agents import agent
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+from tests.support.rows import page_of
 
 ANA = new_id()
 TEXT = f"---\nid: {ANA}\ntype: source\noriginal: ./assets/ana.docx\n---\nAna: Hi.\n"

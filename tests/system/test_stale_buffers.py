@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from mirrord.sync.decisions.stale_buffers import BUFFER_SECONDS
-from tests.system.commands import Near
-from tests.system.editors import save, save_in_place
-from tests.system.entries import value
-from tests.system.harness import Mirrord, eventually
+from tests.support.commands import Near
+from tests.support.editors import save, save_in_place
+from tests.support.entries import value
+from tests.support.harness import Mirrord, eventually
 
 OLD = "# Plan\n\nBuy bread and milk.\n\nCall the plumber.\n\nWater the plants.\n"
 CODE = "```\nx = 1\ny = 2\n```\n"

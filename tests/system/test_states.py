@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from mirrord.db import mirror_leases
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.entries import value
-from tests.system.harness import Mirrord, eventually
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.entries import value
+from tests.support.harness import Mirrord, eventually
 
 MANY = 400  # files; half as many are an import
 

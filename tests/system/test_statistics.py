@@ -8,8 +8,8 @@ import pytest
 from mirrord.db.content import bulk_writes, entry_states
 from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
-from tests.system.entries import value
-from tests.system.rows import Connection
+from tests.support.entries import value
+from tests.support.rows import Connection
 
 FILL = """
 INSERT INTO mirrord.mirror_base (tenant_id, mirror_id, entry_id, kind, path, name, version, digest)

@@ -15,8 +15,8 @@ from mirrord.cli.host.up import report_state
 from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
 from mirrord.telemetry.supervision import Supervisor
-from tests.system.editors import save
-from tests.system.manager import Manager
+from tests.support.editors import save
+from tests.support.manager import Manager
 
 
 @pytest.fixture

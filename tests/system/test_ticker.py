@@ -10,11 +10,11 @@ from mirrord.db.database import Database, app_dsn
 from mirrord.db.notify_channel import run_ticker, set_notify
 from mirrord.db.tenant_rows import ensure_tenant
 from mirrord.domain.entry import TenantId
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.entries import add_page, value
-from tests.system.harness import Mirrord, eventually
-from tests.system.rows import Connection
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.entries import add_page, value
+from tests.support.harness import Mirrord, eventually
+from tests.support.rows import Connection
 from tests.system.test_feed import bell, rung
 
 _TICKER = (

@@ -15,8 +15,8 @@ from mirrord.markdown.schema.node_types import MARKS, NODES, attributes_of
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
 from mirrord.markdown.write.render import NewViews, render
 from tests.guide import examples, name_of
-from tests.system import node
-from tests.system.tiptap import SOURCE, TipTap, running
+from tests.support import node
+from tests.support.tiptap import SOURCE, TipTap, running
 from tests.unit.codec.documents import documents, markdown
 from tests.unit.codec.test_json_schema import is_valid
 

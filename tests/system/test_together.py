@@ -7,8 +7,8 @@ from mirrord.db.content.entry_writes import PageText, Statement, StatementBuilde
 from mirrord.db.database import Database
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
 from mirrord.domain.sync_state import Base
-from tests.system.entries import history, row_of
-from tests.system.rows import Connection
+from tests.support.entries import history, row_of
+from tests.support.rows import Connection
 
 TEXTS = (
     PageText("---\ntitle: Called\n---\nnew\n", "Called", "🌱", "a5", {"title": "Called", "n": [1, None]}),

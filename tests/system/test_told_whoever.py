@@ -19,11 +19,11 @@ from mirrord.research.sources.source_commands import move_source_to_folder, rena
 from mirrord.research.sources.source_deletion import delete_source
 from mirrord.research.speakers.speaker_commands import detect_speakers
 from mirrord.web.console_server import last_url
-from tests.system.agents import agent
-from tests.system.commands import Near
-from tests.system.consoles import Console
-from tests.system.editors import save
-from tests.system.harness import Awaited, Mirrord, eventually
+from tests.support.agents import agent
+from tests.support.commands import Near
+from tests.support.consoles import Console
+from tests.support.editors import save
+from tests.support.harness import Awaited, Mirrord, eventually
 
 SOURCE = "---\ntype: source\n---\nAna: Hi there.\nBo: Hello to you.\nAna: I came by bus.\nBo: So did I.\nAna: Bye.\n"
 LISTED = (

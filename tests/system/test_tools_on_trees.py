@@ -1,4 +1,5 @@
-"""git, cp, rm, mv, rsync and unzip act on whole folders, on several file systems: every page stays the page it was.
+"""
+git, cp, rm, mv, rsync and unzip act on whole folders, on several file systems: every page stays the page it was.
 
 The oracle reads in every page whose text it is, edited or not: each has a number that no other page says.
 """
@@ -14,10 +15,10 @@ from uuid import UUID
 
 import pytest
 
-from tests.system.commands import Near
-from tests.system.file_systems import directory_on
-from tests.system.harness import Mirrord, eventually
-from tests.system.trees import tree
+from tests.support.commands import Near
+from tests.support.file_systems import directory_on
+from tests.support.harness import Mirrord, eventually
+from tests.support.trees import tree
 
 FEW, SOME, MANY = 10, 120, 5_000  # pages
 FILE_SYSTEMS = ("own", "tmpfs", "xfs", "btrfs")

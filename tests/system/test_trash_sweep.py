@@ -9,8 +9,8 @@ from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.write import replace, trash, written_copies
 from mirrord.mirror.write.journal_labels import Label, new_name
 from mirrord.mirror.write.replace import DisplacedSave
-from tests.system.entries import change
-from tests.system.mirrors import Mirror
+from tests.support.entries import change
+from tests.support.mirrors import Mirror
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -14,9 +14,9 @@ import pytest
 
 from mirrord.cli.host.units import SERVICE, Layout, render_units
 from mirrord.mirror.heartbeat import Heartbeat
-from tests.system.editors import save
-from tests.system.filtered import allowed_calls
-from tests.system.harness import Mirrord, eventually
+from tests.support.editors import save
+from tests.support.filtered import allowed_calls
+from tests.support.harness import Mirrord, eventually
 
 SHIPPED = Path(__file__).parents[2] / "systemd"
 STANDARD = Layout(is_system=True)
@@ -86,7 +86,7 @@ def confined() -> Iterator[Mirrord]:
             kept = "-all,+lease,+dac_read_search"
             become += (f"--inh-caps={kept}", f"--ambient-caps={kept}", f"--bounding-set={kept}")
         with Mirrord(Path(place)) as mirrord:
-            mirrord.command = (*become, sys.executable, "-m", "tests.system.filtered", str(unit), *Mirrord.command)
+            mirrord.command = (*become, sys.executable, "-m", "tests.support.filtered", str(unit), *Mirrord.command)
             yield mirrord
 
 

@@ -8,9 +8,9 @@ from uuid import uuid4
 import pytest
 
 from mirrord.domain.entry import digest_of
-from tests.system.commands import Near
-from tests.system.harness import Mirrord, eventually
-from tests.system.trees import contents
+from tests.support.commands import Near
+from tests.support.harness import Mirrord, eventually
+from tests.support.trees import contents
 
 SETTING = ".obsidian/app.json"
 FOLDERS = {"root": "/", "beside": "./", "below": "./pics", "fixed": "Files/Media"}

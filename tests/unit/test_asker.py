@@ -37,14 +37,14 @@ def token(tmp_path: Path, tenant: TenantId = TENANT, **changed: Any) -> tuple[st
 def test_the_holder_of_a_token_may_ask_as_themselves(tmp_path: Path) -> None:
     shown, _ = token(tmp_path)
     desk(tmp_path).check_author(replace(REQUEST, token=shown))
-    with pytest.raises(Refused, match="somebody else's"):
+    with pytest.raises(Refused, match="belongs to another actor"):
         desk(tmp_path).check_author(replace(REQUEST, token=shown, actor=Actor("human", "owner")))
 
 
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"tenant": OTHER}, "somebody else's"),
+        ({"tenant": OTHER}, "belongs to another actor"),
         ({"may_write": False}, "may only read"),
         ({"expires": datetime.now(UTC) - timedelta(seconds=1)}, "expired"),
     ],
@@ -66,7 +66,7 @@ def test_without_a_token_only_the_local_agent_is_trusted_and_only_where_an_opera
     local = replace(REQUEST, actor=LOCAL_ACTOR)
     desk(tmp_path, local=True).check_author(local)
     for where, request in ((desk(tmp_path), local), (desk(tmp_path, local=True), REQUEST)):
-        with pytest.raises(Refused, match="nobody is trusted"):
+        with pytest.raises(Refused, match="no actor is trusted"):
             where.check_author(request)
 
 

@@ -49,7 +49,7 @@ def test_a_file_held_open_is_read_after_a_while_and_then_now_and_then(
         assert look.paths_to_retry == ["Long.md"]
         assert look.troubles == []
         found = look.found_files.get("Long.md")
-        assert found is None or found.held
+        assert found is None or found.is_held_open
         return found.data if found else None
 
     with (tmp_path / "Long.md").open("w") as writer:
@@ -66,7 +66,7 @@ def test_a_file_held_open_is_read_after_a_while_and_then_now_and_then(
         clock.now += SNAPSHOT_SECONDS
         assert held() == b"first\nsecond\n"
     look = looker.look_at_paths(["Long.md"], frozenset({"Long.md"}))
-    assert (look.found_files["Long.md"].held, look.paths_to_retry) == (False, [])
+    assert (look.found_files["Long.md"].is_held_open, look.paths_to_retry) == (False, [])
     with (tmp_path / "Long.md").open("a"):
         assert held() is None  # opened anew: its time begins anew
 

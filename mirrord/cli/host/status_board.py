@@ -82,8 +82,8 @@ def render_board(facts: Facts, *, width: int, max_lines: int | None = None, with
         parts.append(Text(f"… and {len(needs) - max_lines} more: `mirrord status`", style="dim"))
     strangers = list(_unsynced_lines(facts["tenants"]))
     parts += [Text(), *strangers[:max_lines]] if strangers else []
-    if with_recent and (done := list(islice(_recent_lines(facts["tenants"]), MAX_RECENT_CHANGES))):
-        parts += [Text(), *done]
+    if with_recent and (recent_lines := list(islice(_recent_lines(facts["tenants"]), MAX_RECENT_CHANGES))):
+        parts += [Text(), *recent_lines]
     return Group(*parts)
 
 

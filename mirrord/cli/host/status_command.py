@@ -103,22 +103,22 @@ async def gather_status(config: Config, tenant_name: str | None = None) -> dict[
     return result
 
 
-def add_heartbeat(config: Config, found: dict[str, Any]) -> None:
+def add_heartbeat(config: Config, facts: dict[str, Any]) -> None:
     """Put the daemon's latest heartbeat into *facts*."""
     heartbeat = Heartbeat(config.mirror)
-    facts, alive = heartbeat.read() or {}, heartbeat.is_alive()
-    found["daemon"] = {
-        "pid": facts.get("pid") if alive else None,
+    beat, alive = heartbeat.read() or {}, heartbeat.is_alive()
+    facts["daemon"] = {
+        "pid": beat.get("pid") if alive else None,
         "alive": alive,
-        "ready": bool(alive and facts.get("ready")),
-        "since": iso_time(facts.get("since")),
+        "ready": bool(alive and beat.get("ready")),
+        "since": iso_time(beat.get("since")),
     }
-    found["degraded"] = list(facts.get("degraded", [])) if alive else [_NO_DAEMON]
-    outage = found["database"]["outage"]
-    if outage is not None and outage not in found["degraded"]:
-        found["degraded"].append(outage)
-    pulses = facts.get("tenants", {}) if alive else {}
-    for tenant in found["tenants"]:
+    facts["degraded"] = list(beat.get("degraded", [])) if alive else [_NO_DAEMON]
+    outage = facts["database"]["outage"]
+    if outage is not None and outage not in facts["degraded"]:
+        facts["degraded"].append(outage)
+    pulses = beat.get("tenants", {}) if alive else {}
+    for tenant in facts["tenants"]:
         tenant.update(facts_of_pulse(pulses.get(tenant["name"], {})))
 
 

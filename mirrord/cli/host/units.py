@@ -175,7 +175,7 @@ LoadCredential=dsn:mirrord.dsn
 """
 
 _NAMESPACES = """\
-# To ask whether somebody writes to a file that belongs to somebody else.
+# To ask whether a program has a file of another user open for writing.
 AmbientCapabilities=CAP_LEASE
 CapabilityBoundingSet=CAP_LEASE
 DevicePolicy=closed

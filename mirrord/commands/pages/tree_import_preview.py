@@ -81,9 +81,9 @@ def survey_tree(session: Session, source: Tree, into: str, report: Progress) -> 
         examination = _Examination(session, source, into)
     examination.survey.omissions += [Omission(path, f"{path!r} {trouble}.") for path, trouble in source_scan.troubles]
     examination.survey.ignored_counts += count_skipped(source, source_scan)
-    for done, path in enumerate(sorted(source_scan.files)):
+    for number, path in enumerate(sorted(source_scan.files), 1):
         examination.at_file(path, source_scan.files[path].size)
-        report(done + 1, len(source_scan.files))
+        report(number, len(source_scan.files))
     for path in sorted(path for path in source_scan.directories if spot_of_directory(path) is not None):
         examination.at_directory(path)
     examination.at_vault()

@@ -1,4 +1,5 @@
-"""Writes many pages in one statement, and keeps the planner's statistics of fast-growing tables fresh.
+"""
+Writes many pages in one statement, and keeps the planner's statistics of fast-growing tables fresh.
 
 The values are those of the single-row statements. They are sent as JSON: as arrays psycopg took longer than the rest.
 """

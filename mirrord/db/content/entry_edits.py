@@ -1,4 +1,5 @@
-"""Entries as a person's command reads and writes them: the row alone, by version.
+"""
+Entries as a person's command reads and writes them: the row alone, by version.
 
 No base is written and no lease is held: these writes are like an app's, and files are updated from the rows.
 """

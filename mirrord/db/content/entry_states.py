@@ -205,7 +205,7 @@ async def load_changed_entries(
 ) -> tuple[LoadedEntries, int, bool]:
     """
     Entries whose row changed after seq *after* and differs from the base, the last seq read, and whether there
-    may be more. *watched_entries* entries are included whatever their base.
+    may be more. *watched_entries* entries are included with any base.
 
     A seq is never split: all entries of one transaction are returned together, so the result may exceed *limit*.
     """

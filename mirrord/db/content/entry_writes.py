@@ -1,4 +1,5 @@
-"""Writes entries: each statement changes one row by compare-and-set and records the base with it.
+"""
+Writes entries: each statement changes one row by compare-and-set and records the base with it.
 
 A statement is a value, so that one transaction can run many; `run` returns which of them found the expected
 version. Writes by mirrord set every derived column; triggers make versions and history.

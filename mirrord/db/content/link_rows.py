@@ -1,4 +1,4 @@
-"""Links of pages, and the names under which links find entries. Writes here notify nobody."""
+"""Links of pages, and the names under which links find entries. Writes here send no notification."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,5 @@
-"""The end of tombstones: what was deleted long ago, and every mirror knows it, is removed.
+"""
+The end of tombstones: what was deleted long ago, and every mirror knows it, is removed.
 
 The entry's row in the feed stays, marked: a mirror that was away even longer finds it there, and does not
 restore the page. An entry with descendants waits until these are purged.

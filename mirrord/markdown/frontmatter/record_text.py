@@ -1,4 +1,5 @@
-"""Read small YAML and JSON records, and rewrite them without touching unchanged keys.
+"""
+Read small YAML and JSON records, and rewrite them without touching unchanged keys.
 
 YAML is read like front matter (see `properties`). JSON holds one object; mirrord writes it in a canonical form:
 sorted keys, two blanks a level, a final line ending.

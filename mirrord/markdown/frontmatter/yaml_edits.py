@@ -1,4 +1,5 @@
-"""Change single properties in YAML source; other lines keep every byte.
+"""
+Change single properties in YAML source; other lines keep every byte.
 
 The result is not trusted: `frontmatter.with_keys` reads it back and compares.
 """

@@ -1,4 +1,5 @@
-"""Read the YAML of front matter: top-level keys, where they stand and what they mean, within limits.
+"""
+Read the YAML of front matter: top-level keys, where they stand and what they mean, within limits.
 
 A plain scalar is a number, true, false or null if it is one in JSON (or another YAML 1.2 spelling of the
 latter three); a date becomes its ISO string; anything else stays text: `no`, `1:30`, `0x1F`, `007`,

@@ -1,4 +1,5 @@
-"""Which characters of plain text need a backslash so that they are not read as markup.
+"""
+Which characters of plain text need a backslash so that they are not read as markup.
 
 Only characters that are markup at their place are escaped, so that prose stays readable; if that is not
 enough, the wary mode escapes every character that can be markup. `#tag` and ` ^block` are text in this

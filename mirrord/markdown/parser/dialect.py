@@ -1,4 +1,5 @@
-"""The Markdown dialect: CommonMark, GFM tables, strikethrough and tasks, footnotes, math and Obsidian syntax.
+"""
+The Markdown dialect: CommonMark, GFM tables, strikethrough and tasks, footnotes, math and Obsidian syntax.
 
 Reading, verifying and finding links all use this one parser: a difference would hide losses.
 """

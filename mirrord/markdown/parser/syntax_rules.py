@@ -76,7 +76,7 @@ _dollar_rule = math_inline_dollar(allow_space=False, allow_digits=True, allow_do
 
 
 def math_inline(state: StateInline, silent: bool) -> bool:
-    """`$x$`, but no money: no digit before or after it. (The plugin's check wraps around to the last character.)"""
+    """`$x$`, but no money: no digit before or after it; the plugin's check wraps around to the last character."""
     start = state.pos
     if state.src[start] != "$" or (start and state.src[start - 1].isdigit()) or not _dollar_rule(state, True):
         return False
@@ -148,7 +148,7 @@ def comment(state: StateInline, silent: bool) -> bool:
 
 
 def footnote_ref(state: StateInline, silent: bool) -> bool:
-    """`[^label]`, defined or not. (The plugin's rule scans to the end for each bracket.)"""
+    """`[^label]`, defined or not; the plugin's rule scans to the end for each bracket."""
     match = _FOOTNOTE_REF.match(state.src, state.pos, state.posMax) if state.src[state.pos] == "[" else None
     if not match:
         return False

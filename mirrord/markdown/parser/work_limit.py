@@ -1,4 +1,5 @@
-"""Count the parser's work and leave text opaque where the work grows out of proportion.
+"""
+Count the parser's work and leave text opaque where the work grows out of proportion.
 
 Some Markdown inputs cost any backtracking parser the square of their length. Counting steps instead of
 seconds gives the same result on every machine.

@@ -1,4 +1,5 @@
-"""Read a page again after an edit and parse only the blocks that may have changed.
+"""
+Read a page again after an edit and parse only the blocks that may have changed.
 
 The parser keeps no state between top-level blocks: its result for the remaining text of a page depends on that text
 and on reference definitions only. So parsing may begin at an old block after a blank line, if its lines and the line

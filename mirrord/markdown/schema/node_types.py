@@ -1,4 +1,5 @@
-"""The nodes, marks and attributes of documents as one table.
+"""
+The nodes, marks and attributes of documents as one table.
 
 Nodes, marks and attributes outside the table are allowed anywhere; those in it must conform to it.
 """

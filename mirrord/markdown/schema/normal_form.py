@@ -1,4 +1,5 @@
-"""The normal form in which documents are compared and from which Markdown is written.
+"""
+The normal form in which documents are compared and from which Markdown is written.
 
 It leaves out details that Markdown has no place for and that have no meaning: block ids, default
 attributes, empty paragraphs, white space at the edges of blocks, lines and emphasis.

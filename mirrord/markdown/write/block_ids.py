@@ -1,4 +1,5 @@
-"""Ids of blocks: assign new ones, and keep ids and authored JSON across edits.
+"""
+Ids of blocks: assign new ones, and keep ids and authored JSON across edits.
 
 Markdown has no place for these. A block that is equal in normal form stays the same object; one edited in place keeps
 its id and the ids of its items.

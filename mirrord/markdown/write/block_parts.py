@@ -1,4 +1,5 @@
-"""Split lines into blocks or list items, and keep the gaps between them.
+"""
+Split lines into blocks or list items, and keep the gaps between them.
 
 Lines have neither line endings nor the prefixes of their containers here.
 """

@@ -1,4 +1,5 @@
-"""Splice changed blocks into a page so that every other byte stays.
+"""
+Splice changed blocks into a page so that every other byte stays.
 
 The whole result is compared with the wanted blocks, and read again wherever its meaning may have changed; no result
 is returned unverified.

@@ -186,8 +186,10 @@ _OTHER_TOOLS_WORDS = {
     **dict.fromkeys(("newText", "new_text", "newString", "new_string", "new_str", "replacement"), ("replace",)),
 }
 _JSON_WORDS = {
-    **{"should be a valid tuple": "must be a list", "Tuple should have at least": "needs at least"},
-    **{"should be a valid dictionary": "must be an object", " after validation": ""},
+    "should be a valid tuple": "must be a list",
+    "Tuple should have at least": "needs at least",
+    "should be a valid dictionary": "must be an object",
+    " after validation": "",
 }
 
 # Keys that need not be stated.

@@ -1,4 +1,5 @@
-"""The directory of backups: content by digest, each stored once, one list per backup.
+"""
+The directory of backups: content by digest, each stored once, one list per backup.
 
     objects/ab/ab….gz         lines of rows, compressed; named by the digest of the lines
     objects/ab/ab…            bytes of attachments and files, as they are

@@ -1,4 +1,5 @@
-"""A directory that rows are exported into: exported files are known by digest, everything else stays.
+"""
+A directory that rows are exported into: exported files are known by digest, everything else stays.
 
 A file is listed durably before it gets its place. So the next export recognises the files of an interrupted one.
 """

@@ -1,4 +1,5 @@
-"""What an exported tree remembers in `.mirrord-export/`: owner, progress, written files.
+"""
+What an exported tree remembers in `.mirrord-export/`: owner, progress, written files.
 
 The list of files has the format of coreutils: `b2sum --check .mirrord-export/files.b2`.
 """

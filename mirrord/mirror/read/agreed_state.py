@@ -85,7 +85,7 @@ class AgreedState:
 def _read_rows_at_inodes(
     database: sqlite3.Connection, inodes: Collection[tuple[int, int]]
 ) -> Iterator[tuple[str, CachedStat]]:
-    """This rare query has no index; SQLite scans the table faster than Python would."""
+    """The query is rare and has no index; SQLite scans the table faster than Python would."""
     numbers = [to_signed(inode) for _, inode in inodes]
     for start in range(0, len(numbers), _MAX_INODES):
         chunk = numbers[start : start + _MAX_INODES]

@@ -1,4 +1,5 @@
-"""The process that searches files (`python -m`): a request and an answer per line, as JSON.
+"""
+The process that searches files (`python -m`): a request and an answer per line, as JSON.
 
 The library holds the interpreter's lock during a search, so it must not run in a process with other threads.
 """

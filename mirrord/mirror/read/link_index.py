@@ -1,4 +1,5 @@
-"""Names and links of a tree's pages: what links mean and who links where, kept up between looks.
+"""
+Names and links of a tree's pages: what links mean and who links where, kept up between looks.
 
 A link is found in two steps: for every page the possible keys of its links are known; only pages with a sought key are
 parsed, which separates real links from text that looks like one.

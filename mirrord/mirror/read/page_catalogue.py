@@ -1,4 +1,5 @@
-"""Which pages a tree has: never stale, read only where asked; near matches for mistyped paths.
+"""
+Which pages a tree has: never stale, read only where asked; near matches for mistyped paths.
 
 Every look goes to the disk. Content that was read is reused as long as the stat of its file stays the same.
 """

@@ -1,4 +1,5 @@
-"""The system calls of this package in one place: those Python lacks, and every one that changes the tree.
+"""
+The system calls of this package in one place: those Python lacks, and every one that changes the tree.
 
 Tests that inject kills and errors at system calls need only this module. Linux only.
 """
@@ -67,7 +68,7 @@ class Stat(NamedTuple):
 
 
 class Unsupported(OSError):
-    """This kernel or file system lacks the call; the documented fallback takes its place."""
+    """The kernel or file system lacks the call; the documented fallback takes its place."""
 
 
 class _OpenHow(ctypes.Structure):

@@ -1,4 +1,5 @@
-"""Asynchronous fsync: requests that the kernel's own threads carry out (io_submit(2)).
+"""
+Asynchronous fsync: requests that the kernel's own threads carry out (io_submit(2)).
 
 A Python thread would have to wake and get the interpreter's lock before it could begin: on two cores that took as long
 as the sync of a fast disk. The C library lacks these calls, hence the numbers; a sandbox or an old kernel may refuse.

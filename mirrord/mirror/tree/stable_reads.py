@@ -1,4 +1,4 @@
-"""Reads an open file only while nobody is writing to it."""
+"""Reads an open file only while no program is writing to it."""
 
 import hashlib
 import os

@@ -1,4 +1,5 @@
-"""PURE: which path of a tree is which entry.
+"""
+PURE: which path of a tree is which entry.
 
 Paths are relative to the tenant's root, parts joined by "/", no slash at either end; "" is the root.
 """
@@ -173,7 +174,7 @@ def is_in_journal_directory(path: str) -> bool:
 
 
 def printable(path: str) -> str:
-    """*path* as text for any log or database: bytes that are not UTF-8 appear as `\\xNN`."""
+    r"""*path* as text for any log or database: bytes that are not UTF-8 appear as `\xNN`."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 

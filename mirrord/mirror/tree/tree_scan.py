@@ -74,6 +74,7 @@ def scan(
     report_count: called repeatedly with the number of files and directories so far.
     stored_path: returns the caller's own string for the path of an unchanged file, else None: so the paths of a large
         unchanged tree are not in memory twice.
+
     Raises:
         Unavailable: the tree's root cannot be listed.
         Refused: *under* is reached through a symbolic link.

@@ -1,4 +1,5 @@
-"""Carries out a plan of renames and new texts as a whole, even if this process dies in the middle.
+"""
+Carries out a plan of renames and new texts as a whole, even if this process dies in the middle.
 
 All new texts are in the journal (`r.…`) before the plan; once it holds the plan, the next writer of this journal
 continues it. Either every rename is done, or none; a file has its complete new text, or the old one.

@@ -1,4 +1,5 @@
-"""Creates many files at a time: built aside, synced together, renamed to where nothing is.
+"""
+Creates many files at a time: built aside, synced together, renamed to where nothing is.
 
 Readers ignore it. Leftovers of a dead writer are removed with its journal, unless a plan names them (`relocation`).
 

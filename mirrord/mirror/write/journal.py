@@ -1,4 +1,5 @@
-"""The journal of writes, `.mirrord/tmp/{writer}/`: bytes that are not yet, or no longer, in place.
+"""
+The journal of writes, `.mirrord/tmp/{writer}/`: bytes that are not yet, or no longer, in place.
 
 The name of a file shows its state if the writer dies: `KIND.ENTRY.EXPECTED.NEW.RANDOM`, digests in hex, `-` for none.
 `p` is unfinished and ours; `w` holds the new text before the swap and the displaced file after it; `d` holds a file

@@ -1,4 +1,5 @@
-"""Parked files of a batch of renames, and finishing a plan whose writer died.
+"""
+Parked files of a batch of renames, and finishing a plan whose writer died.
 
 A file missing from the tree counts as deleted, so everything parked comes back in any case: by the plan that parked it,
 else by the recovery of the journal, which reads target and source from a note.

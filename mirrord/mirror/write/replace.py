@@ -1,4 +1,5 @@
-"""Replaces, creates and removes files so that no concurrent save is lost.
+"""
+Replaces, creates and removes files so that no concurrent save is lost.
 
 Editors take no lock, so a check before a rename may be wrong after it. The displaced file is therefore verified
 afterwards: if it is not the expected one, it is a foreign save, and the caller gets it.

@@ -1,4 +1,4 @@
-"""The files of requests, `.records/approvals/ID.json`; whoever writes one holds `records_lock`."""
+"""The files of requests, `.records/approvals/ID.json`; a program that writes one holds `records_lock`."""
 
 import os
 import secrets

@@ -1,4 +1,5 @@
-"""The trash, `.mirrord/trash/`: removed files for 30 days, replaced texts that are versions for minutes.
+"""
+The trash, `.mirrord/trash/`: removed files for 30 days, replaced texts that are versions for minutes.
 
 A replaced file keeps its journal name; a removed page has a card `NAME.json` beside it with its facts. The digest in
 the name is that of the file at its arrival; other bytes were written later through an open descriptor, and must be

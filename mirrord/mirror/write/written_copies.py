@@ -1,4 +1,5 @@
-"""Copies of what commands wrote, kept because a page may be overwritten before the daemon looks at it.
+"""
+Copies of what commands wrote, kept because a page may be overwritten before the daemon looks at it.
 
 A copy stays in the journal, under the name `a.…`, until the daemon finds its bytes in the page's history; missing
 bytes are stored then. A text that another command replaces is in the trash and needs no copy any more.

@@ -1,4 +1,5 @@
-"""PURE: categories and collections, their names, and the patterns that select pages.
+"""
+PURE: categories and collections, their names, and the patterns that select pages.
 
 `*` stands for any characters within a name, `?` for one, `[ab]` for one of these, and `**` alone between slashes for
 any number of folders. A slash at the end, or `/**`, means everything below that folder. A pattern without another

@@ -122,8 +122,8 @@ def _list_categories(session: Session, arguments: List) -> Wire:
     return _list_answer(list_categories(session, arguments.verbose, arguments.cursor))
 
 
-def _done_answer(done: ChangedRecord) -> Wire:
-    return _success_answer(done.value, done.message)
+def _changed_record_answer(record: ChangedRecord) -> Wire:
+    return _success_answer(record.value, record.message)
 
 
 def _list_answer(page: RecordList) -> Wire:
@@ -178,7 +178,7 @@ COLLECTION_ADD = Tool(
     'Example: {"name": "interviews", "categories": ["wave-1", "wave-2"]}.',
     AddCollection,
     _result_schema(_COLLECTION),
-    wire=_done_answer,
+    wire=_changed_record_answer,
     writes=True,
     idempotent=False,
 )
@@ -189,7 +189,7 @@ COLLECTION_REMOVE = Tool(
     'Example: {"name": "interviews"}.',
     Named,
     _result_schema(_COLLECTION),
-    wire=_done_answer,
+    wire=_changed_record_answer,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -202,7 +202,7 @@ COLLECTION_CHANGE = Tool(
     'Example: {"name": "interviews", "new_name": "talks", "categories": ["wave-2"]}.',
     ChangeCollection,
     _result_schema(_COLLECTION),
-    wire=_done_answer,
+    wire=_changed_record_answer,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -215,7 +215,7 @@ COLLECTION_UPDATE = Tool(
     'Example: {"name": "interviews", "add_categories": ["wave-3"], "remove_categories": ["wave-1"]}.',
     UpdateCollection,
     _result_schema(_COLLECTION),
-    wire=_done_answer,
+    wire=_changed_record_answer,
     writes=True,
 )
 CATEGORY_LIST = Tool(
@@ -235,7 +235,7 @@ CATEGORY_ADD = Tool(
     'Example: {"name": "wave-1", "dir": "Interviews", "patterns": ["2026/**", "!drafts/"]}.',
     AddCategory,
     _result_schema(_CATEGORY),
-    wire=_done_answer,
+    wire=_changed_record_answer,
     writes=True,
     idempotent=False,
 )
@@ -246,7 +246,7 @@ CATEGORY_REMOVE = Tool(
     'Example: {"name": "wave-1"}.',
     Named,
     _result_schema(_CATEGORY),
-    wire=_done_answer,
+    wire=_changed_record_answer,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -259,7 +259,7 @@ CATEGORY_CHANGE = Tool(
     'Example: {"name": "wave-1", "new_name": "first-wave", "patterns": ["2025/**"]}.',
     ChangeCategory,
     _result_schema(_CATEGORY),
-    wire=_done_answer,
+    wire=_changed_record_answer,
     writes=True,
     destructive=True,
     idempotent=False,
@@ -271,7 +271,7 @@ CATEGORY_UPDATE = Tool(
     'Example: {"name": "wave-1", "add_patterns": ["!old-*"], "remove_patterns": ["2025/**"]}.',
     UpdateCategory,
     _result_schema(_CATEGORY),
-    wire=_done_answer,
+    wire=_changed_record_answer,
     writes=True,
 )
 

@@ -94,7 +94,7 @@ def add_collection_command(
 ) -> None:
     """Create the collection NAME of existing categories."""
     with open_session(config, tenant) as session:
-        _print_done(add_collection(session, name, description, categories))
+        _print_changed_record(add_collection(session, name, description, categories))
 
 
 @categories.command("add")
@@ -109,7 +109,7 @@ def add_category_command(
 ) -> None:
     """Create the category NAME. Without a PATTERN it contains all pages of its directory."""
     with open_session(config, tenant) as session:
-        _print_done(add_category(session, name, directory, patterns, description))
+        _print_changed_record(add_category(session, name, directory, patterns, description))
 
 
 @collections.command("remove")
@@ -119,7 +119,7 @@ def add_category_command(
 def remove_collection_command(config: Config, tenant: str | None, name: str) -> None:
     """Move the collection NAME to the trash. Its categories remain."""
     with open_session(config, tenant) as session:
-        _print_done(remove_collection(session, name))
+        _print_changed_record(remove_collection(session, name))
 
 
 @categories.command("remove")
@@ -129,7 +129,7 @@ def remove_collection_command(config: Config, tenant: str | None, name: str) -> 
 def remove_category_command(config: Config, tenant: str | None, name: str) -> None:
     """Move the category NAME to the trash. All collections lose it."""
     with open_session(config, tenant) as session:
-        _print_done(remove_category(session, name))
+        _print_changed_record(remove_category(session, name))
 
 
 @collections.command("change")
@@ -151,7 +151,9 @@ def change_collection_command(  # noqa: PLR0913  (a parameter for each option)
 ) -> None:
     """Change the collection NAME. Options replace its name, description or all categories."""
     with open_session(config, tenant) as session:
-        _print_done(change_collection(session, name, new_name, description, _replacement(categories, emptied=emptied)))
+        _print_changed_record(
+            change_collection(session, name, new_name, description, _replacement(categories, emptied=emptied))
+        )
 
 
 @categories.command("change")
@@ -178,7 +180,7 @@ def change_category_command(  # noqa: PLR0913  (as above)
     """Change the category NAME. Collections follow a new name."""
     with open_session(config, tenant) as session:
         replacement = _replacement(patterns, emptied=emptied)
-        _print_done(change_category(session, name, new_name, directory, replacement, description))
+        _print_changed_record(change_category(session, name, new_name, directory, replacement, description))
 
 
 @collections.command("update")
@@ -192,7 +194,7 @@ def update_collection_command(
 ) -> None:
     """Add and remove categories of the collection NAME. Removals come first."""
     with open_session(config, tenant) as session:
-        _print_done(update_collection(session, name, add or None, remove or None))
+        _print_changed_record(update_collection(session, name, add or None, remove or None))
 
 
 @categories.command("update")
@@ -206,7 +208,7 @@ def update_category_command(
 ) -> None:
     """Add and remove patterns of the category NAME. Removals come first."""
     with open_session(config, tenant) as session:
-        _print_done(update_category(session, name, add or None, remove or None))
+        _print_changed_record(update_category(session, name, add or None, remove or None))
 
 
 def _replacement(values: Sequence[str], *, emptied: bool) -> Sequence[str] | None:
@@ -237,11 +239,11 @@ def _print_list(listed: RecordList, *keys: str, as_json: bool) -> None:
         click.echo(strip_controls(problem), err=True)
 
 
-def _print_done(done: ChangedRecord) -> None:
-    value = {key: entry for key, entry in done.value.items() if key != "name" and entry}
-    click.echo(strip_controls("  ".join([str(done.value["name"]), *map(_format_value, value.values())])))
-    if done.message:
-        click.echo(strip_controls(done.message), err=True)
+def _print_changed_record(record: ChangedRecord) -> None:
+    value = {key: entry for key, entry in record.value.items() if key != "name" and entry}
+    click.echo(strip_controls("  ".join([str(record.value["name"]), *map(_format_value, value.values())])))
+    if record.message:
+        click.echo(strip_controls(record.message), err=True)
 
 
 def _format_value(value: object) -> str:

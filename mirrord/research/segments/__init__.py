@@ -1,1 +1,1 @@
-"""Segments: spans of a page's text that somebody coded, kept in place while the text changes."""
+"""Segments: spans of a page's text that a person or an agent coded, kept in place while the text changes."""

@@ -1,4 +1,5 @@
-"""PURE: find segments again in a changed text.
+"""
+PURE: find segments again in a changed text.
 
 If the old text is known, its unchanged parts show where a segment went. Otherwise, and for text that was moved or
 restored, the quote is searched for, and the words around it choose among several matches. A segment that is not found

@@ -1,4 +1,5 @@
-"""PURE: what a source is: its directory, front matter keys and types.
+"""
+PURE: what a source is: its directory, front matter keys and types.
 
 A page below that directory is a source if its front matter has `type: source`. Its text is the body: the file without
 its front matter. Every directory there that does not belong to a source is a folder of sources.

@@ -135,4 +135,6 @@ def speakers_command(config: Config, tenant: str | None, source: str, format: st
         detected = detect_speakers(session, reference, format)
     for name, number in detected.occurrences.items():
         click.echo(f"{number:>5}  {strip_controls(name)}")
-    click.echo(f"{detected.segments_count} turns are marked." if detected.count else "Nobody speaks.", err=True)
+    click.echo(
+        f"{detected.segments_count} turns are marked." if detected.count else "No speakers were found.", err=True
+    )

@@ -108,7 +108,7 @@ def preview_detect_speakers(session: Session, source_id: Reference, format: str 
         **segment_records.preview_base(session, transcript.source.entry),
     }
     if not transcript.detection.turns:
-        return Preview(f"Nobody speaks in the source {name!r}; nothing would change.", facts, (), bases)
+        return Preview(f"The source {name!r} has no speakers; nothing would change.", facts, (), bases)
     return Preview(sentence + ending, facts, _preview_lines(transcript), bases)
 
 

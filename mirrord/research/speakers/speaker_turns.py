@@ -1,4 +1,5 @@
-"""PURE: detect speakers and their turns in a transcript.
+"""
+PURE: detect speakers and their turns in a transcript.
 
 A label alone proves little: "Note:" and "Ingredients:" look the same. So it must be a possible name and be repeated,
 and the text as a whole must read as speech, with questions, "I" and "you".

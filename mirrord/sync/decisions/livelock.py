@@ -1,4 +1,5 @@
-"""Detects a livelock: an entry that keeps moving although nobody writes anything new. Pure.
+"""
+Detects a livelock: an entry that keeps moving although no program writes anything new. Pure.
 
 A move counts as the entry's own unless another program certainly caused it. That is certain in two cases:
 
@@ -68,11 +69,11 @@ class MoveHistory:
     """
     The recent moves of one entry.
 
-    shown: last monotonic time of each text and name that the sides showed. own_move_times: times of its own moves since
-    the last new write. moves: the last moves, the newest last. is_stopped: the entry waits for a new write.
+    shown_traits: last monotonic time of each text and name that the sides showed. own_move_times: times of its own
+    moves since the last new write. moves: the last moves, the newest last. is_stopped: the entry waits for a new write.
     """
 
-    shown: Mapping[Trait, float] = field(default_factory=dict)
+    shown_traits: Mapping[Trait, float] = field(default_factory=dict)
     own_move_times: tuple[float, ...] = ()
     moves: tuple[PlannedMove, ...] = ()
     is_stopped: bool = False
@@ -82,12 +83,12 @@ def add_move(course: MoveHistory, turn: PlannedMove) -> MoveHistory:
     """Add *turn* to *course*. The move is carried out unless the new course is stopped."""
     since = turn.planned_at - WINDOW_SECONDS
     if not course.is_stopped:
-        course = replace(course, shown={trait: at for trait, at in course.shown.items() if at > since})
+        course = replace(course, shown_traits={trait: at for trait, at in course.shown_traits.items() if at > since})
     is_caused = is_caused_by_others(course, turn)
     if course.is_stopped and not is_caused:
         return course  # unchanged while stopped, so that its time does not run out
     own_moves = () if is_caused else (*(at for at in course.own_move_times if at > since), turn.planned_at)
-    shown_traits = {**course.shown, **dict.fromkeys(_traits_of(turn), turn.planned_at)}
+    shown_traits = {**course.shown_traits, **dict.fromkeys(_traits_of(turn), turn.planned_at)}
     return MoveHistory(
         shown_traits, own_moves, (*course.moves, turn)[-MAX_LISTED_MOVES:], len(own_moves) > MAX_OWN_MOVES
     )
@@ -99,7 +100,7 @@ def is_caused_by_others(course: MoveHistory, turn: PlannedMove) -> bool:
         return True
     last = course.moves[-1]
     evidence = _traits_of(turn) if course.is_stopped and turn.is_foreign else _foreign_traits(last, turn)
-    return any(trait not in course.shown for trait in evidence) or _is_source_changed(last, turn)
+    return any(trait not in course.shown_traits for trait in evidence) or _is_source_changed(last, turn)
 
 
 def _foreign_traits(last: PlannedMove, turn: PlannedMove) -> Iterator[Trait]:

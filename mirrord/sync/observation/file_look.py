@@ -60,7 +60,7 @@ class LookResult:
     @property
     def paths_to_retry(self) -> list[str]:
         """Paths to look at again soon, because their obstacle is temporary."""
-        held_paths = [path for path, file in self.found_files.items() if file.held]
+        held_paths = [path for path, file in self.found_files.items() if file.is_held_open]
         return held_paths + [path for path, unknown in self.unknown_files.items() if unknown.is_temporary]
 
     def add_scan_troubles(self, scanned: Scan) -> None:

@@ -19,7 +19,7 @@ class FoundFile:
     A page, an attachment, a record, or a directory without a page file, at a path now.
 
     claimed: the text of its `id:`, even if that is not a UUID; None without one. data: None for directories.
-    held: as in File.
+    is_held_open: as in File.
     """
 
     path: str
@@ -28,7 +28,7 @@ class FoundFile:
     claimed: str | None
     inode: Inode
     data: bytes | None = None
-    held: bool = False
+    is_held_open: bool = False
 
 
 @dataclass(slots=True)

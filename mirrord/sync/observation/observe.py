@@ -97,8 +97,8 @@ async def observe(
     coming_bases: bases of new entries elsewhere that are just being written.
     adopting: whether old bytes of attachments matter, too. rewound: whether the tree went back in time.
     """
-    known = read_ahead.known_entries or await _load_entries(sides, dirty.entries)
-    bases, rows = known.bases, known.rows
+    loaded_entries = read_ahead.known_entries or await _load_entries(sides, dirty.entries)
+    bases, rows = loaded_entries.bases, loaded_entries.rows
     view = read_ahead.view
     if view is None:
         view = await asyncio.to_thread(look_at_tree, sides, dirty, bases, read_ahead.look)

@@ -95,7 +95,7 @@ class StateAssembler:
             claimed=found_file.claimed,
             data=found_file.data,
             is_contested=base_at_path is not None and base_at_path is not base,
-            is_held_open=found_file.held,
+            is_held_open=found_file.is_held_open,
             succeeds=self._replaced_folder(found_file, base),
         )
 

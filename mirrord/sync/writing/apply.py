@@ -122,7 +122,7 @@ async def _merge_conflict(
     except (Damaged, Refused) as error:
         applied.troubles.append(Problem(file.path, "damaged", str(error), decision.state.entry))
     else:
-        applied.done.append(replace(decision, move=Move.MERGE, again=True) if buffer_revision else decision)
+        applied.carried_out.append(replace(decision, move=Move.MERGE, again=True) if buffer_revision else decision)
 
 
 def path_of(decision: Decision) -> str | None:

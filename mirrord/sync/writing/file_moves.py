@@ -151,8 +151,8 @@ def _walk_steps(sides: Sides, wishes: Sequence[WantedRename]) -> _Walk:
         with lock_for(sides.tree, [wish.source for wish in wishes]):
             _plan_and_walk(sides, wishes, walk)
     except (Busy, Refused, OSError) as error:
-        done = {step.key for step in walk.steps}
-        walk.failed |= {wish.key: reason_of(error) for wish in wishes if wish.key not in done}
+        carried_out = {step.key for step in walk.steps}
+        walk.failed |= {wish.key: reason_of(error) for wish in wishes if wish.key not in carried_out}
     return walk
 
 
@@ -279,7 +279,7 @@ async def _record_moves(sides: Sides, errands: Sequence[_Errand], walk: _Walk, o
         else:
             agreed = _agreed_base(errand)
             statements += [sides.writer.clear_path_of_others(agreed), sides.writer.store_base(agreed)]
-            outcome.done.append(errand.decision)
+            outcome.carried_out.append(errand.decision)
             arrived.add((entry, directory_of(errand.target, errand.file.kind)))
             outcome.reformed |= {errand.target} if errand.file.kind is not agreed.kind else set()
             outcome.renamed += [(wish.source, wish.target) for wish in wishes]

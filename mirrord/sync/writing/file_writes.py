@@ -119,7 +119,7 @@ async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId,
     base = Base(row.entry, Kind.FOLDER, path, row.place, row.version, NO_TEXT, None)
     async with sides.database.transaction(sides.tenant, sides.fence) as connection:
         await run_statements(connection, [sides.writer.store_base(base)])
-    outcome.done.append(decision)
+    outcome.carried_out.append(decision)
 
 
 def _note_mount(decision: Decision, error: Exception, outcome: FileOutcome) -> None:
@@ -252,7 +252,7 @@ async def _write_file(
         sides.old_buffers.note_write(row.entry, written.stat.ctime_ns)
     else:
         outcome.stale.append(decision)
-    outcome.done.append(decision)
+    outcome.carried_out.append(decision)
     outcome.written_paths[path] = row.entry
     place = _place_to_record(decision.state)
     return Base(row.entry, row.kind, path, place, row.version, digest_of(data), _claimed_id_of(row.kind, data))

@@ -1,4 +1,5 @@
-"""The order in which files and directories move when paths of some are targets of others. No effects.
+"""
+The order in which files and directories move when paths of some are targets of others. No effects.
 
 Sources are paths of the tree as it is, targets paths of the tree as it will be: a page that moves along with its
 folder and gets a new name there goes from `Old/a.md` to `New/b.md`.

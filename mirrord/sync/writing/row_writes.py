@@ -42,14 +42,14 @@ class Outcome:
     """
     The outcome of decisions.
 
-    done: the base is recorded. stale: look again now. later: look again in a while. refused: moves that would put a
-    page below itself, because rows moved meanwhile. hindered_by: by entry that waits, the entries in its way, to be
-    looked at together. barred: entries that wait for a mount, to be looked at with the whole tree. renamed: files and
-    directories, (old, new). unsure: paths where a call failed, so that the tree there and below is unknown. reformed:
-    paths of moved entries that are of another kind than their base.
+    carried_out: the base is recorded. stale: look again now. later: look again in a while. refused: moves that would
+    put a page below itself, because rows moved meanwhile. hindered_by: by entry that waits, the entries in its way, to
+    be looked at together. barred: entries that wait for a mount, to be looked at with the whole tree. renamed: files
+    and directories, (old, new). unsure: paths where a call failed, so that the tree there and below is unknown.
+    reformed: paths of moved entries that are of another kind than their base.
     """
 
-    done: list[Decision] = field(default_factory=list)
+    carried_out: list[Decision] = field(default_factory=list)
     stale: list[Decision] = field(default_factory=list)
     later: list[Decision] = field(default_factory=list)
     refused: list[Decision] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Outcome:
 
     def add(self, other: "Outcome") -> None:
         """Add the outcome of further decisions."""
-        self.done += other.done
+        self.carried_out += other.carried_out
         self.stale += other.stale
         self.later += other.later
         self.refused += other.refused
@@ -223,7 +223,7 @@ async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
         except psycopg.errors.IntegrityError:
             return Outcome(stale=[decision])  # the parent was deleted meanwhile
         else:
-            if isinstance(file, File) and name != file.place.name and outcome.done:
+            if isinstance(file, File) and name != file.place.name and outcome.carried_out:
                 outcome.stale.append(decision)  # the file is still to be renamed
                 outcome.troubles.append(_twin_problem(decision, file, name))
             return outcome
@@ -274,7 +274,7 @@ async def _write_rows(sides: Sides, prepared: Sequence[_Prepared], name: str | N
     end = 0
     for write, group in zip(prepared, groups, strict=True):
         end += len(group)
-        (outcome.stale if results[end - 1] is None else outcome.done).append(write.decision)
+        (outcome.stale if results[end - 1] is None else outcome.carried_out).append(write.decision)
     return outcome
 
 

@@ -107,9 +107,9 @@ async def load_title(connection: Connection, page: UUID) -> PageTitle | None:
     return PageTitle(*row) if row else None
 
 
-async def load_page(connection: Connection, page: UUID, known: int | None = None) -> Page | None:
-    """A page, deleted ones included; None: not found. known: the version whose texts need not be read."""
-    row = await (await connection.execute(_PAGE, {"page": page, "known": known})).fetchone()
+async def load_page(connection: Connection, page: UUID, known_version: int | None = None) -> Page | None:
+    """A page, deleted ones included; None: not found. known_version: the version whose texts need not be read."""
+    row = await (await connection.execute(_PAGE, {"page": page, "known": known_version})).fetchone()
     return Page(*row) if row else None
 
 

@@ -1,4 +1,5 @@
-"""`python -m tests.bench.codec`: whether the codec keeps its laws on two real vaults and the specifications.
+"""
+`python -m tests.bench.codec`: whether the codec keeps its laws on two real vaults and the specifications.
 
 The exit code is 1 when one is broken, 2 where the corpora are missing.
 """

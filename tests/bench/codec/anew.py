@@ -85,7 +85,8 @@ def in_style(body: str) -> str:
 
 
 def as_new_page(body: str) -> str:
-    """*body* as a page that an app made.
+    """
+    *body* as a page that an app made.
 
     Raises:
         Damaged: it is refused.

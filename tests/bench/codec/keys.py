@@ -1,4 +1,5 @@
-"""Front matter: a key changed and changed back leaves the file as it was, byte for byte.
+"""
+Front matter: a key changed and changed back leaves the file as it was, byte for byte.
 
 How a text over several lines (`|`, `>`) was broken, and which word was used for null, cannot be known any more once
 it was replaced: such keys are counted by themselves.

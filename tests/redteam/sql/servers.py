@@ -15,7 +15,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from mirrord.db.server import server_launch
-from tests.system.harness import eventually
+from tests.support.harness import eventually
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 

@@ -1,4 +1,5 @@
-"""Attacks that put objects of their own in the way of names, and then let mirrord's functions run.
+"""
+Attacks that put objects of their own in the way of names, and then let mirrord's functions run.
 
 They are played in a database whose operator was generous: apps may make temporary objects there, and objects in a
 schema of their own. Whatever such an object is called by, it calls `own.confess()`, which warns when it runs with

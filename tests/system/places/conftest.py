@@ -16,8 +16,8 @@ from mirrord.sync import deletions, passes
 from mirrord.sync.decisions.entry_decision import Decision
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.writing.row_writes import Outcome
-from tests.system.mirrors import Mirror, opened_mirror
-from tests.system.rows import Connection
+from tests.support.mirrors import Mirror, opened_mirror
+from tests.support.rows import Connection
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.system.entries import change
-from tests.system.mirrors import Mirror
+from tests.support.entries import change
+from tests.support.mirrors import Mirror
 
 FOLDERS = {"A/a.md": "a\n", "B/b.md": "b\n"}
 PAGES = FOLDERS | {"A/_index.md": "A\n", "B/_index.md": "B\n"}

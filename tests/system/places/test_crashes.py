@@ -9,9 +9,9 @@ from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from mirrord.mirror.tree import kernel
 from mirrord.sync import deletions
-from tests.system.entries import change
-from tests.system.mirrors import Mirror, opened_mirror
-from tests.system.rows import Connection
+from tests.support.entries import change
+from tests.support.mirrors import Mirror, opened_mirror
+from tests.support.rows import Connection
 
 TREES = {
     "leaves": {"a.md": "A\n", "b.md": "B\n", "c.md": "C\n"},

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from mirrord.sync import deletions
-from tests.system.entries import value
-from tests.system.mirrors import Mirror
+from tests.support.entries import value
+from tests.support.mirrors import Mirror
 
 PAGES, GONE = 40, 30
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from mirrord.sync import deletions
-from tests.system.entries import change, delete
-from tests.system.mirrors import Mirror
+from tests.support.entries import change, delete
+from tests.support.mirrors import Mirror
 
 DELETED = 4  # entries: a folder, a page, a page below it, an attachment
 

@@ -11,8 +11,8 @@ import pytest
 from mirrord.errors import Unavailable
 from mirrord.mirror.tree import kernel, kernel_aio
 from mirrord.sync import passes
-from tests.system.entries import add_folder, add_page, change, delete
-from tests.system.mirrors import Mirror
+from tests.support.entries import add_folder, add_page, change, delete
+from tests.support.mirrors import Mirror
 
 Calls = Callable[[str, int, int], None]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from mirrord.sync import deletions
-from tests.system.entries import add_folder, add_page, change, delete, place, value
-from tests.system.mirrors import Mirror
-from tests.system.rows import Connection, page_of
+from tests.support.entries import add_folder, add_page, change, delete, place, value
+from tests.support.mirrors import Mirror
+from tests.support.rows import Connection, page_of
 
 MANY = 1_000
 

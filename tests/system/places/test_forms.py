@@ -7,9 +7,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.system.entries import add_page, change
-from tests.system.mirrors import Mirror
-from tests.system.rows import Connection, page_of
+from tests.support.entries import add_page, change
+from tests.support.mirrors import Mirror
+from tests.support.rows import Connection, page_of
 
 
 async def family(mirror: Mirror, page: str = "W.md", text: str = "the page\n") -> tuple[UUID, UUID]:

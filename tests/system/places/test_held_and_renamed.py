@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.system.entries import change
-from tests.system.mirrors import Mirror
+from tests.support.entries import change
+from tests.support.mirrors import Mirror
 
 ROUNDS = 60  # of work while the file is held
 TEXT = "# The plan\n\nWe sow in spring.\n"

@@ -8,9 +8,9 @@ import pytest
 
 from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
-from tests.system.entries import add_page, change
-from tests.system.mirrors import Mirror, opened_mirror
-from tests.system.rows import Connection
+from tests.support.entries import add_page, change
+from tests.support.mirrors import Mirror, opened_mirror
+from tests.support.rows import Connection
 
 FORMS = pytest.mark.parametrize("old", ["P.md", "P/_index.md"], ids=["note", "index"])
 

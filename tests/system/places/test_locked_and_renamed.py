@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.system.entries import change
-from tests.system.mirrors import Mirror
+from tests.support.entries import change
+from tests.support.mirrors import Mirror
 
 TEXT = "# The plan\n\nWe sow in spring.\n"
 EDITED = TEXT + "\nAnd we water in summer.\n"

@@ -6,8 +6,8 @@ import pytest
 
 from mirrord.domain.entry import digest_of
 from mirrord.domain.place import numbered_name
-from tests.system.entries import add, add_attachment, add_page, change
-from tests.system.mirrors import Mirror
+from tests.support.entries import add, add_attachment, add_page, change
+from tests.support.mirrors import Mirror
 
 NFC, NFD = (unicodedata.normalize(form, "Café") for form in ("NFC", "NFD"))
 SPELLINGS = pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """A new file at the path where a page began its life, while that page is elsewhere and its deletion waits."""
 
-from tests.system.entries import delete
-from tests.system.mirrors import Mirror
+from tests.support.entries import delete
+from tests.support.mirrors import Mirror
 
 MANY = 40  # pages; so many deletions of rows halt
 

@@ -5,8 +5,8 @@ from uuid import UUID
 import pytest
 from psycopg.types.json import Jsonb
 
-from tests.system.entries import change, delete
-from tests.system.mirrors import Mirror
+from tests.support.entries import change, delete
+from tests.support.mirrors import Mirror
 
 UNFAITHFUL = Jsonb({"type": "doc", "content": [{"type": "paragraph", "unknown": 1}]})
 

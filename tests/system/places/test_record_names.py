@@ -2,8 +2,8 @@
 
 from psycopg.types.json import Jsonb
 
-from tests.system.entries import add, value
-from tests.system.mirrors import Mirror
+from tests.support.entries import add, value
+from tests.support.mirrors import Mirror
 
 PATH = ".records/categories/red.yaml"
 LIVING = "SELECT id FROM mirrord.record WHERE deleted_at IS NULL"

@@ -3,9 +3,9 @@
 import pytest
 
 from mirrord.domain.entry import EntryId
-from tests.system.editors import save
-from tests.system.entries import change, delete
-from tests.system.mirrors import Mirror
+from tests.support.editors import save
+from tests.support.entries import change, delete
+from tests.support.mirrors import Mirror
 
 TEXT = "# The plan\n\nWe sow in spring.\n\nWe harvest in autumn.\n"
 MORE = "\nAnd rest in winter.\n"

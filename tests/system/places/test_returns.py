@@ -9,9 +9,9 @@ import pytest
 from mirrord.db.content.entry_writes import run_statements
 from mirrord.db.database import Database
 from mirrord.domain.entry import EntryId, TenantId
-from tests.system.entries import add_folder, add_page, change, delete
-from tests.system.mirrors import Mirror, opened_mirror
-from tests.system.rows import Connection, page_of
+from tests.support.entries import add_folder, add_page, change, delete
+from tests.support.mirrors import Mirror, opened_mirror
+from tests.support.rows import Connection, page_of
 
 
 @pytest.mark.parametrize("back", ["Page.md", "Else/Other.md"], ids=["same-path", "elsewhere"])

@@ -7,9 +7,9 @@ from uuid import UUID
 import pytest
 
 from mirrord.sync import passes
-from tests.system.entries import add_folder, add_page, change, lives, row_of
-from tests.system.mirrors import Mirror
-from tests.system.rows import Connection
+from tests.support.entries import add_folder, add_page, change, lives, row_of
+from tests.support.mirrors import Mirror
+from tests.support.rows import Connection
 
 FORMS = pytest.mark.parametrize("form", ["W.md", "W/_index.md"])
 

@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 
 from mirrord.domain.entry import EntryId
-from tests.system.entries import add_folder, change, value
-from tests.system.mirrors import Mirror
+from tests.support.entries import add_folder, change, value
+from tests.support.mirrors import Mirror
 
 LEAVES = {"a.md": "A\n", "b.md": "B\n", "c.md": "C\n"}
 FOLDERS = {f"{name}/{child}.md": f"{name}{child}\n" for name in "abc" for child in "xy"}

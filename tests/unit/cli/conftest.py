@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.commands import Command, commands_on_files
+from tests.support.commands import Command, commands_on_files
 
 
 @pytest.fixture

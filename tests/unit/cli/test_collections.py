@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.clients import tenant_in
-from tests.system.commands import Command, Done
+from tests.support.clients import tenant_in
+from tests.support.commands import Command, Done
 
 PAGES = {"Books/A.md": "a", "Books/novels/B.md": "b", "Books/novels/drafts/C.md": "c", "Other.md": "o"}
 

@@ -7,8 +7,8 @@ import pytest
 
 from mirrord.domain.entry import new_id
 from mirrord.research.sources.integer_ids import number_of
-from tests.system.clients import tenant_in
-from tests.system.commands import Command, Done
+from tests.support.clients import tenant_in
+from tests.support.commands import Command, Done
 
 ANA, BEN = new_id(), new_id()
 PAGES = {
@@ -58,8 +58,9 @@ def test_a_person_lets_speakers_be_marked_after_a_look(root: Path, run: Command)
     assert looked == Done(0, "In the source 'Talk' 4 turns of 2 speakers would be marked.\n" + LOOKED)
     assert not (root / ".records/segments").exists()
     assert run("sources", "speakers", "Talk") == Done(0, "    2  Ana\n    2  Ben\n", "4 turns are marked.\n")
-    assert run("sources", "speakers", "Talk", "--format", "brace").err == "Nobody speaks.\n"
-    assert run("sources", "speakers", "Talk", "--format", "brace", "--dry-run").out.startswith("Nobody speaks in")
+    assert run("sources", "speakers", "Talk", "--format", "brace").err == "No speakers were found.\n"
+    preview = run("sources", "speakers", "Talk", "--format", "brace", "--dry-run")
+    assert preview.out.startswith("The source 'Talk' has no speakers")
     assert "4 turns" in run("sources", "speakers", "Talk", "--dry-run").out
     assert [event["type"] for event in events(root)] == ["SpeakersDetected"]
 

@@ -1,4 +1,5 @@
-"""Random edits of pages, and which lines each of them has no business to touch.
+"""
+Random edits of pages, and which lines each of them has no business to touch.
 
 Where blocks, items and rows stand is taken from the parser's tokens of the whole page, not from the code that splices.
 """

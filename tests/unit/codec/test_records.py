@@ -98,5 +98,12 @@ def test_a_number_that_no_file_can_say_is_refused() -> None:
 def test_yaml_knows_only_what_json_knows() -> None:
     text = "a: no\nb: 0x1F\nc: 1:30\nd: true\ne:\nf: 1.5\ng: 2024-01-05\nh: ~\n"
     assert read_record(RecordFormat.YAML, text) == {
-        **{"a": "no", "b": "0x1F", "c": "1:30", "d": True, "e": None, "f": 1.5, "g": "2024-01-05", "h": None}
+        "a": "no",
+        "b": "0x1F",
+        "c": "1:30",
+        "d": True,
+        "e": None,
+        "f": 1.5,
+        "g": "2024-01-05",
+        "h": None,
     }

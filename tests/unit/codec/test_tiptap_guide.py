@@ -14,7 +14,7 @@ from mirrord.markdown.schema.node_types import MARKS, NODES, Attribute
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
 from mirrord.markdown.write.render import NewViews, render
 from tests.guide import GUIDE, examples, name_of
-from tests.system.tiptap import SOURCE
+from tests.support.tiptap import SOURCE
 
 ROOT = Path(__file__).parents[3]
 ROW = re.compile(r"^\| `(\w+)` \|(?:.*\|)? ?(.*?) ?\|$", re.MULTILINE)

@@ -14,7 +14,7 @@ from mirrord.domain.entry import Actor, TenantId
 from mirrord.errors import Refused, UserError
 from mirrord.mcp.admission import Tenant, find_tenant, read_token, tenant_of
 from mirrord.mcp.caller_sessions import attachable_dirs, local_caller
-from tests.system.clients import tenant_in
+from tests.support.clients import tenant_in
 
 ACTOR = Actor("agent", "tester")
 

@@ -12,7 +12,7 @@ from mirrord.config import Agents, Config
 from mirrord.errors import UserError
 from mirrord.mcp.client_config import settings_on_stdio, settings_over_http, url_of
 from mirrord.mcp.mcp_command import main
-from tests.system.clients import tenant_in
+from tests.support.clients import tenant_in
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from mirrord.mirror import change_batches, watch_bursts
 from mirrord.mirror import tree_watch as watching
 from mirrord.mirror.tree_watch import watch
-from tests.system.harness import eventually
+from tests.support.harness import eventually
 
 
 class Watched:

@@ -81,9 +81,21 @@ async def test_measurements_are_read_by_the_parser_of_the_format(tmp_path: Path)
         if one.labels.get("tenant") in ("demo", None)
     }
     for name, value in {
-        **{"pending": 2, "leases": 1, "feed_lag_seconds": 1.5, "feed_lag_changes": 3, "moves_total": 7},
-        **{"conflicts": 1, "halts": 2, "problems": 3, "approvals": 4, "tenants": 2, "ready": 1, "degraded": 0},
-        **{"file_to_row_seconds_count": 4, "file_to_row_seconds_sum": 99.0411, "scan_seconds_count": 0},
+        "pending": 2,
+        "leases": 1,
+        "feed_lag_seconds": 1.5,
+        "feed_lag_changes": 3,
+        "moves_total": 7,
+        "conflicts": 1,
+        "halts": 2,
+        "problems": 3,
+        "approvals": 4,
+        "tenants": 2,
+        "ready": 1,
+        "degraded": 0,
+        "file_to_row_seconds_count": 4,
+        "file_to_row_seconds_sum": 99.0411,
+        "scan_seconds_count": 0,
     }.items():
         assert told[f"mirrord_{name}", None] == pytest.approx(value), name
     buckets = [told["mirrord_file_to_row_seconds_bucket", le] for le in (*map(str, BOUNDS_SECONDS), "+Inf")]

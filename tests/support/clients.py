@@ -48,7 +48,7 @@ def process(
     """`mirrord mcp` as a client starts it; trusted on this machine unless *environment* has a token."""
     (mirror.parent / "data" / "pg").mkdir(parents=True, exist_ok=True)
     program = [sys.executable, "-c", _PROGRAM]
-    command = [sys.executable, "-m", "tests.system.sealed", *program] if sealed else program
+    command = [sys.executable, "-m", "tests.support.sealed", *program] if sealed else program
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
     return StdioServerParameters(
         command=command[0],

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from mirrord.web.console_server import last_url
-from tests.system.browsing import Browser
-from tests.system.commands import Near
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
+from tests.support.browsing import Browser
+from tests.support.commands import Near
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
 
 RIVAL = "rival"
 SECRET = "the-secret-of-the-rival"

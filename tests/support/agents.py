@@ -10,7 +10,7 @@ from mirrord.domain.entry import Actor
 from mirrord.mirror import tree_marker
 from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.tree.tenant_tree import Tree
-from tests.system.harness import Mirrord
+from tests.support.harness import Mirrord
 
 AGENT = Actor("agent", "writer")
 

@@ -19,7 +19,7 @@ from mirrord.domain.trust import Limits, trust_levels
 from mirrord.mirror import tree_marker
 from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.tree.tenant_tree import Tree
-from tests.system.harness import Mirrord, eventually
+from tests.support.harness import Mirrord, eventually
 
 LEVELS = trust_levels(dict.fromkeys(COMMANDS, "REQUIRE"))
 CONFIG = """

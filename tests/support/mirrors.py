@@ -12,9 +12,9 @@ from mirrord.config import Config
 from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from mirrord.sync.engine import Engine
-from tests.system.entries import value
-from tests.system.rows import Connection, Page, page_at
-from tests.system.trees import tree
+from tests.support.entries import value
+from tests.support.rows import Connection, Page, page_at
+from tests.support.trees import tree
 
 PATIENCE = 10.0  # seconds until both sides have to be equal
 

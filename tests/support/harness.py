@@ -16,8 +16,8 @@ import psycopg
 
 import mirrord
 from mirrord.db.server.embedded_server import EmbeddedPostgres
-from tests.system.rows import Connection, Page, page_at
-from tests.system.trees import contents
+from tests.support.rows import Connection, Page, page_at
+from tests.support.trees import contents
 
 T = TypeVar("T")
 

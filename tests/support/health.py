@@ -11,8 +11,8 @@ from mirrord.mirror.heartbeat import request_flush
 from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.operations.tenant_check import Verdict, check_tree
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
 
 
 def assert_syncs(mirrord: Mirrord) -> None:

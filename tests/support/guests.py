@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.system.clients import Agent, on_stdio, process
-from tests.system.editors import save
-from tests.system.harness import Mirrord, eventually
+from tests.support.clients import Agent, on_stdio, process
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
 
 ACTOR = "organiser"
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import anyio
 
-from tests.system.clients import Agent
-from tests.system.harness import PATIENCE, PAUSE, Mirrord, eventually
+from tests.support.clients import Agent
+from tests.support.harness import PATIENCE, PAUSE, Mirrord, eventually
 
 
 def approve(mirrord: Mirrord, request: str) -> None:

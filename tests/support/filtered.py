@@ -1,7 +1,7 @@
 """
 Runs a program under the filters of system calls that a unit of systemd asks for, without systemd running.
 
-    python -m tests.system.filtered UNIT PROGRAM ARGUMENT…
+    python -m tests.support.filtered UNIT PROGRAM ARGUMENT…
 
 The filters are made with libseccomp, as systemd makes its own. What a unit asks of mounts is not played.
 """

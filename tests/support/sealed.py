@@ -1,7 +1,7 @@
 """
 Runs a program that may not use the network: the kernel kills it, and whatever it starts, at the first such call.
 
-    python -m tests.system.sealed PROGRAM ARGUMENT…
+    python -m tests.support.sealed PROGRAM ARGUMENT…
 
 A pair of sockets connected to each other is allowed: event loops wake themselves with one.
 """

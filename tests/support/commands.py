@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mirrord.cli.command_table import cli
-from tests.system.harness import Mirrord
-from tests.system.loaded import Copy, loaded
+from tests.support.harness import Mirrord
+from tests.support.loaded import Copy, loaded
 
 Command = Callable[..., "Done"]
 
@@ -40,7 +40,6 @@ class Near(Mirrord):
 
 def commands(dsn: str, tenant: object, directory: Path) -> Command:
     """Runs `mirrord` commands for one tenant, named or by its id."""
-
     run = commands_on_files(directory)
     return lambda *arguments: run(*arguments, "--dsn", dsn, "--tenant", str(tenant))
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import mirrord
 
-PROGRAM = "from tests.system.loaded import serve; serve({descriptor})"
+PROGRAM = "from tests.support.loaded import serve; serve({descriptor})"
 _LAST = 10.0  # seconds that daemons have to end when nobody is there any more
 
 

@@ -7,7 +7,7 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from mirrord.domain.entry import digest_of
-from tests.system.rows import Connection
+from tests.support.rows import Connection
 
 
 def value(connection: Connection, query: str, *values: object) -> Any:
