@@ -41,6 +41,7 @@ class Conclusion:
         for decision in applied.stale:
             self._mark_again([decision], self._parts.retries.next_delay(decision.state.entry, at_once=True))
         self._barred |= applied.barred
+        self._parts.retries.note_waiting(applied.later)
         for decision in applied.later:
             entry = decision.state.entry
             if entry not in applied.barred:
@@ -58,6 +59,7 @@ class Conclusion:
             self._parts.recovery.add_save(row.entry, path, over, displaced)
         moved = [*map(problem_path, applied.carried_out), *applied.written_paths]
         settled = {*idle, *(decision.state.entry for decision in applied.carried_out)}
+        self._parts.retries.note_rest(settled)
         await self._parts.problems.update(observation.look, applied.troubles, moved, settled)
         await self._remember_done(applied)
 

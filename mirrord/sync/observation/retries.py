@@ -1,7 +1,7 @@
 """States that are not yet believed, and decisions that wait for a retry."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from mirrord.domain.entry import EMPTY_DIGEST, EntryId, Kind
@@ -9,6 +9,7 @@ from mirrord.domain.sync_state import NO_TEXT, File, Row, State, UnreadableFile
 from mirrord.mirror.tree.tree_layout import directory_of
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step, decide
 from mirrord.sync.decisions.guard import QUIET_SECONDS
+from mirrord.sync.decisions.move_groups import moving_entries
 from mirrord.sync.decisions.rewind import Adoption
 from mirrord.sync.observation.observe import Dirty, Observation
 
@@ -30,6 +31,7 @@ class Retries:
         self._scanned_at = 0.0
         self._unconfirmed: dict[EntryId, tuple[float, str]] = {}  # since when, at which path
         self._refused_versions: dict[EntryId, int] = {}
+        self._waiting_moves: dict[EntryId, float] = {}  # since when, monotonic
         self._emptied_at: dict[str, float] = {}
         self._attempts: dict[EntryId, int] = {}
         self._quick_attempts: dict[EntryId, int] = {}
@@ -37,7 +39,8 @@ class Retries:
     def decide(self, observation: Observation, states: list[State]) -> list[Decision]:
         """Decide on *states*, with the knowledge from earlier attempts."""
         checked = [self._hold_refused(self._decide_one(observation, state)) for state in states]
-        decisions = [self._await_scan(decision, observation) for decision in checked]
+        scanned = [self._await_scan(decision, observation) for decision in checked]
+        decisions = [self._await_directory(decision, observation) for decision in scanned]
         self._adoption.note_decisions(decisions)
         return decisions
 
@@ -63,6 +66,15 @@ class Retries:
         """Whether this version of the row was refused."""
         return self._refused_versions.get(row.entry) == row.version
 
+    def note_waiting(self, decisions: Iterable[Decision]) -> None:
+        """Note decisions that wait: until then it is unsure which entries own the directories that moved."""
+        self._waiting_moves |= dict.fromkeys(moving_entries(decisions), time.monotonic())
+
+    def note_rest(self, entries: Iterable[EntryId]) -> None:
+        """Note that nothing is left to do for these entries."""
+        for entry in entries:
+            self._waiting_moves.pop(entry, None)
+
     def next_delay(self, entry: EntryId, *, at_once: bool = False) -> float:
         """Count a failed attempt on *entry*; return the seconds before the next. at_once: the first few do not wait."""
         if at_once:
@@ -77,6 +89,7 @@ class Retries:
         self._attempts.pop(entry, None)
         self._quick_attempts.pop(entry, None)
         self._unconfirmed.pop(entry, None)
+        self._waiting_moves.pop(entry, None)
 
     def _doubt_emptied(self, state: State) -> State:
         """Editors empty a file before they write it: act only if it stays empty (docs/design/sync.md, row 19)."""
@@ -111,6 +124,18 @@ class Retries:
             return decision
         self._look_everywhere()
         unsure = UnreadableFile(path, f"What is at {path!r} is on its way just now.")
+        return Decision(replace(decision.state, file=unsure), Step.LATER, Move.WAIT, PlaceMove.NOTHING)
+
+    def _await_directory(self, decision: Decision, observation: Observation) -> Decision:
+        """Postpone a decision on a file in a directory that moved while an app holds its row: its owner is unsure."""
+        file, oldest = decision.state.file, time.monotonic() - 2 * MAX_DELAY_SECONDS
+        parent = file.place.parent if isinstance(file, File) else None
+        if file is None or parent is None or parent in observation.states:
+            return decision
+        if self._waiting_moves.get(parent, 0.0) < oldest or decision.step is Step.NOTHING:
+            return decision
+        self._waiting_moves[decision.state.entry] = time.monotonic()
+        unsure = UnreadableFile(file.path, f"The folder of {file.path!r} moved, and an app holds its row.")
         return Decision(replace(decision.state, file=unsure), Step.LATER, Move.WAIT, PlaceMove.NOTHING)
 
 

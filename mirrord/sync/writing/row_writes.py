@@ -27,6 +27,7 @@ from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
 from mirrord.markdown.frontmatter.page_properties import Views
 from mirrord.mirror.tree.tree_layout import printable
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove
+from mirrord.sync.decisions.move_groups import group_by_names, moving_entries, select_waiting
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.row_names import find_free_names, names_like
 from mirrord.sync.writing.entry_bodies import body_of, data_of
@@ -34,7 +35,6 @@ from mirrord.sync.writing.target_paths import agreed_base, by_depth, directory_a
 
 BATCH_ENTRIES = 200  # entries a transaction
 MAX_LOOP_BYTES = 20_000  # bytes of a text that is parsed on the event loop
-_NEW = frozenset({Move.INSERT, Move.REINSERT, Move.REVIVE})
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ async def write_to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapp
     outcome = Outcome()
     ordered = sorted(decisions, key=_order_of)
     for start in range(0, len(ordered), BATCH_ENTRIES):
-        chunk = ordered[start : start + BATCH_ENTRIES]
+        chunk = _select_ready(ordered[start : start + BATCH_ENTRIES], outcome)
         if len(chunk) == 1 and _is_small_and_read(chunk[0]):  # a turn of a thread would only delay an edit
             prepared = _read_bodies(sides, chunk, views, outcome)
         else:
@@ -94,6 +94,15 @@ async def write_to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapp
         outcome.add(await _write_together(sides, prepared))
     await bulk_writes.keep_statistics(sides.database, sides.tenant, len(ordered))
     return outcome
+
+
+def _select_ready(decisions: Sequence[Decision], outcome: Outcome) -> Sequence[Decision]:
+    """The decisions that do not depend on an entry of an earlier batch that waits; the others wait, too."""
+    if not (moving := moving_entries(outcome.later)):
+        return decisions
+    waiting = select_waiting([[decision] for decision in decisions], (), moving)
+    outcome.later += [decision for decision in decisions if decision.state.entry in waiting]
+    return [decision for decision in decisions if decision.state.entry not in waiting]
 
 
 def _order_of(decision: Decision) -> tuple[bool, int, str, bool]:
@@ -144,42 +153,14 @@ async def _write_together(sides: Sides, prepared: Sequence[_Prepared]) -> Outcom
     try:
         return await _write_rows(sides, prepared)
     except psycopg.errors.IntegrityError:
-        groups = _group_by_names(prepared)
+        write_of = {write.decision.state.entry: write for write in prepared}
         outcome = Outcome()
-        for group in groups:
+        for decisions in group_by_names(write.decision for write in prepared):
+            group = [write_of[decision.state.entry] for decision in decisions]
             outcome.add(await (_write_alone(sides, group[0]) if len(group) == 1 else _write_circle(sides, group)))
         return outcome
     except Locked:
         return await _write_unlocked(sides, prepared)
-
-
-def _group_by_names(prepared: Sequence[_Prepared]) -> list[list[_Prepared]]:
-    """Group moves in which one takes the name that another gives up; a group stands at the place of its first move."""
-    group_of: dict[object, list[_Prepared]] = {}
-    groups: list[list[_Prepared]] = []
-    for write in prepared:
-        linked = [group_of[slot] for slot in _slots_of(write) if slot in group_of]
-        group = linked[0] if linked else []
-        for other in linked[1:]:
-            if other is not group:
-                group += other
-                other.clear()
-        if not linked:
-            groups.append(group)
-        group.append(write)
-        group_of.update(dict.fromkeys((slot for member in group for slot in _slots_of(member)), group))
-    return [group for group in groups if group]
-
-
-def _slots_of(prepared: _Prepared) -> list[tuple[object, ...]]:
-    """The slots (parent, name) that a move gives up or takes, or that a new row takes."""
-    file, is_move = prepared.decision.state.file, prepared.decision.place is PlaceMove.TO_ROW
-    if not isinstance(file, File) or not (is_move or prepared.decision.move in _NEW):
-        return []
-    places = (
-        [file.place, prepared.decision.state.row.place] if is_move and prepared.decision.state.row else [file.place]
-    )
-    return [(place.parent, name_key(place.name), file.kind is Kind.ATTACHMENT) for place in places]
 
 
 async def _write_circle(sides: Sides, group: Sequence[_Prepared]) -> Outcome:
@@ -196,11 +177,11 @@ async def _write_circle(sides: Sides, group: Sequence[_Prepared]) -> Outcome:
 async def _write_unlocked(sides: Sides, prepared: Sequence[_Prepared]) -> Outcome:
     """Write the rows that no app holds; the others later."""
     locked = await load_locked_rows(sides.database, sides.tenant, [write.decision.state.entry for write in prepared])
-    blocked = [write for write in prepared if write.decision.state.entry in locked]
-    if not blocked:  # the lock was released just now, or it is on something that all rows need
+    waiting = select_waiting(group_by_names(write.decision for write in prepared), locked)
+    if not waiting:  # the lock was released just now, or it is on something that all rows need
         return Outcome(later=[write.decision for write in prepared])
-    outcome = Outcome(later=[write.decision for write in blocked])
-    free = [write for write in prepared if write.decision.state.entry not in locked]
+    outcome = Outcome(later=[write.decision for write in prepared if write.decision.state.entry in waiting])
+    free = [write for write in prepared if write.decision.state.entry not in waiting]
     outcome.add(await _write_together(sides, free))
     return outcome
 

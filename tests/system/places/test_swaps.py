@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 
 from mirrord.domain.entry import EntryId
+from mirrord.sync.writing.row_writes import BATCH_ENTRIES
 from tests.support.entries import add_folder, change, value
 from tests.support.mirrors import Mirror
 
@@ -265,3 +266,46 @@ async def test_pages_of_one_template_do_not_change_places_when_a_script_rewrites
         fresh.replace(mirror.root / f"{name}.md")
     await mirror.settle()
     assert {name: mirror.page(name).id for name in "abc"} == ids
+
+
+@shapes
+@rotations
+@pytest.mark.parametrize("held", "ab")
+async def test_names_that_change_hands_in_files_while_an_app_holds_one_of_the_rows(
+    mirror: Mirror, texts: dict[str, str], names: dict[str, str], held: str
+) -> None:
+    mirror.write(texts)
+    await mirror.settle()
+    ids = {name: mirror.page(name).id for name in "abc"}
+    living = mirror.count_living()
+    with mirror.app.transaction():
+        mirror.app.execute("SELECT FROM mirrord.page WHERE name = %s FOR UPDATE", [held])
+        rename_files(mirror, names)
+        mirror.engine.request_scan()
+        for _ in range(3):
+            await mirror.work()
+    await mirror.settle()
+    assert mirror.files() == renamed(texts, names)
+    assert mirror.problems() == {}
+    assert {old: mirror.page(names.get(old, old)).id for old in "abc"} == ids
+    assert mirror.count_living() == living
+
+
+async def test_large_folders_swap_names_while_an_app_holds_one_of_their_rows(mirror: Mirror) -> None:
+    pages = BATCH_ENTRIES + 10  # more than one transaction
+    texts = {f"{name}/{number:03}.md": f"{name}{number}\n" for name in "ab" for number in range(pages)}
+    mirror.write(texts)
+    await mirror.settle()
+    ids = {name: mirror.page(name).id for name in "ab"}
+    children = mirror.ids(*texts)
+    swapped = {"a": "b", "b": "a"}
+    with mirror.app.transaction():
+        mirror.app.execute("SELECT FROM mirrord.page WHERE name = 'a' FOR UPDATE")
+        rename_files(mirror, swapped)
+        mirror.engine.request_scan()
+        for _ in range(3):
+            await mirror.work()
+    await mirror.settle()
+    assert mirror.files() == renamed(texts, swapped)
+    assert {old: mirror.page(new).id for old, new in swapped.items()} == ids
+    assert mirror.ids(*renamed(dict.fromkeys(texts, ""), swapped)) == children
