@@ -108,7 +108,7 @@ def move(world: World, ledger: Ledger, first: int, second: int) -> None:
 
 def remove(world: World, ledger: Ledger, first: int, _: int) -> None:
     path = select_file(world, first)
-    ledger.destroy(world, path.read_bytes())
+    ledger.remove(world, path.read_bytes())
     path.unlink()
     ledger.touched()
 
@@ -124,6 +124,7 @@ def copy(world: World, ledger: Ledger, first: int, second: int) -> None:
 def swap(world: World, ledger: Ledger, first: int, second: int) -> None:
     one, other = select_file(world, first), select_file(world, first % 2 + 2 * second)
     aside = one.with_name("swapping.tmp")
+    ledger.swapped.append(tokens_in(one.read_bytes()) | tokens_in(other.read_bytes()))
     one.rename(aside)
     with suppress(FileNotFoundError):
         other.rename(one)
@@ -152,7 +153,7 @@ def remove_folder(world: World, ledger: Ledger, first: int, _: int) -> None:
         if path.is_dir():
             path.rmdir()
         else:
-            ledger.destroy(world, path.read_bytes())
+            ledger.remove(world, path.read_bytes())
             path.unlink()
         ledger.touched()
     folder.rmdir()

@@ -14,7 +14,7 @@ def remove_shelves(world: World, ledger: Ledger, first: int, _: int) -> None:
     root = world.mirrors[first % 2].root
     for path in files_of(world, first % 2):
         if path.parent != root:
-            ledger.destroy(world, path.read_bytes())
+            ledger.remove(world, path.read_bytes())
             path.unlink()
             ledger.touched()
 

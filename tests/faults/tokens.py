@@ -20,6 +20,8 @@ class Ledger:
     written: by token, who wrote it where: durable in a file, or acknowledged by Postgres.
     excused: destroyed in its file by its own author before mirrord could read it.
     copied: somebody made a copy of a file that had it.
+    swapped: the tokens of files that took each other's names. Once one of them is removed, the other looks like a file
+    that was moved over it: its text is in the page at that path, and in its own if the other tree edits that.
     edits: how many entries people and apps have changed; each may cost mirrord a few versions.
     buffers: what editors show of pages that they opened earlier.
     held: files that programs have open for writing, with the path each had when it was opened.
@@ -29,6 +31,7 @@ class Ledger:
     written: dict[str, str] = field(default_factory=dict)
     excused: set[str] = field(default_factory=set)
     copied: set[str] = field(default_factory=set)
+    swapped: list[set[str]] = field(default_factory=list)
     edits: int = 0
     buffers: dict[Path, bytes] = field(default_factory=dict)
     held: list[tuple[Path, IO[bytes]]] = field(default_factory=list)
@@ -48,6 +51,11 @@ class Ledger:
     def touched(self, entries: int = 1) -> None:
         """So many entries were moved, deleted or brought back."""
         self.edits += entries
+
+    def remove(self, world: World, data: bytes) -> None:
+        """The author is about to remove a file with *data*."""
+        self.destroy(world, data)
+        self.copied |= set().union(*(pair for pair in self.swapped if pair & tokens_in(data)))
 
     def destroy(self, world: World, data: bytes) -> None:
         """The author is about to destroy *data*: what no row ever had is nobody's duty to find."""

@@ -3,7 +3,7 @@
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import psycopg
@@ -53,13 +53,14 @@ def test_a_page_that_an_app_moves_before_the_other_host_has_recorded_its_edited_
     assert sum("conflict" in name for name in names) == 1
 
 
+@pytest.mark.parametrize("spell", [str, str.upper], ids=["same names", "names in another case"])
 def test_a_folder_renamed_and_rewritten_before_the_other_host_recorded_anything_makes_no_second_pages(
-    here: Mirrord, there: Mirrord
+    here: Mirrord, there: Mirrord, spell: Callable[[str], str]
 ) -> None:
     texts = {name: f"# {name}\n\nWhat only {name} says, at some length.\n" for name in ("One", "Two")}
     for name, text in texts.items():
         save(here.file(f"Shelf/{name}.md"), text)
-        save(there.file(f"Folder/{name}.md"), f"{text}\nA line of a script.\n")
+        save(there.file(f"Folder/{spell(name)}.md"), f"{text}\nA line of a script.\n")
     here.up()
     look_everywhere(here)
     there.up()

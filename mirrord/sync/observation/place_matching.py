@@ -6,6 +6,7 @@ from contextlib import suppress
 from mirrord.db.content import derived_rows, earlier_bytes, entry_states
 from mirrord.db.database import Connection
 from mirrord.domain.entry import EMPTY_DIGEST, Digest, EntryId, Kind, id_of_path, parse_id
+from mirrord.domain.place import name_key
 from mirrord.domain.sync_state import NO_TEXT, Base, Row
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.sync.observation.file_look import LookResult
@@ -35,8 +36,8 @@ async def match_by_place(
 
     A new page also continues a page at its place whose file is missing, even since an earlier look: its folder was
     renamed, and it was saved again. In a tree without bases, a directory is matched before its content, so the match
-    goes from the root down. Finally, a file with the name and most of the text of such a row is that page: its folder
-    was renamed before the daemon recorded anything.
+    goes from the root down. Finally, a file with the name, but for case, and most of the text of such a row is that
+    page: it or its folder was renamed before the daemon recorded anything.
     """
     owners = owners | await _match_lost_texts(connection, sides, look, memory, owners)
     unrecorded_rows = {
@@ -137,12 +138,15 @@ async def _match_namesakes(
     owners: Mapping[str, EntryId],
     rows: Mapping[EntryId, Row],
 ) -> dict[str, EntryId]:
-    """Match files to those of *rows* without a file here that have the same name and most of the text."""
+    """Match files to those of *rows* without a file here that have the same name but for case and most of the text."""
     unidentified = [
         file for path, file in look.found_files.items() if _is_unidentified_page(file, owners[path], memory)
     ]
-    names, owned = {file.spot.name for file in unidentified if owners[file.path] not in rows}, set(owners.values())
-    waiting = [row for row in rows.values() if row.place.name in names and row.entry not in owned]
+    keys, owned = (
+        {name_key(file.spot.name) for file in unidentified if owners[file.path] not in rows},
+        set(owners.values()),
+    )
+    waiting = [row for row in rows.values() if name_key(row.place.name) in keys and row.entry not in owned]
     pages = {row.entry: row.digest for row in waiting if _is_unrecorded_page(row, memory) and row.digest is not None}
     files = {
         file.path: decode(file.data)
@@ -153,7 +157,9 @@ async def _match_namesakes(
         return {}
     matches = match_texts(await derived_rows.load_texts_of_digests(connection, sides.tenant, pages), files)
     return {
-        path: entry for path, entry in matches.items() if rows[entry].place.name == look.found_files[path].spot.name
+        path: entry
+        for path, entry in matches.items()
+        if name_key(rows[entry].place.name) == name_key(look.found_files[path].spot.name)
     }
 
 
