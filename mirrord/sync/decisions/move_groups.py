@@ -12,19 +12,18 @@ _NEW = frozenset({Move.INSERT, Move.REINSERT, Move.REVIVE})
 
 def group_by_names(decisions: Iterable[Decision]) -> list[list[Decision]]:
     """Group moves in which one takes the name that another gives up; a group stands at the place of its first move."""
-    group_of: dict[object, list[Decision]] = {}
+    position_of: dict[tuple[object, ...], int] = {}  # of the group, by the slots of its members
     groups: list[list[Decision]] = []
     for decision in decisions:
-        linked = [group_of[slot] for slot in _slots_of(decision) if slot in group_of]
-        group = linked[0] if linked else []
-        for other in linked[1:]:
-            if other is not group:
-                group += other
-                other.clear()
+        linked = {position_of[slot] for slot in _slots_of(decision) if slot in position_of}
+        first, *others = sorted(linked or {len(groups)})
         if not linked:
-            groups.append(group)
-        group.append(decision)
-        group_of.update(dict.fromkeys((slot for member in group for slot in _slots_of(member)), group))
+            groups.append([])
+        joining = [member for other in others for member in groups[other]] + [decision]
+        groups[first] += joining
+        for other in others:
+            groups[other] = []
+        position_of.update((slot, first) for member in joining for slot in _slots_of(member))
     return [group for group in groups if group]
 
 
