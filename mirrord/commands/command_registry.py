@@ -1,18 +1,20 @@
 """The commands that change something, by tool name: how each runs and what it would do."""
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_type_hints
 
+from mirrord.commands.core.command_plan import Command, Plan
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.attachment_commands import add_attachment, preview_add_attachment
 from mirrord.commands.pages.delete_commands import delete_page, preview_delete_page, preview_restore_page, restore_page
-from mirrord.commands.pages.edit_commands import edit_page, preview_edit_page
+from mirrord.commands.pages.edit_commands import EditedPage, edit_page, preview_edit_page
 from mirrord.commands.pages.move_commands import move_page, preview_move_page
 from mirrord.commands.pages.page_commands import create_page, preview_create_page, preview_write_page, write_page
 from mirrord.domain.approval import Preview
-from mirrord.domain.long_work import Progress
+from mirrord.mirror.write.journal import Journal
 from mirrord.research.collections.category_commands import (
     add_category,
     change_category,
@@ -54,56 +56,70 @@ from mirrord.research.surveys.survey_import import import_survey, preview_import
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """
-    One command.
+class _PairPlan(Plan[Any]):
+    """The plan of a command that is still a pair of functions, which take the lock themselves."""
 
-    run: called with a Session and the arguments, JSON values by snake_case names; returns a dataclass of JSON values.
-    preview: called with the same arguments; raises Failed if run would. inputs: arguments that are paths outside the
-    tree; a request copies their bytes when it is made. dry_argument: name of an argument that, if true, prevents
-    changes.
-    idle: called with the same arguments; the result of run if it would change nothing, which needs no approval; else
-    None. is_long: run also takes `progress`, a domain.progress.Progress.
-    """
-
-    name: str
     run: Callable[..., Any]
-    preview: Callable[..., Preview]
-    inputs: tuple[str, ...] = ()
-    dry_argument: str | None = None
-    is_long: bool = False
-    idle: Callable[..., Any] | None = None
+    preview_function: Callable[..., Preview]
+    idle: Callable[..., Any] | None
+    session: Session
+    arguments: Mapping[str, Any]
 
-    def call(self, session: Session, arguments: Mapping[str, Any], progress: Progress) -> Any:
-        """Run the command; *progress* is passed to long ones."""
-        extra = {"progress": progress} if self.is_long else {}
-        return self.run(session, **arguments, **extra)
+    def preview(self, session: Session) -> Preview:
+        arguments = {key: value for key, value in self.arguments.items() if key != "progress"}
+        return self.preview_function(session, **arguments)
+
+    def carry_out(self, session: Session, journal: Journal) -> Any:
+        return self.run(session, **self.arguments)
+
+    def idle_result(self) -> Any:
+        return self.idle(self.session, **self.arguments) if self.idle is not None else None
 
 
-_ALL_COMMANDS = (
-    Command("write_page", write_page, preview_write_page),
-    Command("edit_page", edit_page, preview_edit_page, dry_argument="dry_run"),
-    Command("create_page", create_page, preview_create_page),
-    Command("delete_page", delete_page, preview_delete_page),
-    Command("move_page", move_page, preview_move_page),
-    Command("restore_page", restore_page, preview_restore_page),
-    Command("add_attachment", add_attachment, preview_add_attachment, inputs=("file_path",)),
-    Command("collection_add", add_collection, preview_add_collection),
-    Command("collection_remove", remove_collection, preview_remove_collection),
-    Command("collection_change", change_collection, preview_change_collection),
-    Command("collection_update", update_collection, preview_update_collection),
-    Command("category_add", add_category, preview_add_category),
-    Command("category_remove", remove_category, preview_remove_category),
-    Command("category_change", change_category, preview_change_category),
-    Command("category_update", update_category, preview_update_category),
-    Command("create_folder", create_folder, preview_create_folder),
-    Command("rename_folder", rename_folder, preview_rename_folder),
-    Command("delete_folder", delete_folder, preview_delete_folder),
-    Command("move_source_to_folder", move_source_to_folder, preview_move_source_to_folder),
-    Command("rename_source", rename_source, preview_rename_source),
-    Command("delete_source", delete_source, preview_delete_source),
-    Command("detect_speakers", detect_speakers, preview_detect_speakers, idle=result_without_speakers),
-    Command("import_file", import_file, preview_import_file, inputs=("path",), is_long=True),
-    Command("import_survey", import_survey, preview_import_survey, inputs=("path",), is_long=True),
+def _pair(
+    name: str,
+    run: Callable[..., Any],
+    preview: Callable[..., Preview],
+    idle: Callable[..., Any] | None = None,
+    **options: Any,
+) -> Command[..., Any]:
+    """A command that is not a plan yet."""
+
+    def plan(session: Session, **arguments: Any) -> Plan[Any]:
+        return _PairPlan(run, preview, idle, session, arguments)
+
+    plan.__annotations__["return"] = Plan[get_type_hints(run)["return"]]  # type: ignore[misc]
+    return Command(name, plan, lock=lambda _: nullcontext(), **options)  # type: ignore[arg-type, return-value]
+
+
+def _edit_if_dry(session: Session, **arguments: Any) -> EditedPage | None:
+    return edit_page(session, **arguments) if arguments.get("dry_run") else None
+
+
+_ALL_COMMANDS: tuple[Command[..., Any], ...] = (
+    _pair("write_page", write_page, preview_write_page),
+    _pair("edit_page", edit_page, preview_edit_page, _edit_if_dry, dry_argument="dry_run"),
+    _pair("create_page", create_page, preview_create_page),
+    _pair("delete_page", delete_page, preview_delete_page),
+    _pair("move_page", move_page, preview_move_page),
+    _pair("restore_page", restore_page, preview_restore_page),
+    _pair("add_attachment", add_attachment, preview_add_attachment, inputs=("file_path",)),
+    _pair("collection_add", add_collection, preview_add_collection),
+    _pair("collection_remove", remove_collection, preview_remove_collection),
+    _pair("collection_change", change_collection, preview_change_collection),
+    _pair("collection_update", update_collection, preview_update_collection),
+    _pair("category_add", add_category, preview_add_category),
+    _pair("category_remove", remove_category, preview_remove_category),
+    _pair("category_change", change_category, preview_change_category),
+    _pair("category_update", update_category, preview_update_category),
+    _pair("create_folder", create_folder, preview_create_folder),
+    _pair("rename_folder", rename_folder, preview_rename_folder),
+    _pair("delete_folder", delete_folder, preview_delete_folder),
+    _pair("move_source_to_folder", move_source_to_folder, preview_move_source_to_folder),
+    _pair("rename_source", rename_source, preview_rename_source),
+    _pair("delete_source", delete_source, preview_delete_source),
+    _pair("detect_speakers", detect_speakers, preview_detect_speakers, idle=result_without_speakers),
+    _pair("import_file", import_file, preview_import_file, inputs=("path",), is_long=True),
+    _pair("import_survey", import_survey, preview_import_survey, inputs=("path",), is_long=True),
 )
-COMMANDS: Mapping[str, Command] = MappingProxyType({command.name: command for command in _ALL_COMMANDS})
+COMMANDS: Mapping[str, Command[..., Any]] = MappingProxyType({command.name: command for command in _ALL_COMMANDS})

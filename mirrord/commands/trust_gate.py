@@ -1,14 +1,16 @@
 """The trust gate: a command runs at once or becomes a request for approval."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
-from mirrord.commands.command_registry import COMMANDS, Command
+from mirrord.commands.command_registry import COMMANDS
 from mirrord.commands.core import inputs
+from mirrord.commands.core.command_plan import Command
 from mirrord.commands.core.failure import KINDS, MODIFIED_SENTENCE, Failed, Kind, translating_errors
 from mirrord.commands.core.session import Gate, Session
 from mirrord.domain.approval import REQUEST_LIFETIME, Answer, Preview, Request, RequestState, preview_facts
@@ -61,21 +63,20 @@ def run(
     command, level = COMMANDS[name], gate.levels[name]
     if _is_trusted(gate, name, arguments):
         with adding_event_facts(session, {"trust": level.name} if level is Trust.NOTIFY else {}):
-            return _call_command(session, command, arguments, progress)
+            return CompletedCommand(command.call(session, arguments, progress))
     if consent is not None:
         seed = _seed_of_call(_to_request(session, gate, name, arguments))
         with session.deriving_ids(seed), adding_event_facts(session, {"trust": level.name, "channel": "elicitation"}):
-            _check_consent(session, command, arguments, consent)
-            return _call_command(session, command, arguments, progress)
+            return CompletedCommand(command.call(session, arguments, progress, partial(_check_consent, consent)))
     request = _to_request(session, gate, name, arguments)
     with translating_errors(), records_lock(session.tree):
         if (earlier := _answer_of_earlier(session, gate, request)) is not None:
             return earlier
-    if (idle_result := _idle_result(session, command, arguments)) is not None:
-        return CompletedCommand(idle_result)
-    request, answer = _add_preview(
-        session, command, request
-    )  # outside the lock: it may take long, and acquires the lock itself
+    # outside the lock: it may take long, and acquires the lock itself
+    with session.deriving_ids(request.id), closing(command.plan(session, **arguments)) as plan:
+        if (idle_result := plan.idle_result()) is not None:
+            return CompletedCommand(idle_result)
+        request, answer = _add_preview(session, command, request, plan.preview(session))
     with translating_errors(), records_lock(session.tree):
         if (earlier := _answer_of_earlier(session, gate, request)) is not None:
             return earlier
@@ -94,10 +95,9 @@ def preview_if_needed(session: Session, gate: Gate, name: str, arguments: Mappin
             for request, answer in request_files.read_all(session.tree)
         ):
             return None
-    if _idle_result(session, COMMANDS[name], arguments) is not None:
-        return None
-    with session.deriving_ids(_seed_of_call(new_request)):
-        return COMMANDS[name].preview(session, **arguments)
+    plan_command = COMMANDS[name].plan
+    with session.deriving_ids(_seed_of_call(new_request)), closing(plan_command(session, **arguments)) as plan:
+        return plan.preview(session) if plan.idle_result() is None else None
 
 
 @contextmanager
@@ -111,19 +111,7 @@ def adding_event_facts(session: Session, facts: Mapping[str, object]) -> Iterato
 
 
 def _is_trusted(gate: Gate, name: str, arguments: Mapping[str, Any]) -> bool:
-    dry = COMMANDS[name].dry_argument
-    return gate.levels[name] <= Trust.NOTIFY or bool(dry is not None and arguments.get(dry))
-
-
-def _idle_result(session: Session, command: Command, arguments: Mapping[str, Any]) -> Any:
-    """The result of a command that would change nothing, or None if it would change something."""
-    return command.idle(session, **arguments) if command.idle is not None else None
-
-
-def _call_command(
-    session: Session, command: Command, arguments: Mapping[str, Any], progress: Progress
-) -> CompletedCommand:
-    return CompletedCommand(command.call(session, arguments, progress))
+    return gate.levels[name] <= Trust.NOTIFY or COMMANDS[name].is_dry(arguments)
 
 
 def _seed_of_call(request: Request) -> UUID:
@@ -131,8 +119,8 @@ def _seed_of_call(request: Request) -> UUID:
     return UUID(bytes=bytes(request.fingerprint)[:16])
 
 
-def _check_consent(session: Session, command: Command, arguments: Mapping[str, Any], bases: Mapping[str, str]) -> None:
-    if dict(command.preview(session, **arguments).bases) != dict(bases):
+def _check_consent(bases: Mapping[str, str], preview: Preview) -> None:
+    if dict(preview.bases) != dict(bases):
         raise Failed(
             "CONFLICT", "conflict", MODIFIED_SENTENCE, "Look at what is there now; if it is still right, call again."
         )
@@ -163,11 +151,11 @@ def _answer_of_earlier(session: Session, gate: Gate, request: Request) -> Outcom
     return None
 
 
-def _add_preview(session: Session, command: Command, request: Request) -> tuple[Request, Answer]:
+def _add_preview(
+    session: Session, command: Command[..., Any], request: Request, preview: Preview
+) -> tuple[Request, Answer]:
     """The complete request and its preview. The request does not run if the bases of the preview change."""
     arguments = request.arguments
-    with session.deriving_ids(request.id):
-        preview = command.preview(session, **arguments)
     input_names = [name for name in command.inputs if arguments.get(name) is not None]
     staged = {name: inputs.stage_input(session, str(arguments[name])) for name in input_names}
     request = replace(request, inputs=staged, bases=preview.bases)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
@@ -20,7 +21,7 @@ from mirrord.mirror.tree.tenant_tree import Tree
 
 # Commands are imported when one is asked for: all of them take a third of a start, and most starts need none.
 if TYPE_CHECKING:
-    from mirrord.commands.command_registry import Command
+    from mirrord.commands.core.command_plan import Command
     from mirrord.commands.core.session import Session
 
 MAX_TRIES = 20  # of a command, while another program has a file open
@@ -112,18 +113,23 @@ def _preview_command(session: "Session", request: Request) -> Preview:
     """Preview a request. Raises Failed, STALE, if it would not concern the same files as when it was made."""
     _check_bases(session, request.bases)
     preview = _command_of(request).preview(session, **request.arguments)
-    if dict(preview.bases) != dict(request.bases):
-        sentence = f"{request.command} would be about other files now than when it was asked for."
-        raise Failed("STALE", "conflict", sentence, "Look at what is there now; if it is still right, ask again.")
+    _check_preview(request, preview)
     return preview
 
 
 def _run_command(session: "Session", request: Request, progress: Progress) -> dict[str, Any]:
-    _preview_command(session, request)
-    return asdict(_command_of(request).call(session, request.arguments, progress))
+    _check_bases(session, request.bases)
+    check = partial(_check_preview, request)
+    return asdict(_command_of(request).call(session, request.arguments, progress, check))
 
 
-def _command_of(request: Request) -> "Command":
+def _check_preview(request: Request, preview: Preview) -> None:
+    if dict(preview.bases) != dict(request.bases):
+        sentence = f"{request.command} would be about other files now than when it was asked for."
+        raise Failed("STALE", "conflict", sentence, "Look at what is there now; if it is still right, ask again.")
+
+
+def _command_of(request: Request) -> "Command[..., Any]":
     from mirrord.commands.command_registry import COMMANDS  # noqa: PLC0415  (as above)
 
     if request.command not in COMMANDS:

@@ -1,1 +1,1 @@
-"""What all commands share: session, failures, paths, events and inputs."""
+"""What all commands share: session, plans, failures, paths, events and inputs."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Generic, get_type_hints
+from typing import Any, Generic
 
 from mcp_types import Tool as Listed
 from mcp_types import ToolAnnotations
@@ -66,7 +66,7 @@ class Tool(Generic[A]):
         if isinstance(result, Mapping):
             from mirrord.commands.command_registry import COMMANDS  # noqa: PLC0415  (all commands; see calls)
 
-            result = TypeAdapter(get_type_hints(COMMANDS[self.name].run)["return"]).validate_python(result)
+            result = TypeAdapter(COMMANDS[self.name].result_type).validate_python(result)
         return self.wire(result)
 
     def entry_for(self, level: Trust) -> Listed:

@@ -463,7 +463,7 @@ def test_the_commands_are_in_the_registry_and_take_what_their_previews_take(sess
     name = COMMANDS["collection_add"]
     arguments = {"name": "x", "description": None, "categories": ["novels"]}
     assert name.preview(session, **arguments).summary == "The collection x would be made."
-    assert name.run(session, **arguments).value["categories"] == ["novels"]
+    assert name(session, **arguments).value["categories"] == ["novels"]
     verbs = {f"{kind}_{verb}" for kind in ("collection", "category") for verb in ("add", "remove", "change", "update")}
     assert verbs <= COMMANDS.keys()
 

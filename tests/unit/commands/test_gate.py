@@ -193,7 +193,7 @@ def test_the_bytes_of_an_input_are_kept_as_they_were_when_it_was_asked_for(
     assert (root / ".mirrord/staged" / digest_of(b"then").hex()).read_bytes() == b"then"
     settings = SessionSettings(staged={str(source): request.inputs["file_path"]})
     later = Session(Tree(root), "acme", session.tenant_id, session.actor, "l", settings)
-    COMMANDS["add_attachment"].run(later, **request.arguments)
+    COMMANDS["add_attachment"](later, **request.arguments)
     later.close()
     assert (root / "assets/plan.txt").read_bytes() == b"then"
 
@@ -215,7 +215,7 @@ def test_a_file_that_stays_where_it_is_is_linked_as_it_was_asked_for(
     settings = SessionSettings(staged={"Talk.txt": request.inputs["path"]})
     later = Session(Tree(root), "acme", session.tenant_id, session.actor, "l", settings)
     assert COMMANDS["import_file"].preview(later, **request.arguments).summary == pending.preview["summary"]
-    done = COMMANDS["import_file"].run(later, **request.arguments)
+    done = COMMANDS["import_file"](later, **request.arguments)
     later.close()
     text = (root / done.path).read_text()
     assert f"original: {source.as_uri()}\n" in text
