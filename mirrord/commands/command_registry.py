@@ -8,11 +8,11 @@ from typing import Any, get_type_hints
 
 from mirrord.commands.core.command_plan import Command, Plan
 from mirrord.commands.core.session import Session
-from mirrord.commands.pages.attachment_commands import add_attachment, preview_add_attachment
-from mirrord.commands.pages.delete_commands import delete_page, preview_delete_page, preview_restore_page, restore_page
-from mirrord.commands.pages.edit_commands import EditedPage, edit_page, preview_edit_page
-from mirrord.commands.pages.move_commands import move_page, preview_move_page
-from mirrord.commands.pages.page_commands import create_page, preview_create_page, preview_write_page, write_page
+from mirrord.commands.pages.attachment_commands import add_attachment
+from mirrord.commands.pages.delete_commands import delete_page, restore_page
+from mirrord.commands.pages.edit_commands import edit_page
+from mirrord.commands.pages.move_commands import move_page
+from mirrord.commands.pages.page_commands import create_page, write_page
 from mirrord.domain.approval import Preview
 from mirrord.mirror.write.journal import Journal
 from mirrord.research.collections.category_commands import (
@@ -62,7 +62,6 @@ class _PairPlan(Plan[Any]):
     run: Callable[..., Any]
     preview_function: Callable[..., Preview]
     idle: Callable[..., Any] | None
-    session: Session
     arguments: Mapping[str, Any]
 
     def preview(self, session: Session) -> Preview:
@@ -72,8 +71,8 @@ class _PairPlan(Plan[Any]):
     def carry_out(self, session: Session, journal: Journal) -> Any:
         return self.run(session, **self.arguments)
 
-    def idle_result(self) -> Any:
-        return self.idle(self.session, **self.arguments) if self.idle is not None else None
+    def idle_result(self, session: Session) -> Any:
+        return self.idle(session, **self.arguments) if self.idle is not None else None
 
 
 def _pair(
@@ -86,24 +85,20 @@ def _pair(
     """A command that is not a plan yet."""
 
     def plan(session: Session, **arguments: Any) -> Plan[Any]:
-        return _PairPlan(run, preview, idle, session, arguments)
+        return _PairPlan(run, preview, idle, arguments)
 
     plan.__annotations__["return"] = Plan[get_type_hints(run)["return"]]  # type: ignore[misc]
     return Command(name, plan, lock=lambda _: nullcontext(), **options)  # type: ignore[arg-type, return-value]
 
 
-def _edit_if_dry(session: Session, **arguments: Any) -> EditedPage | None:
-    return edit_page(session, **arguments) if arguments.get("dry_run") else None
-
-
 _ALL_COMMANDS: tuple[Command[..., Any], ...] = (
-    _pair("write_page", write_page, preview_write_page),
-    _pair("edit_page", edit_page, preview_edit_page, _edit_if_dry, dry_argument="dry_run"),
-    _pair("create_page", create_page, preview_create_page),
-    _pair("delete_page", delete_page, preview_delete_page),
-    _pair("move_page", move_page, preview_move_page),
-    _pair("restore_page", restore_page, preview_restore_page),
-    _pair("add_attachment", add_attachment, preview_add_attachment, inputs=("file_path",)),
+    write_page,
+    edit_page,
+    create_page,
+    delete_page,
+    move_page,
+    restore_page,
+    add_attachment,
     _pair("collection_add", add_collection, preview_add_collection),
     _pair("collection_remove", remove_collection, preview_remove_collection),
     _pair("collection_change", change_collection, preview_change_collection),

@@ -74,7 +74,7 @@ def run(
             return earlier
     # outside the lock: it may take long, and acquires the lock itself
     with session.deriving_ids(request.id), closing(command.plan(session, **arguments)) as plan:
-        if (idle_result := plan.idle_result()) is not None:
+        if (idle_result := plan.idle_result(session)) is not None:
             return CompletedCommand(idle_result)
         request, answer = _add_preview(session, command, request, plan.preview(session))
     with translating_errors(), records_lock(session.tree):
@@ -97,7 +97,7 @@ def preview_if_needed(session: Session, gate: Gate, name: str, arguments: Mappin
             return None
     plan_command = COMMANDS[name].plan
     with session.deriving_ids(_seed_of_call(new_request)), closing(plan_command(session, **arguments)) as plan:
-        return plan.preview(session) if plan.idle_result() is None else None
+        return plan.preview(session) if plan.idle_result(session) is None else None
 
 
 @contextmanager

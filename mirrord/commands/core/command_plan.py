@@ -2,15 +2,19 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_type_hints
 
+from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
 from mirrord.domain.approval import Preview
 from mirrord.domain.long_work import Progress, ignore_progress
+from mirrord.errors import Stale
 from mirrord.mirror.write.journal import Journal
+
+_MAX_TRIES = 20  # plans of one call, while other programs take the names of new files
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,9 +37,13 @@ class Plan(ABC, Generic[R]):
 
     @abstractmethod
     def carry_out(self, session: Session, journal: Journal) -> R:
-        """Carry out the edits durably, under the lock of the command. Raises Failed if a file changed meanwhile."""
+        """
+        Carry out the edits durably, under the lock of the command.
 
-    def idle_result(self) -> R | None:
+        Raises Failed if a file changed meanwhile; Stale if a new name was taken, and another plan may choose another.
+        """
+
+    def idle_result(self, session: Session) -> R | None:
         """The result if the plan changes nothing, which needs no approval; else None."""
         return None
 
@@ -90,13 +98,16 @@ class Command(Generic[P, R]):
     ) -> R:
         if is_dry:  # needs no lock
             with closing(make_plan()) as plan:
-                result = plan.idle_result()
+                result = plan.idle_result(session)
                 assert result is not None
                 return result
-        with self.lock(session) as journal, closing(make_plan()) as plan:
-            if check is not None:
-                check(plan.preview(session))
-            return plan.carry_out(session, journal)
+        with self.lock(session) as journal:
+            for _ in range(_MAX_TRIES):
+                with closing(make_plan()) as plan, suppress(Stale):
+                    if check is not None:
+                        check(plan.preview(session))
+                    return plan.carry_out(session, journal)
+        raise Failed("EXISTS", "conflict", "The name is taken again and again.", "Use another name.")
 
     def is_dry(self, arguments: Mapping[str, Any]) -> bool:
         """Whether these arguments prevent every change."""

@@ -6,6 +6,7 @@ from itertools import count
 from urllib.parse import quote
 
 from mirrord.commands.core import command_events, inputs, page_paths
+from mirrord.commands.core.command_plan import Plan, command
 from mirrord.commands.core.failure import invalid_argument, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import page_writes
@@ -37,7 +38,36 @@ class AttachedFile:
     path: str
 
 
-def add_attachment(session: Session, page_path: str, file_path: str, file_name: str | None = None) -> AttachedFile:
+@dataclass(frozen=True, slots=True)
+class _Attachment(Plan[AttachedFile]):
+    """A file beside a page. is_there: an equal file is at *path* already."""
+
+    page: page_writes.Page
+    name: str
+    path: str
+    data: bytes
+    is_there: bool
+
+    def preview(self, session: Session) -> Preview:
+        digest, size = digest_of(self.data).hex(), len(self.data)
+        sentence = f"The file {self.name} ({size} bytes) would be put beside {self.page.path}."
+        facts = {"path": self.path, "size": size, "digest": digest}
+        return Preview(sentence, facts, (), {self.path: digest if self.is_there else ABSENT_DIGEST})
+
+    def carry_out(self, session: Session, journal: Journal) -> AttachedFile:
+        path, digest = self.path, digest_of(self.data).hex()
+        if not self.is_there:
+            _write_attachment(session, journal, path, self.data)
+            facts = {"page_id": str(page_writes.id_of_page(session, self.page)), "path": path, "size": len(self.data)}
+            command_events.record_event(session, EventType.ATTACHMENT_ADDED, {**facts, "digest": digest})
+        relative = f"./{path[len(parent_of(self.page.path)) :].lstrip('/')}"
+        return AttachedFile(relative, _link_syntax(relative, self.name), digest, path)
+
+
+@command("add_attachment", inputs=("file_path",))
+def add_attachment(
+    session: Session, page_path: str, file_path: str, file_name: str | None = None
+) -> Plan[AttachedFile]:
     """
     Copy a file of this machine into the `assets` folder of a page; the page's text stays as it is.
 
@@ -45,26 +75,11 @@ def add_attachment(session: Session, page_path: str, file_path: str, file_name: 
     present name. A taken name becomes `image-2.png`; equal bytes are not added twice.
     """
     name, data = _read_named(session, file_path, file_name)
-    with session.writing() as journal:
-        page = page_writes.find_page(session, page_path)
-        path, is_there = place_attachment(session, parent_of(page.path), name, digest_of(data))
-        if not is_there:
-            page_paths.check_not_ignored(session.tree, path)
-            _write_attachment(session, journal, path, data)
-            facts = {"page_id": str(page_writes.id_of_page(session, page)), "path": path, "size": len(data)}
-            command_events.record_event(session, EventType.ATTACHMENT_ADDED, {**facts, "digest": digest_of(data).hex()})
-    relative = f"./{path[len(parent_of(page.path)) :].lstrip('/')}"
-    return AttachedFile(relative, _link_syntax(relative, name), digest_of(data).hex(), path)
-
-
-def preview_add_attachment(session: Session, page_path: str, file_path: str, file_name: str | None = None) -> Preview:
-    """Preview add_attachment."""
-    name, data = _read_named(session, file_path, file_name)
     page = page_writes.find_page(session, page_path)
     path, is_there = place_attachment(session, parent_of(page.path), name, digest_of(data))
-    facts = {"path": path, "size": len(data), "digest": digest_of(data).hex()}
-    bases = {path: digest_of(data).hex() if is_there else ABSENT_DIGEST}
-    return Preview(f"The file {name} ({len(data)} bytes) would be put beside {page.path}.", facts, (), bases)
+    if not is_there:
+        page_paths.check_not_ignored(session.tree, path)
+    return _Attachment(page, name, path, data, is_there)
 
 
 def _read_named(session: Session, file_path: str, file_name: str | None) -> tuple[str, bytes]:

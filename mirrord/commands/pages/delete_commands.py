@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mirrord.commands.core import command_events, page_paths
+from mirrord.commands.core.command_plan import Plan, command
 from mirrord.commands.core.failure import Failed, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.core.text_diff import diff_lines
 from mirrord.commands.pages import move_plan, page_discard, page_writes
 from mirrord.commands.pages.folder_trash import TRASH_REASON as FOLDER_REASON
 from mirrord.commands.pages.folder_trash import (
+    FolderToDelete,
     children_exist,
     collect_folder,
     remove_folder,
@@ -58,38 +60,54 @@ class RestoredPage:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Deletion(Plan[DeletedPage]):
+    """A page for the trash. children: the pages below it, parents first."""
+
+    page: page_writes.Page
+    children: Sequence[page_writes.Page]
+
+    def preview(self, session: Session) -> Preview:
+        path = self.page.path
+        return _preview_deletion(f"page {path}", path, self.children, [self.page, *self.children])
+
+    def carry_out(self, session: Session, journal: Journal) -> DeletedPage:
+        children = reversed(self.children)
+        trash_ids = {child.path: page_discard.remove_page(session, journal, child)[1] for child in children}
+        entry, trash_id = page_discard.remove_page(session, journal, self.page)
+        page_discard.remove_empty_directories(session.tree, self.page.path)
+        return DeletedPage(str(entry), trash_id, self.page.path, trash_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class _FolderDeletion(Plan[DeletedPage]):
+    """A folder without a page file for the trash."""
+
+    doomed: FolderToDelete
+
+    def preview(self, session: Session) -> Preview:
+        path, pages = self.doomed.folder.path, self.doomed.pages
+        return _preview_deletion(f"folder {path}", path, pages, pages)
+
+    def carry_out(self, session: Session, journal: Journal) -> DeletedPage:
+        entry, trash_id, trash_ids = remove_folder(session, journal, self.doomed)
+        return DeletedPage(entry, trash_id, self.doomed.folder.path, trash_ids)
+
+
+@command("delete_page")
 def delete_page(
     session: Session, path: str, expected_digest: str | None = None, *, recursive: bool = False
-) -> DeletedPage:
+) -> Plan[DeletedPage]:
     """
     Move a page to the trash; restore_page restores it for 30 days.
 
     recursive: include the pages below it; without it, a page with children is refused. Attachments stay in place,
         except in a folder without a page file, which is removed as a whole.
     """
-    with session.writing() as journal:
-        page = page_writes.look_up_page(session, path)
-        if page is None:
-            folder = collect_folder(session, path, expected_digest, recursive=recursive)
-            entry_id, trash_id, trash_ids = remove_folder(session, journal, folder)
-            return DeletedPage(entry_id, trash_id, folder.folder.path, trash_ids)
-        children = _checked_children(session, page, expected_digest, recursive=recursive)
-        trash_ids = {child.path: page_discard.remove_page(session, journal, child)[1] for child in reversed(children)}
-        entry, trash_id = page_discard.remove_page(session, journal, page)
-        page_discard.remove_empty_directories(session.tree, page.path)
-        return DeletedPage(str(entry), trash_id, page.path, trash_ids)
-
-
-def preview_delete_page(
-    session: Session, path: str, expected_digest: str | None = None, *, recursive: bool = False
-) -> Preview:
-    """Preview delete_page."""
     page = page_writes.look_up_page(session, path)
     if page is None:
-        folder = collect_folder(session, path, expected_digest, recursive=recursive)
-        return _preview_deletion(f"folder {folder.folder.path}", folder.folder.path, folder.pages, folder.pages)
-    children = _checked_children(session, page, expected_digest, recursive=recursive)
-    return _preview_deletion(f"page {page.path}", page.path, children, [page, *children])
+        return _FolderDeletion(collect_folder(session, path, expected_digest, recursive=recursive))
+    return _Deletion(page, _checked_children(session, page, expected_digest, recursive=recursive))
 
 
 def _preview_deletion(
@@ -102,40 +120,65 @@ def _preview_deletion(
     return Preview(f"The {subject} would go to the trash{children_note}.", facts, lines, bases)
 
 
-def restore_page(session: Session, trash_id: str, path: str | None = None) -> RestoredPage:
+@dataclass(frozen=True, slots=True)
+class _Restoration(Plan[RestoredPage]):
+    """A page from the trash for the free path *target*."""
+
+    trashed: TrashedFile
+    trash_id: str
+    target: str
+    text: str
+
+    def preview(self, session: Session) -> Preview:
+        facts, lines = {"path": self.target, "trash_id": self.trash_id}, diff_lines(self.target, "", self.text)
+        sentence = f"The page {self.target} would come back from the trash."
+        return Preview(sentence, facts, lines, {self.target: ABSENT_DIGEST})
+
+    def carry_out(self, session: Session, journal: Journal) -> RestoredPage:
+        target, entry, data = self.target, self.trashed.label.entry, page_writes.encode_page(self.text)
+        move_plan.promote_leaves(session, journal, target)
+        try:
+            digest = page_writes.create_page_file(session, journal, target, data, entry).hex()
+        except Stale as error:
+            raise page_writes.page_exists(error) from error
+        trash.drop_restored(session.tree, self.trashed)
+        warnings = _restore_followers(session, journal, self.trash_id, target, entry)
+        facts = {"page_id": str(entry), "path": target, "trash_id": self.trash_id, "digest": digest}
+        command_events.record_event(session, EventType.PAGE_RESTORED, facts)
+        return RestoredPage(str(entry), target, digest, tuple(warnings))
+
+
+@dataclass(frozen=True, slots=True)
+class _FolderRestoration(Plan[RestoredPage]):
+    """A folder without a page file from the trash for the directory *target*."""
+
+    trashed: TrashedFile
+    trash_id: str
+    target: str
+
+    def preview(self, session: Session) -> Preview:
+        facts = {"path": self.target, "trash_id": self.trash_id}
+        return Preview(f"The folder {self.target} would come back from the trash.", facts)
+
+    def carry_out(self, session: Session, journal: Journal) -> RestoredPage:
+        entry = restore_folder(session, journal, self.trashed, self.target)
+        warnings = _restore_followers(session, journal, self.trash_id, self.target, self.trashed.label.entry)
+        facts = {"page_id": entry, "path": self.target, "trash_id": self.trash_id}
+        command_events.record_event(session, EventType.PAGE_RESTORED, facts)
+        return RestoredPage(entry, self.target, NO_TEXT.hex(), tuple(warnings))
+
+
+@command("restore_page")
+def restore_page(session: Session, trash_id: str, path: str | None = None) -> Plan[RestoredPage]:
     """
     Restore a deleted page; pages below it are restored by their own trash ids.
 
     path: the target; None: its old path. Raises Failed, EXISTS, if a page exists there.
     """
-    with session.writing() as journal:
-        trashed, text = _find_trashed(session, trash_id)
-        if _is_folder(trashed):
-            return _restore_folder(session, journal, trashed, trash_id, path)
-        target = _restore_target(session, trashed, path)
-        move_plan.promote_leaves(session, journal, target)
-        entry = trashed.label.entry
-        try:
-            digest = page_writes.create_page_file(session, journal, target, text, entry)
-        except Stale as error:
-            raise page_writes.page_exists(error) from error
-        trash.drop_restored(session.tree, trashed)
-        warnings = _restore_followers(session, journal, trash_id, target, entry)
-        facts = {"page_id": str(entry), "path": target, "trash_id": trash_id, "digest": digest.hex()}
-        command_events.record_event(session, EventType.PAGE_RESTORED, facts)
-        return RestoredPage(str(entry), target, digest.hex(), tuple(warnings))
-
-
-def preview_restore_page(session: Session, trash_id: str, path: str | None = None) -> Preview:
-    """Preview restore_page."""
     trashed, text = _find_trashed(session, trash_id)
-    if _is_folder(trashed):
-        target = restore_directory(session, trashed, path)
-        return Preview(f"The folder {target} would come back from the trash.", {"path": target, "trash_id": trash_id})
-    target = _restore_target(session, trashed, path)
-    facts = {"path": target, "trash_id": trash_id}
-    lines = diff_lines(target, "", text)
-    return Preview(f"The page {target} would come back from the trash.", facts, lines, {target: ABSENT_DIGEST})
+    if trashed.card is not None and trashed.card.reason == FOLDER_REASON:
+        return _FolderRestoration(trashed, trash_id, restore_directory(session, trashed, path))
+    return _Restoration(trashed, trash_id, _restore_target(session, trashed, path), text)
 
 
 def _checked_children(
@@ -159,22 +202,6 @@ def _restore_target(session: Session, trashed: TrashedFile, path: str | None) ->
     if page_paths.find_page_path(session, wanted_path) is not None:
         raise Failed("EXISTS", "conflict", f"There is a page at {wanted_path!r} already.", "Give another path.")
     return page_paths.new_page_path(session, wanted_path)
-
-
-def _is_folder(trashed: TrashedFile) -> bool:
-    return trashed.card is not None and trashed.card.reason == FOLDER_REASON
-
-
-def _restore_folder(
-    session: Session, journal: Journal, trashed: TrashedFile, trash_id: str, path: str | None
-) -> RestoredPage:
-    target = restore_directory(session, trashed, path)
-    entry = restore_folder(session, journal, trashed, target)
-    warnings = _restore_followers(session, journal, trash_id, target, trashed.label.entry)
-    command_events.record_event(
-        session, EventType.PAGE_RESTORED, {"page_id": entry, "path": target, "trash_id": trash_id}
-    )
-    return RestoredPage(entry, target, NO_TEXT.hex(), tuple(warnings))
 
 
 def _restore_followers(session: Session, journal: Journal, trash_id: str, target: str, entry: EntryId) -> list[str]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mirrord.commands.core.command_plan import Plan, command
 from mirrord.commands.core.failure import Failed, edit_missed, invalid_argument, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.core.text_diff import diff_lines, diff_of
@@ -14,6 +15,7 @@ from mirrord.markdown.frontmatter.page_properties import REMOVED, Json, Removed
 from mirrord.markdown.frontmatter.page_text import EditTargetError, with_unix_endings
 from mirrord.markdown.write import page_edits
 from mirrord.markdown.write.page_edits import Action, Edit, KeyEdit, SectionEdit, Substitution
+from mirrord.mirror.write.journal import Journal
 
 _EDIT_FORMS = (
     "An edit is {find, replace, count?}, {heading, action, text} with action one of "
@@ -36,6 +38,40 @@ class EditedPage:
     written: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _PageEdit(Plan[EditedPage]):
+    """
+    Other bytes for a page, made from its own by *count* edits. is_dry: they are only shown.
+    """
+
+    page: page_writes.Page
+    data: bytes
+    count: int
+    is_dry: bool
+
+    def preview(self, session: Session) -> Preview:
+        count = "one edit" if self.count == 1 else f"{self.count} edits"
+        facts, path = {"path": self.page.path, "edits": self.count, "dry_run": self.is_dry}, self.page.path
+        lines = diff_lines(path, *self._texts())
+        return Preview(f"{path} would be changed by {count}.", facts, lines, {path: self.page.digest.hex()})
+
+    def carry_out(self, session: Session, journal: Journal) -> EditedPage:
+        return self._result(*page_writes.overwrite_page(session, journal, self.page, self.data, part=True))
+
+    def idle_result(self, session: Session) -> EditedPage | None:
+        if not self.is_dry:
+            return None
+        return self._result(page_writes.id_of_page(session, self.page), self.page.digest)
+
+    def _result(self, entry: EntryId, digest: Digest) -> EditedPage:
+        diff = diff_of(self.page.path, *self._texts())
+        return EditedPage(self.page.path, str(entry), digest.hex(), diff, written=not self.is_dry)
+
+    def _texts(self) -> tuple[str, str]:
+        return with_unix_endings(self.page.text), with_unix_endings(self.data.decode())
+
+
+@command("edit_page", dry_argument="dry_run")
 def edit_page(
     session: Session,
     path: str,
@@ -43,7 +79,7 @@ def edit_page(
     expected_digest: str | None = None,
     *,
     dry_run: bool = False,
-) -> EditedPage:
+) -> Plan[EditedPage]:
     """
     Apply all *edits* in order, or none.
 
@@ -53,45 +89,15 @@ def edit_page(
         changed since this session saw it, because each states the text it expects.
     """
     parsed = [_parse_edit(number, edit) for number, edit in enumerate(edits, 1)]
-    if dry_run:
-        page = page_writes.find_page(session, path)
-        new = _apply_edits(page, parsed)
-        return _to_edited(page, new, page_writes.id_of_page(session, page), page.digest, written=False)
-    with session.writing() as journal:
-        page = page_writes.find_page(session, path)
-        _check_unchanged(session, page, parsed, expected_digest)
-        new = _apply_edits(page, parsed)
-        entry, digest = page_writes.overwrite_page(session, journal, page, new, part=True)
-        return _to_edited(page, new, entry, digest, written=True)
-
-
-def preview_edit_page(
-    session: Session,
-    path: str,
-    edits: Sequence[Mapping[str, object]],
-    expected_digest: str | None = None,
-    *,
-    dry_run: bool = False,
-) -> Preview:
-    """Preview edit_page; a dry run needs no approval."""
-    parsed = [_parse_edit(number, edit) for number, edit in enumerate(edits, 1)]
     page = page_writes.find_page(session, path)
-    _check_unchanged(session, page, parsed, expected_digest)
-    new = _apply_edits(page, parsed)
-    count = "one edit" if len(edits) == 1 else f"{len(edits)} edits"
-    facts = {"path": page.path, "edits": len(edits), "dry_run": dry_run}
-    lines = diff_lines(page.path, with_unix_endings(page.text), with_unix_endings(new))
-    return Preview(f"{page.path} would be changed by {count}.", facts, lines, {page.path: page.digest.hex()})
+    if not dry_run:
+        _check_unchanged(session, page, parsed, expected_digest)
+    return _PageEdit(page, page_writes.encode_rewrite(page, _apply_edits(page, parsed)), len(edits), dry_run)
 
 
 def _check_unchanged(session: Session, page: page_writes.Page, edits: Sequence[Edit], expected: str | None) -> None:
     if expected is not None or not all(isinstance(edit, Substitution) for edit in edits):
         page_writes.check_unchanged(session, page, expected)
-
-
-def _to_edited(page: page_writes.Page, new: str, entry: EntryId, digest: Digest, *, written: bool) -> EditedPage:
-    diff = diff_of(page.path, with_unix_endings(page.text), with_unix_endings(new))
-    return EditedPage(page.path, str(entry), digest.hex(), diff, written)
 
 
 def _apply_edits(page: page_writes.Page, edits: Sequence[Edit]) -> str:

@@ -1,15 +1,16 @@
 """Commands that move and rename pages."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from dataclasses import dataclass
 from itertools import count
 
 from mirrord.commands.core import page_paths
+from mirrord.commands.core.command_plan import Plan, command
 from mirrord.commands.core.failure import Failed, invalid_argument
 from mirrord.commands.core.page_paths import own_attachments
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import move_plan, page_writes
-from mirrord.commands.pages.move_plan import TreeChange, apply_change, count_links
+from mirrord.commands.pages.move_plan import RelocationOutcome, TreeChange, apply_change, count_links
 from mirrord.commands.pages.plain_folders import NO_TEXT, folder_to_change, id_of_folder
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
 from mirrord.domain.entry import Kind
@@ -45,6 +46,46 @@ class MovedPage:
     left: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Move(Plan[MovedPage]):
+    """
+    A move of a page or of a folder without a page file.
+
+    page: None for a folder. path: of the page file or folder. target: new path of the page file; a folder has none.
+    change: without renames, nothing moves.
+    """
+
+    page: page_writes.Page | None
+    path: str
+    target: str
+    change: TreeChange
+
+    def preview(self, session: Session) -> Preview:
+        bases = {self.page.path: self.page.digest.hex()} if self.page is not None else {}
+        if self.page is not None and not self.change.renames:
+            return Preview(f"{self.path} would stay where it is.", {"new_path": self.target}, (), bases)
+        new_path, new_paths = self.change.path_after(self.path), self._new_paths(session)
+        facts = {"path": self.path, "new_path": new_path, "moved_pages_count": len(new_paths)}
+        facts["links_rewritten_count"] = count_links(session, self.change)
+        lines = tuple(f"{path} -> {new}" for path, new in list(new_paths.items())[:MAX_PREVIEW_LINES])
+        sentence = f"The {'page' if self.page is not None else 'folder'} {self.path} would move to {new_path}."
+        return Preview(sentence, facts, lines, {**bases, self.target: ABSENT_DIGEST})
+
+    def carry_out(self, session: Session, journal: Journal) -> MovedPage:
+        new_paths, new_path = self._new_paths(session), self.change.path_after(self.path)
+        nothing = RelocationOutcome(0, ())
+        outcome = apply_change(session, journal, self.change) if self.change.renames else nothing
+        moved = page_writes.read_page_file(session, new_path) if self.page is not None else None
+        entry = str(page_writes.id_of_page(session, moved)) if moved is not None else id_of_folder(session, new_path)
+        digest = moved.digest if moved is not None else NO_TEXT
+        return MovedPage(entry, new_path, digest.hex(), new_paths, outcome.links_count, outcome.skipped_pages)
+
+    def _new_paths(self, session: Session) -> dict[str, str]:
+        paths = session.catalogue.snapshot().pages
+        return {path: new for path in paths if (new := self.change.path_after(path)) != path}
+
+
+@command("move_page")
 def move_page(
     session: Session,
     source_path: str,
@@ -52,7 +93,7 @@ def move_page(
     expected_digest: str | None = None,
     *,
     rewrite_links: bool = True,
-) -> MovedPage:
+) -> Plan[MovedPage]:
     """
     Move or rename a page, with the pages below it and the attachments that only it uses.
 
@@ -61,75 +102,16 @@ def move_page(
         page of a folder, and a folder page that loses its last child becomes a leaf.
     rewrite_links: keep the targets of links to the page and of its own links.
     """
-    with session.writing() as journal:
-        page = page_writes.look_up_page(session, source_path)
-        if page is None:
-            folder = folder_to_change(session, source_path, expected_digest).path
-            return _move_folder(session, journal, folder, destination_path, links=rewrite_links)
-        page_writes.check_unchanged(session, page, expected_digest)
-        target = _choose_target(session, page.path, destination_path)
-        if target == page.path:
-            entry = str(page_writes.id_of_page(session, page))
-            return MovedPage(entry, page.path, page.digest.hex(), {}, 0, ())
-        change = change_for_move(session, page, target, links=rewrite_links)
-        old_paths = list(session.catalogue.snapshot().pages)
-        outcome = apply_change(session, journal, change)
-        moved_page = page_writes.read_page_file(session, change.path_after(page.path))
-        new_paths = {path: new for path in old_paths if (new := change.path_after(path)) != path}
-        entry = str(page_writes.id_of_page(session, moved_page))
-        return MovedPage(
-            entry, moved_page.path, moved_page.digest.hex(), new_paths, outcome.links_count, outcome.skipped_pages
-        )
-
-
-def preview_move_page(
-    session: Session,
-    source_path: str,
-    destination_path: str,
-    expected_digest: str | None = None,
-    *,
-    rewrite_links: bool = True,
-) -> Preview:
-    """Preview move_page."""
     page = page_writes.look_up_page(session, source_path)
     if page is None:
         folder = folder_to_change(session, source_path, expected_digest).path
         target = _choose_target(session, _index_of(folder), destination_path)
-        change = _change_of_folder(session, folder, target, links=rewrite_links)
-        return _preview_change(session, f"folder {folder}", change, folder, {target: ABSENT_DIGEST})
+        return _Move(None, folder, target, _change_of_folder(session, folder, target, links=rewrite_links))
     page_writes.check_unchanged(session, page, expected_digest)
-    target, bases = _choose_target(session, page.path, destination_path), {page.path: page.digest.hex()}
-    if target == page.path:
-        return Preview(f"{page.path} would stay where it is.", {"new_path": target}, (), bases)
-    change = change_for_move(session, page, target, links=rewrite_links)
-    return _preview_change(session, f"page {page.path}", change, page.path, {**bases, target: ABSENT_DIGEST})
-
-
-def _preview_change(session: Session, subject: str, change: TreeChange, path: str, bases: Mapping[str, str]) -> Preview:
-    new_paths = {path: new for path in session.catalogue.snapshot().pages if (new := change.path_after(path)) != path}
-    facts = {
-        "path": path,
-        "new_path": change.path_after(path),
-        "moved_pages_count": len(new_paths),
-        "links_rewritten_count": count_links(session, change),
-    }
-    lines = tuple(f"{path} -> {new}" for path, new in list(new_paths.items())[:MAX_PREVIEW_LINES])
-    return Preview(f"The {subject} would move to {facts['new_path']}.", facts, lines, bases)
-
-
-def _move_folder(session: Session, journal: Journal, folder: str, destination: str, *, links: bool) -> MovedPage:
-    """Move a folder without a page file, inside `writing()`."""
-    target = _choose_target(session, _index_of(folder), destination)
-    if target == _index_of(folder):
-        return MovedPage(id_of_folder(session, folder), folder, NO_TEXT.hex(), {}, 0, ())
-    change = _change_of_folder(session, folder, target, links=links)
-    old_paths = list(session.catalogue.snapshot().pages)
-    outcome = apply_change(session, journal, change)
-    new_paths = {path: new for path in old_paths if (new := change.path_after(path)) != path}
-    new_path = change.path_after(folder)
-    return MovedPage(
-        id_of_folder(session, new_path), new_path, NO_TEXT.hex(), new_paths, outcome.links_count, outcome.skipped_pages
-    )
+    target = _choose_target(session, page.path, destination_path)
+    is_moved = target != page.path
+    change = change_for_move(session, page, target, links=rewrite_links) if is_moved else TreeChange([], {}, {})
+    return _Move(page, page.path, target, change)
 
 
 def _change_of_folder(session: Session, folder: str, target: str, *, links: bool) -> TreeChange:

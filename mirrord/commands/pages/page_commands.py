@@ -1,10 +1,10 @@
 """Commands that read, write and create pages."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from mirrord.commands.core import command_events, page_paths
+from mirrord.commands.core.command_plan import Plan, command
 from mirrord.commands.core.failure import Failed, edit_missed, invalid_argument, page_modified
 from mirrord.commands.core.session import Session
 from mirrord.commands.core.text_diff import diff_lines
@@ -13,14 +13,12 @@ from mirrord.commands.pages.plain_folders import NO_TEXT, find_plain_folder
 from mirrord.domain.approval import ABSENT_DIGEST, Preview
 from mirrord.domain.entry import EntryId, Kind, id_of_path, parse_id
 from mirrord.domain.event import EventType
-from mirrord.errors import Damaged, Stale
+from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_properties import Json, split_parts, views_of, with_keys
 from mirrord.markdown.frontmatter.page_text import EditTargetError, first_line_ending
 from mirrord.markdown.write.page_edits import section_of
 from mirrord.mirror.tree.tree_layout import directory_of
 from mirrord.mirror.write.journal import Journal
-
-_MAX_NAME_TRIES = 20  # names that another program may take at the same moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,80 +105,77 @@ def read_pages(
     return pages, []
 
 
-def write_page(session: Session, path: str, content: str, expected_digest: str | None = None) -> WrittenPage:
+@dataclass(frozen=True, slots=True)
+class _Rewrite(Plan[WrittenPage]):
+    """Other bytes for a page."""
+
+    page: page_writes.Page
+    data: bytes
+
+    def preview(self, session: Session) -> Preview:
+        path = self.page.path
+        lines, bases = diff_lines(path, self.page.text, self.data.decode()), {path: self.page.digest.hex()}
+        return Preview(f"{path} would get another text.", {"path": path, "created": False}, lines, bases)
+
+    def carry_out(self, session: Session, journal: Journal) -> WrittenPage:
+        entry, digest = page_writes.overwrite_page(session, journal, self.page, self.data)
+        return WrittenPage(str(entry), self.page.path, digest.hex(), created=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _NewPage(Plan[WrittenPage]):
+    """A page that does not exist yet."""
+
+    path: str
+    entry: EntryId
+    data: bytes
+
+    def preview(self, session: Session) -> Preview:
+        lines, facts = diff_lines(self.path, "", self.data.decode()), {"path": self.path, "created": True}
+        return Preview(f"The page {self.path} would be made.", facts, lines, {self.path: ABSENT_DIGEST})
+
+    def carry_out(self, session: Session, journal: Journal) -> WrittenPage:
+        move_plan.promote_leaves(session, journal, self.path)
+        digest = page_writes.create_page_file(session, journal, self.path, self.data, self.entry)
+        facts = {"page_id": str(self.entry), "path": self.path, "digest": digest.hex()}
+        command_events.record_event(session, EventType.PAGE_CREATED, facts)
+        return WrittenPage(str(self.entry), self.path, digest.hex(), created=True)
+
+
+@command("write_page")
+def write_page(session: Session, path: str, content: str, expected_digest: str | None = None) -> Plan[WrittenPage]:
     """
     Replace the whole text of a page with *content*; create the page if it does not exist.
 
     expected_digest: the digest the page must have, in hex; None: the one this session last saw.
     """
-    with session.writing() as journal:
-        page = page_writes.look_up_page(session, path)
-        if page is None:
-            return _create_at(session, journal, path, content, expected_digest)
-        page_writes.check_front_matter(content, page.text)
-        if page.text != content:
-            page_writes.check_shown(session, page, expected_digest)
-        entry, digest = page_writes.overwrite_page(session, journal, page, content)
-        return WrittenPage(str(entry), page.path, digest.hex(), created=False)
-
-
-def preview_write_page(session: Session, path: str, content: str, expected_digest: str | None = None) -> Preview:
-    """Preview write_page."""
     page = page_writes.look_up_page(session, path)
+    page_writes.check_front_matter(content, page.text if page is not None else "")
     if page is None:
-        target, _, text = _prepare_page(session, path, content, expected_digest)
-        return _preview_new_page(target, text)
-    page_writes.check_front_matter(content, page.text)
+        return _plan_missing_page(session, path, content, expected_digest)
     if page.text != content:
         page_writes.check_shown(session, page, expected_digest)
-    lines = diff_lines(page.path, page.text, page_writes.with_page_id(page, content))
-    facts = {"path": page.path, "created": False}
-    return Preview(f"{page.path} would get another text.", facts, lines, {page.path: page.digest.hex()})
+    return _Rewrite(page, page_writes.encode_rewrite(page, content))
 
 
+@command("create_page")
 def create_page(
     session: Session, title: str, parent_path: str | None = None, content: str = "", icon: str | None = None
-) -> WrittenPage:
+) -> Plan[WrittenPage]:
     """
     Create a page with this title below another page or folder, or at the root; a taken name becomes `Title (2)`.
 
     content: the body, optionally with front matter, to which id, title and icon are added.
     """
     _check_new_page(title, content)
-    with session.writing() as journal:
-        directory = _children_directory(session, parent_path)
-        for _ in range(_MAX_NAME_TRIES):
-            path, entry, text = _prepare_titled_page(session, directory, title, content, icon)
-            move_plan.promote_leaves(session, journal, path)
-            with suppress(Stale):
-                return _write_new(session, journal, path, text, entry)
-    raise Failed("EXISTS", "conflict", f"{title!r} is taken again and again.", "Use another title.")
-
-
-def preview_create_page(
-    session: Session, title: str, parent_path: str | None = None, content: str = "", icon: str | None = None
-) -> Preview:
-    """Preview create_page."""
-    _check_new_page(title, content)
-    path, _, text = _prepare_titled_page(session, _children_directory(session, parent_path), title, content, icon)
-    return _preview_new_page(path, text)
-
-
-def _prepare_titled_page(
-    session: Session, directory: str, title: str, content: str, icon: str | None
-) -> tuple[str, EntryId, str]:
-    """Path, id and text of a new page with this title. Raises Failed if it would be too deep."""
+    directory = _children_directory(session, parent_path)
     page_paths.check_depth(f"{directory}/")
     suffix = session.new_page_id(f"{directory}/{title}").hex[-8:]
     path = page_paths.free_path(session.tree, directory, title, suffix)
     entry = session.new_page_id(path)
     changes: dict[str, Json] = {"id": str(entry), "title": title.strip()}
-    return path, entry, _with_final_newline(_with_keys(content, changes | ({"icon": icon} if icon else {})))
-
-
-def _preview_new_page(path: str, text: str) -> Preview:
-    facts = {"path": path, "created": True}
-    return Preview(f"The page {path} would be made.", facts, diff_lines(path, "", text), {path: ABSENT_DIGEST})
+    text = _with_final_newline(_with_keys(content, changes | ({"icon": icon} if icon else {})))
+    return _NewPage(path, entry, page_writes.encode_page(text))
 
 
 def _check_new_page(title: str, content: str) -> None:
@@ -190,22 +185,12 @@ def _check_new_page(title: str, content: str) -> None:
     page_writes.encode_page(content)
 
 
-def _create_at(session: Session, journal: Journal, path: str, content: str, expected: str | None) -> WrittenPage:
-    target, entry, text = _prepare_page(session, path, content, expected)
-    move_plan.promote_leaves(session, journal, target)
-    try:
-        return _write_new(session, journal, target, text, entry)
-    except Stale as error:
-        raise page_writes.page_exists(error) from error
-
-
-def _prepare_page(session: Session, path: str, content: str, expected: str | None) -> tuple[str, EntryId, str]:
+def _plan_missing_page(session: Session, path: str, content: str, expected: str | None) -> _NewPage:
     """
-    Path, id and text of a page that does not exist yet.
+    Plan a page at a path without one.
 
     Raises Failed, CONFLICT, if the session saw a page there that has disappeared; reported once.
     """
-    page_writes.check_front_matter(content)
     page_writes.encode_page(content)
     seen_spellings = [spelling for spelling in page_paths.possible_files(path) if spelling in session.last_digests]
     if seen_spellings or (expected is not None and not _is_shown_folder(session, path, expected)):
@@ -213,15 +198,8 @@ def _prepare_page(session: Session, path: str, content: str, expected: str | Non
             session.memory.forget(spelling)
         raise page_modified(path, is_gone=True)
     target = page_paths.new_page_path(session, path)
-    return target, *_with_id(session, target, content)
-
-
-def _write_new(session: Session, journal: Journal, path: str, text: str, entry: EntryId) -> WrittenPage:
-    digest = page_writes.create_page_file(session, journal, path, text, entry)
-    command_events.record_event(
-        session, EventType.PAGE_CREATED, {"page_id": str(entry), "path": path, "digest": digest.hex()}
-    )
-    return WrittenPage(str(entry), path, digest.hex(), created=True)
+    entry, text = _with_id(session, target, content)
+    return _NewPage(target, entry, page_writes.encode_page(text))
 
 
 def _with_id(session: Session, path: str, text: str) -> tuple[EntryId, str]:

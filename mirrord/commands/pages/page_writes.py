@@ -151,15 +151,13 @@ def _read_first(path: str, *, is_known: bool) -> Failed:
 
 
 def overwrite_page(
-    session: Session, journal: Journal, page: Page, text: str, *, part: bool = False
+    session: Session, journal: Journal, page: Page, data: bytes, *, part: bool = False
 ) -> tuple[EntryId, Digest]:
     """
-    Replace the text of *page* with *text*, keeping the page's id; return id and digest. Call it inside `writing()`.
+    Replace *page* with *data* of `encode_rewrite`; return id and digest. Call it inside `writing()`.
 
     part: the session supplied only a part of the text.
     """
-    text = with_page_id(page, text)
-    data = encode_page(text)
     entry, digest = id_of_page(session, page), digest_of(data)
     if digest != page.digest:
         facts = {"page_id": str(entry), "path": page.path, "digest": digest.hex()}
@@ -176,17 +174,21 @@ def overwrite_page(
     return entry, digest
 
 
-def create_page_file(session: Session, journal: Journal, path: str, text: str, entry: EntryId) -> Digest:
+def create_page_file(session: Session, journal: Journal, path: str, data: bytes, entry: EntryId) -> Digest:
     """
     Create a page at *path* and return its digest. Call it inside `writing()`, and record the event.
 
     Raises Stale if a file exists there.
     """
-    data = encode_page(text)
     digest = digest_of(data)
     replace_file(session, journal, Replacement(path, data, Label(entry, None, digest)))
     session.note_shown(path, digest)
     return digest
+
+
+def encode_rewrite(page: Page, text: str) -> bytes:
+    """Encode another text of *page*, keeping its id. Raises Failed as encode_page()."""
+    return encode_page(_with_page_id(page, text))
 
 
 def encode_page(text: str) -> bytes:
@@ -257,7 +259,7 @@ def _give_way(session: Session, journal: Journal, path: str, save: replace.Displ
     raise page_modified(path, is_gone=save.data is None)
 
 
-def with_page_id(page: Page, text: str) -> str:
+def _with_page_id(page: Page, text: str) -> str:
     """*text* with the UUID in `id:` of the page; a key of the user's own stays as in *text*."""
     if yaml_of_text(text) == yaml_of_text(page.text):
         return text

@@ -247,7 +247,7 @@ def _ensure_page(session: Session, journal: Journal, folder: Folder) -> page_wri
     if folder.page is None:
         path = page_path("", folder.path, index=True)
         text = with_keys("", {"id": str(folder.entry), "title": folder.name})
-        digest = page_writes.create_page_file(session, journal, path, text, folder.entry)
+        digest = page_writes.create_page_file(session, journal, path, text.encode(), folder.entry)
         facts = {"page_id": str(folder.entry), "path": path, "digest": digest.hex()}
         command_events.record_event(session, EventType.PAGE_CREATED, facts)
         return page_writes.read_page_file(session, path)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mirrord.commands.command_registry import COMMANDS
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.attachment_commands import add_attachment
@@ -95,3 +96,14 @@ def test_of_the_own_tree_files_beside_pages_are_attached_only_where_they_are_att
     assert add_attachment(session, "Projects/Alpha", str(root / "x.png")).path == "Projects/assets/x.png"
     with pytest.raises(Failed, match="cannot be attached"):
         add_attachment(session, "Projects/Alpha", str(root / "secret.txt"))
+
+
+def test_a_preview_refuses_a_place_where_nothing_is_synced_as_the_command_does(
+    root: Path, session: Session, outside: Path
+) -> None:
+    page(outside, "image.png", "picture")
+    page(root, ".mirrorignore", "*.png\n")
+    for act in (COMMANDS["add_attachment"].preview, COMMANDS["add_attachment"]):
+        with pytest.raises(Failed) as caught:
+            act(session, page_path="Projects/Alpha", file_path="image.png")
+        assert caught.value.code == "IGNORED"

@@ -11,7 +11,7 @@ from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.seen_pages import Memory, using_memory
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.edit_commands import edit_page
-from mirrord.commands.pages.page_commands import create_page, preview_write_page, read_page, read_pages, write_page
+from mirrord.commands.pages.page_commands import create_page, read_page, read_pages, write_page
 from mirrord.domain.entry import digest_of, id_of_path, new_id, parse_id
 from mirrord.domain.long_work import ignore_progress
 from mirrord.mirror.tree import kernel
@@ -434,7 +434,7 @@ def test_a_preview_refuses_a_page_that_was_seen_and_is_gone_as_the_command_does(
     read_page(session, "Gone.md")
     gone.unlink()
     with pytest.raises(Failed) as caught:
-        preview_write_page(session, "Gone.md", "new\n")
+        write_page.preview(session, "Gone.md", "new\n")
     assert caught.value.code == "CONFLICT"
 
 
@@ -450,3 +450,24 @@ def test_a_preview_of_a_new_page_shows_every_byte_that_is_written(
         command.call(session, arguments, ignore_progress)
     added = [line[1:] for line in preview.lines if line.startswith("+") and not line.startswith("+++")]
     assert (root / "New.md").read_text().splitlines() == added
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("write_page", {"content": "one\0\n"}),
+        ("edit_page", {"edits": [{"find": "one", "replace": "\ud800"}]}),
+        ("write_page", {"content": "---\nid: [\n---\n"}),
+    ],
+)
+def test_a_preview_refuses_a_text_that_no_page_can_hold_as_the_command_does(
+    root: Path, session: Session, name: str, arguments: dict[str, object]
+) -> None:
+    page(root, "A.md", "one\n")
+    read_page(session, "A.md")
+    refusals = []
+    for act in (COMMANDS[name].preview, COMMANDS[name]):
+        with pytest.raises(Failed) as caught:
+            act(session, path="A.md", **arguments)
+        refusals.append((caught.value.code, str(caught.value)))
+    assert refusals[0] == refusals[1]

@@ -6,8 +6,8 @@ import pytest
 
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
-from mirrord.commands.pages.delete_commands import delete_page, preview_delete_page, preview_restore_page, restore_page
-from mirrord.commands.pages.move_commands import move_page, preview_move_page
+from mirrord.commands.pages.delete_commands import delete_page, restore_page
+from mirrord.commands.pages.move_commands import move_page
 from mirrord.commands.pages.page_commands import read_page, write_page
 from mirrord.commands.pages.page_listing import list_pages
 from mirrord.commands.pages.plain_folders import NO_TEXT
@@ -42,7 +42,7 @@ def test_a_folder_moves_with_its_pages_and_the_links_to_them(root: Path, session
     page(root, "Notes/assets/x.png", "x")
     page(root, "Home.md", "see [one](Notes/One.md)")
     (root / "Archive").mkdir()
-    preview = preview_move_page(session, "Notes", "Archive/")
+    preview = move_page.preview(session, "Notes", "Archive/")
     done = move_page(session, "Notes", "Archive/")
     assert (done.new_path, done.moved, done.links_rewritten) == (
         "Archive/Notes",
@@ -84,7 +84,7 @@ def test_an_empty_folder_is_deleted_and_comes_back(root: Path, session: Session)
     (root / "Empty").mkdir()
     gone = delete_page(session, "Empty")
     assert not (root / "Empty").exists()
-    assert preview_restore_page(session, gone.trash_id).facts["path"] == "Empty"
+    assert restore_page.preview(session, gone.trash_id).facts["path"] == "Empty"
     back = restore_page(session, gone.trash_id)
     assert (back.path, back.digest) == ("Empty", NO_TEXT.hex())
     assert (root / "Empty").is_dir()
@@ -102,7 +102,7 @@ def test_a_folder_with_something_in_it_is_only_deleted_recursively_and_comes_bac
     with pytest.raises(Failed, match="a page below") as caught:
         delete_page(session, "Notes")
     assert caught.value.code == "HAS_CHILDREN"
-    assert preview_delete_page(session, "Notes", recursive=True).facts["deleted_pages_count"] == 1
+    assert delete_page.preview(session, "Notes", recursive=True).facts["deleted_pages_count"] == 1
     gone = delete_page(session, "Notes", recursive=True)
     assert not (root / "Notes").exists()
     assert gone.below.keys() == {"Notes/One.md"}
