@@ -35,24 +35,19 @@ from mirrord.research.collections.collection_commands import (
     remove_collection,
     update_collection,
 )
-from mirrord.research.sources.file_imports import import_file, preview_import_file
+from mirrord.research.sources.file_imports import import_file
 from mirrord.research.sources.folder_commands import (
     create_folder,
     delete_folder,
-    preview_create_folder,
-    preview_delete_folder,
-    preview_rename_folder,
     rename_folder,
 )
 from mirrord.research.sources.source_commands import (
     move_source_to_folder,
-    preview_move_source_to_folder,
-    preview_rename_source,
     rename_source,
 )
-from mirrord.research.sources.source_deletion import delete_source, preview_delete_source
-from mirrord.research.speakers.speaker_commands import detect_speakers, preview_detect_speakers, result_without_speakers
-from mirrord.research.surveys.survey_import import import_survey, preview_import_survey
+from mirrord.research.sources.source_deletion import delete_source
+from mirrord.research.speakers.speaker_commands import detect_speakers
+from mirrord.research.surveys.survey_import import import_survey
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +102,14 @@ _ALL_COMMANDS: tuple[Command[..., Any], ...] = (
     _pair("category_remove", remove_category, preview_remove_category),
     _pair("category_change", change_category, preview_change_category),
     _pair("category_update", update_category, preview_update_category),
-    _pair("create_folder", create_folder, preview_create_folder),
-    _pair("rename_folder", rename_folder, preview_rename_folder),
-    _pair("delete_folder", delete_folder, preview_delete_folder),
-    _pair("move_source_to_folder", move_source_to_folder, preview_move_source_to_folder),
-    _pair("rename_source", rename_source, preview_rename_source),
-    _pair("delete_source", delete_source, preview_delete_source),
-    _pair("detect_speakers", detect_speakers, preview_detect_speakers, idle=result_without_speakers),
-    _pair("import_file", import_file, preview_import_file, inputs=("path",), is_long=True),
-    _pair("import_survey", import_survey, preview_import_survey, inputs=("path",), is_long=True),
+    create_folder,
+    rename_folder,
+    delete_folder,
+    move_source_to_folder,
+    rename_source,
+    delete_source,
+    detect_speakers,
+    import_file,
+    import_survey,
 )
 COMMANDS: Mapping[str, Command[..., Any]] = MappingProxyType({command.name: command for command in _ALL_COMMANDS})

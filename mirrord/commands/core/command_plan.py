@@ -1,8 +1,8 @@
 """Commands as plans: a command says what is to be done, and its plan is previewed or carried out."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, closing, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_type_hints
@@ -49,6 +49,14 @@ class Plan(ABC, Generic[R]):
 
     def close(self) -> None:
         """Release what the plan holds outside the tree, such as a copied file."""
+
+
+@contextmanager
+def opening_journal(session: Session) -> Iterator[Journal]:
+    """The lock of a long command: other commands may write during its work, and its plan takes the lock at the end."""
+    with session.writing() as journal:
+        pass
+    yield journal
 
 
 @dataclass(frozen=True, slots=True)

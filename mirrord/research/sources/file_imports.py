@@ -2,12 +2,14 @@
 
 import unicodedata
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path, PurePath
 
 from mirrord.commands.core import page_paths
+from mirrord.commands.core.command_plan import Plan, command, opening_journal
 from mirrord.commands.core.failure import Failed, invalid_argument, translating_errors
 from mirrord.commands.core.page_paths import original_link
 from mirrord.commands.core.session import Session
@@ -101,6 +103,63 @@ class _NewSource:
     duplicates: Sequence[Source]
 
 
+@dataclass(frozen=True, slots=True)
+class _FileImport(Plan[ImportedSource]):
+    """
+    The import of a file; its text is converted only when it is carried out, and conversion errors appear then.
+
+    is_copied: the file is kept beside the page. folder_id, name: as asked for. resources: the copy of *original*.
+    """
+
+    original: Original
+    is_copied: bool
+    folder_id: Reference
+    name: str | None
+    progress: Progress
+    resources: ExitStack
+
+    def preview(self, session: Session) -> Preview:
+        original, all_holdings = self.original, read_holdings(session)
+        place = _choose_place(session, all_holdings, original, self.folder_id, self.name)
+        duplicates = [source.name for source in original_files.find_duplicates(session, all_holdings, original.sha256)]
+        facts = {
+            "name": place.name,
+            "path": place.page,
+            "source_type": original.kind.source_type.value,
+            "size": original.size,
+            "sha256": original.sha256,
+            "duplicates": duplicates,
+        }
+        facts |= {} if self.is_copied else {"original": str(original.place)}
+        kind = original.kind.name.lower()
+        link_note = "" if self.is_copied else f", with a link to {original.place}"
+        duplicate_note = (
+            f"; the same file was imported before as {', '.join(map(repr, duplicates))}" if duplicates else ""
+        )
+        sentence = f"The {kind} file {original.name!r} ({original.size} bytes) would become the source {place.name!r} "
+        return Preview(f"{sentence}{source_listing.folder_phrase(place.folder)}{link_note}{duplicate_note}.", facts)
+
+    def carry_out(self, session: Session, journal: Journal) -> ImportedSource:
+        original, progress = self.original, self.progress
+        _choose_place(session, read_holdings(session), original, self.folder_id, self.name)  # before a minute of work
+        progress(_READ_PERCENT, 100)
+        with translating_errors():
+            body = body_of(original, progress_of_part(progress, _READ_PERCENT, _CONVERTED_PERCENT))
+        progress(_CONVERTED_PERCENT, 100)
+        with session.writing():
+            all_holdings = read_holdings(session)
+            place = _choose_place(session, all_holdings, original, self.folder_id, self.name)
+            duplicates = original_files.find_duplicates(session, all_holdings, original.sha256)
+            copy_path = _copy_path(session, place, original) if self.is_copied else None
+            imported = _bring_files(session, journal, _NewSource(place, original, body, copy_path, duplicates))
+        progress(100, 100)
+        return imported
+
+    def close(self) -> None:
+        self.resources.close()
+
+
+@command("import_file", inputs=("path",), is_long=True, lock=opening_journal)
 def import_file(
     session: Session,
     path: str,
@@ -109,28 +168,17 @@ def import_file(
     name: str | None = None,
     *,
     progress: Progress = ignore_progress,
-) -> ImportedSource:
+) -> Plan[ImportedSource]:
     """
     Import a file of this machine as a source: the text of a text or document, or a page with a recording or picture.
 
     path: below a directory of `attach_from`. copy: keep the file, unchanged, beside the page; else the page links to
     its path. folder_id: the target folder; None, 0: no folder. name: None: the file's, numbered if it is taken.
     """
-    with original_files.copy_original(session, path, MAX_FILE_BYTES) as original:
+    with ExitStack() as stack:
+        original = stack.enter_context(original_files.copy_original(session, path, MAX_FILE_BYTES))
         _check_original(original, path, copy=copy)
-        _check_place(session, original, folder_id, name)  # before the work, which may take a minute
-        progress(_READ_PERCENT, 100)
-        with translating_errors():
-            body = body_of(original, progress_of_part(progress, _READ_PERCENT, _CONVERTED_PERCENT))
-        progress(_CONVERTED_PERCENT, 100)
-        with session.writing() as journal:
-            all_holdings = read_holdings(session)
-            place = _choose_place(session, all_holdings, original, folder_id, name)
-            duplicates = original_files.find_duplicates(session, all_holdings, original.sha256)
-            copy_path = _copy_path(session, place, original) if copy else None
-            imported = _bring_files(session, journal, _NewSource(place, original, body, copy_path, duplicates))
-        progress(100, 100)
-        return imported
+        return _FileImport(original, copy, folder_id, name, progress, stack.pop_all())
 
 
 def _bring_files(session: Session, journal: Journal, source: _NewSource) -> ImportedSource:
@@ -152,33 +200,6 @@ def _bring_files(session: Session, journal: Journal, source: _NewSource) -> Impo
     return result
 
 
-def preview_import_file(
-    session: Session, path: str, copy: bool = True, folder_id: Reference = None, name: str | None = None
-) -> Preview:
-    """Preview import_file; conversion errors appear only during the import."""
-    with original_files.copy_original(session, path, MAX_FILE_BYTES) as original:
-        _check_original(original, path, copy=copy)
-        all_holdings = read_holdings(session)
-        place = _choose_place(session, all_holdings, original, folder_id, name)
-        duplicates = [source.name for source in original_files.find_duplicates(session, all_holdings, original.sha256)]
-        facts = {
-            "name": place.name,
-            "path": place.page,
-            "source_type": original.kind.source_type.value,
-            "size": original.size,
-            "sha256": original.sha256,
-            "duplicates": duplicates,
-        }
-        facts |= {} if copy else {"original": str(original.place)}
-        kind = original.kind.name.lower()
-        link_note = "" if copy else f", with a link to {original.place}"
-        duplicate_note = (
-            f"; the same file was imported before as {', '.join(map(repr, duplicates))}" if duplicates else ""
-        )
-        sentence = f"The {kind} file {original.name!r} ({original.size} bytes) would become the source {place.name!r} "
-        return Preview(f"{sentence}{source_listing.folder_phrase(place.folder)}{link_note}{duplicate_note}.", facts)
-
-
 def _check_original(original: Original, path: str, *, copy: bool) -> None:
     """Raises Failed for a file that cannot become a source."""
     name, kind = original.name, original.kind
@@ -197,10 +218,6 @@ def _check_original(original: Original, path: str, *, copy: bool) -> None:
         raise invalid_argument(
             f"{IMPORT_CODE}/NOT_LINKED", f"{name!r} was staged and has no place to link to.", "Import it with copy."
         )
-
-
-def _check_place(session: Session, original: Original, folder_id: Reference, name: str | None) -> _Place:
-    return _choose_place(session, read_holdings(session), original, folder_id, name)
 
 
 def _choose_place(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from mirrord.commands.core import command_events
+from mirrord.commands.core.command_plan import Plan, command
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.list_cursor import cursor_of, start_index
 from mirrord.commands.core.session import Session
@@ -108,106 +109,43 @@ def list_folders(session: Session, cursor: str | None = None, limit: int | None 
     )
 
 
-def create_folder(session: Session, name: str, parent_id: Reference = None) -> CreatedFolder:
+@dataclass(frozen=True, slots=True)
+class _NewFolder(Plan[CreatedFolder]):
+    """A folder with a page of its own at *path*."""
+
+    name: str
+    parent: Folder | None
+    path: str
+    entry: EntryId
+    data: bytes
+
+    def preview(self, session: Session) -> Preview:
+        sentence = f"The folder {self.name!r} would be made {source_listing.folder_phrase(self.parent)}."
+        facts = {"name": self.name, "parent_id": _number_of(self.parent), "path": self.path}
+        return Preview(sentence, facts, (), {self.path: ABSENT_DIGEST})
+
+    def carry_out(self, session: Session, journal: Journal) -> CreatedFolder:
+        path, directory, digest = self.path, parent_of(self.path), digest_of(self.data)
+        created = CreatedFolder(number_of(self.entry), self.name, _number_of(self.parent), path)
+        facts = {"folder_id": created.folder_id, "name": self.name, "parent_id": created.parent_id, "path": path}
+        event = (EventType.FOLDER_CREATED, {**facts, "page_id": str(self.entry), "digest": digest.hex()})
+        with (
+            building_load(session, journal, directory) as load,
+            written_copies.copy_during_write(journal, Label(self.entry, None, digest), self.data),
+        ):
+            load.add_directory(directory, {INDEX_FILE: self.data})
+            create_files(session, journal, load, [event])
+        session.note_shown(path, digest)
+        return created
+
+
+@command("create_folder")
+def create_folder(session: Session, name: str, parent_id: Reference = None) -> Plan[CreatedFolder]:
     """
     Create a folder with a page of its own, so that its id survives renames.
 
     parent_id: the parent folder; None: the top level.
     """
-    with session.writing() as journal:
-        name, parent, path = _check_creation(session, name, parent_id)
-        entry = session.new_page_id(path)
-        data = _render_page(entry, name).encode()
-        digest, number = digest_of(data), number_of(entry)
-        facts = {"folder_id": number, "name": name, "parent_id": _number_of(parent), "page_id": str(entry)}
-        event = (EventType.FOLDER_CREATED, {**facts, "path": path, "digest": digest.hex()})
-        label = Label(entry, None, digest)
-        with (
-            building_load(session, journal, parent_of(path)) as load,
-            written_copies.copy_during_write(journal, label, data),
-        ):
-            load.add_directory(parent_of(path), {INDEX_FILE: data})
-            create_files(session, journal, load, [event])
-        session.note_shown(path, digest)
-        return CreatedFolder(number, name, _number_of(parent), path)
-
-
-def preview_create_folder(session: Session, name: str, parent_id: Reference = None) -> Preview:
-    """Preview create_folder."""
-    name, parent, path = _check_creation(session, name, parent_id)
-    facts = {"name": name, "parent_id": _number_of(parent), "path": path}
-    return Preview(
-        f"The folder {name!r} would be made {source_listing.folder_phrase(parent)}.", facts, (), {path: ABSENT_DIGEST}
-    )
-
-
-def rename_folder(session: Session, folder_id: Reference, new_name: str) -> RenamedFolder:
-    """Rename a folder; links to it and to its contents keep their targets."""
-    with session.writing() as journal:
-        folder, name = _check_renaming(session, folder_id, new_name)
-        if name == folder.name:
-            return RenamedFolder(folder.number, name, name)
-        page = _ensure_page(session, journal, folder)
-        is_index = page.path != folder.path + SUFFIX
-        target = page_path(parent_of(folder.path), name, is_index)
-        facts = {
-            "folder_id": folder.number,
-            "name": name,
-            "old_name": folder.name,
-            "parent_id": _number_of(folder.parent),
-        }
-        change = replace(
-            change_for_move(session, page, target),
-            titles={page.path: name} if page.head.title not in (None, name) else {},
-            called={page.path: (EventType.FOLDER_RENAMED, facts)},
-        )
-        return RenamedFolder(folder.number, folder.name, name, apply_change(session, journal, change).links_count)
-
-
-def preview_rename_folder(session: Session, folder_id: Reference, new_name: str) -> Preview:
-    """Preview rename_folder."""
-    folder, name = _check_renaming(session, folder_id, new_name)
-    facts = {"folder_id": folder.number, "old_name": folder.name, "name": name}
-    return Preview(
-        f"The folder {folder.name!r} {source_listing.folder_phrase(folder.parent)} would be called {name!r}.", facts
-    )
-
-
-def delete_folder(session: Session, folder_id: Reference) -> DeletedFolder:
-    """Delete an empty folder; its own page goes to the trash."""
-    with session.writing() as journal:
-        folder = _check_deletion(session, folder_id)
-        facts = {"folder_id": folder.number, "name": folder.name, "parent_id": _number_of(folder.parent)}
-        facts |= {"page_id": str(folder.entry), "path": folder.page or folder.path}
-        if folder.page is not None:
-            facts["trash_id"] = page_discard.trash_page(
-                session, journal, page_writes.read_page_file(session, folder.page)
-            )[1]
-        page_discard.remove_empty_directories(session.tree, page_path("", folder.path, index=True))
-        if session.tree.stat(folder.path) is not None:  # filled by another program just now
-            if folder.page is not None:
-                command_events.record_event(session, EventType.PAGE_DELETED, facts)
-            raise _not_empty(folder, _count_contents(session, read_holdings(session), folder))
-        command_events.record_event(session, EventType.FOLDER_DELETED, facts)
-        return DeletedFolder(folder.number, folder.name)
-
-
-def preview_delete_folder(session: Session, folder_id: Reference) -> Preview:
-    """Preview delete_folder."""
-    folder = _check_deletion(session, folder_id)
-    facts = {"folder_id": folder.number, "name": folder.name}
-    sentence = (
-        f"The folder {folder.name!r} {source_listing.folder_phrase(folder.parent)} would be deleted; nothing is in it."
-    )
-    if folder.page is None:
-        return Preview(sentence, facts)
-    page = page_writes.read_page_file(session, folder.page)
-    lines = diff_lines(page.path, page.text, "") if split_parts(page.text).body.strip() else ()
-    return Preview(sentence, facts, lines, {page.path: page.digest.hex()})
-
-
-def _check_creation(session: Session, name: str, parent_id: Reference) -> tuple[str, Folder | None, str]:
-    """Name, parent folder and page path of a new folder."""
     name = source_listing.validate_name(name, _NOT_CREATED)
     parent = None if is_top_level(parent_id) else read_holdings(session).find_folder(parent_id)
     if parent is None and not is_top_level(parent_id):
@@ -216,10 +154,40 @@ def _check_creation(session: Session, name: str, parent_id: Reference) -> tuple[
     source_listing.check_free(session, directory, name, _NOT_CREATED, parent)
     path = page_path(directory, name, index=True)
     source_listing.check_place(session, path, name, _NOT_CREATED)
-    return name, parent, path
+    entry = session.new_page_id(path)
+    return _NewFolder(name, parent, path, entry, _render_page(entry, name).encode())
 
 
-def _check_renaming(session: Session, folder_id: Reference, new_name: str) -> tuple[Folder, str]:
+@dataclass(frozen=True, slots=True)
+class _FolderRenaming(Plan[RenamedFolder]):
+    """Another name for a folder."""
+
+    folder: Folder
+    name: str
+
+    def preview(self, session: Session) -> Preview:
+        folder, place = self.folder, source_listing.folder_phrase(self.folder.parent)
+        facts = {"folder_id": folder.number, "old_name": folder.name, "name": self.name}
+        return Preview(f"The folder {folder.name!r} {place} would be called {self.name!r}.", facts)
+
+    def carry_out(self, session: Session, journal: Journal) -> RenamedFolder:
+        folder, name = self.folder, self.name
+        if name == folder.name:
+            return RenamedFolder(folder.number, name, name)
+        page = _ensure_page(session, journal, folder)
+        target = page_path(parent_of(folder.path), name, page.path != folder.path + SUFFIX)
+        facts = {"folder_id": folder.number, "name": name, "old_name": folder.name}
+        change = replace(
+            change_for_move(session, page, target),
+            titles={page.path: name} if page.head.title not in (None, name) else {},
+            called={page.path: (EventType.FOLDER_RENAMED, {**facts, "parent_id": _number_of(folder.parent)})},
+        )
+        return RenamedFolder(folder.number, folder.name, name, apply_change(session, journal, change).links_count)
+
+
+@command("rename_folder")
+def rename_folder(session: Session, folder_id: Reference, new_name: str) -> Plan[RenamedFolder]:
+    """Rename a folder; links to it and to its contents keep their targets."""
     folder = read_holdings(session).find_folder(folder_id)
     if folder is None:
         raise _not_found(f"{_NOT_RENAMED}/NOT_FOUND", folder_id)
@@ -228,10 +196,43 @@ def _check_renaming(session: Session, folder_id: Reference, new_name: str) -> tu
     if name_key(name) != name_key(folder.name):
         source_listing.check_free(session, above, name, _NOT_RENAMED, folder.parent)
     source_listing.check_place(session, page_path(above, name, index=True), name, _NOT_RENAMED)
-    return folder, name
+    return _FolderRenaming(folder, name)
 
 
-def _check_deletion(session: Session, folder_id: Reference) -> Folder:
+@dataclass(frozen=True, slots=True)
+class _FolderRemoval(Plan[DeletedFolder]):
+    """An empty folder to remove. page: its own, for the trash."""
+
+    folder: Folder
+    page: page_writes.Page | None
+
+    def preview(self, session: Session) -> Preview:
+        folder, page, place = self.folder, self.page, source_listing.folder_phrase(self.folder.parent)
+        facts = {"folder_id": folder.number, "name": folder.name}
+        sentence = f"The folder {folder.name!r} {place} would be deleted; nothing is in it."
+        if page is None:
+            return Preview(sentence, facts)
+        lines = diff_lines(page.path, page.text, "") if split_parts(page.text).body.strip() else ()
+        return Preview(sentence, facts, lines, {page.path: page.digest.hex()})
+
+    def carry_out(self, session: Session, journal: Journal) -> DeletedFolder:
+        folder, page = self.folder, self.page
+        facts = {"folder_id": folder.number, "name": folder.name, "parent_id": _number_of(folder.parent)}
+        facts |= {"page_id": str(folder.entry), "path": folder.page or folder.path}
+        if page is not None:
+            facts["trash_id"] = page_discard.trash_page(session, journal, page)[1]
+        page_discard.remove_empty_directories(session.tree, page_path("", folder.path, index=True))
+        if session.tree.stat(folder.path) is not None:  # filled by another program just now
+            if page is not None:
+                command_events.record_event(session, EventType.PAGE_DELETED, facts)
+            raise _not_empty(folder, _count_contents(session, read_holdings(session), folder))
+        command_events.record_event(session, EventType.FOLDER_DELETED, facts)
+        return DeletedFolder(folder.number, folder.name)
+
+
+@command("delete_folder")
+def delete_folder(session: Session, folder_id: Reference) -> Plan[DeletedFolder]:
+    """Delete an empty folder; its own page goes to the trash."""
     all_holdings = read_holdings(session)
     folder = all_holdings.find_folder(folder_id)
     if folder is None:
@@ -239,7 +240,8 @@ def _check_deletion(session: Session, folder_id: Reference) -> Folder:
     contents = _count_contents(session, all_holdings, folder)
     if any(contents.values()):
         raise _not_empty(folder, contents)
-    return folder
+    page = page_writes.read_page_file(session, folder.page) if folder.page is not None else None
+    return _FolderRemoval(folder, page)
 
 
 def _ensure_page(session: Session, journal: Journal, folder: Folder) -> page_writes.Page:

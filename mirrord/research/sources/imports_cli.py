@@ -17,7 +17,7 @@ from mirrord.research.sources import folders_cli
 from mirrord.research.sources.file_imports import import_file
 from mirrord.research.surveys.delimited_text import DELIMITERS
 from mirrord.research.surveys.survey_columns import Target, ValueType
-from mirrord.research.surveys.survey_import import import_survey, preview_import_survey
+from mirrord.research.surveys.survey_import import import_survey
 from mirrord.research.surveys.survey_sources import Collation
 
 _COLLATION = click.Choice([collation.value for collation in Collation])
@@ -112,7 +112,7 @@ def survey_command(  # noqa: PLR0913  (as above)
     with open_session(config, tenant) as session:
         path = str(table.absolute())
         if dry_run:
-            preview = preview_import_survey(session, path, delimiter, not no_header, mappings, collation)
+            preview = import_survey.preview(session, path, delimiter, not no_header, mappings, collation)
             click.echo("\n".join(map(strip_controls, [preview.summary, *preview.lines])))
             return
         with progress_bar("Importing") as report:

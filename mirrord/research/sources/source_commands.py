@@ -3,17 +3,19 @@
 from dataclasses import dataclass, replace
 
 from mirrord.commands.core import page_paths
+from mirrord.commands.core.command_plan import Plan, command
 from mirrord.commands.core.failure import Failed, invalid_argument
 from mirrord.commands.core.list_cursor import cursor_of, start_index
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import page_writes
 from mirrord.commands.pages.move_commands import change_for_move
-from mirrord.commands.pages.move_plan import apply_change, count_links
+from mirrord.commands.pages.move_plan import TreeChange, apply_change, count_links
 from mirrord.domain.approval import ABSENT_DIGEST, Preview
 from mirrord.domain.entry import Kind
 from mirrord.domain.event import EventType
 from mirrord.domain.place import name_key
 from mirrord.mirror.tree.tree_layout import INDEX_FILE, SUFFIX, directory_of, page_path, parent_of
+from mirrord.mirror.write.journal import Journal
 from mirrord.research.segments import segment_records
 from mirrord.research.sources import source_listing
 from mirrord.research.sources.source_kinds import SourceType
@@ -133,16 +135,28 @@ def get_source_text(
     return SourceText(text[first:last], first, last, len(text), last < len(text))
 
 
-def rename_source(session: Session, source_id: Reference, new_name: str) -> RenamedSource:
-    """Rename a source; names of sources are unique across folders. Links to it follow."""
-    with session.writing() as journal:
-        source, name, target = _check_renaming(session, source_id, new_name)
+@dataclass(frozen=True, slots=True)
+class _SourceRenaming(Plan[RenamedSource]):
+    """Another name for a source, at the path *target*."""
+
+    source: Source
+    name: str
+    target: str
+
+    def preview(self, session: Session) -> Preview:
+        source, name, target = self.source, self.name, self.target
+        facts = {"source_id": source.number, "old_name": source.name, "new_name": name, "path": target}
+        bases = {target: ABSENT_DIGEST} if name_key(name) != name_key(source.name) else {}
+        return Preview(f"The source {source.name!r} would be called {name!r}.", facts, (), bases)
+
+    def carry_out(self, session: Session, journal: Journal) -> RenamedSource:
+        source, name = self.source, self.name
         if name == source.name:
             return RenamedSource(True, name, name, source.path)
         page = page_writes.read_page_file(session, source.path)
         facts = {"source_id": source.number, "name": name, "old_name": source.name}
         change = replace(
-            change_for_move(session, page, target),
+            change_for_move(session, page, self.target),
             titles={page.path: name} if page.head.title not in (None, name) else {},
             called={page.path: (EventType.SOURCE_RENAMED, facts)},
         )
@@ -150,39 +164,66 @@ def rename_source(session: Session, source_id: Reference, new_name: str) -> Rena
         return RenamedSource(True, source.name, name, change.path_after(page.path))
 
 
-def preview_rename_source(session: Session, source_id: Reference, new_name: str) -> Preview:
-    """Preview rename_source."""
-    source, name, target = _check_renaming(session, source_id, new_name)
-    facts = {"source_id": source.number, "old_name": source.name, "new_name": name, "path": target}
-    bases = {target: ABSENT_DIGEST} if name_key(name) != name_key(source.name) else {}
-    return Preview(f"The source {source.name!r} would be called {name!r}.", facts, (), bases)
+@command("rename_source")
+def rename_source(session: Session, source_id: Reference, new_name: str) -> Plan[RenamedSource]:
+    """Rename a source; names of sources are unique across folders. Links to it follow."""
+    all_holdings = read_holdings(session)
+    source = find_source(all_holdings, source_id, f"{_NOT_RENAMED}/NOT_FOUND")
+    name = source_listing.validate_name(new_name.removesuffix(SUFFIX), _NOT_RENAMED)
+    for other in all_holdings.sources_named(name):
+        if other.path != source.path:
+            raise source_listing.name_taken(name, _NOT_RENAMED, other.folder)
+    directory, target = _place_of(source, None, name)
+    if name_key(name) != name_key(source.name):
+        source_listing.check_free(session, directory, name, _NOT_RENAMED, source.folder)
+    source_listing.check_place(session, target, name, _NOT_RENAMED)
+    return _SourceRenaming(source, name, target)
 
 
-def move_source_to_folder(session: Session, source_id: Reference, folder_id: Reference) -> MovedSource:
+@dataclass(frozen=True, slots=True)
+class _SourceMove(Plan[MovedSource]):
+    """A source that goes into a folder. change: None if it is there."""
+
+    source: Source
+    folder: Folder | None
+    target: str
+    change: TreeChange | None
+
+    def preview(self, session: Session) -> Preview:
+        source = self.source
+        facts = {"source_id": source.number, "name": source.name, **self._folders(), "path": self.target}
+        old_place, new_place = map(source_listing.folder_phrase, (source.folder, self.folder))
+        if self.change is None:
+            return Preview(f"The source {source.name!r} would stay {new_place}.", facts)
+        facts["links_rewritten_count"] = count_links(session, self.change)
+        sentence = f"The source {source.name!r}, now {old_place}, would be {new_place}."
+        return Preview(sentence, facts, (), {self.target: ABSENT_DIGEST})
+
+    def carry_out(self, session: Session, journal: Journal) -> MovedSource:
+        source, path = self.source, self.source.path
+        if self.change is not None:
+            facts = {"source_id": source.number, "name": source.name, **self._folders()}
+            apply_change(session, journal, replace(self.change, called={path: (EventType.SOURCE_MOVED, facts)}))
+            path = self.change.path_after(path)
+        return MovedSource(source.number, **self._folders(), path=path)
+
+    def _folders(self) -> dict[str, int | None]:
+        return {"old_folder_id": _number_of(self.source.folder), "folder_id": _number_of(self.folder)}
+
+
+@command("move_source_to_folder")
+def move_source_to_folder(session: Session, source_id: Reference, folder_id: Reference) -> Plan[MovedSource]:
     """Move a source, with its original and pictures, into a folder; None, 0: out of any folder. Links follow."""
-    with session.writing() as journal:
-        source, folder, target = _check_moving(session, source_id, folder_id)
-        old, new = _number_of(source.folder), _number_of(folder)
-        if old == new:
-            return MovedSource(source.number, old, new, source.path)
-        page = page_writes.read_page_file(session, source.path)
-        facts = {"source_id": source.number, "name": source.name, "old_folder_id": old, "folder_id": new}
-        change = replace(change_for_move(session, page, target), called={page.path: (EventType.SOURCE_MOVED, facts)})
-        apply_change(session, journal, change)
-        return MovedSource(source.number, old, new, change.path_after(page.path))
-
-
-def preview_move_source_to_folder(session: Session, source_id: Reference, folder_id: Reference) -> Preview:
-    """Preview move_source_to_folder."""
-    source, folder, target = _check_moving(session, source_id, folder_id)
-    old, new = _number_of(source.folder), _number_of(folder)
-    facts = {"source_id": source.number, "name": source.name, "old_folder_id": old, "folder_id": new, "path": target}
-    if old == new:
-        return Preview(f"The source {source.name!r} would stay {source_listing.folder_phrase(folder)}.", facts)
-    count = count_links(session, change_for_move(session, page_writes.read_page_file(session, source.path), target))
-    old_place, new_place = map(source_listing.folder_phrase, (source.folder, folder))
-    sentence = f"The source {source.name!r}, now {old_place}, would be {new_place}."
-    return Preview(sentence, {**facts, "links_rewritten_count": count}, (), {target: ABSENT_DIGEST})
+    all_holdings = read_holdings(session)
+    source = find_source(all_holdings, source_id, f"{_NOT_MOVED}/SOURCE_NOT_FOUND")
+    folder = _find_folder(all_holdings, folder_id, f"{_NOT_MOVED}/FOLDER_NOT_FOUND")
+    directory, target = _place_of(source, folder.path if folder is not None else sources_root(session), source.name)
+    if _number_of(source.folder) == _number_of(folder):
+        return _SourceMove(source, folder, target, None)
+    source_listing.check_free(session, directory, source.name, _NOT_MOVED, folder)
+    page_paths.check_not_ignored(session.tree, target)
+    change = change_for_move(session, page_writes.read_page_file(session, source.path), target)
+    return _SourceMove(source, folder, target, change)
 
 
 def _select_sources(all_holdings: Holdings, kind: str | None, folder_id: Reference) -> list[Source]:
@@ -200,33 +241,6 @@ def _to_row(session: Session, source: Source) -> ListedSource:
         count = None
     folder = _number_of(source.folder)
     return ListedSource(source.number, source.name, source.title, source.kind, folder, source.path, count)
-
-
-def _check_renaming(session: Session, source_id: Reference, new_name: str) -> tuple[Source, str, str]:
-    """The source, its new name, and the new path of its file."""
-    all_holdings = read_holdings(session)
-    source = find_source(all_holdings, source_id, f"{_NOT_RENAMED}/NOT_FOUND")
-    name = source_listing.validate_name(new_name.removesuffix(SUFFIX), _NOT_RENAMED)
-    for other in all_holdings.sources_named(name):
-        if other.path != source.path:
-            raise source_listing.name_taken(name, _NOT_RENAMED, other.folder)
-    directory, target = _place_of(source, None, name)
-    if name_key(name) != name_key(source.name):
-        source_listing.check_free(session, directory, name, _NOT_RENAMED, source.folder)
-    source_listing.check_place(session, target, name, _NOT_RENAMED)
-    return source, name, target
-
-
-def _check_moving(session: Session, source_id: Reference, folder_id: Reference) -> tuple[Source, Folder | None, str]:
-    """The source, its new folder, and the new path of its file."""
-    all_holdings = read_holdings(session)
-    source = find_source(all_holdings, source_id, f"{_NOT_MOVED}/SOURCE_NOT_FOUND")
-    folder = _find_folder(all_holdings, folder_id, f"{_NOT_MOVED}/FOLDER_NOT_FOUND")
-    directory, target = _place_of(source, folder.path if folder is not None else sources_root(session), source.name)
-    if _number_of(source.folder) != _number_of(folder):
-        source_listing.check_free(session, directory, source.name, _NOT_MOVED, folder)
-        page_paths.check_not_ignored(session.tree, target)
-    return source, folder, target
 
 
 def _place_of(source: Source, directory: str | None, name: str) -> tuple[str, str]:

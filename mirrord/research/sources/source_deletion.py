@@ -1,10 +1,12 @@
 """The command that deletes a source with its segments and files, all or none."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from mirrord.commands.core import command_events
-from mirrord.commands.core.failure import Failed, translating_errors
+from mirrord.commands.core.command_plan import Plan, command
+from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.page_paths import own_attachments
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import page_discard, page_writes
@@ -38,66 +40,77 @@ class DeletedSource:
 
 
 @dataclass(frozen=True, slots=True)
-class _Doomed:
-    """A source to delete, with its files. record: of its segments, or None."""
+class _SourceDeletion(Plan[DeletedSource]):
+    """A source for the trash, with its files. record: of its segments, or None."""
 
     source: Source
     page: page_writes.Page
     record: segment_records.SegmentRecord | None
     attachments: Sequence[str]
 
+    def preview(self, session: Session) -> Preview:
+        source, count, number = self.source, self._segments_count, len(self.attachments)
+        facts = {"source_id": source.number, "name": source.name, "path": source.path, "deleted_segments_count": count}
+        parts = ["1 segment" if count == 1 else f"{count or 'no'} segments"]
+        parts = ["a record of segments that cannot be read"] if self._is_record_broken else parts
+        parts += [f"{number} attached file{'s' if number > 1 else ''}"] if number else []
+        sentence = f"The source {source.name!r} would go to the trash with {' and '.join(parts)}."
+        lines = tuple((source.path, *self.attachments)[:MAX_PREVIEW_LINES])
+        paths = (source.path, segment_records.segments_path(source.entry), *self.attachments)
+        return Preview(sentence, facts, lines, {path: _digest_or_absent(session, path) for path in paths})
+
+    def carry_out(self, session: Session, journal: Journal) -> DeletedSource:
+        trash_id = new_key()
+        skipped = self._trash(session, journal, trash_id)
+        session.memory.forget(self.page.path)
+        warnings = [f"{path} was saved just now, or is open, and stays." for path in skipped]
+        if self.record is not None and self._is_record_broken:
+            warnings.append(f"{self.record.path} cannot be read, and went to the trash as it is.")
+        return DeletedSource(True, self._segments_count, trash_id, tuple(warnings))
+
+    def _trash(self, session: Session, journal: Journal, trash_id: str) -> list[str]:
+        """Move all to the trash; return files left. Raises Failed, CONFLICT, and moves nothing after a save."""
+        source, page = self.source, self.page
+        facts = {"source_id": source.number, "name": source.name, "page_id": str(source.entry), "path": source.path}
+        event_facts = {**facts, "trash_id": trash_id, "segments_removed": self._segments_count}
+        companion_paths = [*([self.record.path] if self.record is not None else []), *self.attachments]
+        followers = {path: page_discard.follower_removal(session, path, trash_id) for path in companion_paths}
+        plan = BatchPlan(
+            removal=page_discard.removal_of(session, page, trash_id),
+            followers=[removal for removal in followers.values() if removal is not None],
+            emptied=page_discard.directories_of(session.tree, page.path),
+            appended_lines=command_events.event_lines(session, [(EventType.SOURCE_DELETED, event_facts)]),
+        )
+        try:
+            skipped = batch_rename.carry_out_plan(session.tree, journal, plan, lambda _: None)
+        except Stale:
+            raise page_writes.concurrent_change(session, page.path) from None
+        busy = [path for path, removal in followers.items() if removal is None and session.tree.stat(path) is not None]
+        return [*skipped, *busy]
+
     @property
-    def count(self) -> int:
-        """Number of segments; 0 if they cannot be counted."""
+    def _segments_count(self) -> int:
+        """0 if they cannot be counted."""
         return (self.record.count or 0) if self.record is not None else 0
 
     @property
-    def is_broken(self) -> bool:
-        """Whether the record of segments is unreadable."""
+    def _is_record_broken(self) -> bool:
         return self.record is not None and self.record.count is None
 
-    @property
-    def companion_paths(self) -> list[str]:
-        """Paths of the files that go with the page."""
-        return [*([self.record.path] if self.record is not None else []), *self.attachments]
+
+@contextmanager
+def _writing_with_records(session: Session) -> Iterator[Journal]:
+    with session.writing() as journal, records_lock(session.tree):
+        yield journal
 
 
-def delete_source(session: Session, source_id: Reference) -> DeletedSource:
+@command("delete_source", lock=_writing_with_records)
+def delete_source(session: Session, source_id: Reference) -> Plan[DeletedSource]:
     """
     Move a source to the trash with its segments and the attachments that only it uses, such as its original.
 
-    restore_page restores all of it.
+    restore_page restores all of it. Raises Failed for a source with pages below it.
     """
-    with session.writing() as journal, translating_errors(), records_lock(session.tree):
-        doomed = _find_doomed(session, source_id)
-        trash_id = new_key()
-        skipped = _carry_out(session, journal, doomed, trash_id)
-        session.memory.forget(doomed.page.path)
-        warnings = [f"{path} was saved just now, or is open, and stays." for path in skipped]
-        if doomed.is_broken:
-            warnings.append(
-                f"{segment_records.segments_path(doomed.source.entry)} cannot be read, and went to the trash as it is."
-            )
-        return DeletedSource(True, doomed.count, trash_id, tuple(warnings))
-
-
-def preview_delete_source(session: Session, source_id: Reference) -> Preview:
-    """Preview delete_source."""
-    doomed = _find_doomed(session, source_id)
-    source, count = doomed.source, doomed.count
-    facts = {"source_id": source.number, "name": source.name, "path": source.path, "deleted_segments_count": count}
-    parts = ["1 segment" if count == 1 else f"{count or 'no'} segments"]
-    parts = ["a record of segments that cannot be read"] if doomed.is_broken else parts
-    number = len(doomed.attachments)
-    parts += [f"{number} attached file{'s' if number > 1 else ''}"] if number else []
-    sentence = f"The source {source.name!r} would go to the trash with {' and '.join(parts)}."
-    lines = tuple((source.path, *doomed.attachments)[:MAX_PREVIEW_LINES])
-    paths = (source.path, segment_records.segments_path(source.entry), *doomed.attachments)
-    return Preview(sentence, facts, lines, {path: _digest_or_absent(session, path) for path in paths})
-
-
-def _find_doomed(session: Session, source_id: Reference) -> _Doomed:
-    """The source to delete. Raises Failed if it is missing or has pages below it."""
     source = find_source(read_holdings(session), source_id, f"{_CODE}/NOT_FOUND")
     pages = len(page_discard.pages_below(session.tree, source.path))
     if pages:
@@ -106,27 +119,7 @@ def _find_doomed(session: Session, source_id: Reference) -> _Doomed:
         instruction = "Move or delete those first; list_pages shows them."
         raise Failed(f"{_CODE}/NOT_EMPTY", "conflict", sentence, instruction, {"pages": pages})
     page, attachments = page_writes.read_page_file(session, source.path), own_attachments(session, source.path)
-    return _Doomed(source, page, segment_records.find_segment_record(session, source.entry), attachments)
-
-
-def _carry_out(session: Session, journal: Journal, doomed: _Doomed, trash_id: str) -> list[str]:
-    """Move all to the trash; return files left. Raises Failed, CONFLICT, and moves nothing after a concurrent save."""
-    source, page = doomed.source, doomed.page
-    facts = {"source_id": source.number, "name": source.name, "page_id": str(source.entry), "path": source.path}
-    event_facts = {**facts, "trash_id": trash_id, "segments_removed": doomed.count}
-    followers = {path: page_discard.follower_removal(session, path, trash_id) for path in doomed.companion_paths}
-    plan = BatchPlan(
-        removal=page_discard.removal_of(session, page, trash_id),
-        followers=[removal for removal in followers.values() if removal is not None],
-        emptied=page_discard.directories_of(session.tree, page.path),
-        appended_lines=command_events.event_lines(session, [(EventType.SOURCE_DELETED, event_facts)]),
-    )
-    try:
-        skipped = batch_rename.carry_out_plan(session.tree, journal, plan, lambda _: None)
-    except Stale:
-        raise page_writes.concurrent_change(session, page.path) from None
-    busy = [path for path, removal in followers.items() if removal is None and session.tree.stat(path) is not None]
-    return [*skipped, *busy]
+    return _SourceDeletion(source, page, segment_records.find_segment_record(session, source.entry), attachments)
 
 
 def _digest_or_absent(session: Session, path: str) -> str:

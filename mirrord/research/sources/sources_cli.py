@@ -16,7 +16,7 @@ from mirrord.research.sources.source_commands import get_source_text, list_sourc
 from mirrord.research.sources.source_deletion import delete_source
 from mirrord.research.sources.source_kinds import SourceType
 from mirrord.research.sources.source_listing import Reference, read_holdings
-from mirrord.research.speakers.speaker_commands import detect_speakers, preview_detect_speakers
+from mirrord.research.speakers.speaker_commands import detect_speakers
 from mirrord.research.speakers.transcript import Format
 
 
@@ -129,7 +129,7 @@ def speakers_command(config: Config, tenant: str | None, source: str, format: st
     with open_session(config, tenant) as session:
         reference = source_reference(session, source)
         if dry_run:
-            preview = preview_detect_speakers(session, reference, format)
+            preview = detect_speakers.preview(session, reference, format)
             click.echo("\n".join(map(strip_controls, [preview.summary, *preview.lines])))
             return
         detected = detect_speakers(session, reference, format)

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mirrord.commands.core import command_events
+from mirrord.commands.core.command_plan import Plan, command
 from mirrord.commands.core.failure import Failed, invalid_argument
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import page_writes
 from mirrord.domain.approval import MAX_PREVIEW_LINES, Preview
 from mirrord.domain.entry import new_id
 from mirrord.domain.event import EventType
+from mirrord.mirror.write.journal import Journal
 from mirrord.research.segments import segment_records
 from mirrord.research.segments.segment import SPEAKER, Segment, actor_text, place_segment
 from mirrord.research.sources.source_listing import Reference, Source, read_holdings, source_text
@@ -36,83 +38,65 @@ class Speakers:
 
 
 @dataclass(frozen=True, slots=True)
-class _Transcript:
-    """A source and the turns detected in it."""
+class _SpeakerDetection(Plan[Speakers]):
+    """The turns detected in a source. body: the text of its *page*."""
 
     source: Source
     page: page_writes.Page
     body: str
     detection: Detection
 
+    def preview(self, session: Session) -> Preview:
+        summary, name, entry = _summary_of(self.detection), self.source.name, self.source.entry
+        is_replacing = summary.count > 0
+        replaced_count = sum(map(_is_detected, segment_records.segments_of(session, entry))) if is_replacing else 0
+        facts = {"source_id": self.source.number, "name": name, "speakers": summary.speakers, "count": summary.count}
+        facts |= {"format_used": summary.format_used, "occurrences": summary.occurrences}
+        facts |= {"segments_count": summary.segments_count, "segments_replaced_count": replaced_count}
+        bases = {self.page.path: self.page.digest.hex(), **segment_records.preview_base(session, entry)}
+        if not is_replacing:
+            return Preview(f"The source {name!r} has no speakers; nothing would change.", facts, (), bases)
+        turns = "1 turn" if summary.segments_count == 1 else f"{summary.segments_count} turns"
+        speakers = f"{summary.count} speaker{'' if summary.count == 1 else 's'}"
+        ending = f", in place of {replaced_count} marked before." if replaced_count else "."
+        sentence = f"In the source {name!r} {turns} of {speakers} would be marked{ending}"
+        return Preview(sentence, facts, _preview_lines(self.body, self.detection), bases)
 
-def detect_speakers(session: Session, source_id: Reference, format: str = Format.AUTO) -> Speakers:
+    def carry_out(self, session: Session, journal: Journal) -> Speakers:
+        source, summary = self.source, _summary_of(self.detection)
+        if not self.detection.turns:
+            return summary
+        maker = actor_text(session.actor.kind, session.actor.name)
+        new_segments = [
+            place_segment(
+                Segment("", 0, 0, turn.name, SPEAKER, maker, others={DETECTED_KEY: True}),
+                self.body,
+                turn.start,
+                turn.end,
+            )
+            for turn in self.detection.turns
+        ]
+        segment_records.rewrite_segments(
+            session, journal, source.entry, lambda old: _replace_detected(old, new_segments)
+        )
+        facts = {"source_id": source.number, "name": source.name, "page_id": str(source.entry), "path": source.path}
+        facts |= {"format_used": summary.format_used, "speakers": summary.speakers}
+        facts |= {"segments_count": summary.segments_count}
+        command_events.record_event(session, EventType.SPEAKERS_DETECTED, facts)
+        return summary
+
+    def idle_result(self, session: Session) -> Speakers | None:
+        return None if self.detection.turns else _summary_of(self.detection)
+
+
+@command("detect_speakers")
+def detect_speakers(session: Session, source_id: Reference, format: str = Format.AUTO) -> Plan[Speakers]:
     """
     Mark every turn of a source as a segment labelled with the speaker's name.
 
     Earlier detected segments are replaced; segments by people and of other kinds stay. Without speakers nothing
     changes.
     """
-    with session.writing() as journal:
-        transcript = _read_transcript(session, source_id, format)
-        if not transcript.detection.turns:
-            return _summary_of(transcript.detection)
-        maker = actor_text(session.actor.kind, session.actor.name)
-        new_segments = [
-            place_segment(
-                Segment("", 0, 0, turn.name, SPEAKER, maker, others={DETECTED_KEY: True}),
-                transcript.body,
-                turn.start,
-                turn.end,
-            )
-            for turn in transcript.detection.turns
-        ]
-        segment_records.rewrite_segments(
-            session, journal, transcript.source.entry, lambda old: _replace_detected(old, new_segments)
-        )
-        summary = _summary_of(transcript.detection)
-        facts = {
-            "source_id": transcript.source.number,
-            "name": transcript.source.name,
-            "page_id": str(transcript.source.entry),
-        }
-        facts |= {"path": transcript.source.path, "format_used": summary.format_used, "speakers": summary.speakers}
-        command_events.record_event(
-            session, EventType.SPEAKERS_DETECTED, {**facts, "segments_count": summary.segments_count}
-        )
-        return summary
-
-
-def result_without_speakers(session: Session, source_id: Reference, format: str = Format.AUTO) -> Speakers | None:
-    """The result of detect_speakers if it finds no speaker, else None."""
-    detection = _read_transcript(session, source_id, format).detection
-    return None if detection.turns else _summary_of(detection)
-
-
-def preview_detect_speakers(session: Session, source_id: Reference, format: str = Format.AUTO) -> Preview:
-    """Preview detect_speakers."""
-    transcript = _read_transcript(session, source_id, format)
-    summary, name = _summary_of(transcript.detection), transcript.source.name
-    replaced_count = (
-        sum(map(_is_detected, segment_records.segments_of(session, transcript.source.entry))) if summary.count else 0
-    )
-    facts = {"source_id": transcript.source.number, "name": name, "speakers": summary.speakers, "count": summary.count}
-    facts |= {"format_used": summary.format_used, "occurrences": summary.occurrences}
-    facts |= {"segments_count": summary.segments_count, "segments_replaced_count": replaced_count}
-    turns = "1 turn" if summary.segments_count == 1 else f"{summary.segments_count} turns"
-    sentence = (
-        f"In the source {name!r} {turns} of {summary.count} speaker{'' if summary.count == 1 else 's'} would be marked"
-    )
-    ending = f", in place of {replaced_count} marked before." if replaced_count else "."
-    bases = {
-        transcript.page.path: transcript.page.digest.hex(),
-        **segment_records.preview_base(session, transcript.source.entry),
-    }
-    if not transcript.detection.turns:
-        return Preview(f"The source {name!r} has no speakers; nothing would change.", facts, (), bases)
-    return Preview(sentence + ending, facts, _preview_lines(transcript), bases)
-
-
-def _read_transcript(session: Session, source_id: Reference, format: str) -> _Transcript:
     from mirrord.research.speakers.speaker_turns import find_speakers  # noqa: PLC0415  (compiles its patterns on import)
 
     if format not in list(Format):
@@ -124,7 +108,7 @@ def _read_transcript(session: Session, source_id: Reference, format: str) -> _Tr
         raise Failed("SPEAKERS_NOT_DETECTED/NOT_FOUND", "not_found", sentence, "Use an id that list_sources shows.")
     page = page_writes.read_page_file(session, source.path)
     body = source_text(page.text)
-    return _Transcript(source, page, body, find_speakers(body, Format(format)))
+    return _SpeakerDetection(source, page, body, find_speakers(body, Format(format)))
 
 
 def _summary_of(detection: Detection) -> Speakers:
@@ -152,13 +136,10 @@ def _replace_detected(old: Sequence[Segment], new_segments: Sequence[Segment]) -
     ]
 
 
-def _preview_lines(transcript: _Transcript) -> tuple[str, ...]:
+def _preview_lines(body: str, detection: Detection) -> tuple[str, ...]:
     """Number of turns by speaker, then the first turns."""
-    counts = [f"{name}: {number}" for name, number in transcript.detection.occurrences.items()]
-    texts = [
-        (turn.name, " ".join(transcript.body[turn.start : turn.end].split()))
-        for turn in transcript.detection.turns[:MAX_PREVIEW_LINES]
-    ]
+    counts = [f"{name}: {number}" for name, number in detection.occurrences.items()]
+    texts = [(turn.name, " ".join(body[turn.start : turn.end].split())) for turn in detection.turns[:MAX_PREVIEW_LINES]]
     turns = [
         f"{name} | {text[:_MAX_TURN_CHARACTERS]}{'…' if len(text) > _MAX_TURN_CHARACTERS else ''}"
         for name, text in texts

@@ -1,9 +1,11 @@
 """The command that imports a survey, all or nothing."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from mirrord.commands.core.command_plan import Plan, command, opening_journal
 from mirrord.commands.core.failure import Failed, invalid_argument
 from mirrord.commands.core.page_paths import taken_keys
 from mirrord.commands.core.session import Session
@@ -14,6 +16,7 @@ from mirrord.domain.entry import MAX_FILE_BYTES
 from mirrord.domain.long_work import Progress, ignore_progress, progress_of_part
 from mirrord.domain.place import ASSETS, INDEX, clean_name, name_key
 from mirrord.mirror.tree.tree_layout import is_temporary, page_path
+from mirrord.mirror.write.journal import Journal
 from mirrord.research.sources import original_files, source_listing
 from mirrord.research.sources.integer_ids import number_of
 from mirrord.research.sources.original_files import Original
@@ -48,6 +51,53 @@ class ImportedSurvey:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _SurveyImport(Plan[ImportedSurvey]):
+    """The import of a survey whose rows are all checked. resources: the copy of its file."""
+
+    survey: Survey
+    check: TableCheck
+    progress: Progress
+    resources: ExitStack
+
+    def preview(self, session: Session) -> Preview:
+        survey, check, table = self.survey, self.check, self.survey.table
+        columns, count = table.columns, check.rows_count if survey.cases_directory is not None else 0
+        facts: dict[str, object] = {
+            "name": survey.name,
+            "rows": check.rows_count,
+            "cases": count,
+            "answers": sum(check.text_counts.values()),
+            "columns": list(table.names),
+            "texts": [column.name for column in columns.texts],
+            "attributes": {column.name: column.type.value for column in columns.attributes},
+            "encoding": table.encoding,
+            "delimiter": table.delimiter,
+            "collation": survey.collation.value,
+        }
+        rows_of, cases_of = _count_text(check.rows_count, "row"), _count_text(count, "case")
+        cases_target = f", cases in {survey.cases_directory}" if survey.cases_directory is not None else ""
+        targets = f"sources in {survey.sources_directory}{cases_target}"
+        sentence = f"The survey {survey.original.name!r} would be imported: {rows_of}, {cases_of}; {targets}."
+        lines = tuple(map(_preview_line, (table.names, *check.first_rows)))
+        return Preview(sentence, facts, lines, {page_path("", survey.sources_directory, index=True): ABSENT_DIGEST})
+
+    def carry_out(self, session: Session, journal: Journal) -> ImportedSurvey:
+        survey, check = self.survey, self.check
+        with building_load(session, journal, survey.sources_directory) as load:
+            pages = SurveyPages(session, survey, load)
+            pages.build(check.rows_count, progress_of_part(self.progress, _CHECKED_PERCENT, _BUILT_PERCENT))
+            with session.writing():
+                _check_still_free(session, survey, pages)
+                create_files(session, journal, load, lines=pages.event_lines_file)
+        self.progress(100, 100)
+        return _result_of(survey, pages, check)
+
+    def close(self) -> None:
+        self.resources.close()
+
+
+@command("import_survey", inputs=("path",), is_long=True, lock=opening_journal)
 def import_survey(  # noqa: PLR0913  (the tool's arguments, by name)
     session: Session,
     path: str,
@@ -57,63 +107,19 @@ def import_survey(  # noqa: PLR0913  (the tool's arguments, by name)
     collation: str = "per_column",
     *,
     progress: Progress = ignore_progress,
-) -> ImportedSurvey:
+) -> Plan[ImportedSurvey]:
     """
     Import a table of text in which each row holds the answers of one person.
 
     delimiter: comma, tab, semicolon, pipe, the sign itself, or auto. column_mappings: see codec.columns.
     collation: the answers that form one source: to one question (per_column), of one row (per_row), or all (single).
     """
-    with original_files.copy_original(session, path, MAX_SURVEY_BYTES) as original:
+    with ExitStack() as stack:
+        original = stack.enter_context(original_files.copy_original(session, path, MAX_SURVEY_BYTES))
         table = _to_table(original, delimiter, column_mappings, has_header=has_header)
         check = check_table(table)
         progress(_CHECKED_PERCENT, 100)
-        survey = _to_survey(session, original, table, collation)
-        with session.writing() as journal:
-            pass  # opens the journal only; other commands may write during the build
-        with building_load(session, journal, survey.sources_directory) as load:
-            pages = SurveyPages(session, survey, load)
-            pages.build(check.rows_count, progress_of_part(progress, _CHECKED_PERCENT, _BUILT_PERCENT))
-            with session.writing():
-                _check_still_free(session, survey, pages)
-                create_files(session, journal, load, lines=pages.event_lines_file)
-        progress(100, 100)
-        return _result_of(survey, pages, check)
-
-
-def preview_import_survey(
-    session: Session,
-    path: str,
-    delimiter: str = "auto",
-    has_header: bool = True,
-    column_mappings: Sequence[Mapping[str, object]] = (),
-    collation: str = "per_column",
-) -> Preview:
-    """Preview import_survey: checks all rows and shows the first."""
-    with original_files.copy_original(session, path, MAX_SURVEY_BYTES) as original:
-        table = _to_table(original, delimiter, column_mappings, has_header=has_header)
-        check = check_table(table)
-        survey = _to_survey(session, original, table, collation)
-    columns, count = table.columns, check.rows_count if survey.cases_directory is not None else 0
-    facts: dict[str, object] = {
-        "name": survey.name,
-        "rows": check.rows_count,
-        "cases": count,
-        "answers": sum(check.text_counts.values()),
-        "columns": list(table.names),
-        "texts": [column.name for column in columns.texts],
-        "attributes": {column.name: column.type.value for column in columns.attributes},
-        "encoding": table.encoding,
-        "delimiter": table.delimiter,
-        "collation": survey.collation.value,
-    }
-    rows_of, cases_of = _count_text(check.rows_count, "row"), _count_text(count, "case")
-    targets = f"sources in {survey.sources_directory}" + (
-        f", cases in {survey.cases_directory}" if survey.cases_directory is not None else ""
-    )
-    sentence = f"The survey {original.name!r} would be imported: {rows_of}, {cases_of}; {targets}."
-    lines = tuple(map(_preview_line, (table.names, *check.first_rows)))
-    return Preview(sentence, facts, lines, {page_path("", survey.sources_directory, index=True): ABSENT_DIGEST})
+        return _SurveyImport(_to_survey(session, original, table, collation), check, progress, stack.pop_all())
 
 
 def _to_table(

@@ -18,9 +18,6 @@ from mirrord.research.sources.folder_commands import (
     create_folder,
     delete_folder,
     list_folders,
-    preview_create_folder,
-    preview_delete_folder,
-    preview_rename_folder,
     rename_folder,
 )
 from mirrord.research.sources.integer_ids import number_of
@@ -286,12 +283,12 @@ def test_previews_say_what_would_happen_and_do_nothing(root: Path, session: Sess
     page(root, made.path, (root / made.path).read_text() + "\nOur interviews.\n")
     before = (files(root), events(root), list((root / TRASH_PATH).glob("*")))
 
-    preview = preview_create_folder(session, "2024", made.folder_id)
+    preview = create_folder.preview(session, "2024", made.folder_id)
     assert preview.summary == "The folder '2024' would be made in the folder 'Interviews'."
     assert preview.bases == {"Sources/Interviews/2024/_index.md": ABSENT_DIGEST}
-    preview = preview_rename_folder(session, made.folder_id, "Talks")
+    preview = rename_folder.preview(session, made.folder_id, "Talks")
     assert preview.summary == "The folder 'Interviews' at the top level would be called 'Talks'."
-    preview = preview_delete_folder(session, made.folder_id)
+    preview = delete_folder.preview(session, made.folder_id)
     assert preview.summary == "The folder 'Interviews' at the top level would be deleted; nothing is in it."
     assert "-Our interviews." in preview.lines
     assert preview.bases == {made.path: read_page(session, made.path).digest}
@@ -302,11 +299,11 @@ def test_previews_refuse_what_the_commands_refuse(root: Path, session: Session) 
     made = create_folder(session, "Interviews")
     page(root, "Sources/Interviews/Ana.md", SOURCE)
     for preview, arguments, code in (
-        (preview_create_folder, ("a/b",), "FOLDER_NOT_CREATED/INVALID_NAME"),
-        (preview_create_folder, ("interviews",), "FOLDER_NOT_CREATED/DUPLICATE_NAME"),
-        (preview_rename_folder, (made.folder_id, ""), "FOLDER_NOT_RENAMED/INVALID_NAME"),
-        (preview_delete_folder, (made.folder_id,), "FOLDER_NOT_DELETED/NOT_EMPTY"),
-        (preview_delete_folder, (3,), "FOLDER_NOT_DELETED/NOT_FOUND"),
+        (create_folder.preview, ("a/b",), "FOLDER_NOT_CREATED/INVALID_NAME"),
+        (create_folder.preview, ("interviews",), "FOLDER_NOT_CREATED/DUPLICATE_NAME"),
+        (rename_folder.preview, (made.folder_id, ""), "FOLDER_NOT_RENAMED/INVALID_NAME"),
+        (delete_folder.preview, (made.folder_id,), "FOLDER_NOT_DELETED/NOT_EMPTY"),
+        (delete_folder.preview, (3,), "FOLDER_NOT_DELETED/NOT_FOUND"),
     ):
         with pytest.raises(Failed) as failed:
             preview(session, *arguments)

@@ -9,7 +9,7 @@ from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
 from mirrord.domain.entry import digest_of
 from mirrord.markdown.frontmatter.page_properties import read_values, split_parts
-from mirrord.research.sources.file_imports import import_file, preview_import_file
+from mirrord.research.sources.file_imports import import_file
 from mirrord.research.sources.folder_commands import create_folder
 from mirrord.research.sources.source_commands import get_source_text
 from mirrord.research.sources.source_deletion import delete_source
@@ -126,7 +126,7 @@ def test_markdown_keeps_its_own_keys_and_a_broken_front_matter_is_text(
 def test_the_same_file_again_is_imported_and_said(root: Path, session: Session, outside: Path) -> None:
     first = import_file(session, "Interview.txt")
     (outside / "Other.txt").write_bytes((outside / "Interview.txt").read_bytes())
-    preview = preview_import_file(session, "Other.txt")
+    preview = import_file.preview(session, "Other.txt")
     assert preview.facts["duplicates"] == ["Interview"]
     second = import_file(session, "Other.txt")
     assert second.duplicates == ({"source_id": first.source_id, "name": "Interview", "path": first.path},)

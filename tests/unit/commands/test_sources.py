@@ -23,11 +23,9 @@ from mirrord.research.sources.source_commands import (
     get_source_text,
     list_sources,
     move_source_to_folder,
-    preview_move_source_to_folder,
-    preview_rename_source,
     rename_source,
 )
-from mirrord.research.sources.source_deletion import delete_source, preview_delete_source
+from mirrord.research.sources.source_deletion import delete_source
 from mirrord.research.sources.source_listing import Reference
 from tests.unit.commands.conftest import TENANT, Open, events, page
 from tests.unit.commands.test_folders import files
@@ -267,7 +265,7 @@ def test_a_deleted_source_is_in_the_trash_with_all_that_is_its_own(root: Path, s
     page(root, "Sources/Talks/assets/shared.png", "picture")
     with_segments(session, ana, 12)
     text = (root / "Sources/Talks/Ana.md").read_text()
-    preview = preview_delete_source(session, number_of(ana))
+    preview = delete_source.preview(session, number_of(ana))
     done = delete_source(session, number_of(ana))
 
     assert (done.success, done.deleted_segments_count) == (True, 12)
@@ -294,7 +292,7 @@ def test_a_source_whose_segments_cannot_be_read_is_deleted_with_that_record_as_i
 ) -> None:
     ana = source(root, "Sources/Ana.md")
     record = page(root, segment_records.segments_path(ana), "{ torn")
-    preview = preview_delete_source(session, number_of(ana))
+    preview = delete_source.preview(session, number_of(ana))
     done = delete_source(session, number_of(ana))
 
     assert preview.summary == "The source 'Ana' would go to the trash with a record of segments that cannot be read."
@@ -411,7 +409,7 @@ def test_what_a_page_names_outside_of_its_attachments_is_left_alone(root: Path, 
 def test_a_source_with_pages_below_it_is_not_deleted(root: Path, session: Session) -> None:
     ana = source(root, "Sources/Ana/_index.md")
     page(root, "Sources/Ana/Memo.md", "memo")
-    for attempt in (delete_source, preview_delete_source):
+    for attempt in (delete_source, delete_source.preview):
         with pytest.raises(Failed, match="has 1 page below it") as failed:
             attempt(session, number_of(ana))
         assert failed.value.code == "SOURCE_NOT_DELETED/NOT_EMPTY"
@@ -427,13 +425,13 @@ def test_previews_say_what_would_become_of_a_source(root: Path, session: Session
     page(root, "Notes.md", "[[Ana]] [a](Sources/Ana.md)")
     before = (files(root), events(root))
 
-    preview = preview_rename_source(session, number_of(ana), "Anna")
+    preview = rename_source.preview(session, number_of(ana), "Anna")
     assert preview.summary == "The source 'Ana' would be called 'Anna'."
     assert preview.bases == {"Sources/Anna.md": ABSENT_DIGEST}
-    preview = preview_move_source_to_folder(session, number_of(ana), folder.folder_id)
+    preview = move_source_to_folder.preview(session, number_of(ana), folder.folder_id)
     assert preview.summary == "The source 'Ana', now at the top level, would be in the folder 'Talks'."
     assert preview.facts["links_rewritten_count"] == 1
-    assert preview_move_source_to_folder(session, number_of(ana), 0).summary.endswith("would stay at the top level.")
+    assert move_source_to_folder.preview(session, number_of(ana), 0).summary.endswith("would stay at the top level.")
     assert (files(root), events(root)) == before
 
 

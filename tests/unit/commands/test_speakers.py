@@ -11,7 +11,7 @@ from mirrord.domain.entry import EntryId, digest_of
 from mirrord.research.segments import segment_records
 from mirrord.research.segments.segment import Segment
 from mirrord.research.sources.integer_ids import number_of
-from mirrord.research.speakers.speaker_commands import detect_speakers, preview_detect_speakers
+from mirrord.research.speakers.speaker_commands import detect_speakers
 from tests.unit.commands.conftest import events, page
 from tests.unit.commands.test_sources import source
 
@@ -77,7 +77,7 @@ def test_only_its_own_segments_are_replaced(root: Path, session: Session) -> Non
 def test_a_preview_names_the_speakers_and_changes_nothing(root: Path, session: Session) -> None:
     entry = source(root, "Sources/Talk.md", TALK)
 
-    preview = preview_detect_speakers(session, number_of(entry))
+    preview = detect_speakers.preview(session, number_of(entry))
 
     assert preview.facts["speakers"] == ["Ana", "Ben"]
     assert (preview.facts["count"], preview.facts["format_used"]) == (2, "colon")
@@ -93,14 +93,14 @@ def test_a_preview_names_the_speakers_and_changes_nothing(root: Path, session: S
 def test_a_preview_says_how_many_are_replaced(root: Path, session: Session) -> None:
     entry = source(root, "Sources/Talk.md", TALK)
     detect_speakers(session, str(entry))
-    assert preview_detect_speakers(session, str(entry)).summary.endswith(", in place of 4 marked before.")
+    assert detect_speakers.preview(session, str(entry)).summary.endswith(", in place of 4 marked before.")
 
 
 def test_what_a_preview_says_depends_on_the_segments_there_are(root: Path, session: Session) -> None:
     entry = source(root, "Sources/Talk.md", TALK)
-    before = preview_detect_speakers(session, str(entry))
+    before = detect_speakers.preview(session, str(entry))
     detect_speakers(session, str(entry))
-    after = preview_detect_speakers(session, str(entry))
+    after = detect_speakers.preview(session, str(entry))
     record = segment_records.segments_path(entry)
     assert (before.bases[record], after.bases[record]) == (ABSENT_DIGEST, digest_of((root / record).read_bytes()).hex())
 
@@ -111,7 +111,7 @@ def test_where_nobody_speaks_there_is_no_format(root: Path, session: Session) ->
     assert (done.speakers, done.format_used, done.segments_count) == ([], None, 0)
 
 
-@pytest.mark.parametrize("act", [detect_speakers, preview_detect_speakers])
+@pytest.mark.parametrize("act", [detect_speakers, detect_speakers.preview])
 def test_a_source_that_is_none_and_an_unknown_format_are_refused(session: Session, act: object) -> None:
     assert callable(act)
     with pytest.raises(Failed) as failed:

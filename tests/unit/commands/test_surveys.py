@@ -13,7 +13,7 @@ from mirrord.markdown.frontmatter.page_properties import read_values, split_part
 from mirrord.research.sources.file_imports import import_file
 from mirrord.research.sources.folder_commands import list_folders
 from mirrord.research.sources.source_listing import read_holdings
-from mirrord.research.surveys.survey_import import import_survey, preview_import_survey
+from mirrord.research.surveys.survey_import import import_survey
 from tests.unit.commands.conftest import Open, events, page
 from tests.unit.kills import killed_at
 
@@ -145,14 +145,14 @@ def test_texts_alone_make_no_cases_and_rows_get_numbers(root: Path, session: Ses
 )
 def test_signs_and_encodings_are_told(root: Path, session: Session, outside: Path, encoding: str, sign: str) -> None:
     (outside / "e.csv").write_bytes(f'Naïve{sign}Größe\n"Gr\nün{sign}"{sign}5\n'.encode(encoding))
-    preview = preview_import_survey(session, "e.csv", column_mappings=[{"column": "Naïve", "target": "source_text"}])
+    preview = import_survey.preview(session, "e.csv", column_mappings=[{"column": "Naïve", "target": "source_text"}])
     assert preview.lines == ("Naïve | Größe", f"Gr ün{' '.join(sign.split())}".rstrip() + " | 5")
     assert preview.facts["delimiter"] == sign
 
 
 def test_a_preview_shows_first_rows_and_counts_and_changes_nothing(root: Path, session: Session, outside: Path) -> None:
     many = [*ROWS, *([f"X{number}", "", "", "", "good " * 20, ""] for number in range(100))]
-    preview = preview_import_survey(session, written(outside, many), column_mappings=MAPPINGS)
+    preview = import_survey.preview(session, written(outside, many), column_mappings=MAPPINGS)
     assert (preview.facts["rows"], preview.facts["cases"], preview.facts["answers"]) == (103, 103, 105)
     assert preview.lines[0].startswith("Id | Age | Joined")
     assert len(preview.lines) == 11 <= MAX_PREVIEW_LINES
@@ -180,7 +180,7 @@ def test_rows_that_do_not_fit_are_listed_by_line_and_nothing_is_made(
 ) -> None:
     text, lines = FAULTS[code]
     page(outside, "f.csv", ",".join(ROWS[0]) + "\n" + text)
-    for act in (preview_import_survey, import_survey):
+    for act in (import_survey.preview, import_survey):
         with pytest.raises(Failed) as failed:
             act(session, "f.csv", column_mappings=MAPPINGS)
         assert failed.value.code == f"SURVEY_NOT_IMPORTED/{code}"
@@ -215,7 +215,7 @@ def test_a_mapping_that_does_not_fit_tells_which_columns_there_are(session: Sess
 def test_the_same_file_is_recognised_whatever_it_is_called(root: Path, session: Session, outside: Path) -> None:
     done = import_survey(session, written(outside, ROWS), column_mappings=MAPPINGS)
     before = pages(root)
-    for act in (preview_import_survey, import_survey):
+    for act in (import_survey.preview, import_survey):
         with pytest.raises(Failed, match="in the folder 'Wave 1'") as failed:
             act(session, written(outside, ROWS, "copy.csv"), column_mappings=MAPPINGS)
         assert failed.value.code == "SURVEY_NOT_IMPORTED/ALREADY_IMPORTED"
