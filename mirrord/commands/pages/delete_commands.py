@@ -21,7 +21,7 @@ from mirrord.commands.pages.folder_trash import (
 )
 from mirrord.commands.pages.plain_folders import NO_TEXT
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
-from mirrord.domain.entry import MAX_FILE_BYTES, EntryId
+from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId
 from mirrord.domain.event import EventType
 from mirrord.domain.record_kinds import RecordFormat, name_of_record
 from mirrord.errors import Busy, Damaged, Refused, Stale
@@ -122,50 +122,35 @@ def _preview_deletion(
 
 @dataclass(frozen=True, slots=True)
 class _Restoration(Plan[RestoredPage]):
-    """A page from the trash for the free path *target*."""
+    """A page from the trash for the free path *target*. text: None for a folder, whose directory *target* is."""
 
     trashed: TrashedFile
     trash_id: str
     target: str
-    text: str
-
-    def preview(self, session: Session) -> Preview:
-        facts, lines = {"path": self.target, "trash_id": self.trash_id}, diff_lines(self.target, "", self.text)
-        sentence = f"The page {self.target} would come back from the trash."
-        return Preview(sentence, facts, lines, {self.target: ABSENT_DIGEST})
-
-    def carry_out(self, session: Session, journal: Journal) -> RestoredPage:
-        target, entry, data = self.target, self.trashed.label.entry, page_writes.encode_page(self.text)
-        move_plan.promote_leaves(session, journal, target)
-        try:
-            digest = page_writes.create_page_file(session, journal, target, data, entry).hex()
-        except Stale as error:
-            raise page_writes.page_exists(error) from error
-        trash.drop_restored(session.tree, self.trashed)
-        warnings = _restore_followers(session, journal, self.trash_id, target, entry)
-        facts = {"page_id": str(entry), "path": target, "trash_id": self.trash_id, "digest": digest}
-        command_events.record_event(session, EventType.PAGE_RESTORED, facts)
-        return RestoredPage(str(entry), target, digest, tuple(warnings))
-
-
-@dataclass(frozen=True, slots=True)
-class _FolderRestoration(Plan[RestoredPage]):
-    """A folder without a page file from the trash for the directory *target*."""
-
-    trashed: TrashedFile
-    trash_id: str
-    target: str
+    text: str | None
 
     def preview(self, session: Session) -> Preview:
         facts = {"path": self.target, "trash_id": self.trash_id}
-        return Preview(f"The folder {self.target} would come back from the trash.", facts)
+        if self.text is None:
+            return Preview(f"The folder {self.target} would come back from the trash.", facts)
+        sentence, lines = (
+            f"The page {self.target} would come back from the trash.",
+            diff_lines(self.target, "", self.text),
+        )
+        return Preview(sentence, facts, lines, {self.target: ABSENT_DIGEST})
 
     def carry_out(self, session: Session, journal: Journal) -> RestoredPage:
-        entry = restore_folder(session, journal, self.trashed, self.target)
-        warnings = _restore_followers(session, journal, self.trash_id, self.target, self.trashed.label.entry)
-        facts = {"page_id": entry, "path": self.target, "trash_id": self.trash_id}
+        target, text, entry, digest = self.target, self.text, self.trashed.label.entry, NO_TEXT
+        if text is None:
+            page_id = restore_folder(session, journal, self.trashed, target)
+        else:
+            page_id, digest = str(entry), _restore_text(session, journal, target, text, entry)
+            trash.drop_restored(session.tree, self.trashed)
+        warnings = _restore_followers(session, journal, self.trash_id, target, entry)
+        facts = {"page_id": page_id, "path": target, "trash_id": self.trash_id}
+        facts |= {"digest": digest.hex()} if text is not None else {}
         command_events.record_event(session, EventType.PAGE_RESTORED, facts)
-        return RestoredPage(entry, self.target, NO_TEXT.hex(), tuple(warnings))
+        return RestoredPage(page_id, target, digest.hex(), tuple(warnings))
 
 
 @command("restore_page")
@@ -177,7 +162,7 @@ def restore_page(session: Session, trash_id: str, path: str | None = None) -> Pl
     """
     trashed, text = _find_trashed(session, trash_id)
     if trashed.card is not None and trashed.card.reason == FOLDER_REASON:
-        return _FolderRestoration(trashed, trash_id, restore_directory(session, trashed, path))
+        return _Restoration(trashed, trash_id, restore_directory(session, trashed, path), None)
     return _Restoration(trashed, trash_id, _restore_target(session, trashed, path), text)
 
 
@@ -202,6 +187,14 @@ def _restore_target(session: Session, trashed: TrashedFile, path: str | None) ->
     if page_paths.find_page_path(session, wanted_path) is not None:
         raise Failed("EXISTS", "conflict", f"There is a page at {wanted_path!r} already.", "Give another path.")
     return page_paths.new_page_path(session, wanted_path)
+
+
+def _restore_text(session: Session, journal: Journal, target: str, text: str, entry: EntryId) -> Digest:
+    move_plan.promote_leaves(session, journal, target)
+    try:
+        return page_writes.create_page_file(session, journal, target, page_writes.encode_page(text), entry)
+    except Stale as error:
+        raise page_writes.page_exists(error) from error
 
 
 def _restore_followers(session: Session, journal: Journal, trash_id: str, target: str, entry: EntryId) -> list[str]:

@@ -40,9 +40,7 @@ class EditedPage:
 
 @dataclass(frozen=True, slots=True)
 class _PageEdit(Plan[EditedPage]):
-    """
-    Other bytes for a page, made from its own by *count* edits. is_dry: they are only shown.
-    """
+    """Other bytes for a page, made from its own by *count* edits. is_dry: they are only shown."""
 
     page: page_writes.Page
     data: bytes

@@ -1,7 +1,7 @@
 """Commands that move and rename pages."""
 
-from collections.abc import Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
 from itertools import count
 
 from mirrord.commands.core import page_paths
@@ -14,6 +14,7 @@ from mirrord.commands.pages.move_plan import RelocationOutcome, TreeChange, appl
 from mirrord.commands.pages.plain_folders import NO_TEXT, folder_to_change, id_of_folder
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
 from mirrord.domain.entry import Kind
+from mirrord.domain.event import EventType
 from mirrord.domain.place import ASSETS, name_key, numbered_attachment
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import (
@@ -196,6 +197,14 @@ def change_for_move(session: Session, page: page_writes.Page, target: str, *, li
     attachments_directory = f"{parent_of(source)}/{ASSETS}".lstrip("/")
     emptied = ([attachments_directory] if attachments else []) + ([f"{parent}/{ASSETS}", parent] if demoted else [])
     return TreeChange(renames, pages, _title_changes(page, target), emptied, links)
+
+
+def change_for_renaming(
+    session: Session, page: page_writes.Page, target: str, name: str, event: tuple[EventType, Mapping[str, object]]
+) -> TreeChange:
+    """As change_for_move(), with *name* for the title that the page has, and its own event."""
+    titles = {page.path: name} if page.head.title not in (None, name) else {}
+    return replace(change_for_move(session, page, target), titles=titles, called={page.path: event})
 
 
 def children_directory_of(tree: Tree, path: str) -> str | None:

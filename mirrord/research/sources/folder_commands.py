@@ -1,7 +1,7 @@
 """Commands that create, rename and delete folders of sources."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from mirrord.commands.core import command_events
@@ -11,7 +11,7 @@ from mirrord.commands.core.list_cursor import cursor_of, start_index
 from mirrord.commands.core.session import Session
 from mirrord.commands.core.text_diff import diff_lines
 from mirrord.commands.pages import page_discard, page_writes
-from mirrord.commands.pages.move_commands import change_for_move
+from mirrord.commands.pages.move_commands import change_for_renaming
 from mirrord.commands.pages.move_plan import apply_change
 from mirrord.commands.pages.page_batch import building_load, create_files
 from mirrord.domain.approval import ABSENT_DIGEST, Preview
@@ -177,11 +177,8 @@ class _FolderRenaming(Plan[RenamedFolder]):
         page = _ensure_page(session, journal, folder)
         target = page_path(parent_of(folder.path), name, page.path != folder.path + SUFFIX)
         facts = {"folder_id": folder.number, "name": name, "old_name": folder.name}
-        change = replace(
-            change_for_move(session, page, target),
-            titles={page.path: name} if page.head.title not in (None, name) else {},
-            called={page.path: (EventType.FOLDER_RENAMED, {**facts, "parent_id": _number_of(folder.parent)})},
-        )
+        facts["parent_id"] = _number_of(folder.parent)
+        change = change_for_renaming(session, page, target, name, (EventType.FOLDER_RENAMED, facts))
         return RenamedFolder(folder.number, folder.name, name, apply_change(session, journal, change).links_count)
 
 

@@ -8,7 +8,7 @@ from mirrord.commands.core.failure import Failed, invalid_argument
 from mirrord.commands.core.list_cursor import cursor_of, start_index
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import page_writes
-from mirrord.commands.pages.move_commands import change_for_move
+from mirrord.commands.pages.move_commands import change_for_move, change_for_renaming
 from mirrord.commands.pages.move_plan import TreeChange, apply_change, count_links
 from mirrord.domain.approval import ABSENT_DIGEST, Preview
 from mirrord.domain.entry import Kind
@@ -155,11 +155,7 @@ class _SourceRenaming(Plan[RenamedSource]):
             return RenamedSource(True, name, name, source.path)
         page = page_writes.read_page_file(session, source.path)
         facts = {"source_id": source.number, "name": name, "old_name": source.name}
-        change = replace(
-            change_for_move(session, page, self.target),
-            titles={page.path: name} if page.head.title not in (None, name) else {},
-            called={page.path: (EventType.SOURCE_RENAMED, facts)},
-        )
+        change = change_for_renaming(session, page, self.target, name, (EventType.SOURCE_RENAMED, facts))
         apply_change(session, journal, change)
         return RenamedSource(True, source.name, name, change.path_after(page.path))
 
