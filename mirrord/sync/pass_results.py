@@ -38,8 +38,12 @@ class Conclusion:
         idle: entries without anything to do.
         """
         self._mark_again([decision for decision in applied.carried_out if decision.again], 0)
+        delays: dict[EntryId, float] = {}
         for decision in applied.stale:
-            self._mark_again([decision], self._parts.retries.next_delay(decision.state.entry, at_once=True))
+            delays[decision.state.entry] = self._parts.retries.next_delay(decision.state.entry, at_once=True)
+            self._mark_again([decision], delays[decision.state.entry])
+        for path, entry in applied.occupied_paths.items():
+            self._parts.queue.mark([path], forced=True, delay=delays.get(entry, 0.0))
         self._barred |= applied.barred
         self._parts.retries.note_waiting(applied.later)
         for decision in applied.later:
@@ -47,7 +51,7 @@ class Conclusion:
             if entry not in applied.barred:
                 self._mark_again([decision], self._parts.retries.next_delay(entry), applied.hindered_by.get(entry, ()))
         self._parts.queue.mark(observation.look.paths_to_retry, forced=True, delay=FIRST_DELAY_SECONDS)
-        self._parts.queue.mark(applied.occupied_paths | applied.reformed, forced=True)
+        self._parts.queue.mark(applied.reformed, forced=True)
         self._parts.queue.mark(
             find_neighbours_of_renamed(self._sides.looker.index, [decision.state for decision in applied.carried_out]),
             forced=True,

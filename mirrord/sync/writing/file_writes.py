@@ -36,12 +36,12 @@ class FileOutcome(Outcome):
 
     written_paths: entry by path that holds its row's text, or is its folder.
     displaced_saves: saves between look and write, with row, path and expected digest.
-    occupied_paths: paths that are occupied already, perhaps by an own write whose base was never recorded.
+    occupied_paths: entry that wants it by path that is occupied, perhaps by an own write whose base was never recorded.
     """
 
     written_paths: dict[str, EntryId] = field(default_factory=dict)
     displaced_saves: list[tuple[Row, str, Digest | None, DisplacedSave]] = field(default_factory=list)
-    occupied_paths: set[str] = field(default_factory=set)
+    occupied_paths: dict[str, EntryId] = field(default_factory=dict)
 
 
 async def write_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[EntryId, bytes]) -> FileOutcome:
@@ -230,7 +230,7 @@ async def _write_file(
         written = await asyncio.to_thread(_replace_file, sides, path, data, row.entry, replaced_digest)
     except Stale:
         if replaced_digest is None:
-            outcome.occupied_paths.add(path)
+            outcome.occupied_paths[path] = row.entry
         if replaced_digest is None and path not in sides.looker.index:
             sentence = f"The page cannot be written to {path!r}: something that is not a page is there. Move it away."
             outcome.troubles.append(Problem(path, "in-the-way", sentence, row.entry))

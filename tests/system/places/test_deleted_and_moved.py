@@ -77,3 +77,21 @@ async def test_when_a_person_renamed_one_and_somebody_decided_about_a_halt(
     mirror.engine.halts.gathered_deletions.take_entries()
     await mirror.engine._delete(dict.fromkeys(entries), frozenset(entries))  # as after `mirrord resume --apply`
     await assert_carried_over(mirror, monkeypatch, "Crate")
+
+
+async def test_a_row_without_its_file_waits_for_the_deletion_of_the_copy_at_its_new_place(mirror: Mirror) -> None:
+    head = "---\nid: 0191e0a0-7b7b-7000-8000-000000000001\n---\n"
+    mirror.write({"Box/Page.md": f"{head}first\n", "Crate/Other.md": "other\n"})
+    await mirror.settle()
+    mirror.write({"Crate/Page.md": f"{head}first\n"})
+    await mirror.settle()
+    page, copy, folder = (mirror.page(path).id for path in ("Box/Page", "Crate/Page", "Crate"))
+    assert page != copy
+    (mirror.root / "Box/Page.md").unlink()
+    with mirror.app.transaction():
+        delete(mirror.app, copy)
+        change(mirror.app, page, parent_id=folder, markdown=f"{head}first\n\nand an app's words\n")
+    await mirror.settle()
+    assert mirror.problems() == {}
+    assert mirror.files() == {"Crate/Page.md": f"{head}first\n\nand an app's words\n", "Crate/Other.md": "other\n"}
+    assert mirror.page("Crate/Page").id == page
