@@ -15,26 +15,7 @@ from mirrord.commands.pages.move_commands import move_page
 from mirrord.commands.pages.page_commands import create_page, write_page
 from mirrord.domain.approval import Preview
 from mirrord.mirror.write.journal import Journal
-from mirrord.research.collections.category_commands import (
-    add_category,
-    change_category,
-    preview_add_category,
-    preview_change_category,
-    preview_remove_category,
-    preview_update_category,
-    remove_category,
-    update_category,
-)
-from mirrord.research.collections.collection_commands import (
-    add_collection,
-    change_collection,
-    preview_add_collection,
-    preview_change_collection,
-    preview_remove_collection,
-    preview_update_collection,
-    remove_collection,
-    update_collection,
-)
+from mirrord.research.collections.group_commands import GROUP_COMMANDS
 from mirrord.research.sources.file_imports import import_file
 from mirrord.research.sources.folder_commands import (
     create_folder,
@@ -94,14 +75,7 @@ _ALL_COMMANDS: tuple[Command[..., Any], ...] = (
     move_page,
     restore_page,
     add_attachment,
-    _pair("collection_add", add_collection, preview_add_collection),
-    _pair("collection_remove", remove_collection, preview_remove_collection),
-    _pair("collection_change", change_collection, preview_change_collection),
-    _pair("collection_update", update_collection, preview_update_collection),
-    _pair("category_add", add_category, preview_add_category),
-    _pair("category_remove", remove_category, preview_remove_category),
-    _pair("category_change", change_category, preview_change_category),
-    _pair("category_update", update_category, preview_update_category),
+    *GROUP_COMMANDS.values(),
     create_folder,
     rename_folder,
     delete_folder,

@@ -37,9 +37,9 @@ def _source_tools() -> Tools:
 
 
 def _collection_tools() -> Tools:
-    from mirrord.research.collections.collection_tools import COLLECTIONS
+    from mirrord.research.collections.collection_tools import COLLECTION_TOOLS
 
-    return COLLECTIONS
+    return COLLECTION_TOOLS
 
 
 SETS: Mapping[str, Callable[[], Tools]] = MappingProxyType(

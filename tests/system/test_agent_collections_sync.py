@@ -1,6 +1,7 @@
 """Collections by tool, by hand and by an app's SQL: equal on all sides, told once, and nothing left behind."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from psycopg.errors import ObjectNotInPrerequisiteState
@@ -8,24 +9,24 @@ from psycopg.types.json import Jsonb
 
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
-from mirrord.research.collections.category_commands import (
+from mirrord.research.collections.collection_content import collection_content, list_records
+from mirrord.research.collections.collection_rules import CATEGORIES, COLLECTIONS
+from mirrord.research.collections.group_commands import (
     add_category,
-    change_category,
-    list_categories,
-    remove_category,
-)
-from mirrord.research.collections.collection_commands import (
     add_collection,
+    change_category,
     change_collection,
-    list_collections,
+    remove_category,
     update_collection,
 )
-from mirrord.research.collections.collection_content import collection_content
 from tests.support.agents import agent
 from tests.support.commands import Near
 from tests.support.editors import save
 from tests.support.harness import Mirrord, eventually
 from tests.support.health import problem
+
+list_categories = partial(list_records, kind=CATEGORIES)
+list_collections = partial(list_records, kind=COLLECTIONS)
 
 Row = tuple[str, dict[str, object] | None, str | None]
 

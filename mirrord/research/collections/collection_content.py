@@ -1,6 +1,6 @@
-"""The command that lists the pages of a collection."""
+"""Commands that list categories, collections, and the pages of a collection."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mirrord.commands.core import page_paths
@@ -13,16 +13,17 @@ from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.read.page_summary import PageSummary
 from mirrord.mirror.tree.tree_layout import INDEX_FILE, directory_of
 from mirrord.research.collections.collection_records import (
-    CATEGORIES,
-    COLLECTIONS,
     UnreadableRecord,
     find_record,
     find_spelling,
     load_record,
+    load_records,
 )
-from mirrord.research.collections.collection_rules import Category, Globs
+from mirrord.research.collections.collection_rules import CATEGORIES, COLLECTIONS, Globs, GroupKind, PageGroup
 
 MAX_LISTED_PAGES = 100  # pages in an answer
+MAX_LISTED_RECORDS = 100  # records in an answer, so that a model can read it
+_MAX_PROBLEMS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,49 @@ class CollectionContent:
     next_cursor: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RecordList:
+    """
+    Records in the form of ChangedRecord.value, oldest first.
+
+    problems: sentences about unreadable files. next_cursor: None at the end.
+    """
+
+    values: list[dict[str, object]]
+    problems: list[str]
+    next_cursor: str | None = None
+
+
+def list_records(
+    session: Session,
+    kind: GroupKind,
+    verbose: bool = False,
+    cursor: str | None = None,
+    limit: int | None = MAX_LISTED_RECORDS,
+) -> RecordList:
+    """
+    List records of this kind, oldest first, at most *limit* in one answer; None: all.
+
+    verbose: with file paths and creation times. cursor: from an answer to the same question, to continue it.
+    """
+    records, broken = load_records(session, kind)
+    question = f"list {kind.plural}"
+    start = start_index([record.path for record in records], cursor, question)
+    page = records[start : start + limit if limit is not None else None]
+    extras = [{"path": record.path, "created": record.value.created} if verbose else {} for record in page]
+    values = [kind.facts_of(record.value) | extra for record, extra in zip(page, extras, strict=True)]
+    is_all = start + len(page) >= len(records)
+    after = None if is_all else cursor_of(question, page[-1].path, start + len(page))
+    return RecordList(values, _problem_sentences(kind, broken), after)
+
+
+def _problem_sentences(kind: GroupKind, broken: Sequence[UnreadableRecord]) -> list[str]:
+    sentences = [f"{kind.path(record.name)} cannot be read: {record.problem}." for record in broken[:_MAX_PROBLEMS]]
+    if len(broken) > _MAX_PROBLEMS:
+        sentences.append(f"{len(broken) - _MAX_PROBLEMS} more cannot be read.")
+    return sentences
+
+
 def collection_content(session: Session, name: str, cursor: str | None = None) -> CollectionContent:
     """List the pages of a collection. cursor: from an answer to the same question, to continue it."""
     collection = find_record(session, COLLECTIONS, name).value
@@ -57,7 +101,7 @@ def collection_content(session: Session, name: str, cursor: str | None = None) -
     with translating_errors():
         snapshot = session.catalogue.snapshot()
         category_by_path: dict[str, tuple[PageSummary, str]] = {}
-        for category in collection.categories:
+        for category in collection.members:
             for card in _pages_of_category(session, snapshot, category, problems):
                 category_by_path.setdefault(card.path, (card, category))
         all_pages = list(category_by_path.values())
@@ -82,7 +126,7 @@ def _pages_of_category(session: Session, snapshot: Snapshot, name: str, problems
 
 
 def _matching_pages(
-    session: Session, snapshot: Snapshot, category: Category, problems: list[str]
+    session: Session, snapshot: Snapshot, category: PageGroup, problems: list[str]
 ) -> Iterator[PageSummary]:
     """The pages of one category."""
     try:
@@ -93,7 +137,7 @@ def _matching_pages(
     if directory is None:
         problems.append(f"There is no folder {category.directory!r}, of which the category {category.name} is.")
         return
-    globs, prefix_length = Globs(category.patterns), len(directory) + 1 if directory else 0
+    globs, prefix_length = Globs(category.members), len(directory) + 1 if directory else 0
     yield from (card for card in _in_sidebar_order(snapshot, directory) if globs.match(card.path[prefix_length:]))
 
 

@@ -1,25 +1,25 @@
 """Category and collection files, read and changed under one lock, and their validation."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Generic, TypeVar
 
 from mirrord.commands.core.failure import Failed, Kind, invalid_argument, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, digest_of
-from mirrord.domain.record_kinds import name_of_record, record_path
+from mirrord.domain.record_kinds import name_of_record
 from mirrord.errors import Busy, Damaged
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.mirror.tree.tree_layout import parent_of
 from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.tree_locks import RECORDS_LOCK_SECONDS, records_lock
 from mirrord.research.collections.collection_rules import (
+    CATEGORIES,
     MAX_DESCRIPTION_CHARACTERS,
-    Category,
-    Collection,
+    GroupKind,
+    PageGroup,
     distinct_values,
     find_control_character,
     find_quote,
@@ -27,9 +27,7 @@ from mirrord.research.collections.collection_rules import (
     key_of,
     sorted_names,
 )
-from mirrord.research.collections.collection_yaml import category_of, category_text, collection_of, collection_text
-
-V = TypeVar("V", Category, Collection)
+from mirrord.research.collections.collection_yaml import read_group
 
 _PROMISED: Mapping[str, Kind] = {  # by codes
     **dict.fromkeys(("BUSY", "CONFLICT"), "lock_error"),
@@ -40,36 +38,13 @@ _MAX_NAMES = 20  # names in a sentence
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf(Generic[V]):
-    """
-    All records of one kind.
-
-    plural: the plural of kind. read: parses a file, given name and text. write: renders a value into the old text of
-    a file; None for a new file.
-    """
-
-    kind: str
-    plural: str
-    read: Callable[[str, str], V]
-    write: Callable[[str | None, V], str]
-
-    def path(self, name: str) -> str:
-        """Path of the file of the record *name*, which need not exist."""
-        return record_path(f"{self.kind}/{name}")
-
-
-CATEGORIES = Shelf("category", "categories", category_of, category_text)
-COLLECTIONS = Shelf("collection", "collections", collection_of, collection_text)
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRecord(Generic[V]):
+class StoredRecord:
     """A readable record in its current state."""
 
     path: str
     text: str
     digest: Digest
-    value: V
+    value: PageGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +84,21 @@ def _to_promised(failed: Failed) -> Failed:
     return Failed(failed.code, kind, str(failed), failed.instruction, failed.facts)
 
 
-def list_names(session: Session, shelf: Shelf[V]) -> list[str]:
+def list_names(session: Session, kind: GroupKind) -> list[str]:
     """Names of all records of this kind, readable or not, sorted."""
     try:
         with translating_errors():
-            stats = session.tree.list_stats(parent_of(shelf.path("x")))
+            stats = session.tree.list_stats(parent_of(kind.path("x")))
     except (FileNotFoundError, NotADirectoryError):
         return []
-    paths = {file: f"{parent_of(shelf.path('x'))}/{file}" for file, stat in stats.items() if stat.is_file}
+    paths = {file: f"{parent_of(kind.path('x'))}/{file}" for file, stat in stats.items() if stat.is_file}
     record_names = [name.partition("/")[2] for path in paths.values() if (name := name_of_record(path)) is not None]
     return sorted(record_names, key=lambda name: (key_of(name), name))
 
 
-def find_spelling(session: Session, shelf: Shelf[V], name: str) -> str | None:
+def find_spelling(session: Session, kind: GroupKind, name: str) -> str | None:
     """The spelling of the record *name*, ignoring case, or None."""
-    existing = list_names(session, shelf)
+    existing = list_names(session, kind)
     return (
         name
         if name in existing
@@ -131,72 +106,70 @@ def find_spelling(session: Session, shelf: Shelf[V], name: str) -> str | None:
     )
 
 
-def find_record(session: Session, shelf: Shelf[V], name: str) -> StoredRecord[V]:
+def find_record(session: Session, kind: GroupKind, name: str) -> StoredRecord:
     """The record *name*, ignoring case. Raises Failed, NOT_FOUND, or UNREADABLE for a record broken by an edit."""
     with translating_errors():
-        spelling = find_spelling(session, shelf, name)
-        record = load_record(session, shelf, spelling) if spelling is not None else None
+        spelling = find_spelling(session, kind, name)
+        record = load_record(session, kind, spelling) if spelling is not None else None
     if record is None:
-        raise _not_found(session, shelf, name)
+        raise _not_found(session, kind, name)
     if isinstance(record, UnreadableRecord):
-        raise unreadable_record(shelf, record)
+        raise unreadable_record(kind, record)
     return record
 
 
-def load_record(session: Session, shelf: Shelf[V], name: str) -> StoredRecord[V] | UnreadableRecord | None:
+def load_record(session: Session, kind: GroupKind, name: str) -> StoredRecord | UnreadableRecord | None:
     """The record with exactly this name, or None."""
-    path = shelf.path(name)
+    path = kind.path(name)
     try:
         data, _ = session.tree.read(path, MAX_FILE_BYTES)
         text = decode(data)
-        return StoredRecord(path, text, digest_of(data), shelf.read(name, text))
+        return StoredRecord(path, text, digest_of(data), read_group(kind, name, text))
     except FileNotFoundError:
         return None
     except (Damaged, Busy) as error:
         return UnreadableRecord(name, str(error).rstrip("."), isinstance(error, Busy))
 
 
-def load_records(session: Session, shelf: Shelf[V]) -> tuple[list[StoredRecord[V]], list[UnreadableRecord]]:
+def load_records(session: Session, kind: GroupKind) -> tuple[list[StoredRecord], list[UnreadableRecord]]:
     """All records of this kind in list order, and the unreadable ones."""
     with translating_errors():
-        loaded = [load_record(session, shelf, name) for name in list_names(session, shelf)]
+        loaded = [load_record(session, kind, name) for name in list_names(session, kind)]
     readable = {record.value.name: record for record in loaded if isinstance(record, StoredRecord)}
     broken = [record for record in loaded if isinstance(record, UnreadableRecord)]
     return [readable[name] for name in sorted_names(record.value for record in readable.values())], broken
 
 
-def unreadable_record(shelf: Shelf[V], broken: UnreadableRecord) -> Failed:
+def unreadable_record(kind: GroupKind, broken: UnreadableRecord) -> Failed:
     """Failure for an unreadable record, which is not overwritten because a person has to mend it."""
-    path = shelf.path(broken.name)
+    path = kind.path(broken.name)
     if broken.is_busy:
         return Failed("BUSY", "lock_error", f"{broken.problem}.", "Try again in a moment.", {"path": path})
     return Failed(
         "UNREADABLE",
         "write_error",
-        f"The {shelf.kind} {broken.name} cannot be read: {path}, {broken.problem}.",
+        f"The {kind.name} {broken.name} cannot be read: {path}, {broken.problem}.",
         f"Ask the person to mend that line of {path}; the file is not overwritten.",
         {"path": path},
     )
 
 
-def _not_found(session: Session, shelf: Shelf[V], name: str) -> Failed:
-    existing = list_names(session, shelf)
+def _not_found(session: Session, kind: GroupKind, name: str) -> Failed:
+    existing = list_names(session, kind)
     return Failed(
         "NOT_FOUND",
         "not_found",
-        f"There is no {shelf.kind} {name[:MAX_QUOTED_CHARACTERS]!r}.",
-        existing_names(shelf, existing, get_close_matches(name[:MAX_QUOTED_CHARACTERS], existing, 3, 0.5)),
+        f"There is no {kind.name} {name[:MAX_QUOTED_CHARACTERS]!r}.",
+        existing_names(kind, existing, get_close_matches(name[:MAX_QUOTED_CHARACTERS], existing, 3, 0.5)),
     )
 
 
-def existing_names(shelf: Shelf[V], existing: list[str], nearest: list[str]) -> str:
+def existing_names(kind: GroupKind, existing: list[str], nearest: list[str]) -> str:
     """Instruction that lists the existing records."""
     suggestion = f"Did you mean {' or '.join(nearest)}? " if nearest else ""
     remainder = f" and {len(existing) - _MAX_NAMES} more" if len(existing) > _MAX_NAMES else ""
     overview = (
-        f"There are: {', '.join(existing[:_MAX_NAMES])}{remainder}."
-        if existing
-        else f"There are no {shelf.plural} yet."
+        f"There are: {', '.join(existing[:_MAX_NAMES])}{remainder}." if existing else f"There are no {kind.plural} yet."
     )
     return f"{suggestion}{overview}"
 
@@ -207,46 +180,46 @@ _NAME_RULE = (
 )
 
 
-def check_new_name(session: Session, shelf: Shelf[V], name: str) -> None:
+def check_new_name(session: Session, kind: GroupKind, name: str) -> None:
     """Raises Failed, INVALID_NAME or ALREADY_EXISTS, unless a record *name* can be created."""
-    check_name(shelf, name)
-    if (existing := find_spelling(session, shelf, name)) is not None:
+    check_name(kind, name)
+    if (existing := find_spelling(session, kind, name)) is not None:
         raise Failed(
             "ALREADY_EXISTS",
             "already_exists",
-            f"There is a {shelf.kind} {existing!r} already.",
-            f"Use {shelf.kind}_change or {shelf.kind}_update to change it, or choose another name.",
+            f"There is a {kind.name} {existing!r} already.",
+            f"Use {kind.name}_change or {kind.name}_update to change it, or choose another name.",
         )
 
 
-def check_other_name(session: Session, shelf: Shelf[V], name: str, new: str) -> None:
+def check_other_name(session: Session, kind: GroupKind, name: str, new: str) -> None:
     """Raises Failed, INVALID_NAME or NAME_CONFLICT, unless the record *name* can be renamed to *new*."""
-    check_name(shelf, new)
-    existing = find_spelling(session, shelf, new)
+    check_name(kind, new)
+    existing = find_spelling(session, kind, new)
     if existing is not None and key_of(existing) != key_of(name):
         raise Failed(
             "NAME_CONFLICT",
             "name_conflict",
-            f"There is a {shelf.kind} {existing!r} already.",
+            f"There is a {kind.name} {existing!r} already.",
             "Choose another new_name.",
         )
 
 
-def check_name(shelf: Shelf[V], name: str) -> None:
+def check_name(kind: GroupKind, name: str) -> None:
     """Raises Failed, INVALID_NAME, for an invalid name."""
     if not is_valid_name(name):
         raise Failed(
             "INVALID_NAME",
             "invalid_name",
-            f"{name[:MAX_QUOTED_CHARACTERS]!r} is no name of a {shelf.kind}.",
+            f"{name[:MAX_QUOTED_CHARACTERS]!r} is no name of a {kind.name}.",
             _NAME_RULE,
         )
 
 
-def checked_description(description: str | None) -> str | None:
-    """*description*; None where it is empty. Raises Failed, DESCRIPTION_TOO_LONG or INVALID_CHARACTERS."""
+def check_description(description: str | None) -> None:
+    """Raises Failed, DESCRIPTION_TOO_LONG or INVALID_CHARACTERS, for an invalid description."""
     if not description:
-        return None
+        return
     if len(description) > MAX_DESCRIPTION_CHARACTERS:
         sentence = f"The description has {len(description)} characters; {MAX_DESCRIPTION_CHARACTERS} are allowed."
         raise Failed("DESCRIPTION_TOO_LONG", "description_too_long", sentence, "Shorten it.")
@@ -254,7 +227,6 @@ def checked_description(description: str | None) -> str | None:
         raise _invalid_characters(f"The description holds a quote, {quote} at character {description.index(quote)}.")
     if (place := find_control_character(description)) is not None:
         raise _invalid_characters(f"Character {place} of the description is no character of a text.")
-    return description
 
 
 def checked_categories(session: Session, requested: Sequence[str]) -> tuple[str, ...]:
@@ -265,7 +237,7 @@ def checked_categories(session: Session, requested: Sequence[str]) -> tuple[str,
         sentence = f"There are {len(requested)} categories; {MAX_CATEGORIES} are allowed."
         raise invalid_argument("INVALID_ARGUMENTS", sentence, "Make fewer, wider categories, or several collections.")
     spelling_by_key = {key_of(name): name for name in list_names(session, CATEGORIES)}
-    distinct = distinct_values(requested, folded=True)
+    distinct = distinct_values(requested, key_of)
     missing = [name[:MAX_QUOTED_CHARACTERS] for name in distinct if key_of(name) not in spelling_by_key]
     if missing:
         existing = list(spelling_by_key.values())
@@ -283,11 +255,11 @@ def checked_categories(session: Session, requested: Sequence[str]) -> tuple[str,
     return tuple(spelling_by_key[key_of(name)] for name in distinct)
 
 
-def check_any_change(shelf: Shelf[V], verb: str, *changes: object) -> None:
+def check_any_change(kind: GroupKind, verb: str, *changes: object) -> None:
     """Raises Failed if nothing is to change."""
     if all(change is None for change in changes):
-        instruction = f"Say what is to change; {shelf.kind}_list shows what there is."
-        raise invalid_argument("INVALID_ARGUMENTS", f"{shelf.kind}_{verb} was given nothing to change.", instruction)
+        instruction = f"Say what is to change; {kind.name}_list shows what there is."
+        raise invalid_argument("INVALID_ARGUMENTS", f"{kind.name}_{verb} was given nothing to change.", instruction)
 
 
 def _invalid_characters(sentence: str) -> Failed:

@@ -8,12 +8,12 @@ ignored.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from mirrord.domain.place import name_key
-from mirrord.domain.record_kinds import sort_of
+from mirrord.domain.record_kinds import record_path, sort_of
 
 MAX_DESCRIPTION_CHARACTERS = 500  # characters
 
@@ -23,27 +23,18 @@ _NOT_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\u
 
 
 @dataclass(frozen=True, slots=True)
-class Category:
+class PageGroup:
     """
-    Pages below a directory.
+    A category, the pages below a directory, or a collection, an ordered list of categories.
 
-    directory: without a slash at its end; "" is the root. patterns: see globbing; empty: all pages there.
+    members: patterns of a category (see globbing; none: all pages there), or the categories of a collection by name.
+    directory: of a category, without a slash at its end; "" is the root.
     created: a moment as text, by which lists are sorted; None: not recorded.
     """
 
     name: str
+    members: tuple[str, ...] = ()
     directory: str = ""
-    patterns: tuple[str, ...] = ()
-    description: str | None = None
-    created: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Collection:
-    """An ordered list of categories, by name. created: as in Category."""
-
-    name: str
-    categories: tuple[str, ...] = ()
     description: str | None = None
     created: str | None = None
 
@@ -58,11 +49,11 @@ def key_of(name: str) -> str:
     return name.lower()
 
 
-def distinct_values(values: Iterable[str], *, folded: bool = False) -> tuple[str, ...]:
-    """The distinct *values* in the order of their first occurrence. folded: ignore case."""
+def distinct_values(values: Iterable[str], key: Callable[[str], str] = str) -> tuple[str, ...]:
+    """The distinct *values* in the order of their first occurrence; those with equal keys are the same."""
     first_by_key: dict[str, str] = {}
     for value in values:
-        first_by_key.setdefault(key_of(value) if folded else value, value)
+        first_by_key.setdefault(key(value), value)
     return tuple(first_by_key.values())
 
 
@@ -78,11 +69,11 @@ def find_control_character(description: str) -> int | None:
     return match.start() if match else None
 
 
-def sorted_names(entries: Iterable[Category | Collection]) -> list[str]:
+def sorted_names(groups: Iterable[PageGroup]) -> list[str]:
     """Names in the order of lists: the oldest first, those without a known age last."""
     return [
-        entry.name
-        for entry in sorted(entries, key=lambda entry: (entry.created is None, entry.created or "", key_of(entry.name)))
+        group.name
+        for group in sorted(groups, key=lambda group: (group.created is None, group.created or "", key_of(group.name)))
     ]
 
 
@@ -183,3 +174,35 @@ def _class_expression(match: re.Match[str]) -> str:
     except re.error:  # a reversed range, or an empty class
         return re.escape(match[0])
     return f"(?!/)[{'^' if match[1] else ''}{body}]"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKind:
+    """
+    The kind of a group, and what distinguishes it.
+
+    members: the key of its members. member_key: members with equal keys are the same. fault_in: see fault_in, for one
+    member. has_directory: its members apply below a directory. stays: what a removal leaves, the end of a sentence.
+    """
+
+    name: str
+    plural: str
+    members: str
+    member_key: Callable[[str], str] = str
+    fault_in: Callable[[str], str | None] = lambda _: None
+    has_directory: bool = False
+    stays: str = ""
+
+    def path(self, name: str) -> str:
+        """Path of the file of the group *name*, which need not exist."""
+        return record_path(f"{self.name}/{name}")
+
+    def facts_of(self, group: PageGroup) -> dict[str, object]:
+        """Facts about a group for agents and events."""
+        directory = {"dir": group.directory} if self.has_directory else {}
+        return {"name": group.name, **directory, self.members: list(group.members), "description": group.description}
+
+
+CATEGORIES = GroupKind("category", "categories", "patterns", fault_in=fault_in, has_directory=True)
+COLLECTIONS = GroupKind("collection", "collections", "categories", key_of, stays="; its categories stay")
+GROUP_KINDS = {kind.name: kind for kind in (CATEGORIES, COLLECTIONS)}

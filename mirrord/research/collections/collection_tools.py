@@ -10,6 +10,7 @@ from mirrord.mcp.tools.arguments import (
     COUNT,
     FLAG,
     TEXT,
+    A,
     Schema,
     Underscored,
     array_schema,
@@ -19,12 +20,15 @@ from mirrord.mcp.tools.arguments import (
     result_schema,
 )
 from mirrord.mcp.tools.tool import Tool, Wire
-from mirrord.research.collections.category_commands import list_categories
-from mirrord.research.collections.collection_commands import list_collections
-from mirrord.research.collections.collection_content import CollectionContent, collection_content
-from mirrord.research.collections.record_drafts import ChangedRecord, RecordList
+from mirrord.research.collections.collection_content import (
+    CollectionContent,
+    RecordList,
+    collection_content,
+    list_records,
+)
+from mirrord.research.collections.collection_rules import CATEGORIES, COLLECTIONS
+from mirrord.research.collections.record_drafts import ChangedRecord
 
-_NOTIFIED_NOTE = " People are notified."
 _CATEGORY = object_schema(name=TEXT, dir=TEXT, patterns=array_schema(TEXT), description=nullable(TEXT))
 _COLLECTION = object_schema(name=TEXT, categories=array_schema(TEXT), description=nullable(TEXT))
 _CONTENT_PAGE = object_schema(path=TEXT, title=TEXT, page_id=TEXT, category=TEXT)
@@ -111,7 +115,7 @@ class UpdateCategory(Underscored):
 
 
 def _list_collections(session: Session, arguments: List) -> Wire:
-    return _list_answer(list_collections(session, arguments.verbose, arguments.cursor))
+    return _list_answer(list_records(session, COLLECTIONS, arguments.verbose, arguments.cursor))
 
 
 def _list_content(session: Session, arguments: Ask) -> Wire:
@@ -119,7 +123,7 @@ def _list_content(session: Session, arguments: Ask) -> Wire:
 
 
 def _list_categories(session: Session, arguments: List) -> Wire:
-    return _list_answer(list_categories(session, arguments.verbose, arguments.cursor))
+    return _list_answer(list_records(session, CATEGORIES, arguments.verbose, arguments.cursor))
 
 
 def _changed_record_answer(record: ChangedRecord) -> Wire:
@@ -153,7 +157,25 @@ def _result_schema(value: Schema, **keys: Schema) -> Schema:
 
 _NEXT_CURSOR: dict[str, Schema] = {"next_cursor?": TEXT}
 
-COLLECTION_LIST = Tool(
+_VALUES = {"collection": _COLLECTION, "category": _CATEGORY}
+
+
+def _changing_tool(name: str, arguments: type[A], description: str, example: str) -> Tool[A]:
+    kind, verb = name.split("_")
+    return Tool(
+        name,
+        f"{verb.capitalize()} a {kind}",
+        f"{description} People are notified. Example: {example}.",
+        arguments,
+        _result_schema(_VALUES[kind]),
+        wire=_changed_record_answer,
+        writes=True,
+        destructive=verb in ("remove", "change"),
+        idempotent=verb == "update",
+    )
+
+
+_COLLECTION_LIST = Tool(
     "collection_list",
     "List collections",
     "Lists all collections, the oldest first, with their categories in order. A collection is an ordered list of "
@@ -162,7 +184,7 @@ COLLECTION_LIST = Tool(
     _result_schema(array_schema(_COLLECTION), **_NEXT_CURSOR),
     _list_collections,
 )
-COLLECTION_CONTENT = Tool(
+_COLLECTION_CONTENT = Tool(
     "collection_content",
     "Pages of a collection",
     "Returns the pages a collection means: category by category, each page once, in the order of the sidebar. Long "
@@ -171,54 +193,7 @@ COLLECTION_CONTENT = Tool(
     _result_schema(object_schema(name=TEXT, pages=array_schema(_CONTENT_PAGE), total_count=COUNT), **_NEXT_CURSOR),
     _list_content,
 )
-COLLECTION_ADD = Tool(
-    "collection_add",
-    "Add a collection",
-    f"Makes a collection of categories that exist. Names are unique without case.{_NOTIFIED_NOTE} "
-    'Example: {"name": "interviews", "categories": ["wave-1", "wave-2"]}.',
-    AddCollection,
-    _result_schema(_COLLECTION),
-    wire=_changed_record_answer,
-    writes=True,
-    idempotent=False,
-)
-COLLECTION_REMOVE = Tool(
-    "collection_remove",
-    "Remove a collection",
-    f"Moves a collection's file to the trash; its categories and all pages stay.{_NOTIFIED_NOTE} "
-    'Example: {"name": "interviews"}.',
-    Named,
-    _result_schema(_COLLECTION),
-    wire=_changed_record_answer,
-    writes=True,
-    destructive=True,
-    idempotent=False,
-)
-COLLECTION_CHANGE = Tool(
-    "collection_change",
-    "Change a collection",
-    "Replaces a collection's name, description or whole list of categories; what is not given stays. To add or take "
-    f"out single categories use collection_update.{_NOTIFIED_NOTE} "
-    'Example: {"name": "interviews", "new_name": "talks", "categories": ["wave-2"]}.',
-    ChangeCollection,
-    _result_schema(_COLLECTION),
-    wire=_changed_record_answer,
-    writes=True,
-    destructive=True,
-    idempotent=False,
-)
-COLLECTION_UPDATE = Tool(
-    "collection_update",
-    "Update a collection",
-    "Takes categories out of a collection, then puts others at its end; one that it lacks may be taken out, too."
-    f"{_NOTIFIED_NOTE} "
-    'Example: {"name": "interviews", "add_categories": ["wave-3"], "remove_categories": ["wave-1"]}.',
-    UpdateCollection,
-    _result_schema(_COLLECTION),
-    wire=_changed_record_answer,
-    writes=True,
-)
-CATEGORY_LIST = Tool(
+_CATEGORY_LIST = Tool(
     "category_list",
     "List categories",
     "Lists all categories, the oldest first. A category is a folder with patterns over the pages below it. "
@@ -227,55 +202,59 @@ CATEGORY_LIST = Tool(
     _result_schema(array_schema(_CATEGORY), **_NEXT_CURSOR),
     _list_categories,
 )
-CATEGORY_ADD = Tool(
-    "category_add",
-    "Add a category",
-    "Makes a category of the pages below dir that fit its patterns: * within a name, ** for any folders, drafts/ for a "
-    f"folder, ! takes out again.{_NOTIFIED_NOTE} "
-    'Example: {"name": "wave-1", "dir": "Interviews", "patterns": ["2026/**", "!drafts/"]}.',
-    AddCategory,
-    _result_schema(_CATEGORY),
-    wire=_changed_record_answer,
-    writes=True,
-    idempotent=False,
-)
-CATEGORY_REMOVE = Tool(
-    "category_remove",
-    "Remove a category",
-    f"Moves a category's file to the trash and takes it out of all collections; pages stay.{_NOTIFIED_NOTE} "
-    'Example: {"name": "wave-1"}.',
-    Named,
-    _result_schema(_CATEGORY),
-    wire=_changed_record_answer,
-    writes=True,
-    destructive=True,
-    idempotent=False,
-)
-CATEGORY_CHANGE = Tool(
-    "category_change",
-    "Change a category",
-    "Replaces a category's name, dir, patterns or description; what is not given stays. Collections follow to a new "
-    f"name.{_NOTIFIED_NOTE} "
-    'Example: {"name": "wave-1", "new_name": "first-wave", "patterns": ["2025/**"]}.',
-    ChangeCategory,
-    _result_schema(_CATEGORY),
-    wire=_changed_record_answer,
-    writes=True,
-    destructive=True,
-    idempotent=False,
-)
-CATEGORY_UPDATE = Tool(
-    "category_update",
-    "Update a category",
-    f"Takes patterns out of a category, then puts others at its end, where they decide.{_NOTIFIED_NOTE} "
-    'Example: {"name": "wave-1", "add_patterns": ["!old-*"], "remove_patterns": ["2025/**"]}.',
-    UpdateCategory,
-    _result_schema(_CATEGORY),
-    wire=_changed_record_answer,
-    writes=True,
-)
-
-COLLECTIONS: tuple[Tool[Any], ...] = (
-    *(COLLECTION_LIST, COLLECTION_CONTENT, COLLECTION_ADD, COLLECTION_REMOVE, COLLECTION_CHANGE, COLLECTION_UPDATE),
-    *(CATEGORY_LIST, CATEGORY_ADD, CATEGORY_REMOVE, CATEGORY_CHANGE, CATEGORY_UPDATE),
+COLLECTION_TOOLS: tuple[Tool[Any], ...] = (
+    _COLLECTION_LIST,
+    _COLLECTION_CONTENT,
+    _changing_tool(
+        "collection_add",
+        AddCollection,
+        "Makes a collection of categories that exist. Names are unique without case.",
+        '{"name": "interviews", "categories": ["wave-1", "wave-2"]}',
+    ),
+    _changing_tool(
+        "collection_remove",
+        Named,
+        "Moves a collection's file to the trash; its categories and all pages stay.",
+        '{"name": "interviews"}',
+    ),
+    _changing_tool(
+        "collection_change",
+        ChangeCollection,
+        "Replaces a collection's name, description or whole list of categories; what is not given stays. To add or "
+        "take out single categories use collection_update.",
+        '{"name": "interviews", "new_name": "talks", "categories": ["wave-2"]}',
+    ),
+    _changing_tool(
+        "collection_update",
+        UpdateCollection,
+        "Takes categories out of a collection, then puts others at its end; one that it lacks may be taken out, too.",
+        '{"name": "interviews", "add_categories": ["wave-3"], "remove_categories": ["wave-1"]}',
+    ),
+    _CATEGORY_LIST,
+    _changing_tool(
+        "category_add",
+        AddCategory,
+        "Makes a category of the pages below dir that fit its patterns: * within a name, ** for any folders, drafts/ "
+        "for a folder, ! takes out again.",
+        '{"name": "wave-1", "dir": "Interviews", "patterns": ["2026/**", "!drafts/"]}',
+    ),
+    _changing_tool(
+        "category_remove",
+        Named,
+        "Moves a category's file to the trash and takes it out of all collections; pages stay.",
+        '{"name": "wave-1"}',
+    ),
+    _changing_tool(
+        "category_change",
+        ChangeCategory,
+        "Replaces a category's name, dir, patterns or description; what is not given stays. Collections follow to a "
+        "new name.",
+        '{"name": "wave-1", "new_name": "first-wave", "patterns": ["2025/**"]}',
+    ),
+    _changing_tool(
+        "category_update",
+        UpdateCategory,
+        "Takes patterns out of a category, then puts others at its end, where they decide.",
+        '{"name": "wave-1", "add_patterns": ["!old-*"], "remove_patterns": ["2025/**"]}',
+    ),
 )

@@ -7,62 +7,35 @@ from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import BOM
 from mirrord.markdown.frontmatter.record_text import Data, read_record, write_record
 from mirrord.markdown.frontmatter.yaml_reader import Json, read_properties
-from mirrord.research.collections.collection_rules import Category, Collection, fault_in
+from mirrord.research.collections.collection_rules import GroupKind, PageGroup
 
 
-def category_of(name: str, text: str) -> Category:
-    """The category *name* read from its file. Raises Damaged if it cannot be read; the message names the line."""
+def read_group(kind: GroupKind, name: str, text: str) -> PageGroup:
+    """The group *name* read from its file. Raises Damaged if it cannot be read; the message names the line."""
     data = read_record(RecordFormat.YAML, text)
-    directory, patterns = _optional_text(text, data, "dir") or "", _text_list(text, data, "patterns")
-    for pattern in patterns:
-        if (fault := fault_in(pattern)) is not None:
-            raise _damage_at(text, "patterns", f"has {pattern[:60]!r}, which {fault}")
-    return Category(
-        name,
-        directory.strip("/").removeprefix("./") if directory != "." else "",
-        patterns,
-        _optional_text(text, data, "description"),
-        _optional_text(text, data, "created"),
-    )
+    directory = _optional_text(text, data, "dir") if kind.has_directory else None
+    members = _text_list(text, data, kind.members)
+    for member in members:
+        if (fault := kind.fault_in(member)) is not None:
+            raise _damage_at(text, kind.members, f"has {member[:60]!r}, which {fault}")
+    description, created = _optional_text(text, data, "description"), _optional_text(text, data, "created")
+    return PageGroup(name, members, _spell_directory(directory or ""), description, created)
 
 
-def collection_of(name: str, text: str) -> Collection:
-    """The collection *name* read from its file. Raises Damaged as `category_of` does."""
-    data = read_record(RecordFormat.YAML, text)
-    return Collection(
-        name,
-        _text_list(text, data, "categories"),
-        _optional_text(text, data, "description"),
-        _optional_text(text, data, "created"),
-    )
+def group_text(kind: GroupKind, before: str | None, group: PageGroup) -> str:
+    """The file's text *before*, changed to hold *group*; None: a new file. Raises Damaged if YAML cannot hold it."""
+    old = _group_data(kind, read_group(kind, group.name, before)) if before is not None else {}
+    return _write_changes(before, old, _group_data(kind, group))
 
 
-def category_text(before: str | None, category: Category) -> str:
-    """The file's text *before*, changed to hold *category*; None: a new file. Raises Damaged if YAML cannot hold it."""
-    old = category_of(category.name, before) if before is not None else None
-    new = _category_data(category)
-    return _write_changes(before, _category_data(old) if old else {}, new)
+def _spell_directory(directory: str) -> str:
+    return directory.strip("/").removeprefix("./") if directory != "." else ""
 
 
-def collection_text(before: str | None, collection: Collection) -> str:
-    """The same for a collection."""
-    old = collection_of(collection.name, before) if before is not None else None
-    return _write_changes(before, _collection_data(old) if old else {}, _collection_data(collection))
-
-
-def _category_data(category: Category) -> Data:
-    patterns: list[Json] = [*category.patterns]
-    return {
-        "dir": category.directory,
-        "patterns": patterns,
-        "description": category.description,
-        "created": category.created,
-    }
-
-
-def _collection_data(collection: Collection) -> Data:
-    categories: list[Json] = [*collection.categories]
-    return {"categories": categories, "description": collection.description, "created": collection.created}
+def _group_data(kind: GroupKind, group: PageGroup) -> Data:
+    members: list[Json] = [*group.members]
+    directory: Data = {"dir": group.directory} if kind.has_directory else {}
+    return {**directory, kind.members: members, "description": group.description, "created": group.created}
 
 
 def _write_changes(before: str | None, old: Mapping[str, Json], new: Mapping[str, Json]) -> str:

@@ -1,13 +1,13 @@
 """Planned changes of categories and collections: previewed, or carried out as a whole."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Generic
+from types import MappingProxyType
 
 from mirrord.commands.core import command_events
+from mirrord.commands.core.command_plan import Plan
 from mirrord.commands.core.failure import MODIFIED_SENTENCE, Failed
-from mirrord.commands.core.list_cursor import cursor_of, start_index
 from mirrord.commands.core.session import Session
 from mirrord.commands.core.text_diff import diff_lines
 from mirrord.commands.pages import page_writes
@@ -21,36 +21,32 @@ from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.journal_labels import Label, new_key
 from mirrord.mirror.write.rename_plan import BatchPlan, Removal, Rename, Rewrite
 from mirrord.research.collections.collection_records import (
-    Shelf,
     StoredRecord,
-    UnreadableRecord,
-    V,
     load_record,
-    load_records,
 )
-from mirrord.research.collections.collection_rules import Category, Collection
+from mirrord.research.collections.collection_rules import GroupKind, PageGroup
+from mirrord.research.collections.collection_yaml import group_text
 
 TRASH_REASON = "removed by a tool"
-MAX_LISTED_RECORDS = 100  # records in one answer, so that a model can read it
-_MAX_PROBLEMS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class RecordEdit(Generic[V]):
+class RecordEdit:
     """
     The change of one record.
 
     before: None for a new record. change: maps the old value to the new one; called again after a concurrent save.
-    after: the new value; None: the record is removed. text: of its file, "" for a removal. event: its type, and facts
+    after: the new value; None: the record is removed. text: of its file, "" for a removal. facts: of the event,
     beyond the record itself.
     """
 
-    shelf: Shelf[V]
-    before: StoredRecord[V] | None
-    change: Callable[[V], V]
-    after: V | None
+    kind: GroupKind
+    before: StoredRecord | None
+    change: Callable[[PageGroup], PageGroup]
+    after: PageGroup | None
     text: str
-    event: tuple[EventType, Mapping[str, object]]
+    event: EventType
+    facts: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def source(self) -> str | None:
@@ -60,7 +56,7 @@ class RecordEdit(Generic[V]):
     @property
     def target(self) -> str | None:
         """Path of its file afterwards; None for a removal."""
-        return self.shelf.path(self.after.name) if self.after is not None else None
+        return self.kind.path(self.after.name) if self.after is not None else None
 
     @property
     def is_idle(self) -> bool:
@@ -70,18 +66,17 @@ class RecordEdit(Generic[V]):
     def repeat_on_current(self, session: Session) -> tuple[Digest, bytes] | None:
         """Apply the change to a concurrent save; None if that is unreadable or needs no change."""
         assert self.after is not None
-        current = load_record(session, self.shelf, self.after.name)
+        current = load_record(session, self.kind, self.after.name)
         if not isinstance(current, StoredRecord):
             return None
         try:
-            text = self.shelf.write(current.text, self.change(current.value))
+            text = group_text(self.kind, current.text, self.change(current.value))
         except Damaged:
             return None
         return (current.digest, text.encode()) if text != current.text else None
 
 
-AnyEdit = RecordEdit[Category] | RecordEdit[Collection]
-Draft = Sequence[AnyEdit]  # the first is the requested edit, the others follow from it
+Draft = Sequence[RecordEdit]  # the first is the requested edit, the others follow from it
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,41 +91,32 @@ class ChangedRecord:
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RecordList:
-    """
-    Records in the form of Done.value, oldest first.
-
-    problems: sentences about unreadable files. next_cursor: None at the end.
-    """
-
-    values: list[dict[str, object]]
-    problems: list[str]
-    next_cursor: str | None = None
-
-
-def edit_to_create(shelf: Shelf[V], value: V, kind: EventType) -> RecordEdit[V]:
+def edit_to_create(kind: GroupKind, value: PageGroup) -> RecordEdit:
     """The edit that creates a record."""
-    return RecordEdit(shelf, None, lambda old: old, value, _render_text(shelf, None, value), (kind, {}))
+    return RecordEdit(kind, None, lambda old: old, value, _render_text(kind, None, value), _event_type(kind, "Added"))
 
 
 def edit_to_change(
-    shelf: Shelf[V],
-    record: StoredRecord[V],
-    change: Callable[[V], V],
-    kind: EventType,
-    facts: Mapping[str, object] | None = None,
-) -> RecordEdit[V]:
-    """The edit that changes the content or name of a record."""
+    kind: GroupKind,
+    record: StoredRecord,
+    change: Callable[[PageGroup], PageGroup],
+    verb: str,
+    facts: Mapping[str, object] = MappingProxyType({}),
+) -> RecordEdit:
+    """The edit that changes the content or name of a record. verb: Changed or Updated. facts: as in RecordEdit."""
     after = change(record.value)
-    text = _render_text(shelf, record.text, after)
+    text = _render_text(kind, record.text, after)
     renamed = {"old_name": record.value.name} if after.name != record.value.name else {}
-    return RecordEdit(shelf, record, change, after, text, (kind, {**renamed, **(facts or {})}))
+    return RecordEdit(kind, record, change, after, text, _event_type(kind, verb), {**renamed, **facts})
 
 
-def edit_to_remove(shelf: Shelf[V], record: StoredRecord[V], kind: EventType) -> RecordEdit[V]:
+def edit_to_remove(kind: GroupKind, record: StoredRecord) -> RecordEdit:
     """The edit that moves a record to the trash."""
-    return RecordEdit(shelf, record, lambda old: old, None, "", (kind, {"trash_id": new_key()}))
+    return RecordEdit(kind, record, lambda old: old, None, "", _event_type(kind, "Removed"), {"trash_id": new_key()})
+
+
+def _event_type(kind: GroupKind, verb: str) -> EventType:
+    return EventType(f"{kind.name.capitalize()}{verb}")
 
 
 def creation_time() -> str:
@@ -138,64 +124,41 @@ def creation_time() -> str:
     return datetime.now(UTC).isoformat()
 
 
-def list_records(
-    session: Session, shelf: Shelf[V], cursor: str | None, limit: int | None, *, verbose: bool
-) -> RecordList:
+@dataclass(frozen=True, slots=True)
+class GroupPlan(Plan[ChangedRecord]):
     """
-    Records of this kind, *limit* in one answer; None: all.
+    The plan of a command.
 
-    cursor: from an answer to the same question. verbose: with file paths and creation times.
+    summary: a sentence for its preview. message: further information for its result; None: there is none.
     """
-    records, broken = load_records(session, shelf)
-    question = f"list {shelf.plural}"
-    start = start_index([record.path for record in records], cursor, question)
-    page = records[start : start + limit if limit is not None else None]
-    extras = [{"path": record.path, "created": record.value.created} if verbose else {} for record in page]
-    values = [facts_of(record.value) | extra for record, extra in zip(page, extras, strict=True)]
-    is_all = start + len(page) >= len(records)
-    after = None if is_all else cursor_of(question, page[-1].path, start + len(page))
-    return RecordList(values, _problem_sentences(shelf, broken), after)
 
+    draft: Draft
+    summary: str
+    message: str | None = None
 
-def _problem_sentences(shelf: Shelf[V], broken: Sequence[UnreadableRecord]) -> list[str]:
-    sentences = [f"{shelf.path(record.name)} cannot be read: {record.problem}." for record in broken[:_MAX_PROBLEMS]]
-    if len(broken) > _MAX_PROBLEMS:
-        sentences.append(f"{len(broken) - _MAX_PROBLEMS} more cannot be read.")
-    return sentences
+    def preview(self, session: Session) -> Preview:
+        """Preview the changes of files."""
+        lines = [line for edit in self.draft for line in _preview_lines(edit)]
+        bases = {
+            edit.source: edit.before.digest.hex() for edit in self.draft if edit.before is not None and edit.source
+        }
+        new = {edit.target: ABSENT_DIGEST for edit in self.draft if edit.target and edit.target != edit.source}
+        others = [edit.before.value.name for edit in self.draft[1:] if edit.before is not None]
+        return Preview(self.summary, {"also_changed": others}, tuple(lines[:MAX_PREVIEW_LINES]), {**bases, **new})
 
+    def carry_out(self, session: Session, journal: Journal) -> ChangedRecord:
+        """
+        Carry out all edits durably, inside `changing_records()`.
 
-def facts_of(value: Category | Collection) -> dict[str, object]:
-    """Facts about a category or collection for agents and events."""
-    if isinstance(value, Category):
-        facts: dict[str, object] = {"dir": value.directory, "patterns": list(value.patterns)}
-    else:
-        facts = {"categories": list(value.categories)}
-    return {"name": value.name, **facts, "description": value.description}
-
-
-def preview_draft(draft: Draft, summary: str) -> Preview:
-    """Preview the file changes of *draft*."""
-    lines = [line for edit in draft for line in _preview_lines(edit)]
-    bases = {edit.source: edit.before.digest.hex() for edit in draft if edit.before is not None and edit.source}
-    new = {edit.target: ABSENT_DIGEST for edit in draft if edit.target and edit.target != edit.source}
-    others = [edit.before.value.name for edit in draft[1:] if edit.before is not None]
-    return Preview(summary, {"also_changed": others}, tuple(lines[:MAX_PREVIEW_LINES]), {**bases, **new})
-
-
-def carry_out_draft(session: Session, journal: Journal, draft: Draft, message: str | None = None) -> ChangedRecord:
-    """
-    Carry out *draft* durably, inside `changing_records()`.
-
-    message: further information for the result. Raises Failed, CONFLICT, and changes nothing if the requested record
-    was saved concurrently.
-    """
-    first = draft[0]
-    value = facts_of(first.after or _value_before(first))
-    if first.is_idle and len(draft) == 1:
-        return ChangedRecord(value, "Nothing was changed: it says that already.")
-    unwritten = _carry_out(session, journal, draft)
-    notice = f"Unchanged, because another program was writing to it: {', '.join(unwritten)}." if unwritten else None
-    return ChangedRecord(value, " ".join(filter(None, (message, notice))) or None)
+        Raises Failed, CONFLICT, and changes nothing if the requested record was saved concurrently.
+        """
+        first = self.draft[0]
+        value = first.kind.facts_of(first.after or _value_before(first))
+        if first.is_idle and len(self.draft) == 1:
+            return ChangedRecord(value, "Nothing was changed: it says that already.")
+        unwritten = _carry_out(session, journal, self.draft)
+        notice = f"Unchanged, because another program was writing to it: {', '.join(unwritten)}." if unwritten else None
+        return ChangedRecord(value, " ".join(filter(None, (self.message, notice))) or None)
 
 
 def _carry_out(session: Session, journal: Journal, draft: Draft) -> tuple[str, ...]:
@@ -220,12 +183,12 @@ def _carry_out(session: Session, journal: Journal, draft: Draft) -> tuple[str, .
         raise Failed("CONFLICT", "conflict", MODIFIED_SENTENCE, f"{error} Look again, then retry.") from error
 
 
-def _value_before(edit: AnyEdit) -> Category | Collection:
+def _value_before(edit: RecordEdit) -> PageGroup:
     assert edit.before is not None
     return edit.before.value
 
 
-def _write_file(session: Session, journal: Journal, edit: AnyEdit) -> None:
+def _write_file(session: Session, journal: Journal, edit: RecordEdit) -> None:
     assert edit.target is not None
     data = edit.text.encode()
     before = edit.before.digest if edit.before is not None else None
@@ -248,20 +211,20 @@ def _renames_of(session: Session, draft: Draft) -> list[Rename]:
     return renames
 
 
-def _is_rewritten(edit: AnyEdit) -> bool:
+def _is_rewritten(edit: RecordEdit) -> bool:
     return edit.after is not None and edit.before is not None and edit.before.text != edit.text
 
 
-def _stage_rewrite(session: Session, journal: Journal, edit: AnyEdit) -> Rewrite:
+def _stage_rewrite(session: Session, journal: Journal, edit: RecordEdit) -> Rewrite:
     assert edit.before is not None
     assert edit.target is not None
     entry = page_writes.id_of_file(session, edit.before.path)
     return batch_rename.stage_text(journal, edit.target, entry, edit.before.digest, edit.text.encode())
 
 
-def _removal_of(session: Session, edit: AnyEdit) -> Removal:
+def _removal_of(session: Session, edit: RecordEdit) -> Removal:
     assert edit.before is not None
-    path, key = edit.before.path, str(edit.event[1]["trash_id"])
+    path, key = edit.before.path, str(edit.facts["trash_id"])
     return Removal(path, str(page_writes.id_of_file(session, path)), edit.before.digest.hex(), key, TRASH_REASON)
 
 
@@ -269,25 +232,24 @@ def _repeat_edit(session: Session, draft: Draft, path: str) -> tuple[Digest, byt
     return next(edit for edit in draft if edit.target == path).repeat_on_current(session)
 
 
-def _event_of(session: Session, edit: AnyEdit) -> tuple[EventType, Mapping[str, object]]:
-    kind, facts = edit.event
+def _event_of(session: Session, edit: RecordEdit) -> tuple[EventType, Mapping[str, object]]:
     value, path = edit.after or _value_before(edit), edit.target or edit.source
     assert path is not None
     location = {"path": path, "record_id": str(page_writes.id_of_file(session, edit.source or path))}
     digest = {"digest": digest_of(edit.text.encode()).hex()} if edit.after is not None else {}
-    return kind, {**facts_of(value), **location, **digest, **facts}
+    return edit.event, {**edit.kind.facts_of(value), **location, **digest, **edit.facts}
 
 
-def _preview_lines(edit: AnyEdit) -> tuple[str, ...]:
+def _preview_lines(edit: RecordEdit) -> tuple[str, ...]:
     before = edit.before.text if edit.before is not None else ""
     moved = [f"{edit.source} → {edit.target}"] if edit.source and edit.target and edit.source != edit.target else []
     return (*moved, *diff_lines(edit.target or edit.source or "", before, edit.text))
 
 
-def _render_text(shelf: Shelf[V], before: str | None, value: V) -> str:
+def _render_text(kind: GroupKind, before: str | None, value: PageGroup) -> str:
     """Raises Failed if a file cannot express the value."""
     try:
-        return shelf.write(before, value)
+        return group_text(kind, before, value)
     except Damaged as error:
-        sentence = f"The {shelf.kind} {value.name} cannot be written: {error}."
-        raise Failed("WRITE_ERROR", "write_error", sentence, f"Change {shelf.path(value.name)} by hand.") from error
+        sentence = f"The {kind.name} {value.name} cannot be written: {error}."
+        raise Failed("WRITE_ERROR", "write_error", sentence, f"Change {kind.path(value.name)} by hand.") from error

@@ -1,14 +1,11 @@
 """The text of a record as its row holds it."""
 
-from collections.abc import Callable, Mapping
-
 from mirrord.db.content.record_rows import RecordRow, RecordText
 from mirrord.domain.record_kinds import RecordFormat, sort_of
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.record_text import read_record, write_record
-from mirrord.research.collections.collection_yaml import category_of, collection_of
-
-_PARSERS: Mapping[str, Callable[[str, str], object]] = {"category": category_of, "collection": collection_of}
+from mirrord.research.collections.collection_rules import GROUP_KINDS
+from mirrord.research.collections.collection_yaml import read_group
 
 
 def record_text(name: str, text: str) -> RecordText:
@@ -32,8 +29,8 @@ def fault_in(name: str, text: str) -> str | None:
     sort, key = sort_of(name), name.partition("/")[2]
     try:
         read_record(sort.form, text)
-        if (parse_meaning := _PARSERS.get(sort.kind)) is not None:
-            parse_meaning(key, text)
+        if (kind := GROUP_KINDS.get(sort.kind)) is not None:
+            read_group(kind, key, text)
     except Damaged as error:
         return str(error)
     return None

@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 
 from mirrord.errors import Damaged
 from mirrord.research.collections.collection_rules import (
-    Category,
-    Collection,
+    CATEGORIES,
+    COLLECTIONS,
+    PageGroup,
     fault_in,
     find_control_character,
     find_quote,
     is_valid_name,
 )
-from mirrord.research.collections.collection_yaml import category_of, category_text, collection_of, collection_text
+from mirrord.research.collections.collection_yaml import group_text, read_group
 
 BOOKS = """# What I read
 dir: Books  # since school
@@ -29,22 +30,24 @@ description: long ones
 
 
 def test_what_a_file_says_is_read() -> None:
-    assert category_of("books", BOOKS) == Category("books", "Books", ("novels/**", "essays/**"), "long ones")
-    assert collection_of("x", "categories: [one, 2024, two]\n").categories == ("one", "2024", "two")
-    assert collection_of("x", "categories: alone\n").categories == ("alone",)
-    assert category_of("x", "") == Category("x")
-    assert category_of("x", "dir: /Books/novels/\n").directory == "Books/novels"
-    assert category_of("x", "dir: .\n").directory == ""
+    assert read_group(CATEGORIES, "books", BOOKS) == PageGroup(
+        "books", ("novels/**", "essays/**"), "Books", "long ones"
+    )
+    assert read_group(COLLECTIONS, "x", "categories: [one, 2024, two]\n").members == ("one", "2024", "two")
+    assert read_group(COLLECTIONS, "x", "categories: alone\n").members == ("alone",)
+    assert read_group(CATEGORIES, "x", "") == PageGroup("x")
+    assert read_group(CATEGORIES, "x", "dir: /Books/novels/\n").directory == "Books/novels"
+    assert read_group(CATEGORIES, "x", "dir: .\n").directory == ""
 
 
 def test_only_what_changes_is_written() -> None:
-    books = category_of("books", BOOKS)
-    changed = category_text(BOOKS, Category("books", "Books", ("novels/**", "essays/**", "x"), None))
+    books = read_group(CATEGORIES, "books", BOOKS)
+    changed = group_text(CATEGORIES, BOOKS, PageGroup("books", ("novels/**", "essays/**", "x"), "Books"))
     more = BOOKS.replace("  - 'essays/**'\n", "  - 'essays/**'\n  - x\n")
     assert changed == more.replace("description: long ones\n", "")
-    assert category_text(BOOKS, books) == BOOKS
+    assert group_text(CATEGORIES, BOOKS, books) == BOOKS
     odd = "categories: [2024, a]\n# end\n"
-    assert collection_text(odd, collection_of("x", odd)) == odd
+    assert group_text(COLLECTIONS, odd, read_group(COLLECTIONS, "x", odd)) == odd
 
 
 @pytest.mark.parametrize(
@@ -60,9 +63,9 @@ def test_only_what_changes_is_written() -> None:
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused_with_its_line(text: str, line: int, key: str) -> None:
-    read = collection_of if key == "categories" else category_of
+    kind = COLLECTIONS if key == "categories" else CATEGORIES
     with pytest.raises(Damaged, match=re.escape(f"line {line}: `{key}`")):
-        read("x", text)
+        read_group(kind, "x", text)
 
 
 @pytest.mark.parametrize(
@@ -70,9 +73,9 @@ def test_a_value_of_the_wrong_kind_is_refused_with_its_line(text: str, line: int
 )
 def test_a_broken_file_is_refused_with_a_line_and_never_written(text: str) -> None:
     with pytest.raises(Damaged, match=r"line \d"):
-        category_of("x", text)
+        read_group(CATEGORIES, "x", text)
     with pytest.raises(Damaged, match=r"line \d"):
-        category_text(text, Category("x", "b"))
+        group_text(CATEGORIES, text, PageGroup("x", directory="b"))
 
 
 _WORDS = st.text(max_size=20).filter(lambda text: find_quote(text) is None and find_control_character(text) is None)
@@ -84,18 +87,18 @@ _NAMES = st.text("abZ09_-", min_size=1, max_size=6).filter(is_valid_name)
 @example("x", [], "\u3000a ", [])
 @given(_NAMES, st.lists(_NAMES, max_size=5), _WORDS, st.lists(_NAMES, max_size=5))
 def test_what_is_written_is_read_back(name: str, categories: list[str], description: str, others: list[str]) -> None:
-    one = Collection(name, tuple(categories), description or None, "2026-01-02T03:04:05.678901+00:00")
-    other = Collection(name, tuple(others), None, one.created)
-    text = collection_text(None, one)
-    assert collection_of(name, text) == one
-    again = collection_text(text, other)
-    assert collection_of(name, again) == other
-    assert collection_of(name, collection_text(again, one)) == one
+    one = PageGroup(name, tuple(categories), "", description or None, "2026-01-02T03:04:05.678901+00:00")
+    other = PageGroup(name, tuple(others), created=one.created)
+    text = group_text(COLLECTIONS, None, one)
+    assert read_group(COLLECTIONS, name, text) == one
+    again = group_text(COLLECTIONS, text, other)
+    assert read_group(COLLECTIONS, name, again) == other
+    assert read_group(COLLECTIONS, name, group_text(COLLECTIONS, again, one)) == one
 
 
 @settings(max_examples=40)
 @given(_WORDS, st.lists(_WORDS.filter(lambda text: fault_in(text) is None), max_size=4))
 def test_directories_and_patterns_are_read_back(directory: str, patterns: list[str]) -> None:
     plain = directory.strip("/").removeprefix("./") if directory != "." else ""
-    one = Category("x", plain.strip("/"), tuple(patterns))
-    assert category_of("x", category_text(None, one)).patterns == one.patterns
+    one = PageGroup("x", tuple(patterns), plain.strip("/"))
+    assert read_group(CATEGORIES, "x", group_text(CATEGORIES, None, one)).members == one.members

@@ -19,31 +19,26 @@ from mirrord.domain.entry import Actor, digest_of
 from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write.tree_locks import records_lock
-from mirrord.research.collections.category_commands import (
+from mirrord.research.collections.collection_content import collection_content, list_records
+from mirrord.research.collections.collection_rules import CATEGORIES, COLLECTIONS
+from mirrord.research.collections.collection_yaml import read_group
+from mirrord.research.collections.group_commands import (
     add_category,
-    change_category,
-    list_categories,
-    preview_change_category,
-    preview_remove_category,
-    remove_category,
-    update_category,
-)
-from mirrord.research.collections.collection_commands import (
     add_collection,
+    change_category,
     change_collection,
-    list_collections,
-    preview_add_collection,
-    preview_remove_collection,
+    remove_category,
     remove_collection,
+    update_category,
     update_collection,
 )
-from mirrord.research.collections.collection_content import collection_content
-from mirrord.research.collections.collection_yaml import category_of, collection_of
 from tests.unit.commands.conftest import AGENT, TENANT, events, page
 from tests.unit.kills import killed_at
 
 READING = ".records/collections/reading.yaml"
 NOVELS = ".records/categories/novels.yaml"
+list_categories = partial(list_records, kind=CATEGORIES)
+list_collections = partial(list_records, kind=COLLECTIONS)
 
 
 @contextmanager
@@ -184,7 +179,7 @@ def test_what_is_not_there_is_not_found_by_any_verb(session: Session) -> None:
         lambda: change_collection(session, "readin", description="x"),
         lambda: update_collection(session, "readin", ["novels"]),
         lambda: collection_content(session, "readin"),
-        lambda: preview_remove_collection(session, "readin"),
+        lambda: remove_collection.preview(session, name="readin"),
     ]
     for act in acts:
         with pytest.raises(Failed) as caught:
@@ -250,7 +245,7 @@ def test_a_category_that_goes_or_is_renamed_is_followed_by_the_collections_that_
     assert done.message == "Collections that follow: reading, mine."
     mine = (root / ".records/collections/mine.yaml").read_text()
     assert mine == "# mine\ncategories:\n  - poems   # first\n  - fiction\nkey: kept\n"
-    assert collection_of("reading", (root / READING).read_text()).categories == ("fiction", "essays")
+    assert read_group(COLLECTIONS, "reading", (root / READING).read_text()).members == ("fiction", "essays")
 
     remove_category(session, "poems")
     mine = (root / ".records/collections/mine.yaml").read_text()
@@ -445,16 +440,16 @@ def test_what_cannot_be_written_is_a_write_error(root: Path, session: Session) -
 def test_a_preview_says_what_would_be_done_and_does_nothing(root: Path, session: Session) -> None:
     prepared(session)
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
-    renamed = preview_change_category(session, "novels", new_name="fiction")
+    renamed = change_category.preview(session, name="novels", new_name="fiction")
     assert "+  - fiction" in renamed.lines
     assert renamed.bases[NOVELS] == digest_of((root / NOVELS).read_bytes()).hex()
     assert renamed.bases[READING] == digest_of((root / READING).read_bytes()).hex()
     assert renamed.bases[".records/categories/fiction.yaml"] == ""
     assert renamed.facts == {"also_changed": ["reading"]}
-    assert "-dir: Books" in preview_remove_category(session, "novels").lines
-    assert "+  - poems" in preview_add_collection(session, "x", categories=["poems"]).lines
+    assert "-dir: Books" in remove_category.preview(session, name="novels").lines
+    assert "+  - poems" in add_collection.preview(session, name="x", categories=["poems"]).lines
     with refused("ALREADY_EXISTS", "already_exists"):
-        preview_add_collection(session, "reading")
+        add_collection.preview(session, name="reading")
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
@@ -507,8 +502,8 @@ def test_processes_that_change_collections_at_once_lose_nothing(root: Path, sess
     assert [process.exitcode for process in processes] == [0] * PROCESSES
 
     own = {f"own-{number}-{step}" for number in range(PROCESSES) for step in range(EACH)}
-    shared = collection_of("shared", (root / ".records/collections/shared.yaml").read_text())
-    assert set(shared.categories) == own
+    shared = read_group(COLLECTIONS, "shared", (root / ".records/collections/shared.yaml").read_text())
+    assert set(shared.members) == own
     assert set(collections(session)) == own | {"shared"}
     kinds = [kind for kind, _ in events(root)]
     assert kinds.count("CollectionAdded") == len(own) + 1
@@ -517,9 +512,11 @@ def test_processes_that_change_collections_at_once_lose_nothing(root: Path, sess
 
 def _state(root: Path) -> tuple[frozenset[str], frozenset[tuple[str, ...]]]:
     """The categories there are, and what collections name; every file is whole."""
-    categories = {path.stem for path in (root / ".records/categories").glob("*") if category_of("x", path.read_text())}
+    categories = {
+        path.stem for path in (root / ".records/categories").glob("*") if read_group(CATEGORIES, "x", path.read_text())
+    }
     files = (root / ".records/collections").glob("*")
-    return frozenset(categories), frozenset(collection_of("x", path.read_text()).categories for path in files)
+    return frozenset(categories), frozenset(read_group(COLLECTIONS, "x", path.read_text()).members for path in files)
 
 
 def _opened(root: Path, writer: str) -> Session:
