@@ -1,5 +1,7 @@
 """A person resolves a conflict: which text the page has, and that the sibling goes."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -78,11 +80,16 @@ class Resolution:
 
 
 @dataclass(frozen=True, slots=True)
-class _Content:
-    """The chosen content of the page or attachment. data: bytes that are not stored yet."""
+class Content:
+    """
+    The chosen content. text: of a page or record; None: of an attachment.
+
+    digest, size: of an attachment's bytes. data: bytes that are not stored yet.
+    """
 
     text: str | None = None
     digest: Digest | None = None
+    size: int = 0
     data: bytes | None = None
 
 
@@ -125,11 +132,13 @@ async def resolve_conflict(database: Database, tenant: TenantId, actor: Actor, r
         dispute = await load_dispute(connection, tenant, number)
         if (why := objection(dispute, choice, resolution.seen_versions)) is not None:
             raise Refused(why)
-        content = _choose_content(dispute, choice, resolution.data)
+        content = choose_content(dispute, choice, resolution.data)
         # first, so that no trigger takes the deletion of the sibling for the person's choice
         written = await conflict_rows.resolve_conflict(connection, tenant, number, choice)
         if content is not None:
-            written = written and await _store_content(connection, tenant, dispute, content)
+            assert dispute.entry is not None  # objection() checked it
+            with refusing_used_names(dispute.entry):
+                written = written and await _store_content(connection, tenant, dispute.entry, content)
         if dispute.sibling is not None and not dispute.sibling.deleted:
             written = written and await entry_edits.delete_entry(connection, tenant, dispute.sibling)
         if not written:
@@ -173,22 +182,44 @@ def file_text(dispute: Dispute) -> str:
     return _restore_id(sibling.text, conflict, page_text=conflict.file_text or "")
 
 
-def _choose_content(dispute: Dispute, choice: Choice, data: bytes | None) -> _Content | None:
+def choose_content(dispute: Dispute, choice: Choice, merged: bytes | None) -> Content | None:
+    """
+    The content that *choice* gives the entry; None: it keeps its own.
+
+    Raises:
+        Refused: the merged content is too large, has conflict markers or cannot be read.
+        Damaged: the merged content is not text.
+    """
     if choice is Choice.ROW:
         return None
-    attachment = dispute.conflict.kind is Kind.ATTACHMENT
     if choice is Choice.FILE:
-        file_digest = dispute.sibling.digest if dispute.sibling is not None else dispute.conflict.file_digest
-        return _Content(digest=file_digest) if attachment else _Content(text=file_text(dispute))
-    assert data is not None
-    if len(data) > MAX_FILE_BYTES:
-        raise Refused(f"The content has {len(data)} bytes; more than {MAX_FILE_BYTES} are not synced.")
-    if attachment:
-        return _Content(digest=digest_of(data), data=data)
-    return _Content(text=merged_text(dispute, decode(data)))
+        return _sibling_bytes(dispute) if dispute.conflict.kind is Kind.ATTACHMENT else Content(file_text(dispute))
+    assert merged is not None
+    if len(merged) > MAX_FILE_BYTES:
+        raise Refused(f"The content has {len(merged)} bytes; more than {MAX_FILE_BYTES} are not synced.")
+    if dispute.conflict.kind is Kind.ATTACHMENT:
+        return Content(digest=digest_of(merged), size=len(merged), data=merged)
+    return Content(_merged_text(dispute, decode(merged)))
 
 
-def merged_text(dispute: Dispute, text: str) -> str:
+def _sibling_bytes(dispute: Dispute) -> Content:
+    sibling = dispute.sibling
+    if sibling is None:
+        return Content(digest=dispute.conflict.file_digest)
+    return Content(digest=sibling.digest, size=sibling.size or 0)
+
+
+@contextmanager
+def refusing_used_names(entry: CurrentEntry) -> Iterator[None]:
+    """Raise Refused where a write within the `with` block restores a record whose name another one has."""
+    try:
+        yield
+    except UniqueViolation as error:
+        path = record_path(entry.place.name)
+        raise Refused(f"Meanwhile there is another record called {path!r}; delete or rename that first.") from error
+
+
+def _merged_text(dispute: Dispute, text: str) -> str:
     """
     A merged text as the entry's; it keeps the id that the page's text shows if the person dropped it.
 
@@ -221,29 +252,17 @@ def _restore_id(text: str, conflict: ConflictRow, *, page_text: str) -> str:
         return text
 
 
-async def _store_content(connection: Connection, tenant: TenantId, dispute: Dispute, content: _Content) -> bool:
-    entry = dispute.entry
-    assert entry is not None
+async def _store_content(connection: Connection, tenant: TenantId, entry: CurrentEntry, content: Content) -> bool:
     if content.text is not None and entry.kind is Kind.RECORD:
-        return await _put_record(connection, tenant, entry, content.text)
+        body = record_text(entry.place.name, content.text)
+        return await entry_edits.write_record(connection, tenant, entry, body) is not None
     if content.text is not None:
         return await entry_edits.write_text(connection, tenant, entry, text_of(content.text)) is not None
     assert content.digest is not None
     if content.data is not None:
         await attachment_blobs.store_blob(connection, tenant, content.digest, content.data)
-    size = len(content.data) if content.data is not None else dispute.sibling.size if dispute.sibling else None
-    body = AttachmentContent(size or 0, media_type_of(entry.place.name))
-    return await entry_edits.write_bytes(connection, tenant, entry, content.digest, body) is not None
-
-
-async def _put_record(connection: Connection, tenant: TenantId, entry: CurrentEntry, text: str) -> bool:
-    try:
-        return (
-            await entry_edits.write_record(connection, tenant, entry, record_text(entry.place.name, text)) is not None
-        )
-    except UniqueViolation as error:
-        path = record_path(entry.place.name)
-        raise Refused(f"Meanwhile there is another record called {path!r}; delete or rename that first.") from error
+    attachment = AttachmentContent(content.size, media_type_of(entry.place.name))
+    return await entry_edits.write_bytes(connection, tenant, entry, content.digest, attachment) is not None
 
 
 async def _is_sibling_changed(

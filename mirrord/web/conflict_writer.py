@@ -4,17 +4,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from psycopg.errors import UniqueViolation
 from starlette.exceptions import HTTPException
 
 from mirrord.db import conflict_rows
+from mirrord.db.content import entry_edits
 from mirrord.db.content.entry_edits import CurrentEntry
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, Kind, TenantId
-from mirrord.domain.record_kinds import record_path
-from mirrord.errors import Refused, UserError
+from mirrord.errors import Damaged, Refused, UserError
 from mirrord.operations import conflict_resolution
-from mirrord.operations.conflict_resolution import Choice, Dispute
+from mirrord.operations.conflict_resolution import Choice, Content, Dispute
 from mirrord.operations.three_way_diff import mark_conflicts
 from mirrord.sync.observation.record_bodies import fault_in
 from mirrord.sync.writing.entry_bodies import media_type_of
@@ -84,13 +83,15 @@ async def resolve_conflict(
     dispute = await conflict_resolution.load_dispute(connection, tenant, number)
     if objection := _objection_to(dispute, choice) or conflict_resolution.objection(dispute, choice, seen_versions):
         raise UserError(objection)
-    # first, so that no trigger takes the following writes for the resolution
-    if dispute.conflict.kind is Kind.RECORD and not await file_rows.resolve_conflict(connection, number, choice):
-        raise _stale(dispute)
-    if choice is not Choice.ROW and not await _write_choice(connection, dispute, choice, text):
-        raise _stale(dispute)
-    if not await _delete_sibling(connection, dispute):
-        raise _stale(dispute)
+    if choice is Choice.MERGED and text is None:
+        raise UserError("The merged text is missing.")
+    try:
+        content = conflict_resolution.choose_content(dispute, choice, (text or "").encode())
+        is_written = await _write_choice(connection, tenant, dispute, choice, content)
+    except (Refused, Damaged) as error:
+        raise UserError(str(error)) from error
+    if not is_written:
+        raise HTTPException(409, f"{dispute.conflict.path!r} was just changed; review it, then try again.")
 
 
 def _fault_in_file(dispute: Dispute) -> str | None:
@@ -107,59 +108,34 @@ def digest_of_side(dispute: Dispute, side: str) -> Digest | None:
     return entry.digest if entry is not None else None
 
 
-async def _write_choice(connection: Connection, dispute: Dispute, choice: Choice, text: str | None) -> bool:
-    if dispute.conflict.kind is Kind.ATTACHMENT:
-        return await _write_bytes(connection, dispute)
-    return await _write_text(connection, dispute, _chosen_text(dispute, choice, text))
+async def _write_choice(
+    connection: Connection, tenant: TenantId, dispute: Dispute, choice: Choice, content: Content | None
+) -> bool:
+    """False: another writer was faster."""
+    conflict, entry, sibling = dispute.conflict, dispute.entry, dispute.sibling
+    # first, so that no trigger takes the following writes for the resolution
+    if conflict.kind is Kind.RECORD and not await file_rows.resolve_conflict(connection, conflict.id, choice):
+        return False
+    if content is not None:
+        assert entry is not None  # _objection_to() checked it
+        with conflict_resolution.refusing_used_names(entry):
+            if not await _write_content(connection, entry, content):
+                return False
+    return sibling is None or sibling.deleted or await entry_edits.delete_entry(connection, tenant, sibling)
 
 
-async def _write_bytes(connection: Connection, dispute: Dispute) -> bool:
-    entry, sibling, digest = dispute.entry, dispute.sibling, digest_of_side(dispute, "file")
-    assert entry is not None  # _objection_to() saw to it
-    assert sibling is not None
-    assert digest is not None
-    kind = media_type_of(entry.place.name)
-    return await file_rows.replace_attachment(connection, entry.entry, entry.version, digest, sibling.size or 0, kind)
-
-
-def _chosen_text(dispute: Dispute, choice: Choice, text: str | None) -> str:
-    if choice is Choice.FILE:
-        return conflict_resolution.file_text(dispute)
-    if text is None:
-        raise UserError("The merged text is missing.")
-    try:
-        return conflict_resolution.merged_text(dispute, text)
-    except Refused as error:
-        raise UserError(str(error)) from error
-
-
-async def _write_text(connection: Connection, dispute: Dispute, text: str) -> bool:
-    entry = dispute.entry
-    assert entry is not None  # _objection_to() saw to it
+async def _write_content(connection: Connection, entry: CurrentEntry, content: Content) -> bool:
+    if content.text is None:
+        assert content.digest is not None  # as above
+        size, media_type = content.size, media_type_of(entry.place.name)
+        return await file_rows.replace_attachment(
+            connection, entry.entry, entry.version, content.digest, size, media_type
+        )
     if entry.kind is Kind.RECORD:
-        return await _write_record(connection, entry, text)
+        is_current = entry.text == content.text and not entry.deleted
+        return is_current or await file_rows.write_text(connection, entry.entry, entry.version, content.text)
     version = await page_rows.revive_page(connection, entry.entry) if entry.deleted else entry.version
-    return version is not None and await page_rows.write_markdown(connection, entry.entry, version, text) is not None
-
-
-async def _write_record(connection: Connection, entry: CurrentEntry, text: str) -> bool:
-    try:
-        if entry.text == text and not entry.deleted:
-            return True
-        return await file_rows.write_text(connection, entry.entry, entry.version, text)
-    except UniqueViolation as error:
-        path = record_path(entry.place.name)
-        raise UserError(f"Another record is called {path!r} now; delete or rename it first.") from error
-
-
-async def _delete_sibling(connection: Connection, dispute: Dispute) -> bool:
-    sibling = dispute.sibling
-    if sibling is None or sibling.deleted:
-        return True
-    if sibling.kind is Kind.ATTACHMENT:
-        return await file_rows.delete_attachment(connection, sibling.entry, sibling.version)
-    return await page_rows.delete_page(connection, sibling.entry, sibling.version) is not None
-
-
-def _stale(dispute: Dispute) -> HTTPException:
-    return HTTPException(409, f"{dispute.conflict.path!r} was just changed; review it, then try again.")
+    return (
+        version is not None
+        and await page_rows.write_markdown(connection, entry.entry, version, content.text) is not None
+    )

@@ -76,16 +76,6 @@ async def replace_attachment(
     return await cursor.fetchone() is not None
 
 
-async def delete_attachment(connection: Connection, attachment: UUID, version: int) -> bool:
-    """Delete an attachment. False: another writer was faster."""
-    cursor = await connection.execute(
-        "UPDATE mirrord.attachment SET deleted_at = clock_timestamp() WHERE tenant_id = mirrord.current_tenant() "
-        "AND id = %s AND version = %s AND deleted_at IS NULL RETURNING id",
-        (attachment, version),
-    )
-    return await cursor.fetchone() is not None
-
-
 _WRITE = """
 UPDATE mirrord.record SET text = %s, deleted_at = NULL
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s RETURNING version"""
