@@ -1,15 +1,15 @@
 """`mirrord approvals` and `notifications`: requests of agents, and what they did without asking."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import click
 
-from mirrord import app
-from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
-from mirrord.cli.output import current_person, echo_difference, format_actor, format_time, strip_controls
+from mirrord.cli.options import tenant_option, with_config_options
+from mirrord.cli.output import echo_difference, format_actor, format_time, strip_controls
+from mirrord.cli.tenant_database import run_in_transaction
 from mirrord.config import Config
 from mirrord.db import approval_rows as rows
 from mirrord.db.approval_rows import Notice, StoredRequest
@@ -35,12 +35,8 @@ def approvals() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_requests(config: Config, tenant: str | None, everything: bool, as_json: bool) -> None:
     """List the requests that wait for a decision."""
-
-    async def work() -> list[StoredRequest]:
-        async with _tenant_transaction(config, tenant) as (connection, tenant_id):
-            return await rows.list_requests(connection, tenant_id, None if everything else _OPEN_STATES)
-
-    requests = run(work())
+    states = None if everything else _OPEN_STATES
+    requests = run_in_transaction(config, tenant, partial(rows.list_requests, states=states))
     if as_json:
         click.echo(json.dumps([_request_facts(stored) for stored in requests], indent=2))
         return
@@ -60,11 +56,10 @@ def list_requests(config: Config, tenant: str | None, everything: bool, as_json:
 def show(config: Config, tenant: str | None, request_id: str, as_json: bool) -> None:
     """Show the effect or outcome of the request ID. The first characters of an id are enough."""
 
-    async def work() -> StoredRequest:
-        async with _tenant_transaction(config, tenant) as (connection, tenant_id):
-            return _find_request(await rows.list_requests(connection, tenant_id, None), request_id)
+    async def work(connection: Connection, tenant_id: TenantId) -> StoredRequest:
+        return _find_request(await rows.list_requests(connection, tenant_id, None), request_id)
 
-    stored = run(work())
+    stored = run_in_transaction(config, tenant, work)
     if as_json:
         click.echo(json.dumps(_request_facts(stored), indent=2))
     else:
@@ -85,7 +80,8 @@ def approve(
     """Approve the requests ID; the daemon then executes them."""
     if bool(request_ids) == everything:
         raise UserError("Name requests, or use --all; `mirrord approvals list` shows pending requests.")
-    decided, remaining = run(_decide_requests(config, tenant, request_ids, approve=True, reason=reason))
+    work = partial(_decide_requests, names=request_ids, approve=True, reason=reason)
+    decided, remaining = run_in_transaction(config, tenant, work)
     for stored in decided:
         click.echo(f"Approved: {strip_controls(stored.preview['summary'])}")
     for stored in remaining:
@@ -100,7 +96,8 @@ def approve(
 @click.option("--reason", help="Reason, sent to the requester.")
 def reject(config: Config, tenant: str | None, request_ids: Sequence[str], reason: str | None) -> None:
     """Reject the requests ID; the requester receives the reason."""
-    decided, _ = run(_decide_requests(config, tenant, request_ids, approve=False, reason=reason))
+    work = partial(_decide_requests, names=request_ids, approve=False, reason=reason)
+    decided, _ = run_in_transaction(config, tenant, work)
     for stored in decided:
         click.echo(f"Rejected: {strip_controls(stored.preview['summary'])}")
 
@@ -113,14 +110,13 @@ def reject(config: Config, tenant: str | None, request_ids: Sequence[str], reaso
 def notifications(config: Config, tenant: str | None, read: bool, as_json: bool) -> None:
     """List unread notifications. They report changes that agents made without approval."""
 
-    async def work() -> list[Notice]:
-        async with _tenant_transaction(config, tenant) as (connection, tenant_id):
-            notices = await rows.load_notices(connection, tenant_id)
-            if read and notices:
-                await rows.mark_notices_read(connection, [notice.id for notice in notices])
-            return notices
+    async def work(connection: Connection, tenant_id: TenantId) -> list[Notice]:
+        notices = await rows.load_notices(connection, tenant_id)
+        if read and notices:
+            await rows.mark_notices_read(connection, [notice.id for notice in notices])
+        return notices
 
-    notices = run(work())
+    notices = run_in_transaction(config, tenant, work)
     if as_json:
         click.echo(json.dumps([_notice_facts(notice) for notice in notices], indent=2))
         return
@@ -137,26 +133,16 @@ def notifications(config: Config, tenant: str | None, read: bool, as_json: bool)
 
 
 async def _decide_requests(
-    config: Config, tenant: str | None, names: Sequence[str], *, approve: bool, reason: str | None
+    connection: Connection, tenant: TenantId, names: Sequence[str], *, approve: bool, reason: str | None
 ) -> tuple[list[StoredRequest], list[StoredRequest]]:
     """The decided and the remaining requests; without *names* decide all that can be approved together."""
-    async with _tenant_transaction(config, tenant) as (connection, tenant_id):
-        pending = await rows.list_requests(connection, tenant_id, None if names else [RequestState.PENDING])
-        chosen = [_find_request(pending, name) for name in names] or [
-            request for request in pending if not _is_required(request)
-        ]
-        for stored in chosen:
-            await rows.decide_request(connection, tenant_id, stored.id, approve=approve, reason=reason, channel="cli")
-        return chosen, [] if names else [stored for stored in pending if _is_required(stored)]
-
-
-@asynccontextmanager
-async def _tenant_transaction(config: Config, tenant: str | None) -> AsyncIterator[tuple[Connection, TenantId]]:
-    """A transaction of the tenant, with the operating person as the actor."""
-    async with app.open_database(config) as database:
-        _, tenant_id = await find_tenant(database, config, tenant)
-        async with database.transaction(tenant_id, actor=current_person()) as connection:
-            yield connection, tenant_id
+    pending = await rows.list_requests(connection, tenant, None if names else [RequestState.PENDING])
+    chosen = [_find_request(pending, name) for name in names] or [
+        request for request in pending if not _is_required(request)
+    ]
+    for stored in chosen:
+        await rows.decide_request(connection, tenant, stored.id, approve=approve, reason=reason, channel="cli")
+    return chosen, [] if names else [stored for stored in pending if _is_required(stored)]
 
 
 def _find_request(requests: Sequence[StoredRequest], name: str) -> StoredRequest:

@@ -3,19 +3,21 @@
 import json
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from mirrord import app
-from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
+from mirrord.cli.options import tenant_option, with_config_options
 from mirrord.cli.output import current_person, echo_difference, format_time, strip_controls
+from mirrord.cli.tenant_database import run_in_transaction, run_with_database
 from mirrord.config import Config
 from mirrord.db import conflict_rows as store
 from mirrord.db.conflict_rows import ConflictRow
+from mirrord.db.database import Connection
 from mirrord.documents.link_following import paths_of
-from mirrord.domain.entry import EntryId, Kind
+from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.errors import UserError
 from mirrord.operations import conflict_resolution
 from mirrord.operations.conflict_resolution import Choice, Dispute, Resolution
@@ -29,6 +31,11 @@ class ListedConflict:
     conflict: ConflictRow
     path: str | None
     sibling_path: str | None
+
+
+_seen_option = click.option(
+    "--seen", "seen_versions", help="Refuse unless these are the current versions, as `show` prints them: 5/2."
+)
 
 
 @click.group(invoke_without_command=True)
@@ -74,9 +81,7 @@ def show(config: Config, tenant: str | None, number: int, as_json: bool, markers
 @with_config_options
 @tenant_option
 @click.argument("number", type=int)
-@click.option(
-    "--seen", "seen_versions", help="Refuse unless these are the current versions, as `show` prints them: 5/2."
-)
+@_seen_option
 def take_file(config: Config, tenant: str | None, number: int, seen_versions: str | None) -> None:
     """Resolve a conflict with the file's content. The sibling is moved to the trash."""
     _resolve(config, tenant, number, Choice.FILE, seen_versions, None)
@@ -86,9 +91,7 @@ def take_file(config: Config, tenant: str | None, number: int, seen_versions: st
 @with_config_options
 @tenant_option
 @click.argument("number", type=int)
-@click.option(
-    "--seen", "seen_versions", help="Refuse unless these are the current versions, as `show` prints them: 5/2."
-)
+@_seen_option
 def take_row(config: Config, tenant: str | None, number: int, seen_versions: str | None) -> None:
     """Resolve a conflict with the current page. The sibling is moved to the trash."""
     _resolve(config, tenant, number, Choice.ROW, seen_versions, None)
@@ -104,9 +107,7 @@ def take_row(config: Config, tenant: str | None, number: int, seen_versions: str
     required=False,
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
 )
-@click.option(
-    "--seen", "seen_versions", help="Refuse unless these are the current versions, as `show` prints them: 5/2."
-)
+@_seen_option
 def take_merged(
     config: Config, tenant: str | None, number: int, merged: Path | None, seen_versions: str | None
 ) -> None:
@@ -123,7 +124,7 @@ def take_merged(
 
 
 def _print_conflicts(config: Config, tenant: str | None, *, as_json: bool) -> None:
-    conflicts_ = run(_list_conflicts(config, tenant))
+    conflicts_ = run_in_transaction(config, tenant, _list_conflicts)
     if as_json:
         click.echo(json.dumps([_conflict_facts(listed) for listed in conflicts_], indent=2))
         return
@@ -141,12 +142,9 @@ def _print_conflicts(config: Config, tenant: str | None, *, as_json: bool) -> No
         click.echo("No conflicts.", err=True)
 
 
-async def _list_conflicts(config: Config, tenant: str | None) -> list[ListedConflict]:
-    async with app.open_database(config) as database:
-        _, tenant_id = await find_tenant(database, config, tenant)
-        async with database.transaction(tenant_id) as connection:
-            conflicts_ = await store.list_conflicts(connection, tenant_id)
-            paths = await paths_of(connection, tenant_id, [entry for each in conflicts_ for entry in _entries_of(each)])
+async def _list_conflicts(connection: Connection, tenant: TenantId) -> list[ListedConflict]:
+    conflicts_ = await store.list_conflicts(connection, tenant)
+    paths = await paths_of(connection, tenant, [entry for each in conflicts_ for entry in _entries_of(each)])
     return [_to_listed(conflict, paths) for conflict in conflicts_]
 
 
@@ -169,28 +167,20 @@ def _place_of_file_text(listed: ListedConflict) -> str:
 
 
 def _load_dispute(config: Config, tenant: str | None, number: int) -> tuple[Dispute, ListedConflict]:
-    async def work() -> tuple[Dispute, ListedConflict]:
-        async with app.open_database(config) as database:
-            _, tenant_id = await find_tenant(database, config, tenant)
-            async with database.transaction(tenant_id) as connection:
-                dispute = await conflict_resolution.load_dispute(connection, tenant_id, number)
-                conflict = dispute.conflict
-                return dispute, _to_listed(conflict, await paths_of(connection, tenant_id, _entries_of(conflict)))
+    async def work(connection: Connection, tenant_id: TenantId) -> tuple[Dispute, ListedConflict]:
+        dispute = await conflict_resolution.load_dispute(connection, tenant_id, number)
+        paths = await paths_of(connection, tenant_id, _entries_of(dispute.conflict))
+        return dispute, _to_listed(dispute.conflict, paths)
 
-    return run(work())
+    return run_in_transaction(config, tenant, work)
 
 
 def _resolve(
     config: Config, tenant: str | None, number: int, choice: Choice, seen_versions: str | None, data: bytes | None
 ) -> None:
-    async def work() -> Dispute:
-        async with app.open_database(config) as database:
-            _, tenant_id = await find_tenant(database, config, tenant)
-            return await conflict_resolution.resolve_conflict(
-                database, tenant_id, current_person(), Resolution(number, choice, data, seen_versions)
-            )
-
-    conflict = run(work()).conflict
+    resolution = Resolution(number, choice, data, seen_versions)
+    work = partial(conflict_resolution.resolve_conflict, actor=current_person(), resolution=resolution)
+    conflict = run_with_database(config, tenant, work).conflict
     outcome = "stays as it is" if choice is Choice.ROW else "has the content you chose, as a new version"
     sibling = "; the sibling goes to the trash" if conflict.sibling else ""
     click.echo(f"Settled: {strip_controls(conflict.path)} {outcome}{sibling}.")

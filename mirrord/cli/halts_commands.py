@@ -10,9 +10,12 @@ import click
 from mirrord import app
 from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
 from mirrord.cli.output import current_person
+from mirrord.cli.tenant_database import run_in_transaction, run_with_database
 from mirrord.config import Config
 from mirrord.db import problem_rows
+from mirrord.db.database import Connection, Database
 from mirrord.db.problem_rows import Halt
+from mirrord.domain.entry import TenantId
 from mirrord.errors import UserError
 from mirrord.operations.restore import Action, Change, preview_restore, restore_tenant
 from mirrord.sync.decisions.guard import describe_effects
@@ -29,18 +32,14 @@ MAX_PRINTED_CHANGES = 40  # changes a restore
 def halts(config: Config, tenant: str | None, as_json: bool) -> None:
     """List halts that wait for a decision. Shows the effect of each choice."""
 
-    async def work() -> list[tuple[Halt, list[str]]]:
-        async with app.open_database(config) as database:
-            _, tenant_id = await find_tenant(database, config, tenant)
-            async with database.transaction(tenant_id) as connection:
-                open_halts = await problem_rows.load_halts(connection, tenant_id)
-                max_paths = MAX_JSON_PATHS if as_json else MAX_PRINTED_PATHS
-                return [
-                    (halt, await problem_rows.load_paths(connection, tenant_id, halt.entries, max_paths))
-                    for halt in open_halts
-                ]
+    async def work(connection: Connection, tenant_id: TenantId) -> list[tuple[Halt, list[str]]]:
+        open_halts = await problem_rows.load_halts(connection, tenant_id)
+        max_paths = MAX_JSON_PATHS if as_json else MAX_PRINTED_PATHS
+        return [
+            (halt, await problem_rows.load_paths(connection, tenant_id, halt.entries, max_paths)) for halt in open_halts
+        ]
 
-    listed = run(work())
+    listed = run_in_transaction(config, tenant, work)
     if as_json:
         click.echo(json.dumps([_halt_facts(halt, paths) for halt, paths in listed], indent=2))
         return
@@ -90,13 +89,10 @@ def resume(config: Config, tenant: str | None, halt: int, apply: bool | None) ->
     if apply is None:
         raise UserError("Add --apply (it was intended) or --discard (restore everything); see `mirrord halts`.")
 
-    async def work() -> bool:
-        async with app.open_database(config) as database:
-            _, tenant_id = await find_tenant(database, config, tenant)
-            async with database.transaction(tenant_id, actor=current_person()) as connection:
-                return await problem_rows.decide_halt(connection, halt, "apply" if apply else "discard")
+    async def work(connection: Connection, _: TenantId) -> bool:
+        return await problem_rows.decide_halt(connection, halt, "apply" if apply else "discard")
 
-    if not run(work()):
+    if not run_in_transaction(config, tenant, work):
         raise UserError(f"There is no open halt {halt}; `mirrord halts` lists them.")
     click.echo("Decided. The daemon carries it out within a second or two; `mirrord flush` waits for it.")
 
@@ -132,15 +128,13 @@ def restore_all(config: Config, tenant: str | None, moment: str, delete_newer: b
     """Restore a whole tenant to an earlier moment. Pages and attachments get new versions."""
     at = _parse_moment(moment)
 
-    async def work() -> tuple[list[Change], list[Change]]:
-        async with app.open_database(config) as database:
-            _, tenant_id = await find_tenant(database, config, tenant)
-            changes = await preview_restore(database, tenant_id, at, delete_newer=delete_newer)
-            if not yes:
-                return changes, []
-            return changes, await restore_tenant(database, tenant_id, at, current_person(), delete_newer=delete_newer)
+    async def work(database: Database, tenant_id: TenantId) -> tuple[list[Change], list[Change]]:
+        changes = await preview_restore(database, tenant_id, at, delete_newer=delete_newer)
+        if not yes:
+            return changes, []
+        return changes, await restore_tenant(database, tenant_id, at, current_person(), delete_newer=delete_newer)
 
-    changes, failed = run(work())
+    changes, failed = run_with_database(config, tenant, work)
     _print_changes(changes)
     if failed:
         click.echo(f"{len(failed)} could not be restored: they are being edited. Run this again.", err=True)

@@ -3,17 +3,18 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import click
 
-from mirrord import app
-from mirrord.cli.options import EXIT_DIFFERENT, find_tenant, run, tenant_option, with_config_options
+from mirrord.cli.options import EXIT_DIFFERENT, tenant_option, with_config_options
 from mirrord.cli.output import current_person, echo_difference, format_actor, format_time, strip_controls
+from mirrord.cli.tenant_database import run_in_transaction, run_with_database
 from mirrord.config import Config
 from mirrord.db.content import page_versions
 from mirrord.db.content.page_versions import Revision
-from mirrord.db.database import Connection
+from mirrord.db.database import Connection, Database
 from mirrord.documents.link_following import paths_of
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.errors import UserError
@@ -64,14 +65,7 @@ class Difference:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def history(config: Config, tenant: str | None, page: str, as_json: bool) -> None:
     """List the versions of PAGE, newest first. PAGE is a path, a title or an id."""
-
-    async def work() -> History:
-        async with app.open_database(config) as database:
-            _, tenant_id = await find_tenant(database, config, tenant)
-            async with database.transaction(tenant_id) as connection:
-                return await _load_history(connection, tenant_id, page)
-
-    loaded = run(work())
+    loaded = run_in_transaction(config, tenant, partial(_load_history, reference=page))
     if as_json:
         versions = [_revision_facts(loaded, revision) for revision in reversed(loaded.revisions)]
         click.echo(json.dumps({"page": str(loaded.page), "path": loaded.path, "versions": versions}, indent=2))
@@ -94,16 +88,9 @@ def diff(config: Config, tenant: str | None, page: str, before: int | None, afte
 
     Exit code 1 if there are any. AFTER defaults to the newest version, BEFORE to the version before the newest.
     """
-
-    async def work() -> Difference:
-        async with app.open_database(config) as database:
-            _, tenant_id = await find_tenant(database, config, tenant)
-            async with database.transaction(tenant_id) as connection:
-                return await _compare_versions(
-                    connection, tenant_id, await _load_history(connection, tenant_id, page), before, after
-                )
-
-    difference_ = run(work())
+    difference_ = run_in_transaction(
+        config, tenant, partial(_compare_versions, reference=page, before=before, after=after)
+    )
     if as_json:
         facts = {
             "page": str(difference_.history.page),
@@ -131,20 +118,18 @@ def restore(config: Config, tenant: str | None, page: str, version: int, place: 
     Its text becomes a new version; a deleted page is undeleted. To undo it, restore the previous version.
     """
 
-    async def work() -> str:
-        async with app.open_database(config) as database:
-            _, tenant_id = await find_tenant(database, config, tenant)
-            async with database.transaction(tenant_id) as connection:
-                entry = await find_page(connection, tenant_id, page)
-            restored = await restore_version(database, tenant_id, entry, version, current_person(), with_place=place)
-            async with database.transaction(tenant_id) as connection:
-                path = strip_controls((await paths_of(connection, tenant_id, [entry]))[entry])
+    async def work(database: Database, tenant_id: TenantId) -> str:
+        async with database.transaction(tenant_id) as connection:
+            entry = await find_page(connection, tenant_id, page)
+        restored = await restore_version(database, tenant_id, entry, version, current_person(), with_place=place)
+        async with database.transaction(tenant_id) as connection:
+            path = strip_controls((await paths_of(connection, tenant_id, [entry]))[entry])
         if not restored.changed:
             return f"{path} is as it was in version {version} already."
         revived = " and lives again" if restored.revived else ""
         return f"{path} has the text of version {version} as version {restored.version}{revived}."
 
-    click.echo(run(work()))
+    click.echo(run_with_database(config, tenant, work))
 
 
 async def _load_history(connection: Connection, tenant: TenantId, reference: str) -> History:
@@ -156,8 +141,9 @@ async def _load_history(connection: Connection, tenant: TenantId, reference: str
 
 
 async def _compare_versions(
-    connection: Connection, tenant: TenantId, loaded: History, before: int | None, after: int | None
+    connection: Connection, tenant: TenantId, reference: str, before: int | None, after: int | None
 ) -> Difference:
+    loaded = await _load_history(connection, tenant, reference)
     newest = loaded.revisions[-1].version
     second = after if after is not None else newest
     first = before if before is not None else max(newest - 1, loaded.revisions[0].version)

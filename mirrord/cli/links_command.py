@@ -3,12 +3,13 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import click
 
-from mirrord import app
-from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
+from mirrord.cli.options import tenant_option, with_config_options
+from mirrord.cli.tenant_database import run_in_transaction
 from mirrord.config import Config
 from mirrord.db.content import link_rows as store
 from mirrord.db.content.link_rows import PageLink
@@ -35,14 +36,7 @@ class PageLinks:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def links(config: Config, tenant: str | None, page: str | None, unresolved: bool, as_json: bool) -> None:
     """List links from and to PAGE. PAGE is a path, a title or an id; without PAGE, list all links."""
-
-    async def work() -> PageLinks:
-        async with app.open_database(config) as database:
-            _, tenant_id = await find_tenant(database, config, tenant)
-            async with database.transaction(tenant_id) as connection:
-                return await gather_links(connection, tenant_id, page, unresolved=unresolved)
-
-    gathered = run(work())
+    gathered = run_in_transaction(config, tenant, partial(gather_links, page=page, unresolved=unresolved))
     if as_json:
         click.echo(json.dumps(facts_of(gathered), indent=2))
     else:
