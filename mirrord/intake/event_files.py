@@ -3,69 +3,20 @@
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from uuid import UUID
 
-from mirrord.db import event_rows, problem_rows
-from mirrord.db.problem_rows import Problem
+from mirrord.db import event_rows
 from mirrord.domain.event import EVENTS_FOLDER, Event, decode_event
 from mirrord.errors import Damaged, Fenced, Refused, Unavailable, reason_of
 from mirrord.intake.change_events import is_claim
+from mirrord.intake.marked_files import Marks, PathProblems
 from mirrord.markdown.frontmatter.record_text import check_storable
 from mirrord.mirror.tree.tree_layout import is_visible
 from mirrord.mirror.write.append_only_files import Cursor, Tail, read_tail
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.timing import pause
-
-
-class Marks:
-    """Files that may have changed since the last look. is_own: whether a path is that of such a file."""
-
-    def __init__(self, is_own: Callable[[str], bool]) -> None:
-        self._is_own = is_own
-        self._due: set[str] = set()
-        self._everywhere = True
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether every file marked so far was taken."""
-        return not (self._everywhere or self._due)
-
-    def mark(self, path: str) -> None:
-        """Mark the file at *path* as possibly changed; a directory marks every file."""
-        if self._is_own(path):
-            self._due.add(path)
-        else:
-            self._everywhere = True
-
-    def mark_everywhere(self) -> None:
-        """Mark every file as possibly changed."""
-        self._everywhere = True
-
-    async def look_at_marked(
-        self, mark_changed: Callable[[], Awaitable[None]], read_file: Callable[[str], Awaitable[None]]
-    ) -> None:
-        """
-        Call *mark_changed*, which marks files, if any file may have changed; then *read_file* at each marked file.
-
-        A mark comes back if the call for it raises.
-        """
-        if self._everywhere:
-            self._everywhere = False
-            with ExitStack() as on_failure:
-                on_failure.callback(self.mark_everywhere)
-                await mark_changed()
-                on_failure.pop_all()
-        while self._due:
-            path = self._due.pop()
-            with ExitStack() as on_failure:
-                on_failure.callback(self.mark, path)
-                await read_file(path)
-                on_failure.pop_all()
-
 
 SCAN_SECONDS = 60.0  # seconds between reads of all files, in case the watcher missed a change
 RETRY_SECONDS = 0.5  # seconds of pause after Postgres was out of reach, or the lease lost
@@ -96,9 +47,12 @@ class EventReader:
     _is_working: bool = False
     _wake_event: asyncio.Event = field(default_factory=asyncio.Event)
     _cursors: dict[str, Cursor] = field(default_factory=dict)
-    _listed_problems: dict[str, Problem] = field(default_factory=dict)
+    _problems: PathProblems = field(init=False)
     _is_loaded: bool = False
     _unnamed_until: dict[UUID, float] = field(default_factory=dict)  # deadline by event whose version is not stored yet
+
+    def __post_init__(self) -> None:
+        self._problems = PathProblems(self.sides, PROBLEM_CODE)
 
     @property
     def is_idle(self) -> bool:
@@ -147,11 +101,8 @@ class EventReader:
         """Load the problems and positions of an earlier daemon, once."""
         if self._is_loaded:
             return
-        sides = self.sides
-        async with sides.database.transaction(sides.tenant) as connection:
-            listed = await problem_rows.load_problems(connection, sides.tenant)
-        self._listed_problems = {problem.path: problem for problem in listed if problem.code == PROBLEM_CODE}
-        stored: str | None = await asyncio.to_thread(sides.state.get, _COUNTER)
+        await self._problems.load()
+        stored: str | None = await asyncio.to_thread(self.sides.state.get, _COUNTER)
         cursors = json.loads(stored or "{}")
         self._cursors = {path: Cursor(**cursor) for path, cursor in cursors.items()}
         self._is_loaded = True
@@ -161,14 +112,14 @@ class EventReader:
         try:
             files = await asyncio.to_thread(self._list_files)
         except (Refused, OSError) as error:
-            await self._report_problem(EVENTS_FOLDER, f"{EVENTS_FOLDER!r} cannot be looked at: {reason_of(error)}")
+            await self._problems.report(EVENTS_FOLDER, f"{EVENTS_FOLDER!r} cannot be looked at: {reason_of(error)}")
             return
         for path in files:
             self._marks.mark(path)
         for path in self._cursors.keys() - files:
             del self._cursors[path]
-        for path in self._listed_problems.keys() - files:
-            await self._clear_problem(path)
+        for path in self._problems.paths - files:
+            await self._problems.clear(path)
 
     def _list_files(self) -> set[str]:
         try:
@@ -185,10 +136,10 @@ class EventReader:
                 tail = await asyncio.to_thread(read_tail, self.sides.tree, path, cursor)
             except FileNotFoundError:
                 self._cursors.pop(path, None)
-                await self._clear_problem(path)
+                await self._problems.clear(path)
                 return
             except (Refused, OSError) as error:
-                await self._report_problem(path, f"{path!r} cannot be read: {reason_of(error)}")
+                await self._problems.report(path, f"{path!r} cannot be read: {reason_of(error)}")
                 return
             has_more = tail.has_more
             if tail.cursor != cursor:
@@ -205,9 +156,11 @@ class EventReader:
             until = time.monotonic() + NAMING_SECONDS
             self._unnamed_until |= {event.event_id: until for event in parsed if "page_id" in event.data}
         if tail.first_number == 1 and not errors:
-            await self._clear_problem(path)
-        elif errors and (tail.first_number == 1 or path not in self._listed_problems):
-            await self._report_problem(path, f"{path!r}: {errors[0]}. It is passed over; every other line is taken in.")
+            await self._problems.clear(path)
+        elif errors and (tail.first_number == 1 or path not in self._problems.paths):
+            await self._problems.report(
+                path, f"{path!r}: {errors[0]}. It is passed over; every other line is taken in."
+            )
         self._cursors[path] = tail.cursor
         cursors = {path: asdict(cursor) for path, cursor in self._cursors.items()}
         await asyncio.to_thread(sides.state.set, _COUNTER, json.dumps(cursors))
@@ -223,23 +176,6 @@ class EventReader:
         self._unnamed_until = {
             event: until for event, until in self._unnamed_until.items() if event not in named and until > now
         }
-
-    async def _report_problem(self, path: str, sentence: str) -> None:
-        problem = Problem(path, PROBLEM_CODE, sentence)
-        if self._listed_problems.get(path) == problem:
-            return
-        sides = self.sides
-        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            await problem_rows.store_problems(connection, sides.tenant, sides.mirror, [problem])
-        self._listed_problems[path] = problem
-
-    async def _clear_problem(self, path: str) -> None:
-        if path not in self._listed_problems:
-            return
-        sides = self.sides
-        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            await problem_rows.delete_problems(connection, sides.tenant, sides.mirror, [(path, PROBLEM_CODE)])
-        del self._listed_problems[path]
 
 
 def _parse_lines(tail: Tail, tenant: str) -> tuple[list[Event], list[str]]:

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mirrord.commands.core.failure import Failed
-from mirrord.db import approval_rows, problem_rows
+from mirrord.db import approval_rows
 from mirrord.db.approval_rows import StoredRequest
-from mirrord.db.problem_rows import Problem
 from mirrord.domain.approval import APPROVALS_FOLDER, REQUEST_LIFETIME, Answer, Request, RequestState, input_facts
 from mirrord.domain.trust import DEFAULTS, Trust
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.intake.approval_context import TenantContext
-from mirrord.intake.event_files import Marks
+from mirrord.intake.marked_files import Marks, PathProblems
 from mirrord.intake.request_execution import failure_facts, preview_request
 from mirrord.markdown.frontmatter.record_text import check_storable
 from mirrord.mirror.tree.kernel import Stat
@@ -36,15 +35,18 @@ class RequestIntake:
 
     desk: TenantContext
     marks: Marks = field(default_factory=lambda: Marks(_is_request))
-    _listed: dict[str, Problem] | None = None
+    _problems: PathProblems = field(init=False)
     _stats_seen: dict[str, Stat] = field(default_factory=dict)
     _cleaned_at: float = -CLEAN_SECONDS  # by the monotonic clock
+
+    def __post_init__(self) -> None:
+        self._problems = PathProblems(self.desk.sides, PROBLEM_CODE)
 
     async def accept_marked(self) -> bool:
         """Look at marked files; returns whether there were any. Busy ones are marked again. Raises Unavailable."""
         if self.marks.is_empty:
             return False
-        await self._load_problems()
+        await self._problems.load()
         busy = set()
 
         async def look(path: str) -> None:
@@ -60,19 +62,12 @@ class RequestIntake:
                 self.marks.mark(path)
         return True
 
-    async def _load_problems(self) -> None:
-        if self._listed is None:
-            sides = self.desk.sides
-            async with sides.database.transaction(sides.tenant) as connection:
-                problems = await problem_rows.load_problems(connection, sides.tenant)
-            self._listed = {problem.path: problem for problem in problems if problem.code == PROBLEM_CODE}
-
     async def _look_around(self) -> None:
         """Mark changed files; remove old ones, and staged files that no request needs."""
         try:
             stats = await asyncio.to_thread(request_files.list_files, self.desk.sides.tree)
         except (Refused, OSError):
-            await self._report(
+            await self._problems.report(
                 APPROVALS_FOLDER,
                 f"{APPROVALS_FOLDER!r} cannot be looked at; it has to be a directory of the tree itself.",
             )
@@ -80,8 +75,8 @@ class RequestIntake:
         for path in (path for path, stat in stats.items() if self._stats_seen.get(path) != stat):
             self.marks.mark(path)
         self._stats_seen = stats
-        for path in (self._listed or {}).keys() - stats.keys():
-            await self._drop_problem(path)
+        for path in self._problems.paths - stats.keys():
+            await self._problems.clear(path)
         if time.monotonic() - self._cleaned_at > CLEAN_SECONDS:
             old = {path for path, stat in stats.items() if time.time() - stat.mtime_ns / 1e9 > KEPT_SECONDS}
             await asyncio.to_thread(self._clean_up, old)
@@ -100,10 +95,10 @@ class RequestIntake:
         sides = self.desk.sides
         content = await asyncio.to_thread(request_files.read, sides.tree, path)
         if content is None:
-            await self._drop_problem(path)
+            await self._problems.clear(path)
             return
         if isinstance(content, str):
-            await self._report(path, f"{content}; it is passed over.")
+            await self._problems.report(path, f"{content}; it is passed over.")
             return
         request, answer = content
         async with sides.database.transaction(sides.tenant) as connection:
@@ -116,14 +111,16 @@ class RequestIntake:
     async def _compare_with_row(self, path: str, request: Request, answer: Answer, stored: StoredRequest) -> None:
         """Compare a file with its row, which counts: another request is a problem, another answer is corrected."""
         if stored.mirror != self.desk.sides.mirror:
-            await self._report(
+            await self._problems.report(
                 path, f"{path!r} was asked for in another mirror; what is in this tree counts for nothing."
             )
         elif request.digest != stored.digest:
             sentence = f"{path!r} was changed after it was taken in; that counts for nothing."
-            await self._report(path, f"{sentence} `mirrord approvals show {stored.id}` shows what was asked for.")
+            await self._problems.report(
+                path, f"{sentence} `mirrord approvals show {stored.id}` shows what was asked for."
+            )
         else:
-            await self._drop_problem(path)
+            await self._problems.clear(path)
             if answer.state != stored.state and (stored.is_outcome_written or stored.state is RequestState.PENDING):
                 await self.answer(stored)
 
@@ -134,9 +131,9 @@ class RequestIntake:
             inputs = {name: input_facts(source) for name, source in request.inputs.items()}
             check_storable({"arguments": dict(request.arguments), "inputs": inputs, "bases": dict(request.bases)})
         except (Refused, Damaged) as error:
-            await self._report(path, f"{path!r} is no request that counts: {error}")
+            await self._problems.report(path, f"{path!r} is no request that counts: {error}")
             return
-        await self._drop_problem(path)
+        await self._problems.clear(path)
         try:
             await self._check_count(request)
             preview = await asyncio.to_thread(preview_request, desk, request)
@@ -173,21 +170,6 @@ class RequestIntake:
                 if isinstance(before, tuple) and before[1].state is answer.state:
                     answer = replace(answer, delivered_at=before[1].delivered_at)
             request_files.write(tree, replace(request, token=None), answer)
-
-    async def _report(self, path: str, sentence: str) -> None:
-        sides, problem = self.desk.sides, Problem(path, PROBLEM_CODE, sentence)
-        assert self._listed is not None
-        if self._listed.get(path) != problem:
-            async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-                await problem_rows.store_problems(connection, sides.tenant, sides.mirror, [problem])
-            self._listed[path] = problem
-
-    async def _drop_problem(self, path: str) -> None:
-        sides = self.desk.sides
-        if self._listed and path in self._listed:
-            async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-                await problem_rows.delete_problems(connection, sides.tenant, sides.mirror, [(path, PROBLEM_CODE)])
-            del self._listed[path]
 
 
 def _is_request(path: str) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 
 from mirrord.errors import Unavailable
-from mirrord.intake.event_files import Marks
+from mirrord.intake.marked_files import Marks
 
 
 class Reader:
