@@ -122,12 +122,11 @@ async def _match_lost_texts(
         sides, files, memory
     )
     lost = {entry: digest for entry, digest in lost.items() if entry not in owned}
-    if not (lost and files) or max(len(lost), len(files)) > MAX_COMPARED_TEXTS:
-        return {}
-    texts = await derived_rows.load_texts_of_digests(connection, sides.tenant, lost)
-    claims = {entry: memory.base_of_entry[entry].claimed if entry in memory.base_of_entry else None for entry in texts}
-    matches = match_texts(texts, {file.path: decode(file.data) for file in files if file.data is not None})
-    return {path: entry for path, entry in matches.items() if claims[entry] == look.found_files[path].claimed}
+    matches = await _match_texts(connection, sides, lost, files)
+    claims = {
+        entry: base.claimed for entry in matches.values() if (base := memory.base_of_entry.get(entry)) is not None
+    }
+    return {path: entry for path, entry in matches.items() if claims.get(entry) == look.found_files[path].claimed}
 
 
 async def _match_namesakes(
@@ -139,28 +138,32 @@ async def _match_namesakes(
     rows: Mapping[EntryId, Row],
 ) -> dict[str, EntryId]:
     """Match files to those of *rows* without a file here that have the same name but for case and most of the text."""
+    owned = set(owners.values())
     unidentified = [
-        file for path, file in look.found_files.items() if _is_unidentified_page(file, owners[path], memory)
+        file
+        for path, file in look.found_files.items()
+        if _is_unidentified_page(file, owners[path], memory) and owners[path] not in rows
     ]
-    keys, owned = (
-        {name_key(file.spot.name) for file in unidentified if owners[file.path] not in rows},
-        set(owners.values()),
-    )
+    keys = {name_key(file.spot.name) for file in unidentified}
     waiting = [row for row in rows.values() if name_key(row.place.name) in keys and row.entry not in owned]
     pages = {row.entry: row.digest for row in waiting if _is_unrecorded_page(row, memory) and row.digest is not None}
-    files = {
-        file.path: decode(file.data)
-        for file in unidentified
-        if file.data is not None and owners[file.path] not in rows and file.claimed is None
-    }
-    if not (pages and files) or max(len(pages), len(files)) > MAX_COMPARED_TEXTS:
-        return {}
-    matches = match_texts(await derived_rows.load_texts_of_digests(connection, sides.tenant, pages), files)
+    files = [file for file in unidentified if file.data is not None and file.claimed is None]
+    matches = await _match_texts(connection, sides, pages, files)
     return {
         path: entry
         for path, entry in matches.items()
         if name_key(rows[entry].place.name) == name_key(look.found_files[path].spot.name)
     }
+
+
+async def _match_texts(
+    connection: Connection, sides: Sides, pages: Mapping[EntryId, Digest], files: Sequence[FoundFile]
+) -> dict[str, EntryId]:
+    """Match files to those of *pages* that have most of their text."""
+    if not (pages and files) or max(len(pages), len(files)) > MAX_COMPARED_TEXTS:
+        return {}
+    texts = await derived_rows.load_texts_of_digests(connection, sides.tenant, pages)
+    return match_texts(texts, {file.path: decode(file.data) for file in files if file.data is not None})
 
 
 def _unrecorded_pages(sides: Sides, files: Sequence[FoundFile], memory: EarlierState) -> dict[EntryId, Digest]:

@@ -262,8 +262,9 @@ def _place_to_record(state: State) -> Place:
     """The place for the base: the row's, but an unrecorded file keeps its own, so that the next look moves it."""
     file, row = state.file, state.row
     assert row is not None
-    is_unrecorded = state.base is None and isinstance(file, File) and file.kind is row.kind
-    return file.place if is_unrecorded and isinstance(file, File) else row.place
+    if state.base is None and isinstance(file, File) and file.kind is row.kind:
+        return file.place
+    return row.place
 
 
 def _path_to_write(decision: Decision, paths: Mapping[EntryId, str]) -> str | None:
