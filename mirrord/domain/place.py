@@ -7,6 +7,8 @@ A fixed table, so that every version of Python and `mirrord.name_key()` in SQL, 
 import hashlib
 import re
 import unicodedata
+from collections.abc import Callable, Container, Iterator
+from itertools import chain, count
 
 # first-last/step±distance: every step-th code point from first to last folds to itself ± distance
 _RUNS = """
@@ -107,6 +109,16 @@ def numbered_attachment(name: str, number: int) -> str:
     above, slash, last = name.rpartition("/")
     stem, dot, ending = last.rpartition(".")
     return f"{above}{slash}{numbered_name(last, number, f'{dot}{ending}' if stem and len(ending) < 12 else '')}"
+
+
+def numbered_names(name: str, add_number: Callable[[str, int], str] = numbered_name) -> Iterator[str]:
+    """*name*, then *name* with the numbers 2 and up."""
+    return chain([name], (add_number(name, number) for number in count(2)))
+
+
+def unused_name(name: str, used_keys: Container[str]) -> str:
+    """The first of *name* and its numbered names whose key is not among *used_keys*."""
+    return next(candidate for candidate in numbered_names(name) if name_key(candidate) not in used_keys)
 
 
 def find_portability_fault(name: str) -> str | None:

@@ -1,7 +1,6 @@
 """From what a caller wrote for a page to its file, free names for new pages, and attachments only one page uses."""
 
 import os
-from itertools import count
 from posixpath import normpath, relpath
 
 from mirrord.commands.core.failure import Failed, invalid_argument, page_not_found, translating_errors
@@ -13,7 +12,7 @@ from mirrord.domain.place import (
     find_portability_fault,
     is_reserved,
     name_key,
-    numbered_name,
+    unused_name,
 )
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror.read.page_catalogue import Snapshot
@@ -196,11 +195,7 @@ def free_name(tree: Tree, directory: str, base_name: str, fallback: str) -> str:
 
     fallback: the name if cleaning removes all of *base_name*.
     """
-    used_keys = taken_keys(tree, directory)
-    name = clean_name(base_name, fallback)
-    if name_key(name) not in used_keys:
-        return name
-    return next(candidate for number in count(2) if name_key(candidate := numbered_name(name, number)) not in used_keys)
+    return unused_name(clean_name(base_name, fallback), taken_keys(tree, directory))
 
 
 def taken_keys(tree: Tree, directory: str) -> set[str]:

@@ -2,7 +2,6 @@
 
 import mimetypes
 from dataclasses import dataclass
-from itertools import count
 from urllib.parse import quote
 
 from mirrord.commands.core import command_events, inputs, page_paths
@@ -13,7 +12,7 @@ from mirrord.commands.pages import page_writes
 from mirrord.domain.approval import ABSENT_DIGEST, Preview
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, digest_of, id_of_path
 from mirrord.domain.event import EventType
-from mirrord.domain.place import find_portability_fault, is_reserved
+from mirrord.domain.place import find_portability_fault, is_reserved, numbered_names
 from mirrord.errors import Stale
 from mirrord.mirror.tree import stable_reads
 from mirrord.mirror.tree.tenant_tree import spelling_in_tree
@@ -103,8 +102,8 @@ def _write_attachment(session: Session, journal: Journal, path: str, data: bytes
 
 def place_attachment(session: Session, directory: str, name: str, digest: Digest) -> tuple[str, bool]:
     """Path for a file *name* among the attachments of *directory*, and whether it exists there already."""
-    for number in count(1):
-        path = attachment_path(directory, _numbered_name(name, number))
+    for candidate in numbered_names(name, _with_dash):
+        path = attachment_path(directory, candidate)
         with translating_errors():
             spelling = spelling_in_tree(session.tree, path)
             if spelling is None and session.tree.stat(path) is None:
@@ -114,10 +113,8 @@ def place_attachment(session: Session, directory: str, name: str, digest: Digest
     raise AssertionError("numbers do not end")
 
 
-def _numbered_name(name: str, number: int) -> str:
+def _with_dash(name: str, number: int) -> str:
     stem, dot, ending = name.rpartition(".")
-    if number == 1:
-        return name
     return f"{stem}-{number}{dot}{ending}" if stem else f"{name}-{number}"
 
 

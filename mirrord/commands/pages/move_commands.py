@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
-from itertools import count
 
 from mirrord.commands.core import page_paths
 from mirrord.commands.core.command_plan import Plan, command
@@ -15,7 +14,7 @@ from mirrord.commands.pages.plain_folders import NO_TEXT, folder_to_change, id_o
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
 from mirrord.domain.entry import Kind
 from mirrord.domain.event import EventType
-from mirrord.domain.place import ASSETS, name_key, numbered_attachment
+from mirrord.domain.place import ASSETS, name_key, numbered_attachment, numbered_names
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import (
     INDEX_FILE,
@@ -227,8 +226,8 @@ def _attachment_targets(session: Session, page: page_writes.Page, target: str) -
         name = spot.name if spot is not None else path
         if not snapshot.would_attach(attachment_path(parent_of(target), name)):
             continue  # there it would not be synced
-        numbers = (name if number == 1 else numbered_attachment(name, number) for number in count(1))
-        places = (attachment_path(parent_of(target), candidate) for candidate in numbers)
+        names = numbered_names(name, numbered_attachment)
+        places = (attachment_path(parent_of(target), candidate) for candidate in names)
         targets[path] = next(place for place in places if session.tree.stat(place) is None)
     return targets
 

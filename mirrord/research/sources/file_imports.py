@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path, PurePath
 
 from mirrord.commands.core import page_paths
@@ -20,7 +19,7 @@ from mirrord.domain.approval import Preview
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, digest_of, new_id
 from mirrord.domain.event import EventType
 from mirrord.domain.long_work import Progress, ignore_progress, progress_of_part
-from mirrord.domain.place import clean_name, name_key, numbered_name
+from mirrord.domain.place import clean_name, name_key, numbered_names, unused_name
 from mirrord.markdown.frontmatter.page_properties import Json
 from mirrord.mirror.tree.tree_layout import attachment_path, is_temporary, page_path
 from mirrord.mirror.write import written_copies
@@ -249,12 +248,7 @@ def find_folder(all_holdings: Holdings, folder_id: Reference, code: str) -> Fold
 def free_source_name(session: Session, all_holdings: Holdings, directory: str, base_name: str) -> str:
     """A name like *base_name* that no source and no entry of *directory* has, ignoring case."""
     used = page_paths.taken_keys(session.tree, directory) | {name_key(source.name) for source in all_holdings.sources}
-    name = clean_name(unicodedata.normalize("NFC", base_name), "source")
-    number, free = 1, name
-    while name_key(free) in used:
-        number += 1
-        free = numbered_name(name, number)
-    return free
+    return unused_name(clean_name(unicodedata.normalize("NFC", base_name), "source"), used)
 
 
 def _copy_path(session: Session, place: _Place, original: Original) -> str:
@@ -266,8 +260,7 @@ def _copy_path(session: Session, place: _Place, original: Original) -> str:
 
 def _pictures_directory(session: Session, place: _Place) -> str:
     """A free attachment directory for the pictures of the page."""
-    numbers = (place.name if number == 1 else numbered_name(place.name, number) for number in count(1))
-    paths = (attachment_path(place.directory, name) for name in numbers)
+    paths = (attachment_path(place.directory, name) for name in numbered_names(place.name))
     return next(path for path in paths if session.tree.stat(path) is None)
 
 

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from mirrord.domain.entry import EntryId, new_id
 from mirrord.domain.event import EventType
-from mirrord.domain.place import ASSETS, clean_name, name_key, numbered_name
+from mirrord.domain.place import ASSETS, clean_name, name_key, unused_name
 from mirrord.mirror.tree.tree_layout import SUFFIX
 from mirrord.mirror.write.bulk_create import BuildDirectory
 from mirrord.research.sources.integer_ids import number_of
@@ -79,13 +79,9 @@ class SourcePage:
 
 def reserve_name(base_name: str, used: set[str]) -> str:
     """A name like *base_name* whose key is not in *used*; adds the key to *used*."""
-    name = clean_name(base_name, "case")
-    number, free = 1, name
-    while name_key(free) in used:
-        number += 1
-        free = numbered_name(name, number)
-    used.add(name_key(free))
-    return free
+    name = unused_name(clean_name(base_name, "case"), used)
+    used.add(name_key(name))
+    return name
 
 
 def title_for(base_name: str, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count, islice
+from itertools import islice
 
 from mirrord.db.content import derived_rows, entry_tables
 from mirrord.db.database import Connection
@@ -15,6 +15,7 @@ from mirrord.domain.place import (
     name_key,
     numbered_attachment,
     numbered_name,
+    numbered_names,
 )
 from mirrord.domain.sync_state import Row
 from mirrord.markdown.frontmatter.page_properties import views_of
@@ -70,8 +71,7 @@ def _as_attachment_name(name: str) -> str:
 def names_like(name: str, kind: Kind) -> Iterator[str]:
     """*name*, then *name* with a number, 2 and up."""
     suffixed = numbered_attachment if kind is Kind.ATTACHMENT else numbered_name
-    yield name
-    yield from islice((suffixed(name, number) for number in count(2)), MAX_TWINS - 1)
+    return islice(numbered_names(name, suffixed), MAX_TWINS)
 
 
 async def find_free_names(

@@ -6,7 +6,7 @@ from uuid import UUID
 from mirrord.db.content import attachment_blobs
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, TenantId
-from mirrord.domain.place import name_key, numbered_attachment
+from mirrord.domain.place import name_key, numbered_attachment, numbered_names
 
 # Concurrent uploads must not use the same name: the second would be renamed later, unknown to its page.
 _LOCK_UPLOADS = (
@@ -51,15 +51,13 @@ async def add_attachment(connection: Connection, tenant: UUID, parent: UUID | No
         name_key(existing): digest
         for existing, digest in await (await connection.execute(_SIBLINGS, (parent,))).fetchall()
     }
-    candidate, number = upload.name, 1
-    while (existing_digest := digests.get(name_key(candidate))) is not None:
-        if existing_digest == upload.digest:
-            return candidate
-        number += 1
-        candidate = numbered_attachment(upload.name, number)
+    names = numbered_names(upload.name, numbered_attachment)
+    name = next(name for name in names if digests.get(name_key(name), upload.digest) == upload.digest)
+    if name_key(name) in digests:
+        return name
     await attachment_blobs.store_blob(connection, TenantId(tenant), upload.digest, upload.data)
-    await connection.execute(_INSERT, (parent, candidate, upload.digest, len(upload.data), upload.media_type))
-    return candidate
+    await connection.execute(_INSERT, (parent, name, upload.digest, len(upload.data), upload.media_type))
+    return name
 
 
 async def load_attachment(connection: Connection, attachment: UUID) -> StoredAttachment | None:
