@@ -1,7 +1,6 @@
 """`.mirrord/id`: which tenant's mirror a tree is, and its private directory."""
 
 import json
-import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,11 +76,6 @@ def write(tree: Tree, marker: Marker) -> None:
 def _replace_file(tree: Tree, name: str, data: bytes) -> None:
     unfinished = f"{name}.{secrets.token_hex(4)}"
     with tree.open_directory(STATE_DIRECTORY) as machine:
-        descriptor = kernel.create(machine, unfinished, 0o600)
-        try:
-            kernel.write(descriptor, data)
-            kernel.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        kernel.write_new(machine, unfinished, data)
         kernel.rename(machine, unfinished, machine, name)
         kernel.fsync(machine)

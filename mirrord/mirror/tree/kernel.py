@@ -170,6 +170,16 @@ def write(descriptor: int, data: bytes) -> None:
         remaining = remaining[os.write(descriptor, remaining) :]
 
 
+def write_new(directory: int, name: str, data: bytes) -> None:
+    """Create a private file with *data*, durably; its name is durable after a sync of the directory."""
+    descriptor = create(directory, name, 0o600)
+    try:
+        write(descriptor, data)
+        fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def fsync(descriptor: int) -> None:
     """Make a file or a directory durable."""
     os.fsync(descriptor)

@@ -126,9 +126,4 @@ def _do_step(tree: Tree, directory: int, step: Redo) -> None:
 
 def _write_note(directory: int, name: str, text: bytes) -> None:
     with suppress(FileExistsError):
-        descriptor = kernel.create(directory, name, 0o600)
-        try:
-            kernel.write(descriptor, text)
-            kernel.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        kernel.write_new(directory, name, text)

@@ -1,6 +1,5 @@
 """The files of requests, `.records/approvals/ID.json`; a program that writes one holds `records_lock`."""
 
-import os
 import secrets
 from collections.abc import Iterator
 from contextlib import suppress
@@ -65,12 +64,7 @@ def write(tree: Tree, request: Request, answer: Answer) -> None:
     tree.make_directories(APPROVALS_FOLDER)
     unfinished = f"request.{secrets.token_hex(8)}"
     with tree.open_directory(STATE_DIRECTORY) as machine, tree.open_directory(APPROVALS_FOLDER) as folder:
-        descriptor = kernel.create(machine, unfinished, 0o600)  # it may hold a token
-        try:
-            kernel.write(descriptor, data)
-            kernel.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        kernel.write_new(machine, unfinished, data)  # private, because it may hold a token
         kernel.rename(machine, unfinished, folder, f"{request.id}{_SUFFIX}")
         kernel.fsync(folder)
 

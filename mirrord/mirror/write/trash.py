@@ -59,12 +59,7 @@ def write_card(tree: Tree, name: str, label: Label, card: TrashCard) -> None:
     tree.make_directories(TRASH_PATH, PRIVATE_MODE)
     facts = asdict(card) | {"id": str(label.entry), "digest": label.expected.hex() if label.expected else None}
     with tree.open_directory(TRASH_PATH) as trash:
-        descriptor = kernel.create(trash, name + _CARD_SUFFIX, 0o600)
-        try:
-            kernel.write(descriptor, json.dumps(facts, ensure_ascii=True).encode())
-            kernel.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        kernel.write_new(trash, name + _CARD_SUFFIX, json.dumps(facts, ensure_ascii=True).encode())
 
 
 def record_directory(tree: Tree, entry: EntryId, nothing: Digest, card: TrashCard, key: str) -> None:
