@@ -260,7 +260,7 @@ async def set_tenant(connection: Connection, tenant: TenantId) -> None:
 
 async def set_actor(connection: Connection, actor: Mapping[str, str]) -> None:
     """Set the author of the current transaction: {kind, name}, and other known facts about it."""
-    await _set_local(connection, "mirrord.actor", orjson.dumps(dict(actor)).decode())
+    await set_local(connection, "mirrord.actor", orjson.dumps(dict(actor)).decode())
 
 
 async def set_no_cascade(connection: Connection) -> None:
@@ -270,9 +270,10 @@ async def set_no_cascade(connection: Connection) -> None:
 
 async def set_parents(connection: Connection, parents: list[int]) -> None:
     """Set the versions that the next revision descends from."""
-    await _set_local(connection, "mirrord.parents", "{" + ",".join(map(str, parents)) + "}")
+    await set_local(connection, "mirrord.parents", "{" + ",".join(map(str, parents)) + "}")
 
 
-async def _set_local(connection: Connection, name: str, value: str) -> None:
+async def set_local(connection: Connection, name: str, value: str) -> None:
+    """Set a parameter for the current transaction."""
     # A message of its own: set_config() calls are not propagated to shards.
     await connection.execute(sql.SQL("SET LOCAL {} = {}").format(sql.SQL(name), sql.Literal(value)))

@@ -9,7 +9,7 @@ from psycopg import AsyncConnection, sql
 from psycopg.rows import TupleRow
 
 from mirrord.db import migrate, tenant_rows
-from mirrord.db.database import Connection, Database, admin_connection, translate_errors
+from mirrord.db.database import Connection, Database, admin_connection, set_local, translate_errors
 from mirrord.db.role_rights import load_open_walls
 from mirrord.domain.entry import MirrorId, TenantId
 from mirrord.domain.health_facts import Login, Server, TenantIsolation, TenantStatus
@@ -82,7 +82,7 @@ async def try_isolation(database: Database) -> TenantIsolation:
             name = f"doctor-{tenant.hex}"
             await connection.execute("INSERT INTO mirrord.tenant (id, name) VALUES (%s, %s)", (tenant, name))
             await connection.execute("INSERT INTO mirrord.tenant_clock (tenant_id) VALUES (%s)", (tenant,))
-        await _set_local(connection, "mirrord.tenant", str(first))
+        await set_local(connection, "mirrord.tenant", str(first))
         await connection.execute("INSERT INTO mirrord.page (name, markdown) VALUES ('A page', 'text')")
         leaks += await _find_leaks(connection, first, second, "mirrord itself")
         as_app = await _may_be_app(connection)
@@ -94,7 +94,7 @@ async def try_isolation(database: Database) -> TenantIsolation:
 
 async def _find_leaks(connection: Connection, owner: object, intruder: object, role: str) -> list[str]:
     """Sentences about the ways in which *intruder* reaches the page of *owner*."""
-    await _set_local(connection, "mirrord.tenant", str(intruder))
+    await set_local(connection, "mirrord.tenant", str(intruder))
     leaks = []
     if await _reaches(connection, "SELECT id FROM mirrord.page WHERE tenant_id = %s", owner):
         leaks.append(f"As {role} one tenant reads another's pages.")
@@ -102,7 +102,7 @@ async def _find_leaks(connection: Connection, owner: object, intruder: object, r
         leaks.append(f"As {role} one tenant changes another's pages.")
     if await _reaches(connection, "INSERT INTO mirrord.page (tenant_id, name) VALUES (%s, 'x') RETURNING id", owner):
         leaks.append(f"As {role} one tenant adds pages to another.")
-    await _set_local(connection, "mirrord.tenant", "")
+    await set_local(connection, "mirrord.tenant", "")
     if await _reaches(connection, "SELECT count(*) FROM mirrord.page"):
         leaks.append(f"As {role} a forgotten tenant is no error.")
     return leaks
@@ -120,10 +120,6 @@ async def _reaches(connection: Connection, statement: str, *values: object) -> b
 async def _may_be_app(connection: Connection) -> bool:
     query = "SELECT pg_catalog.pg_has_role(session_user, 'mirrord_app', 'MEMBER')"
     return await _load_value(connection, query) == "True"
-
-
-async def _set_local(connection: Connection, name: str, value: str) -> None:
-    await connection.execute(sql.SQL("SET LOCAL {} = {}").format(sql.SQL(name), sql.Literal(value)))
 
 
 async def measure_notification(database: Database) -> float | None:

@@ -15,6 +15,7 @@ from mirrord.commands.pages.folder_trash import (
     FolderToDelete,
     children_exist,
     collect_folder,
+    path_to_restore,
     remove_folder,
     restore_directory,
     restore_folder,
@@ -163,7 +164,8 @@ def restore_page(session: Session, trash_id: str, path: str | None = None) -> Pl
     trashed, text = _find_trashed(session, trash_id)
     if trashed.card is not None and trashed.card.reason == FOLDER_REASON:
         return _Restoration(trashed, trash_id, restore_directory(session, trashed, path), None)
-    return _Restoration(trashed, trash_id, _restore_target(session, trashed, path), text)
+    target = page_paths.new_page_path(session, path_to_restore(session, trashed, path))
+    return _Restoration(trashed, trash_id, target, text)
 
 
 def _checked_children(
@@ -179,14 +181,6 @@ def _checked_children(
     for child in children:
         page_writes.check_unchanged(session, child, None)
     return children
-
-
-def _restore_target(session: Session, trashed: TrashedFile, path: str | None) -> str:
-    """Path for a page from the trash. Raises Failed, EXISTS."""
-    wanted_path = path if path is not None else trashed.card.path if trashed.card is not None else ""
-    if page_paths.find_page_path(session, wanted_path) is not None:
-        raise Failed("EXISTS", "conflict", f"There is a page at {wanted_path!r} already.", "Give another path.")
-    return page_paths.new_page_path(session, wanted_path)
 
 
 def _restore_text(session: Session, journal: Journal, target: str, text: str, entry: EntryId) -> Digest:

@@ -78,11 +78,17 @@ def remove_folder(session: Session, journal: Journal, doomed: FolderToDelete) ->
     return entry, key, pages
 
 
-def restore_directory(session: Session, trashed: trash.TrashedFile, path: str | None) -> str:
-    """Target directory of a folder from the trash. Raises Failed, EXISTS, if a page has that name."""
+def path_to_restore(session: Session, trashed: trash.TrashedFile, path: str | None) -> str:
+    """*path*, or the old path of what is in the trash. Raises Failed, EXISTS, if a page is there."""
     wanted_path = path if path is not None else trashed.card.path if trashed.card is not None else ""
     if page_paths.find_page_path(session, wanted_path) is not None:
         raise Failed("EXISTS", "conflict", f"There is a page at {wanted_path!r} already.", "Give another path.")
+    return wanted_path
+
+
+def restore_directory(session: Session, trashed: trash.TrashedFile, path: str | None) -> str:
+    """Target directory of a folder from the trash. Raises Failed, EXISTS, if a page has that name."""
+    wanted_path = path_to_restore(session, trashed, path)
     return page_paths.find_directory(session, wanted_path) or directory_of(
         page_paths.new_page_path(session, wanted_path), Kind.PAGE
     )

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 from mirrord.commands.core import page_paths
 from mirrord.commands.core.command_plan import Plan, command, opening_journal
-from mirrord.commands.core.failure import Failed, invalid_argument, translating_errors
+from mirrord.commands.core.failure import invalid_argument, translating_errors
 from mirrord.commands.core.page_paths import original_link
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import attachment_commands, page_writes
@@ -41,7 +41,7 @@ from mirrord.research.sources.source_listing import (
     Holdings,
     Reference,
     Source,
-    is_top_level,
+    number_of_folder,
     read_holdings,
     sources_root,
 )
@@ -84,7 +84,7 @@ class _Place:
 
     @property
     def folder_id(self) -> int | None:
-        return self.folder.number if self.folder is not None else None
+        return number_of_folder(self.folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def _check_original(original: Original, path: str, *, copy: bool) -> None:
 def _choose_place(
     session: Session, all_holdings: Holdings, original: Original, folder_id: Reference, name: str | None
 ) -> _Place:
-    folder = find_folder(all_holdings, folder_id, IMPORT_CODE)
+    folder = all_holdings.find_parent(folder_id, f"{IMPORT_CODE}/FOLDER_NOT_FOUND")
     directory = folder.path if folder is not None else sources_root(session)
     if name is None:
         source_name = free_source_name(session, all_holdings, directory, PurePath(original.name).stem or original.name)
@@ -234,15 +234,6 @@ def _choose_place(
     place = _Place(source_name, folder, directory)
     source_listing.check_place(session, place.page, source_name, IMPORT_CODE)
     return place
-
-
-def find_folder(all_holdings: Holdings, folder_id: Reference, code: str) -> Folder | None:
-    """The requested folder; None: no folder is requested. Raises Failed, `CODE/FOLDER_NOT_FOUND`."""
-    folder = None if is_top_level(folder_id) else all_holdings.find_folder(folder_id)
-    if folder is None and not is_top_level(folder_id):
-        sentence = f"There is no folder with the id {folder_id}."
-        raise Failed(f"{code}/FOLDER_NOT_FOUND", "not_found", sentence, "Use an id that list_folders shows.")
-    return folder
 
 
 def free_source_name(session: Session, all_holdings: Holdings, directory: str, base_name: str) -> str:

@@ -33,6 +33,7 @@ from mirrord.research.sources.source_listing import (
     Holdings,
     Reference,
     is_top_level,
+    number_of_folder,
     read_holdings,
     sources_root,
 )
@@ -101,7 +102,7 @@ def list_folders(session: Session, cursor: str | None = None, limit: int | None 
     page = folders[start : None if limit is None else start + limit]
     has_more = start + len(page) < len(folders)
     listed = [
-        ListedFolder(folder.number, folder.name, _number_of(folder.parent), folder.created, folder.path)
+        ListedFolder(folder.number, folder.name, number_of_folder(folder.parent), folder.created, folder.path)
         for folder in page
     ]
     return FolderList(
@@ -121,12 +122,12 @@ class _NewFolder(Plan[CreatedFolder]):
 
     def preview(self, session: Session) -> Preview:
         sentence = f"The folder {self.name!r} would be made {source_listing.folder_phrase(self.parent)}."
-        facts = {"name": self.name, "parent_id": _number_of(self.parent), "path": self.path}
+        facts = {"name": self.name, "parent_id": number_of_folder(self.parent), "path": self.path}
         return Preview(sentence, facts, (), {self.path: ABSENT_DIGEST})
 
     def carry_out(self, session: Session, journal: Journal) -> CreatedFolder:
         path, directory, digest = self.path, parent_of(self.path), digest_of(self.data)
-        created = CreatedFolder(number_of(self.entry), self.name, _number_of(self.parent), path)
+        created = CreatedFolder(number_of(self.entry), self.name, number_of_folder(self.parent), path)
         facts = {"folder_id": created.folder_id, "name": self.name, "parent_id": created.parent_id, "path": path}
         event = (EventType.FOLDER_CREATED, {**facts, "page_id": str(self.entry), "digest": digest.hex()})
         with (
@@ -147,9 +148,8 @@ def create_folder(session: Session, name: str, parent_id: Reference = None) -> P
     parent_id: the parent folder; None: the top level.
     """
     name = source_listing.validate_name(name, _NOT_CREATED)
-    parent = None if is_top_level(parent_id) else read_holdings(session).find_folder(parent_id)
-    if parent is None and not is_top_level(parent_id):
-        raise _not_found(f"{_NOT_CREATED}/PARENT_NOT_FOUND", parent_id)
+    code = f"{_NOT_CREATED}/PARENT_NOT_FOUND"
+    parent = None if is_top_level(parent_id) else read_holdings(session).find_folder(parent_id, code)
     directory = parent.path if parent is not None else sources_root(session)
     source_listing.check_free(session, directory, name, _NOT_CREATED, parent)
     path = page_path(directory, name, index=True)
@@ -177,7 +177,7 @@ class _FolderRenaming(Plan[RenamedFolder]):
         page = _ensure_page(session, journal, folder)
         target = page_path(parent_of(folder.path), name, page.path != folder.path + SUFFIX)
         facts = {"folder_id": folder.number, "name": name, "old_name": folder.name}
-        facts["parent_id"] = _number_of(folder.parent)
+        facts["parent_id"] = number_of_folder(folder.parent)
         change = change_for_renaming(session, page, target, name, (EventType.FOLDER_RENAMED, facts))
         return RenamedFolder(folder.number, folder.name, name, apply_change(session, journal, change).links_count)
 
@@ -185,9 +185,7 @@ class _FolderRenaming(Plan[RenamedFolder]):
 @command("rename_folder")
 def rename_folder(session: Session, folder_id: Reference, new_name: str) -> Plan[RenamedFolder]:
     """Rename a folder; links to it and to its contents keep their targets."""
-    folder = read_holdings(session).find_folder(folder_id)
-    if folder is None:
-        raise _not_found(f"{_NOT_RENAMED}/NOT_FOUND", folder_id)
+    folder = read_holdings(session).find_folder(folder_id, f"{_NOT_RENAMED}/NOT_FOUND")
     name = source_listing.validate_name(new_name, _NOT_RENAMED)
     above = parent_of(folder.path)
     if name_key(name) != name_key(folder.name):
@@ -214,7 +212,7 @@ class _FolderRemoval(Plan[DeletedFolder]):
 
     def carry_out(self, session: Session, journal: Journal) -> DeletedFolder:
         folder, page = self.folder, self.page
-        facts = {"folder_id": folder.number, "name": folder.name, "parent_id": _number_of(folder.parent)}
+        facts = {"folder_id": folder.number, "name": folder.name, "parent_id": number_of_folder(folder.parent)}
         facts |= {"page_id": str(folder.entry), "path": folder.page or folder.path}
         if page is not None:
             facts["trash_id"] = page_discard.trash_page(session, journal, page)[1]
@@ -231,9 +229,7 @@ class _FolderRemoval(Plan[DeletedFolder]):
 def delete_folder(session: Session, folder_id: Reference) -> Plan[DeletedFolder]:
     """Delete an empty folder; its own page goes to the trash."""
     all_holdings = read_holdings(session)
-    folder = all_holdings.find_folder(folder_id)
-    if folder is None:
-        raise _not_found(f"{_NOT_DELETED}/NOT_FOUND", folder_id)
+    folder = all_holdings.find_folder(folder_id, f"{_NOT_DELETED}/NOT_FOUND")
     contents = _count_contents(session, all_holdings, folder)
     if any(contents.values()):
         raise _not_empty(folder, contents)
@@ -269,16 +265,6 @@ def _count_contents(session: Session, all_holdings: Holdings, folder: Folder) ->
 def _render_page(entry: EntryId, name: str) -> str:
     created = datetime.now(UTC).isoformat(timespec="seconds")
     return with_keys("", {"id": str(entry), "title": name, CREATED: created})
-
-
-def _number_of(folder: Folder | None) -> int | None:
-    return folder.number if folder is not None else None
-
-
-def _not_found(code: str, reference: Reference) -> Failed:
-    return Failed(
-        code, "not_found", f"There is no folder with the id {reference}.", "Use an id that list_folders shows."
-    )
 
 
 def _not_empty(folder: Folder, contents: Mapping[str, int]) -> Failed:

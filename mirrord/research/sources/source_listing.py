@@ -20,6 +20,7 @@ from mirrord.research.sources.integer_ids import is_reference_to, number_of, par
 from mirrord.research.sources.source_kinds import SourceType, is_source, parse_source_type
 
 Reference = int | str | None  # reference to a folder or source: its number, the digits of that, or its UUID
+_FOLDER_HINT = "Use an id that list_folders shows."
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +75,24 @@ class Holdings:
         self.folders = folders
         self.sources = sources
 
-    def find_folder(self, reference: Reference) -> Folder | None:
-        """The folder with this reference, or None. Raises Failed if two have the number."""
-        return _single_match([folder for folder in self.folders if _is_meant(reference, folder.entry)])
+    def find_folder(self, reference: Reference, code: str, hint: str = _FOLDER_HINT) -> Folder:
+        """The folder with this reference. Raises Failed, *code*, if there is none, and if two have the number."""
+        folder = _single_match([folder for folder in self.folders if _is_meant(reference, folder.entry)])
+        if folder is None:
+            raise Failed(code, "not_found", f"There is no folder with the id {reference}.", hint)
+        return folder
 
-    def find_source(self, reference: Reference) -> Source | None:
-        """The source with this reference, or None. Raises Failed if two have the number."""
-        return _single_match([source for source in self.sources if _is_meant(reference, source.entry)])
+    def find_parent(self, reference: Reference, code: str, hint: str = _FOLDER_HINT) -> Folder | None:
+        """The same, but None for the top level."""
+        return None if is_top_level(reference) else self.find_folder(reference, code, hint)
+
+    def find_source(self, reference: Reference, code: str) -> Source:
+        """The source with this reference. Raises Failed, *code*, if there is none, and if two have the number."""
+        source = _single_match([source for source in self.sources if _is_meant(reference, source.entry)])
+        if source is None:
+            sentence = f"There is no source with the id {reference}."
+            raise Failed(code, "not_found", sentence, "Use an id that list_sources shows.")
+        return source
 
     def sources_named(self, name: str) -> list[Source]:
         """The sources with this name, ignoring case."""
@@ -123,6 +135,11 @@ def is_top_level(reference: Reference) -> bool:
     return (
         reference is None or (isinstance(reference, str) and not reference.strip()) or parse_reference(reference) == 0
     )
+
+
+def number_of_folder(folder: Folder | None) -> int | None:
+    """The number of a folder; None: the top level."""
+    return folder.number if folder is not None else None
 
 
 def source_text(text: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from mirrord.commands.core import command_events
 from mirrord.commands.core.command_plan import Plan, command
-from mirrord.commands.core.failure import Failed, invalid_argument
+from mirrord.commands.core.failure import invalid_argument
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import page_writes
 from mirrord.domain.approval import MAX_PREVIEW_LINES, Preview
@@ -102,10 +102,7 @@ def detect_speakers(session: Session, source_id: Reference, format: str = Format
     if format not in list(Format):
         formats = ", ".join(Format)
         raise invalid_argument("INVALID_FORMAT", f"{format!r} is no format of speakers.", f"There are {formats}.")
-    source = read_holdings(session).find_source(source_id)
-    if source is None:
-        sentence = f"There is no source with the id {source_id}."
-        raise Failed("SPEAKERS_NOT_DETECTED/NOT_FOUND", "not_found", sentence, "Use an id that list_sources shows.")
+    source = read_holdings(session).find_source(source_id, "SPEAKERS_NOT_DETECTED/NOT_FOUND")
     page = page_writes.read_page_file(session, source.path)
     body = source_text(page.text)
     return _SpeakerDetection(source, page, body, find_speakers(body, Format(format)))

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
 from mirrord.markdown.inline.escaping import escape_text
@@ -53,9 +53,9 @@ def list_markdown(links: Iterable[tuple[str, str]]) -> str:
     return "".join(f"- [{_escape_label(title)}]({target})\n" for title, target in links)
 
 
-def destination_of_path(path: Sequence[str], heading: str | None = None) -> str:
-    """The link destination of *path*, given in parts, and of a heading there."""
-    place = quote("/".join(path), safe=_SAFE_IN_LINKS)
+def destination_from(directory: str, path: str, heading: str | None = None) -> str:
+    """The link destination of the page at *path*, and of a heading there, for a page in *directory*."""
+    place = quote("../" * (directory.count("/") + 1) + path, safe=_SAFE_IN_LINKS)
     return f"{place}#{quote(heading, safe='')}" if heading is not None else place
 
 

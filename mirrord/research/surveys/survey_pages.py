@@ -101,9 +101,9 @@ class SurveyPages:
 
     def _to_source(self, name: str, heading: str) -> str:
         """The link from a case to an answer."""
-        assert self._survey.cases_directory is not None
-        ups = [".."] * (self._survey.cases_directory.count("/") + 1)
-        return cases.destination_of_path([*ups, *self._survey.sources_directory.split("/"), name + SUFFIX], heading)
+        survey = self._survey
+        assert survey.cases_directory is not None
+        return cases.destination_from(survey.cases_directory, f"{survey.sources_directory}/{name}{SUFFIX}", heading)
 
     def _write_folder_page(self) -> None:
         """Write the page of the folder and the file of the survey."""

@@ -142,8 +142,7 @@ class SourceWriter:
         """The link from a source to a case; None without cases."""
         if self.survey.cases_directory is None:
             return None
-        ups = [".."] * (self.survey.sources_directory.count("/") + 1)
-        return cases.destination_of_path([*ups, *self.survey.cases_directory.split("/"), name + SUFFIX])
+        return cases.destination_from(self.survey.sources_directory, f"{self.survey.cases_directory}/{name}{SUFFIX}")
 
 
 AnswerLinks = list[tuple[str, str, str]]  # for each answer: question, name of the source, heading in the source

@@ -185,9 +185,9 @@ def test_a_value_of_several_lines_stays_so() -> None:
 
 
 def test_labels_with_brackets_are_labels() -> None:
-    (block,) = read_document(
-        cases.heading_markdown("a]b [c] *d*", cases.destination_of_path(["..", "a b", "c(1).md"], "a b"))
-    )["content"]
+    (block,) = read_document(cases.heading_markdown("a]b [c] *d*", cases.destination_from("x", "a b/c(1).md", "a b")))[
+        "content"
+    ]
     (node,) = block["content"]
     assert node["text"] == "a]b [c] *d*"
     assert node["marks"][0]["attrs"] == {"href": "../a%20b/c%281%29.md#a%20b"}
