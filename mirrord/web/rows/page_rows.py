@@ -36,23 +36,16 @@ _TITLED = """
 SELECT id, kind, coalesce(title, name, ''), icon
   FROM mirrord.page WHERE tenant_id = mirrord.current_tenant() AND id = %s"""
 _VERSION = "SELECT version FROM mirrord.page WHERE tenant_id = mirrord.current_tenant() AND id = %s"
-_CONTENT = """
-UPDATE mirrord.page SET content = %s
+_UPDATE = """
+UPDATE mirrord.page SET {columns}
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
-_MARKDOWN = """
-UPDATE mirrord.page SET markdown = %s
- WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
+_CONTENT = _UPDATE.format(columns="content = %s")
+_MARKDOWN = _UPDATE.format(columns="markdown = %s")
+_RENAME = _UPDATE.format(columns="name = %s, title = %s")
+_ICON = _UPDATE.format(columns="icon = %s")
+_DELETE = _UPDATE.format(columns="deleted_at = clock_timestamp()")
 _INSERT = """
 INSERT INTO mirrord.page (parent_id, title, content) VALUES (%s, %s, %s) RETURNING id, version"""
-_RENAME = """
-UPDATE mirrord.page SET name = %s, title = %s
- WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
-_ICON = """
-UPDATE mirrord.page SET icon = %s
- WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
-_DELETE = """
-UPDATE mirrord.page SET deleted_at = clock_timestamp()
- WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
 _REVIVE = """
 UPDATE mirrord.page SET deleted_at = NULL
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND deleted_at IS NOT NULL RETURNING version"""
