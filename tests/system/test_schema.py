@@ -41,6 +41,13 @@ async def test_a_role_that_is_no_superuser_creates_the_schema_and_its_roles(new_
         assert value(daemon, "SELECT count(*) FROM mirrord.tenant") == 0
 
 
+async def test_a_role_that_is_no_superuser_upgrades_the_schema_and_its_roles(new_server: Server) -> None:
+    restore_dump(new_server.dsn("own"))
+    with psycopg.connect(new_server.dsn(), autocommit=True) as superuser:
+        superuser.execute("GRANT mirrord_owner, mirrord_daemon, mirrord_app TO installer WITH ADMIN OPTION")
+    assert await migrate(new_server.dsn("own", "installer")) == [migration.name for migration in load_migrations()]
+
+
 async def test_a_new_database_equals_an_upgraded_one(server: Server) -> None:
     new, upgraded = _create_database(server, "new"), _create_database(server, "upgraded")
     assert await migrate(new) == ["schema"]

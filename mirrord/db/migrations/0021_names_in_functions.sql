@@ -8,7 +8,8 @@ BEGIN
     IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'mirrord_definer') THEN
         CREATE ROLE mirrord_definer NOLOGIN;
     END IF;
-    IF NOT pg_has_role(current_user, 'mirrord_definer', 'MEMBER') THEN
+    -- From Postgres 16 on, a role that creates another one is its member, but may not act as it: USAGE is false then.
+    IF NOT pg_has_role(current_user, 'mirrord_definer', 'USAGE') THEN
         EXECUTE format('GRANT mirrord_definer TO %I', current_user);
     END IF;
 END
