@@ -1,4 +1,4 @@
--- Changes of sources, folders, cases, categories and collections become events, whoever made them
+-- Changes of sources, folders, cases, categories and collections become events, of every author
 -- (docs/decisions/0043). Triggers note the change in the transaction that makes it; the daemon makes events of the
 -- notes, and deletes them in the same transaction, once it knows whether a command reported the change already.
 SET ROLE mirrord_owner;
@@ -75,7 +75,7 @@ END
 $$;
 
 -- Conditions of triggers, so that an edit of a text calls nothing. The names begin with b_: before the history, which
--- tells whether a row is new.
+-- shows whether a row is new.
 CREATE TRIGGER b_outbox_of_new AFTER INSERT ON mirrord.page FOR EACH ROW
     WHEN ((NEW.kind = 'folder' OR NEW.index OR NEW.frontmatter ? 'type'
            OR NEW.digest IS NULL AND NEW.markdown IS NOT NULL)
