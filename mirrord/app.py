@@ -106,7 +106,7 @@ async def bring_up_to_date(postgres: Postgres) -> list[str]:
     """Migrate if the DSN may do so (always in the embedded server); else check that nothing is missing."""
     number = await _schema_number(postgres)
     migrate.check_not_newer(number)
-    applied = [] if number == migrate.load_migrations()[-1].number else await migrate.migrate(postgres.dsn)
+    applied = [] if number == migrate.newest_number() else await migrate.migrate(postgres.dsn)
     await postgres.log_in()
     return applied
 

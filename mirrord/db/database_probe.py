@@ -36,7 +36,7 @@ async def probe_server(dsn: str) -> Server:
             version=connection.info.server_version,
             skew_seconds=server_time - (before + time.time()) / 2,
             schema=schema,
-            newest_schema=migrate.load_migrations()[-1].number,
+            newest_schema=migrate.newest_number(),
             missing_roles=missing,
             bypassing_roles=tuple(str(name) for name, is_mighty in roles if is_mighty),
             unprotected_tables=tuple(await _unguarded_tables(connection)),

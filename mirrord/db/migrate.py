@@ -1,4 +1,8 @@
-"""Migrations: plain numbered SQL, each applied once, under an advisory lock."""
+"""
+The schema of the database: `schema/` creates it in an empty database, `migrations/` upgrade an older one.
+
+Both end in the same schema, which tests/system/test_schema.py holds. All is plain SQL, applied under an advisory lock.
+"""
 
 from dataclasses import dataclass
 from importlib.resources import files
@@ -17,7 +21,11 @@ _LOCK = 0x6D6972726F7264  # "mirrord", the key of the advisory lock
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One numbered file: `0003_tables.sql`."""
+    """
+    Statements that bring the schema to *number*, in one transaction.
+
+    name: that of its file, `0021_names_in_functions.sql`; `schema` for the statements that create the schema.
+    """
 
     number: int
     name: str
@@ -25,25 +33,36 @@ class Migration:
 
 
 def load_migrations() -> list[Migration]:
-    """All migrations of this mirrord, in order."""
-    paths = [path for path in files(__package__).joinpath("migrations").iterdir() if path.name.endswith(".sql")]
-    return [
-        Migration(int(path.name[:4]), path.name, path.read_text(encoding="utf-8"))
-        for path in sorted(paths, key=lambda path: path.name)
-    ]
+    """The migrations that upgrade an older schema, in order."""
+    return [Migration(int(name[:4]), name, statements) for name, statements in _read_files("migrations")]
+
+
+def load_schema() -> Migration:
+    """The whole schema for an empty database, as of the newest migration."""
+    statements = "\n".join(text for _, text in _read_files("schema"))
+    return Migration(newest_number(), "schema", statements)
+
+
+def newest_number() -> int:
+    """The number of the schema that this mirrord needs."""
+    return load_migrations()[-1].number
+
+
+def _read_files(directory: str) -> list[tuple[str, str]]:
+    """The SQL files of *directory* in the order of their names: name and text."""
+    paths = [path for path in files(__package__).joinpath(directory).iterdir() if path.name.endswith(".sql")]
+    return [(path.name, path.read_text(encoding="utf-8")) for path in sorted(paths, key=lambda path: path.name)]
 
 
 async def migrate(dsn: str) -> list[str]:
     """
     Bring the schema up to date. Returns the names of the applied migrations.
 
-    dsn: of a role that may create roles and schemas. Raises UserError for a newer schema.
+    dsn: of a role that may create roles and schemas. Raises UserError for a newer schema, and for one too old.
     """
     async with admin_connection(dsn) as connection:
         await _take_lock(connection)
-        number = await load_schema_number(connection)
-        check_not_newer(number)
-        pending = [migration for migration in load_migrations() if migration.number > number]
+        pending = list_pending(await load_schema_number(connection))
         for migration in pending:
             await _apply(connection, migration)
         await raise_walls(connection)
@@ -79,24 +98,28 @@ async def load_schema_number(connection: Connection) -> int:
     return int(row[0]) if row else 0
 
 
+def list_pending(number: int) -> list[Migration]:
+    """What brings a database of schema *number* up to date; 0: an empty one. Raises UserError if nothing can."""
+    check_not_newer(number)
+    if number == 0:
+        return [load_schema()]
+    migrations = load_migrations()
+    oldest = migrations[0].number - 1
+    if number < oldest:
+        raise UserError(
+            f"The database has schema {number}, this mirrord upgrades schemas from {oldest} on. "
+            "Upgrade with an earlier mirrord first; nothing was written."
+        )
+    return [migration for migration in migrations if migration.number > number]
+
+
 def check_not_newer(number: int) -> None:
     """Raise UserError if the database is newer than this mirrord, which could write wrong rows."""
-    newest = load_migrations()[-1].number
+    newest = newest_number()
     if number > newest:
         raise UserError(
             f"The database has schema {number}, this mirrord knows schemas up to {newest}. "
             "Install a newer mirrord; nothing was written."
-        )
-
-
-def check_current(number: int) -> None:
-    """Raise UserError unless the database has exactly the schema this mirrord was made for."""
-    check_not_newer(number)
-    newest = load_migrations()[-1].number
-    if number < newest:
-        raise UserError(
-            f"The database has schema {number}, this mirrord needs {newest}. "
-            "Run `mirrord migrate --dsn …` as a role that may create roles and schemas."
         )
 
 

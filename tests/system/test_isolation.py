@@ -9,7 +9,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.types.json import Jsonb
 
 from mirrord.db.database import app_dsn, daemon_dsn
-from mirrord.db.migrate import load_migrations
+from mirrord.db.migrate import newest_number
 from mirrord.domain.entry import TenantId
 from tests.support.entries import add, add_attachment, add_page, change, delete, row_of, value
 from tests.support.rows import Connection
@@ -310,4 +310,4 @@ def test_of_the_indexes_of_what_sync_writes_only_primary_keys_begin_with_the_ten
 
 
 def test_an_app_may_ask_for_the_number_of_the_schema(app_connection: Connection) -> None:
-    assert value(app_connection, "SELECT max(number) FROM mirrord.migration") == load_migrations()[-1].number
+    assert value(app_connection, "SELECT max(number) FROM mirrord.migration") == newest_number()

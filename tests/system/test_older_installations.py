@@ -8,7 +8,6 @@ were made.
 import json
 import socket
 import sqlite3
-import subprocess
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -24,8 +23,7 @@ from mirrord.auth.signed_tokens import verify_token
 from mirrord.auth.token_keys import Keyring
 from mirrord.cli.command_table import cli
 from mirrord.config import Flags, load
-from mirrord.db.migrate import load_migrations
-from mirrord.db.server.embedded_server import EmbeddedPostgres
+from mirrord.db.migrate import newest_number
 from mirrord.domain.trust import Trust
 from mirrord.errors import Refused
 from tests.fixtures.older.list_commands import list_commands
@@ -33,12 +31,9 @@ from tests.fixtures.older.make_installation import HOST, PAGES, PICTURE, ROOT, I
 from tests.support.editors import save
 from tests.support.entries import value
 from tests.support.harness import eventually
+from tests.support.older import FIXTURE, OLD_SCHEMA, list_dumped_migrations, restore_dump
 from tests.support.rows import Connection
 from tests.support.trees import files
-
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "older"
-OLD_MIGRATION = 20  # the newest one of that commit
-NEWEST_MIGRATION = load_migrations()[-1].number
 
 # Tables whose rows an upgrade leaves alone. Not among them are the lease of the mirror and the cursors of followers.
 KEPT_TABLES = (
@@ -83,8 +78,8 @@ def upgrade(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def test_the_database_is_migrated(upgrade: Upgrade) -> None:
     with psycopg.connect(upgrade.dsn) as connection:
         numbers = [number for (number,) in connection.execute("SELECT number FROM mirrord.migration ORDER BY number")]
-    assert len(_dumped_migrations()) == OLD_MIGRATION
-    assert numbers == list(range(1, NEWEST_MIGRATION + 1))
+    assert len(list_dumped_migrations()) == OLD_SCHEMA
+    assert numbers == list(range(1, newest_number() + 1))
 
 
 def test_the_tree_is_taken_up_where_it_was_left(upgrade: Upgrade) -> None:
@@ -211,11 +206,7 @@ def _restore(installation: Installation, dsn: str) -> None:
     """Unpack the files, load the dump into the database, and let both be this host's, stopped just now."""
     with tarfile.open(FIXTURE / "files.tar.gz") as packed:
         packed.extractall(installation.directory, filter="tar")
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA mirrord CASCADE")
-    psql = str(EmbeddedPostgres.program_path("psql"))
-    command = [psql, "-qX", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null", "-f", str(FIXTURE / "dump.sql"), dsn]
-    subprocess.run(command, check=True)
+    restore_dump(dsn)
     with psycopg.connect(dsn, autocommit=True) as connection:
         _move_to_this_host(connection, installation.root)
         _acknowledge_this_cluster(connection, installation.root)
@@ -269,8 +260,3 @@ def _files(root: Path) -> Files:
         for path in [*files(root), *(root / ".mirrord/trash").iterdir()]
         for stat in [path.stat()]
     }
-
-
-def _dumped_migrations() -> list[str]:
-    text = (FIXTURE / "dump.sql").read_text(encoding="utf-8")
-    return text.partition("COPY mirrord.migration ")[2].partition("\\.\n")[0].splitlines()[1:]

@@ -1,14 +1,15 @@
--- What the names in mirrord's functions mean is settled by mirrord, not by whoever calls them: Postgres looks types and
--- tables up in the caller's temporary schema first, unless search_path lists that schema (docs/decisions/0038).
--- And functions with rights of their own run as mirrord_definer, which owns no table and may create nothing:
--- mirrord_owner, which may replace what the daemon and migrations execute, is nobody's current role at run time.
+-- Names in mirrord's functions do not depend on the caller: Postgres looks types and tables up in the caller's temporary
+-- schema first, unless search_path lists that schema (docs/decisions/0038).
+-- Functions with rights of their own run as mirrord_definer, which owns no table and may create nothing: mirrord_owner,
+-- which may replace functions, is never the current role at run time.
 
 DO $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'mirrord_definer') THEN
         CREATE ROLE mirrord_definer NOLOGIN;
     END IF;
-    IF NOT pg_has_role(current_user, 'mirrord_definer', 'MEMBER') THEN
+    -- From Postgres 16 on, a role that creates another one is its member, but may not act as it: USAGE is false then.
+    IF NOT pg_has_role(current_user, 'mirrord_definer', 'USAGE') THEN
         EXECUTE format('GRANT mirrord_definer TO %I', current_user);
     END IF;
 END
@@ -20,7 +21,7 @@ CREATE OR REPLACE FUNCTION mirrord.by_mirrord() RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE AS
 $$ SELECT current_user IN ('mirrord_daemon', 'mirrord_definer', 'mirrord_owner') $$;
 
--- Whoever decides about approvals is mirrord_definer now.
+-- Decisions about approvals are written by mirrord_definer.
 DO $$
 DECLARE
     guard text;
@@ -31,8 +32,8 @@ BEGIN
 END
 $$;
 
--- Functions in SQL get a body that is parsed now, once and for all; so the planner may still inline them into policies,
--- which it may not where a function sets search_path. Functions in PL/pgSQL get the path.
+-- Functions in SQL get a body that is parsed now, so that the planner still inlines them into policies, which it does not
+-- if a function sets search_path. Functions in PL/pgSQL get the path.
 DO $$
 DECLARE
     known record;
@@ -54,7 +55,7 @@ BEGIN
 END
 $$;
 
--- What mirrord_definer may: rows of the tenant that is set, and nothing else.
+-- mirrord_definer may read and write rows of the tenant that is set, and nothing else.
 DO $$
 DECLARE
     guarded record;
@@ -72,11 +73,11 @@ BEGIN
 END
 $$;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA mirrord TO mirrord_definer;
-GRANT USAGE, CREATE ON SCHEMA mirrord TO mirrord_definer;  -- CREATE: as long as it is given its functions
+GRANT USAGE, CREATE ON SCHEMA mirrord TO mirrord_definer;  -- CREATE: until it owns its functions
 
 RESET ROLE;
 
--- keep_statistics stays: only a table's owner may ANALYZE it, and only the daemon may call it.
+-- keep_statistics keeps its owner: only the owner of a table may analyze it, and only the daemon may call the function.
 DO $$
 DECLARE
     known record;
@@ -94,12 +95,12 @@ SET ROLE mirrord_owner;
 REVOKE CREATE ON SCHEMA mirrord FROM mirrord_definer;
 RESET ROLE;
 
--- Called by triggers that run as mirrord_definer, by nobody else.
+-- Only triggers that run as mirrord_definer call it.
 SET ROLE mirrord_definer;
 REVOKE EXECUTE ON FUNCTION mirrord.ring FROM PUBLIC;
 RESET ROLE;
 
--- The console acts as an app, and logs in as the daemon does.
+-- The console acts as an app, with the login of the daemon.
 DO $$
 BEGIN
     IF current_setting('server_version_num')::integer >= 160000 THEN

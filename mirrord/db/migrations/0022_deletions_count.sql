@@ -1,9 +1,9 @@
--- DELETE tells how many rows it deleted, and RETURNING which: a driver that counts them takes 0 for a failure.
--- The row is really deleted, and comes back as its tombstone before the statement ends. Its children refer to it by keys
--- that are checked after that (their triggers are called RI_…, and Postgres calls triggers in the order of their names).
+-- DELETE reports how many rows it deleted, and RETURNING which: a driver that counts rows takes 0 for a failure.
+-- Postgres deletes the row, and a trigger inserts it again, as its tombstone, before the statement ends. Foreign keys of
+-- its children are checked after that: their triggers are named RI_…, and Postgres calls triggers in the order of names.
 SET ROLE mirrord_owner;
 
--- A tombstone is deleted by mirrord only, and then it is gone.
+-- Only mirrord deletes a tombstone, which purges the entry.
 CREATE OR REPLACE FUNCTION mirrord.entomb() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -14,7 +14,7 @@ BEGIN
 END
 $$;
 
--- As mirrord_definer, so that every column comes back as it was.
+-- Runs as mirrord_definer, so that every column returns as it was.
 CREATE FUNCTION mirrord.put_back() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -27,7 +27,7 @@ BEGIN
 END
 $$;
 
--- What one statement deletes has one stamp: a restored folder brings back what went with it.
+-- All rows that one statement deletes have one stamp: a restored folder restores the rows with its stamp.
 CREATE FUNCTION mirrord.mark_deleted() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -50,7 +50,7 @@ BEGIN
 END
 $$;
 
--- Whatever the order in which one statement deletes a folder and what is in it: parents are looked for when all are back.
+-- One statement may delete a folder and its content in any order: parents are checked when all rows are back.
 CREATE FUNCTION mirrord.check_parents_later() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -71,8 +71,8 @@ CREATE TRIGGER a_parents BEFORE DELETE ON mirrord.page
 CREATE TRIGGER a_parents_now AFTER DELETE ON mirrord.page
     FOR EACH STATEMENT EXECUTE FUNCTION mirrord.check_parents_now();
 
--- Whoever comes below a folder that another transaction deletes waits for that here. The foreign key's own look would
--- wait, too, but see the deleted row only; the next one sees the tombstone.
+-- A new child of a folder that another transaction deletes waits here for that transaction. The check of the foreign
+-- key would wait, too, but would see the deleted row only; the check after this wait sees the tombstone.
 CREATE FUNCTION mirrord.await_parent() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -93,7 +93,7 @@ BEGIN
 END
 $$;
 
--- An attachment that comes back goes on with its version.
+-- An attachment that returns keeps its version.
 DO $$
 BEGIN
     EXECUTE replace(
@@ -103,7 +103,7 @@ BEGIN
 END
 $$;
 
--- What belongs to a row stays while its tombstone does; whoever purges the tombstone deletes it, too.
+-- Dependent rows exist as long as the tombstone; a purge deletes them first.
 DO $$
 DECLARE
     foreign_key record;
@@ -114,7 +114,7 @@ BEGIN
          WHERE contype = 'f' AND confdeltype = 'c' AND connamespace = 'mirrord'::regnamespace
            AND confrelid IN ('mirrord.page'::regclass, 'mirrord.attachment'::regclass, 'mirrord.record'::regclass)
     LOOP
-        -- Every tenant's rows are compared, which no tenant's setting lets the owner see.
+        -- The check reads rows of all tenants, which forced row-level security hides from the owner.
         EXECUTE format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY', foreign_key.child);
         EXECUTE format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY', foreign_key.parent);
         EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', foreign_key.child, foreign_key.conname);
@@ -131,7 +131,7 @@ RESET ROLE;
 ALTER FUNCTION mirrord.put_back() OWNER TO mirrord_definer;
 
 SET ROLE mirrord_definer;
--- A row that comes back has its history already.
+-- A row that returns has its history already.
 DO $$
 DECLARE
     kept text;
@@ -151,7 +151,7 @@ SET ROLE mirrord_owner;
 REVOKE CREATE ON SCHEMA mirrord FROM mirrord_definer;
 RESET ROLE;
 
--- Nobody else makes triggers that call these: what they write is written with mirrord's rights.
+-- Only mirrord_owner creates triggers that call these functions, because they write with the rights of mirrord.
 DO $$
 DECLARE
     called record;

@@ -1,10 +1,11 @@
--- A tool writes a file and says so in an event; the version that the file became, and the page, name that tool then.
--- Both come by ways of their own, a moment apart: whoever takes in events asks again until the version is there.
+-- A tool writes a file and an event about it; the version that the file became, and the page, name that tool as their
+-- author. Event and version arrive independently: the intake of events tries again until the version exists.
 SET ROLE mirrord_owner;
 
 CREATE INDEX event_of_deletion ON mirrord.event ((data ->> 'page_id'), tenant_id) WHERE type LIKE '%Deleted';
 
--- Of the versions that nobody is named for yet, the one nearest in time with the event's text. Whether there was one.
+-- Names the author of a version: of those with the text of the event and without an author, the one nearest in time.
+-- Returns whether there was one.
 CREATE FUNCTION mirrord.name_author(event_id uuid) RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -40,7 +41,7 @@ $$;
 REVOKE EXECUTE ON FUNCTION mirrord.name_author FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION mirrord.name_author TO mirrord_daemon;
 
--- What events told before.
+-- Authors of the events so far.
 ALTER TABLE mirrord.tenant NO FORCE ROW LEVEL SECURITY;
 DO $$
 DECLARE

@@ -1,26 +1,26 @@
--- What happens to sources, their folders, cases, categories and collections becomes an event whoever did it. What changed
--- is noted here in the transaction that changes it; the daemon makes events of these notes, and deletes them, in one
--- other, when it knows whether a command told of the change already (docs/decisions/0043).
+-- Changes of sources, folders, cases, categories and collections become events, of every author (docs/decisions/0043).
+-- Triggers note the change in the transaction that makes it; the daemon makes events of the notes, and deletes them in
+-- the same transaction, once it knows whether a command reported the change already.
 SET ROLE mirrord_owner;
 
 CREATE TABLE mirrord.event_outbox (
     tenant_id  uuid NOT NULL,
     entry_id   uuid NOT NULL,
-    version    bigint NOT NULL,     -- of the page or record, which is to be held against the version before
-    child      uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',  -- with which the page became a folder
+    version    bigint NOT NULL,     -- of the page or record; it is compared with the version before
+    child      uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',  -- the first child, if it is the change
     kind       text NOT NULL,       -- page, record
-    mirror_id  uuid,                -- whose file it came from; NULL: whoever wrote the row wrote it
+    mirror_id  uuid,                -- the mirror whose file changed; NULL: the change was made in Postgres
     was_folder boolean NOT NULL,
     is_folder  boolean NOT NULL,
     PRIMARY KEY (tenant_id, entry_id, version, child)
 );
 
--- Events of commands whose change did not come yet: a file's event and its row take ways of their own.
+-- Events of commands whose change has not arrived yet: the event of a file and its row arrive independently.
 CREATE TABLE mirrord.event_claim (
     tenant_id uuid NOT NULL,
     event_id  uuid NOT NULL,
     entry_id  uuid,                 -- as the command knew it
-    path      text,                 -- where its file was before, or is, where it was nowhere
+    path      text,                 -- the path of its file before the command; of a new file, its path now
     taken_at  timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant_id, event_id)
 );
@@ -51,7 +51,7 @@ BEGIN
 END
 $$;
 
--- As before; and the transaction's writes are known to come from that mirror.
+-- Also sets mirrord.mirror, which says that the transaction's writes are from that mirror.
 CREATE OR REPLACE FUNCTION mirrord.hold_lease(held_mirror uuid, held_token bigint) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -70,7 +70,7 @@ GRANT CREATE ON SCHEMA mirrord TO mirrord_definer;
 RESET ROLE;
 SET ROLE mirrord_definer;
 
--- The mirror that holds its lease in this transaction; an app may set anything.
+-- The mirror that holds its lease in this transaction. The setting is checked, because an app may set it.
 CREATE FUNCTION mirrord.writing_mirror() RETURNS uuid
     LANGUAGE sql STABLE
 BEGIN ATOMIC
@@ -78,8 +78,8 @@ BEGIN ATOMIC
                 THEN current_setting('mirrord.mirror', true)::uuid END;
 END;
 
--- A page that has, or had, others below it is a folder; and so is a directory without a page, and `NAME/_index.md`.
--- A row that only comes back as its tombstone (put_back) was noted when it was made.
+-- A folder is a page that has, or had, other pages below it, a directory without a page, or NAME/_index.md. A row that
+-- returns as its tombstone (put_back) was noted when it was made.
 CREATE FUNCTION mirrord.note_page() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -124,7 +124,7 @@ BEGIN
 END
 $$;
 
--- As before; and the first page below one that is in no directory of its own makes that a folder.
+-- Also notes that a page without a directory becomes a folder with its first child.
 CREATE OR REPLACE FUNCTION mirrord.page_rings() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -170,7 +170,8 @@ RESET ROLE;
 SET ROLE mirrord_owner;
 REVOKE CREATE ON SCHEMA mirrord FROM mirrord_definer;
 
--- Looked at by conditions, so an edit of a text runs nothing. `b_…`: before the history, which says whether a row is new.
+-- Conditions of triggers, so that an edit of a text calls nothing. The names begin with b_: before the history, which
+-- shows whether a row is new.
 DO $$
 DECLARE
     not_restoring constant text :=

@@ -1,6 +1,6 @@
--- One statement renews the leases of all tenants, so it must not wait for a transaction of one of them, which may itself
--- wait for an app's (docs/decisions/0012). A transaction holds its lease FOR KEY SHARE now: that keeps out only who
--- changes a key, and the token is a part of one. So who takes a lease over waits still, and who renews it does not.
+-- One statement renews the leases of all tenants, so it must not wait for a transaction of one tenant, which may wait
+-- for an app (docs/decisions/0012). hold_lease locks FOR KEY SHARE, which excludes only changes of a key, and the new
+-- index makes the token part of a key: an acquisition waits, a renewal does not.
 SET ROLE mirrord_owner;
 
 CREATE UNIQUE INDEX mirror_token ON mirrord.mirror (tenant_id, id, token);

@@ -1,6 +1,7 @@
--- Whether something lives in a folder is asked for every row that is deleted. With parent_id = folder the planner takes
--- it that a share of all rows has any parent, and reads rows in any order until it finds one; where there is none it reads
--- all, so that thousands of deletions took seconds, and time squared. A range it takes for few rows: page_children.
+-- Whether a folder holds something that is not deleted is asked for every deleted row. With `parent_id = folder` the
+-- planner assumes that any parent has a share of all rows, and reads rows in any order until it meets one; where there is
+-- none it reads all, in time that grows with the square of the deletions. It takes a range for few rows, and reads the
+-- index page_children.
 SET ROLE mirrord_owner;
 
 CREATE OR REPLACE FUNCTION mirrord.holds_life(tenant uuid, folder uuid) RETURNS boolean

@@ -1,4 +1,4 @@
--- Whether a page holds others is asked for every page that is deleted, renamed or moved, so by a range, as in 0026.
+-- Whether a page holds others is asked for every page that is deleted, renamed or moved: by a range, as in 0026.
 SET ROLE mirrord_owner;
 GRANT CREATE ON SCHEMA mirrord TO mirrord_definer;
 RESET ROLE;

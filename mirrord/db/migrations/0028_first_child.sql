@@ -1,5 +1,5 @@
--- Whether a page gets its first child is asked for every row that comes below it. Of many in one statement each read all
--- before it, so thousands took time squared. The note that the first one left answers for those that follow.
+-- Whether a page gets its first child is asked for every new row below it. Of many children in one statement each read
+-- all before it, in time that grew with their square. The note of the first child answers for the children that follow.
 SET ROLE mirrord_owner;
 GRANT CREATE ON SCHEMA mirrord TO mirrord_definer;
 RESET ROLE;

@@ -1,4 +1,4 @@
-// Builds ../static/built/ from src: editor.js, and beside it what that loads for pages that need it; with --test runs the tests in test/*.test.ts instead.
+// Builds ../static/built/ from src: editor.js and the modules that it loads when needed; with --test runs test/*.test.ts instead.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,8 +14,8 @@ const LIMIT = 350_000 // bytes of all together, gzipped
 
 const shared = { bundle: true, format: 'esm', loader: { '.css': 'text' }, logLevel: 'warning', absWorkingDir: HERE }
 
-// To tell whether it is in V8, ProseMirror looks at a stack as it loads; for the lines in it V8 reads the whole editor once more.
-// What it does there harms no other browser.
+// To detect V8, ProseMirror reads a stack when it is loaded, and for the line numbers V8 parses the whole editor once more.
+// Its measures for V8 do no harm in other browsers.
 const STACK = 'let { stack } = new Error("/");'
 const stackless = {
   name: 'stackless',

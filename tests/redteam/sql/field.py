@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 from mirrord.db.database import APP_ROLE, acting_dsn, app_dsn, daemon_dsn
 from mirrord.domain.entry import TenantId
 from tests.redteam.sql.attack import Attack, Attacker
-from tests.redteam.sql.servers import Server
+from tests.support.servers import Server
 
 SECRET = "Kingfisher-7741"  # stands in the other tenant's rows, and nowhere else
 CONFESSION = "runs as"

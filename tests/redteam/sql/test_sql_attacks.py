@@ -7,17 +7,17 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mirrord.db.migrate import load_migrations, migrate
+from mirrord.db.migrate import migrate
 from tests.redteam.sql.attack import Attack, Attacker
 from tests.redteam.sql.direct import direct
 from tests.redteam.sql.field import Field, fields
-from tests.redteam.sql.servers import Server, programs, served
 from tests.redteam.sql.shadows import ENTRANCES, shadows
+from tests.support.older import restore_dump
+from tests.support.servers import Server, programs, served
 
 VERSIONS = (15, 16, 18)
 LEAST = 120  # attacks
 AT_ONCE = 15  # attacks before it is looked whether one came through
-BEFORE_THE_PATHS = 20  # the last migration whose functions looked names up in their caller's temporary schema
 ATTACKS = [*shadows(), *direct()]
 
 
@@ -54,9 +54,7 @@ def test_no_attack_comes_through(field: Field, attacker: Attacker) -> None:
 def test_the_suite_sees_a_type_that_stands_in_the_way_of_an_older_function(server: Server, tmp_path: Path) -> None:
     """The same judge, with the functions as they were: an app ran as the owner of mirrord's tables."""
     older = next(fields(server, tmp_path))
-    with psycopg.connect(older.dsn, autocommit=True) as superuser:
-        for migration in load_migrations()[:BEFORE_THE_PATHS]:
-            superuser.execute(migration.statements.encode())
+    restore_dump(older.dsn)  # its functions look names up in their caller's temporary schema
     older.prepare()
     shadow = Attack(
         "type pg_temp.jsonb",

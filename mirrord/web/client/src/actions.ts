@@ -1,15 +1,15 @@
-// What a person can do to the text, once for the toolbar and once for the menu that `/` opens.
+// The actions on the text, for the toolbar and for the menu that `/` opens.
 import type { Editor } from '@tiptap/core'
 import { step } from './moving'
 
 export interface Action {
   label: string
-  /** What the button shows; its name for screen readers is the label. */
+  /** The text of the button; its name for screen readers is the label. */
   sign: string
   run(editor: Editor): void
-  /** Whether it is so at the cursor; undefined: it is nothing that is or is not. */
+  /** Whether the action is on at the cursor; undefined: it has no state. */
   isOn?(editor: Editor): boolean
-  /** How to reach it by keyboard, as it is told to a person. */
+  /** The keys of the action, as shown to a person. */
   keys?: string
 }
 
@@ -133,7 +133,7 @@ type TableCommand =
   | ('addRowBefore' | 'addRowAfter' | 'deleteRow')
   | ('addColumnBefore' | 'addColumnAfter' | 'deleteColumn' | 'deleteTable')
 
-/** What can be done where the cursor is in a table. */
+/** The actions with the cursor in a table. */
 export const TABLE: Action[] = [
   table('Row above', '↑+', 'addRowBefore'),
   table('Row below', '↓+', 'addRowAfter'),
@@ -144,7 +144,7 @@ export const TABLE: Action[] = [
   table('Delete table', '✕', 'deleteTable'),
 ]
 
-// As a node: a string would be read as HTML.
+// As a node: a string would be parsed as HTML.
 function pageLink(editor: Editor): void {
   editor.chain().focus().insertContent({ type: 'text', text: '[[' }).run()
 }

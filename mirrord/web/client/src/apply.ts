@@ -1,11 +1,11 @@
-// A merged document as steps on the open one: what did not change is not touched, nor a cursor in it.
+// Applies a merged document to the open one: unchanged blocks are not touched, nor a cursor in them.
 import type { Node, Schema } from '@tiptap/pm/model'
 import { TextSelection, type Transaction } from '@tiptap/pm/state'
 import { blocksOf } from './document'
 import type { Piece } from './merge'
 import { rising } from './order'
 
-/** Make the document of *transaction* what *pieces* say, which were merged with its blocks as mine. */
+/** Changes the document of *transaction* to *pieces*, which were merged with its blocks as mine. */
 export function apply(transaction: Transaction, pieces: Piece[]): void {
   const { doc } = transaction
   const { schema } = doc.type
@@ -33,7 +33,7 @@ function nodesOf(doc: Node, pieces: Piece[], schema: Schema): Node[] {
   )
 }
 
-/** Where each child of *doc* begins, and where the last ends. */
+/** The position of each child of *doc*, and the end of the last. */
 function starts(doc: Node): number[] {
   const found = [0]
   for (const child of doc.children) found.push(found.at(-1)! + child.nodeSize)
@@ -80,7 +80,7 @@ interface Place {
   head: number
 }
 
-/** The block that the selection is in, and where in it; null if it is in several. */
+/** The block of the selection, and the place in it; null: the selection is in several blocks. */
 function cursor({ selection }: Transaction, before: number[]): Place | null {
   if (!(selection instanceof TextSelection)) return null
   const index = selection.$from.index(0)
@@ -88,7 +88,7 @@ function cursor({ selection }: Transaction, before: number[]): Place | null {
   return { index, anchor: selection.anchor - before[index]!, head: selection.head - before[index]! }
 }
 
-/** A block that moved took the selection along. */
+/** Restores the selection in a block that moved. */
 function restore(transaction: Transaction, place: Place, pieces: Piece[], stable: number[]): void {
   const now = pieces.findIndex((piece) => piece.mine === place.index)
   if (now < 0 || stable.includes(now)) return

@@ -1,20 +1,20 @@
-// PURE: what became of a list, as the parts of it that may have changed.
+// PURE: the differences between two lists.
 
-/** What a list is made of. name: equal for those that are alike. */
+/** An element of a list. name: equal for equal elements. */
 interface Named {
   name: string
 }
 
-/** From one number to another the list became *now*. */
+/** The elements from index *from* to before *to* became *now*. */
 export interface Change<T> {
   from: number
   to: number
   now: T[]
 }
 
-const MOST = 1_000_000 // pairs that are held against each other; in longer texts all between two changes counts as changed
+const MOST = 1_000_000 // compared pairs; in longer texts everything between the first and the last change is one change
 
-/** The changes from *was* to *now*, in order. All that may have changed: what is beside its like may be either of them. */
+/** The changes from *was* to *now*, in order. An element that may be one of two equal neighbours counts as changed. */
 export function changesOf<T extends Named>(was: T[], now: T[]): Change<T>[] {
   const { from, to, now: inner } = around(was, now)
   const old = was.slice(from, to)
@@ -28,7 +28,7 @@ export function changesOf<T extends Named>(was: T[], now: T[]): Change<T>[] {
   return found
 }
 
-/** One change that has all the others in it. */
+/** The one change that contains all others. */
 function around<T extends Named>(was: T[], now: T[]): Change<T> {
   const least = Math.min(was.length, now.length)
   let [head, tail] = [0, 0]
@@ -39,11 +39,11 @@ function around<T extends Named>(was: T[], now: T[]): Change<T> {
   return { from, to: was.length - kept, now: now.slice(from, now.length - kept) }
 }
 
-/** What is the same in both, in whichever way as much as possible of both is: pairs of indexes. */
+/** Pairs of indexes of elements that are paired in every longest common subsequence. */
 function stayed(was: Named[], now: Named[]): [number, number][] {
   const [before, behind] = [common(was, now), common(was.toReversed(), now.toReversed())]
   const most = before(was.length, now.length)
-  const ranks = new Map<number, [number, number] | null>() // null: several may have that rank
+  const ranks = new Map<number, [number, number] | null>() // null: several pairs have this rank
   was.forEach(({ name }, one) =>
     now.forEach((other, index) => {
       const rank = before(one, index)
@@ -54,7 +54,7 @@ function stayed(was: Named[], now: Named[]): [number, number][] {
   return [...ranks.entries()].sort(([a], [b]) => a - b).flatMap(([, pair]) => (pair ? [pair] : []))
 }
 
-/** How many of the first so many of one list and the first so many of the other can be paired, in order. */
+/** A function of two lengths: how many elements of these beginnings of both lists can be paired in order. */
 function common(ones: Named[], others: Named[]): (first: number, second: number) => number {
   const width = others.length + 1
   const counts = new Uint32Array((ones.length + 1) * width)

@@ -1,4 +1,4 @@
-// Blocks that were changed here and elsewhere: both are shown, and a person chooses.
+// Clashes: blocks that were changed here and elsewhere. Both versions are shown, and a person chooses.
 import { Extension } from '@tiptap/core'
 import type { Node } from '@tiptap/pm/model'
 import { type EditorState, Plugin, PluginKey, type Transaction } from '@tiptap/pm/state'
@@ -7,7 +7,7 @@ import { type Block, blocksOf, idOf, meaning } from './document'
 import { button, element } from './dom'
 import { rendered } from './rendered'
 
-/** What the page has instead of a block, by the id of that block. */
+/** The page's version of a block, by the id of the block. */
 type Clashes = ReadonlyMap<string, Block>
 
 const KEY = new PluginKey<Clashes>('mirrordClashes')
@@ -31,21 +31,21 @@ export function clashesOf(state: EditorState): Clashes {
   return KEY.getState(state) ?? new Map()
 }
 
-/** Let *transaction* bring these clashes instead of those that are known. */
+/** Replaces the clashes by *clashes* with *transaction*. */
 export function setClashes(transaction: Transaction, clashes: Clashes): void {
   transaction.setMeta(KEY, clashes)
 }
 
-/** The blocks of a document where nothing was decided: with clashes, what the page has. */
+/** The blocks of the document, with the page's version of those in a clash. */
 export function undecided(state: EditorState): Block[] {
   const clashes = clashesOf(state)
   return blocksOf(state.doc).map((block) => clashes.get(idOf(block) ?? '') ?? block)
 }
 
-/** Marks the transaction with which a person chose. */
+/** Marks the transaction of a person's choice. */
 export const DECIDED = 'mirrordDecided'
 
-/** The clashes that are left, or new, when the page has *theirs* and the open document *mine*. */
+/** The known clashes that remain, with the page's versions of *theirs*, while the open document has *mine*. */
 export function stillClashing(known: Clashes, mine: Block[], theirs: Block[]): Map<string, Block> {
   const own = new Map(mine.map((block) => [idOf(block), block]))
   const left = new Map<string, Block>()

@@ -1,4 +1,4 @@
-// `[[` opens a list of pages; `[[Page]]` typed out becomes a link as well, `![[…]]` an embed.
+// `[[` opens a list of pages; `[[Page]]` becomes a link as it is typed, `![[…]]` an embed.
 import { Extension, InputRule } from '@tiptap/core'
 import { PluginKey } from '@tiptap/pm/state'
 import { Suggestion } from '@tiptap/suggestion'
@@ -9,7 +9,7 @@ const KEY = new PluginKey('mirrordCompletion')
 const TYPED = /(!?)\[\[([^[\]|#\n]*)(?:#([^[\]|\n]*))?(?:\|([^[\]\n]*))?\]\]$/
 const STILL = 80 // ms without typing before pages are asked for
 
-/** Completion of wikilinks with the pages that *options* find. */
+/** Completes wikilinks with the pages that *options* finds. */
 export function completing(options: Options): Extension {
   return Extension.create({
     name: 'mirrordCompletion',

@@ -1,8 +1,8 @@
-// Documents as JSON: what two of them have in common, whatever their ids, and how an open document becomes one.
+// Documents as JSON: comparison without ids, and conversion from and to an open document.
 import type { Node, Schema } from '@tiptap/pm/model'
 import { held, release } from './schema.js'
 
-/** A node of a document. Those that stand at the top are its blocks; each has `attrs.id`, unique in the document. */
+/** A node of a document. Nodes at the top are its blocks; each has `attrs.id`, unique in the document. */
 export interface Block {
   type: string
   attrs?: Record<string, unknown>
@@ -21,7 +21,7 @@ const meanings = new WeakMap<Block, string>()
 const blocks = new WeakMap<Node, Block>()
 const documents = new WeakMap<Content, Node>()
 
-/** What a block says, as a text to compare: the block without ids. */
+/** A text for comparison: the block without ids. */
 export function meaning(block: Block): string {
   let found = meanings.get(block)
   if (found === undefined) {
@@ -32,7 +32,7 @@ export function meaning(block: Block): string {
 }
 
 function withoutIds(block: Block): Block {
-  if (block.type === 'mention' || (!block.attrs && !block.content)) return block // a mention's id is what it mentions
+  if (block.type === 'mention' || (!block.attrs && !block.content)) return block // the id of a mention is its target
   const { id: _, ...attrs } = block.attrs ?? {}
   return { ...block, attrs, ...(block.content && { content: block.content.map(withoutIds) }) }
 }
@@ -43,24 +43,24 @@ export function idOf(block: Block): string | null {
   return typeof id === 'string' ? id : null
 }
 
-/** Whether a block is an empty paragraph, which Markdown has no place for: it says nothing. */
+/** Whether a block is an empty paragraph, which Markdown cannot store. */
 function isBlank(block: Block): boolean {
   return block.type === 'paragraph' && !block.content?.length && block.attrs?.['beyond'] == null
 }
 
-/** The blocks that say something. */
+/** The blocks without empty paragraphs. */
 export function spoken(all: Block[]): Block[] {
   return all.filter((block) => !isBlank(block))
 }
 
-/** Whether two lists of blocks say the same. */
+/** Whether two lists of blocks are equal without ids and empty paragraphs. */
 export function agree(one: Block[], other: Block[]): boolean {
   const [a, b] = [spoken(one), spoken(other)]
   const isSame = (block: Block, index: number) => block === b[index] || meaning(block) === meaning(b[index]!)
   return a.length === b.length && a.every(isSame)
 }
 
-/** The blocks of an open document; the same objects for nodes that did not change. */
+/** The blocks of an open document; unchanged nodes give the same objects. */
 export function blocksOf(doc: Node): Block[] {
   return doc.children.map((child) => {
     let found = blocks.get(child)
@@ -72,7 +72,7 @@ export function blocksOf(doc: Node): Block[] {
   })
 }
 
-/** A page's content as this editor holds it: every attribute of the schema is there, what it lacks is held. */
+/** The content of a page in the schema of this editor: with every attribute, and with holders for unknown nodes. */
 export function opened(content: Content, schema: Schema): Node {
   let found = documents.get(content)
   if (found?.type.schema !== schema) {
@@ -82,7 +82,7 @@ export function opened(content: Content, schema: Schema): Node {
   return found
 }
 
-/** What is written to `page.content`. */
+/** The value for `page.content`. */
 export function written(all: Block[]): Content {
   return release({ type: 'doc', content: spoken(all) }) as Content
 }

@@ -1,8 +1,8 @@
-// Elements from words. Attributes are set one by one, text is text: nothing here reads HTML.
+// Creates elements. Attributes and texts are set one by one: nothing here parses HTML.
 
 type Child = Node | string | null | false
 
-/** An element with *attributes*; those that are null, undefined or false are left out, true is ''. */
+/** An element with *attributes*: null, undefined and false are left out, true becomes ''. */
 export function element<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Record<string, string | number | boolean | null | undefined> = {},
@@ -17,7 +17,7 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
   return made
 }
 
-/** A button that does *act* and leaves the selection of the editor where it is. */
+/** A button that calls *act* and keeps the selection of the editor. */
 export function button(label: string, act: () => void, attributes: Record<string, string> = {}): HTMLButtonElement {
   const made = element('button', { type: 'button', ...attributes }, label)
   made.addEventListener('mousedown', (event) => event.preventDefault())
@@ -25,7 +25,7 @@ export function button(label: string, act: () => void, attributes: Record<string
   return made
 }
 
-/** Put *box* below *place*, or above it where there is no room, within the window. Both in the window's pixels. */
+/** Puts *box* below *place*, or above it if there is no room, within the window. Both in pixels of the window. */
 export function beside(box: HTMLElement, place: DOMRect): void {
   const { width, height } = box.getBoundingClientRect()
   const isBelow = place.bottom + height + 8 < window.innerHeight || place.top < height + 8

@@ -1,4 +1,4 @@
-// The console's editor: a page's document open in TipTap, saved as it changes, merged with what changes elsewhere.
+// The console's editor: opens the document of a page in TipTap, saves it, and merges changes from elsewhere.
 import { Editor as TipTap } from '@tiptap/core'
 import type { Node } from '@tiptap/pm/model'
 import { EditorState, type Plugin, Selection } from '@tiptap/pm/state'
@@ -22,7 +22,7 @@ export type { Completion, Editor, Options, Page, Preview, Saved, State } from '.
 
 const ELSEWHERE = 'mirrordElsewhere' // marks transactions that bring what was not typed here
 
-/** Show the page of *options* in *element*, to be edited. */
+/** Shows the page of *options* in *element* for editing. */
 export function mount(host: HTMLElement, options: Options): Editor {
   dressed(host.ownerDocument)
   const surface = element('div', { class: 'surface opening' })
@@ -32,7 +32,7 @@ export function mount(host: HTMLElement, options: Options): Editor {
   const tiptap = new TipTap({
     element: null,
     extensions: extensionsFor(options, look, tell),
-    content: { type: 'doc', content: [{ type: 'paragraph' }] }, // a string would be read as HTML
+    content: { type: 'doc', content: [{ type: 'paragraph' }] }, // a string would be parsed as HTML
     injectCSS: false, // a strict policy refuses a style element
     editorProps: { attributes: { 'aria-label': 'Text of the page', class: 'prose' } },
   })
@@ -52,7 +52,7 @@ export function mount(host: HTMLElement, options: Options): Editor {
   return living(tiptap, saving, options, host, kept !== null)
 }
 
-/** What is mounted begins with the page, and with what draws it: so it is drawn once. */
+/** Mounts the editor with the page and its views at once, so that the page is drawn once. */
 function begin(tiptap: TipTap, look: Plugin, kept: Kept | null, content: Content): void {
   const { schema } = tiptap
   const doc: Node = kept ? schema.nodeFromJSON({ type: 'doc', content: kept.mine }) : opened(content, schema)

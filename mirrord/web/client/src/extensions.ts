@@ -1,4 +1,4 @@
-// All that the editor declares: the schema of pages, how it looks, and what typing does.
+// The extensions of the editor: the schema of pages, its views, and rules for typing.
 import { type AnyExtension, Extension, Node } from '@tiptap/core'
 import type { Plugin } from '@tiptap/pm/state'
 import { Clashing } from './clash'
@@ -12,10 +12,10 @@ import { Slash } from './slash'
 import { Tasks } from './tasks'
 import { receiving } from './uploads'
 
-// TipTap has views of its own for these; ours stand for them.
+// Our views replace those of TipTap for these nodes.
 const REPLACED = ['details', 'detailsContent']
 
-/** The extensions of an editor for a page that *looks* draws; *tell* shows a person what did not work. */
+/** The extensions of an editor with the views of *looks*; *tell* shows failures to a person. */
 export function extensionsFor(options: Options, looks: Plugin, tell: (sentence: string) => void): AnyExtension[] {
   const plugins = [looks, receiving(options, tell)]
   return [

@@ -1,4 +1,4 @@
-// What draws formulas. Pages without them never load this: it is a fifth of the editor.
+// The renderer of formulas. Pages without formulas never load this module, which is a fifth of the editor.
 import temml from 'temml'
 
 export { temml }

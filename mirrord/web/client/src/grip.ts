@@ -1,4 +1,4 @@
-// What a block is dragged by: it stands at the left of the block under the mouse. Where there is no mouse there is none.
+// The grip: a handle for dragging, at the left of the block under the mouse. Without a mouse there is none.
 import type { Editor } from '@tiptap/core'
 import type { Node } from '@tiptap/pm/model'
 import { NodeSelection, type Transaction } from '@tiptap/pm/state'
@@ -6,13 +6,13 @@ import type { EditorView } from '@tiptap/pm/view'
 import { element } from './dom'
 import { MOVED, type Span, fit, put, spanAround, spanOf } from './moving'
 
-const STILL = 4 // px that a press may move and be no drag
-const EDGE = 8 // px along the edge of a block in which what is dragged goes beside it, not into it
-const SCROLLED = 80 // px along the edge of the window in which a drag scrolls
+const STILL = 4 // px that a press may move before it is a drag
+const EDGE = 8 // px along the edge of a block where a drop goes beside the block, not into it
+const SCROLLED = 80 // px along the edge of the window where a drag scrolls
 const SPEED = 12 // px a frame
 const TITLE = 'Drag to move (Alt+Shift+↑, Alt+Shift+↓)'
 
-/** The grip, the line where a dragged block would go, and what is told of moves, for the box around the text. */
+/** The grip, the line at the target of a drag, and the status of moves, for the box around the text. */
 export function grip(editor: Editor): HTMLElement[] {
   const names = { class: 'grip', title: TITLE, 'aria-label': TITLE }
   const handle = element('button', { type: 'button', tabindex: '-1', hidden: true, ...names })
@@ -29,7 +29,7 @@ export function grip(editor: Editor): HTMLElement[] {
   return [handle, line, told]
 }
 
-/** span: what the grip is for. */
+/** span: the blocks that the grip moves. */
 interface Grip {
   editor: Editor
   handle: HTMLElement
@@ -38,7 +38,7 @@ interface Grip {
   drag: Drag | null
 }
 
-/** x, y: where the grip was pressed. goal: where what is dragged would go. frame: the next that scrolls. */
+/** x, y: the point where the grip was pressed. goal: the position of a drop. frame: the next frame that scrolls. */
 interface Drag {
   x: number
   y: number
@@ -53,7 +53,7 @@ function placeOf(doc: Node, { from }: Span): string {
   return `Block ${$from.index() + 1} of ${$from.parent.childCount}`
 }
 
-/** The document changed below a grip. */
+/** Keeps span and goal current when the document changes. */
 function follow(own: Grip, { mapping }: Transaction): void {
   if (!own.span) return
   const [from, to] = [mapping.map(own.span.from, 1), mapping.map(own.span.to, -1)]
@@ -75,7 +75,7 @@ function pointing(own: Grip): void {
   area.addEventListener('pointerleave', () => own.drag || end(own))
 }
 
-/** What would be moved by the block at a point: with a selection of several that it is in, all of these. */
+/** The blocks that a drag at a point moves: the block there, or all of a selection of several that contains it. */
 function under(view: EditorView, x: number, y: number): Span | null {
   const span = spanAt(view, x, y)
   const selected = view.state.selection.empty ? null : spanOf(view.state)
@@ -89,7 +89,7 @@ function spanAt(view: EditorView, x: number, y: number): Span | null {
   return spanAround($at, $at.nodeAfter?.isBlock ? view.state.doc.resolve(at + $at.nodeAfter.nodeSize) : $at)
 }
 
-/** The position at a point; one that is left or right of the text counts as in it. */
+/** The position at a point; a point left or right of the text counts as in the text. */
 function positionAt(view: EditorView, x: number, y: number): number | null {
   const { left, right } = (view.dom.firstElementChild ?? view.dom).getBoundingClientRect()
   const found = view.posAtCoords({ left: Math.max(left + 2, Math.min(x, right - 2)), top: y })
@@ -133,7 +133,7 @@ function drag(own: Grip, event: PointerEvent): void {
   const way = Number(clientY > window.innerHeight - SCROLLED) - Number(clientY < SCROLLED)
   if (way) {
     window.scrollBy(0, way * SPEED)
-    now.frame = requestAnimationFrame(() => drag(own, event)) // a mouse that is held there moves no more
+    now.frame = requestAnimationFrame(() => drag(own, event)) // a mouse at rest sends no events
   }
   const goal = goalAt(editor.view, span, clientX, clientY)
   now.goal = goal?.at ?? null
@@ -151,7 +151,7 @@ interface Goal {
   box: DOMRect
 }
 
-/** Where a block that is dragged to a point would go: beside the innermost block there that it may stand beside. */
+/** The target of a drag to a point: beside the innermost block there that may have the dragged blocks as neighbours. */
 function goalAt(view: EditorView, span: Span, x: number, y: number): Goal | null {
   const at = positionAt(view, x, y)
   if (at === null) return null

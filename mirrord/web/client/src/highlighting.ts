@@ -1,17 +1,17 @@
-// Colours for code, by the first word behind its fence: as soon as the languages are there.
+// Highlights code by the first word behind its fence, once the languages are loaded.
 import { Extension } from '@tiptap/core'
 import type { Node } from '@tiptap/pm/model'
 import { Plugin, PluginKey, type PluginView } from '@tiptap/pm/state'
 import { Decoration, DecorationSet, type EditorView } from '@tiptap/pm/view'
 import * as later from './later'
 
-const LONGEST = 20_000 // letters; longer code stays plain, typing in it stays quick
+const LONGEST = 20_000 // letters; longer code stays plain, so that typing in it is fast
 let languages: Languages | null = null
 
 type Languages = Awaited<ReturnType<typeof later.languages>>
 const KEY = new PluginKey<DecorationSet>('mirrordHighlighting')
 
-/** From, to, classes; positions within the text of a block. */
+/** Begin, end and classes; positions within the text of a block. */
 type Span = [number, number, string]
 const known = new WeakMap<Node, Span[]>()
 
@@ -31,7 +31,7 @@ export const Highlighting = Extension.create({
   ],
 })
 
-/** Loads the languages as soon as there is code in one. */
+/** Loads the languages once the document has code in one. */
 function colouring(view: EditorView): PluginView {
   let isAsked = languages !== null
   const look = () => {
@@ -42,7 +42,7 @@ function colouring(view: EditorView): PluginView {
         languages = found
         if (!view.isDestroyed) view.dispatch(view.state.tr.setMeta(KEY, true))
       },
-      () => undefined, // without them code is plain
+      () => undefined, // without languages code is plain
     )
   }
   look()

@@ -1,4 +1,4 @@
-// Every block and every item has an id as soon as it is made: so it is known again when it comes back from the page.
+// Every block and every item gets an id when it is created, so that it is recognised when it returns from the page.
 import { Extension } from '@tiptap/core'
 import type { Node } from '@tiptap/pm/model'
 import { Plugin, type Transaction } from '@tiptap/pm/state'
@@ -19,7 +19,7 @@ function given(transaction: Transaction): Transaction | null {
   return identified(transaction).docChanged ? transaction.setMeta('addToHistory', false) : null
 }
 
-/** *transaction*, in which all blocks and items have ids, no two the same. */
+/** *transaction* with unique ids for all blocks and items. */
 export function identified(transaction: Transaction): Transaction {
   const seen = new Set<unknown>()
   const visit = (node: Node, at: number, isTop: boolean) => {

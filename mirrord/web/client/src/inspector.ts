@@ -1,4 +1,4 @@
-// What a block, link or reference has besides its text: fields that are shown while the cursor is there.
+// The inspector: fields for the attributes of a block, link or reference, shown while the cursor is in it.
 import type { Editor } from '@tiptap/core'
 import type { Node } from '@tiptap/pm/model'
 import { NodeSelection } from '@tiptap/pm/state'
@@ -10,7 +10,7 @@ import { targetOf } from './views/reference'
 interface Field {
   name: string
   label: string
-  /** A text of several lines, a yes or no, or one of these, of which '' is none. */
+  /** A text of several lines, a checkbox, or one of these values; '' is none. */
   kind?: 'area' | 'check' | string[]
 }
 
@@ -24,7 +24,7 @@ const LATEX: Field[] = [{ name: 'latex', label: 'LaTeX', kind: 'area' }]
 const TYPES = ['note', 'tip', 'info', 'important', 'warning', 'danger', 'question', 'success', 'example', 'quote', 'todo']
 const CELL: Field[] = [{ name: 'align', label: 'Column', kind: ['', 'left', 'center', 'right'] }]
 
-// In the order in which they are looked for around the cursor: the inner before the outer.
+// In the order of the search around the cursor: inner nodes before outer ones.
 const FIELDS: Record<string, Field[]> = {
   wikilink: REFERENCE,
   embed: REFERENCE,
@@ -54,10 +54,10 @@ const LINK: Field[] = [
   { name: 'title', label: 'Hint' },
 ]
 
-/** What the fields are of: a node at a position, or the link that the cursor is in. */
+/** The subject of the fields: a node at a position, or the link at the cursor. */
 type Subject = { at: number; node: Node; fields: Field[] } | { attrs: Record<string, unknown>; fields: Field[] }
 
-/** The fields beside the text of *editor*, hidden where there are none. */
+/** The fields beside the text of *editor*, hidden if there are none. */
 export function inspector(editor: Editor, options: Options): HTMLElement {
   const box = element('form', { class: 'inspector', 'aria-label': 'Properties at the cursor', hidden: true })
   let shown = ''
@@ -105,7 +105,7 @@ function rows(editor: Editor, subject: Subject, options: Options): HTMLElement[]
   return [...made, button('Open', () => follow(goal, options), { class: 'open', title: 'Open (Ctrl+Enter)' })]
 }
 
-/** Where a link or reference leads; null: nowhere that may be opened. */
+/** The target of a link or reference; null: none that may be opened. */
 function goalOf(subject: Subject): string | null {
   if ('node' in subject) return ['wikilink', 'embed'].includes(subject.node.type.name) ? targetOf(subject.node) : null
   const href = String(subject.attrs['href'] ?? '')
@@ -142,7 +142,7 @@ function assign(editor: Editor, subject: Subject, name: string, value: unknown):
     return
   }
   const { tr, doc } = editor.state
-  if (doc.nodeAt(subject.at)?.type !== subject.node.type) return // it is elsewhere now
+  if (doc.nodeAt(subject.at)?.type !== subject.node.type) return // it was moved or deleted
   if (name === 'align') alignColumn(editor, subject.at, value)
   else {
     const isSelected = editor.state.selection instanceof NodeSelection
@@ -152,7 +152,7 @@ function assign(editor: Editor, subject: Subject, name: string, value: unknown):
   }
 }
 
-/** Markdown aligns columns, not cells. */
+/** Aligns a column: Markdown cannot align a cell. */
 function alignColumn(editor: Editor, at: number, value: unknown): void {
   const { doc, tr } = editor.state
   const $cell = doc.resolve(at)

@@ -1,11 +1,11 @@
-// Keys beyond those of TipTap: to the toolbar, to what belongs to a block, along a link, below the last block.
+// Keys beyond those of TipTap: to the toolbar, to the fields of a block, to the target of a link, to a clash, for moves.
 import { type Editor, Extension } from '@tiptap/core'
 import type { EditorView } from '@tiptap/pm/view'
 import { MOVES } from './actions'
 
 export const Keys = Extension.create({
   name: 'mirrordKeys',
-  priority: 1000, // before the line break that Ctrl+Enter is elsewhere
+  priority: 1000, // before TipTap's line break on Ctrl+Enter
   addKeyboardShortcuts() {
     const part = (selector: string) => () => focusOn(this.editor.view, selector)
     return {
@@ -25,7 +25,7 @@ function moved(editor: Editor, which: 0 | 1): true {
   return true
 }
 
-/** Focus, or click, what *selector* finds in the editor; false: there is nothing. */
+/** Focuses or clicks the element of *selector* in the editor; false: there is none. */
 function focusOn(view: EditorView, selector: string, isClick = false): boolean {
   const found = view.dom.closest('.mirrord-editor')?.querySelector<HTMLElement>(selector)
   if (!found) return false

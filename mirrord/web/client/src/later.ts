@@ -1,7 +1,7 @@
-// What only some pages need, each a file beside the editor's: loaded when it is first asked for.
+// Modules that only some pages need: each is a file of its own, loaded when it is first needed.
 
-/** The languages that code is coloured in. */
+/** The languages of highlighted code. */
 export const languages = async () => (await import('./languages.js')).lowlight
 
-/** What draws formulas. */
+/** The renderer of formulas. */
 export const formulas = async () => (await import('./formulas.js')).temml

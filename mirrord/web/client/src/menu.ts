@@ -1,15 +1,15 @@
-// The list that opens beside the cursor while something is typed to be completed.
+// The list beside the cursor while a person types a text that can be completed.
 import type { SuggestionKeyDownProps, SuggestionProps } from '@tiptap/suggestion'
 import { beside, element } from './dom'
 
-/** What one item shows. */
+/** The texts of one item. */
 export interface Shown {
   sign: string
   label: string
   detail: string
 }
 
-/** Draws what a suggestion of TipTap finds; arrows, Enter and Escape work in it. */
+/** Shows the results of a suggestion of TipTap; arrows, Enter and Escape work in it. */
 export function menu<Item>(label: string, shown: (item: Item) => Shown) {
   let list: HTMLElement | null = null
   let props: SuggestionProps<Item> | null = null

@@ -1,27 +1,27 @@
-// PURE: three documents into one. Blocks are the same by id, else by what they say.
+// PURE: merges three versions of a document. Blocks are matched by id, else by content.
 import { type Block, idOf, meaning } from './document'
 import { rising } from './order'
 import { cellByCell } from './tables'
 import { together } from './words'
 
-/** A block of the merged document. mine: its index in mine, null if it is new there. theirs: the other side of a clash. */
+/** A block of the merged document. mine: its index in mine, null: new to it. theirs: the other side of a clash. */
 export interface Piece {
   block: Block
   mine: number | null
   theirs?: Block
 }
 
-// What holds blocks only, and may hold any number of them.
+// Nodes that hold blocks only, in any number.
 const CONTAINERS = new Set([
   ...['bulletList', 'orderedList', 'taskList', 'listItem', 'taskItem', 'blockquote', 'callout', 'footnoteDef'],
   ...['tableCell', 'tableHeader'],
 ])
 
 /**
- * What *mine* becomes when *theirs* comes to be known, where both began as *base*.
+ * Merges *theirs* into *mine*; *base* is their common ancestor.
  *
- * An edit outlives a deletion. A block in which each changed other words, cells or blocks has both; of another that both
- * changed, mine stands in the result and theirs beside it. Blocks that did not change are the objects of *mine*.
+ * An edit wins over a deletion. If the sides changed different words, cells or blocks of a block, the result has both
+ * changes; otherwise it has mine, with theirs beside it. Unchanged blocks are the objects of *mine*.
  */
 export function merge(base: Block[], mine: Block[], theirs: Block[]): Piece[] {
   const { ofMine, ofTheirs } = matched(base, mine, theirs)
@@ -35,7 +35,7 @@ export function merge(base: Block[], mine: Block[], theirs: Block[]): Piece[] {
   return order.map((key) => pieces.get(key)!)
 }
 
-/** A number for each block of both sides: its index in the base, or one above all of these. Equal numbers are one block. */
+/** A number for each block of both sides: its index in the base, or a higher number. Equal numbers are one block. */
 function matched(base: Block[], mine: Block[], theirs: Block[]): { ofMine: number[]; ofTheirs: number[] } {
   let next = base.length
   const ofMine = pairs(base, mine).map((key) => key ?? next++)
@@ -47,7 +47,7 @@ function matched(base: Block[], mine: Block[], theirs: Block[]): { ofMine: numbe
   return { ofMine, ofTheirs: ofTheirs.map((key) => key ?? both.shift()!) }
 }
 
-/** For each block of *others* the index of the block of *ones* that it is, or null: by id, by what it says, by place. */
+/** For each block of *others* the index of its match in *ones*, or null: by id, then by content, then by place. */
 function pairs(ones: Block[], others: Block[]): (number | null)[] {
   const free = new Set(ones.keys())
   const found = byName(ones, others, meaning, free, byName(ones, others, idOf, free, []))
@@ -99,7 +99,7 @@ function named(mine: Block, theirs: Block): Block {
   return id === null || idOf(mine) === id ? mine : { ...mine, attrs: { ...mine.attrs, id } }
 }
 
-/** Both changes in one block, if they are about different things in it. */
+/** The block with both changes, if they concern different parts of it. */
 function inside(base: Block, mine: Block, theirs: Block): Block | null {
   const isOne = base.type === mine.type && mine.type === theirs.type
   const attrs = isOne && attributes(base.attrs ?? {}, mine.attrs ?? {}, theirs.attrs ?? {})
@@ -132,7 +132,7 @@ function attributes(base: Attributes, mine: Attributes, theirs: Attributes): Att
   return merged
 }
 
-/** Mine, in which what they inserted or moved follows what it follows in theirs. What both moved is where I put it. */
+/** The order of *mine*; blocks that theirs inserted or moved follow their predecessor in *theirs*. Of both moves mine wins. */
 function ordered(known: number, mine: number[], theirs: number[]): number[] {
   const [movedByMe, movedByThem] = [moved(mine, known), moved(theirs, known)]
   const has = new Set(mine)

@@ -1,29 +1,29 @@
-// PURE: which blocks can be put elsewhere, and where; each move is one transaction, so one thing to undo.
+// PURE: moves of blocks; each move is one transaction, so that one undo reverts it.
 import { Fragment, type Node, type ResolvedPos } from '@tiptap/pm/model'
 import { type EditorState, TextSelection, type Transaction } from '@tiptap/pm/state'
 
-/** Neighbours in one holder: from before the first to behind the last. */
+/** Neighbouring blocks of one holder: from before the first to behind the last. */
 export interface Span {
   from: number
   to: number
 }
 
-/** Marks a transaction that moved blocks; its value is the Span where they are now. */
+/** Marks a transaction that moved blocks; its value is their new Span. */
 export const MOVED = 'mirrordMoved'
 
-// What holds any number of blocks or items, in any order.
+// Nodes that hold any number of blocks or items, in any order.
 const HOLDERS = new Set([
   ...['doc', 'bulletList', 'orderedList', 'taskList', 'blockquote', 'callout', 'detailsContent', 'footnoteDef'],
 ])
 const holds = (node: Node) => HOLDERS.has(node.type.name)
 
-/** The innermost block that can be moved around a position, or around two; null: there is none. */
+/** The innermost movable block around a position, or around two; null: there is none. */
 export function spanAround($from: ResolvedPos, $to: ResolvedPos = $from): Span | null {
   const range = $from.blockRange($to, holds)
   return range && { from: range.start, to: range.end }
 }
 
-/** What is moved where the selection is: with all that a holder holds, the holder. */
+/** The blocks that a move of the selection moves: the holder, if all of its content is selected. */
 export function spanOf({ doc, selection }: EditorState): Span | null {
   const span = spanAround(selection.$from, selection.$to)
   if (!span) return null
@@ -38,14 +38,14 @@ export function spanOf({ doc, selection }: EditorState): Span | null {
 
 const isAll = ($from: ResolvedPos, { from, to }: Span) => from === $from.start() && to === $from.end()
 
-/** What is selected moves past its neighbour; null: there is none that way. */
+/** Moves the selected blocks past their neighbour; null: there is no neighbour in this direction. */
 export function step(state: EditorState, way: 'up' | 'down'): Transaction | null {
   const span = spanOf(state)
   if (!span) return null
   const { nodeBefore } = state.doc.resolve(span.from)
   const { nodeAfter } = state.doc.resolve(span.to)
   const { tr } = state
-  // The neighbour is what moves, so that the cursor stays where it is.
+  // Moves the neighbour, so that the cursor stays in place.
   if (way === 'up') {
     if (!nodeBefore) return null
     const size = nodeBefore.nodeSize
@@ -58,7 +58,7 @@ export function step(state: EditorState, way: 'up' | 'down'): Transaction | null
   return tr.setMeta(MOVED, { from: span.from + size, to: span.to + size })
 }
 
-/** Whether blocks have a place at *to*: as they are, or, of items where none may be, as a list of their own. */
+/** Whether blocks fit at *to*: as they are, or, for items outside of a list, as a new list. */
 export function fit(doc: Node, span: Span, to: number): 'asTheyAre' | 'asList' | null {
   if (to > span.from && to < span.to) return null
   const [{ parent }, $to] = [doc.resolve(span.from), doc.resolve(to)]
@@ -68,7 +68,7 @@ export function fit(doc: Node, span: Span, to: number): 'asTheyAre' | 'asList' |
   return parent.type.name.endsWith('List') && $to.parent.canReplaceWith(index, index, parent.type) ? 'asList' : null
 }
 
-/** Blocks put at *to*; null: they are there, or have no place there. A holder that held nothing else goes. */
+/** Moves blocks to *to*; null: they are there, or do not fit. A holder that would be empty is removed. */
 export function put(state: EditorState, span: Span, to: number): Transaction | null {
   const { doc, selection, tr } = state
   const how = fit(doc, span, to)
@@ -95,5 +95,5 @@ function removed(tr: Transaction, span: Span): void {
   }
   const isSpare = $from.parent.canReplace($from.index(), tr.doc.resolve(to).index())
   if (isSpare) tr.delete(from, to)
-  else tr.replaceWith(from + 1, to - 1, tr.doc.type.schema.nodes['paragraph']!.create()) // a toggle has to hold something
+  else tr.replaceWith(from + 1, to - 1, tr.doc.type.schema.nodes['paragraph']!.create()) // a toggle must not be empty
 }

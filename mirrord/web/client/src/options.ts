@@ -1,7 +1,7 @@
-// What the page that holds the editor gives to it, and what it gets.
+// The interface between the editor and the page that contains it.
 import type { Content } from './document'
 
-/** A page as the server tells of it; more may be there. content: null while it is being derived. */
+/** A page as the server sends it; further keys are ignored. content: null until it is derived. */
 export interface Page {
   id: string
   version: number
@@ -14,7 +14,7 @@ export interface Completion {
   title: string
   path: string
   icon: string | null
-  /** What to write between `[[` and `]]`. */
+  /** The text between `[[` and `]]`. */
   target: string
 }
 
@@ -23,35 +23,35 @@ export interface Preview {
   text: string
 }
 
-/** typing: changed since the last save. refused, clash: a person has to do something, which the sentence says. */
+/** typing: changed since the last save. refused, clash: a person has to act; the sentence says how. */
 export type State = 'saved' | 'typing' | 'saving' | 'offline' | 'refused' | 'clash'
 
-/** The new version; or the page as it is now, since it changed; or why Markdown cannot hold the document. */
+/** The new version; the current page, if it changed; or the reason why Markdown cannot store the document. */
 export type Saved = { version: number } | { page: Page } | { sentence: string }
 
 export interface Options {
   page: Page
-  /** What `keep` was given last for this page, by an editor that ended before all was saved. */
+  /** The last value of `keep` for this page, from an editor that ended before everything was saved. */
   kept?: string | null
-  /** Rejects when the server is out of reach. */
+  /** Rejects if the server is out of reach. */
   save(content: Content, version: number): Promise<Saved>
   upload(file: File): Promise<{ src: string }>
   complete(query: string): Promise<Completion[]>
   preview(target: string): Promise<Preview | null>
-  /** A link was followed: a wikilink's target, or a path relative to the page. */
+  /** Follows a link: the target of a wikilink, or a path relative to the page. */
   open(target: string): void
-  /** Where the bytes are that an image with this `src` shows. */
+  /** The URL of the bytes of an image with this `src`. */
   fileUrl(src: string): string
   onState(state: State, sentence?: string): void
-  /** A text that `kept` takes, or null: all is saved. */
+  /** Keeps a text for `kept`; null: everything is saved. */
   keep(text: string | null): void
 }
 
 export interface Editor {
-  /** The page changed elsewhere, or is what was saved. What is not saved here stays. */
+  /** Called with a version that was made elsewhere or by a save. Unsaved changes stay. */
   update(page: Page): void
   unsaved(): boolean
-  /** Resolves when what is unsaved now was saved, refused or found unreachable. */
+  /** Resolves when unsaved changes were saved or refused, or the server was out of reach. */
   saveNow(): Promise<void>
   focus(): void
   destroy(): void

@@ -1,6 +1,6 @@
-// What stays where it is when the order of things changes.
+// The elements that keep their order when a list is reordered.
 
-/** Indexes of a longest run of rising numbers in *numbers*: all others are what moved. */
+/** Indexes of a longest rising subsequence of *numbers*: the other elements were moved. */
 export function rising(numbers: number[]): number[] {
   const ends: number[] = [] // ends[n]: index of the smallest number that ends a run of n + 1
   const before: number[] = []

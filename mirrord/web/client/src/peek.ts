@@ -1,18 +1,18 @@
-// A look at where a reference leads, without going there.
+// A preview of the target of a reference.
 import { beside, element } from './dom'
 import type { Preview } from './options'
 
 const PATIENCE = 300 // ms of pointing
 
-/** What shows, while somebody points at a reference, where it leads; told of the events of all of them. */
+/** Shows the target of a reference while a person points at it; one instance serves all references. */
 export class Peek {
   #timer: ReturnType<typeof setTimeout> | undefined
   #card: HTMLElement | null = null
-  #at: HTMLElement | null = null // what is pointed at
+  #at: HTMLElement | null = null // the reference under the mouse
 
   constructor(private readonly look: (dom: HTMLElement) => Promise<Preview | null>) {}
 
-  /** Somebody points at *dom*. */
+  /** Called when a person points at *dom*. */
   begin(dom: HTMLElement): void {
     if (dom === this.#at) return
     this.end()
@@ -20,7 +20,7 @@ export class Peek {
     this.#timer = setTimeout(() => void this.#open(dom), PATIENCE)
   }
 
-  /** They point at nothing any more; with *dom*: not at that. */
+  /** Called when a person no longer points at *dom*, or at any reference. */
   end(dom = this.#at): void {
     if (dom !== this.#at) return
     clearTimeout(this.#timer)

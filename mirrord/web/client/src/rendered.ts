@@ -1,10 +1,10 @@
-// A block shown but not to be edited, as the editor beside it shows its own.
+// A read-only view of a block, with the views of the editor beside it.
 import { EditorState } from '@tiptap/pm/state'
 import { EditorView } from '@tiptap/pm/view'
 import type { Block } from './document'
 import { LOOKS } from './views/looks'
 
-/** A view of *block*, drawn by the node views of *view*; whoever shows it destroys it. */
+/** A view of *block* with the node views of *view*; the caller destroys it. */
 export function rendered(block: Block, view: EditorView): EditorView {
   const { schema } = view.state
   const doc = schema.topNodeType.create(null, schema.nodeFromJSON(block))

@@ -1,36 +1,36 @@
-// When to save, and what to do with the answer: never two saves at once, each over the version that was seen.
+// Saves the document: one save at a time, each based on the last version that arrived.
 import { type Block, type Content, agree, written } from './document'
 import type { Page, Saved, State } from './options'
 
 const STILL = 600 // ms without typing
 const LONGEST = 3_000 // ms of typing
-const HOLDING = 300 // ms between two times that what is typed is held
+const HOLDING = 300 // ms between two calls of `keep` while a person types
 const RETRY = [1_000, 2_000, 4_000, 8_000, 15_000] // ms
 
-/** What is to be saved, and where. */
+/** The document to save, and its callbacks. */
 export interface Desk {
-  /** The blocks to write now. */
+  /** The blocks to write. */
   blocks(): Block[]
-  /** Takes over a page that changed elsewhere; *base* is what it and this document began as. */
+  /** Merges a page that changed elsewhere; *base* is the common ancestor of it and this document. */
   merge(base: Block[], page: Page): void
-  /** The blocks of a page as this editor holds them. */
+  /** The blocks of a page in the schema of this editor. */
   blocksOf(content: Content): Block[]
-  /** Why a person has to decide before all is saved; null: nothing to decide. */
+  /** The reason why a person has to decide before everything is saved; null: there is none. */
   clash(): string | null
-  /** All that would be lost if this editor ended now, but for what the document began as. */
+  /** Everything that would be lost if this editor ended now, without the base. */
   unsettled(): Unsettled
   save(content: Content, version: number): Promise<Saved>
   onState(state: State, sentence?: string): void
   keep(text: string | null): void
 }
 
-/** mine: the open document. clashes: by the id of a block of mine, what the page has there instead. */
+/** mine: the open document. clashes: by the id of a block of mine, the page's version of the block. */
 interface Unsettled {
   mine: Block[]
   clashes: Record<string, Block>
 }
 
-/** What `keep` holds: an open document and what it began as. */
+/** The value of `keep`: an open document and its base. */
 export interface Kept extends Unsettled {
   version: number
   base: Block[]
@@ -38,19 +38,19 @@ export interface Kept extends Unsettled {
 
 export class Saving {
   #busy: Promise<void> | null = null
-  #waiting: Page | null = null // came while a save was under way
-  #uncertain: Block[] | null = null // was sent, and no answer came
+  #waiting: Page | null = null // arrived during a save
+  #uncertain: Block[] | null = null // sent, without an answer
   #refused: string | null = null
   #failures = 0
   #since = 0 // when the oldest unsaved change was made
   #timer: ReturnType<typeof setTimeout> | undefined
   #isHeld = false // something is kept
-  #holding: ReturnType<typeof setTimeout> | undefined // until what was typed since is held
+  #holding: ReturnType<typeof setTimeout> | undefined // the next call of `keep`
   #isTouched = false
   #ended = false
   #base: Block[] | null = null
 
-  /** began: what the document began as, asked for when it matters: on a long page that takes a moment. */
+  /** began: the base of the document, computed when it is needed: on a long page that takes a moment. */
   constructor(
     private readonly desk: Desk,
     private readonly began: () => Block[],
@@ -65,12 +65,12 @@ export class Saving {
     return (this.#base ??= this.began())
   }
 
-  /** Whether the document says something that the page does not. */
+  /** Whether the document has content that the page does not have. */
   unsaved(): boolean {
     return !agree(this.base, this.desk.blocks())
   }
 
-  /** Somebody typed. */
+  /** Called when a person types. */
   changed(): void {
     this.#isTouched = true
     this.#refused = null
@@ -84,7 +84,7 @@ export class Saving {
     this.#show(this.#failures ? 'offline' : 'typing')
   }
 
-  /** The page is now this. */
+  /** Called with a new version of the page. */
   arrived(page: Page): void {
     if (this.#busy) {
       if (page.version >= (this.#waiting?.version ?? 0)) this.#waiting = page
@@ -96,7 +96,7 @@ export class Saving {
     else this.#rest()
   }
 
-  /** Save now what is unsaved; resolves when there is an answer. */
+  /** Saves at once, and resolves when there is an answer. */
   async now(): Promise<void> {
     clearTimeout(this.#timer)
     await this.#busy
@@ -108,7 +108,7 @@ export class Saving {
     this.#after()
   }
 
-  /** Hold what is unsaved now where a reload finds it: nothing may come after this. */
+  /** Keeps unsaved content for a reload at once: the page may be closed after this. */
   hold(): void {
     if (this.#isTouched) this.#hold()
   }
@@ -138,7 +138,7 @@ export class Saving {
   }
 
   #take(page: Page): void {
-    if (!page.content) return // it is being derived: the next bell brings it
+    if (!page.content) return // not derived yet: the next notification has it
     const theirs = this.desk.blocksOf(page.content)
     if (this.#uncertain && agree(this.#uncertain, theirs)) this.#base = this.#uncertain
     this.#uncertain = null
@@ -164,7 +164,7 @@ export class Saving {
     clearTimeout(this.#timer)
     this.#since = 0
     if (this.desk.clash() === null) this.#hold()
-    else this.#holdSoon() // what is typed in a clash is not saved
+    else this.#holdSoon() // text in a clash is not saved
     this.#show('saved')
   }
 
@@ -179,7 +179,7 @@ export class Saving {
     this.#timer = setTimeout(() => void this.now(), wait)
   }
 
-  /** A long page is too much to be held with every key. */
+  /** Calls `keep` within HOLDING: a long page is too large to keep at every key. */
   #holdSoon(): void {
     this.#holding ??= setTimeout(() => this.#hold(), HOLDING)
   }

@@ -1,4 +1,4 @@
-// What a TipTap editor declares to show every page of mirrord and to give it back whole.
+// The schema of a TipTap editor that shows every page of mirrord and returns it without loss.
 import { Extension, Mark, Node, mergeAttributes } from '@tiptap/core'
 import Code from '@tiptap/extension-code'
 import { Details, DetailsContent, DetailsSummary } from '@tiptap/extension-details'
@@ -14,7 +14,7 @@ import { TableKit } from '@tiptap/extension-table'
 import { TextStyleKit } from '@tiptap/extension-text-style'
 import StarterKit from '@tiptap/starter-kit'
 
-// An attribute that survives copy and paste: HTML holds it as JSON. In HTML from elsewhere it may be anything.
+// An attribute that survives copy and paste: it is JSON in HTML. HTML from elsewhere may have any text there.
 const attribute = (name) => ({
   default: null,
   parseHTML: (element) => parsed(element.getAttribute(`data-${name}`)),
@@ -29,7 +29,7 @@ function parsed(text) {
 }
 const attributes = (names) => Object.fromEntries(names.map((name) => [name, attribute(name)]))
 
-// A node of mirrord's own; without `content` an atom. How it looks is for a node view to say.
+// A node of mirrord; without `content` an atom. A node view draws it.
 const own = (name, group, names, content) =>
   Node.create({
     name,
@@ -47,7 +47,7 @@ const own = (name, group, names, content) =>
     ],
   })
 
-// Every block and every item has an id; `beyond` holds attributes that nothing here declares.
+// Every block and every item has an id; `beyond` holds attributes that are not declared here.
 const Attributes = Extension.create({
   name: 'mirrordAttributes',
   addGlobalAttributes: () => [
@@ -62,22 +62,22 @@ const IDENTIFIED = [
 ]
 
 export const extensions = [
-  // A line break in the Markdown of a paragraph is a newline in its text: only with `pre` does typing keep it.
+  // A line break in the Markdown of a paragraph is a newline in its text; typing keeps it only with `pre`.
   StarterKit.configure({
     ...{ paragraph: false, heading: false, code: false },
-    trailingNode: false, // a page that is opened is not changed
-    link: { autolink: false, openOnClick: false }, // `notes.md` is a file; following is the editor's business
+    trailingNode: false, // opening a page does not change it
+    link: { autolink: false, openOnClick: false }, // `notes.md` is a file; the editor follows links
   }),
   Paragraph.extend({ whitespace: 'pre' }),
   Heading.extend({ whitespace: 'pre' }),
-  Code.extend({ excludes: '' }), // Markdown has bold code and code that is a link
+  Code.extend({ excludes: '' }), // Markdown allows bold code and links of code
   Highlight.configure({ multicolor: true }),
   TextStyleKit.configure({ lineHeight: false }),
   Subscript,
   Superscript,
   TaskList,
   TaskItem.configure({ nested: true }),
-  Image.configure({ inline: true }), // Markdown's images stand inside paragraphs
+  Image.configure({ inline: true }), // images of Markdown are inside paragraphs
   TableKit,
   Mention,
   Details.configure({ persist: true }),
@@ -104,12 +104,12 @@ export const extensions = [
   Attributes,
 ]
 
-/** `page.content` as this editor's schema takes it: what the schema lacks is held in the nodes made for that. */
+/** `page.content` in the schema of this editor: nodes for unknown content hold what the schema lacks. */
 export function hold(content, schema) {
   return { ...content, content: fitting(content, schema).map(({ held }) => held) }
 }
 
-/** The same as a node, read once. */
+/** The same as a node, parsed once. */
 export function held(content, schema) {
   return schema.topNodeType.create(content.attrs, fitting(content, schema).map(({ node }) => node))
 }
@@ -126,12 +126,12 @@ function fittingBlock(block, schema) {
     node.check()
     return { held, node }
   } catch {
-    const held = { type: 'unknownBlock', attrs: { json: block } } // known parts where the schema has no place for them
+    const held = { type: 'unknownBlock', attrs: { json: block } } // known nodes in a place where the schema does not allow them
     return { held, node: schema.nodeFromJSON(held) }
   }
 }
 
-// What the schema has whole is not copied: that is nearly all of nearly every page.
+// Content that the schema knows is not copied: that is nearly all content of nearly every page.
 function heldNode(node, schema, inline) {
   const type = schema.nodes[node.type]
   const marks = changed(node.marks, (mark) => heldMark(mark, schema))
@@ -159,7 +159,7 @@ function heldAttributes(attrs, type) {
   return beyond.length ? { ...attrs, beyond: Object.fromEntries(beyond.map((name) => [name, attrs[name]])) } : attrs
 }
 
-/** *list* with every part as *change* makes it; the same list if none is another. */
+/** *list* with *change* applied to every element; the same list if no element changed. */
 function changed(list, change) {
   let made = list
   list?.forEach((part, index) => {
@@ -171,7 +171,7 @@ function changed(list, change) {
   return made
 }
 
-// The other way: what the editor's `getJSON()` becomes before it is written to `page.content`.
+// The inverse: the value for `page.content` from the editor's `getJSON()`.
 export function release(node) {
   if (node.type === 'unknownMark') return node.attrs.json
   const marks = node.marks && { marks: node.marks.map(release) }

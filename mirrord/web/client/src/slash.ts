@@ -1,4 +1,4 @@
-// `/` at the beginning of a word opens a menu of what can be put there.
+// `/` at the beginning of a word opens a menu of insertions.
 import { Extension } from '@tiptap/core'
 import { PluginKey } from '@tiptap/pm/state'
 import { Suggestion } from '@tiptap/suggestion'
@@ -18,7 +18,7 @@ export const Slash = Extension.create({
         editor: this.editor,
         pluginKey: KEY,
         char: '/',
-        allowSpaces: true, // names have some
+        allowSpaces: true, // names contain spaces
         allow: ({ state }) => !state.selection.$from.parent.type.spec.code,
         items: ({ query }) => matching(query),
         command: ({ editor, range, props }) => {

@@ -1,14 +1,14 @@
-// PURE: the cells of one table into one table, where each side changed other cells of it.
+// PURE: merges two versions of a table cell by cell.
 import { type Block, meaning } from './document'
 
-/** What a cell becomes of three, or null: only a person can tell. */
+/** The merged cell of three versions; null: a person has to decide. */
 type Cell = (base: Block, mine: Block, theirs: Block) => Block | null
 
 /**
- * The rows of *mine* with the cells that either changed; null: only a person can tell what they are to be.
+ * The rows of *mine* with the cells that either side changed; null: a person has to decide.
  *
- * That is so where a cell is, where the three have not the same rows and columns, and where a row or column may have been
- * moved: what another typed in it would come to stand in its neighbour.
+ * A person has to decide if one has to about a cell, if the three tables do not have the same rows and columns, or if a
+ * row or column may have been moved: the other side's text would be put into a neighbour of its cell.
  */
 export function cellByCell(base: Block, mine: Block, theirs: Block, cell: Cell): Block[] | null {
   if (![mine, theirs].every((table) => framed(table) === framed(base))) return null
@@ -19,7 +19,7 @@ export function cellByCell(base: Block, mine: Block, theirs: Block, cell: Cell):
   return mine.content!.map((row, y) => ({ ...row, content: made[y] as Block[] }))
 }
 
-/** A table's rows without what is in them. */
+/** The rows of a table without their content. */
 const framed = (table: Block) => (table.content ?? []).map(({ content: _, ...row }) => meaning(row)).join()
 
 const rowsOf = (table: Block) => (table.content ?? []).map((row) => row.content ?? [])
@@ -29,7 +29,7 @@ const isAlike = (was: Block[][], rows: Block[][]) =>
 
 const isMoved = (was: Block[][], rows: Block[][]) => hasMoved(was, rows) || hasMoved(turned(was), turned(rows))
 
-/** Whether something is not what it was, but what stood elsewhere. */
+/** Whether a line has the former content of another line. */
 function hasMoved(was: Block[][], lines: Block[][]): boolean {
   const [before, now] = [was, lines].map((all) => all.map((line) => line.map(meaning).join())) as [string[], string[]]
   return now.some((line, at) => line !== before[at] && before.includes(line))

@@ -1,4 +1,4 @@
-// `- [ ] ` typed out becomes a task, as `[ ] ` alone does.
+// `- [ ] ` becomes a task as it is typed, as `[ ] ` does.
 import { Extension, InputRule } from '@tiptap/core'
 
 export const Tasks = Extension.create({

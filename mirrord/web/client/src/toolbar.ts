@@ -1,9 +1,9 @@
-// The toolbar: one stop for the Tab key, the arrow keys go along it, Escape goes back to the text.
+// The toolbar: one stop for the Tab key; the arrow keys move within it, Escape returns to the text.
 import type { Editor } from '@tiptap/core'
 import { type Action, BLOCKS, HISTORY, INSERTIONS, MARKS, MOVES, TABLE } from './actions'
 import { button, element } from './dom'
 
-/** The toolbar of *editor*; *more* are further actions, which need the page. */
+/** The toolbar of *editor*. more: actions that need the page. */
 export function toolbar(editor: Editor, more: Action[]): HTMLElement {
   const bar = element('div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Format' })
   const drawn = [MARKS, BLOCKS, [...INSERTIONS, ...more], MOVES, HISTORY].map((group) => groupOf(editor, group))

@@ -1,4 +1,4 @@
-// Files that are pasted, dropped or chosen: they become attachments of the page, pictures are shown where they were put.
+// Uploads: files that are pasted, dropped or chosen become attachments of the page; pictures are shown in their place.
 import type { Editor } from '@tiptap/core'
 import { Plugin, PluginKey, type StateField, type Transaction } from '@tiptap/pm/state'
 import { Decoration, DecorationSet, type EditorProps, type EditorView } from '@tiptap/pm/view'
@@ -8,7 +8,7 @@ import type { Options } from './options'
 
 type Tell = (sentence: string) => void
 
-/** What takes files that are pasted or dropped; *tell* shows a person what did not work. */
+/** Uploads files that are pasted or dropped; *tell* shows failures to a person. */
 export function receiving(options: Options, tell: Tell): Plugin {
   return new Plugin({
     key: KEY,
@@ -36,7 +36,7 @@ function handlers(options: Options, tell: Tell): EditorProps {
   }
 }
 
-/** The action that asks for a file. */
+/** The action that opens a dialog for a file. */
 export function choosing(options: Options, tell: Tell): Action {
   const run = (editor: Editor) => {
     const input = element('input', { type: 'file', multiple: true })
@@ -81,7 +81,7 @@ function put(transaction: Transaction, at: number, file: File, src: string): voi
   transaction.insert(at, isText ? node : schema.nodes['paragraph']!.create(null, node))
 }
 
-/** Files on their way: each has a mark where it will be, which goes along with what is typed before it. */
+/** Files that are being uploaded: each has a mark at its place, which moves with the text before it. */
 type Step = { begin: object; at: number; name: string } | { end: object }
 const KEY = new PluginKey<DecorationSet>('mirrordUploads')
 

@@ -1,8 +1,8 @@
-// PURE: the words of one block into one block, where each side changed other words of it.
+// PURE: merges two versions of a block word by word.
 import { changesOf } from './changes'
 import { type Block, idOf, meaning } from './document'
 
-/** A word, what stands between two, or a node that is no text; in code a line. name: equal for those that are alike. */
+/** A word, the characters between two words, or a node without text; in code a line. name: equal for equal tokens. */
 interface Token {
   name: string
   nodes: Block[]
@@ -14,10 +14,10 @@ const IN_LINES = new Set(['codeBlock'])
 const NODE = '\uFFFC' // stands for a node among letters
 
 /**
- * A block with all changes of both sides, named as *theirs*; null: only a person can tell what it is to be.
+ * The block with all changes of both sides and the id of *theirs*; null: a person has to decide.
  *
- * That is so where changes of the two touch, where no word stands between them that neither changed, and where more than
- * the text of the block changed.
+ * A person has to decide if changes of the two sides touch, if no unchanged word is between them, or if more than the
+ * text of the block changed.
  */
 export function together(base: Block, mine: Block, theirs: Block): Block | null {
   if (![base, mine, theirs].every((block) => isText(block) && about(block) === about(base))) return null
@@ -55,7 +55,7 @@ function tokens(block: Block): Token[] {
 
 const WORDS = new Intl.Segmenter('en', { granularity: 'word' })
 
-/** From where to where each token is in *text*, and whether it is a word. */
+/** Begin and end of each token in *text*, and whether it is a word. */
 function parts(block: Block, text: string): [number, number, boolean][] {
   if (IN_WORDS.has(block.type))
     return [...WORDS.segment(text)].map(({ index, segment, isWordLike }) => [index, index + segment.length, !!isWordLike])
@@ -74,7 +74,7 @@ function cut(content: Block[], from: number, to: number): Block[] {
   return found
 }
 
-/** Texts that have the same marks are one. */
+/** Joins neighbouring texts with equal marks. */
 function joined(nodes: Block[]): Block[] {
   const found: Block[] = []
   for (const node of nodes) {

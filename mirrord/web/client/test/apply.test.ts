@@ -1,4 +1,4 @@
-// A merged document comes into the open one, and the cursor, the selection and what can be undone stay.
+// A merged document is applied to the open one; the cursor, the selection and the history of undo stay.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { getSchema } from '@tiptap/core'
@@ -17,14 +17,14 @@ const doc = (content: Block[]): Content => ({ type: 'doc', content })
 const held = (blocks: Block[]) => blocksOf(opened(doc(blocks), schema))
 const texts = (state: EditorState) => state.doc.children.map((child) => child.textContent)
 
-/** The state after *theirs* came, where both began as *base*. */
+/** The state after a merge of *theirs*; *base* is the common ancestor. */
 function arrived(state: EditorState, base: Block[], theirs: Block[]): EditorState {
   const transaction = state.tr.setMeta('addToHistory', false)
   apply(transaction, merge(held(base), blocksOf(state.doc), held(theirs)))
   return state.apply(transaction)
 }
 
-/** The cursor put behind *text*. */
+/** The state with the cursor behind *text*. */
 function at(state: EditorState, text: string): EditorState {
   let end = 0
   state.doc.descendants((node, position) => {

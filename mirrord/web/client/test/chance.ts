@@ -1,4 +1,4 @@
-// Random documents and edits of them, which a seed repeats.
+// Random documents and edits, reproducible by a seed.
 import { type Block, idOf } from '../src/document'
 
 /** A paragraph. */
@@ -8,7 +8,7 @@ export const p = (id: string | null, text: string): Block => ({
   content: [{ type: 'text', text }],
 })
 
-/** Picks numbers from 0 to below what it is given. */
+/** Picks a number from 0 to below its argument. */
 export function chance(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -17,7 +17,7 @@ export function chance(seed: number): (below: number) => number {
   }
 }
 
-/** Up to four edits: new blocks, other words, deletions, moves. *who* begins the ids of new blocks. */
+/** Up to four edits: new blocks, other words, deletions, moves. who: the beginning of the ids of new blocks. */
 export function edited(blocks: Block[], pick: (below: number) => number, who: string): Block[] {
   const result = [...blocks]
   for (let step = pick(5); step > 0; step--) {

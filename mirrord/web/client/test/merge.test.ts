@@ -1,4 +1,4 @@
-// The merge keeps all that anybody wrote, and disturbs nothing else. Random cases begin with a seed that is told.
+// The merge keeps everything that both sides wrote, and changes nothing else. Random cases print their seed.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Block, agree, idOf, meaning } from '../src/document'

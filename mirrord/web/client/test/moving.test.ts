@@ -1,4 +1,4 @@
-// Blocks are put elsewhere whole, the cursor goes along, and no holder is left empty.
+// Blocks are moved as a whole, the cursor moves with them, and no holder is left empty.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { getSchema } from '@tiptap/core'
@@ -17,7 +17,7 @@ const item = (text: string, ...more: Block[]) => node('listItem', p(null, text),
 const open = (...blocks: Block[]) =>
   EditorState.create({ doc: opened({ type: 'doc', content: blocks }, schema), plugins: [history()] })
 
-/** The document in short: `bulletList(listItem(a))` is `ul(li(a))`. */
+/** A short form of the document: `bulletList(listItem(a))` is `ul(li(a))`. */
 const SHORT: Record<string, string> = { bulletList: 'ul', taskList: 'tl', listItem: 'li', taskItem: 'ti', detailsContent: 'dc' }
 const short = (one: Node): string => {
   if (one.type.name === 'paragraph') return one.textContent || '_'

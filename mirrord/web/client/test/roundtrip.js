@@ -1,10 +1,10 @@
-// Loads documents with TipTap, as an editor in a browser would, and answers with what TipTap makes of them.
+// Loads documents with TipTap, as an editor in a browser does, and answers with the resulting documents.
 //
 // A request and an answer are a line of JSON each, on standard input and output:
 //   {"content": DOCUMENT, "typed"?: TEXT} → {"content": DOCUMENT}   typed after the first text; "\n" is Enter
 //   {"content": DOCUMENT, "pasted": true} → {"content": DOCUMENT}   copied as HTML and pasted
 //   {"schema": true} → {"nodes": {NAME: {ATTRIBUTE: DEFAULT}}, "marks": …}
-//   what TipTap refuses → {"error": SENTENCE}
+//   a document that TipTap refuses → {"error": SENTENCE}
 import { createInterface } from 'node:readline'
 import { Editor, getSchema } from '@tiptap/core'
 import { DOMParser, DOMSerializer } from '@tiptap/pm/model'

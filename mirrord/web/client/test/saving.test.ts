@@ -1,4 +1,4 @@
-// What is typed is held soon, not with every key, and at once where nothing may come after.
+// Typed text is kept soon, not at every key, and at once when the page may be closed.
 import assert from 'node:assert/strict'
 import { beforeEach, mock, test } from 'node:test'
 import type { Block } from '../src/document'
@@ -8,7 +8,7 @@ import { p } from './chance'
 
 const BASE = [p('1', '')]
 
-/** A desk whose document is a text, and what it was asked to keep. */
+/** A desk with a text as its document, and the texts that it was asked to keep. */
 class Typed implements Desk {
   text = ''
   kept: (string | null)[] = []

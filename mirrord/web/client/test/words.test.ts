@@ -1,4 +1,4 @@
-// Each side changes words of one paragraph: both are there, unless only a person can tell what was meant.
+// Both sides change words of one paragraph: the result has both changes, unless a person has to decide.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Block } from '../src/document'

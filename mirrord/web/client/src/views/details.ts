@@ -1,4 +1,4 @@
-// Toggles: a summary and what it unfolds. Unfolding is for the eye; `open` says how the page has it.
+// Toggles: a summary and its folded content. Unfolding changes the display only; `open` is the state in the page.
 import type { NodeViewConstructor } from '@tiptap/pm/view'
 import { element } from '../dom'
 import { folding, ignores } from './fold'

@@ -1,4 +1,4 @@
-// Folding what a block holds: for the eye only, the document stays as it is.
+// Folding the content of a block: changes the display only, not the document.
 import type { ViewMutationRecord } from '@tiptap/pm/view'
 import { element } from '../dom'
 
@@ -7,7 +7,7 @@ export interface Fold {
   show(open: boolean): void
 }
 
-/** A button that folds and unfolds; *apply* hides or shows what is folded. */
+/** A button that folds and unfolds; *apply* hides or shows the content. */
 export function folding(label: string, apply: (open: boolean) => void): Fold {
   const toggle = element('button', { type: 'button', class: 'fold', contenteditable: 'false', 'aria-label': label })
   const show = (open: boolean) => {
@@ -19,7 +19,7 @@ export function folding(label: string, apply: (open: boolean) => void): Fold {
   return { toggle, show }
 }
 
-/** Says of a change in the elements of a view whether it is of its own making, outside of *content*. */
+/** A test for changes of elements that the view itself made, outside of *content*: the editor ignores them. */
 export function ignores(content: HTMLElement): (mutation: ViewMutationRecord) => boolean {
   return ({ type, target }) =>
     type !== 'selection' && (!content.contains(target) || (type === 'attributes' && target === content))

@@ -1,4 +1,4 @@
-// Footnotes: a sign in the text, and what it says elsewhere.
+// Footnotes: a reference in the text, and the note elsewhere.
 import type { Node } from '@tiptap/pm/model'
 import type { EditorView, NodeViewConstructor } from '@tiptap/pm/view'
 import { element } from '../dom'

@@ -1,10 +1,10 @@
-// Pictures: those of the tree are shown; those of other hosts are a link, so that nobody learns who reads a page.
+// Pictures: those of the tree are shown, those of other hosts are links, so that no host learns who reads a page.
 import type { NodeViewConstructor } from '@tiptap/pm/view'
 import { isExternal, isRelative } from '../address'
 import { element } from '../dom'
 import type { Options } from '../options'
 
-/** How images of a page are drawn. */
+/** The view of images. */
 export function imageView(options: Options): NodeViewConstructor {
   return (node) => {
     const src = String(node.attrs['src'] ?? '')
@@ -20,7 +20,7 @@ export function imageView(options: Options): NodeViewConstructor {
 
 const AGAIN = [300, 1_000, 3_000] // ms after which a picture that did not load is asked for again
 
-/** A picture, or its name where it does not load. One that was brought a moment ago has no place yet. */
+/** A picture, or its name if it does not load. A picture that was just uploaded has no path yet. */
 export function picture(url: string, alt: string, title: string | null, name: string): HTMLElement {
   const dom = element('span', { class: 'picture' })
   const shown = element('img', { src: url, alt, title, loading: 'lazy', decoding: 'async' })

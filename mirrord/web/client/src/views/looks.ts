@@ -1,4 +1,4 @@
-// How each node and mark looks that is more than text in an element.
+// The views of nodes and marks that are more than text in an element.
 import { Plugin, PluginKey } from '@tiptap/pm/state'
 import type { EditorView, MarkViewConstructor, NodeViewConstructor } from '@tiptap/pm/view'
 import { follow, isSafe } from '../address'
@@ -12,10 +12,10 @@ import { mathBlock, mathInline } from './math'
 import { rawBlock, rawInline, unknownBlock, unknownInline } from './raw'
 import { references } from './reference'
 
-/** Under this key a plugin holds the views, for whoever shows a document beside the editor. */
+/** The key of the plugin with the views, for documents that are shown beside the editor. */
 export const LOOKS = new PluginKey('mirrordLooks')
 
-/** Ctrl+click on a link opens it: in the tree, or beside the console. */
+/** Opens a link on Ctrl+click: a page of the tree in the console, another address in a new window. */
 function following(options: Options): (view: EditorView, event: MouseEvent) => boolean {
   return (_, event) => {
     const href = event.target instanceof Element && event.target.closest<HTMLElement>('a.link')?.dataset['href']
@@ -26,7 +26,7 @@ function following(options: Options): (view: EditorView, event: MouseEvent) => b
   }
 }
 
-/** The plugin that draws nodes and marks of a page. */
+/** The plugin with the views of nodes and marks. */
 export function looks(options: Options): Plugin {
   const { views, events } = references(options)
   const nodeViews: Record<string, NodeViewConstructor> = {

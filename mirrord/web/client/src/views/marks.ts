@@ -1,4 +1,4 @@
-// Marks whose attributes come from pages: each reaches its own property, and nothing else.
+// Marks with attributes from pages: each attribute sets one property and nothing else.
 import type { Mark } from '@tiptap/pm/model'
 import type { MarkViewConstructor } from '@tiptap/pm/view'
 import { isExternal, isSafe } from '../address'
@@ -11,7 +11,7 @@ const plain = (name: string): MarkViewConstructor => () => {
   return { dom, contentDOM: dom }
 }
 
-/** Marks that are an element and no more: there are thousands of them in a long page. */
+/** Marks that are only an element: a long page has thousands of them. */
 export const PLAIN = { bold: plain('strong'), italic: plain('em'), strike: plain('s'), code: plain('code') }
 
 export const textStyle: MarkViewConstructor = (mark) => {
@@ -32,7 +32,7 @@ export const highlight: MarkViewConstructor = (mark) => {
 export const link: MarkViewConstructor = (mark) => {
   const href = value(mark, 'href')
   const hint = isSafe(href) ? value(mark, 'title') || `${href} (Ctrl+click to open)` : `Not a link that opens: ${href}`
-  // Only addresses out of the tree are the browser's business; the others are looked up when they are followed.
+  // The browser opens only addresses outside the tree; others are resolved when they are followed.
   const outside = isExternal(href) ? { href, target: '_blank', rel: 'noopener noreferrer' } : {}
   const dom = element('a', { ...outside, class: isSafe(href) ? 'link' : 'link unsafe', title: hint, 'data-href': href })
   return { dom, contentDOM: dom }

@@ -1,4 +1,4 @@
-// Formulas, as MathML: as soon as what draws them is there. What is no formula is shown as it is written.
+// Formulas as MathML, once the module that renders them is loaded. Text that is no formula is shown as written.
 import type { Node } from '@tiptap/pm/model'
 import type { NodeViewConstructor } from '@tiptap/pm/view'
 import { element } from '../dom'
@@ -18,7 +18,7 @@ function shown(dom: HTMLElement, node: Node, displayMode: boolean): { dom: HTMLE
     asWritten(dom, node, latexOf(node))
     void formulas().then(
       (found) => drawn(dom, node, displayMode, (temml = found)),
-      () => undefined, // without it formulas are shown as they are written
+      () => undefined, // without the module formulas are shown as written
     )
   }
   return { dom }

@@ -1,4 +1,4 @@
-// Markdown and nodes that this editor has no form for: shown as they are written, never read as HTML.
+// Markdown and nodes that this editor has no form for: shown as written, never parsed as HTML.
 import type { Node } from '@tiptap/pm/model'
 import type { NodeViewConstructor } from '@tiptap/pm/view'
 import { element } from '../dom'

@@ -1,4 +1,4 @@
-// Wikilinks and embeds: names of pages and files, followed by a click, looked into by pointing at them.
+// Wikilinks and embeds: names of pages and files. A click follows them, pointing at them shows a preview.
 import type { Node } from '@tiptap/pm/model'
 import type { EditorView, NodeView, NodeViewConstructor } from '@tiptap/pm/view'
 import { isPicture } from '../address'
@@ -7,7 +7,7 @@ import type { Options } from '../options'
 import { Peek } from '../peek'
 import { picture } from './image'
 
-/** What a reference means, as it stands between `[[` and `]]`, without the text shown. */
+/** The target of a reference, as between `[[` and `]]`, without the displayed text. */
 export function targetOf(node: Node): string {
   const heading = node.attrs['heading'] as string | null
   return `${String(node.attrs['target'] ?? '')}${heading ? `#${heading}` : ''}`
@@ -17,7 +17,7 @@ const shownFor = (node: Node) => String(node.attrs['alias'] || targetOf(node))
 
 type Handler<E> = (view: EditorView, event: E) => void
 
-/** How references are drawn, and what a mouse does to them: a long page has thousands, so the text listens for all. */
+/** The views and mouse events of references: a long page has thousands, so the text has the listeners for all. */
 export interface References {
   views: { wikilink: NodeViewConstructor; embed: NodeViewConstructor }
   events: { click: Handler<MouseEvent>; pointerover: Handler<PointerEvent>; pointerout: Handler<PointerEvent>; pointerdown: Handler<PointerEvent> }
@@ -60,7 +60,7 @@ export function references(options: Options): References {
   }
 }
 
-/** How embeds are drawn: a picture as itself, a page by its beginning. */
+/** The view of embeds: a picture, or the beginning of a page. */
 function embedView(options: Options, known: (node: Node, dom: HTMLElement) => NodeView): NodeViewConstructor {
   return (node) => {
     const target = String(node.attrs['target'] ?? '')

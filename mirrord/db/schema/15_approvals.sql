@@ -1,27 +1,37 @@
--- Approvals: what is asked for never changes, what becomes of it goes one way, only a person with credentials decides,
--- and what is told of all that is told by the database itself.
+-- Approvals: a request never changes, its state changes in one direction, only a person with credentials decides, and
+-- the database itself writes the events.
 SET ROLE mirrord_owner;
 
-ALTER TABLE mirrord.approval
-    DROP COLUMN base_digest,
-    ALTER COLUMN mirror_id SET NOT NULL,
-    ALTER COLUMN preview SET NOT NULL,
-    ADD CONSTRAINT preview_says_what_would_happen CHECK (preview ->> 'summary' IS NOT NULL),
-    ALTER COLUMN expires_at SET NOT NULL,
-    ADD COLUMN level      text NOT NULL CHECK (level IN ('SUGGEST', 'REQUIRE')),
-    ADD COLUMN inputs     jsonb NOT NULL DEFAULT '{}',  -- by argument, the name and digest of a staged file
-    ADD COLUMN bases      jsonb NOT NULL DEFAULT '{}',  -- by path, the digest a file must have; '' where there is none
-    ADD COLUMN claimed_at timestamptz,                  -- since when its mirror runs it
-    ADD COLUMN outcome    jsonb,                        -- {"result"} or {"failure"}
-    ADD COLUMN told_at    timestamptz;                  -- since when the request's file says how it ended
+CREATE TABLE mirrord.approval (
+    tenant_id        uuid NOT NULL DEFAULT mirrord.current_tenant(),
+    id               uuid NOT NULL,
+    mirror_id        uuid NOT NULL,
+    command          text NOT NULL,
+    arguments        jsonb NOT NULL,
+    arguments_digest bytea NOT NULL,
+    actor            jsonb NOT NULL,
+    preview          jsonb NOT NULL,
+    state            text NOT NULL DEFAULT 'pending'
+        CHECK (state IN ('pending', 'approved', 'rejected', 'executed', 'failed', 'expired')),
+    decision         jsonb,
+    requested_at     timestamptz NOT NULL DEFAULT now(),
+    expires_at       timestamptz NOT NULL,
+    decided_at       timestamptz,
+    level            text NOT NULL CHECK (level IN ('SUGGEST', 'REQUIRE')),
+    inputs           jsonb NOT NULL DEFAULT '{}',  -- by argument, the name and digest of a staged file
+    bases            jsonb NOT NULL DEFAULT '{}',  -- by path, the digest that a file must have; '': there must be none
+    claimed_at       timestamptz,                  -- when its mirror began to run it
+    outcome          jsonb,                        -- {"result"} or {"failure"}
+    told_at          timestamptz,                  -- when the outcome was written to the file of the request
+    PRIMARY KEY (tenant_id, id),
+    CONSTRAINT preview_says_what_would_happen CHECK (preview ->> 'summary' IS NOT NULL)
+);
 CREATE INDEX approval_untold ON mirrord.approval (mirror_id, tenant_id) WHERE told_at IS NULL;
 CREATE INDEX approval_pending ON mirrord.approval (expires_at, tenant_id) WHERE state = 'pending';
-CREATE INDEX event_unread ON mirrord.event (occurred_at, tenant_id)
-    WHERE read_at IS NULL AND data ->> 'trust' = 'NOTIFY';
 
--- Every state is reached from one other.
+-- Every state can be reached from one other state only.
 CREATE FUNCTION mirrord.approval_before() RETURNS trigger
-    LANGUAGE plpgsql AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         IF (NEW.state, NEW.decision, NEW.claimed_at, NEW.outcome) IS DISTINCT FROM
@@ -40,7 +50,7 @@ BEGIN
         RAISE EXCEPTION 'request % is %, and cannot become %', OLD.id, OLD.state, NEW.state
             USING ERRCODE = 'check_violation';
     END IF;
-    IF NEW.decision IS DISTINCT FROM OLD.decision AND current_user <> 'mirrord_owner'
+    IF NEW.decision IS DISTINCT FROM OLD.decision AND current_user <> 'mirrord_definer'
        OR NEW.state IN ('approved', 'rejected') AND NEW.decision IS NULL THEN
         RAISE EXCEPTION 'only mirrord.approve() and mirrord.reject() decide' USING ERRCODE = 'insufficient_privilege';
     END IF;
@@ -52,11 +62,12 @@ BEGIN
     RETURN NEW;
 END
 $$;
-CREATE TRIGGER b_approval BEFORE INSERT OR UPDATE ON mirrord.approval
-    FOR EACH ROW EXECUTE FUNCTION mirrord.approval_before();
+CREATE TRIGGER b_approval BEFORE INSERT OR UPDATE ON mirrord.approval FOR EACH ROW
+    WHEN (current_setting('mirrord.restoring', true) IS DISTINCT FROM 'on' OR NOT mirrord.is_restoring())
+    EXECUTE FUNCTION mirrord.approval_before();
 
 CREATE FUNCTION mirrord.approval_told() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     decided boolean := NEW.state IN ('approved', 'rejected');
 BEGIN
@@ -76,29 +87,13 @@ BEGIN
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER c_told AFTER INSERT OR UPDATE ON mirrord.approval
-    FOR EACH ROW EXECUTE FUNCTION mirrord.approval_told();
+CREATE TRIGGER c_told AFTER INSERT OR UPDATE ON mirrord.approval FOR EACH ROW
+    WHEN (current_setting('mirrord.restoring', true) IS DISTINCT FROM 'on' OR NOT mirrord.is_restoring())
+    EXECUTE FUNCTION mirrord.approval_told();
 
-CREATE FUNCTION mirrord.event_before() RETURNS trigger
-    LANGUAGE plpgsql AS $$
-BEGIN
-    IF current_user <> 'mirrord_owner' THEN
-        RAISE EXCEPTION 'what becomes of approvals is told by the database itself'
-            USING ERRCODE = 'insufficient_privilege';
-    END IF;
-    RETURN NEW;
-END
-$$;
-CREATE TRIGGER b_approvals BEFORE INSERT ON mirrord.event
-    FOR EACH ROW WHEN (NEW.type LIKE 'Approval%') EXECUTE FUNCTION mirrord.event_before();
-CREATE TRIGGER b_approvals_later BEFORE UPDATE ON mirrord.event
-    FOR EACH ROW WHEN ((NEW.type LIKE 'Approval%' OR OLD.type LIKE 'Approval%') AND
-        (NEW.type, NEW.data, NEW.actor, NEW.channel) IS DISTINCT FROM (OLD.type, OLD.data, OLD.actor, OLD.channel))
-    EXECUTE FUNCTION mirrord.event_before();
-
--- channel: by which way the person decided: cli, console, sql.
+-- channel: where the person decided: cli, console, sql.
 CREATE FUNCTION mirrord.decide(request uuid, verdict text, reason text, channel text) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     asked mirrord.approval;
     who jsonb := mirrord.current_actor();
@@ -123,24 +118,17 @@ END
 $$;
 
 CREATE FUNCTION mirrord.approve(request uuid, reason text DEFAULT NULL, channel text DEFAULT 'sql') RETURNS void
-    LANGUAGE sql AS $$ SELECT mirrord.decide(request, 'approved', reason, channel) $$;
+    LANGUAGE sql
+BEGIN ATOMIC
+    SELECT mirrord.decide(request, 'approved', reason, channel);
+END;
 CREATE FUNCTION mirrord.reject(request uuid, reason text DEFAULT NULL, channel text DEFAULT 'sql') RETURNS void
-    LANGUAGE sql AS $$ SELECT mirrord.decide(request, 'rejected', reason, channel) $$;
+    LANGUAGE sql
+BEGIN ATOMIC
+    SELECT mirrord.decide(request, 'rejected', reason, channel);
+END;
 
--- Notices that were read; NULL: all. How many were unread.
-CREATE FUNCTION mirrord.read_notifications(events uuid[] DEFAULT NULL) RETURNS bigint
-    LANGUAGE sql AS $$
-WITH changed AS (
-    UPDATE mirrord.event SET read_at = clock_timestamp()
-     WHERE tenant_id = mirrord.current_tenant() AND read_at IS NULL AND data ->> 'trust' = 'NOTIFY'
-       AND (events IS NULL OR id = ANY (events))
-    RETURNING 1)
-SELECT count(*) FROM changed
-$$;
-
-REVOKE ALL ON FUNCTION mirrord.decide, mirrord.approve, mirrord.reject, mirrord.read_notifications FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION mirrord.decide, mirrord.approve, mirrord.reject, mirrord.read_notifications
-    TO mirrord_app, mirrord_daemon;
-REVOKE DELETE ON mirrord.approval FROM mirrord_daemon;
+REVOKE ALL ON FUNCTION mirrord.decide, mirrord.approve, mirrord.reject FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION mirrord.decide, mirrord.approve, mirrord.reject TO mirrord_app, mirrord_daemon;
 
 RESET ROLE;

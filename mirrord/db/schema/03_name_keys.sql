@@ -1,9 +1,10 @@
--- Names with equal keys are one name to a reader: NFC, then simple case folding by a fixed table, the one in
--- mirrord.domain.folding. No collation, no ICU: the same on every server for ever.
+-- The key of a name. Names with equal keys are one name to a reader: NFC, then simple case folding by a fixed table,
+-- the same as in mirrord.domain.folding. Without a collation and without ICU, every server gives the same key.
 SET ROLE mirrord_owner;
 
 CREATE FUNCTION mirrord.name_key(name text) RETURNS text
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $body$
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
 SELECT translate(normalize(name, NFC),
     U&'\0041\0042\0043\0044\0045\0046\0047\0048\0049\004A\004B\004C\004D\004E\004F\0050\0051\0052\0053\0054'
     '\0055\0056\0057\0058\0059\005A\00B5\00C0\00C1\00C2\00C3\00C4\00C5\00C6\00C7\00C8\00C9\00CA\00CB\00CC'
@@ -168,7 +169,7 @@ SELECT translate(normalize(name, NFC),
     '\+016E79\+016E7A\+016E7B\+016E7C\+016E7D\+016E7E\+016E7F\+01E922\+01E923\+01E924\+01E925\+01E926'
     '\+01E927\+01E928\+01E929\+01E92A\+01E92B\+01E92C\+01E92D\+01E92E\+01E92F\+01E930\+01E931\+01E932'
     '\+01E933\+01E934\+01E935\+01E936\+01E937\+01E938\+01E939\+01E93A\+01E93B\+01E93C\+01E93D\+01E93E'
-    '\+01E93F\+01E940\+01E941\+01E942\+01E943')
-$body$;
+    '\+01E93F\+01E940\+01E941\+01E942\+01E943');
+END;
 
 RESET ROLE;

@@ -1,12 +1,13 @@
--- An import fills tables faster than autovacuum counts them: without statistics the planner expects one row a tenant,
--- and reads all of a tenant's rows where it should look one up.
+-- Statistics. An import fills tables faster than autovacuum analyzes them. Without statistics the planner expects one
+-- row a tenant, and reads all rows of a tenant where it should look one up.
 SET ROLE mirrord_owner;
 
--- Counts anew what has more than doubled since it was last counted; cheap where nothing has. Call it between large
--- writes. Columns of text are left out, because plans never ask for them.
+-- Analyzes each table that has more than doubled since it was last analyzed; otherwise it is cheap. Call it between
+-- large writes. Columns of text are left out, because no plan depends on them. Owned by mirrord_owner, because only
+-- the owner of a table may analyze it.
 CREATE FUNCTION mirrord.keep_statistics() RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path = pg_catalog SET default_statistics_target = 10 AS $$
+    SET search_path = pg_catalog, pg_temp SET default_statistics_target = 10 AS $$
 DECLARE
     grown record;
     least_pages constant integer := 16;
@@ -26,12 +27,11 @@ BEGIN
           JOIN pg_class AS class ON class.oid = given.name::regclass
          WHERE pg_relation_size(class.oid) > 2 * page_bytes * greatest(class.relpages, least_pages)
     LOOP
-        -- whoever counts it already does it for all
+        -- SKIP_LOCKED: a session that analyzes the table already does it for all.
         EXECUTE format('ANALYZE (SKIP_LOCKED) %s (%s)', grown.name, grown.columns);
     END LOOP;
 END
 $$;
-
 REVOKE EXECUTE ON FUNCTION mirrord.keep_statistics() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION mirrord.keep_statistics() TO mirrord_daemon;
 

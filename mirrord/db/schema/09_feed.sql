@@ -1,0 +1,107 @@
+-- The feed: the changed entries of a tenant, in the order of commits.
+SET ROLE mirrord_owner;
+
+-- Runs at commit: the transaction takes the row lock of the clock last, and holds it until its rows are visible. The
+-- order of seq is therefore the order of commits, and `seq > cursor ORDER BY seq, entry_id` misses no change.
+CREATE FUNCTION mirrord.ring(tenant uuid, entry uuid, entry_kind text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    current_seq bigint;
+    known_kind text;
+BEGIN
+    SELECT seq INTO current_seq FROM mirrord.tenant_clock WHERE tenant_id = tenant AND xid = pg_current_xact_id();
+    IF NOT FOUND THEN
+        UPDATE mirrord.tenant_clock SET seq = seq + 1, xid = pg_current_xact_id()
+         WHERE tenant_id = tenant RETURNING seq INTO STRICT current_seq;
+        -- The payload means nothing, and a notification may be lost: readers read the feed, and poll it, too.
+        IF coalesce(nullif(current_setting('mirrord.notify', true), ''), 'on') = 'on' THEN
+            PERFORM pg_notify(mirrord.channel(tenant), tenant::text);
+        END IF;
+    END IF;
+    INSERT INTO mirrord.entry_feed AS feed (tenant_id, entry_id, kind, seq)
+    VALUES (tenant, entry, entry_kind, current_seq)
+    ON CONFLICT (tenant_id, entry_id) DO UPDATE SET seq = EXCLUDED.seq
+    RETURNING feed.kind INTO known_kind;
+    IF known_kind <> entry_kind THEN
+        RAISE EXCEPTION 'the id % is already that of a %', entry, known_kind USING ERRCODE = 'unique_violation';
+    END IF;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION mirrord.ring FROM PUBLIC;
+
+-- Also makes the checks that need the lock of the clock, because every earlier move is visible only then, and notes
+-- for events that a page without a directory becomes a folder with its first child (14_outbox.sql). The note of the
+-- first child answers for the children that follow: else each would read all before it.
+-- Rows are looked up one by one and by their whole keys: a join without statistics reads every row of the tenant.
+CREATE FUNCTION mirrord.page_rings() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    is_dead boolean;
+    parent uuid;
+    parent_is_dead boolean := false;
+    parent_version bigint;
+    parent_is_bare boolean := false;
+    comes boolean := false;
+BEGIN
+    PERFORM mirrord.ring(NEW.tenant_id, NEW.id, 'page');
+    SELECT deleted_at IS NOT NULL, parent_id INTO is_dead, parent
+      FROM mirrord.page WHERE tenant_id = NEW.tenant_id AND id = NEW.id;
+    IF parent IS NOT NULL THEN
+        comes := TG_OP = 'INSERT' OR NEW.parent_id IS DISTINCT FROM OLD.parent_id;
+        IF comes THEN
+            PERFORM mirrord.refuse_cycle(NEW.tenant_id, NEW.id, parent);
+        END IF;
+        SELECT deleted_at IS NOT NULL, kind = 'page' AND NOT index, version
+          INTO parent_is_dead, parent_is_bare, parent_version
+          FROM mirrord.page WHERE tenant_id = NEW.tenant_id AND id = parent;
+    END IF;
+    IF comes AND parent_is_bare AND NOT is_dead AND NOT EXISTS (
+        SELECT FROM mirrord.event_outbox
+         WHERE tenant_id = NEW.tenant_id AND entry_id = parent AND version = parent_version) AND NOT EXISTS (
+        SELECT FROM mirrord.page
+         WHERE tenant_id = NEW.tenant_id AND parent_id BETWEEN parent AND parent AND id <> NEW.id
+           AND created_at < now()) THEN
+        INSERT INTO mirrord.event_outbox (tenant_id, entry_id, version, child, kind, mirror_id, was_folder, is_folder)
+        VALUES (NEW.tenant_id, parent, parent_version, NEW.id, 'page', mirrord.writing_mirror(), false, true)
+        ON CONFLICT DO NOTHING;
+    END IF;
+    IF is_dead AND mirrord.holds_life(NEW.tenant_id, NEW.id) THEN
+        PERFORM mirrord.restore_folder(NEW.tenant_id, NEW.id);
+    ELSIF NOT is_dead AND parent_is_dead THEN
+        PERFORM mirrord.restore_folder(NEW.tenant_id, parent);
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE CONSTRAINT TRIGGER e_feed AFTER INSERT OR UPDATE ON mirrord.page DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (current_setting('mirrord.restoring', true) IS DISTINCT FROM 'on' OR NOT mirrord.is_restoring())
+    EXECUTE FUNCTION mirrord.page_rings();
+
+CREATE FUNCTION mirrord.attachment_rings() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM mirrord.ring(NEW.tenant_id, NEW.id, 'attachment');
+    IF NEW.deleted_at IS NULL THEN
+        PERFORM mirrord.restore_folder(NEW.tenant_id, NEW.parent_id)
+          FROM mirrord.page AS parent
+         WHERE parent.tenant_id = NEW.tenant_id AND parent.id = NEW.parent_id AND parent.deleted_at IS NOT NULL;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE CONSTRAINT TRIGGER e_feed AFTER INSERT OR UPDATE ON mirrord.attachment DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (current_setting('mirrord.restoring', true) IS DISTINCT FROM 'on' OR NOT mirrord.is_restoring())
+    EXECUTE FUNCTION mirrord.attachment_rings();
+
+CREATE FUNCTION mirrord.record_rings() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM mirrord.ring(NEW.tenant_id, NEW.id, 'record');
+    RETURN NULL;
+END
+$$;
+CREATE CONSTRAINT TRIGGER e_feed AFTER INSERT OR UPDATE ON mirrord.record DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (current_setting('mirrord.restoring', true) IS DISTINCT FROM 'on' OR NOT mirrord.is_restoring())
+    EXECUTE FUNCTION mirrord.record_rings();
+
+RESET ROLE;

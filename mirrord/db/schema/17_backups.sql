@@ -1,0 +1,84 @@
+-- The restore of a tenant from a backup, with its versions, authors, times and history. Triggers would set these again,
+-- so they ignore the rows that one transaction stores in a tenant that has nothing yet (is_restoring).
+SET ROLE mirrord_owner;
+
+-- The tables of a backup, in the order in which they can be stored. Other tables with a tenant are derived from these,
+-- or belong to a mirror, which belongs to a host.
+CREATE FUNCTION mirrord.kept_tables() RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT ARRAY['entry_feed', 'page', 'page_revision', 'page_link', 'segment_anchor', 'blob', 'attachment',
+        'attachment_revision', 'record', 'record_revision', 'event', 'approval', 'conflict'];
+END;
+
+-- Nothing else is written in the tenant until the transaction ends. Raises unless the tenant has no rows.
+CREATE FUNCTION mirrord.begin_restore() RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    kept text;
+    is_filled boolean;
+BEGIN
+    UPDATE mirrord.tenant_clock SET restoring = pg_current_xact_id()
+     WHERE tenant_id = mirrord.current_tenant() RETURNING seq > 0 INTO STRICT is_filled;
+    FOREACH kept IN ARRAY mirrord.kept_tables() LOOP
+        EXIT WHEN is_filled;
+        EXECUTE format('SELECT EXISTS (SELECT FROM mirrord.%I WHERE tenant_id = $1)', kept)
+           INTO is_filled USING mirrord.current_tenant();
+    END LOOP;
+    IF is_filled THEN
+        RAISE EXCEPTION 'the tenant has pages or events already' USING ERRCODE = 'MR002';
+    END IF;
+    PERFORM set_config('mirrord.restoring', 'on', true);
+END
+$$;
+
+-- rows: an array of objects with every value as text. Returns the number of stored rows.
+CREATE FUNCTION mirrord.restore_rows(kept text, columns text[], rows json) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    names text;
+    given text;
+    typed text;
+    stored bigint;
+BEGIN
+    IF NOT mirrord.is_restoring() OR kept <> ALL (mirrord.kept_tables()) THEN
+        RAISE EXCEPTION 'rows are stored as they are only while a tenant is restored'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    SELECT string_agg(quote_ident(attname), ', '), string_agg(quote_ident(attname) || ' text', ', '),
+           string_agg(format('%I::%s', attname, format_type(atttypid, atttypmod)), ', ')
+      INTO names, given, typed
+      FROM pg_attribute
+     WHERE attrelid = format('mirrord.%I', kept)::regclass AND attnum > 0 AND attname = ANY (columns);
+    EXECUTE format('INSERT INTO mirrord.%I (tenant_id, %s) OVERRIDING SYSTEM VALUE '
+                   'SELECT mirrord.current_tenant(), %s FROM json_to_recordset($1) AS given (%s)',
+                   kept, names, typed, given) USING rows;
+    GET DIAGNOSTICS stored = ROW_COUNT;
+    RETURN stored;
+END
+$$;
+
+-- From here on triggers run again. seq: the clock of the tenant when the backup was made.
+CREATE FUNCTION mirrord.end_restore(seq bigint) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    tenant uuid := mirrord.current_tenant();
+    numbers regclass := pg_get_serial_sequence('mirrord.conflict', 'id');
+    newest bigint;
+BEGIN
+    SELECT max(id) INTO newest FROM mirrord.conflict WHERE tenant_id = tenant;
+    -- One number at a time: another tenant may take one at the same moment, and each is given out once.
+    WHILE newest > nextval(numbers) LOOP
+    END LOOP;
+    UPDATE mirrord.tenant_clock SET seq = end_restore.seq, restoring = NULL WHERE tenant_id = tenant;
+    PERFORM set_config('mirrord.restoring', '', true);
+    IF coalesce(nullif(current_setting('mirrord.notify', true), ''), 'on') = 'on' THEN
+        PERFORM pg_notify(mirrord.channel(tenant), tenant::text);
+    END IF;
+END
+$$;
+
+REVOKE ALL ON FUNCTION mirrord.begin_restore, mirrord.restore_rows, mirrord.end_restore FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION mirrord.begin_restore, mirrord.restore_rows, mirrord.end_restore TO mirrord_daemon;
+
+RESET ROLE;
