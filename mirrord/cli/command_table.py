@@ -29,6 +29,7 @@ _COMMANDS = {
     "init": "mirrord.cli.setup_commands:init",
     "install-service": "mirrord.cli.host.install:install_service",
     "links": "mirrord.cli.links_command:links",
+    "mcp": "mirrord.cli.mcp_command:mcp",
     "migrate": "mirrord.cli.setup_commands:migrate",
     "notifications": "mirrord.cli.approvals_command:notifications",
     "psql": "mirrord.cli.setup_commands:psql",
@@ -47,7 +48,6 @@ _COMMANDS = {
     cls=Group,
     elsewhere=_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="`mirrord mcp` serves agents; see `mirrord mcp --help`.",
 )
 @click.version_option(__version__, prog_name="mirrord")
 def cli() -> None:

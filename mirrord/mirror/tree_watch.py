@@ -4,13 +4,12 @@ import asyncio
 import logging
 import os
 import stat
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, suppress
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-
-from watchfiles._rust_notify import WatchfilesRustInternalError
 
 from mirrord.mirror.change_batches import IsComplete
 from mirrord.mirror.tree.tree_layout import printable
@@ -54,7 +53,7 @@ async def watch(
             pause, is_lost = HEARTBEAT_MS / 1000, not is_missing
             if is_missing := not root.exists():  # else a directory vanished while its watch was set up
                 report(f"{root} is missing; mirrord waits for it to come back.")
-        except (OSError, WatchfilesRustInternalError) as error:
+        except (OSError, RuntimeError) as error:  # the latter is watchfiles' own
             pause, is_lost = REWATCH_SECONDS if is_live else POLL_SECONDS, True
             log.warning("watch_lost", extra={"root": str(root), "error": str(error)})
             if not is_live:
@@ -68,30 +67,45 @@ async def _watch_once(
     root: Path, stop: asyncio.Event, report: Report, is_complete: IsComplete
 ) -> AsyncGenerator[set[str] | None, None]:
     """One watch, until it has to be set up again."""
-    run = asyncio.get_running_loop().run_in_executor
-    thread = ThreadPoolExecutor(1, thread_name_prefix="mirrord-watch")
-    forward: asyncio.Task[None] | None = None
-    bursts: Bursts | None = None
-    try:
-        span = await run(thread, _measure_coverage, root)
-        bursts = await run(thread, _start_bursts, span, is_complete)
-        forward = asyncio.create_task(_forward_stop(stop, bursts))
-        report(span.problem)
-        is_outdated = _identity_of(root) != span.identity
-        yield None
-        while not (is_outdated or stop.is_set()):
-            paths, is_outdated = await run(thread, _wait_for_changes, bursts, span)
+    loop, batches = asyncio.get_running_loop(), asyncio.Queue[set[str]]()
+    coverage = await asyncio.to_thread(_measure_coverage, root)
+    is_outdated = partial(_is_outdated, coverage)
+    bursts = Bursts(root, is_complete, is_outdated, lambda paths: loop.call_soon_threadsafe(batches.put_nowait, paths))
+    with _running(partial(bursts.run, coverage.paths, recursive=coverage.recursive), bursts.stop, stop) as ended:
+        ended.add_done_callback(lambda _: batches.put_nowait(set()))
+        await batches.get()
+        if not ended.done():
+            report(coverage.problem)
+            yield None
+        while not ended.done():
+            paths = await _take_all(batches)
             if len(paths) > MAX_BATCH_PATHS or "" in paths:
                 yield None
             elif paths:
                 yield paths
+        await ended
+
+
+@contextmanager
+def _running(run: Callable[[], None], end: Callable[[], None], stop: asyncio.Event) -> Iterator["asyncio.Future[None]"]:
+    """*run* in a thread of its own, which *end* ends: at *stop*, and with this block."""
+    thread = ThreadPoolExecutor(1, thread_name_prefix="mirrord-watch")
+    ended = asyncio.get_running_loop().run_in_executor(thread, run)
+    forward = asyncio.create_task(_forward_stop(stop, end))
+    try:
+        yield ended
     finally:
-        if forward is not None:
-            forward.cancel()
-        if bursts is not None:
-            bursts.stop()
-            thread.submit(bursts.close)
+        forward.cancel()
+        end()
         thread.shutdown(wait=False)
+
+
+async def _take_all(batches: "asyncio.Queue[set[str]]") -> set[str]:
+    """Wait for a batch. Return the paths of all batches that wait by then."""
+    paths = await batches.get()
+    while not batches.empty():
+        paths |= batches.get_nowait()
+    return paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +134,12 @@ def _measure_coverage(root: Path) -> _Coverage:
     return _Coverage(root, identity, directories, recursive=False, problem=problem)
 
 
-def _start_bursts(span: _Coverage, is_complete: IsComplete) -> Bursts:
-    return Bursts(span.paths, recursive=span.recursive, root=span.root, is_complete=is_complete)
-
-
-def _wait_for_changes(bursts: Bursts, span: _Coverage) -> tuple[set[str], bool]:
-    """Wait for changes. Return their paths, and whether the watch has to be set up again."""
-    paths, is_outdated = set[str](), False
-    while not (paths or is_outdated or bursts.is_stopped):
-        paths = bursts.next_changes()
-        has_new_directory = not span.recursive and any(_is_unwatched(span, str(span.root / path)) for path in paths)
-        is_outdated = has_new_directory or _identity_of(span.root) != span.identity
-    return paths, is_outdated
+def _is_outdated(coverage: _Coverage, paths: set[str]) -> bool:
+    """Whether the watch has to be set up again."""
+    has_new_directory = not coverage.recursive and any(
+        _is_unwatched(coverage, str(coverage.root / path)) for path in paths
+    )
+    return has_new_directory or _identity_of(coverage.root) != coverage.identity
 
 
 def _list_directories(root: Path) -> tuple[frozenset[str], str | None]:
@@ -166,10 +174,10 @@ def _identity_of(root: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _is_unwatched(span: _Coverage, path: str) -> bool:
+def _is_unwatched(coverage: _Coverage, path: str) -> bool:
     """Whether *path* is a real directory that the watch does not cover."""
     try:
-        return path not in span.paths and stat.S_ISDIR(os.lstat(path).st_mode)
+        return path not in coverage.paths and stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
         return False
 
@@ -181,9 +189,9 @@ def _refusal_sentence(root: Path, error: Exception) -> str:
     )
 
 
-async def _forward_stop(stop: asyncio.Event, bursts: Bursts) -> None:
+async def _forward_stop(stop: asyncio.Event, end: Callable[[], None]) -> None:
     await stop.wait()
-    bursts.stop()
+    end()
 
 
 async def _wait_for_stop(stop: asyncio.Event, seconds: float) -> None:

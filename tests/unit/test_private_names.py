@@ -62,18 +62,6 @@ def has_processes() -> bool:
 
 MARKDOWN_IT, PLUGINS = "markdown-it-py", "mdit-py-plugins"
 PRIVATE_NAMES = [
-    PrivateName(
-        *("watchfiles", "RustNotify", "mirrord.mirror.watch_bursts"),
-        is_in("watchfiles._rust_notify", "RustNotify"),
-    ),
-    PrivateName(
-        *("watchfiles", "_default_force_polling", "mirrord.mirror.watch_bursts"),
-        is_in("watchfiles.main", "_default_force_polling"),
-    ),
-    PrivateName(
-        *("watchfiles", "WatchfilesRustInternalError", "mirrord.mirror.tree_watch"),
-        is_in("watchfiles._rust_notify", "WatchfilesRustInternalError"),
-    ),
     PrivateName("psycopg", "command_queue", "mirrord.db.transactions", has_command_queue),
     PrivateName(
         *(MARKDOWN_IT, "_prev_delimiters", "mirrord.markdown.parser.parser_state"),

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from mirrord.cli.options import Group
 from mirrord.config import Agents, Config
 from mirrord.errors import UserError
 from mirrord.mcp.client_config import settings_on_stdio, settings_over_http, url_of
-from mirrord.mcp.mcp_command import main
 from tests.support.clients import tenant_in
 
 
@@ -20,6 +20,12 @@ def config(tmp_path: Path) -> Config:
     tenant_in(tmp_path / "mirror")
     (tmp_path / "data" / "pg").mkdir(parents=True)
     return Config(mirror=tmp_path / "mirror", data=tmp_path / "data")
+
+
+def run(*words: str) -> int:
+    """The exit code of `mirrord mcp`."""
+    group = Group("mirrord", elsewhere={"mcp": "mirrord.cli.mcp_command:mcp"})
+    return group.main(["mcp", *words], standalone_mode=False) or 0
 
 
 def server_of(config: Config, client: str) -> Any:
@@ -116,19 +122,31 @@ def test_an_unknown_client_is_refused_with_those_there_are(config: Config) -> No
 def test_the_command_line_prints_them(config: Config, capsys: pytest.CaptureFixture[str]) -> None:
     places = ["--mirror", str(config.mirror), "--data", str(config.data)]
 
-    assert main(["config", "codex", *places]) == 0
+    assert run("config", "codex", *places) == 0
     assert capsys.readouterr().out == f"{settings_on_stdio(config, 'codex')}\n"
-    assert main(["config", "emacs", *places]) == 2
+    assert run("config", "emacs", *places) == 2
     assert "There is no client 'emacs'" in capsys.readouterr().err
 
 
 def test_sets_of_tools_are_named_where_they_are_asked_for(config: Config, capsys: pytest.CaptureFixture[str]) -> None:
     places = ["--mirror", str(config.mirror), "--data", str(config.data)]
 
-    assert main(["config", "cursor", "--tools", "collections, pages", *places]) == 0
+    assert run("config", "cursor", "--tools", "collections, pages", *places) == 0
     server = json.loads(capsys.readouterr().out)["mcpServers"]["mirrord"]
     assert server["args"][-3:] == ["mcp", "--tools", "pages,collections"]
-    assert main(["config", "cursor", "--tools", "collection", *places]) == 2
+    assert run("config", "cursor", "--tools", "collection", *places) == 2
     assert "There is no set of tools 'collection'; there are pages" in capsys.readouterr().err
-    assert main(["--tools", "nothing", *places]) == 2
+    assert run("--tools", "nothing", *places) == 2
     assert "There is no set of tools 'nothing'" in capsys.readouterr().err
+
+
+def test_the_address_over_http_has_a_default(config: Config, capsys: pytest.CaptureFixture[str]) -> None:
+    places = ["--mirror", str(config.mirror), "--data", str(config.data)]
+
+    assert run("config", "cursor", "--http", *places) == 0
+    assert json.loads(capsys.readouterr().out)["mcpServers"]["mirrord"]["url"] == "http://127.0.0.1:8765/mcp"
+
+
+@pytest.mark.parametrize("words", [["sing"], ["--hots", "x"], ["config", "cursor", "vscode"]])
+def test_what_the_command_line_does_not_know_is_a_wrong_argument(words: list[str]) -> None:
+    assert run(*words) == 2

@@ -1,4 +1,4 @@
-"""Nothing that the watcher noticed is lost on the way to whoever asks it."""
+"""Nothing that watchfiles noticed is lost, and an event ends every sleep."""
 
 import subprocess
 import sys
@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager
 from math import inf
 from pathlib import Path
 
-import pytest
+import watchfiles
 
-from mirrord.mirror.watch_bursts import Bursts
+from mirrord.mirror.watch_bursts import Bursts, Sleeper
 
 MAKE = """
 import os, random, sys, time
@@ -24,27 +24,49 @@ for number in range(int(sys.argv[2])):
 SPIN = "while True: pass"
 
 
-def test_nothing_is_lost_when_patience_ends_as_it_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Bursts, "_first", lambda self: self._taken(step=0, patience=1))
+def test_nothing_is_lost_of_what_happens_at_any_moment(tmp_path: Path) -> None:
     names = {f"{number}.md" for number in range(2_000)}
     with ExitStack() as processes:
-        for _ in range(2):  # processors that are not busy hide the loss
+        for _ in range(2):  # processors that are not busy hide a loss
             processes.enter_context(_running(SPIN))
         with ThreadPoolExecutor(1) as thread:
             assert thread.submit(_missed, tmp_path, names).result() == set()
 
 
 def _missed(root: Path, names: set[str]) -> set[str]:
-    """Those of *names* that nobody told of while they were made, and for a second after."""
+    """Those of *names* that were not reported while they were made, and for a second after."""
     missed, deadline = set(names), inf
-    watched = Bursts([str(root)], recursive=True, root=root, is_complete=lambda _: True)
     with _running(MAKE, str(root), str(len(names))) as maker:
-        while missed and time.monotonic() < deadline:
-            missed -= watched.next_changes()
+
+        def is_over(paths: set[str]) -> bool:
+            nonlocal deadline
+            missed.difference_update(paths)
             if deadline == inf and maker.poll() is not None:
                 deadline = time.monotonic() + 1
-    watched.close()
+            return not missed or time.monotonic() > deadline
+
+        Bursts(root, lambda _: True, is_over, lambda _: None).run([str(root)], recursive=True)
     return missed
+
+
+class SleepUntilSaved:
+    """Saves a file when the watch is live, and sleeps."""
+
+    def __init__(self, file: Path) -> None:
+        self.file, self.is_woken = file, False
+
+    def is_set(self) -> bool:
+        sleeper = Sleeper()
+        self.file.write_bytes(b"alpha")
+        self.is_woken = sleeper.sleep(60_000)
+        return True
+
+
+def test_an_event_ends_a_sleep(tmp_path: Path) -> None:
+    sleep = SleepUntilSaved(tmp_path / "A.md")
+    with ThreadPoolExecutor(1) as thread:  # it blocks a signal
+        assert thread.submit(list, watchfiles.watch(tmp_path, stop_event=sleep)).result(90) == []
+    assert sleep.is_woken
 
 
 @contextmanager

@@ -203,25 +203,6 @@ async def test_a_watch_sleeps_until_something_happens(root: Path) -> None:
         await told.until(lambda told: "B.md" in told.paths)
 
 
-async def test_news_soon_after_others_wake_a_watch_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch_bursts, "NAP_MS", 60_000)  # it would sleep through them
-    monkeypatch.setattr(watch_bursts, "SOON_MS", 60_000)
-    async with watched(root) as told:
-        for number in range(3):
-            await asyncio.to_thread(_save_until_told, root / f"{number}.md", told)
-            await asyncio.to_thread(eventually, lambda: _wakes_in(0.3) <= 1, "a watch that sleeps")
-
-
-def _save_until_told(file: Path, told: Watched) -> None:
-    """One save is enough on idle cores; on busy ones the watcher may lag behind a signal, and the nap is long here."""
-
-    def saved() -> bool:
-        file.write_bytes(b"alpha")
-        return file.name in told.paths
-
-    eventually(saved, f"{file.name} told", pause=0.5)
-
-
 async def test_a_watch_that_no_signal_wakes_looks_around_by_itself(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch_bursts, "_inotify_descriptors", list)
     async with watched(root) as told:

@@ -1,0 +1,90 @@
+"""`mirrord mcp`: start the server for agents on stdio or HTTP, or print the settings of clients."""
+
+import gc
+from pathlib import Path
+
+import click
+
+from mirrord.config import Config, Flags, file_of, load
+from mirrord.telemetry import logs
+
+DEFAULT_HTTP_ADDRESS = "127.0.0.1:8765"
+
+
+def _split_names(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+@click.command(
+    epilog="Tokens come from MIRRORD_TOKEN or MIRRORD_TOKEN_FILE; docs/agents.md walks through a first session."
+)
+@click.argument("act", type=click.Choice(["serve", "config"]), default="serve", metavar="[{serve,config}]")
+@click.argument("client", required=False)
+@click.option("--mirror", type=click.Path(path_type=Path), help="Directory with one tree for each tenant.")
+@click.option("--data", type=click.Path(path_type=Path), help="Directory of the embedded Postgres and the log.")
+@click.option(
+    "--config", "file", type=click.Path(path_type=Path), help="TOML configuration file; default: ./mirrord.toml."
+)
+@click.option(
+    *("--tools", "tools"),
+    metavar="SETS",
+    callback=_split_names,
+    help="Sets of tools, such as pages,collections; all: every set.",
+)
+@click.option("--tenant", "tenants", multiple=True, help="Name or id of the tenant; optional if there is only one.")
+@click.option(
+    *("--http", "address"),
+    is_flag=False,
+    flag_value=DEFAULT_HTTP_ADDRESS,
+    metavar="[HOST:PORT]",
+    help=f"Serve HTTP instead; default {DEFAULT_HTTP_ADDRESS}; needs tokens. With config: the URL of the server.",
+)
+@click.option("--host", "hosts", multiple=True, help="With --http: additional host name of this server.")
+def mcp(  # noqa: PLR0913  (a parameter for each option)
+    act: str,
+    client: str | None,
+    mirror: Path | None,
+    data: Path | None,
+    file: Path | None,
+    tools: tuple[str, ...],
+    tenants: tuple[str, ...],
+    address: str | None,
+    hosts: tuple[str, ...],
+) -> None:
+    """
+    Serve the pages of one tenant to agents (Model Context Protocol), on stdin and stdout.
+
+    config: print the settings of clients.
+
+    CLIENT, with config: claude-code, claude-desktop, cursor, vscode or codex.
+    """
+    flags = Flags(mirror, data, None, tenants, file, tools)
+    config = load(flags)
+    if act == "config":
+        _print_settings(config, client, address, flags)
+    else:
+        _serve(config, address, hosts)
+
+
+def _print_settings(config: Config, client: str | None, address: str | None, flags: Flags) -> None:
+    from mirrord.mcp import client_config  # noqa: PLC0415  (the server starts without it)
+
+    if address is not None:
+        click.echo(client_config.settings_over_http(config, client, address))
+    else:
+        click.echo(client_config.settings_on_stdio(config, client, file_of(flags), flags.tools))
+
+
+def _serve(config: Config, address: str | None, hosts: tuple[str, ...]) -> None:
+    logs.log_to(None)
+    if address is not None:
+        from mirrord.mcp.http import serve as serve_http  # noqa: PLC0415  (as above)
+
+        serve_http(config, address, hosts)
+        return
+    gc.disable()  # imported modules stay: collecting garbage among them would slow the start
+    from mirrord.mcp.stdio import serve  # noqa: PLC0415  (`mcp config` does without it)
+
+    gc.freeze()
+    gc.enable()
+    serve(config)
