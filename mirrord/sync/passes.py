@@ -18,6 +18,7 @@ from mirrord.sync.deletions import trash_files
 from mirrord.sync.engine_parts import EngineParts
 from mirrord.sync.livelock_stops import Restraint
 from mirrord.sync.observation.file_look import LookResult
+from mirrord.sync.observation.file_owners import FileOwners
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty, Observation, ReadAhead, TreeView, look_at_tree, observe
 from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS
@@ -185,7 +186,8 @@ class Passes:
             paths = dirty.paths | neighbours | observation.look.found_files.keys()
             dirty = Dirty(paths, dirty.entries, paths)
             observation, look = await self.observe(dirty), None
-        await self._absorb_late(observation)
+        if observation.owners.late_saves or observation.owners.recopied_files:
+            await self._absorb_late(observation.owners)
         decisions = self._parts.retries.decide(observation, list(observation.states.values()))
         await self.finish_writing()
         if look is not None and (bases := _only_new(decisions)):
@@ -232,13 +234,12 @@ class Passes:
         idle = {decision.state.entry for decision in unchanged if decision.move is Move.NOTHING}
         await self._conclusion.conclude(observation, applied, idle)
 
-    async def _absorb_late(self, observation: Observation) -> None:
-        reasons = dict.fromkeys(observation.late_saves, LATE_SAVE_REASON) | dict.fromkeys(
-            observation.recopied_files, RECOPIED_REASON
-        )
-        for path, page in (observation.late_saves | observation.recopied_files).items():
+    async def _absorb_late(self, owners: FileOwners) -> None:
+        late_saves = [(path, page, LATE_SAVE_REASON) for path, page in owners.late_saves.items()]
+        recopied = [(path, page, RECOPIED_REASON) for path, page in owners.recopied_files.items()]
+        for path, page, reason in (*late_saves, *recopied):
             try:
-                entries = await self._parts.recovery.absorb_late(path, page, reasons[path])
+                entries = await self._parts.recovery.absorb_late(path, page, reason)
             except (Busy, Stale, FileNotFoundError):
                 self._parts.queue.mark([path], forced=True, delay=FIRST_DELAY_SECONDS)
             else:

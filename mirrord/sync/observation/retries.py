@@ -153,7 +153,7 @@ def _unconfirmed_path(decision: Decision, observation: Observation) -> str | Non
         return None
     if base is not None and base.path is not None and _is_left_directory(file, base.path):
         return base.path
-    return file.path if file.path in observation.overtaken_paths else None
+    return file.path if file.path in observation.owners.overtaken_paths else None
 
 
 def _is_left_directory(file: File, path: str) -> bool:
