@@ -65,8 +65,6 @@ class Passes:
     async def start_next(self) -> None:
         """Work on the next chunk; its writes may go on after the return, see `finish`."""
         dirty, look = await self._parts.intake.take_chunk()
-        if look is None:  # it may be about entries that are being written
-            await self.finish_writing()
         try:
             await self._work_on(dirty, look)
         finally:
@@ -168,6 +166,8 @@ class Passes:
         await self._parts.problems.change([Problem(where, "internal", sentence, entry)], [])
 
     async def _pass_expanded(self, dirty: Dirty, look: LookResult | None) -> None:
+        if look is None:  # it may be about entries that are being written
+            await self.finish_writing()
         if not dirty.paths - dirty.forced:
             await self._make_pass(dirty, look)
             return
