@@ -88,7 +88,9 @@ async def observe(
     coming_bases: bases of new entries elsewhere that are just being written.
     adopting: whether old bytes of attachments matter, too. rewound: whether the tree went back in time.
     """
-    loaded_entries = read_ahead.known_entries or await _load_entries(sides, dirty.entries)
+    loaded_entries = read_ahead.known_entries
+    if loaded_entries is None:
+        loaded_entries = await _load_entries(sides, dirty.entries) if dirty.entries else LoadedEntries()
     bases, rows = loaded_entries.bases, loaded_entries.rows
     view = read_ahead.view
     if view is None:
@@ -149,8 +151,6 @@ def _drop_owned_folders(look: LookResult, index: Index) -> None:
 
 
 async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> LoadedEntries:
-    if not entries:
-        return LoadedEntries()
     async with sides.database.transaction(sides.tenant) as connection:
         keys = entry_states.BaseKeys(entries=list(entries))
         bases, rows = await entry_states.load_bases_and_rows(connection, sides.tenant, sides.mirror, keys, entries)
