@@ -107,7 +107,7 @@ class DerivationLoop:
         if self._seconds_until_link > 0:
             return False
         worked, longest = (
-            (now, MAX_LINK_DELAY_SECONDS) if many else (self._engine.conclusion.last_done_at, MAX_DELAY_SECONDS)
+            (now, MAX_LINK_DELAY_SECONDS) if many else (self._engine.parts.last_done_at, MAX_DELAY_SECONDS)
         )
         if not is_deferred_work_due(
             now,

@@ -20,8 +20,8 @@ from mirrord.sync.feed import Feed, add_missing_versions
 from mirrord.sync.halts import reverse_losses
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty
-from mirrord.sync.pass_results import Conclusion
-from mirrord.sync.passes import Passes
+from mirrord.sync.pass_results import conclude, mark_other_changes, take_barred
+from mirrord.sync.passes import finish_writing, observe_sides, run_deletion, start_pass
 from mirrord.sync.root_check import Root
 from mirrord.sync.timing import Backoff, pause
 from mirrord.sync.tree_scans import find_differing, scan_tree
@@ -52,7 +52,7 @@ class Engine:
         self.fair_shares = fair_shares or FairShares()
         self.fair_shares.join()
         self.fair_share = FairShare(self.fair_shares, sides.tenant)
-        parts = make_parts(sides, self.request_scan, is_adopting=is_adopting)
+        self.parts = parts = make_parts(sides, self.request_scan, is_adopting=is_adopting)
         self.adoption = parts.adoption
         self.handshake = parts.handshake
         self.queue = parts.queue
@@ -64,8 +64,6 @@ class Engine:
         self.retries = parts.retries
         self.root = Root(sides, self.problems, self.handshake)
         self.feed = Feed(sides)
-        self.conclusion = Conclusion(parts)
-        self.passes = Passes(parts, self.conclusion)
         self.is_started = False
         self.scan_seconds = 0.0  # duration of the last scan
         self._scanning: ScanProgress | None = None
@@ -87,7 +85,7 @@ class Engine:
     @property
     def rows_changed(self) -> asyncio.Event:
         """Set when rows changed and documents have to be derived."""
-        return self.conclusion.rows_changed
+        return self.parts.rows_changed
 
     @property
     def pending_count(self) -> int:
@@ -133,7 +131,7 @@ class Engine:
     def request_reread(self) -> None:
         """Read every file and row again, even unchanged or stopped ones: stamps and versions can be forged."""
         self._reread = True
-        self.queue.mark(self.sides.looker.index.paths(), self.passes.restraint.release(), forced=True)
+        self.queue.mark(self.sides.looker.index.paths(), self.parts.restraint.release(), forced=True)
         self.queue.wake()
 
     def request_acknowledgement(self) -> None:
@@ -223,7 +221,7 @@ class Engine:
                 if self.feed_delay_seconds > MAX_FEED_DELAY_SECONDS:
                     await self._read_feed()
                 await self._run_pass()
-            await self.passes.finish_writing()
+            await finish_writing(self.parts)
             if self.root.suspended is not None:
                 return
             if not self.intake.is_ready and self.adoption.active:
@@ -236,8 +234,8 @@ class Engine:
             if self.handshake.is_owed and not (self.adoption.active or self.intake.is_ready):
                 await self._acknowledge()
         finally:
-            await self.passes.finish_writing()  # an error may have left a pass unfinished
-            self.passes.keep_known(None)
+            await finish_writing(self.parts)  # an error may have left a pass unfinished
+            self.parts.known_entries = None
             self._is_working = False
 
     def _seconds_until_next_pass(self) -> float:
@@ -246,7 +244,7 @@ class Engine:
 
     async def _run_pass(self) -> None:
         began = time.monotonic()
-        await self.passes.start_next()
+        await start_pass(self.parts)
         now = time.monotonic()
         self.fair_share.note_pass(began, now)
         self.pulse.step()
@@ -258,7 +256,7 @@ class Engine:
             return
         if is_deferred_work_due(
             now,
-            worked_at=self.conclusion.last_done_at,
+            worked_at=self.parts.last_done_at,
             last_run_at=self._acknowledged_at,
             quiet_seconds=ACK_QUIET_SECONDS,
         ):
@@ -293,7 +291,7 @@ class Engine:
             raise
         self.queue.mark(entries=[entry for page in pages for entry in page.entries], noticed=notified_at)
         if len(pages) == 1:
-            self.passes.keep_known(pages[0])
+            self.parts.known_entries = pages[0]
 
     async def compare_all(self) -> None:
         """Mark every entry whose base, file and row are not equal."""
@@ -312,7 +310,7 @@ class Engine:
         self.pulse.scans.add(self.scan_seconds, time.monotonic())
         self.pulse.step()
         unconfirmed = self.retries.note_scan(began)
-        self.queue.mark(differing | unconfirmed.paths, unconfirmed.entries | self.conclusion.take_barred(), forced=True)
+        self.queue.mark(differing | unconfirmed.paths, unconfirmed.entries | take_barred(self.parts), forced=True)
         await self.problems.update(look)
         self.queue.mark(entries=[*await self.recovery.clean_up_leftovers(), *await self.recovery.sweep_trash()])
         return scanned
@@ -327,11 +325,11 @@ class Engine:
             await self._scan()
             while self.intake.is_ready:
                 await self._run_pass()
-            await self.passes.finish_writing()
+            await finish_writing(self.parts)
             entries |= self.halts.gathered_deletions.take_entries(allowed)
             paths = frozenset(path for path in entries.values() if path is not None)
             dirty = Dirty(paths, frozenset(entries), paths)
-            retry_seconds = await self.passes.delete(dirty, self._delete_lost(dirty, allowed))
+            retry_seconds = await run_deletion(self.parts, dirty, self._delete_lost(dirty, allowed))
         except (Unavailable, Fenced):
             self.halts.gathered_deletions.add(entries)
             raise
@@ -342,13 +340,13 @@ class Engine:
         return not retry_seconds
 
     async def _delete_lost(self, dirty: Dirty, allowed: frozenset[EntryId]) -> None:
-        observation = await self.passes.observe(dirty)
+        observation = await observe_sides(self.parts, dirty)
         decisions = self.retries.decide(observation, list(observation.states.values()))
         losses = [decision for decision in decisions if decision.step is Step.DELETE]
-        self.conclusion.mark_other_changes(decisions)
+        mark_other_changes(self.parts, decisions)
         applied = PassOutcome()
         applied.add(await self.halts.carry_over(losses, allowed))
-        await self.conclusion.conclude(observation, applied)
+        await conclude(self.parts, observation, applied)
 
     async def _carry_out_decisions(self) -> None:
         for halt in await self.halts.load_decided_halts():
@@ -373,9 +371,9 @@ class Engine:
 
     async def _undo_deletions(self, entries: Sequence[EntryId]) -> None:
         """Undo deletions that were a mistake."""
-        observation = await self.passes.observe(Dirty(entries=frozenset(entries)))
+        observation = await observe_sides(self.parts, Dirty(entries=frozenset(entries)))
         applied = PassOutcome()
         decisions = self.retries.decide(observation, list(observation.states.values()))
-        self.conclusion.mark_other_changes(decisions)
+        mark_other_changes(self.parts, decisions)
         await apply_decisions(self.sides, reverse_losses(decisions), observation.look.views, applied)
-        await self.conclusion.conclude(observation, applied)
+        await conclude(self.parts, observation, applied)

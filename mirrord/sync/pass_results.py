@@ -15,97 +15,89 @@ from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS
 from mirrord.sync.writing.apply import PassOutcome, path_of, problem_path
 
 
-class Conclusion:
+async def conclude(
+    parts: EngineParts, observation: Observation, applied: PassOutcome, idle: Collection[EntryId] = frozenset()
+) -> None:
     """
-    Concludes the passes of one engine, made from its parts.
+    Remember finished decisions, mark entries to look at again, list problems for people.
 
-    rows_changed: set when a decision was carried out. last_done_at: monotonic time of the last one.
+    idle: entries without anything to do.
     """
+    _mark_again(parts, [decision for decision in applied.carried_out if decision.again], 0)
+    delays: dict[EntryId, float] = {}
+    for decision in applied.stale:
+        delays[decision.state.entry] = parts.retries.next_delay(decision.state.entry, at_once=True)
+        _mark_again(parts, [decision], delays[decision.state.entry])
+    for path, entry in applied.occupied_paths.items():
+        parts.queue.mark([path], forced=True, delay=delays.get(entry, 0.0))
+    parts.barred |= applied.barred
+    parts.retries.note_waiting(applied.later)
+    for decision in applied.later:
+        entry = decision.state.entry
+        if entry not in applied.barred:
+            _mark_again(parts, [decision], parts.retries.next_delay(entry), applied.hindered_by.get(entry, ()))
+    parts.queue.mark(observation.look.paths_to_retry, forced=True, delay=FIRST_DELAY_SECONDS)
+    parts.queue.mark(applied.reformed, forced=True)
+    parts.queue.mark(
+        find_neighbours_of_renamed(parts.sides.looker.index, [decision.state for decision in applied.carried_out]),
+        forced=True,
+    )
+    parts.queue.mark(applied.unsure)
+    parts.queue.mark(observation.unowned_directories, applied.entries_to_check, forced=True)
+    parts.queue.mark_renamed(dict(applied.renamed))
+    for row, path, over, displaced in applied.displaced_saves:
+        parts.recovery.add_save(row.entry, path, over, displaced)
+    moved = [*map(problem_path, applied.carried_out), *applied.written_paths]
+    settled = {*idle, *(decision.state.entry for decision in applied.carried_out)}
+    parts.retries.note_rest(settled)
+    await parts.problems.update(observation.look, applied.troubles, moved, settled)
+    await _remember_done(parts, applied)
 
-    def __init__(self, parts: EngineParts) -> None:
-        self.rows_changed = asyncio.Event()
-        self.last_done_at = 0.0
-        self._parts = parts
-        self._sides = parts.sides
-        self._barred: set[EntryId] = set()
 
-    async def conclude(
-        self, observation: Observation, applied: PassOutcome, idle: Collection[EntryId] = frozenset()
-    ) -> None:
-        """
-        Remember finished decisions, mark entries to look at again, list problems for people.
+def take_barred(parts: EngineParts) -> set[EntryId]:
+    """Return and clear the entries that a mount blocked; the mount may be gone."""
+    barred, parts.barred = parts.barred, set()
+    return barred
 
-        idle: entries without anything to do.
-        """
-        self._mark_again([decision for decision in applied.carried_out if decision.again], 0)
-        delays: dict[EntryId, float] = {}
-        for decision in applied.stale:
-            delays[decision.state.entry] = self._parts.retries.next_delay(decision.state.entry, at_once=True)
-            self._mark_again([decision], delays[decision.state.entry])
-        for path, entry in applied.occupied_paths.items():
-            self._parts.queue.mark([path], forced=True, delay=delays.get(entry, 0.0))
-        self._barred |= applied.barred
-        self._parts.retries.note_waiting(applied.later)
-        for decision in applied.later:
-            entry = decision.state.entry
-            if entry not in applied.barred:
-                self._mark_again([decision], self._parts.retries.next_delay(entry), applied.hindered_by.get(entry, ()))
-        self._parts.queue.mark(observation.look.paths_to_retry, forced=True, delay=FIRST_DELAY_SECONDS)
-        self._parts.queue.mark(applied.reformed, forced=True)
-        self._parts.queue.mark(
-            find_neighbours_of_renamed(self._sides.looker.index, [decision.state for decision in applied.carried_out]),
-            forced=True,
-        )
-        self._parts.queue.mark(applied.unsure)
-        self._parts.queue.mark(observation.unowned_directories, applied.entries_to_check, forced=True)
-        self._parts.queue.mark_renamed(dict(applied.renamed))
-        for row, path, over, displaced in applied.displaced_saves:
-            self._parts.recovery.add_save(row.entry, path, over, displaced)
-        moved = [*map(problem_path, applied.carried_out), *applied.written_paths]
-        settled = {*idle, *(decision.state.entry for decision in applied.carried_out)}
-        self._parts.retries.note_rest(settled)
-        await self._parts.problems.update(observation.look, applied.troubles, moved, settled)
-        await self._remember_done(applied)
 
-    def take_barred(self) -> set[EntryId]:
-        """Return and clear the entries that a mount blocked; the mount may be gone."""
-        barred, self._barred = self._barred, set()
-        return barred
+def mark_other_changes(parts: EngineParts, decisions: Iterable[Decision]) -> None:
+    """Mark the changes that a look for deletions found besides them: a change is reported by one look only."""
+    states = [decision.state for decision in decisions if decision.step not in (Step.DELETE, Step.NOTHING)]
+    parts.queue.mark(
+        [state.file.path for state in states if state.file], [state.entry for state in states], forced=True
+    )
 
-    def mark_other_changes(self, decisions: Iterable[Decision]) -> None:
-        """Mark the changes that a look for deletions found besides them: a change is reported by one look only."""
-        states = [decision.state for decision in decisions if decision.step not in (Step.DELETE, Step.NOTHING)]
-        self._parts.queue.mark(
-            [state.file.path for state in states if state.file], [state.entry for state in states], forced=True
-        )
 
-    def _mark_again(self, decisions: Sequence[Decision], delay: float, other_entries: Iterable[EntryId] = ()) -> None:
-        paths = [decision.state.file.path for decision in decisions if decision.state.file is not None]
-        self._parts.queue.mark(
-            paths, [*other_entries, *(decision.state.entry for decision in decisions)], forced=True, delay=delay
-        )
+def _mark_again(
+    parts: EngineParts, decisions: Sequence[Decision], delay: float, other_entries: Iterable[EntryId] = ()
+) -> None:
+    paths = [decision.state.file.path for decision in decisions if decision.state.file is not None]
+    parts.queue.mark(
+        paths, [*other_entries, *(decision.state.entry for decision in decisions)], forced=True, delay=delay
+    )
 
-    async def _remember_done(self, applied: PassOutcome) -> None:
-        if not applied.carried_out:
-            return
-        index = self._sides.looker.index
-        paths = {
-            path: decision.state.entry for decision in applied.carried_out if (path := path_of(decision)) is not None
-        } | applied.written_paths
-        cached = {path: stat for path, entry in paths.items() if (stat := index.set_entry(path, entry)) is not None}
-        removed_paths = {path for path in paths if path not in cached}
-        for old, new in applied.renamed:
-            moved = {path: stat for path in [new, *index.paths_below(new)] if (stat := index.get(path)) is not None}
-            cached |= moved
-            removed_paths |= {old + path[len(new) :] for path in moved}
-        await asyncio.to_thread(self._sides.state.store, cached, removed_paths - cached.keys())
-        for decision in applied.carried_out:
-            self._parts.retries.note_success(decision.state.entry)
-        self._parts.adoption.note_carried_out(applied.carried_out)
-        self._parts.handshake.is_owed = True
-        self.last_done_at = time.monotonic()
-        self._parts.pulse.note_done(self._sides.name, applied.carried_out, self._parts.queue)
-        self.rows_changed.set()
+
+async def _remember_done(parts: EngineParts, applied: PassOutcome) -> None:
+    if not applied.carried_out:
+        return
+    index = parts.sides.looker.index
+    paths = {
+        path: decision.state.entry for decision in applied.carried_out if (path := path_of(decision)) is not None
+    } | applied.written_paths
+    cached = {path: stat for path, entry in paths.items() if (stat := index.set_entry(path, entry)) is not None}
+    removed_paths = {path for path in paths if path not in cached}
+    for old, new in applied.renamed:
+        moved = {path: stat for path in [new, *index.paths_below(new)] if (stat := index.get(path)) is not None}
+        cached |= moved
+        removed_paths |= {old + path[len(new) :] for path in moved}
+    await asyncio.to_thread(parts.sides.state.store, cached, removed_paths - cached.keys())
+    for decision in applied.carried_out:
+        parts.retries.note_success(decision.state.entry)
+    parts.adoption.note_carried_out(applied.carried_out)
+    parts.handshake.is_owed = True
+    parts.last_done_at = time.monotonic()
+    parts.pulse.note_done(parts.sides.name, applied.carried_out, parts.queue)
+    parts.rows_changed.set()
 
 
 def find_neighbours_of_renamed(index: Index, states: Iterable[State]) -> set[str]:

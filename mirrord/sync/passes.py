@@ -3,9 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.db.problem_rows import Problem
 from mirrord.domain.entry import Kind
 from mirrord.domain.sync_state import Base, File, State
@@ -15,13 +14,13 @@ from mirrord.mirror.tree.tree_layout import directory_of, page_path, printable
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
 from mirrord.sync.decisions.rewind import is_stale
 from mirrord.sync.deletions import trash_files
-from mirrord.sync.engine_parts import EngineParts
-from mirrord.sync.livelock_stops import Restraint
+from mirrord.sync.engine_parts import EngineParts, Writing
 from mirrord.sync.observation.file_look import LookResult
+from mirrord.sync.observation.file_owners import FileOwners
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty, Observation, ReadAhead, TreeView, look_at_tree, observe
 from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS
-from mirrord.sync.pass_results import Conclusion, find_neighbours_of_renamed
+from mirrord.sync.pass_results import conclude, find_neighbours_of_renamed
 from mirrord.sync.work_queue import CHUNK_MARKS
 from mirrord.sync.writing.apply import PassOutcome, apply_decisions, is_temporarily_blocked, prepare_rows
 from mirrord.sync.writing.leftover_saves import LATE_SAVE_REASON, RECOPIED_REASON
@@ -33,217 +32,205 @@ MAX_NEIGHBOUR_FILES = 2_000  # files that are read because a neighbour was renam
 FAILED_RETRY_SECONDS = 60.0  # seconds until an item on which mirrord itself failed is tried again
 
 
-@dataclass(frozen=True, slots=True)
-class _Writing:
-    """New entries that are being written into rows, and their future bases."""
+async def start_pass(parts: EngineParts) -> None:
+    """Work on the next chunk; its writes may go on after the return, see `finish_writing`."""
+    dirty, look = await parts.intake.take_chunk()
+    try:
+        await _run_guarded(parts, dirty, _pass_expanded(parts, dirty, look))
+    finally:
+        if parts.writing is None or parts.writing.dirty is not dirty:
+            parts.intake.release(dirty)
 
-    dirty: Dirty
-    bases: list[Base]
-    task: asyncio.Task[None]
 
-
-class Passes:
-    """
-    The passes of one engine, made from its parts.
-
-    restraint: the entries that are stopped.
-    """
-
-    def __init__(self, parts: EngineParts, conclusion: Conclusion) -> None:
-        self._parts = parts
-        self._sides = parts.sides
-        self._conclusion = conclusion
-        self.restraint = Restraint(parts.sides)
-        self._writing: _Writing | None = None
-        self._known_entries: LoadedEntries | None = None
-
-    def keep_known(self, entries: LoadedEntries | None) -> None:
-        """Keep what was just read for the feed's entries, so that the next look does not ask again. None: drop it."""
-        self._known_entries = entries
-
-    async def start_next(self) -> None:
-        """Work on the next chunk; its writes may go on after the return, see `finish`."""
-        dirty, look = await self._parts.intake.take_chunk()
-        if look is None:  # it may be about entries that are being written
-            await self.finish_writing()
+async def finish_writing(parts: EngineParts) -> None:
+    """Wait until all work taken in hand is written."""
+    writing, parts.writing = parts.writing, None
+    if writing is not None:
+        parts.known_entries = None
         try:
-            await self._work_on(dirty, look)
+            await _run_guarded(parts, writing.dirty, writing.task)
         finally:
-            if self._writing is None or self._writing.dirty is not dirty:
-                self._parts.intake.release(dirty)
+            parts.intake.release(writing.dirty)
 
-    async def finish_writing(self) -> None:
-        """Wait until all work taken in hand is written."""
-        writing, self._writing = self._writing, None
-        if writing is not None:
-            self._known_entries = None
-            try:
-                await self._run_guarded(writing.dirty, writing.task)
-            finally:
-                self._parts.intake.release(writing.dirty)
 
-    async def observe(self, dirty: Dirty, look: LookResult | None = None, view: TreeView | None = None) -> Observation:
-        """Observe both sides and the base where *dirty* says. view: the look at the tree made for this."""
-        coming = self._writing.bases if self._writing else ()
-        known_entries, self._known_entries = self._known_entries, None
-        if known_entries is not None and not dirty.entries <= known_entries.entries:
-            known_entries = None
-        is_adopting, is_rewinding = self._parts.adoption.is_in_force, self._parts.adoption.is_rewinding
-        return await observe(
-            self._sides,
-            dirty,
-            ReadAhead(look, view, known_entries),
-            coming,
-            adopting=is_adopting,
-            rewound=is_rewinding,
-        )
+async def observe_sides(
+    parts: EngineParts, dirty: Dirty, look: LookResult | None = None, view: TreeView | None = None
+) -> Observation:
+    """Observe both sides and the base where *dirty* says. view: the look at the tree made for this."""
+    coming = parts.writing.bases if parts.writing else ()
+    known_entries, parts.known_entries = parts.known_entries, None
+    if known_entries is not None and not dirty.entries <= known_entries.entries:
+        known_entries = None
+    is_adopting, is_rewinding = parts.adoption.is_in_force, parts.adoption.is_rewinding
+    return await observe(
+        parts.sides,
+        dirty,
+        ReadAhead(look, view, known_entries),
+        coming,
+        adopting=is_adopting,
+        rewound=is_rewinding,
+    )
 
-    async def _observe_apart(self, dirty: Dirty, look: LookResult | None, view: TreeView | None) -> Observation:
-        """Observe; if entries that are being written are concerned, again after they are written."""
-        if self._writing is None or look is None:
-            return await self.observe(dirty, look, view)
-        observation = await self.observe(dirty, replace(look, found_files=dict(look.found_files)))
-        if observation.states.keys().isdisjoint(base.entry for base in self._writing.bases):
-            return observation
-        await self.finish_writing()
-        return await self.observe(dirty, look)
 
-    async def _work_on(self, dirty: Dirty, look: LookResult | None = None) -> None:
-        if not PATTERN_FILES.isdisjoint(dirty.paths):
-            self._parts.request_scan()
-        await self._run_guarded(dirty, self._pass_expanded(dirty, look))
+async def _observe_beside(parts: EngineParts, writing: Writing, dirty: Dirty, look: LookResult) -> Observation:
+    """Observe; if entries that are being written are concerned, again after they are written."""
+    observation = await observe_sides(parts, dirty, replace(look, found_files=dict(look.found_files)))
+    if observation.states.keys().isdisjoint(base.entry for base in writing.bases):
+        return observation
+    await finish_writing(parts)
+    return await observe_sides(parts, dirty, look)
 
-    async def delete(self, dirty: Dirty, work: Awaitable[None]) -> float:
-        """Do *work*, which carries deletions of *dirty* over; returns seconds until the next try, 0: it is done."""
+
+async def run_deletion(parts: EngineParts, dirty: Dirty, work: Awaitable[None]) -> float:
+    """Do *work*, which carries deletions of *dirty* over; returns seconds until the next try, 0: it is done."""
+    try:
+        if await _is_done(parts, work):
+            return 0.0
+    except Locked:
+        return FIRST_DELAY_SECONDS
+    except (Unavailable, Fenced):
+        parts.request_scan()  # for moves that were not recorded
+        raise
+    await _report_failure(parts, dirty)
+    return FAILED_RETRY_SECONDS
+
+
+async def _run_guarded(parts: EngineParts, dirty: Dirty, work: Awaitable[None]) -> None:
+    """Do *work*, the whole work for *dirty*; what fails is marked again."""
+    try:
+        if not await _is_done(parts, work):
+            await _work_on_each(parts, dirty)
+    except Locked:
+        parts.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY_SECONDS)
+    except (Unavailable, Fenced):
+        parts.queue.put_back(dirty)
+        parts.request_scan()  # for writes that were not recorded
+        raise
+
+
+async def _is_done(parts: EngineParts, work: Awaitable[None]) -> bool:
+    """Await *work*; False: it failed unexpectedly."""
+    try:
+        await work
+    except (Unavailable, Fenced):
+        raise
+    except Exception:  # one item must not stop the others
+        log.exception("pass_failed", extra={"tenant": parts.sides.name})
+        return False
+    return True
+
+
+async def _work_on_each(parts: EngineParts, dirty: Dirty) -> None:
+    """After an unexpected failure: find the one item that causes it, and list that as a problem."""
+    items = [Dirty(paths=frozenset({path}), forced=frozenset({path})) for path in dirty.paths]
+    items += [Dirty(entries=frozenset({entry})) for entry in dirty.entries]
+    if len(items) > 1:
+        for item in items:
+            await _run_guarded(parts, item, _pass_expanded(parts, item, None))
+        return
+    await _report_failure(parts, dirty)
+    parts.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED_RETRY_SECONDS)
+
+
+async def _report_failure(parts: EngineParts, dirty: Dirty) -> None:
+    entry = min(dirty.entries, default=None)
+    where = printable(min(dirty.paths, default="")) or str(entry)
+    sentence = f"mirrord failed on {where!r} and left it as it is; its log says how. It tries again every minute."
+    await parts.problems.change([Problem(where, "internal", sentence, entry)], [])
+
+
+async def _pass_expanded(parts: EngineParts, dirty: Dirty, look: LookResult | None) -> None:
+    if not PATTERN_FILES.isdisjoint(dirty.paths):
+        parts.request_scan()
+    if look is None:  # it may be about entries that are being written
+        await finish_writing(parts)
+    if not dirty.paths - dirty.forced:
+        await _make_pass(parts, dirty, look)
+        return
+    changed, view = await asyncio.to_thread(_look_below, parts.sides, dirty)
+    if len(changed) > CHUNK_MARKS:  # too much for one pass: it waits for the next
+        parts.queue.mark(changed - dirty.paths)
+        changed = frozenset()
+    expanded = Dirty(dirty.paths | changed, dirty.entries, dirty.forced)
+    await _run_guarded(parts, expanded, _make_pass(parts, expanded, look, view))
+
+
+async def _make_pass(parts: EngineParts, dirty: Dirty, look: LookResult | None, view: TreeView | None = None) -> None:
+    """Make one pass. look: files that were read ahead. view: the look at the tree made for this pass."""
+    applied = PassOutcome()
+    if parts.writing is None or look is None:
+        observation = await observe_sides(parts, dirty, look, view)
+    else:
+        observation = await _observe_beside(parts, parts.writing, dirty, look)
+    if neighbours := _unseen_neighbours(parts, observation):
+        await finish_writing(parts)
+        paths = dirty.paths | neighbours | observation.look.found_files.keys()
+        dirty = Dirty(paths, dirty.entries, paths)
+        observation, look = await observe_sides(parts, dirty), None
+    if observation.owners.late_saves or observation.owners.recopied_files:
+        await _absorb_late(parts, observation.owners)
+    decisions = parts.retries.decide(observation, list(observation.states.values()))
+    await finish_writing(parts)
+    if look is not None and (bases := _only_new(decisions)):
+        task = asyncio.create_task(_carry_out(parts, observation, decisions, applied))
+        parts.writing = Writing(dirty, bases, task)
+        return
+    decisions = await parts.restraint.restrain(decisions, applied.troubles)
+    unready = [decision for decision in decisions if decision.step is Step.PREPARE]
+    if unready:
+        ready = await prepare_rows(parts.sides, unready, parts.retries, applied)
+        decisions = [decision for decision in decisions if decision.step is not Step.PREPARE]
+        ready_now = parts.retries.decide(observation, ready)
+        decisions += await parts.restraint.restrain(ready_now, applied.troubles)
+    await _carry_out(parts, observation, decisions, applied)
+
+
+def _unseen_neighbours(parts: EngineParts, observation: Observation) -> frozenset[str]:
+    """
+    Files in directories that other pages own now, which were not looked at.
+
+    They move together with those pages: else a page could get below itself, or want a name that is not free.
+    """
+    files = [(state, state.file) for state in observation.states.values() if isinstance(state.file, File)]
+    owning_states = [state for state, file in files if file.is_contested or file.succeeds]
+    if not owning_states:
+        return frozenset()
+    neighbours = (
+        find_neighbours_of_renamed(parts.sides.looker.index, owning_states) - observation.look.found_files.keys()
+    )
+    return frozenset(neighbours) if len(neighbours) <= MAX_NEIGHBOUR_FILES else frozenset()
+
+
+async def _carry_out(
+    parts: EngineParts, observation: Observation, decisions: Sequence[Decision], applied: PassOutcome
+) -> None:
+    if any(decision.step is Step.FILE for decision in decisions):
+        await parts.intake.discard_read_ahead()
+    await apply_decisions(parts.sides, decisions, observation.look.views, applied)
+    deletions = [decision for decision in decisions if decision.step is Step.DELETE]
+    if stale := [decision for decision in deletions if is_stale(decision)]:
+        applied.add(await trash_files(parts.sides, stale))
+    if losses := [decision.state for decision in deletions if not is_stale(decision)]:
+        parts.halts.gathered_deletions.add({state.entry: state.file.path if state.file else None for state in losses})
+    applied.later += [
+        decision for decision in decisions if decision.step is Step.LATER and is_temporarily_blocked(decision)
+    ]
+    unchanged = [decision for decision in decisions if decision.step is Step.NOTHING]
+    idle = {decision.state.entry for decision in unchanged if decision.move is Move.NOTHING}
+    await conclude(parts, observation, applied, idle)
+
+
+async def _absorb_late(parts: EngineParts, owners: FileOwners) -> None:
+    late_saves = [(path, page, LATE_SAVE_REASON) for path, page in owners.late_saves.items()]
+    recopied = [(path, page, RECOPIED_REASON) for path, page in owners.recopied_files.items()]
+    for path, page, reason in (*late_saves, *recopied):
         try:
-            if await self._is_done(work):
-                return 0.0
-        except Locked:
-            return FIRST_DELAY_SECONDS
-        except (Unavailable, Fenced):
-            self._parts.request_scan()  # for moves that were not recorded
-            raise
-        await self._report_failure(dirty)
-        return FAILED_RETRY_SECONDS
-
-    async def _run_guarded(self, dirty: Dirty, work: Awaitable[None]) -> None:
-        """Do *work*, the whole work for *dirty*; what fails is marked again."""
-        try:
-            if not await self._is_done(work):
-                await self._work_on_each(dirty)
-        except Locked:
-            self._parts.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY_SECONDS)
-        except (Unavailable, Fenced):
-            self._parts.queue.put_back(dirty)
-            self._parts.request_scan()  # for writes that were not recorded
-            raise
-
-    async def _is_done(self, work: Awaitable[None]) -> bool:
-        """Await *work*; False: it failed unexpectedly."""
-        try:
-            await work
-        except (Unavailable, Fenced):
-            raise
-        except Exception:  # one item must not stop the others
-            log.exception("pass_failed", extra={"tenant": self._sides.name})
-            return False
-        return True
-
-    async def _work_on_each(self, dirty: Dirty) -> None:
-        """After an unexpected failure: find the one item that causes it, and list that as a problem."""
-        items = [Dirty(paths=frozenset({path}), forced=frozenset({path})) for path in dirty.paths]
-        items += [Dirty(entries=frozenset({entry})) for entry in dirty.entries]
-        if len(items) > 1:
-            for item in items:
-                await self._work_on(item)
-            return
-        await self._report_failure(dirty)
-        self._parts.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED_RETRY_SECONDS)
-
-    async def _report_failure(self, dirty: Dirty) -> None:
-        entry = min(dirty.entries, default=None)
-        where = printable(min(dirty.paths, default="")) or str(entry)
-        sentence = f"mirrord failed on {where!r} and left it as it is; its log says how. It tries again every minute."
-        await self._parts.problems.change([Problem(where, "internal", sentence, entry)], [])
-
-    async def _pass_expanded(self, dirty: Dirty, look: LookResult | None) -> None:
-        if not dirty.paths - dirty.forced:
-            await self._make_pass(dirty, look)
-            return
-        changed, view = await asyncio.to_thread(_look_below, self._sides, dirty)
-        if len(changed) > CHUNK_MARKS:  # too much for one pass: it waits for the next
-            self._parts.queue.mark(changed - dirty.paths)
-            changed = frozenset()
-        expanded = Dirty(dirty.paths | changed, dirty.entries, dirty.forced)
-        await self._run_guarded(expanded, self._make_pass(expanded, look, view))
-
-    async def _make_pass(self, dirty: Dirty, look: LookResult | None, view: TreeView | None = None) -> None:
-        """Make one pass. look: files that were read ahead. view: the look at the tree made for this pass."""
-        observation, applied = await self._observe_apart(dirty, look, view), PassOutcome()
-        if neighbours := self._unseen_neighbours(observation):
-            await self.finish_writing()
-            paths = dirty.paths | neighbours | observation.look.found_files.keys()
-            dirty = Dirty(paths, dirty.entries, paths)
-            observation, look = await self.observe(dirty), None
-        await self._absorb_late(observation)
-        decisions = self._parts.retries.decide(observation, list(observation.states.values()))
-        await self.finish_writing()
-        if look is not None and (bases := _only_new(decisions)):
-            task = asyncio.create_task(self._carry_out(observation, decisions, applied))
-            self._writing = _Writing(dirty, bases, task)
-            return
-        decisions = await self.restraint.restrain(decisions, applied.troubles)
-        unready = [decision for decision in decisions if decision.step is Step.PREPARE]
-        if unready:
-            ready = await prepare_rows(self._sides, unready, self._parts.retries, applied)
-            decisions = [decision for decision in decisions if decision.step is not Step.PREPARE]
-            ready_now = self._parts.retries.decide(observation, ready)
-            decisions += await self.restraint.restrain(ready_now, applied.troubles)
-        await self._carry_out(observation, decisions, applied)
-
-    def _unseen_neighbours(self, observation: Observation) -> frozenset[str]:
-        """
-        Files in directories that other pages own now, which were not looked at.
-
-        They move together with those pages: else a page could get below itself, or want a name that is not free.
-        """
-        files = [(state, state.file) for state in observation.states.values() if isinstance(state.file, File)]
-        owning_states = [state for state, file in files if file.is_contested or file.succeeds]
-        neighbours = (
-            find_neighbours_of_renamed(self._sides.looker.index, owning_states) - observation.look.found_files.keys()
-        )
-        return frozenset(neighbours) if len(neighbours) <= MAX_NEIGHBOUR_FILES else frozenset()
-
-    async def _carry_out(self, observation: Observation, decisions: Sequence[Decision], applied: PassOutcome) -> None:
-        if any(decision.step is Step.FILE for decision in decisions):
-            await self._parts.intake.discard_read_ahead()
-        await apply_decisions(self._sides, decisions, observation.look.views, applied)
-        deletions = [decision for decision in decisions if decision.step is Step.DELETE]
-        if stale := [decision for decision in deletions if is_stale(decision)]:
-            applied.add(await trash_files(self._sides, stale))
-        states = [decision.state for decision in deletions if not is_stale(decision)]
-        self._parts.halts.gathered_deletions.add(
-            {state.entry: state.file.path if state.file else None for state in states}
-        )
-        applied.later += [
-            decision for decision in decisions if decision.step is Step.LATER and is_temporarily_blocked(decision)
-        ]
-        unchanged = [decision for decision in decisions if decision.step is Step.NOTHING]
-        idle = {decision.state.entry for decision in unchanged if decision.move is Move.NOTHING}
-        await self._conclusion.conclude(observation, applied, idle)
-
-    async def _absorb_late(self, observation: Observation) -> None:
-        reasons = dict.fromkeys(observation.late_saves, LATE_SAVE_REASON) | dict.fromkeys(
-            observation.recopied_files, RECOPIED_REASON
-        )
-        for path, page in (observation.late_saves | observation.recopied_files).items():
-            try:
-                entries = await self._parts.recovery.absorb_late(path, page, reasons[path])
-            except (Busy, Stale, FileNotFoundError):
-                self._parts.queue.mark([path], forced=True, delay=FIRST_DELAY_SECONDS)
-            else:
-                index_path = page_path("", directory_of(path, Kind.PAGE), index=True)
-                self._parts.queue.mark([index_path], entries, forced=True)
+            entries = await parts.recovery.absorb_late(path, page, reason)
+        except (Busy, Stale, FileNotFoundError):
+            parts.queue.mark([path], forced=True, delay=FIRST_DELAY_SECONDS)
+        else:
+            index_path = page_path("", directory_of(path, Kind.PAGE), index=True)
+            parts.queue.mark([index_path], entries, forced=True)
 
 
 def _look_below(sides: Sides, dirty: Dirty) -> tuple[frozenset[str], TreeView | None]:

@@ -48,7 +48,7 @@ async def test_among_many_mirrors_an_acknowledgement_waits_unless_somebody_waits
     while engine.pending_count or mirror.rows() != {"Page": "two\n"}:
         await mirror.work()
     async with asyncio.timeout(PATIENCE):
-        while engine.conclusion.last_done_at + ACK_QUIET_SECONDS > asyncio.get_running_loop().time():
+        while engine.parts.last_done_at + ACK_QUIET_SECONDS > asyncio.get_running_loop().time():
             await mirror.work()
     assert engine.handshake.is_owed
 

@@ -190,6 +190,7 @@ class Decision:
 
 _TO_ROW = frozenset({Move.INSERT, Move.ADOPT, Move.TO_ROW, Move.MERGE, Move.SIBLING, Move.REVIVE, Move.FORGET})
 _TO_FILE = frozenset({Move.CREATE, Move.TO_FILE})
+_STEPS = dict.fromkeys(DELETIONS, Step.DELETE) | dict.fromkeys(_TO_ROW, Step.ROW) | dict.fromkeys(_TO_FILE, Step.FILE)
 _SNAPSHOTS = frozenset({Move.NOTHING, Move.INSERT, Move.ADOPT, Move.TO_ROW})  # of a file that is still being written
 _TWO_STEPS = frozenset({Move.MERGE, Move.SIBLING})
 
@@ -211,7 +212,8 @@ def decide(state: State, *, seen_version: int | None, adopting: bool, stale_plac
         return Decision(state, Step.PREPARE, move, place, again=True)
     if move is Move.RENDER:
         return Decision(state, Step.PREPARE, move, place, again=True)
-    if _is_held(state) and not (move in _SNAPSHOTS and place is PlaceMove.NOTHING):
+    is_held_open = isinstance(state.file, File) and state.file.is_held_open
+    if is_held_open and not (move in _SNAPSHOTS and place is PlaceMove.NOTHING):
         return Decision(state, Step.LATER, move, PlaceMove.NOTHING)
     if place in (PlaceMove.TO_ROW, PlaceMove.TO_FILE):
         step = Step.ROW if place is PlaceMove.TO_ROW else Step.FILE
@@ -220,7 +222,7 @@ def decide(state: State, *, seen_version: int | None, adopting: bool, stale_plac
         return Decision(state, Step.ROW, Move.ADOPT, place)
     if move is Move.TRASH and _was_moved_by_ancestor(state):
         return Decision(state, Step.ROW, Move.ADOPT, PlaceMove.ADOPT, again=True)
-    step = Step.DELETE if move is Move.REINSERT or is_emptied(state, move) else _step_of(move)
+    step = Step.DELETE if move is Move.REINSERT or is_emptied(state, move) else _STEPS.get(move, Step.NOTHING)
     again = move in _TWO_STEPS or _has_two_places(state)
     return Decision(state, step, move, PlaceMove.NOTHING, again=again)
 
@@ -269,17 +271,3 @@ def _spare_moved(move: Move, state: State, *, adopting: bool) -> Move:
     if move is Move.TRASH and isinstance(file, File) and not is_same_place(state, base.place, file.place):
         return Move.REVIVE
     return move
-
-
-def _is_held(state: State) -> bool:
-    return isinstance(state.file, File) and state.file.is_held_open
-
-
-def _step_of(move: Move) -> Step:
-    if move in DELETIONS:
-        return Step.DELETE
-    if move in _TO_ROW:
-        return Step.ROW
-    if move in _TO_FILE:
-        return Step.FILE
-    return Step.NOTHING

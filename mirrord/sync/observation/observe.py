@@ -1,26 +1,22 @@
 """From changed paths and entries to their states (base, file, row)."""
 
 import asyncio
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mirrord.db.content import derived_rows, earlier_bytes, entry_states
+from mirrord.db.content import earlier_bytes, entry_states
 from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.db.database import Connection
-from mirrord.domain.entry import Digest, EntryId, Kind, id_of_path, new_id, parse_id
+from mirrord.domain.entry import Digest, EntryId, Kind, id_of_path, parse_id
 from mirrord.domain.sync_state import NO_TEXT, Base, File, State, UnreadableFile
 from mirrord.errors import Refused, Unavailable, reason_of
 from mirrord.mirror.seen_files import Index
-from mirrord.mirror.tree.tree_layout import Spot, directory_of
+from mirrord.mirror.tree.tree_layout import directory_of
 from mirrord.mirror.write import written_copies
-from mirrord.sync.observation.copied_files import take_recopied
-from mirrord.sync.observation.file_identity import find_late_save, identify_files
 from mirrord.sync.observation.file_look import LookResult
-from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile
+from mirrord.sync.observation.file_owners import FileOwners, find_only_owner, find_owners
+from mirrord.sync.observation.identity_evidence import EarlierState
 from mirrord.sync.observation.mirror_handles import Sides
-from mirrord.sync.observation.place_matching import match_by_place
-from mirrord.sync.observation.renames import find_overtaken, select_unproven
 from mirrord.sync.observation.state_assembly import StateAssembler, is_owned, owner_paths
 
 
@@ -68,18 +64,13 @@ class Observation:
 
     seen_versions: the newest version in an entry's history that had the file's bytes.
     unowned_directories: directories whose owning page is not known yet; look at them first.
-    late_saves: files that are only an editor's save of a page that has an index file by now, with that page's base.
-    recopied_files: files that are a copy of a twin made of their path, with the twin's base.
-    overtaken_paths: paths that hold another file than before, while the earlier file may be elsewhere.
     """
 
     states: dict[EntryId, State]
     look: LookResult
     seen_versions: dict[EntryId, int] = field(default_factory=dict)
     unowned_directories: set[str] = field(default_factory=set)
-    late_saves: dict[str, Base] = field(default_factory=dict)
-    recopied_files: dict[str, Base] = field(default_factory=dict)
-    overtaken_paths: frozenset[str] = frozenset()
+    owners: FileOwners = field(default_factory=FileOwners)
 
 
 async def observe(
@@ -97,7 +88,9 @@ async def observe(
     coming_bases: bases of new entries elsewhere that are just being written.
     adopting: whether old bytes of attachments matter, too. rewound: whether the tree went back in time.
     """
-    loaded_entries = read_ahead.known_entries or await _load_entries(sides, dirty.entries)
+    loaded_entries = read_ahead.known_entries
+    if loaded_entries is None:
+        loaded_entries = await _load_entries(sides, dirty.entries) if dirty.entries else LoadedEntries()
     bases, rows = loaded_entries.bases, loaded_entries.rows
     view = read_ahead.view
     if view is None:
@@ -109,26 +102,22 @@ async def observe(
         return Observation(await _add_purged_rows(sides, assembled), look)
     async with sides.database.transaction(sides.tenant) as connection:
         memory, loaded = await _load_memory(connection, sides, view, bases, coming_bases, rewound=rewound)
-        late_saves = _take_late_saves(look, memory, sides.looker.index)
-        recopied = await take_recopied(connection, sides, look, memory)
-        if suspects := select_unproven(look.found_files.values(), memory):
-            memory.base_texts = await derived_rows.load_texts_of_digests(connection, sides.tenant, suspects)
-        owners = identify_files(look.found_files.values(), memory, sides.tenant, new_id)
-        owners = await match_by_place(connection, sides, look, memory, owners, rows)
-        sides.known_copies.note(look.found_files.values(), owners, memory, time.monotonic())
-        entries = set(dirty.entries) | set(owners.values()) | {base.entry for base in _concerned_bases(memory, look)}
+        is_alone = not (dirty.entries or coming_bases)
+        owners = find_only_owner(look, memory, sides.looker.index) if is_alone else None
+        if owners is None:
+            owners = await find_owners(connection, sides, look, memory, rows)
+        entries = {*dirty.entries, *owners.entries.values(), *(base.entry for base in _concerned_bases(memory, look))}
         rows = {entry: row for entry, row in memory.rows.items() if entry in entries}
         if unloaded := entries - loaded:
             rows |= await entry_states.load_rows(connection, sides.tenant, unloaded)
-        assembly = StateAssembler(sides.looker.index, look, memory, owners)
+        assembly = StateAssembler(sides.looker.index, look, memory, owners.entries)
         assembled = assembly.build_states(entries, rows)
         versions = await _versions_with_bytes(connection, sides, assembled)
         if adopting:
             versions |= await _attachment_versions(connection, sides, assembled)
-    absorbed = {base.entry for base in [*late_saves.values(), *recopied.values()]}
+    absorbed = {base.entry for base in [*owners.late_saves.values(), *owners.recopied_files.values()]}
     states_of = await _add_purged_rows(sides, [state for state in assembled if state.entry not in absorbed])
-    overtaken_paths = find_overtaken(look.found_files.values(), memory, owners)
-    return Observation(states_of, look, versions, assembly.unowned_directories, late_saves, recopied, overtaken_paths)
+    return Observation(states_of, look, versions, assembly.unowned_directories, owners)
 
 
 def look_at_tree(sides: Sides, dirty: Dirty, bases: Sequence[Base] = (), look: LookResult | None = None) -> TreeView:
@@ -140,31 +129,6 @@ def look_at_tree(sides: Sides, dirty: Dirty, bases: Sequence[Base] = (), look: L
     if look.found_files or look.gone_paths or look.unknown_files:
         return TreeView(look, _load_written(sides), None)
     return TreeView(look, {}, _missing_paths(sides, bases, look))
-
-
-def _take_late_saves(look: LookResult, memory: EarlierState, index: Index) -> dict[str, Base]:
-    """Remove late saves from *look*, and return them with their pages' bases: they are no pages of their own."""
-    late_saves = {}
-    for path, file in list(look.found_files.items()):
-        if file.spot.kind is not Kind.PAGE:
-            continue
-        directory = directory_of(path, Kind.PAGE)
-        index_path, note_path = owner_paths(directory)[:2]
-        if index_path not in index or note_path not in index:
-            continue
-        note = look.found_files.get(note_path)
-        if note is None and (base := memory.base_at_path.get(note_path)) is not None:
-            note = _unread_file(base)
-        if note is not None and (page := find_late_save(note, memory, look.found_files.get(index_path))) is not None:
-            late_saves[note_path] = page
-            look.found_files.pop(note_path, None)
-    return late_saves
-
-
-def _unread_file(base: Base) -> FoundFile:
-    """The file of *base*, which was not read again."""
-    assert base.path is not None
-    return FoundFile(base.path, Spot(Kind.PAGE, "", base.place.name), base.digest, base.claimed, (0, 0))
 
 
 async def _add_purged_rows(sides: Sides, assembled: list[State]) -> dict[EntryId, State]:
@@ -187,8 +151,6 @@ def _drop_owned_folders(look: LookResult, index: Index) -> None:
 
 
 async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> LoadedEntries:
-    if not entries:
-        return LoadedEntries()
     async with sides.database.transaction(sides.tenant) as connection:
         keys = entry_states.BaseKeys(entries=list(entries))
         bases, rows = await entry_states.load_bases_and_rows(connection, sides.tenant, sides.mirror, keys, entries)

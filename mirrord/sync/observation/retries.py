@@ -151,11 +151,7 @@ def _unconfirmed_path(decision: Decision, observation: Observation) -> str | Non
         return base.path
     if not isinstance(file, File) or decision.step is Step.NOTHING:
         return None
-    if base is not None and base.path is not None and _is_left_directory(file, base.path):
-        return base.path
-    return file.path if file.path in observation.overtaken_paths else None
-
-
-def _is_left_directory(file: File, path: str) -> bool:
-    """Whether *file* is the remaining directory of the page at *path*."""
-    return file.kind is Kind.FOLDER and file.path != path and file.path == directory_of(path, Kind.PAGE)
+    left_path = base.path if base is not None and file.kind is Kind.FOLDER else None
+    if left_path is not None and file.path != left_path and file.path == directory_of(left_path, Kind.PAGE):
+        return left_path
+    return file.path if file.path in observation.owners.overtaken_paths else None

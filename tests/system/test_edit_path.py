@@ -1,0 +1,121 @@
+"""The functions and modules that one edit runs through in a real daemon, up to the conclusion of its pass."""
+
+from collections.abc import Callable, Iterator, Set
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mirrord.config import Config
+from mirrord.daemon.running_mirror import RunningMirror
+from mirrord.db.database import app_dsn
+from tests.support.call_traces import CallTrace, Function, traced_daemon
+from tests.support.editors import save, save_in_place
+from tests.support.harness import eventually
+from tests.support.rows import Connection, page_at
+
+LAST = "conclude"  # rows and files are written when it begins
+IDLE_FUNCTIONS = {  # those of each loop, which run without work
+    *("Heartbeat.beat", "load_seqs", "renew_leases", "States._note_written", "notified_tenants"),
+    *("DerivationLoop.run", "Root._keep_own_state", "Queue.mark"),
+}
+TENANT_WORK = "Database.transaction"
+EDITS = 4  # the smallest figure counts, because other work may fall into an edit
+PATH = "Diary/Note.md"
+
+Edit = Callable[["Traced", str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A traced daemon. idle: what it runs without work."""
+
+    mirror: RunningMirror
+    trace: CallTrace
+    app: Connection
+    file: Path
+    idle: Set[Function]
+
+    def functions_of(self, edit: Edit, what: str) -> Set[Function]:
+        """The functions from *edit*, which is given a new text, to the end of its pass; fewest of some edits."""
+        return min((self._trace_edit(edit, f"{what} {number}\n") for number in range(EDITS)), key=len)
+
+    def _trace_edit(self, edit: Edit, text: str) -> Set[Function]:
+        wait_for_rest(self.mirror)
+        start = len(self.trace.calls)
+        edit(self, text)
+        functions = eventually(lambda: self.trace.functions_between(start, LAST), "the pass ends")
+        eventually(lambda: self._has_both(text), "both sides have the text")
+        return functions - self.idle
+
+    def _has_both(self, text: str) -> bool:
+        page = page_at(self.app, PATH)
+        return page is not None and page.markdown == text == self.file.read_text()
+
+
+@pytest.fixture(scope="module")
+def traced(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traced]:
+    directory = tmp_path_factory.mktemp("traced")
+    config = Config(mirror=directory / "mirror", data=directory / "data", dsn=module_dsn, tenants=("demo",))
+    root = config.mirror / "demo"
+    for path in ("Diary.md", PATH, "Other.md"):
+        save(root / path, f"The text of {path}.\n")
+    with traced_daemon(config) as (daemon, trace):
+        mirror = daemon.mirrors["demo"]
+        wait_for_rest(mirror)
+        idle = _functions_at_rest(trace)
+        with closing(psycopg.connect(app_dsn(module_dsn, mirror.opened.sides.tenant), autocommit=True)) as app:
+            yield Traced(mirror, trace, app, root / PATH, idle)
+
+
+def wait_for_rest(mirror: RunningMirror) -> None:
+    """Return when nothing waits and documents are derived."""
+    eventually(lambda: mirror.idle and mirror.consequences.is_up_to_date, "the daemon rests")
+
+
+def _functions_at_rest(trace: CallTrace) -> Set[Function]:
+    """Everything that runs until all idle work was seen, while nothing of a tenant is read or written."""
+    start = 0
+
+    def has_rested() -> bool:
+        nonlocal start
+        names = {function.name for function in trace.calls[start:]}
+        if TENANT_WORK in names:
+            start = len(trace.calls)
+        return names >= IDLE_FUNCTIONS and TENANT_WORK not in names
+
+    eventually(has_rested, "all idle work was seen")
+    return frozenset(trace.calls[start:])
+
+
+def save_file(traced: Traced, text: str) -> None:
+    save_in_place(traced.file, text)
+
+
+def replace_file(traced: Traced, text: str) -> None:
+    save(traced.file, text)
+
+
+def update_row(traced: Traced, text: str) -> None:
+    traced.app.execute("UPDATE mirrord.page SET markdown = %s WHERE name = 'Note'", [text])
+
+
+@pytest.mark.parametrize(
+    ("edit", "writing", "most_functions", "most_modules"),
+    [
+        pytest.param(save_file, "write_to_rows", 203, 41, id="save in place"),
+        pytest.param(replace_file, "write_to_rows", 201, 41, id="save by rename"),
+        pytest.param(update_row, "write_files", 231, 48, id="row"),
+    ],
+)
+def test_an_edit_of_a_known_page_runs_through_few_functions(
+    traced: Traced, edit: Edit, writing: str, most_functions: int, most_modules: int
+) -> None:
+    functions = traced.functions_of(edit, edit.__name__)
+    modules = {function.module for function in functions}
+    print(f"{edit.__name__}: {len(functions)} functions in {len(modules)} modules")
+    assert writing in {function.name for function in functions}
+    assert len(functions) <= most_functions, sorted(functions)
+    assert len(modules) <= most_modules, sorted(modules)
