@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import orjson
 
-from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.links.page_links import Link, links_of
 from mirrord.markdown.read.block_spans import Outline, Region, outline_of, unparsed_outline
 from mirrord.markdown.read.reader import read_nodes
@@ -27,8 +27,9 @@ def values_to_store(text: str, prior: str | None) -> StoredValues:
     prior: the previous document as JSON; ignored if it is None or no document.
     """
     within: list[Region] = []
-    outline = outline_of(split_parts(text).body, {}, within)
-    return _document_json(outline, prior), links_of(text, within)
+    page = PageText(text)
+    outline = outline_of(page.body, {}, within)
+    return _document_json(outline, prior), links_of(page, within)
 
 
 def values_to_store_of_pages(pages: Sequence[tuple[str, str | None]]) -> list[StoredValues]:
@@ -38,7 +39,7 @@ def values_to_store_of_pages(pages: Sequence[tuple[str, str | None]]) -> list[St
 
 def values_to_store_unparsed(text: str, prior: str | None) -> StoredValues:
     """The stored values of a text on which a parser failed: its body as one opaque block, no links."""
-    return _document_json(unparsed_outline(split_parts(text).body), prior), ()
+    return _document_json(unparsed_outline(PageText(text).body), prior), ()
 
 
 def _document_json(outline: Outline, prior: str | None) -> bytes:

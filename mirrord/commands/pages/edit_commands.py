@@ -11,7 +11,7 @@ from mirrord.commands.pages import page_writes
 from mirrord.domain.approval import Preview
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, parse_id
 from mirrord.markdown.frontmatter.page_properties import REMOVED, Json, Removed
-from mirrord.markdown.frontmatter.page_text import EditTargetError, with_unix_endings
+from mirrord.markdown.frontmatter.page_text import EditTargetError, PageText, with_unix_endings
 from mirrord.markdown.write import page_edits
 from mirrord.markdown.write.page_edits import Action, Edit, KeyEdit, SectionEdit, Substitution
 
@@ -80,7 +80,7 @@ def preview_edit_page(
     new = _apply_edits(page, parsed)
     count = "one edit" if len(edits) == 1 else f"{len(edits)} edits"
     facts = {"path": page.path, "edits": len(edits), "dry_run": dry_run}
-    lines = diff_lines(page.path, with_unix_endings(page.text), with_unix_endings(new))
+    lines = diff_lines(page.path, with_unix_endings(page.text), with_unix_endings(new.text))
     return Preview(f"{page.path} would be changed by {count}.", facts, lines, {page.path: page.digest.hex()})
 
 
@@ -89,23 +89,23 @@ def _check_unchanged(session: Session, page: page_writes.Page, edits: Sequence[E
         page_writes.check_unchanged(session, page, expected)
 
 
-def _to_edited(page: page_writes.Page, new: str, entry: EntryId, digest: Digest, *, written: bool) -> EditedPage:
-    diff = diff_of(page.path, with_unix_endings(page.text), with_unix_endings(new))
+def _to_edited(page: page_writes.Page, new: PageText, entry: EntryId, digest: Digest, *, written: bool) -> EditedPage:
+    diff = diff_of(page.path, with_unix_endings(page.text), with_unix_endings(new.text))
     return EditedPage(page.path, str(entry), digest.hex(), diff, written)
 
 
-def _apply_edits(page: page_writes.Page, edits: Sequence[Edit]) -> str:
-    text = page.text
+def _apply_edits(page: page_writes.Page, edits: Sequence[Edit]) -> PageText:
+    new = page.content
     for number, edit in enumerate(edits, 1):
         _check_id(page, edit)
-        _check_growth(text, edit)
+        _check_growth(new.text, edit)
         try:
             with translating_errors():
-                text = page_edits.apply_edits(text, [edit])
+                new = page_edits.apply_edits(new, [edit])
         except EditTargetError as error:
             raise _add_number(edit_missed(error), number, len(edits)) from error
-    page_writes.check_front_matter(text, page.text)
-    return text
+    page_writes.check_front_matter(new, page.content)
+    return new
 
 
 def _check_growth(text: str, edit: Edit) -> None:

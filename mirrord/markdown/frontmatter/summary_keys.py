@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from mirrord.markdown.frontmatter.page_text import yaml_of_text
+from mirrord.markdown.frontmatter.page_text import PageText
 
 if TYPE_CHECKING:
+    from mirrord.markdown.frontmatter.page_views import Views
     from mirrord.markdown.frontmatter.yaml_reader import Json
 
 _TEXT_KEYS = ("id", "title", "icon", "position", "type", "source_type", "original", "created")
@@ -41,8 +42,8 @@ class Head:
     """
     A page as lists show it.
 
-    id, title, icon, position, type, source_type, original, created: as in `views.Views`; all None if the front matter
-    cannot be read.
+    id, title, icon, position, type, source_type, original, created: as in `page_views.Views`; all None if the front
+    matter cannot be read.
     tags: texts without their `#`, numbers included. aliases: those that are text.
     """
 
@@ -58,10 +59,10 @@ class Head:
     created: str | None = None
 
 
-def head_of(text: str) -> Head:
-    """The head of the page *text*, whose body may be incomplete. Never raises."""
-    source = yaml_of_text(text)
-    return (_read_plain_head(source) if len(source) <= _MAX_PLAIN_CHARACTERS else None) or _read_any_head(text)
+def head_of(page: PageText) -> Head:
+    """The head of *page*, whose body may be incomplete. Never raises."""
+    source = page.source
+    return (_read_plain_head(source) if len(source) <= _MAX_PLAIN_CHARACTERS else None) or _read_any_head(page.views)
 
 
 @lru_cache(maxsize=2048)  # a written page was mostly read before, with other pages listed in between
@@ -73,10 +74,7 @@ def _read_plain_head(source: str) -> Head | None:
     return _build_head({**texts, "id": str(values["id"] or "") if "id" in values else None}, values)
 
 
-def _read_any_head(text: str) -> Head:
-    from mirrord.markdown.frontmatter.page_properties import views_of  # noqa: PLC0415  (lists of plain pages start without a reader of YAML)
-
-    views = views_of(text)
+def _read_any_head(views: "Views") -> Head:
     return _build_head({**views.texts, "id": views.id}, views.frontmatter)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import orjson
 
-from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.inline.source_style import style_of
 from mirrord.markdown.read.block_spans import outline_of
 from mirrord.markdown.read.reader import read_nodes
@@ -45,7 +45,7 @@ def _rendering(texts: list[str]) -> Iterator[Figure]:
         content = orjson.loads(values_to_store(text, None)[0])["content"]  # with ids, as apps have it
         content[len(content) // 2] = {"type": "paragraph", "content": [text_node("an edited block")]}
         wanted = replace(_WANTED, content=make_document(content))
-        act = partial(render, text, frozenset(["content"]), wanted, "Page")
+        act = partial(render, PageText(text), frozenset(["content"]), wanted, "Page")
         spans = [_seconds(act) * 1000 for _ in range(ROUNDS)]
         yield Figure(f"one changed block of a page of {name} rendered, p50", statistics.median(spans), "ms")
 
@@ -58,7 +58,7 @@ def _writing(texts: list[str]) -> Figure:
 def _writers(texts: list[str]) -> Iterator[Callable[[], str]]:
     count = 0
     for text in texts[::7]:
-        page = outline_of(split_parts(text).body)
+        page = outline_of(PageText(text).body)
         for index, node in enumerate(read_nodes(page)):
             style = style_of(page.segments[index].tokens or ())
             yield partial(render_block, normalize(node), style, page.references)
@@ -73,7 +73,7 @@ def _page(texts: list[str], size: int) -> str:
     for text in texts:
         if _bytes(result) >= size:
             break
-        result += split_parts(text).body.strip("\n")[: size - len(result)] + "\n\n"
+        result += PageText(text).body.strip("\n")[: size - len(result)] + "\n\n"
     return result
 
 

@@ -6,6 +6,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.links.page_links import links_of
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Node
@@ -49,7 +50,7 @@ def test_it_means_what_the_text_says_whatever_was_before(text: str, other: str) 
 @given(markdown)
 @settings(max_examples=60)
 def test_the_links_beside_it_are_those_of_the_text(text: str) -> None:
-    assert values_to_store(text, None)[1] == links_of(text)
+    assert values_to_store(text, None)[1] == links_of(PageText(text))
 
 
 def test_nul_is_replaced_and_its_escape_in_a_text_is_not() -> None:
