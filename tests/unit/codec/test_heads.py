@@ -73,7 +73,7 @@ def test_the_quick_reading_says_what_the_thorough_one_says(source: str) -> None:
     text = f"---\n{source}\n---\nbody"
     quick = head_of(PageText(text))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(summary_keys, "_MAX_PLAIN_CHARACTERS", -1)
+        patched.setattr(summary_keys, "MAX_PLAIN_CHARACTERS", -1)
         thorough = head_of(PageText(text))
 
     assert quick == thorough
