@@ -21,7 +21,7 @@ from mirrord.db import mirror_leases
 from mirrord.db.database import Database
 from mirrord.db.notify_channel import set_notify
 from mirrord.documents.derivation_schedule import DerivationLoop
-from mirrord.documents.document_derivation import Deriver, RecentDocuments
+from mirrord.documents.document_derivation import Deriver, PageRate
 from mirrord.documents.parser_processes import Workers
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Halted, Refused, Unavailable, reason_of
@@ -66,7 +66,7 @@ class Daemon:
     patience: float = STUCK_SECONDS
     _watching: Watching = field(init=False)
     _workers: Workers = field(default_factory=Workers)
-    _recent: RecentDocuments = field(default_factory=RecentDocuments)
+    _page_rate: PageRate = field(default_factory=PageRate)
     _company: FairShares = field(default_factory=FairShares)
     _states: engine_reports.States = field(default_factory=engine_reports.States)
 
@@ -155,7 +155,7 @@ class Daemon:
         engine = Engine(opened.sides, is_adopting=opened.adopting, fair_shares=self._company)
         reader = EventReader(opened.sides, self.config.sources_dir)
         outbox = Outbox(opened.sides, reader, self.config.sources_dir)
-        consequences = DerivationLoop(engine, Deriver(opened.sides, self._workers, self._recent), outbox.due)
+        consequences = DerivationLoop(engine, Deriver(opened.sides, self._workers, self._page_rate), outbox.due)
         approver = Approver(TenantContext(opened.sides, self.config), lambda: engine.root.suspended is None)
         self.mirrors[name] = RunningMirror(opened, engine, consequences, reader, outbox, approver)
         for sentence in opened.sides.tree.missing_abilities:

@@ -12,7 +12,8 @@ from mirrord.db.database import Connection
 from mirrord.domain.entry import FILE_ACTOR, EntryId, MirrorId, TenantId
 from mirrord.domain.event import Event
 from mirrord.errors import Damaged
-from mirrord.markdown.frontmatter.page_properties import read_values, split_parts
+from mirrord.markdown.frontmatter.page_properties import read_values
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.record_text import Data
 
 BATCH_CHANGES = 300  # changes per batch
@@ -252,7 +253,7 @@ def _page_version(parent: UUID | None, name: str | None, deleted: bool, *columns
 def _parse_frontmatter(markdown: str | None) -> Mapping[str, Any]:
     """The front matter of an app's text that changed again before it was rendered."""
     try:
-        return read_values(split_parts(markdown).head) if markdown else {}
+        return read_values(PageText(markdown)) if markdown else {}
     except Damaged:
         return {}
 

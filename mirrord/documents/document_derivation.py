@@ -3,24 +3,19 @@
 import asyncio
 import logging
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from typing import TypeAlias
 
 from mirrord.db.content import derived_rows
 from mirrord.db.content import link_rows as links
 from mirrord.db.content.derived_rows import UnderivedPage
 from mirrord.documents.parser_processes import Workers
-from mirrord.domain.entry import EntryId, TenantId
+from mirrord.domain.entry import EntryId
 from mirrord.domain.long_work import split_into_batches
-from mirrord.markdown.links.page_links import Link
 from mirrord.markdown.stored_form import (
-    DerivedDocument,
     StoredValues,
-    derive_with_links,
-    derive_with_links_after_edit,
     values_to_store,
     values_to_store_of_pages,
     values_to_store_unparsed,
@@ -29,13 +24,7 @@ from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 
 log = logging.getLogger(__name__)
 
-_Linked: TypeAlias = tuple[DerivedDocument, Sequence[Link]]
-
 SMALL_PAGE_CHARACTERS = 16_384  # characters: below that, a thread is faster than another process
-MEDIUM_PAGE_CHARACTERS = 200_000  # characters: below that, a thread is fast enough if only some blocks are parsed
-MAX_REMEMBERED_BYTES = (
-    800_000  # bytes of documents whose blocks are remembered, at about 15 bytes each: 12 MB of a daemon
-)
 MAX_BATCH_PAGES = 120  # pages at once
 MAX_BATCH_BYTES = 2_000_000  # bytes of text at once, if it is not one page
 SHARE_CHARACTERS = 32_768  # characters that go to a worker at once, if it is not one page
@@ -45,37 +34,18 @@ THREAD_PAGES_PER_SECOND = (
 MAX_ATTEMPTS = 2  # attempts: another tenant's page may have killed the worker
 
 
-class RecentDocuments:
-    """The documents derived lately, of all tenants: pages being edited. The least recently used are dropped."""
+class PageRate:
+    """How often single pages came lately, of all tenants."""
 
-    def __init__(self, max_bytes: int = MAX_REMEMBERED_BYTES) -> None:
-        """max_bytes: limit for the JSON of all documents."""
-        self._max_bytes = max_bytes
-        self._size = 0
+    def __init__(self) -> None:
         self._asked_at: deque[float] = deque(maxlen=THREAD_PAGES_PER_SECOND)
-        self._documents: OrderedDict[tuple[TenantId, EntryId], DerivedDocument] = OrderedDict()
 
-    def get(self, tenant: TenantId, entry: EntryId) -> DerivedDocument | None:
-        """The document last derived from the page, or None."""
-        derived = self._documents.get((tenant, entry))
-        if derived is not None:
-            self._documents.move_to_end((tenant, entry))
-        return derived
-
-    def is_load_low(self) -> bool:
-        """Whether this was called at most OFTEN times in the last second."""
+    def is_low(self) -> bool:
+        """Whether this was called at most THREAD_PAGES_PER_SECOND times in the last second."""
         now = time.monotonic()
         before = self._asked_at[0] if len(self._asked_at) == THREAD_PAGES_PER_SECOND else -1.0
         self._asked_at.append(now)
         return now - before > 1.0
-
-    def remember(self, tenant: TenantId, entry: EntryId, derived: DerivedDocument) -> None:
-        """Remember the document of the page."""
-        previous = self._documents.pop((tenant, entry), None)
-        self._documents[tenant, entry] = derived
-        self._size += _size(derived) - (_size(previous) if previous else 0)
-        while self._size > self._max_bytes:
-            self._size -= _size(self._documents.popitem(last=False)[1])
 
 
 class Deriver:
@@ -86,10 +56,10 @@ class Deriver:
     app had locked their rows.
     """
 
-    def __init__(self, sides: Sides, workers: Workers, recent: RecentDocuments) -> None:
+    def __init__(self, sides: Sides, workers: Workers, page_rate: PageRate) -> None:
         self._sides = sides
         self._workers = workers
-        self._recent = recent
+        self._page_rate = page_rate
         self._storing: asyncio.Task[None] | None = None
         self._storing_ids: list[EntryId] = []  # pages whose documents are being stored
         self._held_ids: set[EntryId] = set()  # pages whose rows an app had locked
@@ -149,7 +119,7 @@ class Deriver:
 
     async def _derive_batch(self, batch: Sequence[UnderivedPage]) -> list[StoredValues]:
         if len(batch) == 1:
-            return [await self._derive_edited(batch[0])]
+            return [await self._derive_alone(batch[0])]
         shares = list(split_into_batches(batch, lambda page: len(page.markdown), size=SHARE_CHARACTERS))
         share_results = await asyncio.gather(*map(self._derive_share, shares))
         documents: list[StoredValues] = []
@@ -176,39 +146,11 @@ class Deriver:
         log.warning("document_given_up", extra={"page": str(page.entry), "characters": len(page.markdown)})
         return await asyncio.to_thread(values_to_store_unparsed, page.markdown, page.prior_content)
 
-    async def _derive_edited(self, page: UnderivedPage) -> StoredValues:
-        """Derive a page that is probably being edited, because it came alone; the next time is faster."""
-        if len(page.markdown) > MEDIUM_PAGE_CHARACTERS:
-            return await self._derive_separately(page)
-        try:
-            linked_document = await self._derive_from_previous(page) or await self._derive_from_scratch(page)
-        except (TimeoutError, BrokenProcessPool):
-            linked_document = None
-        if linked_document is None:
-            return await self._derive_separately(page)
-        derived, links = linked_document
-        self._recent.remember(self._sides.tenant, page.entry, derived)
-        return derived.json, links
-
-    async def _derive_from_previous(self, page: UnderivedPage) -> _Linked | None:
-        previous = self._recent.get(self._sides.tenant, page.entry)
-        if previous is None:
-            return None
-        return await asyncio.to_thread(derive_with_links_after_edit, previous, page.markdown, page.prior_content)
-
-    async def _derive_from_scratch(self, page: UnderivedPage) -> _Linked | None:
-        """None under high load: a thread would delay edits."""
-        if len(page.markdown) >= SMALL_PAGE_CHARACTERS:
-            return await self._workers.run(derive_with_links, page.markdown, page.prior_content)
-        return (
-            await asyncio.to_thread(derive_with_links, page.markdown, page.prior_content)
-            if self._recent.is_load_low()
-            else None
-        )
-
-
-def _size(derived: DerivedDocument) -> int:
-    return len(derived.json)  # short blocks take more memory than their characters
+    async def _derive_alone(self, page: UnderivedPage) -> StoredValues:
+        """Derive a page that came alone, probably because it is edited; under high load a thread would delay edits."""
+        if len(page.markdown) < SMALL_PAGE_CHARACTERS and self._page_rate.is_low():
+            return await asyncio.to_thread(values_to_store, page.markdown, page.prior_content)
+        return await self._derive_separately(page)
 
 
 def _may_be_cut(batch: Sequence[UnderivedPage]) -> bool:

@@ -17,7 +17,7 @@ from mirrord.db.feed_cursors import Follower
 from mirrord.documents.link_following import link_batch, process_changed
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.domain.record_kinds import RecordFormat
-from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.record_text import MAX_JSON_CHARACTERS, canonical_json, read_record
 from mirrord.research.segments.segment import decode_segments, encode_segments
 from mirrord.research.segments.segment_anchoring import anchor_segments
@@ -44,10 +44,8 @@ def _anchor_texts(unanchored: Sequence[UnanchoredPage]) -> _AnchoredTexts:
 def _new_text_of(segment: UnanchoredPage) -> RecordText | None:
     """The record's new text; None if it does not change."""
     data = read_record(RecordFormat.JSON, segment.text)
-    old_body = split_parts(segment.old).body if segment.old is not None else None
-    new_data = encode_segments(
-        data, anchor_segments(decode_segments(data), old_body, split_parts(segment.markdown).body)
-    )
+    old_body = PageText(segment.old).body if segment.old is not None else None
+    new_data = encode_segments(data, anchor_segments(decode_segments(data), old_body, PageText(segment.markdown).body))
     if new_data == data:
         return None
     text = canonical_json(new_data)

@@ -16,8 +16,8 @@ from mirrord.db.database import Connection, Database
 from mirrord.domain.entry import MAX_FILE_BYTES, Actor, Digest, Kind, TenantId, digest_of, parse_id
 from mirrord.domain.record_kinds import record_path
 from mirrord.errors import Damaged, Refused, Stale, UserError
-from mirrord.markdown.frontmatter.page_properties import REMOVED, views_of, with_keys
-from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.frontmatter.page_properties import REMOVED, with_keys
+from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.operations.three_way_diff import has_markers
 from mirrord.sync.observation.record_bodies import fault_in, record_text
 from mirrord.sync.writing.entry_bodies import media_type_of, text_of, with_id
@@ -179,7 +179,8 @@ def file_text(dispute: Dispute) -> str:
     conflict, sibling = dispute.conflict, dispute.sibling
     if not dispute.sibling_changed or sibling is None or sibling.text is None:
         return conflict.file_text or ""
-    return _restore_id(sibling.text, conflict, page_text=conflict.file_text or "")
+    shown_id = PageText(conflict.file_text or "").views.id
+    return _restore_id(PageText(sibling.text), conflict, shown_id).text
 
 
 def choose_content(dispute: Dispute, choice: Choice, merged: bytes | None) -> Content | None:
@@ -232,24 +233,24 @@ def _merged_text(dispute: Dispute, text: str) -> str:
         if why := _fault_of(dispute, text):
             raise Refused(f"The text cannot be read: {why}; nothing was written.")
         return text
-    text = _restore_id(text, conflict, page_text=conflict.row_text or "")
-    has_id = parse_id(views_of(conflict.row_text or "").id) == conflict.entry
-    return with_id(text, conflict.entry) if has_id and views_of(text).id is None else text
+    shown_id = PageText(conflict.row_text or "").views.id
+    page = _restore_id(PageText(text), conflict, shown_id)
+    has_id = parse_id(shown_id) == conflict.entry
+    return (with_id(page, conflict.entry) if has_id and page.views.id is None else page).text
 
 
 def _fault_of(dispute: Dispute, text: str) -> str | None:
     return fault_in(dispute.entry.place.name, text) if dispute.entry is not None else None
 
 
-def _restore_id(text: str, conflict: ConflictRow, *, page_text: str) -> str:
-    """*text* with the id of the text *page_text*, or none, in place of the sibling's id."""
-    if parse_id(views_of(text).id) != conflict.sibling:
-        return text
-    shown_id = views_of(page_text).id
+def _restore_id(page: PageText, conflict: ConflictRow, shown_id: str | None) -> PageText:
+    """*page* with the id that the page shows, or none, in place of the sibling's id."""
+    if parse_id(page.views.id) != conflict.sibling:
+        return page
     try:
-        return with_keys(text, {"id": REMOVED if shown_id is None else shown_id})
+        return with_keys(page, {"id": REMOVED if shown_id is None else shown_id})
     except Damaged:
-        return text
+        return page
 
 
 async def _store_content(connection: Connection, tenant: TenantId, entry: CurrentEntry, content: Content) -> bool:
@@ -257,7 +258,7 @@ async def _store_content(connection: Connection, tenant: TenantId, entry: Curren
         body = record_text(entry.place.name, content.text)
         return await entry_edits.write_record(connection, tenant, entry, body) is not None
     if content.text is not None:
-        return await entry_edits.write_text(connection, tenant, entry, text_of(content.text)) is not None
+        return await entry_edits.write_text(connection, tenant, entry, text_of(PageText(content.text))) is not None
     assert content.digest is not None
     if content.data is not None:
         await attachment_blobs.store_blob(connection, tenant, content.digest, content.data)

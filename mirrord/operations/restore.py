@@ -9,12 +9,13 @@ import psycopg
 
 from mirrord.db.content import entry_edits, page_versions, version_restores
 from mirrord.db.content.entry_edits import CurrentEntry
-from mirrord.db.content.entry_writes import PageText
+from mirrord.db.content.entry_writes import PageValues
 from mirrord.db.content.page_versions import Revision
 from mirrord.db.content.version_restores import EntryAtMoment
 from mirrord.db.database import Connection, Database, set_no_cascade, set_parents
 from mirrord.domain.entry import Actor, EntryId, Kind, Place, TenantId
 from mirrord.errors import Refused, Stale, UserError
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.sync.writing.entry_bodies import text_of
 
 
@@ -78,7 +79,7 @@ async def _write_version(database: Database, tenant: TenantId, actor: Actor, new
     try:
         async with database.transaction(tenant, actor=actor) as connection:
             await set_parents(connection, [current.version, new.then.version])
-            written = await entry_edits.write_text(connection, tenant, current, text_of(new.text), new.place)
+            written = await entry_edits.write_text(connection, tenant, current, text_of(PageText(new.text)), new.place)
             if written is None:
                 raise Stale("The page was changed at this moment; look at it, then try again.")
             return written
@@ -178,5 +179,5 @@ async def _carry_out_change(connection: Connection, tenant: TenantId, change: Ch
         return await version_restores.restore_entry(connection, tenant, then, None)
     markdown = await version_restores.load_text_then(connection, tenant, then)
     return await version_restores.restore_entry(
-        connection, tenant, then, text_of(markdown) if markdown is not None else PageText(None)
+        connection, tenant, then, text_of(PageText(markdown)) if markdown is not None else PageValues(None)
     )

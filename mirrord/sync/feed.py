@@ -7,6 +7,7 @@ from mirrord.db.content import entry_comparison, entry_states
 from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.db.content.entry_writes import run_statements
 from mirrord.domain.entry import EntryId, digest_of
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.writing.entry_bodies import text_of
 
@@ -66,9 +67,9 @@ async def add_missing_versions(sides: Sides) -> int:
         for page in pages:
             steps = [(page.version, page.version_text), (page.version + 1, page.row_text)]
             for version, text in steps:  # the first gives the row the text of its version back
-                await run_statements(
-                    connection, [sides.writer.rewrite(page.entry, version, digest_of(text.encode()), text_of(text))]
-                )
+                values = text_of(PageText(text))
+                statement = sides.writer.rewrite(page.entry, version, digest_of(text.encode()), values)
+                await run_statements(connection, [statement])
     if pages:
         log.warning("unversioned_texts", extra={"tenant": sides.name, "entries": len(pages)})
     return len(pages)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from mirrord.db.database import Connection
 from mirrord.documents.link_following import meaning_of, paths_of
 from mirrord.domain.entry import EntryId, TenantId
-from mirrord.markdown.frontmatter.page_text import split_parts
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.web.request_context import Visit, entry_of, json_response, not_found, visit_of
 from mirrord.web.rows import page_rows, search_rows, tree_rows
 from mirrord.web.rows.tree_rows import LEVEL_ENTRIES, Node
@@ -142,7 +142,7 @@ async def _preview_of(visit: Visit, source: EntryId) -> Response:
         page = await page_rows.load_page(connection, meaning.entry) if meaning.entry is not None else None
     if page is None or page.is_deleted:
         raise not_found()
-    body = split_parts(page.markdown or "").body.strip()[:_PREVIEW_CHARACTERS]
+    body = PageText(page.markdown or "").body.strip()[:_PREVIEW_CHARACTERS]
     fragment = f"#{quote(heading)}" if heading else ""
     return json_response({"id": page.id, "title": page.title, "text": body, "href": visit.href(page.id) + fragment})
 

@@ -11,7 +11,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from uuid import uuid4
@@ -21,13 +22,16 @@ from mirrord.commands.pages.linked_pages import get_page_links
 from mirrord.commands.pages.page_listing import get_tree, list_pages
 from mirrord.commands.pages.search_command import search_pages
 from mirrord.domain.entry import Actor
+from mirrord.markdown.frontmatter import summary_keys
 from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.tree.tenant_tree import Tree
 from tests.bench.figures import Figure, Goal
 
-ROUNDS = 15
+ROUNDS, FIRST_ROUNDS = 15, 5
+ALL_LEVELS = 50
 LIST, TREE, LINKS, COMMON, MEMORY = 10.0, 60.0, 80.0, 80.0, 40.0  # hoped for: ms, the last 10⁶ bytes
 TIMES_RG = 2.5
+TIMES_YAML = 0.9  # what the first list must save to be worth a reader of its own
 RARE = "zebrafish"
 COMMON_WORD = "anchor"
 
@@ -47,11 +51,46 @@ def main(root: str) -> None:
     """Print the figures."""
     prepare_process()
     before = _megabytes()
+    with _session(root) as session:
+        figures = _figures(session, root, before)
+    print(json.dumps([asdict(figure) for figure in [*figures, _first_lists(root)]]))
+
+
+@contextmanager
+def _session(root: str) -> Iterator[Session]:
     session = Session(Tree(Path(root)), "bench", uuid4(), Actor("agent", "bench"), f"bench-{os.getpid()}")
     try:
-        print(json.dumps([asdict(one) for one in _figures(session, root, before)]))
+        yield session
     finally:
         session.close()
+
+
+def _first_lists(root: str) -> Figure:
+    """A server's first list of the whole tree. Floor: the same with every front matter read by the YAML reader."""
+    quick, thorough = [], []
+    for _ in range(FIRST_ROUNDS):
+        quick.append(_first_list(root))
+        with _only_yaml():
+            thorough.append(_first_list(root))
+    name = "list_pages of all pages, the first, beside one that reads YAML, p50"
+    return Figure(name, statistics.median(quick), "ms", Goal(times=TIMES_YAML), statistics.median(thorough))
+
+
+@contextmanager
+def _only_yaml() -> Iterator[None]:
+    longest, summary_keys.MAX_PLAIN_CHARACTERS = summary_keys.MAX_PLAIN_CHARACTERS, -1
+    try:
+        yield
+    finally:
+        summary_keys.MAX_PLAIN_CHARACTERS = longest
+
+
+def _first_list(root: str) -> float:
+    summary_keys.read_plain_head.cache_clear()
+    with _session(root) as session:
+        began = time.perf_counter()
+        list_pages(session, depth=ALL_LEVELS)
+        return (time.perf_counter() - began) * 1000
 
 
 def _figures(session: Session, root: str, before: float) -> list[Figure]:

@@ -19,6 +19,7 @@ from mirrord.db.content.entry_writes import run_statements
 from mirrord.db.database import Database
 from mirrord.domain.entry import digest_of
 from mirrord.errors import Fenced
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.sync import deletions
 from mirrord.sync.decisions import guard
 from mirrord.sync.engine import Engine
@@ -158,7 +159,7 @@ def test_a_row_that_went_on_is_not_overwritten(own_cluster: Cluster, tmp_path: P
         async with _engine(stage) as engine:
             sides, page = engine.sides, stage.page("Page.md")
             stage.sql("UPDATE mirrord.page SET markdown = 'newer' WHERE id = %s", page)
-            stale = sides.writer.rewrite(page, 1, digest_of(b"stale"), text_of("stale"))  # type: ignore[arg-type]
+            stale = sides.writer.rewrite(page, 1, digest_of(b"stale"), text_of(PageText("stale")))  # type: ignore[arg-type]
             async with sides.database.transaction(sides.tenant, sides.lease) as connection:
                 return await run_statements(connection, [stale])
 

@@ -8,7 +8,7 @@ import pytest
 
 from mirrord.db.database import Lease
 from mirrord.documents import document_derivation, parser_processes
-from mirrord.documents.document_derivation import Deriver, RecentDocuments
+from mirrord.documents.document_derivation import Deriver, PageRate
 from mirrord.documents.parser_processes import Workers
 from mirrord.errors import Fenced
 from mirrord.markdown.stored_form import StoredValues, values_to_store
@@ -38,7 +38,7 @@ def suffering_together(pages: Sequence[tuple[str, str | None]]) -> list[StoredVa
 @pytest.fixture
 async def deriver(mirror: Mirror) -> AsyncIterator[Deriver]:
     begun = Workers()
-    yield Deriver(mirror.opened.sides, begun, RecentDocuments())
+    yield Deriver(mirror.opened.sides, begun, PageRate())
     begun.terminate()
 
 

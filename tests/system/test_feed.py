@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from mirrord.db import mirror_leases
 from mirrord.db.content import entry_comparison, entry_states
-from mirrord.db.content.entry_writes import PageText, StatementBuilder, run_statements
+from mirrord.db.content.entry_writes import PageValues, StatementBuilder, run_statements
 from mirrord.db.database import Database, app_dsn
 from mirrord.domain.entry import EntryId, Kind, MirrorId, Place, TenantId, digest_of
 from mirrord.domain.sync_state import Base
@@ -287,7 +287,7 @@ async def test_what_happened_behind_the_triggers_is_found_by_the_full_compare(
     bases = [Base(EntryId(uuid4()), Kind.PAGE, f"{n}.md", Place(None, n), 0, digest_of(b"x"), None) for n in "abc"]
     async with database.transaction(tenant) as connection:
         await run_statements(
-            connection, [writer.insert(one, one.place, one.place.name, PageText("x")) for one in bases]
+            connection, [writer.insert(one, one.place, one.place.name, PageValues("x")) for one in bases]
         )
     lost, changed, same = (one.entry for one in bases)
     async with database.transaction(tenant) as connection:

@@ -12,10 +12,9 @@ import pytest
 from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
 from mirrord.documents import parser_processes
-from mirrord.documents.document_derivation import THREAD_PAGES_PER_SECOND, RecentDocuments
+from mirrord.documents.document_derivation import THREAD_PAGES_PER_SECOND, PageRate
 from mirrord.documents.feed_followers import follow_batch
-from mirrord.domain.entry import EntryId, TenantId
-from mirrord.markdown.stored_form import derive_document
+from mirrord.domain.entry import TenantId
 from mirrord.sync.decisions import pacing
 from mirrord.sync.decisions.pacing import MAX_PAUSE_SECONDS
 from mirrord.sync.decisions.rewind import Rewind
@@ -123,21 +122,9 @@ async def test_a_row_reaches_its_file_although_other_files_never_stop_changing(m
 
 
 def test_pages_that_come_often_are_left_to_processes() -> None:
-    recent = RecentDocuments()
-    asked = [recent.is_load_low() for _ in range(THREAD_PAGES_PER_SECOND + 1)]
+    rate = PageRate()
+    asked = [rate.is_low() for _ in range(THREAD_PAGES_PER_SECOND + 1)]
     assert asked == [True] * THREAD_PAGES_PER_SECOND + [False]
-
-
-def test_what_is_remembered_of_documents_is_bounded_by_what_they_weigh_and_not_by_their_characters() -> None:
-    made = [derive_document("- a\n" * number, None) for number in range(1, 40)]  # each item is a node with an id
-    pages, most = [EntryId(uuid4()) for _ in made], 20_000
-    recent, tenant = RecentDocuments(most), TenantId(uuid4())
-    for page, one in zip(pages, made, strict=True):
-        recent.remember(tenant, page, one)
-    kept = [found for page in pages if (found := recent.get(tenant, page)) is not None]
-    assert sum(len(one.json) for one in made) > 2 * most > 10 * sum(len(one.reading.body) for one in made)
-    assert most / 2 < sum(len(one.json) for one in kept) <= most
-    assert kept[-1] is made[-1]
 
 
 async def test_workers_go_home_although_nothing_comes_any_more(

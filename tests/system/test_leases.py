@@ -16,7 +16,7 @@ from mirrord import app
 from mirrord.config import Config
 from mirrord.db import mirror_leases
 from mirrord.db.database import Database
-from mirrord.documents.document_derivation import Deriver, RecentDocuments
+from mirrord.documents.document_derivation import Deriver, PageRate
 from mirrord.documents.feed_followers import follow_batch
 from mirrord.documents.parser_processes import Workers
 from mirrord.domain.entry import TenantId
@@ -180,7 +180,7 @@ async def test_documents_and_links_wait_for_the_lease_too(engine: Engine, app_co
     workers = Workers()
     try:
         for work in (
-            Deriver(engine.sides, workers, RecentDocuments()).derive_some,
+            Deriver(engine.sides, workers, PageRate()).derive_some,
             partial(follow_batch, engine.sides),
         ):
             await _fence(engine)

@@ -13,6 +13,7 @@ from mirrord.db.database import Database
 from mirrord.documents.link_following import link_batch
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.domain.place import name_key
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.links.page_links import links_of
 from tests.support.rows import Connection
 
@@ -98,7 +99,7 @@ class Tree:
         row = self.connection.execute("SELECT version FROM mirrord.page WHERE id = %s", [page]).fetchone()
         if row and page:
             async with self.database.transaction(self.tenant) as connection:
-                await store_links(connection, self.tenant, [(EntryId(page), row[0], links_of(text))])
+                await store_links(connection, self.tenant, [(EntryId(page), row[0], links_of(PageText(text)))])
 
     async def link(self) -> Links:
         """What links mean once nothing is due."""

@@ -10,7 +10,7 @@ from psycopg import errors
 from mirrord import app
 from mirrord.config import Config
 from mirrord.db import mirror_leases
-from mirrord.db.content.entry_writes import PageText, Statement, StatementBuilder, run_statements
+from mirrord.db.content.entry_writes import PageValues, Statement, StatementBuilder, run_statements
 from mirrord.db.database import Database
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
 from mirrord.domain.sync_state import Base
@@ -33,7 +33,7 @@ def base(entry: EntryId, text: str) -> Base:
 def edit(tenant: TenantId, mirror: MirrorId, entry: EntryId, expected: int, text: str, made_from: int) -> Statement:
     agreed = base(entry, text)
     operation = operation_id(mirror, entry, made_from, agreed.digest)
-    return StatementBuilder(tenant, mirror).update(agreed, expected, PageText(text), operation)
+    return StatementBuilder(tenant, mirror).update(agreed, expected, PageValues(text), operation)
 
 
 async def test_a_retry_finds_its_version_gone_and_a_forgery_of_it_is_refused(
@@ -42,7 +42,7 @@ async def test_a_retry_finds_its_version_gone_and_a_forgery_of_it_is_refused(
     mirror, entry = MirrorId(uuid4()), EntryId(uuid4())
     await mirror_leases.record_mirror(database, tenant, mirror, "host", f"/{mirror}")
     first = base(entry, "one")
-    inserted = StatementBuilder(tenant, mirror).insert(first, first.place, first.place.name, PageText("one"))
+    inserted = StatementBuilder(tenant, mirror).insert(first, first.place, first.place.name, PageValues("one"))
     assert await write(database, tenant, inserted) == [1]
     assert await write(database, tenant, edit(tenant, mirror, entry, 1, "two", 1)) == [2]
     assert await write(database, tenant, edit(tenant, mirror, entry, 1, "two", 1)) == [None]
@@ -72,7 +72,9 @@ async def test_apps_cannot_give_operations(app_connection: Connection, database:
     await mirror_leases.record_mirror(database, tenant, mirror, "host", f"/{mirror}")
     first = base(entry, "one")
     await write(
-        database, tenant, StatementBuilder(tenant, mirror).insert(first, first.place, first.place.name, PageText("one"))
+        database,
+        tenant,
+        StatementBuilder(tenant, mirror).insert(first, first.place, first.place.name, PageValues("one")),
     )
     with pytest.raises(errors.InsufficientPrivilege):
         change(app_connection, UUID(str(entry)), op_id=uuid4())
@@ -87,7 +89,9 @@ async def test_a_text_written_behind_the_triggers_becomes_a_version_and_the_one_
         forged, other = (EntryId(uuid4()) for _ in range(2))
         for entry in (forged, other):
             first = base(entry, "one\n")
-            await write(database, tenant, opened.sides.writer.insert(first, first.place, str(entry), PageText("one\n")))
+            await write(
+                database, tenant, opened.sides.writer.insert(first, first.place, str(entry), PageValues("one\n"))
+            )
         assert await add_missing_versions(opened.sides) == 0
         with psycopg.connect(admin_dsn) as admin:
             admin.execute("SET session_replication_role = replica")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document, Mark, Node, make_document, text_node
@@ -36,7 +36,7 @@ def tiptap() -> Iterator[TipTap]:
 
 def rendered(text: str | None, content: Document) -> str:
     wanted = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
-    return render(text, frozenset(["content"]), wanted, stem="Page")
+    return render(PageText(text or ""), frozenset(["content"]), wanted, stem="Page").text
 
 
 def meaning(node: Node) -> str:

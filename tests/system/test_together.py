@@ -3,7 +3,7 @@
 from uuid import UUID, uuid4
 
 from mirrord.db import mirror_leases
-from mirrord.db.content.entry_writes import PageText, Statement, StatementBuilder, run_statements
+from mirrord.db.content.entry_writes import PageValues, Statement, StatementBuilder, run_statements
 from mirrord.db.database import Database
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
 from mirrord.domain.sync_state import Base
@@ -11,10 +11,10 @@ from tests.support.entries import history, row_of
 from tests.support.rows import Connection
 
 TEXTS = (
-    PageText("---\ntitle: Called\n---\nnew\n", "Called", "🌱", "a5", {"title": "Called", "n": [1, None]}),
-    PageText("plain \\ “quoted”\n"),
-    PageText(""),
-    PageText("too late\n"),
+    PageValues("---\ntitle: Called\n---\nnew\n", "Called", "🌱", "a5", {"title": "Called", "n": [1, None]}),
+    PageValues("plain \\ “quoted”\n"),
+    PageValues(""),
+    PageValues("too late\n"),
 )
 LATE = 3  # of these: the version it expects is not there
 VARY = {"id", "page_id", "updated_at", "written_at", "created_at", "op_id"}
@@ -46,7 +46,7 @@ async def test_texts_written_together_are_what_they_are_one_by_one(
     async with database.transaction(tenant, None, FILE_ACTOR) as connection:
         firsts = [base(entry, "one") for entry in (*apart, *together)]
         await run_statements(
-            connection, [writer.insert(one, one.place, one.place.name, PageText("one")) for one in firsts]
+            connection, [writer.insert(one, one.place, one.place.name, PageValues("one")) for one in firsts]
         )
         alone = [await run_statements(connection, [edit(writer, entry, n)]) for n, entry in enumerate(apart)]
         at_once = await run_statements(connection, [edit(writer, entry, n) for n, entry in enumerate(together)])

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirrord.markdown.frontmatter.page_properties import read_values, split_parts, views_of
-from mirrord.markdown.frontmatter.page_text import split_lines, with_unix_endings
+from mirrord.markdown.frontmatter.page_properties import read_values
+from mirrord.markdown.frontmatter.page_text import PageText, split_lines, with_unix_endings
 from mirrord.sync.decisions.edit_merge import merge
 
 _HEADS = [
@@ -44,7 +44,7 @@ def edits(draw: st.DrawFn) -> tuple[str, str, str]:
 
 
 def _edited(draw: st.DrawFn, text: str) -> str:
-    parts = split_parts(text)
+    parts = PageText(text)
     body = split_lines(parts.body)
     for _ in range(draw(st.integers(0, 3))):
         place = draw(st.integers(0, len(body)))
@@ -69,7 +69,7 @@ def test_which_side_is_which_does_not_decide_whether_they_clash(texts: tuple[str
 
     assert (one is None) == (other is None)
     if one is not None and other is not None:
-        assert with_unix_endings(split_parts(one).body) == with_unix_endings(split_parts(other).body)
+        assert with_unix_endings(PageText(one).body) == with_unix_endings(PageText(other).body)
 
 
 @given(edits())
@@ -80,10 +80,10 @@ def test_a_merge_holds_what_either_side_added_and_nothing_else(texts: tuple[str,
     if merged is None:
         return
 
-    old, mine, theirs, new = (set(split_parts(text).body.split()) for text in (base, file, row, merged))
+    old, mine, theirs, new = (set(PageText(text).body.split()) for text in (base, file, row, merged))
     assert (mine | theirs) - old <= new
     assert new <= old | mine | theirs
-    heads = [views_of(text) for text in (file, row, merged)]
+    heads = [PageText(text).views for text in (file, row, merged)]
     assert heads[2].error is None or heads[0].error or heads[1].error
 
 
@@ -184,4 +184,4 @@ def test_a_merged_head_that_would_not_parse_is_an_overlap() -> None:
     merged = merge(base, base.replace("  b\n", "  b\nm: 2\n"), base.replace("n: 1", "n: 2"))
 
     assert merged is not None
-    assert read_values(split_parts(merged).head) == {"t": "a\n\nb\n", "m": 2, "n": 2}
+    assert read_values(PageText(merged)) == {"t": "a\n\nb\n", "m": 2, "n": 2}

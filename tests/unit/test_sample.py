@@ -6,8 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mirrord.markdown.frontmatter.page_properties import views_of
-from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.links.page_links import links_of
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
@@ -17,7 +16,7 @@ PAGES = sorted(SAMPLE.rglob("*.md"))
 def _names(page: Path) -> set[str]:
     """What a wikilink may call the page: its path, its name, an alias."""
     path = page.relative_to(SAMPLE).with_suffix("").as_posix()
-    aliases = views_of(decode(page.read_bytes())).frontmatter.get("aliases") or []
+    aliases = PageText(decode(page.read_bytes())).views.frontmatter.get("aliases") or []
     assert isinstance(aliases, list)
     return {path, page.stem, *map(str, aliases)}
 
@@ -33,8 +32,8 @@ def test_it_is_small_but_not_empty() -> None:
 def test_every_page_is_read_without_complaint_and_its_links_lead_somewhere(page: Path) -> None:
     text = decode(page.read_bytes())
 
-    assert views_of(text).error is None
-    for link in links_of(text):
+    assert PageText(text).views.error is None
+    for link in links_of(PageText(text)):
         if link.kind in ("wikilink", "embed"):
             assert not link.target or link.target in NAMES, link
         else:

@@ -12,7 +12,7 @@ from mirrord.commands.pages import page_writes
 from mirrord.domain.approval import Preview
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, parse_id
 from mirrord.markdown.frontmatter.page_properties import REMOVED, Json, Removed
-from mirrord.markdown.frontmatter.page_text import EditTargetError, with_unix_endings
+from mirrord.markdown.frontmatter.page_text import EditTargetError, PageText, with_unix_endings
 from mirrord.markdown.write import page_edits
 from mirrord.markdown.write.page_edits import Action, Edit, KeyEdit, SectionEdit, Substitution
 from mirrord.mirror.write.journal import Journal
@@ -98,18 +98,18 @@ def _check_unchanged(session: Session, page: page_writes.Page, edits: Sequence[E
         page_writes.check_unchanged(session, page, expected)
 
 
-def _apply_edits(page: page_writes.Page, edits: Sequence[Edit]) -> str:
-    text = page.text
+def _apply_edits(page: page_writes.Page, edits: Sequence[Edit]) -> PageText:
+    new = page.content
     for number, edit in enumerate(edits, 1):
         _check_id(page, edit)
-        _check_growth(text, edit)
+        _check_growth(new.text, edit)
         try:
             with translating_errors():
-                text = page_edits.apply_edits(text, [edit])
+                new = page_edits.apply_edits(new, [edit])
         except EditTargetError as error:
             raise _add_number(edit_missed(error), number, len(edits)) from error
-    page_writes.check_front_matter(text, page.text)
-    return text
+    page_writes.check_front_matter(new, page.content)
+    return new
 
 
 def _check_growth(text: str, edit: Edit) -> None:

@@ -14,6 +14,7 @@ from mirrord.domain.entry import Digest, digest_of
 from mirrord.domain.event import EventType
 from mirrord.errors import Damaged, Stale
 from mirrord.markdown.frontmatter.page_properties import Json, with_keys
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import INDEX_FILE, SUFFIX, lineage, parent_of
 from mirrord.mirror.write import batch_rename
@@ -131,25 +132,25 @@ class _Texts:
             page = page_writes.read_page_file(self._session, path)
         except Failed:
             return None
-        text = self._new_text(self._before[path], page.text)
+        text = self._new_text(self._before[path], page.content)
         return (page.digest, text.encode()) if text != page.text else None
 
     def _edit_of(self, path: str) -> tuple[page_writes.Page, str] | None:
         content = self._snapshot.read_text(path)  # also a page being written: the write may end in time
         if content is None or content.text is None:
             return None
-        page = page_writes.Page(path, content.text, _digest_of_text(content.text), content.stat)
-        text = self._new_text(path, page.text)
+        page = page_writes.Page(path, PageText(content.text), _digest_of_text(content.text), content.stat)
+        text = self._new_text(path, page.content)
         return (page, text) if text != page.text else None
 
-    def _new_text(self, path: str, text: str) -> str:
+    def _new_text(self, path: str, page: PageText) -> str:
         if self._moving is not None and path in self._touched:
-            new = self._moving.relink(path, text)
-            text, self._counts[path] = new.text, new.count
+            new = self._moving.relink(path, page)
+            page, self._counts[path] = new.page, new.count
         if path in self._keys:
             with suppress(Damaged):
-                text = with_keys(text, self._keys[path])
-        return text
+                page = with_keys(page, self._keys[path])
+        return page.text
 
 
 def _inode_of(session: Session, path: str) -> int:

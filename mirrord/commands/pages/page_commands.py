@@ -14,8 +14,8 @@ from mirrord.domain.approval import ABSENT_DIGEST, Preview
 from mirrord.domain.entry import EntryId, Kind, id_of_path, parse_id
 from mirrord.domain.event import EventType
 from mirrord.errors import Damaged
-from mirrord.markdown.frontmatter.page_properties import Json, split_parts, views_of, with_keys
-from mirrord.markdown.frontmatter.page_text import EditTargetError, first_line_ending
+from mirrord.markdown.frontmatter.page_properties import Json, with_keys
+from mirrord.markdown.frontmatter.page_text import EditTargetError, PageText, first_line_ending
 from mirrord.markdown.write.page_edits import section_of
 from mirrord.mirror.tree.tree_layout import directory_of
 from mirrord.mirror.write.journal import Journal
@@ -73,13 +73,13 @@ def read_page(
     page = page_writes.look_up_page(session, path, allow_open=True)
     if page is None:
         return _show_folder(session, path, section)
-    start, end = _range_of_section(page.text, section)
+    start, end = _range_of_section(page.content, section)
     first = min(start + max(offset, 0), end)
     last = end if limit is None else min(first + max(limit, 0), end)
     session.memory.note_part(page.path, page.digest, first, last, len(page.text))
     return PageContent(
         content=page.text[first:last],
-        frontmatter=views_of(page.text).frontmatter,
+        frontmatter=page.content.views.frontmatter,
         path=page.path,
         page_id=str(page_writes.id_of_page(session, page)),
         digest=page.digest.hex(),
@@ -149,13 +149,13 @@ def write_page(session: Session, path: str, content: str, expected_digest: str |
 
     expected_digest: the digest the page must have, in hex; None: the one this session last saw.
     """
-    page = page_writes.look_up_page(session, path)
-    page_writes.check_front_matter(content, page.text if page is not None else "")
+    page, new = page_writes.look_up_page(session, path), PageText(content)
+    page_writes.check_front_matter(new, page.content if page is not None else None)
     if page is None:
-        return _plan_missing_page(session, path, content, expected_digest)
+        return _plan_missing_page(session, path, new, expected_digest)
     if page.text != content:
         page_writes.check_shown(session, page, expected_digest)
-    return _Rewrite(page, page_writes.encode_rewrite(page, content))
+    return _Rewrite(page, page_writes.encode_rewrite(page, new))
 
 
 @command("create_page")
@@ -167,31 +167,32 @@ def create_page(
 
     content: the body, optionally with front matter, to which id, title and icon are added.
     """
-    _check_new_page(title, content)
+    new = PageText(content)
+    _check_new_page(title, new)
     directory = _children_directory(session, parent_path)
     page_paths.check_depth(f"{directory}/")
     suffix = session.new_page_id(f"{directory}/{title}").hex[-8:]
     path = page_paths.free_path(session.tree, directory, title, suffix)
     entry = session.new_page_id(path)
     changes: dict[str, Json] = {"id": str(entry), "title": title.strip()}
-    text = _with_final_newline(_with_keys(content, changes | ({"icon": icon} if icon else {})))
+    text = _with_final_newline(_with_keys(new, changes | ({"icon": icon} if icon else {})))
     return _NewPage(path, entry, page_writes.encode_page(text))
 
 
-def _check_new_page(title: str, content: str) -> None:
+def _check_new_page(title: str, content: PageText) -> None:
     if not title.strip():
         raise invalid_argument("INVALID_TITLE", "A page needs a title.", "Give it one.")
     page_writes.check_front_matter(content)
-    page_writes.encode_page(content)
+    page_writes.encode_page(content.text)
 
 
-def _plan_missing_page(session: Session, path: str, content: str, expected: str | None) -> _NewPage:
+def _plan_missing_page(session: Session, path: str, content: PageText, expected: str | None) -> _NewPage:
     """
     Plan a page at a path without one.
 
     Raises Failed, CONFLICT, if the session saw a page there that has disappeared; reported once.
     """
-    page_writes.encode_page(content)
+    page_writes.encode_page(content.text)
     seen_spellings = [spelling for spelling in page_paths.possible_files(path) if spelling in session.last_digests]
     if seen_spellings or (expected is not None and not _is_shown_folder(session, path, expected)):
         for spelling in seen_spellings:
@@ -202,21 +203,20 @@ def _plan_missing_page(session: Session, path: str, content: str, expected: str 
     return _NewPage(target, entry, page_writes.encode_page(text))
 
 
-def _with_id(session: Session, path: str, text: str) -> tuple[EntryId, str]:
+def _with_id(session: Session, path: str, content: PageText) -> tuple[EntryId, str]:
     """Id of a new page, and its text with that id; an `id:` that is no UUID is the user's own key and stays."""
-    own_id = views_of(text).id
+    own_id = content.views.id
     if own_id and parse_id(own_id) is None:
-        return id_of_path(session.tenant_id, path), text
+        return id_of_path(session.tenant_id, path), content.text
     entry = session.new_page_id(path)
-    return entry, _with_keys(text, {"id": str(entry)})
+    return entry, _with_keys(content, {"id": str(entry)})
 
 
-def _with_keys(text: str, changes: dict[str, Json]) -> str:
-    parts = split_parts(text)
-    if not parts.head and parts.body and parts.body[0] not in "\r\n":
-        text = parts.bom + first_line_ending(text) + parts.body
+def _with_keys(content: PageText, changes: dict[str, Json]) -> str:
+    if not content.head and content.body and content.body[0] not in "\r\n":
+        content = PageText(content.bom + first_line_ending(content.text) + content.body)
     try:
-        return with_keys(text, changes)
+        return with_keys(content, changes).text
     except Damaged as error:
         raise invalid_argument(
             "INVALID_FRONT_MATTER", f"{str(error)[:1].upper()}{str(error)[1:]}.", "Mend it."
@@ -245,7 +245,7 @@ def _show_folder(session: Session, path: str, section: str | None) -> PageConten
     folder = find_plain_folder(session, path)
     if folder is None:
         raise page_writes.missing_page(session, path)
-    _range_of_section("", section)
+    _range_of_section(PageText(""), section)
     snapshot = session.catalogue.snapshot()
     return PageContent(
         content="",
@@ -268,11 +268,11 @@ def _is_shown_folder(session: Session, path: str, expected: str) -> bool:
     )
 
 
-def _range_of_section(text: str, section: str | None) -> tuple[int, int]:
+def _range_of_section(page: PageText, section: str | None) -> tuple[int, int]:
     if section is None:
-        return 0, len(text)
+        return 0, len(page.text)
     try:
-        span = section_of(text, section)
+        span = section_of(page, section)
     except EditTargetError as error:
         raise edit_missed(error) from error
     return span.start, span.end

@@ -10,8 +10,8 @@ from mirrord.commands.pages.plain_folders import find_plain_folder
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, digest_of, id_of_path, parse_id
 from mirrord.domain.event import EventType
 from mirrord.errors import Busy, Damaged, Refused, Stale
-from mirrord.markdown.frontmatter.page_properties import views_of, with_keys
-from mirrord.markdown.frontmatter.page_text import decode, yaml_of_text
+from mirrord.markdown.frontmatter.page_properties import with_keys
+from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.frontmatter.summary_keys import Head, head_of
 from mirrord.mirror.read.agreed_state import moved_entries
 from mirrord.mirror.tree import stable_reads
@@ -27,14 +27,19 @@ class Page:
     """A page as it is now."""
 
     path: str
-    text: str
+    content: PageText
     digest: Digest
     stat: Stat
+
+    @property
+    def text(self) -> str:
+        """All of its text."""
+        return self.content.text
 
     @cached_property
     def head(self) -> Head:
         """Its front matter, parsed."""
-        return head_of(self.text)
+        return head_of(self.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,7 @@ def read_page_file(session: Session, path: str, known_stat: Stat | None = None, 
                 data, stat = _read_bytes(descriptor, path, allow_open=allow_open)
         except FileNotFoundError:
             raise page_not_found(path) from None
-        return Page(path, decode(data), digest_of(data), stat)
+        return Page(path, PageText(decode(data)), digest_of(data), stat)
 
 
 def _read_bytes(descriptor: int, path: str, *, allow_open: bool) -> tuple[bytes, Stat]:
@@ -163,8 +168,8 @@ def overwrite_page(
         facts = {"page_id": str(entry), "path": page.path, "digest": digest.hex()}
         try:
             with command_events.recording_event(session, EventType.PAGE_WRITTEN, facts) as record_event:
-                new = Replacement(page.path, data, Label(entry, page.digest, digest), page.stat)
-                replace_file(session, journal, new, record_event)
+                replacement = Replacement(page.path, data, Label(entry, page.digest, digest), page.stat)
+                replace_file(session, journal, replacement, record_event)
         except Stale:
             raise concurrent_change(session, page.path) from None
     if part:
@@ -186,9 +191,9 @@ def create_page_file(session: Session, journal: Journal, path: str, data: bytes,
     return digest
 
 
-def encode_rewrite(page: Page, text: str) -> bytes:
+def encode_rewrite(page: Page, new: PageText) -> bytes:
     """Encode another text of *page*, keeping its id. Raises Failed as encode_page()."""
-    return encode_page(_with_page_id(page, text))
+    return encode_page(_with_page_id(page, new).text)
 
 
 def encode_page(text: str) -> bytes:
@@ -211,13 +216,12 @@ def encode_page(text: str) -> bytes:
 _OMIT_CHARACTER = "Write the text without it."
 
 
-def check_front_matter(text: str, before: str = "") -> None:
-    """Raises Failed if the front matter of *text* is unreadable and that of *before* was not."""
-    source = yaml_of_text(text)
-    if not source or source == yaml_of_text(before):
+def check_front_matter(new: PageText, before: PageText | None = None) -> None:
+    """Raises Failed if the front matter of *new* is unreadable and that of *before* was not."""
+    if not new.source or (before is not None and new.source == before.source):
         return
-    error = views_of(text).error
-    if error is not None and views_of(before).error is None:
+    error = new.views.error
+    if error is not None and (before is None or before.views.error is None):
         raise invalid_argument("INVALID_FRONT_MATTER", f"{error[:1].upper()}{error[1:]}.", "Mend the front matter.")
 
 
@@ -259,15 +263,15 @@ def _give_way(session: Session, journal: Journal, path: str, save: replace.Displ
     raise page_modified(path, is_gone=save.data is None)
 
 
-def _with_page_id(page: Page, text: str) -> str:
-    """*text* with the UUID in `id:` of the page; a key of the user's own stays as in *text*."""
-    if yaml_of_text(text) == yaml_of_text(page.text):
-        return text
+def _with_page_id(page: Page, new: PageText) -> PageText:
+    """*new* with the UUID in `id:` of the page; a key of the user's own stays as in *new*."""
+    if new.source == page.content.source:
+        return new
     page_key = page.head.id
-    if parse_id(page_key) is None or head_of(text).id == page_key:
-        return text
+    if parse_id(page_key) is None or head_of(new).id == page_key:
+        return new
     try:
-        return with_keys(text, {"id": page_key})
+        return with_keys(new, {"id": page_key})
     except Damaged as error:
         raise invalid_argument(
             "INVALID_FRONT_MATTER", f"{str(error)[:1].upper()}{str(error)[1:]}.", "Mend it."

@@ -11,7 +11,7 @@ from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, Kind, parse_id
 from mirrord.domain.long_work import Omission, Progress
 from mirrord.domain.place import RECORDS, name_key
 from mirrord.errors import Busy, Damaged, Refused, reason_of
-from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.frontmatter.summary_keys import head_of
 from mirrord.mirror.tree import kernel, stable_reads
 from mirrord.mirror.tree.ignore_rules import (
@@ -191,7 +191,7 @@ class _Examination:
             return
         if spot.kind is not Kind.ATTACHMENT:
             text = _decode_page(path, read_foreign_file(self._source, path))
-            if spot.kind is Kind.PAGE and (entry := parse_id(head_of(text).id)) is not None:
+            if spot.kind is Kind.PAGE and (entry := parse_id(head_of(PageText(text)).id)) is not None:
                 self._ids.setdefault(entry, []).append(target)
         else:
             stable_reads.check_size(path, size, MAX_FILE_BYTES)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from psycopg.types.json import Jsonb
 
 from mirrord.db.content.entry_tables import position_sql
-from mirrord.db.content.entry_writes import PageText
+from mirrord.db.content.entry_writes import PageValues
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId
 from mirrord.domain.place import name_key
@@ -73,7 +73,7 @@ UPDATE mirrord.attachment SET name = %(name)s, name_key = %(key)s
 class DerivedText:
     """The text and views derived from what an app wrote. content: its document, with all ids; None: it wrote none."""
 
-    text: PageText
+    text: PageValues
     digest: Digest
     content: Document | None
 

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from mirrord.db.content import record_rows
 from mirrord.db.content.entry_tables import position_sql, table_of
-from mirrord.db.content.entry_writes import AttachmentContent, PageText
+from mirrord.db.content.entry_writes import AttachmentContent, PageValues
 from mirrord.db.content.record_rows import RecordText
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId, digest_of
@@ -114,7 +114,7 @@ async def has_children(connection: Connection, tenant: TenantId, page: EntryId) 
 
 
 async def write_text(
-    connection: Connection, tenant: TenantId, page: CurrentEntry, body: PageText, where: Place | None = None
+    connection: Connection, tenant: TenantId, page: CurrentEntry, body: PageValues, where: Place | None = None
 ) -> int | None:
     """
     Write a text as the next version of *page*, at *where* (None: at its place, in the form of its file). Restores a

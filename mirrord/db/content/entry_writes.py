@@ -147,8 +147,8 @@ RETURNING version"""
 
 
 @dataclass(frozen=True, slots=True)
-class PageText:
-    """A page's text with the views derived from its front matter. markdown None: a folder."""
+class PageValues:
+    """The columns of a page: its text, and the views of its front matter. markdown None: a folder."""
 
     markdown: str | None
     title: str | None = None
@@ -165,21 +165,21 @@ class AttachmentContent:
     media_type: str | None
 
 
-Body: TypeAlias = PageText | AttachmentContent | RecordText
+Body: TypeAlias = PageValues | AttachmentContent | RecordText
 
 _INSERT: Mapping[type[Body], str] = {
-    PageText: _INSERT_PAGE,
+    PageValues: _INSERT_PAGE,
     AttachmentContent: _INSERT_ATTACHMENT,
     RecordText: record_rows.INSERT,
 }
-_REINSERT: Mapping[type[Body], str] = {**_INSERT, PageText: _REINSERT_PAGE, RecordText: record_rows.REINSERT}
+_REINSERT: Mapping[type[Body], str] = {**_INSERT, PageValues: _REINSERT_PAGE, RecordText: record_rows.REINSERT}
 _UPDATE: Mapping[type[Body], str] = {
-    PageText: _UPDATE_TEXT,
+    PageValues: _UPDATE_TEXT,
     AttachmentContent: _UPDATE_BYTES,
     RecordText: record_rows.UPDATE,
 }
 _REVIVE: Mapping[type[Body], str] = {
-    PageText: _REVIVE_PAGE,
+    PageValues: _REVIVE_PAGE,
     AttachmentContent: _REVIVE_ATTACHMENT,
     RecordText: record_rows.REVIVE,
 }
@@ -217,18 +217,23 @@ class StatementBuilder:
         return Statement(_UPDATE[type(body)], self._base_values(base) | _body_values(base.digest, body) | values)
 
     def rewrite(
-        self, entry: EntryId, expected: int, digest: Digest, body: PageText | RecordText, operation: UUID | None = None
+        self,
+        entry: EntryId,
+        expected: int,
+        digest: Digest,
+        body: PageValues | RecordText,
+        operation: UUID | None = None,
     ) -> Statement:
         """Write new text to the row only: this mirror's file does not have it yet."""
         values = {"expected": expected, "operation": operation}
-        sql = _REWRITE_TEXT if isinstance(body, PageText) else record_rows.REWRITE
+        sql = _REWRITE_TEXT if isinstance(body, PageValues) else record_rows.REWRITE
         return Statement(sql, self._entry_values(entry) | _body_values(digest, body) | values)
 
     def insert_unplaced(
-        self, entry: EntryId, place: Place, digest: Digest, body: PageText | AttachmentContent, operation: UUID
+        self, entry: EntryId, place: Place, digest: Digest, body: PageValues | AttachmentContent, operation: UUID
     ) -> Statement:
         """Insert only a row, without a final name: its file is written from it. operation: as in `update`."""
-        sql = _ADD_PAGE if isinstance(body, PageText) else _ADD_ATTACHMENT
+        sql = _ADD_PAGE if isinstance(body, PageValues) else _ADD_ATTACHMENT
         placed = {"parent": place.parent, "name": place.name, "operation": operation}
         return Statement(sql, self._entry_values(entry) | placed | _body_values(digest, body))
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from psycopg.types.json import Jsonb
 
 from mirrord.db.content.entry_tables import position_sql, table_of
-from mirrord.db.content.entry_writes import PageText
+from mirrord.db.content.entry_writes import PageValues
 from mirrord.db.database import Connection
 from mirrord.domain.entry import EntryId, Kind, TenantId, digest_of
 
@@ -116,7 +116,9 @@ async def load_text_then(connection: Connection, tenant: TenantId, entry: EntryA
     return row[0] if row else None
 
 
-async def restore_entry(connection: Connection, tenant: TenantId, entry: EntryAtMoment, text: PageText | None) -> bool:
+async def restore_entry(
+    connection: Connection, tenant: TenantId, entry: EntryAtMoment, text: PageValues | None
+) -> bool:
     """Restore an entry's earlier state. text: a page's. False: the entry changed since it was loaded."""
     values: dict[str, object] = {
         "tenant": tenant,

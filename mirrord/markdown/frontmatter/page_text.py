@@ -1,17 +1,21 @@
 """
-The text of a page: decoding, line endings, where front matter ends, and the error for text that an edit does not
-find.
+The text of a page, split once: decoding, line endings, front matter and body, and the error for text that an edit
+does not find.
 
-The first line is exactly `---` (blanks may follow), and the next such line at column 0 ends it. Libraries
-split otherwise and lost list items that began with dashes.
+The first line is exactly `---` (blanks may follow), and the next such line at column 0 ends the front matter.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from mirrord.errors import Damaged, UserError
+
+if TYPE_CHECKING:
+    from mirrord.markdown.frontmatter.page_views import Views
 
 BOM = "\ufeff"
 
@@ -68,46 +72,76 @@ _CLOSING = re.compile(
 )  # starts with literal text, which is searched for quickly
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+@dataclass(frozen=True)
+class PageText:
     """
-    The three parts of a file's text; joined in this order they are the text.
+    The text of a page, split once into a byte order mark, the front matter and the body, and read once.
 
-    head: the raw front matter with both fences and the line ending of the second; "" if there is none.
+    It travels instead of the text wherever a function needs one of the parts.
     """
 
-    bom: str
-    head: str
-    body: str
+    text: str
+
+    @cached_property
+    def _ends(self) -> tuple[int, int, int, int]:
+        return find_front_matter(self.text)
+
+    @property
+    def bom(self) -> str:
+        """The byte order mark, or ""."""
+        return self.text[: self._ends[0]]
+
+    @property
+    def head(self) -> str:
+        """The front matter with both fences and the line ending of the second; "" if there is none."""
+        return self.text[self._ends[0] : self._ends[3]]
+
+    @property
+    def opening(self) -> str:
+        """The first fence with its line ending."""
+        return self.text[self._ends[0] : self._ends[1]]
+
+    @cached_property
+    def source(self) -> str:
+        """The YAML between the fences."""
+        return self.text[self._ends[1] : self._ends[2]]
+
+    @property
+    def closing(self) -> str:
+        """The second fence with its line ending."""
+        return self.text[self._ends[2] : self._ends[3]]
+
+    @cached_property
+    def body(self) -> str:
+        """The text after the front matter."""
+        return self.text[self._ends[3] :]
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """The byte order mark, the front matter and the body; joined they are the text."""
+        return self.bom, self.head, self.body
+
+    @cached_property
+    def views(self) -> "Views":
+        """What the front matter says; see Views."""
+        from mirrord.markdown.frontmatter.page_views import read_views  # noqa: PLC0415  (lists of plain pages start without a reader of YAML)
+
+        return read_views(self.source)
 
 
-def split_parts(text: str) -> Parts:
-    """The byte order mark, the front matter and the rest of *text*."""
+def find_front_matter(text: str) -> tuple[int, int, int, int]:
+    """
+    Where the first fence of *text* begins, its YAML begins and ends, and its body begins; all equal without one.
+
+    `frontmatter.YAMLHandler.split` returns neither fences nor blank lines after them, so that no page could be put
+    together again, takes `----` for a fence, and knows neither a byte order mark nor CR.
+    """
     start = 1 if text.startswith(BOM) else 0
     opening = _OPENING.match(text, start)
     closing = _CLOSING.search(text, opening.end()) if opening else None
-    end = closing.end() if closing else start
-    return Parts(text[:start], text[start:end], text[end:])
-
-
-def yaml_of_text(text: str) -> str:
-    """The YAML of the front matter of *text*, "" if there is none; a faster inner(split(text).head)."""
-    opening = _OPENING.match(text, 1 if text.startswith(BOM) else 0)
-    closing = _CLOSING.search(text, opening.end()) if opening else None
-    return text[opening.end() : closing.start()] if opening and closing else ""
-
-
-def yaml_of_head(head: str) -> str:
-    """The YAML between the fences of *head*."""
-    return split_head(head)[1]
-
-
-def split_head(head: str) -> tuple[str, str, str]:
-    """The first fence, the YAML and the last fence of *head*."""
-    opening = _OPENING.match(head)
-    start = opening.end() if opening else 0
-    end = max(head.rstrip("\r\n").rfind("\n"), head.rstrip("\r\n").rfind("\r")) + 1
-    return head[:start], head[start:end], head[end:]
+    if opening is None or closing is None:
+        return start, start, start, start
+    return start, opening.end(), closing.start(), closing.end()
 
 
 class EditTargetError(UserError):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from mirrord.domain.link_meaning import Site
-from mirrord.markdown.frontmatter.page_properties import views_of
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.links.link_spelling import NewPathOf, rebase_target, respell_target
 from mirrord.markdown.links.page_links import Link, links_of, target_span
 
@@ -17,9 +17,9 @@ _ESCAPED_BARE = re.compile(r"[\x00-\x20\x7f%<>\\#?|()]")
 
 @dataclass(frozen=True, slots=True)
 class RelinkedPage:
-    """The text of a page, and the number of its rewritten links."""
+    """A page, and the number of its rewritten links."""
 
-    text: str
+    page: PageText
     count: int
 
 
@@ -38,22 +38,24 @@ def _no_other_files(path: str) -> None:
     """The default of whereto: every file is an entry."""
 
 
-def relink_page(text: str, before: Site, after: Site, whereto: NewPathOf = _no_other_files) -> RelinkedPage:
+def relink_page(page: PageText, before: Site, after: Site, whereto: NewPathOf = _no_other_files) -> RelinkedPage:
     """
-    *text*, a page that was in *before* and is in *after*, with links that keep their meaning.
+    *page*, which was in *before* and is in *after*, with links that keep their meaning.
 
     whereto: the new path of a file that is no entry, by its old path; None: there is no such file.
 
     A link without a valid spelling (a wikilink to a name with `#`, or one whose target would end a quoted YAML
     string) stays unchanged, and so do links without a meaning.
     """
-    links = links_of(text)
+    links = links_of(page)
     edits = [
-        edit for number, link in enumerate(links) if (edit := _edit_link(text, number, link, before, after, whereto))
+        edit
+        for number, link in enumerate(links)
+        if (edit := _edit_link(page.text, number, link, before, after, whereto))
     ]
-    if edits and not _is_clean(text, links, edits):
-        edits = _select_harmless(text, links, edits)
-    return RelinkedPage(_apply_edits(text, edits), len(edits))
+    if edits and not _is_clean(page, links, edits):
+        edits = _select_harmless(page, links, edits)
+    return RelinkedPage(PageText(_apply_edits(page.text, edits)) if edits else page, len(edits))
 
 
 def _edit_link(text: str, number: int, link: Link, before: Site, after: Site, whereto: NewPathOf) -> _Edit | None:
@@ -93,24 +95,24 @@ def _apply_edits(text: str, edits: Sequence[_Edit]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _is_clean(text: str, links: Sequence[Link], edits: Sequence[_Edit]) -> bool:
+def _is_clean(page: PageText, links: Sequence[Link], edits: Sequence[_Edit]) -> bool:
     """Whether the edited page has the same links except for these targets, and no newly broken front matter."""
-    new = _apply_edits(text, edits)
+    new = PageText(_apply_edits(page.text, edits))
     targets = {edit.number: edit.target for edit in edits}
     expected = [
         (link.kind, targets.get(number, link.target).strip(), link.heading) for number, link in enumerate(links)
     ]
     actual = [(link.kind, link.target.strip(), link.heading) for link in links_of(new)]
-    return actual == expected and (views_of(new).error is None) >= (views_of(text).error is None)
+    return actual == expected and (new.views.error is None) >= (page.views.error is None)
 
 
-def _select_harmless(text: str, links: Sequence[Link], edits: Sequence[_Edit]) -> list[_Edit]:
+def _select_harmless(page: PageText, links: Sequence[Link], edits: Sequence[_Edit]) -> list[_Edit]:
     """The harmless ones of *edits*, found by bisection: a few harmful ones among many take few readings."""
     accepted: list[_Edit] = []
     batches = [edits]
     while batches:
         batch = batches.pop()
-        if _is_clean(text, links, [*accepted, *batch]):
+        if _is_clean(page, links, [*accepted, *batch]):
             accepted += batch
         elif (half := len(batch) // 2) > 0:
             batches += [batch[half:], batch[:half]]

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 
-from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.parser.dialect import MAX_NESTING, WIKILINK
 from mirrord.markdown.read.block_spans import Region, regions_of
 
@@ -51,18 +51,18 @@ class Link:
     end: int
 
 
-def links_of(text: str, within: Sequence[Region] = ()) -> list[Link]:
+def links_of(page: PageText, within: Sequence[Region] = ()) -> list[Link]:
     """
     The links within the mirror, in order; none in code, comments and HTML, and none with a scheme or `//`.
 
     within: the regions of the body, if the caller has them.
     """
-    parts = split_parts(text)
-    offset = len(text) - len(parts.body)
+    text, body = page.text, page.body
+    offset = len(text) - len(body)
     result = list(_links_in_properties(text, offset))
-    if "[" not in parts.body:
+    if "[" not in body:
         return result
-    for region in within or regions_of(parts.body):
+    for region in within or regions_of(body):
         start, end = offset + region.start, offset + region.end
         if text.find("[", start, end) < 0:
             continue

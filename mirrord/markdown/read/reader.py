@@ -6,8 +6,7 @@ from typing import cast
 
 from markdown_it.token import Token
 
-from mirrord.markdown.frontmatter.page_properties import split_parts
-from mirrord.markdown.frontmatter.page_text import with_unix_endings
+from mirrord.markdown.frontmatter.page_text import PageText, with_unix_endings
 from mirrord.markdown.inline.html_tags import is_safe
 from mirrord.markdown.inline.inline_reader import raw_inline, read_inline
 from mirrord.markdown.inline.table_cells import read_table
@@ -27,7 +26,7 @@ DONE_BOX, TODO_BOX = "[x]", "[ ]"  # the boxes of tasks
 
 def read_document(text: str) -> Document:
     """The body of *text* as a document; never raises."""
-    return make_document(read_nodes(outline_of(split_parts(text).body)))
+    return make_document(read_nodes(outline_of(PageText(text).body)))
 
 
 def read_nodes(page: Outline) -> list[Node]:

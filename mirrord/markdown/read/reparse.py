@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mirrord.markdown.frontmatter.page_text import split_lines
-from mirrord.markdown.read.block_spans import MAX_PAGE_CHARACTERS, Outline, Region, outline_of, unparsed_outline
+from mirrord.markdown.read.block_spans import MAX_PAGE_CHARACTERS, Outline, outline_of
 from mirrord.markdown.read.reader import read_nodes
 from mirrord.markdown.schema.block import Block, blocks_of, count_common_ends
 
@@ -44,14 +44,9 @@ class Reading:
     spare: int
 
 
-def read_whole(body: str, within: list[Region] | None = None) -> Reading:
-    """Read all of *body*; never raises. within: as in `outline`."""
-    return _read_part(body, {}, within)
-
-
-def unparsed_reading(body: str) -> Reading:
-    """*body* as one opaque block, unparsed."""
-    return reading_of(unparsed_outline(body))
+def read_whole(body: str) -> Reading:
+    """Read all of *body*; never raises."""
+    return reading_of(outline_of(body))
 
 
 def reading_of(page: Outline) -> Reading:
@@ -82,7 +77,7 @@ def read_after_edit(before: Reading, body: str) -> Reading | None:
     changed_text = body[start : end + shift]
     if _reaches_far(before, first, before.body[start:end], changed_text):
         return None
-    reading = _read_part(changed_text, before.references)
+    reading = reading_of(outline_of(changed_text, before.references))
     spent, spare = (
         before.spent + reading.spent,
         before.spare - reading.spent + min(shift, 0) * _MAX_STEPS_LOST_PER_CHARACTER,
@@ -103,10 +98,6 @@ def read_after_edit(before: Reading, body: str) -> Reading | None:
         spent=spent,
         spare=spare,
     )
-
-
-def _read_part(body: str, references: Mapping[str, Any], within: list[Region] | None = None) -> Reading:
-    return reading_of(outline_of(body, references, within))
 
 
 def _common_ends(old: str, new: str) -> tuple[int, int]:

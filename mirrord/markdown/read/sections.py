@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from mirrord.markdown.frontmatter.page_properties import split_parts
-from mirrord.markdown.frontmatter.page_text import split_lines
+from mirrord.markdown.frontmatter.page_text import PageText, split_lines
 from mirrord.markdown.parser.dialect import parse_blocks
 from mirrord.markdown.parser.work_limit import PARSER_ERRORS
 from mirrord.markdown.read.block_spans import MAX_PAGE_CHARACTERS
@@ -32,12 +31,11 @@ class Section:
     end: int
 
 
-def sections_of(text: str) -> list[Section]:
-    """The sections of *text* in order; none if it cannot be parsed. Headings in quotes and lists do not count."""
-    body = split_parts(text).body
-    headings = _find_headings(body)
-    offset = len(text) - len(body)
-    starts = [*(offset + start for _, _, start, _ in headings), len(text)]
+def sections_of(page: PageText) -> list[Section]:
+    """The sections of *page* in order; none if it cannot be parsed. Headings in quotes and lists do not count."""
+    headings = _find_headings(page.body)
+    offset = len(page.text) - len(page.body)
+    starts = [*(offset + start for _, _, start, _ in headings), len(page.text)]
     ends = next_at_or_above([level for level, *_ in headings])
     return [
         Section(level, title, starts[number], offset + content, starts[number + 1], starts[ends[number]])

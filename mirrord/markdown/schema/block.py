@@ -1,15 +1,12 @@
 """A block of a document with its ids, and whether two blocks mean the same."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import eq, is_
 from typing import Final, TypeVar
 
-import orjson
-
-from mirrord.markdown.schema.document import BLOCKS, INLINE, TEXTBLOCKS, Node, make_document
+from mirrord.markdown.schema.document import BLOCKS, INLINE, TEXTBLOCKS, Node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize, wrap_inlines
 
 ITEMS: Final = frozenset(["listItem", "taskItem"])
@@ -69,8 +66,6 @@ def _without_ids(node: Node) -> Node:
 
 T = TypeVar("T")
 
-DOCUMENT_OPENING, DOCUMENT_CLOSING = orjson.dumps(make_document(())).split(b"]")[0], b"]}"  # of the JSON of a document
-_NUL_ESCAPE = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 _EMPTY: Node = {"type": "paragraph"}
 
 
@@ -94,20 +89,6 @@ class Block:
     nodes: tuple[Node, ...]
     ids: tuple[str, ...] = ()
     _meaning: _Meaning = field(default_factory=_Meaning, compare=False, repr=False)
-    _json: bytes | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def json(self) -> bytes:
-        """
-        Its part of the JSON of a document, without NUL; cached, since most blocks of a page do not change.
-
-        Raises:
-            orjson.JSONEncodeError: it is nested too deep.
-        """
-        if self._json is None:
-            data = orjson.dumps(make_document(self.nodes))[len(DOCUMENT_OPENING) : -len(DOCUMENT_CLOSING)]
-            self._json = without_nul(data)
-        return self._json
 
     @property
     def normal_form(self) -> Node:
@@ -163,11 +144,6 @@ class Block:
     def _has_words(self) -> bool:
         children = self.nodes[0].get("content") or ()
         return any("text" in child and not child["text"].isspace() and child["text"] for child in children)
-
-
-def without_nul(data: bytes) -> bytes:
-    """JSON that `jsonb` accepts: NUL replaced."""
-    return _NUL_ESCAPE.sub(rb"\1\\ufffd", data) if b"\\u0000" in data else data
 
 
 def block_of(node: Node) -> Block:

@@ -34,24 +34,6 @@ def parse_json_or_none(source: str) -> object:
         return None
 
 
-def parse_unchecked_json(source: str) -> object:
-    """The value of *source*, which may not be writable: check the used parts with `is_writable`. None: no JSON."""
-    try:
-        value: object = orjson.loads(source)
-    except orjson.JSONDecodeError:
-        return None
-    return value
-
-
-def is_writable(value: object) -> bool:
-    """Whether `parsed` would return *value*: it can be written as JSON."""
-    try:
-        orjson.dumps(value)
-    except orjson.JSONEncodeError:
-        return False
-    return True
-
-
 _COMMENT = re.compile(r"<!-- tiptap (\{.*\}) -->")
 
 

@@ -1,4 +1,4 @@
-"""Edits of a page requested by agents, as pure functions from text to text."""
+"""Edits of a page requested by agents, as pure functions from page to page."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,13 @@ from itertools import islice, pairwise
 from markdown_it.token import Token
 
 from mirrord.markdown.frontmatter.page_properties import Json, Removed, with_keys
-from mirrord.markdown.frontmatter.page_text import EditTargetError, first_line_ending, split_lines, with_unix_endings
+from mirrord.markdown.frontmatter.page_text import (
+    EditTargetError,
+    PageText,
+    first_line_ending,
+    split_lines,
+    with_unix_endings,
+)
 from mirrord.markdown.parser.dialect import parse_blocks
 from mirrord.markdown.read.sections import Section, find_sections, heading_line, sections_of
 
@@ -98,28 +104,28 @@ class KeyEdit:
 Edit = Substitution | SectionEdit | KeyEdit
 
 
-def apply_edits(text: str, edits: Sequence[Edit]) -> str:
+def apply_edits(page: PageText, edits: Sequence[Edit]) -> PageText:
     """
-    *text* after all *edits*, in order.
+    *page* after all *edits*, in order.
 
     Raises:
-        Missed: the text has no place for one of them, or more than one.
+        EditTargetError: the text has no place for one of them, or more than one.
         Damaged: the front matter cannot take a change.
     """
     for edit in edits:
         match edit:
             case Substitution():
-                text = _substitute(text, edit)
+                page = PageText(_substitute(page.text, edit))
             case SectionEdit():
-                text = _edit_section(text, edit)
+                page = PageText(_edit_section(page, edit))
             case KeyEdit():
-                text = with_keys(text, edit.changes)
-    return text
+                page = with_keys(page, edit.changes)
+    return page
 
 
-def section_of(text: str, heading: str) -> Section:
-    """The section of a heading. Raises Missed if there is none, or more than one."""
-    sections = sections_of(text)
+def section_of(page: PageText, heading: str) -> Section:
+    """The section of a heading. Raises EditTargetError if there is none, or more than one."""
+    sections = sections_of(page)
     matching = find_sections(sections, heading)
     if len(matching) == 1:
         return matching[0]
@@ -154,8 +160,8 @@ def _describe_lines(text: str, find: str, ending: str) -> str:
     return f"line{'s' if len(numbers) > 1 else ''} {', '.join(numbers[:_MAX_LISTED_LINES])}{suffix}"
 
 
-def _edit_section(text: str, edit: SectionEdit) -> str:
-    section = section_of(text, edit.heading)
+def _edit_section(page: PageText, edit: SectionEdit) -> str:
+    text, section = page.text, section_of(page, edit.heading)
     new = _with_endings(edit.text, first_line_ending(text)).strip("\r\n")
     match edit.action:
         case Action.REPLACE:
@@ -172,7 +178,7 @@ def _edit_section(text: str, edit: SectionEdit) -> str:
 
 def _without_heading(new: str, section: Section) -> str:
     """*new* without the heading of the section, which replacements often repeat."""
-    first = next(iter(sections_of(new)), None)
+    first = next(iter(sections_of(PageText(new))), None)
     if first is None or first.start != 0 or (first.level, first.title) != (section.level, section.title):
         return new
     return new[first.content :].lstrip("\r\n")

@@ -6,14 +6,11 @@ from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_properties import (
     REMOVED,
     Json,
-    Parts,
     Removed,
-    Views,
-    split_parts,
-    views_of,
     with_keys,
 )
-from mirrord.markdown.frontmatter.page_text import first_line_ending
+from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending
+from mirrord.markdown.frontmatter.page_views import Views
 from mirrord.markdown.schema.document import Document, check_document
 from mirrord.markdown.write.splice import splice_document
 
@@ -30,12 +27,12 @@ class NewViews:
     content: Document | None
 
 
-def render(text: str | None, ahead: frozenset[str], new_views: NewViews, stem: str) -> str:
+def render(page: PageText, ahead: frozenset[str], new_views: NewViews, stem: str) -> PageText:
     """
     The new Markdown of a page.
 
     Args:
-        text: its current Markdown; None: it has none yet.
+        page: its current Markdown; empty if it has none yet.
         ahead: the names of the views that the app wrote; the others are ignored.
         stem: the file's name without ending, the title of a page whose front matter has none.
 
@@ -45,30 +42,27 @@ def render(text: str | None, ahead: frozenset[str], new_views: NewViews, stem: s
     Raises:
         Damaged: Markdown cannot hold the wanted views, or the front matter to change is not valid.
     """
-    result = text or ""
     if "content" in ahead:
-        result = _replace_content(result, new_views.content)
+        page = _replace_content(page, new_views.content)
     if ahead - {"content"}:
-        result = with_keys(result, _collect_changes(result, ahead, new_views, stem))
-    return result
+        page = with_keys(page, _collect_changes(page.views, ahead, new_views, stem))
+    return page
 
 
-def _replace_content(text: str, content: Document | None) -> str:
-    parts = split_parts(text)
-    ending = first_line_ending(text)
-    body = splice_document(parts.body, check_document(content or {"type": "doc"}), ending)
-    head = parts.head
+def _replace_content(page: PageText, content: Document | None) -> PageText:
+    ending = first_line_ending(page.text)
+    body = splice_document(page.body, check_document(content or {"type": "doc"}), ending)
+    head = page.head
     if head and body and head[-1] not in "\r\n":
         head += ending
     for lead in ("", ending):  # without front matter, a `---` on the first line would begin one
-        result = parts.bom + head + lead + body
-        if split_parts(result) == Parts(parts.bom, head, lead + body):
+        result = PageText(page.bom + head + lead + body)
+        if result.parts == (page.bom, head, lead + body):
             return result
     raise Damaged("the change would turn the beginning of the page into front matter")
 
 
-def _collect_changes(text: str, ahead: frozenset[str], new_views: NewViews, stem: str) -> dict[str, Json | Removed]:
-    views = views_of(text)
+def _collect_changes(views: Views, ahead: frozenset[str], new_views: NewViews, stem: str) -> dict[str, Json | Removed]:
     if views.error:
         raise Damaged(views.error)
     changes = _changes_by_frontmatter(views, new_views) if "frontmatter" in ahead else {}

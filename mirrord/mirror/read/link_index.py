@@ -22,12 +22,13 @@ from mirrord.domain.link_meaning import (
     target_key,
     wikilink_path,
 )
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.links.link_spelling import NewPathOf
 from mirrord.markdown.links.link_updates import RelinkedPage, relink_page
 from mirrord.markdown.links.page_links import links_of, possible_targets_of
 from mirrord.mirror.read.directory_listing import Walk
 from mirrord.mirror.read.page_catalogue import Snapshot
-from mirrord.mirror.read.page_summary import PageSummary, PageText
+from mirrord.mirror.read.page_summary import PageSummary, TextWithStat
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tree_layout import lineage
 
@@ -169,11 +170,11 @@ class LinkMoves:
     _after: Names
     _whereto: NewPathOf
 
-    def relink(self, path: str, text: str) -> RelinkedPage:
-        """*text*, of one of *touched*, with links that keep their targets after the move."""
+    def relink(self, path: str, page: PageText) -> RelinkedPage:
+        """*page*, one of *touched*, with links that keep their targets after the move."""
         entry, new = self._entries[path], self.files.get(path, path)
         before, after = site_of(entry, path, self._before), site_of(entry, new, self._after)
-        return relink_page(text, before, after, self._whereto)
+        return relink_page(page, before, after, self._whereto)
 
 
 @dataclass(slots=True)
@@ -270,11 +271,11 @@ class LinkIndex:
         page = snapshot.read_text(path)
         if page is None or page.text is None:
             return ()
-        links = {(link.kind, link.target): None for link in links_of(page.text) if link.target.strip()}
+        links = {(link.kind, link.target): None for link in links_of(PageText(page.text)) if link.target.strip()}
         self._cache_page(path, page, _PageLinks(page.stat, _keys_in_text(page.text, path), tuple(links)))
         return tuple(links)
 
-    def _cache_page(self, path: str, page: PageText, page_links: _PageLinks) -> None:
+    def _cache_page(self, path: str, page: TextWithStat, page_links: _PageLinks) -> None:
         if page.is_settled:
             self._page_links[path] = page_links
         else:

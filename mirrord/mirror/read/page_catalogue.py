@@ -32,7 +32,7 @@ from mirrord.mirror.read.page_summary import (
     CachedSummary,
     PageIndex,
     PageSummary,
-    PageText,
+    TextWithStat,
     folder_summary,
     read_page_text,
     read_summary,
@@ -339,7 +339,7 @@ class Snapshot:
         stat = self._stat_page(path)
         return stat is None or record.matches(stat)
 
-    def read_text(self, path: str) -> PageText | None:
+    def read_text(self, path: str) -> TextWithStat | None:
         """The current text of a page; see card.read_whole()."""
         return read_page_text(self._tree, path)
 

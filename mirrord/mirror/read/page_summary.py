@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mirrord.domain.entry import MAX_FILE_BYTES, Kind
 from mirrord.errors import Damaged, MirrordError
-from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.frontmatter.summary_keys import Head, head_of
 from mirrord.mirror.tree import contained_paths, stable_reads
 from mirrord.mirror.tree.kernel import Stat, stat_of
@@ -66,15 +66,15 @@ class CachedSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class PageText:
-    """The text of a page, None if it is no text, with its stat; is_settled: as in Reading."""
+class TextWithStat:
+    """The text of a page, None if it is no text, with its stat; is_settled: as in CachedSummary."""
 
     text: str | None
     stat: Stat
     is_settled: bool
 
 
-def read_page_text(tree: Tree, path: str) -> PageText | None:
+def read_page_text(tree: Tree, path: str) -> TextWithStat | None:
     """All of the page at *path* as it is right now; None if it is gone, too large, or changes while it is read."""
     began = time.time_ns()
     try:
@@ -85,8 +85,8 @@ def read_page_text(tree: Tree, path: str) -> PageText | None:
     try:
         text = decode(data)
     except Damaged:
-        return PageText(None, stat, stat.is_settled(began))
-    return PageText(text, stat, stat.is_settled(began))
+        return TextWithStat(None, stat, stat.is_settled(began))
+    return TextWithStat(text, stat, stat.is_settled(began))
 
 
 def folder_summary(path: str) -> PageSummary:
@@ -117,7 +117,7 @@ def read_summary(directory: int, path: str) -> CachedSummary | None:
 def summary_of(path: str, data: bytes, *, is_whole: bool) -> PageSummary:
     """The card of a page; *data*: its bytes, or the first of them."""
     text = _decode_or_none(data, is_whole=is_whole)
-    head = head_of(text) if text is not None else Head()
+    head = head_of(PageText(text)) if text is not None else Head()
     title = head.title or _page_name(path)
     is_text = True if is_whole and text is not None else None if text is not None else False
     return PageSummary(

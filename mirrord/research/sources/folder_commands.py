@@ -18,7 +18,7 @@ from mirrord.domain.approval import ABSENT_DIGEST, Preview
 from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.domain.event import EventType
 from mirrord.domain.place import name_key
-from mirrord.markdown.frontmatter.page_properties import split_parts, with_keys
+from mirrord.markdown.frontmatter.page_properties import new_head
 from mirrord.mirror.tree.ignore_rules import Ignore
 from mirrord.mirror.tree.tree_layout import INDEX_FILE, SUFFIX, page_path, parent_of, spot_of_file
 from mirrord.mirror.tree.tree_scan import scan
@@ -207,7 +207,7 @@ class _FolderRemoval(Plan[DeletedFolder]):
         sentence = f"The folder {folder.name!r} {place} would be deleted; nothing is in it."
         if page is None:
             return Preview(sentence, facts)
-        lines = diff_lines(page.path, page.text, "") if split_parts(page.text).body.strip() else ()
+        lines = diff_lines(page.path, page.text, "") if page.content.body.strip() else ()
         return Preview(sentence, facts, lines, {page.path: page.digest.hex()})
 
     def carry_out(self, session: Session, journal: Journal) -> DeletedFolder:
@@ -241,7 +241,7 @@ def _ensure_page(session: Session, journal: Journal, folder: Folder) -> page_wri
     """The page of a folder, created if missing so that the folder keeps its id."""
     if folder.page is None:
         path = page_path("", folder.path, index=True)
-        text = with_keys("", {"id": str(folder.entry), "title": folder.name})
+        text = new_head({"id": str(folder.entry), "title": folder.name})
         digest = page_writes.create_page_file(session, journal, path, text.encode(), folder.entry)
         facts = {"page_id": str(folder.entry), "path": path, "digest": digest.hex()}
         command_events.record_event(session, EventType.PAGE_CREATED, facts)
@@ -264,7 +264,7 @@ def _count_contents(session: Session, all_holdings: Holdings, folder: Folder) ->
 
 def _render_page(entry: EntryId, name: str) -> str:
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    return with_keys("", {"id": str(entry), "title": name, CREATED: created})
+    return new_head({"id": str(entry), "title": name, CREATED: created})
 
 
 def _not_empty(folder: Folder, contents: Mapping[str, int]) -> Failed:

@@ -18,7 +18,8 @@ from mirrord.convert.text_encoding import text_of
 from mirrord.domain.entry import Digest
 from mirrord.domain.long_work import Progress
 from mirrord.errors import Busy, Damaged, Unavailable
-from mirrord.markdown.frontmatter.page_properties import Json, split_parts, with_keys
+from mirrord.markdown.frontmatter.page_properties import Json, new_head, with_keys
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.mirror.tree.kernel import stat_of
 from mirrord.research.sources.source_listing import Holdings, Source
 
@@ -86,7 +87,7 @@ def find_duplicates(session: Session, all_holdings: Holdings, sha256: str) -> li
 
 def _has_digest(session: Session, path: str, sha256: str) -> bool:
     content = session.catalogue.snapshot().read_text(path)
-    return content is not None and content.text is not None and sha256 in split_parts(content.text).head
+    return content is not None and content.text is not None and sha256 in PageText(content.text).head
 
 
 def _copy_and_hash(descriptor: int, copy: Path | None) -> tuple[Digest, str]:
@@ -182,10 +183,11 @@ def render_page(body: PageBody, original: Original, keys: Mapping[str, Json], wh
     text = body.text.replace(f"]({PICTURES_DIRECTORY}/", f"]({quote(pictures).translate(_ESCAPES)}/")
     if not text.strip():
         text = f"{_embed_original(original, where)}\n"
+    page = PageText(text)
     try:
-        return with_keys(text, keys) if split_parts(text).head else with_keys("", keys) + text
+        return with_keys(page, keys).text if page.head else new_head(keys) + text
     except Damaged:  # an unreadable front matter is plain text
-        return with_keys("", keys) + text
+        return new_head(keys) + text
 
 
 def _embed_original(original: Original, where: str) -> str:

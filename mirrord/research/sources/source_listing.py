@@ -11,7 +11,7 @@ from mirrord.commands.core.page_paths import original_of
 from mirrord.commands.core.session import Session
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.place import clean_name, name_key
-from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.read.page_summary import PageSummary
 from mirrord.mirror.tree.tenant_tree import spelling_in_tree
@@ -144,7 +144,7 @@ def number_of_folder(folder: Folder | None) -> int | None:
 
 def source_text(text: str) -> str:
     """The body of a source file; offsets of segments count its code points."""
-    return split_parts(text).body
+    return PageText(text).body
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,12 @@ from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_properties import (
     REMOVED,
     Json,
-    Parts,
     Removed,
     is_same_json,
     read_values,
-    split_parts,
     with_keys,
-    yaml_of_head,
 )
-from mirrord.markdown.frontmatter.page_text import BOM, first_line_ending, split_lines, with_unix_endings
+from mirrord.markdown.frontmatter.page_text import BOM, PageText, first_line_ending, split_lines, with_unix_endings
 from mirrord.markdown.frontmatter.record_text import Data, canonical_json, read_record
 from mirrord.markdown.read.block_spans import regions_of
 from mirrord.research.segments.segment import is_only_moved
@@ -54,14 +51,14 @@ def merge(base: str, file: str, row: str) -> str | None:
         return row
     if row == base:
         return file
-    old, mine, theirs = split_parts(base), split_parts(file), split_parts(row)
+    old, mine, theirs = PageText(base), PageText(file), PageText(row)
     head = merge_head(old.head, mine.head, theirs.head)
     body = _merge_body(old.body, mine.body, theirs.body)
     if head is None or body is None:
         return None
-    parts = Parts(theirs.bom if mine.bom == old.bom else mine.bom, head, body)
-    result = parts.bom + parts.head + parts.body
-    return result if split_parts(result) == parts else None
+    parts = (theirs.bom if mine.bom == old.bom else mine.bom, head, body)
+    result = PageText("".join(parts))
+    return result.text if result.parts == parts else None
 
 
 def _merge_trivially(base: str, file: str, row: str) -> str | None:
@@ -90,7 +87,7 @@ def merge_head(base: str, file: str, row: str) -> str | None:
         return part
     line_merge = _merge_lines(base, file, row)
     try:
-        merged = merge_values(read_values(base), read_values(file), read_values(row))
+        merged = merge_values(*(read_values(PageText(head)) for head in (base, file, row)))
     except Damaged:
         both_readable = _is_readable(file) and _is_readable(row)
         return line_merge if line_merge is None or _is_readable(line_merge) or not both_readable else None
@@ -103,25 +100,22 @@ def merge_head(base: str, file: str, row: str) -> str | None:
 
 
 def _is_readable(head: str) -> bool:
-    try:
-        read_values(head)
-    except Damaged:
-        return False
-    return True
+    return PageText(head).views.error is None
 
 
 def _heads_with_values(file: str, row: str, merged: Values) -> Iterator[str]:
     """The head of each side with the values of both."""
-    for head in (file, row):
+    for head in map(PageText, (file, row)):
         try:
             removed: dict[str, Json | Removed] = {key: REMOVED for key in read_values(head) if key not in merged}
-            yield with_keys(head, {**removed, **merged})
+            yield with_keys(head, {**removed, **merged}).text
         except Damaged:
             continue
 
 
 def _has_values(head: str, merged: Values) -> bool:
-    return split_parts(head).body == "" and _is_readable(head) and is_same_json(read_values(head), dict(merged))
+    page = PageText(head)
+    return page.body == "" and page.views.error is None and is_same_json(page.views.frontmatter, dict(merged))
 
 
 def _has_comments(head: str, base: str, file: str, row: str) -> bool:
@@ -273,7 +267,7 @@ def _merge_yaml(base: str, file: str, row: str, values: Data) -> str | None:
     merged = merge_head(*map(_add_fences, (base, file, row)))
     if merged is None:
         return None
-    text = _prefix_of(file) + yaml_of_head(split_parts(merged).head)
+    text = _prefix_of(file) + PageText(merged).source
     return text if is_same_json(_read_or_none(RecordFormat.YAML, text), values) else None
 
 

@@ -11,8 +11,8 @@ from mirrord.domain.problem_advice import UnsyncedFiles
 from mirrord.domain.record_kinds import DIRECTORIES, explain_no_record
 from mirrord.domain.sync_state import NO_TEXT, UnreadableFile
 from mirrord.errors import Busy, Damaged, Refused
-from mirrord.markdown.frontmatter.page_properties import Views, views_of
-from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.frontmatter.page_text import PageText, decode
+from mirrord.markdown.frontmatter.page_views import Views
 from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.ignore_rules import Ignore
@@ -230,7 +230,7 @@ class Looker:
         try:
             data, stat, is_snapshot = self._read_file(path)
             text = _decode_text(path, data) if spot.kind in (Kind.PAGE, Kind.RECORD) else ""
-            views = views_of(text) if spot.kind is Kind.PAGE else None
+            views = PageText(text).views if spot.kind is Kind.PAGE else None
         except FileNotFoundError:
             self._note_gone(path, result)
         except (OSError, Refused, Busy, Damaged) as error:

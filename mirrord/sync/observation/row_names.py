@@ -18,7 +18,7 @@ from mirrord.domain.place import (
     numbered_names,
 )
 from mirrord.domain.sync_state import Row
-from mirrord.markdown.frontmatter.page_properties import views_of
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.read.sections import sections_of
 from mirrord.mirror.tree.tree_layout import attachment_path, spot_of_file
 from mirrord.sync.observation.mirror_handles import Sides
@@ -45,7 +45,8 @@ async def add_titles(connection: Connection, tenant: TenantId, rows: Iterable[Ro
 
 
 def _title_of(text: str) -> str | None:
-    return views_of(text).title or next((section.title for section in sections_of(text)), None)
+    page = PageText(text)
+    return page.views.title or next((section.title for section in sections_of(page)), None)
 
 
 MAX_TWINS = 1000  # siblings of one name

@@ -10,14 +10,14 @@ from psycopg.errors import UniqueViolation
 from mirrord.db import conflict_rows
 from mirrord.db.conflict_rows import ConflictRow
 from mirrord.db.content import attachment_blobs, derived_rows, editor_buffers, record_rows
-from mirrord.db.content.entry_writes import AttachmentContent, run_statements
+from mirrord.db.content.entry_writes import AttachmentContent, PageValues, run_statements
 from mirrord.db.content.record_rows import RecordRow
 from mirrord.db.database import Connection, set_parents
 from mirrord.domain.entry import FILE_ACTOR, Digest, EntryId, Kind, Place, digest_of, new_id, operation_id
 from mirrord.domain.record_kinds import sort_of
 from mirrord.domain.sync_state import Base, File, Row, State
 from mirrord.errors import Damaged, Stale
-from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.sync.decisions.edit_merge import merge, merge_record
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.observation.record_bodies import record_text
@@ -188,8 +188,10 @@ async def store_merged(
     """
     entry, version, writer = clash.row.entry, clash.row.version, sides.writer
     ancestor_version = version if clash.ancestor_version is None else clash.ancestor_version
-    save_file = writer.rewrite(entry, version, digest_of(clash.data), text_of(texts[1]), _operation_of(sides, clash))
-    save_merge = writer.rewrite(entry, version + 1, digest_of(merged.encode()), text_of(merged))
+    save_file = writer.rewrite(
+        entry, version, digest_of(clash.data), text_of(PageText(texts[1])), _operation_of(sides, clash)
+    )
+    save_merge = writer.rewrite(entry, version + 1, digest_of(merged.encode()), text_of(PageText(merged)))
     async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
         await set_parents(connection, [ancestor_version])
         file_results = await run_statements(connection, [save_file])
@@ -215,12 +217,7 @@ async def _keep_both(sides: Sides, clash: UnmergedConflict, base_text: str | Non
     moment = datetime.now(UTC).strftime("%Y-%m-%d %H%M%SZ")
     name = conflict_name(clash.row.kind, clash.place.name, moment, sides.mirror.hex[:6])
     place = Place(clash.place.parent, name)
-    data = clash.data if clash.row.kind is Kind.ATTACHMENT else with_id(decode(clash.data), sibling).encode()
-    body = (
-        AttachmentContent(len(data), media_type_of(clash.path))
-        if clash.row.kind is Kind.ATTACHMENT
-        else text_of(decode(data))
-    )
+    data, body = _sibling_of(clash, sibling)
     async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
         if isinstance(body, AttachmentContent):
             await attachment_blobs.store_blob(connection, sides.tenant, digest_of(data), data)
@@ -232,6 +229,14 @@ async def _keep_both(sides: Sides, clash: UnmergedConflict, base_text: str | Non
             connection, sides.tenant, sides.mirror, _conflict_row(clash, sibling, base_text, row_text)
         )
     return sibling
+
+
+def _sibling_of(clash: UnmergedConflict, sibling: EntryId) -> tuple[bytes, PageValues | AttachmentContent]:
+    """The file's bytes as those of the sibling, and its row."""
+    if clash.row.kind is Kind.ATTACHMENT:
+        return clash.data, AttachmentContent(len(clash.data), media_type_of(clash.path))
+    page = with_id(PageText(decode(clash.data)), sibling)
+    return page.text.encode(), text_of(page)
 
 
 def _conflict_row(

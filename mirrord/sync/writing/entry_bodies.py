@@ -3,14 +3,14 @@
 import mimetypes
 import posixpath
 
-from mirrord.db.content.entry_writes import AttachmentContent, Body, PageText
+from mirrord.db.content.entry_writes import AttachmentContent, Body, PageValues
 from mirrord.domain.entry import MAX_FILE_BYTES, EntryId, Kind, digest_of, parse_id
 from mirrord.domain.place import MAX_NAME_BYTES
 from mirrord.domain.sync_state import File
 from mirrord.errors import Damaged, Stale
-from mirrord.markdown.frontmatter.page_properties import Views, views_of, with_keys
-from mirrord.markdown.frontmatter.page_text import decode
-from mirrord.markdown.write.render import NewViews, render
+from mirrord.markdown.frontmatter.page_properties import with_keys
+from mirrord.markdown.frontmatter.page_text import PageText, decode
+from mirrord.markdown.frontmatter.page_views import Views
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.sync.observation.record_bodies import record_text
 
@@ -28,12 +28,12 @@ def data_of(tree: Tree, file: File) -> bytes:
 def body_of(file: File, data: bytes, views: Views | None = None) -> Body:
     """The row values of *file*. views: of its front matter, if known. Raises Damaged if the bytes are not text."""
     if file.kind is Kind.FOLDER:
-        return PageText(None, title=file.place.name)
+        return PageValues(None, title=file.place.name)
     if file.kind is Kind.ATTACHMENT:
         return AttachmentContent(len(data), media_type_of(file.path))
     if file.kind is Kind.RECORD:
         return record_text(file.place.name, decode(data))
-    return text_of(decode(data), views)
+    return text_of(PageText(decode(data)), views)
 
 
 def media_type_of(name: str) -> str | None:
@@ -41,10 +41,12 @@ def media_type_of(name: str) -> str | None:
     return mimetypes.guess_type(name)[0]
 
 
-def text_of(markdown: str, views: Views | None = None) -> PageText:
-    """A page's text with its views."""
-    views = views or views_of(markdown)
-    return PageText(markdown, views.title, views.icon, views.position, views.frontmatter if not views.error else None)
+def text_of(page: PageText, views: Views | None = None) -> PageValues:
+    """A page's text with its views, which are read unless they are known."""
+    views = views or page.views
+    return PageValues(
+        page.text, views.title, views.icon, views.position, views.frontmatter if not views.error else None
+    )
 
 
 def conflict_name(kind: Kind, name: str, moment: str, mirror: str) -> str:
@@ -55,12 +57,11 @@ def conflict_name(kind: Kind, name: str, moment: str, mirror: str) -> str:
     return cut + suffix + ending
 
 
-def with_id(text: str, entry: EntryId) -> str:
-    """*text* with the `id:` of its page. The user's own `id:` key stays, and so does unreadable front matter."""
-    own_id = views_of(text).id
+def with_id(page: PageText, entry: EntryId) -> PageText:
+    """*page* with its `id:`. The user's own `id:` key stays, and so does unreadable front matter."""
+    if page.views.id is not None and parse_id(page.views.id) is None:
+        return page
     try:
-        if parse_id(own_id) is not None:
-            return with_keys(text, {"id": str(entry)})
-        return render(text, frozenset({"id"}), NewViews(str(entry), None, None, None, None, None), stem="")
+        return with_keys(page, {"id": str(entry)})
     except Damaged:
-        return text
+        return page

@@ -13,7 +13,7 @@ from mirrord.db.problem_rows import Problem
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
 from mirrord.domain.sync_state import NO_TEXT, Base, File, Row, State
 from mirrord.errors import Busy, Mounted, Refused, Stale, reason_of
-from mirrord.markdown.frontmatter.page_properties import views_of
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tree_layout import page_path, parent_of
@@ -296,7 +296,7 @@ def _report_wrong_bytes(decision: Decision, path: str, data: bytes | None, outco
 
 
 def _claimed_id_of(kind: Kind, data: bytes) -> str | None:
-    return views_of(data.decode()).id if kind is Kind.PAGE else None
+    return PageText(data.decode()).views.id if kind is Kind.PAGE else None
 
 
 def _rows_of(decisions: Sequence[Decision]) -> dict[EntryId, Row]:

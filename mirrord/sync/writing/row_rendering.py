@@ -12,13 +12,14 @@ from psycopg.errors import UniqueViolation
 from mirrord.db.content import derived_rows, link_rows, record_rows
 from mirrord.db.content.derived_rows import PageRow
 from mirrord.db.content.entry_tables import load_locked_rows
-from mirrord.db.content.entry_writes import PageText
+from mirrord.db.content.entry_writes import PageValues
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
 from mirrord.domain.place import BESIDE_PREFIX
 from mirrord.domain.record_kinds import RecordFormat, record_path
 from mirrord.domain.sync_state import Row
 from mirrord.errors import Damaged, Locked, Stale
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.record_text import Data, read_record
 from mirrord.markdown.links.page_links import Link, links_of
 from mirrord.markdown.schema.document import Document
@@ -59,7 +60,7 @@ class _Derived:
 
     data: bytes
     digest: Digest
-    text: PageText
+    text: PageValues
     content: Document | None
     links: Sequence[Link] | None
 
@@ -153,10 +154,10 @@ def _record_text(name: str, record: record_rows.RecordRow) -> str:
 
 def _derive(page: PageRow) -> _Derived:
     """Derive text and document of *page*. Raises Damaged if writing it would lose something."""
-    markdown = render_page(page)
-    data = markdown.encode()
-    page_links = links_of(markdown) if page.ahead_columns else None
-    return _Derived(data, digest_of(data), text_of(markdown), document_of(page), page_links)
+    rendered = _render_page(page)
+    data = rendered.text.encode()
+    page_links = links_of(rendered) if page.ahead_columns else None
+    return _Derived(data, digest_of(data), text_of(rendered), document_of(page), page_links)
 
 
 async def _store_derived(connection: Connection, sides: Sides, page: PageRow, derived: _Derived) -> bool:
@@ -203,8 +204,12 @@ def document_of(page: PageRow) -> Document | None:
 
 def render_page(page: PageRow) -> str:
     """The Markdown of *page*. Raises Damaged if writing it would lose something."""
+    return _render_page(page).text
+
+
+def _render_page(page: PageRow) -> PageText:
     if not page.ahead_columns and page.markdown is not None:
-        return page.markdown
+        return PageText(page.markdown)
     fields = NewViews(
         id=str(page.entry),
         title=page.title,
@@ -213,7 +218,7 @@ def render_page(page: PageRow) -> str:
         frontmatter=_frontmatter_of(page),
         content=_content_of(page),
     )
-    return render(page.markdown, page.ahead_columns, fields, stem=page.name or "")
+    return render(PageText(page.markdown or ""), page.ahead_columns, fields, stem=page.name or "")
 
 
 def _frontmatter_of(page: PageRow) -> Data | None:

@@ -12,7 +12,7 @@ from mirrord.db.content.entry_tables import load_locked_rows
 from mirrord.db.content.entry_writes import (
     AttachmentContent,
     Body,
-    PageText,
+    PageValues,
     Statement,
     StatementBuilder,
     defer_names,
@@ -24,7 +24,7 @@ from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, Place, operation_id
 from mirrord.domain.place import name_key
 from mirrord.domain.sync_state import Base, File, Row, State
 from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
-from mirrord.markdown.frontmatter.page_properties import Views
+from mirrord.markdown.frontmatter.page_views import Views
 from mirrord.mirror.tree.tree_layout import printable
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove
 from mirrord.sync.decisions.move_groups import group_by_names, moving_entries, select_waiting
@@ -119,7 +119,7 @@ def _read_bodies(
         file = decision.state.file
         try:
             if not isinstance(file, File) or not _needs_body(decision):
-                prepared.append(_Prepared(decision, b"", PageText(None)))
+                prepared.append(_Prepared(decision, b"", PageValues(None)))
                 continue
             data = b"" if file.kind is Kind.FOLDER else data_of(sides.tree, file)
             known_views = views.get(file.path) if file.data is not None else None

@@ -10,8 +10,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from mirrord.errors import Damaged
-from mirrord.markdown.frontmatter.page_properties import split_parts
-from mirrord.markdown.frontmatter.page_text import first_line_ending
+from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending
 from mirrord.markdown.inline.source_style import style_of
 from mirrord.markdown.read.block_spans import Outline, outline_of
 from mirrord.markdown.read.reader import read_document, read_nodes
@@ -94,7 +93,7 @@ def as_new_page(body: str) -> str:
     wanted = NewViews(
         None, None, None, None, None, read_document("\n" + body)
     )  # no front matter can begin on the second line
-    return render(None, frozenset(["content"]), wanted, stem="Page").removeprefix("\n")
+    return render(PageText(""), frozenset(["content"]), wanted, stem="Page").text.removeprefix("\n")
 
 
 def _joined(page: Outline, sources: Sequence[str], least: str) -> str:
@@ -126,7 +125,7 @@ def _judged(place: str, before: str, html: Html, rewrite: Rewrite) -> Rewritten:
 
 
 def _page(path: Path) -> Rewritten:
-    body = split_parts(corpora.text_of(path)).body
+    body = PageText(corpora.text_of(path)).body
     place = str(path.relative_to(corpora.CORPORA))
     if not is_plain(read_nodes(outline_of(body))):
         tried = _judged(place, body, lambda text: text, as_new_page)
@@ -136,7 +135,7 @@ def _page(path: Path) -> Rewritten:
 
 def blocks_of(path: Path) -> list[Rewritten]:
     """The blocks of a page, each written anew."""
-    page = outline_of(split_parts(corpora.text_of(path)).body)
+    page = outline_of(PageText(corpora.text_of(path)).body)
     place = str(path.relative_to(corpora.CORPORA))
     return [_block(page, index, node, place) for index, node in enumerate(read_nodes(page))]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from mirrord.markdown.frontmatter.page_properties import views_of
+from mirrord.markdown.frontmatter.page_views import read_views
 from tests.bench.codec.report import NONE, Report
 from tests.bench.figures import Figure, Goal
 
@@ -76,12 +76,12 @@ def measure() -> Report:
 
 def _alone(name: str) -> float:
     """Milliseconds of processor time for reading the front matter *name*, within MEGABYTES more than now."""
-    text = f"---\n{SOURCES[name]()}\n---\nbody\n"
-    views_of("---\na: 1\n---\n")
+    source = f"{SOURCES[name]()}\n"
+    read_views("a: 1\n")
     used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEGABYTES * 10**6,) * 2)
     began = time.process_time()
-    views_of(text)
+    read_views(source)
     return (time.process_time() - began) * 1000
 
 

@@ -19,10 +19,9 @@ from mirrord.markdown.frontmatter.page_properties import (
     Json,
     is_same_json,
     read_values,
-    split_parts,
     with_keys,
-    yaml_of_head,
 )
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.yaml_reader import Property, read_properties
 from tests import corpora
 from tests.bench.codec.report import ALL, Report, share, shortened
@@ -84,7 +83,7 @@ def _count(rounds: Sequence[Round], outcome: str) -> int:
 def rounds_of(path: Path) -> list[Round]:
     """One key of a page's front matter there and back, in three variants."""
     text = corpora.text_of(path)
-    if not split_parts(text).head:
+    if not PageText(text).head:
         return []
     chance = random.Random(str(path.relative_to(corpora.CORPORA)))
     place = path.relative_to(corpora.CORPORA)
@@ -93,13 +92,15 @@ def rounds_of(path: Path) -> list[Round]:
 
 
 def _round(place: str, text: str, chance: random.Random) -> Round:
-    head = split_parts(text).head
+    head = PageText(text).head
     try:
-        before = read_values(head)
+        before = read_values(PageText(head))
     except Damaged:
         return Round(place, "unread", head)
     key = chance.choice([*before, None])
-    free = any(entry.key == key and _is_free(entry, before[entry.key]) for entry in read_properties(yaml_of_head(head)))
+    free = any(
+        entry.key == key and _is_free(entry, before[entry.key]) for entry in read_properties(PageText(head).source)
+    )
     try:
         outcome = _there_and_back(text, before, key)
     except Damaged as refusal:
@@ -114,18 +115,18 @@ def _is_free(entry: Property, value: Json) -> bool:
 def _there_and_back(text: str, before: Mapping[str, Json], key: str | None) -> str:
     """*key* None: one more key, which goes again."""
     if key is None:
-        there = with_keys(text, {"a new key": "x: y"})
-        back = with_keys(there, {"a new key": REMOVED})
+        there = with_keys(PageText(text), {"a new key": "x: y"}).text
+        back = with_keys(PageText(there), {"a new key": REMOVED}).text
     else:
-        there = with_keys(text, {key: _changed(before[key])})
-        back = with_keys(there, {key: before[key]})
+        there = with_keys(PageText(text), {key: _changed(before[key])}).text
+        back = with_keys(PageText(there), {key: before[key]}).text
     if there == text:
         return "nothing was changed"
     if back == text:
         return "restored"
-    if not is_same_json(read_values(split_parts(back).head), dict(before)):
+    if not is_same_json(read_values(PageText(back)), dict(before)):
         return "other values"
-    return f"not restored: {shortened(split_parts(back).head, 1000)}"
+    return f"not restored: {shortened(PageText(back).head, 1000)}"
 
 
 def _changed(value: Json) -> Json:
@@ -155,7 +156,7 @@ def _inside(head_only: Callable[[str], str]) -> Callable[[str], str]:
     """A variant of a text's front matter only."""
 
     def vary(text: str) -> str:
-        parts = split_parts(text)
+        parts = PageText(text)
         first, *inner, last = parts.head.splitlines(keepends=True)
         return parts.bom + first + head_only("".join(inner)) + last + parts.body
 

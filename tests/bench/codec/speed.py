@@ -8,13 +8,13 @@ from functools import partial
 
 import orjson
 
-from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.inline.source_style import style_of
 from mirrord.markdown.read.block_spans import outline_of
 from mirrord.markdown.read.reader import read_nodes
 from mirrord.markdown.schema.document import make_document, text_node
 from mirrord.markdown.schema.normal_form import normalize
-from mirrord.markdown.stored_form import DerivedDocument, derive_after_edit, derive_document
+from mirrord.markdown.stored_form import values_to_store
 from mirrord.markdown.write.block_writer import render_block
 from mirrord.markdown.write.render import NewViews, render
 from tests import corpora
@@ -25,48 +25,27 @@ LARGE, ORDINARY = 100_000, 5_000  # bytes of the pages to edit
 ROUNDS = 9
 BEST_OF = 3  # other programs make the machine slower, never quicker
 BLOCKS = 2_000
-_EDIT = "one more line\n"
 _WANTED = NewViews(None, None, None, None, None, None)
 
 
 def measure() -> Report:
-    """Deriving a vault, deriving a page again after an edit, rendering an edit, writing one block."""
+    """Deriving a vault, rendering an edit, writing one block."""
     texts = [corpora.text_of(path) for path in corpora.paths("dendron-site")]
-    return Report([_deriving(texts), *_again(texts), *_rendering(texts), _writing(texts)])
+    return Report([_deriving(texts), *_rendering(texts), _writing(texts)])
 
 
 def _deriving(texts: list[str]) -> Figure:
-    seconds = min(_seconds(lambda: [derive_document(text, None).json for text in texts]) for _ in range(BEST_OF))
-    return Figure("documents with ids derived, dendron-site", sum(map(_bytes, texts)) / seconds / 1e6, "MB/s")
-
-
-def _again(texts: list[str]) -> Iterator[Figure]:
-    old = _page(texts, LARGE)
-    middle = old.index("\n\n", len(old) // 2) + 1
-    new = old[:middle] + "\n" + _EDIT + old[middle:]
-    first, later = [], []
-    for _ in range(ROUNDS):
-        before = derive_document(old, None)
-        act = partial(_derived_again, before, new, before.json.decode())
-        first.append(_seconds(act) * 1000)
-        later.append(_seconds(act) * 1000)
-    for name, spans in (("the first time", first), ("later", later)):
-        yield Figure(
-            f"a page of 100 kB derived again after a one-line edit, {name}, p50", statistics.median(spans), "ms"
-        )
-
-
-def _derived_again(before: DerivedDocument, text: str, prior: str) -> DerivedDocument:
-    return derive_after_edit(before, text, prior) or derive_document(text, prior)
+    seconds = min(_seconds(lambda: [values_to_store(text, None) for text in texts]) for _ in range(BEST_OF))
+    return Figure("documents and links derived, dendron-site", sum(map(_bytes, texts)) / seconds / 1e6, "MB/s")
 
 
 def _rendering(texts: list[str]) -> Iterator[Figure]:
     for name, size in (("5 kB", ORDINARY), ("100 kB", LARGE)):
         text = _page(texts, size)
-        content = orjson.loads(derive_document(text, None).json)["content"]  # with ids, as apps have it
+        content = orjson.loads(values_to_store(text, None)[0])["content"]  # with ids, as apps have it
         content[len(content) // 2] = {"type": "paragraph", "content": [text_node("an edited block")]}
         wanted = replace(_WANTED, content=make_document(content))
-        act = partial(render, text, frozenset(["content"]), wanted, "Page")
+        act = partial(render, PageText(text), frozenset(["content"]), wanted, "Page")
         spans = [_seconds(act) * 1000 for _ in range(ROUNDS)]
         yield Figure(f"one changed block of a page of {name} rendered, p50", statistics.median(spans), "ms")
 
@@ -79,7 +58,7 @@ def _writing(texts: list[str]) -> Figure:
 def _writers(texts: list[str]) -> Iterator[Callable[[], str]]:
     count = 0
     for text in texts[::7]:
-        page = outline_of(split_parts(text).body)
+        page = outline_of(PageText(text).body)
         for index, node in enumerate(read_nodes(page)):
             style = style_of(page.segments[index].tokens or ())
             yield partial(render_block, normalize(node), style, page.references)
@@ -94,7 +73,7 @@ def _page(texts: list[str], size: int) -> str:
     for text in texts:
         if _bytes(result) >= size:
             break
-        result += split_parts(text).body.strip("\n")[: size - len(result)] + "\n\n"
+        result += PageText(text).body.strip("\n")[: size - len(result)] + "\n\n"
     return result
 
 

@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from mirrord.errors import Damaged
-from mirrord.markdown.frontmatter.page_properties import Parts, split_parts
-from mirrord.markdown.frontmatter.page_text import split_lines, with_unix_endings
+from mirrord.markdown.frontmatter.page_text import PageText, split_lines, with_unix_endings
 from mirrord.markdown.read.block_spans import Outline, outline_of
 from mirrord.markdown.read.reader import read_document, read_nodes
 from mirrord.markdown.schema.document import Node, make_document
@@ -89,7 +88,7 @@ def outcome_of(kind: str, text: str, made: Edit) -> Outcome:
     outcome = Outcome(kind)
     wanted = make_document(list(made.content))
     try:
-        result = render(text, frozenset(["content"]), replace(_WANTED, content=wanted), stem="Page")
+        result = render(PageText(text), frozenset(["content"]), replace(_WANTED, content=wanted), stem="Page").text
     except Damaged as refusal:
         return replace(outcome, refusal=str(refusal))
     except Exception as error:  # a crash is an outcome too
@@ -142,20 +141,20 @@ class _Old:
 
 @cache
 def _old(text: str) -> _Old:
-    page = outline_of(split_parts(text).body)
+    page = outline_of(PageText(text).body)
     blocks: Mapping[str, list[str]] = defaultdict(list)
     for index, node in enumerate(read_nodes(page)):
         blocks[fingerprint(normalize(node))].append(page.source(index))
     return _Old(blocks, _agrees(page))
 
 
-def _only_ended(before: Parts, after: Parts) -> bool:
+def _only_ended(before: PageText, after: PageText) -> bool:
     """Whether the front matter was the whole file, and got the line ending that a body needs above it."""
     return not before.body and before.bom == after.bom and after.head.rstrip("\r\n") == before.head
 
 
 def _wrong(text: str, made: Edit, result: str) -> str:
-    before, after = split_parts(text), split_parts(result)
+    before, after = PageText(text), PageText(result)
     if (before.bom, before.head) != (after.bom, after.head) and not _only_ended(before, after):
         return "the front matter changed"
     new = outline_of(after.body)
@@ -219,7 +218,7 @@ def _agrees(page: Outline) -> bool:
 def _is_tight(kind: str, text: str, made: Edit, result: str) -> bool | None:
     """Whether the lines that went or came are those of one item or row."""
     if made.moves:
-        return not _changed_blocks(_old(text).blocks, outline_of(split_parts(result).body), made)
+        return not _changed_blocks(_old(text).blocks, outline_of(PageText(result).body), made)
     if not kind.endswith(_NESTED):
         return None
     old, new = split_lines(with_unix_endings(text)), split_lines(with_unix_endings(result))

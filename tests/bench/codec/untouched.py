@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 
-from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.read.block_spans import outline_of
 from tests import corpora
 from tests.bench.codec.report import ALL, Report, share, shortened
@@ -27,7 +27,7 @@ def measure(workers: Executor) -> Report:
 
 def joined(text: str) -> str:
     """*text* cut into its front matter, blocks and gaps, and put together again."""
-    parts = split_parts(text)
+    parts = PageText(text)
     page = outline_of(parts.body)
     blocks = (page.source(index) + page.gap(index) for index in range(len(page.segments)))
     return parts.bom + parts.head + page.gap(-1) + "".join(blocks)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mirrord.markdown.frontmatter.page_properties import REMOVED, Json, Removed, with_keys
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import make_document
 from mirrord.markdown.write.render import NewViews, render
@@ -30,7 +31,7 @@ def test_markdown_is_read_as(markdown: str, content: str) -> None:
 def test_content_is_written_as(content: str, markdown: str) -> None:
     wanted = NewViews(None, None, None, None, None, make_document(json.loads(content)))
 
-    assert render(None, frozenset(["content"]), wanted, stem="Page") == markdown
+    assert render(PageText(""), frozenset(["content"]), wanted, stem="Page").text == markdown
 
 
 @pytest.mark.parametrize(("before", "change", "after"), cases("frontmatter.md", 3))
@@ -38,4 +39,4 @@ def test_front_matter_is_changed_to(before: str, change: str, after: str) -> Non
     parsed = json.loads(change)
     changes: dict[str, Json | Removed] = dict.fromkeys(parsed.pop("-", []), REMOVED)
 
-    assert with_keys(before, {**changes, **parsed}) == after
+    assert with_keys(PageText(before), {**changes, **parsed}).text == after

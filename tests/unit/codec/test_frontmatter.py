@@ -10,14 +10,12 @@ from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_properties import (
     REMOVED,
     Json,
-    Parts,
     Removed,
     is_same_json,
     read_values,
-    split_parts,
     with_keys,
 )
-from mirrord.markdown.frontmatter.page_text import split_lines
+from mirrord.markdown.frontmatter.page_text import PageText, split_lines
 from mirrord.markdown.frontmatter.yaml_edits import is_plain_text
 
 TEXT = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
@@ -57,7 +55,7 @@ RAW = {
 
 @given(st.text(alphabet=st.sampled_from("-a \t\r\n\ufeff"), max_size=40))
 def test_the_parts_joined_are_the_text(text: str) -> None:
-    parts = split_parts(text)
+    parts = PageText(text)
 
     assert parts.bom + parts.head + parts.body == text
     if parts.head:
@@ -82,8 +80,8 @@ def test_the_parts_joined_are_the_text(text: str) -> None:
     ],
 )
 def test_only_a_fence_at_the_first_column_begins_and_ends_it(text: str, head: str) -> None:
-    assert split_parts(text).head == head
-    assert split_parts("\ufeff" + text) == Parts("\ufeff", head, text[len(head) :])
+    assert PageText(text).head == head
+    assert PageText("\ufeff" + text).parts == ("\ufeff", head, text[len(head) :])
 
 
 @given(st.permutations(sorted(RAW)), st.integers(0, len(RAW) - 1), VALUES, st.sampled_from(["\n", "\r\n"]))
@@ -91,13 +89,13 @@ def test_setting_one_key_leaves_every_other_byte(order: list[str], place: int, v
     raws = [RAW[key].replace("\n", ending) for key in order]
     head = f"---{ending}" + "".join(raws) + f"---{ending}"
     text = head + "body\n---\n"
-    before = read_values(head)
+    before = read_values(PageText(head))
 
-    result = with_keys(text, {order[place]: value})
+    result = with_keys(PageText(text), {order[place]: value}).text
 
-    parts = split_parts(result)
+    parts = PageText(result)
     assert parts.body == "body\n---\n"
-    assert is_same_json(read_values(parts.head), {**before, order[place]: value})
+    assert is_same_json(read_values(parts), {**before, order[place]: value})
     own = raws[place]
     comment = own[: own.index("comment:")] if order[place] == "comment" else ""
     assert parts.head.startswith(f"---{ending}" + "".join(raws[:place]) + comment)
@@ -112,53 +110,53 @@ def test_removing_one_key_leaves_every_other_byte(order: list[str], place: int) 
     raws = [RAW[key] for key in order]
     text = "---\n" + "".join(raws) + "---\nbody"
 
-    parts = split_parts(with_keys(text, {order[place]: REMOVED}))
+    parts = PageText(with_keys(PageText(text), {order[place]: REMOVED}).text)
 
-    assert order[place] not in read_values(parts.head)
+    assert order[place] not in read_values(parts)
     assert parts.head.startswith("---\n" + "".join(raws[:place]))
     assert parts.head.endswith("".join(raws[place + 1 :]) + "---\n")
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=4), st.sampled_from(["", "---\nown: 1\n---\n", "\ufeffa\r\nb"]))
 def test_new_keys_say_what_was_asked(added: dict[str, Json], text: str) -> None:
-    result = with_keys(text, added)
+    result = with_keys(PageText(text), added).text
 
-    parts = split_parts(result)
-    assert is_same_json(read_values(parts.head), {**read_values(split_parts(text).head), **added})
-    assert parts.body == split_parts(text).body
-    assert orjson.dumps(read_values(parts.head))
+    parts = PageText(result)
+    assert is_same_json(read_values(parts), {**read_values(PageText(text)), **added})
+    assert parts.body == PageText(text).body
+    assert orjson.dumps(read_values(parts))
     gone: Mapping[str, Json | Removed] = {key: REMOVED for key in added if key != "own"}
-    assert "own" in added or with_keys(result, gone) == text
+    assert "own" in added or with_keys(PageText(result), gone).text == text
 
 
 @pytest.mark.parametrize("value", ["\0", ["a", {"b": "c\0"}], {"\0": 1}])
 def test_a_value_with_nul_is_refused(value: Json) -> None:
     with pytest.raises(Damaged, match="NUL"):
-        with_keys("---\na: 1\n---\nb", {"c": value})
+        with_keys(PageText("---\na: 1\n---\nb"), {"c": value})
 
 
 def test_a_new_id_goes_first_and_other_new_keys_last() -> None:
     text = "---\n# mine\na: 1\n# end\n---\n"
 
-    assert with_keys(text, {"b": 2, "id": "x"}) == "---\nid: x\n# mine\na: 1\n# end\nb: 2\n---\n"
+    assert with_keys(PageText(text), {"b": 2, "id": "x"}).text == "---\nid: x\n# mine\na: 1\n# end\nb: 2\n---\n"
 
 
 def test_the_front_matter_goes_with_its_last_key() -> None:
-    assert with_keys("---\na: 1\n---\nbody", {"a": REMOVED}) == "body"
+    assert with_keys(PageText("---\na: 1\n---\nbody"), {"a": REMOVED}).text == "body"
 
 
 def test_the_front_matter_stays_while_it_holds_a_comment() -> None:
-    assert with_keys("---\na: 1\n# why\n---\nbody", {"a": REMOVED}) == "---\n# why\n---\nbody"
+    assert with_keys(PageText("---\na: 1\n# why\n---\nbody"), {"a": REMOVED}).text == "---\n# why\n---\nbody"
 
 
 def test_the_front_matter_stays_where_the_body_would_become_one() -> None:
-    assert with_keys("---\na: 1\n---\n---\nx\n---\n", {"a": REMOVED}) == "---\n---\n---\nx\n---\n"
+    assert with_keys(PageText("---\na: 1\n---\n---\nx\n---\n"), {"a": REMOVED}).text == "---\n---\n---\nx\n---\n"
 
 
 def test_equal_values_change_nothing_even_when_written_otherwise() -> None:
     text = "---\na: 1.0\nb: 'x'\nc: [[P]]\n---\n"
 
-    assert with_keys(text, {"a": 1, "b": "x", "c": "[[P]]", "gone": REMOVED}) == text
+    assert with_keys(PageText(text), {"a": 1, "b": "x", "c": "[[P]]", "gone": REMOVED}).text == text
 
 
 @pytest.mark.parametrize(
@@ -167,7 +165,7 @@ def test_equal_values_change_nothing_even_when_written_otherwise() -> None:
 )
 def test_what_cannot_be_changed_without_harm_is_refused(text: str) -> None:
     with pytest.raises(Damaged):
-        with_keys(text, {"a": 2, "new": 3})
+        with_keys(PageText(text), {"a": 2, "new": 3})
 
 
 @pytest.mark.parametrize(
@@ -175,7 +173,7 @@ def test_what_cannot_be_changed_without_harm_is_refused(text: str) -> None:
 )
 def test_a_front_matter_that_no_reader_takes_is_refused_though_it_is_new_and_plain(changes: dict[str, Json]) -> None:
     with pytest.raises(Damaged):
-        with_keys("text\n", changes)
+        with_keys(PageText("text\n"), changes)
 
 
 def test_true_is_not_one() -> None:
@@ -196,4 +194,4 @@ def test_every_reader_takes_a_plain_text_for_itself(text: str) -> None:
     assume(is_plain_text(text))
 
     assert yaml.safe_load(f"{text}: {text}") == {text: text}
-    assert read_values(f"---\n{text}: {text}\n---\n") == {text: text}
+    assert read_values(PageText(f"---\n{text}: {text}\n---\n")) == {text: text}

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mirrord.markdown.frontmatter import summary_keys
-from mirrord.markdown.frontmatter.page_properties import split_parts, views_of, yaml_of_head
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.summary_keys import Head, head_of
 
 PIECES = st.sampled_from(
@@ -71,10 +71,10 @@ LINES = st.sampled_from(
 @example("tags: a\n\n b")
 def test_the_quick_reading_says_what_the_thorough_one_says(source: str) -> None:
     text = f"---\n{source}\n---\nbody"
-    quick = head_of(text)
+    quick = head_of(PageText(text))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(summary_keys, "_MAX_PLAIN_CHARACTERS", -1)
-        thorough = head_of(text)
+        patched.setattr(summary_keys, "MAX_PLAIN_CHARACTERS", -1)
+        thorough = head_of(PageText(text))
 
     assert quick == thorough
 
@@ -84,31 +84,29 @@ def test_what_a_page_says_of_itself_is_read() -> None:
         "---\ntitle: My page # mine\nid: k1\nicon: 🌿\nposition: a0\ntags: [work, '#home']\naliases:\n  - Other\n---\n"
     )
 
-    assert head_of(text) == Head("k1", "My page", "🌿", "a0", ("work", "home"), ("Other",))
+    assert head_of(PageText(text)) == Head("k1", "My page", "🌿", "a0", ("work", "home"), ("Other",))
 
 
 def test_what_a_source_says_of_itself_is_read_as_it_is_written() -> None:
     text = "---\ntype: source\nsource_type: 'audio'\noriginal: ./assets/a b.mp3\ncreated: 2024-01-01T10:00:00Z\n---\n"
     expected = Head(type="source", source_type="audio", original="./assets/a b.mp3", created="2024-01-01T10:00:00Z")
 
-    assert head_of(text) == expected
+    assert head_of(PageText(text)) == expected
 
 
 def test_tags_may_be_one_text_and_numbers() -> None:
-    assert head_of("---\ntags: work, #home 2024\n---\n").tags == ("work",)
-    assert head_of("---\ntags: work, home\n---\n").tags == ("work", "home")
-    assert head_of("---\ntags: [2024, x]\n---\n").tags == ("2024", "x")
+    assert head_of(PageText("---\ntags: work, #home 2024\n---\n")).tags == ("work",)
+    assert head_of(PageText("---\ntags: work, home\n---\n")).tags == ("work", "home")
+    assert head_of(PageText("---\ntags: [2024, x]\n---\n")).tags == ("2024", "x")
 
 
 def test_broken_front_matter_names_nothing() -> None:
-    assert head_of("---\ntitle: a: b\n---\n") == Head()
-    assert head_of("---\ntitle: a\n") == Head()
+    assert head_of(PageText("---\ntitle: a: b\n---\n")) == Head()
+    assert head_of(PageText("---\ntitle: a\n")) == Head()
 
 
 def test_most_front_matter_is_read_the_quick_way(pages: list[str]) -> None:
-    with_head = [text for text in pages if views_of(text).frontmatter]
-    quick = [
-        text for text in with_head if summary_keys._read_plain_keys(yaml_of_head(split_parts(text).head)) is not None
-    ]
+    with_head = [text for text in pages if PageText(text).views.frontmatter]
+    quick = [text for text in with_head if summary_keys._read_plain_keys(PageText(text).source) is not None]
 
     assert len(quick) > len(with_head) / 2

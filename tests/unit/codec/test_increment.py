@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.read.reparse import Reading, read_after_edit, read_whole
 from tests.unit.codec.documents import fragments, markdown
 
@@ -91,7 +91,7 @@ def test_edits_of_real_pages_are_read_as_the_whole_page_is(pages: list[str]) -> 
     chance = random.Random(7)
     partly = 0
     for page in pages:
-        body = split_parts(page).body
+        body = PageText(page).body
         for text in (body, body.replace("\n", "\r\n")):
             partly += check(text, _edited(text, chance))
 

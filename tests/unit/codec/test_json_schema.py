@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, reject, settings
 
 from mirrord.cli import main
 from mirrord.errors import Damaged
-from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import BLOCKS, INLINE, MARKS, Document, Mark, Node, make_document, text_node
@@ -74,7 +74,7 @@ def test_any_markdown_is_read_as_a_valid_document(text: str) -> None:
 def test_any_document_is_read_as_a_valid_one_where_markdown_has_a_form_for_it(content: Document) -> None:
     wanted = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
     try:
-        text = render(None, frozenset(["content"]), wanted, stem="Page")
+        text = render(PageText(""), frozenset(["content"]), wanted, stem="Page").text
     except Damaged:
         reject()
 

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 
-from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.links.page_links import Link, links_of
 from mirrord.markdown.parser.dialect import parse
 from tests.unit.codec.documents import markdown
@@ -26,7 +26,7 @@ def test_a_link_is_found_where_it_stands(text: str, link: tuple[str, str, str | 
         whole = before + text + after
         if before.startswith("|") and "|" in text:
             continue
-        assert links_of(whole) == [Link(*link, len(before), len(before) + len(text))]
+        assert links_of(PageText(whole)) == [Link(*link, len(before), len(before) + len(text))]
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ def test_a_link_is_found_where_it_stands(text: str, link: tuple[str, str, str | 
     ],
 )
 def test_what_only_looks_like_a_link_is_none(text: str) -> None:
-    assert links_of(text) == []
+    assert links_of(PageText(text)) == []
 
 
 def test_a_picture_in_a_link_is_both() -> None:
-    assert [(link.kind, link.target) for link in links_of("[![a](b.png)](c.md)")] == [
+    assert [(link.kind, link.target) for link in links_of(PageText("[![a](b.png)](c.md)"))] == [
         ("markdown", "c.md"),
         ("image", "b.png"),
     ]
@@ -67,13 +67,13 @@ def test_a_picture_in_a_link_is_both() -> None:
 def test_the_bar_of_a_wikilink_in_a_table_is_escaped() -> None:
     text = "|a|\n|-|\n|[[b\\|c]]|\n"
 
-    assert links_of(text) == [Link("wikilink", "b", None, "c", 9, 17)]
+    assert links_of(PageText(text)) == [Link("wikilink", "b", None, "c", 9, 17)]
 
 
 def test_properties_callouts_and_definitions_hold_links_too() -> None:
     text = "---\nsee: '[[A]]'\n---\n> [!note] On [[B]]\n> ![[C]]\n\n[d]: D.md 'x'\n"
 
-    assert [(link.target, text[link.start : link.end]) for link in links_of(text)] == [
+    assert [(link.target, text[link.start : link.end]) for link in links_of(PageText(text))] == [
         ("A", "[[A]]"),
         ("B", "[[B]]"),
         ("C", "![[C]]"),
@@ -83,7 +83,7 @@ def test_properties_callouts_and_definitions_hold_links_too() -> None:
 
 @given(markdown)
 def test_places_are_within_the_text_and_in_order(text: str) -> None:
-    found = links_of(text)
+    found = links_of(PageText(text))
 
     assert all(0 <= link.start < link.end <= len(text) for link in found)
     assert [link.start for link in found] == sorted(link.start for link in found)
@@ -92,10 +92,10 @@ def test_places_are_within_the_text_and_in_order(text: str) -> None:
 def test_the_wikilinks_of_real_pages_are_those_the_parser_sees(pages: list[str]) -> None:
     total = 0
     for page in pages:
-        body = split_parts(page).body
+        body = PageText(page).body
         children = [child for token in parse(body, {}) for child in token.children or ()]
         seen = [child.meta["target"] for child in children if child.type in ("wikilink", "embed")]
-        found = [link for link in links_of(page) if link.kind in ("wikilink", "embed")]
+        found = [link for link in links_of(PageText(page)) if link.kind in ("wikilink", "embed")]
         assert [link.target for link in found if link.start >= len(page) - len(body)] == seen
         total += len(seen)
     assert total > 200

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirrord.errors import Damaged
-from mirrord.markdown.frontmatter.page_properties import split_parts
-from mirrord.markdown.frontmatter.page_text import first_line_ending
+from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending
 from mirrord.markdown.read.block_spans import outline_of
 from mirrord.markdown.read.reader import read_document, read_nodes
 from mirrord.markdown.schema.document import Document, Node, make_document, text_node
@@ -242,7 +241,7 @@ def test_an_edit_of_a_written_page_leaves_what_it_does_not_mean(content: Documen
 def test_edits_of_real_pages_leave_every_other_block_item_and_row(pages: list[str]) -> None:
     found = []
     for number, page in enumerate(pages):
-        body = split_parts(page).body
+        body = PageText(page).body
         found.append(law(body.replace("\n", "\r\n") if number % 3 == 0 else body, Random(number)))
 
     tried = [each for each in found if each is not None]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.link_meaning import Names, Site, candidates_of, group_by_key, site_of, wikilink_path
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.links.link_updates import RelinkedPage, relink_page
 from mirrord.markdown.links.page_links import links_of, target_span
 from tests.unit.codec.documents import fragments
@@ -52,7 +53,7 @@ def sites(page: str, moves: Mapping[str, str], tree: Tree = TREE) -> tuple[Site,
 
 
 def moved(text: str, page: str, **moves: str) -> str:
-    return relink_page(text, *sites(page, moves)).text
+    return relink_page(PageText(text), *sites(page, moves)).page.text
 
 
 @pytest.mark.parametrize(
@@ -138,7 +139,7 @@ def test_links_to_files_that_are_no_pages_are_based_anew(text: str, expected: st
     files = {"Projects/data.csv": "Projects/data.csv", "old.html": "gone/old.html"}
     before, after = sites("Projects/Alpha.md", {"Projects/Alpha.md": "Work/Deep/Alpha.md"})
 
-    assert relink_page(text, before, after, files.get).text == expected
+    assert relink_page(PageText(text), before, after, files.get).page.text == expected
 
 
 def test_a_picture_that_moves_along_keeps_its_link() -> None:
@@ -163,7 +164,7 @@ def test_a_link_to_a_page_that_stays_is_saved_from_one_that_comes() -> None:
     tree = {"A/Note.md": (None, ()), "A/x.md": (None, ()), "B/Other.md": (None, ())}
     before, after = sites("A/x.md", {"B/Other.md": "A/sub/Note.md", "A/x.md": "A/sub/x.md"}, tree)
 
-    assert relink_page("[[Note]]", before, after).text == "[[A/Note]]"
+    assert relink_page(PageText("[[Note]]"), before, after).page.text == "[[A/Note]]"
 
 
 def test_a_title_goes_on_meaning_its_page() -> None:
@@ -174,7 +175,7 @@ def test_a_title_goes_on_meaning_its_page() -> None:
 def test_links_written_anew_are_counted() -> None:
     text = "[[Projects/Beta]] [b](Projects/Beta.md) [[Beta]]"
 
-    assert relink_page(text, *sites("Home.md", {"Projects/Beta.md": "Archive/Beta.md"})).count == 2
+    assert relink_page(PageText(text), *sites("Home.md", {"Projects/Beta.md": "Archive/Beta.md"})).count == 2
 
 
 PATHS = st.sampled_from(
@@ -240,9 +241,9 @@ def moving(draw: st.DrawFn) -> Moving:
 @given(moving())
 def test_after_any_move_every_link_means_what_it_meant(made: Moving) -> None:
     before, after = sites(made.page, made.moves, made.tree)
-    result = relink_page(made.text, before, after)
+    result = relink_page(PageText(made.text), before, after)
 
-    old, new = links_of(made.text), links_of(result.text)
+    old, new = links_of(PageText(made.text)), links_of(result.page)
     assert [(link.kind, link.heading) for link in old] == [(link.kind, link.heading) for link in new]
     for was, now in zip(old, new, strict=True):
         meant = before.entry_of_link(was.kind, was.target)
@@ -253,16 +254,16 @@ def test_after_any_move_every_link_means_what_it_meant(made: Moving) -> None:
 
 @given(moving())
 def test_no_byte_changes_outside_the_targets_of_links(made: Moving) -> None:
-    result = relink_page(made.text, *sites(made.page, made.moves, made.tree)).text
+    result = relink_page(PageText(made.text), *sites(made.page, made.moves, made.tree)).page.text
 
-    spans = [target_span(made.text, link) for link in links_of(made.text)]
-    others = [target_span(result, link) for link in links_of(result)]
+    spans = [target_span(made.text, link) for link in links_of(PageText(made.text))]
+    others = [target_span(result, link) for link in links_of(PageText(result))]
     assert _without(made.text, spans) == _without(result, others)
 
 
 @given(moving())
 def test_where_nothing_moves_nothing_changes(made: Moving) -> None:
-    assert relink_page(made.text, *sites(made.page, {}, made.tree)) == RelinkedPage(made.text, 0)
+    assert relink_page(PageText(made.text), *sites(made.page, {}, made.tree)) == RelinkedPage(PageText(made.text), 0)
 
 
 def _is_unspeakable(path: str, kind: str) -> bool:

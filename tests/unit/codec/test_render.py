@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given, reject, settings
 
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.inline.source_style import style_of
 from mirrord.markdown.read.block_spans import outline_of
@@ -22,7 +23,7 @@ ID = "0190a1b2-aaaa-7bbb-8ccc-0123456789ab"
 
 
 def rendered(text: str | None, content: Document) -> str:
-    return render(text, CONTENT, replace(NOTHING, content=content), stem="Page")
+    return render(PageText(text or ""), CONTENT, replace(NOTHING, content=content), stem="Page").text
 
 
 def paragraph(text: str) -> Node:
@@ -65,7 +66,7 @@ def test_the_columns_of_a_new_page_become_its_front_matter() -> None:
     )
     everything = frozenset(["id", "title", "icon", "position", "frontmatter", "content"])
 
-    assert render(None, everything, wanted, stem="Page") == (
+    assert render(PageText(""), everything, wanted, stem="Page").text == (
         f"---\nid: {ID}\ntags:\n  - x\ntitle: 'A: b'\nicon: 🌳\nposition: a0\n---\nc\n"
     )
 
@@ -75,8 +76,11 @@ def test_an_id_in_the_file_is_never_touched(line: str) -> None:
     text = f"---\na: 1\n{line}\n---\n"
     wanted = replace(NOTHING, id=ID, frontmatter={"a": 1, "id": "theirs"})
 
-    assert render(text, frozenset(["id", "frontmatter"]), wanted, stem="Page") == text
-    assert render(text, frozenset(["frontmatter"]), replace(wanted, frontmatter={"a": 1}), stem="Page") == text
+    assert render(PageText(text), frozenset(["id", "frontmatter"]), wanted, stem="Page").text == text
+    assert (
+        render(PageText(text), frozenset(["frontmatter"]), replace(wanted, frontmatter={"a": 1}), stem="Page").text
+        == text
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,13 +96,15 @@ def test_an_id_in_the_file_is_never_touched(line: str) -> None:
     ],
 )
 def test_a_title_is_written_only_when_the_page_shows_another(text: str, title: str | None, expected: str) -> None:
-    assert render(text, frozenset(["title"]), replace(NOTHING, title=title), stem="Page") == expected
+    assert render(PageText(text), frozenset(["title"]), replace(NOTHING, title=title), stem="Page").text == expected
 
 
 def test_a_column_beats_the_same_key_of_the_front_matter() -> None:
     wanted = replace(NOTHING, title="a", icon="i", frontmatter={"title": "b", "new": 1})
 
-    text = render("---\ntitle: a\nold: 1\n---\n", frozenset(["title", "frontmatter"]), wanted, stem="Page")
+    text = render(
+        PageText("---\ntitle: a\nold: 1\n---\n"), frozenset(["title", "frontmatter"]), wanted, stem="Page"
+    ).text
 
     assert text == "---\ntitle: a\nnew: 1\n---\n"
 
@@ -106,8 +112,8 @@ def test_a_column_beats_the_same_key_of_the_front_matter() -> None:
 def test_a_position_is_written_also_where_the_file_has_none() -> None:
     ahead, wanted = frozenset(["position"]), replace(NOTHING, position="a1")
 
-    assert render("# a\n", ahead, wanted, stem="Page") == "---\nposition: a1\n---\n# a\n"
-    assert render("---\nposition: a0\n---\n", ahead, wanted, stem="Page") == "---\nposition: a1\n---\n"
+    assert render(PageText("# a\n"), ahead, wanted, stem="Page").text == "---\nposition: a1\n---\n# a\n"
+    assert render(PageText("---\nposition: a0\n---\n"), ahead, wanted, stem="Page").text == "---\nposition: a1\n---\n"
 
 
 def test_values_that_did_not_change_keep_how_they_are_written() -> None:
@@ -116,7 +122,7 @@ def test_values_that_did_not_change_keep_how_they_are_written() -> None:
         "at": "1:30", "ok": "no", "version": 1.1, "see": "[[Page]]", "date": "2024-01-05T10:00:00", "n": 2
     }  # fmt: skip
 
-    changed = render(text, frozenset(["frontmatter"]), replace(NOTHING, frontmatter=seen), stem="Page")
+    changed = render(PageText(text), frozenset(["frontmatter"]), replace(NOTHING, frontmatter=seen), stem="Page").text
 
     assert changed == text.replace("n: 1\n", "n: 2\n")
 
@@ -125,7 +131,7 @@ def test_front_matter_that_cannot_be_read_is_never_rewritten_but_the_body_may_be
     text = "---\na: b: c\n---\nold\n"
 
     with pytest.raises(Damaged, match="line 2 of the front matter"):
-        render(text, frozenset(["title"]), replace(NOTHING, title="x"), stem="Page")
+        render(PageText(text), frozenset(["title"]), replace(NOTHING, title="x"), stem="Page")
     assert rendered(text, make_document([paragraph("new")])) == "---\na: b: c\n---\nnew\n"
 
 

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it.token import Token
 
-from mirrord.markdown.frontmatter.page_properties import split_parts
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.parser.dialect import make_plain_parser, parse
 from tests.unit.codec.documents import fragments, markdown
 
@@ -59,7 +59,7 @@ def test_anything_is_read_as_the_parser_reads_it(body: str) -> None:
 
 def test_real_pages_are_read_as_the_parser_reads_them(pages: list[str]) -> None:
     for page in pages:
-        check(split_parts(page).body)
+        check(PageText(page).body)
 
 
 def test_examples_and_own_pages_are_read_as_the_parser_reads_them(examples: list[str], own_pages: list[str]) -> None:

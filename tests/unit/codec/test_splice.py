@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from mirrord.errors import Damaged
-from mirrord.markdown.frontmatter.page_properties import split_parts
-from mirrord.markdown.frontmatter.page_text import first_line_ending
+from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending
 from mirrord.markdown.inline.source_style import style_of
 from mirrord.markdown.read.block_spans import outline_of
 from mirrord.markdown.read.reader import read_document, read_nodes
@@ -53,7 +52,7 @@ def check_replacement(body: str, index: int) -> None:
 def test_an_edit_of_one_block_leaves_all_others_of_real_pages(pages: list[str]) -> None:
     edits = 0
     for number, page in enumerate(pages):
-        body = split_parts(page).body
+        body = PageText(page).body
         if count := len(outline_of(body).segments):
             check_replacement(body, number % count)
             check_replacement(body.replace("\n", "\r\n"), (number * 7) % count)
@@ -190,7 +189,7 @@ def test_every_block_of_the_specifications_can_be_written_anew(examples: list[st
 def test_every_block_of_real_pages_can_be_written_anew(pages: list[str]) -> None:
     total = 0
     for page in pages:
-        body = split_parts(page).body
+        body = PageText(page).body
         total += len(outline_of(anew(body)).segments)
     assert total > 1000
 

@@ -6,11 +6,11 @@ import orjson
 import pytest
 from hypothesis import given, settings
 
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.links.page_links import links_of
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Node
-from mirrord.markdown.stored_form import derive_after_edit, derive_document, values_to_store
-from mirrord.markdown.write.block_ids import document_of
+from mirrord.markdown.stored_form import values_to_store
 from tests.unit.codec.documents import markdown, meaning
 
 TEXT = "---\ntitle: x\n---\n# One\n\ntwo\n\n- three\n- four\n\nfive\n\nsix\n"
@@ -50,70 +50,7 @@ def test_it_means_what_the_text_says_whatever_was_before(text: str, other: str) 
 @given(markdown)
 @settings(max_examples=60)
 def test_the_links_beside_it_are_those_of_the_text(text: str) -> None:
-    assert values_to_store(text, None)[1] == links_of(text)
-
-
-@given(markdown)
-@settings(max_examples=60)
-def test_made_of_the_one_before_it_is_the_same(middle: str) -> None:
-    before = derive_document(TEXT, None)
-    text = TEXT.replace("\n\nfive", f"\n\n{middle}five")
-
-    again = derive_after_edit(before, text, as_stored(before.json))
-
-    assert again is None or again.json == json_of(text, before.json.decode())
-
-
-def test_made_of_the_one_before_it_takes_over_the_blocks_of_that() -> None:
-    before = derive_document(TEXT, None)
-
-    again = derive_after_edit(before, TEXT.replace("two", "2"), as_stored(before.json))
-
-    assert again is not None
-    kept = [new is old for new, old in zip(again.blocks, before.blocks, strict=True)]
-    assert kept == [True, False, True, True, True]
-
-
-def test_blocks_put_before_and_behind_those_known_are_blocks_of_the_one_before() -> None:
-    before = derive_document(TEXT, None)
-    written = orjson.loads(before.json)
-    added = {"type": "paragraph", "attrs": {"id": "mine"}, "content": [{"type": "text", "text": "seven"}]}
-    written["content"] = [added, *written["content"][1:], {**added, "attrs": {"id": "mine too"}}]
-
-    again = derive_after_edit(before, TEXT.replace("# One", "seven") + "\nseven\n", json.dumps(written))
-
-    assert again is not None
-    assert blocks(again.json) == written["content"]
-
-
-def test_made_of_the_one_before_it_knows_what_an_app_wrote_meanwhile() -> None:
-    before = derive_document(TEXT, None)
-    written = orjson.loads(before.json)
-    written["content"][4]["attrs"] = {"id": "mine", "textAlign": "left"}
-
-    again = derive_after_edit(before, TEXT.replace("two", "2"), json.dumps(written))
-
-    assert again is not None
-    assert blocks(again.json)[4] == written["content"][4]
-
-
-@given(markdown)
-@settings(max_examples=60)
-def test_its_json_is_that_of_the_document(text: str) -> None:
-    made = derive_document(text, None)
-    assert made.json == orjson.dumps(document_of(made.blocks))
-
-
-@pytest.mark.parametrize("depth", [120, 124, 125, 126, 127, 128, 140])
-def test_what_is_too_deep_for_one_json_is_none_for_the_next(depth: int) -> None:
-    attrs = '{"a":' * depth * 2 + "1" + "}" * depth * 2
-    fence = f'```tiptap-node\n{{"type":"odd","attrs":{attrs}}}\n```\n\n'
-    before = derive_document(fence + TEXT, None)
-    prior, text = before.json.decode(), fence + TEXT.replace("two", "2")
-
-    again = derive_after_edit(before, text, prior)
-
-    assert again is None or again.json == json_of(text, prior)
+    assert values_to_store(text, None)[1] == links_of(PageText(text))
 
 
 def test_nul_is_replaced_and_its_escape_in_a_text_is_not() -> None:

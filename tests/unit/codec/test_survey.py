@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mirrord.errors import Damaged
-from mirrord.markdown.frontmatter.page_properties import read_values, split_parts
+from mirrord.markdown.frontmatter.page_properties import read_values
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.read.reader import read_document
 from mirrord.research.surveys import cases
 from mirrord.research.surveys.delimited_text import Row, delimiter_of, fit_to_width, read_rows
@@ -173,15 +174,13 @@ def test_an_answer_means_its_letters(text: str) -> None:
 )
 def test_a_front_matter_says_what_it_was_given(attributes: dict[str, str | int | bool]) -> None:
     kept = {name: value for name, value in attributes.items() if not isinstance(value, str) or value.isprintable()}
-    found = read_values(split_parts(cases.front_matter_markdown({"title": "x", "attributes": kept})).head)
+    found = read_values(PageText(cases.front_matter_markdown({"title": "x", "attributes": kept})))
     assert found.get("attributes", {}) == kept
 
 
 def test_a_value_of_several_lines_stays_so() -> None:
     written = cases.front_matter_markdown({"attributes": {"a: b": 'one\n\ttwo # "three"', "c": "no", "d": "1"}})
-    assert read_values(split_parts(written).head) == {
-        "attributes": {"a: b": 'one\n\ttwo # "three"', "c": "no", "d": "1"}
-    }
+    assert read_values(PageText(written)) == {"attributes": {"a: b": 'one\n\ttwo # "three"', "c": "no", "d": "1"}}
 
 
 def test_labels_with_brackets_are_labels() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document, Node
 from mirrord.markdown.schema.json_schema import json_schema
@@ -32,7 +33,7 @@ def test_an_example_is_read_and_written_as_shown(text: str, content: Document) -
     wanted = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
 
     assert meaning(read_document(text)) == meaning(content)
-    assert render(None, frozenset(["content"]), wanted, stem="Page") == text
+    assert render(PageText(""), frozenset(["content"]), wanted, stem="Page").text == text
 
 
 def test_the_examples_keep_to_the_schema() -> None:

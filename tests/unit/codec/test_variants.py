@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mirrord.errors import Damaged
-from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document
 from mirrord.markdown.stored_form import values_to_store
@@ -36,7 +36,7 @@ def test_content_that_did_not_change_leaves_every_byte(own_pages: list[str], var
     for page in own_pages:
         text = VARIANTS[variant](page)
         wanted = NewViews(None, None, None, None, None, content=read_document(text))
-        assert render(text, frozenset(["content"]), wanted, stem="Page") == text
+        assert render(PageText(text), frozenset(["content"]), wanted, stem="Page").text == text
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,10 +1,11 @@
 import pytest
 
-from mirrord.markdown.frontmatter.page_properties import Views, views_of
+from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.frontmatter.page_views import Views
 
 
 def test_views_are_the_text_as_written() -> None:
-    views = views_of("\ufeff---\nid: 0042\ntitle: 1.10\nicon: 🌳\nposition: 10\ndraft: no\n---\n# body\n")
+    views = PageText("\ufeff---\nid: 0042\ntitle: 1.10\nicon: 🌳\nposition: 10\ndraft: no\n---\n# body\n").views
 
     assert (views.id, views.title, views.icon, views.position) == ("0042", "1.10", "🌳", "10")
     assert views.frontmatter == {"id": "0042", "title": 1.1, "icon": "🌳", "position": 10, "draft": "no"}
@@ -13,11 +14,11 @@ def test_views_are_the_text_as_written() -> None:
 
 @pytest.mark.parametrize("text", ["", "# a\n", "---\n---\n", "---\n# only a comment\n---\n"])
 def test_a_page_without_front_matter_has_empty_views(text: str) -> None:
-    assert views_of(text) == Views(None, None, None, None, {}, {}, None)
+    assert PageText(text).views == Views(None, None, None, None, {}, {}, None)
 
 
 def test_front_matter_that_cannot_be_read_is_a_sentence_and_loses_nothing_else() -> None:
-    views = views_of("---\nid: a\ntitle: b: c\n---\n# body\n")
+    views = PageText("---\nid: a\ntitle: b: c\n---\n# body\n").views
 
     assert views == Views(
         None, None, None, None, {}, {}, "line 3 of the front matter: mapping values are not allowed in this context"
@@ -29,18 +30,18 @@ def test_front_matter_that_cannot_be_read_is_a_sentence_and_loses_nothing_else()
     [("id: '0042'", "0042"), ("id:", ""), ("id: [a, b]", "[a, b]"), ("id:\n  - a", "- a"), ("title: x", None)],
 )
 def test_an_id_is_shown_whatever_it_is(line: str, shown: str | None) -> None:
-    assert views_of(f"---\n{line}\n---\n").id == shown
+    assert PageText(f"---\n{line}\n---\n").views.id == shown
 
 
 def test_a_title_that_is_a_list_or_empty_is_none() -> None:
-    assert views_of("---\ntitle: [a]\n---\n").title is None
-    assert views_of("---\ntitle:\n---\n").title is None
-    assert views_of("---\ntitle: ~\n---\n").title is None
-    assert views_of("---\ntitle: ''\n---\n").title is None
-    assert views_of("---\ntitle: '~'\n---\n").title == "~"
+    assert PageText("---\ntitle: [a]\n---\n").views.title is None
+    assert PageText("---\ntitle:\n---\n").views.title is None
+    assert PageText("---\ntitle: ~\n---\n").views.title is None
+    assert PageText("---\ntitle: ''\n---\n").views.title is None
+    assert PageText("---\ntitle: '~'\n---\n").views.title == "~"
 
 
 def test_the_last_of_two_equal_keys_counts() -> None:
-    views = views_of("---\ntitle: a\ntitle: b\n---\n")
+    views = PageText("---\ntitle: a\ntitle: b\n---\n").views
 
     assert (views.title, views.frontmatter) == ("b", {"title": "b"})

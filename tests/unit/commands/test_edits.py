@@ -11,7 +11,7 @@ from mirrord.commands.core.session import Session
 from mirrord.commands.pages.edit_commands import edit_page
 from mirrord.commands.pages.page_commands import read_page, write_page
 from mirrord.domain.entry import digest_of
-from mirrord.markdown.frontmatter.page_text import EditTargetError
+from mirrord.markdown.frontmatter.page_text import EditTargetError, PageText
 from mirrord.markdown.read.sections import sections_of
 from mirrord.markdown.write.page_edits import Action, SectionEdit, Substitution, apply_edits
 from tests.unit.commands.conftest import events, page
@@ -57,7 +57,7 @@ TABLE = "| a | b |\n| - | - |\n| 1 | 2 |"
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_what_is_appended_goes_on_with_a_tight_list_or_a_table(own: str, new: str, expected: str, ending: str) -> None:
     text = f"# A\n\n{own}\n## B\n\nb\n".replace("\n", ending)
-    after = apply_edits(text, [SectionEdit("A", Action.APPEND, new)])
+    after = apply_edits(PageText(text), [SectionEdit("A", Action.APPEND, new)]).text
     assert after == f"# A\n\n{expected}\n## B\n\nb\n".replace("\n", ending)
 
 
@@ -249,13 +249,13 @@ def test_an_edit_that_breaks_the_front_matter_is_refused(root: Path, session: Se
 
 @given(blocks, st.data())
 def test_editing_a_section_leaves_everything_before_and_behind(text: str, data: st.DataObject) -> None:
-    sections = sections_of(text)
+    sections = sections_of(PageText(text))
     if not sections:
         return
     section = data.draw(st.sampled_from(sections))
     action = data.draw(st.sampled_from(Action))
     try:
-        new = apply_edits(text, [SectionEdit(section.title, action, "NEW")])
+        new = apply_edits(PageText(text), [SectionEdit(section.title, action, "NEW")]).text
     except EditTargetError:
         assert [other.title.casefold() for other in sections].count(section.title.casefold()) > 1
         return
@@ -270,11 +270,11 @@ def test_editing_a_section_leaves_everything_before_and_behind(text: str, data: 
     assert new.endswith(text[at[1] :])
     assert "NEW" in new[at[0] : len(new) - len(text[at[1] :])]
     left = [other.title for other in sections if not at[0] <= other.start < at[1]]
-    assert [other.title for other in sections_of(new)] == left
+    assert [other.title for other in sections_of(PageText(new))] == left
 
 
 @given(st.text(max_size=20), st.text(min_size=1, max_size=3), st.text(max_size=3))
 def test_a_substitution_does_what_replace_does(text: str, find: str, new: str) -> None:
     count = text.count(find)
     if count and "\n" not in find + new + text and "\r" not in find + new + text:
-        assert apply_edits(text, [Substitution(find, new, count)]) == text.replace(find, new)
+        assert apply_edits(PageText(text), [Substitution(find, new, count)]).text == text.replace(find, new)

@@ -8,7 +8,8 @@ import pytest
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
 from mirrord.domain.entry import digest_of
-from mirrord.markdown.frontmatter.page_properties import read_values, split_parts
+from mirrord.markdown.frontmatter.page_properties import read_values
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.research.sources.file_imports import import_file
 from mirrord.research.sources.folder_commands import create_folder
 from mirrord.research.sources.source_commands import get_source_text
@@ -49,12 +50,12 @@ def test_a_text_becomes_a_page_with_its_words_and_the_file_is_kept(root: Path, s
     assert (root / done.original).read_bytes() == data
     text = (root / done.path).read_text()
     assert digest_of(text.encode()).hex() == done.digest
-    keys = read_values(split_parts(text).head)
+    keys = read_values(PageText(text))
     assert keys["type"] == "source"
     assert keys["original"] == "./assets/Interview.txt"
     assert keys["sha256"] == hashlib.sha256(data).hexdigest()
     assert keys["id"] == done.page_id
-    assert split_parts(text).body == TEXT.replace("\r\n", "\n")
+    assert PageText(text).body == TEXT.replace("\r\n", "\n")
 
 
 def test_it_is_a_source_like_any_other_and_told_once(root: Path, session: Session) -> None:
@@ -85,7 +86,7 @@ def test_a_recording_a_picture_and_a_strange_file_are_shown_or_linked(
     for name, data in {"a b.mp3": b"ID3\4", "a.png": made.PNG, "a.bin": bytes(range(256))}.items():
         (outside / name).write_bytes(data)
         import_file(session, name)
-    bodies = {path.stem: split_parts(path.read_text()).body for path in (root / "Sources").glob("*.md")}
+    bodies = {path.stem: PageText(path.read_text()).body for path in (root / "Sources").glob("*.md")}
     assert bodies == {
         "a b": "![[assets/a b.mp3]]\n",
         "a": "![a.png](./assets/a.png)\n",
@@ -119,8 +120,8 @@ def test_markdown_keeps_its_own_keys_and_a_broken_front_matter_is_text(
     page(outside, "b.md", "---\na: [\n---\ntext\n")
     first, second = (root / import_file(session, name).path for name in ("a.md", "b.md"))
     assert "author: me # yes\n" in first.read_text()
-    assert split_parts(first.read_text()).body == "\n# Title\n"
-    assert split_parts(second.read_text()).body == "---\na: [\n---\ntext\n"
+    assert PageText(first.read_text()).body == "\n# Title\n"
+    assert PageText(second.read_text()).body == "---\na: [\n---\ntext\n"
 
 
 def test_the_same_file_again_is_imported_and_said(root: Path, session: Session, outside: Path) -> None:

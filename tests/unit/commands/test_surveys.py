@@ -9,7 +9,8 @@ from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
 from mirrord.domain.approval import MAX_PREVIEW_LINES
 from mirrord.domain.entry import digest_of
-from mirrord.markdown.frontmatter.page_properties import read_values, split_parts
+from mirrord.markdown.frontmatter.page_properties import read_values
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.research.sources.file_imports import import_file
 from mirrord.research.sources.folder_commands import list_folders
 from mirrord.research.sources.source_listing import read_holdings
@@ -69,7 +70,7 @@ def test_each_question_is_a_source_and_each_row_a_case(root: Path, session: Sess
     good, bad = "Sources/Wave 1/What was good-.md", "Sources/Wave 1/What was not-.md"
     cases = [f"Cases/Wave 1/{name}.md" for name in ("P1", "P3", "p-2")]
     assert set(pages(root)) == {good, bad, *cases, "Sources/Wave 1/_index.md"}
-    assert split_parts(pages(root)[good]).body == (
+    assert PageText(pages(root)[good]).body == (
         "## [P1](../../Cases/Wave%201/P1.md)\n\nThe light.\nAnd \\*quiet\\* too.\n\n"
         "## [p/2](../../Cases/Wave%201/p-2.md)\n\n\\# Nothing\n\n"
         "## [P3](../../Cases/Wave%201/P3.md)\n\n[all] of it\n\n"
@@ -81,7 +82,7 @@ def test_each_question_is_a_source_and_each_row_a_case(root: Path, session: Sess
 
 def test_what_is_known_of_a_case_is_typed(root: Path, session: Session, outside: Path) -> None:
     import_survey(session, written(outside, ROWS), column_mappings=MAPPINGS)
-    found = [read_values(split_parts(pages(root)[f"Cases/Wave 1/{name}.md"]).head) for name in ("P1", "p-2", "P3")]
+    found = [read_values(PageText(pages(root)[f"Cases/Wave 1/{name}.md"])) for name in ("P1", "p-2", "P3")]
     assert [one["attributes"] for one in found] == [
         {"Age": 34, "Joined": "2024-05-01", "Is member": True},
         {"Is member": False},
@@ -120,14 +121,14 @@ def test_one_event_tells_of_each_source_and_case_and_one_of_the_survey(
 def test_each_row_may_be_a_source_or_all_be_one(root: Path, session: Session, outside: Path) -> None:
     import_survey(session, written(outside, ROWS, "a.csv"), column_mappings=MAPPINGS, collation="per_row")
     row = pages(root)["Sources/a/p-2.md"]
-    assert split_parts(row).body == (
+    assert PageText(row).body == (
         "- [p/2](../../Cases/a/p-2.md)\n\n## What was good?\n\n\\# Nothing\n\n## What was not?\n\nNoise; all day\n\n"
     )
     assert targets(session, "Cases/a/p-2.md") == ["Sources/a/p-2.md"]
     second = [*ROWS, ["P9", "", "", "", "x", "y"]]
     done = import_survey(session, written(outside, second, "b.csv"), column_mappings=MAPPINGS, collation="single")
     assert (done.sources_created, done.cases_created) == (1, 4)
-    body = split_parts(pages(root)["Sources/b/b.md"]).body
+    body = PageText(pages(root)["Sources/b/b.md"]).body
     assert body.endswith("## [P9](../../Cases/b/P9.md)\n\n### What was good?\n\nx\n\n### What was not?\n\ny\n\n")
 
 
@@ -135,7 +136,7 @@ def test_texts_alone_make_no_cases_and_rows_get_numbers(root: Path, session: Ses
     text = [{"column": 0, "target": "source_text"}]
     done = import_survey(session, written(outside, [["one"], ["two"]], "t.csv"), has_header=False, column_mappings=text)
     assert (done.cases_created, done.cases_path, done.rows_processed) == (0, None, 2)
-    assert split_parts(pages(root)["Sources/t/Column 1.md"]).body == "## Row 1\n\none\n\n## Row 2\n\ntwo\n\n"
+    assert PageText(pages(root)["Sources/t/Column 1.md"]).body == "## Row 1\n\none\n\n## Row 2\n\ntwo\n\n"
     assert not (root / "Cases").exists()
 
 

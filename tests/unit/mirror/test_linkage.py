@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 
 from mirrord.domain.entry import TenantId, new_id
+from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.links.page_links import links_of, possible_targets_of
 from mirrord.mirror.read.link_index import LinkIndex, Target
 from mirrord.mirror.read.page_catalogue import Catalogue
@@ -37,7 +38,7 @@ class Linked:
     def after(self, **moves: str) -> dict[str, str]:
         moving = self.linkage.plan_moves(self.catalogue.snapshot(), moves, {})
         texts = {path: (self.root / path).read_text() for path in moving.touched}
-        found = {path: moving.relink(path, text).text for path, text in texts.items()}
+        found = {path: moving.relink(path, PageText(text)).page.text for path, text in texts.items()}
         return {path: new for path, new in found.items() if new != texts[path]}
 
 
@@ -149,4 +150,4 @@ def test_a_page_that_would_take_a_name_away_is_noticed(linked: Linked) -> None:
 def test_no_link_is_missed_by_the_quick_look(text: str) -> None:
     asked = {target for _, target in possible_targets_of(text)}
 
-    assert {link.target for link in links_of(text) if link.target} <= asked
+    assert {link.target for link in links_of(PageText(text)) if link.target} <= asked
