@@ -132,7 +132,7 @@ class Retries:
         parent = file.place.parent if isinstance(file, File) else None
         if file is None or parent is None or parent in observation.states:
             return decision
-        if self._waiting_moves.get(parent, 0.0) < oldest or decision.step is Step.NOTHING:
+        if self._waiting_moves.get(parent, oldest) <= oldest or decision.step is Step.NOTHING:
             return decision
         self._waiting_moves[decision.state.entry] = time.monotonic()
         unsure = UnreadableFile(file.path, f"The folder of {file.path!r} moved, and an app holds its row.")
