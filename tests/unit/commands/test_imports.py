@@ -1,6 +1,7 @@
 """Files become sources: a readable page, the file itself beside it, one event; or nothing, with a reason."""
 
 import hashlib
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -163,16 +164,20 @@ HARMFUL = {
 
 
 @pytest.mark.parametrize("name", HARMFUL)
-def test_what_cannot_be_imported_leaves_nothing_behind(root: Path, session: Session, outside: Path, name: str) -> None:
+def test_what_cannot_be_imported_leaves_nothing_behind(
+    root: Path, session: Session, outside: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data, code, why = HARMFUL[name]
     (outside / name).write_bytes(data)
-    before = set(Path("/tmp").glob("mirrord-*"))
+    temporary = tmp_path / "temporary"  # of this test alone, because others run beside it
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     with pytest.raises(Failed, match=why) as failed:
         import_file(session, name)
     assert failed.value.code == f"SOURCE_NOT_IMPORTED/{code}"
     assert shown(root) == set()
     assert not (root / ".records").exists()
-    assert set(Path("/tmp").glob("mirrord-*")) <= before
+    assert not list(temporary.iterdir())
     assert not list((root / ".mirrord").rglob("n.*"))
 
 
