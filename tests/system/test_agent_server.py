@@ -197,7 +197,7 @@ def test_a_sealed_process_is_killed_when_it_opens_a_socket() -> None:
 
 
 def test_the_server_never_imports_postgres() -> None:
-    modules = "mirrord.cli.command_table, mirrord.cli.mcp_command, mirrord.mcp.stdio"
+    modules = "mirrord.cli.command_table, mirrord.cli.host.mcp_command, mirrord.mcp.stdio"
     source = f"import sys, {modules}; print([m for m in sys.modules if 'psycopg' in m])"
     done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -8,8 +8,8 @@ import click
 import pytest
 
 from mirrord.cli.command_table import cli
+from mirrord.cli.host.setup_commands import tenant
 from mirrord.cli.options import Group
-from mirrord.cli.setup_commands import tenant
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,1 +1,1 @@
-"""The daemon on this machine: running, installing, watching and diagnosing it."""
+"""The daemon and the servers on this machine: setting up, running, installing, watching and diagnosing them."""

@@ -24,7 +24,7 @@ def config(tmp_path: Path) -> Config:
 
 def run(*words: str) -> int:
     """The exit code of `mirrord mcp`."""
-    group = Group("mirrord", elsewhere={"mcp": "mirrord.cli.mcp_command:mcp"})
+    group = Group("mirrord", elsewhere={"mcp": "mirrord.cli.host.mcp_command:mcp"})
     return group.main(["mcp", *words], standalone_mode=False) or 0
 
 

@@ -75,7 +75,7 @@ async def _find_dsn(config: Config, name: str | None, *, daemon: bool) -> str:
     return app_dsn(postgres.dsn, tenant)
 
 
-_TOKENS = {"token": "mirrord.cli.token_commands:token", "revoke": "mirrord.cli.token_commands:revoke"}
+_TOKENS = {"token": "mirrord.cli.host.token_commands:token", "revoke": "mirrord.cli.host.token_commands:revoke"}
 
 
 @click.command()
