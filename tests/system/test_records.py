@@ -249,6 +249,27 @@ def test_a_merged_text_of_a_record_must_be_readable(mirrord: Mirrord, disputed: 
     eventually(lambda: mirrord.text(path) == "dir: Of both\n", "the merged text in the file")
 
 
+def test_a_deleted_record_whose_name_another_has_by_now_is_not_brought_back(
+    mirrord: Mirrord, disputed: tuple[str, int]
+) -> None:
+    path, number = disputed
+    key = path.removesuffix(".yaml").rpartition("/")[2]
+    with mirrord.app.transaction():
+        mirrord.app.execute("UPDATE record SET deleted_at = now() WHERE key = %s", [key])
+        mirrord.app.execute(
+            "INSERT INTO record (kind, key, data) VALUES ('category', %s, %s)", [key, Jsonb({"dir": "A"})]
+        )
+    eventually(lambda: "dir: A" in (mirrord.text(path) or ""), "the other record in the file")
+    arguments = ("conflicts", "take-file", str(number), "--tenant", mirrord.tenant)
+    unseen = mirrord.run(*arguments)
+    assert unseen.returncode == 4
+    seen = unseen.stderr.rpartition("--seen ")[2].split()[0].strip("`.'")
+    refused = mirrord.run(*arguments, "--seen", seen)
+    assert refused.returncode == 4
+    assert f"Meanwhile there is another record called {path!r}; delete or rename that first." in refused.stderr
+    assert _data(mirrord, "category", key) == {"dir": "A"}
+
+
 def test_the_files_text_typed_again_settles_the_conflict(mirrord: Mirrord, disputed: tuple[str, int]) -> None:
     path, number = disputed
     save(mirrord.file(path), BOOKS.replace("dir: Books", "dir: Of the file"))
