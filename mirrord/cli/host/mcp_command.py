@@ -5,7 +5,9 @@ from pathlib import Path
 
 import click
 
+from mirrord.cli.options import EXIT_REFUSED, EXIT_UNAVAILABLE, EXIT_USAGE
 from mirrord.config import Config, Flags, file_of, load
+from mirrord.errors import MirrordError, Refused, UserError
 from mirrord.telemetry import logs
 
 DEFAULT_HTTP_ADDRESS = "127.0.0.1:8765"
@@ -50,7 +52,7 @@ def mcp(  # noqa: PLR0913  (a parameter for each option)
     tenants: tuple[str, ...],
     address: str | None,
     hosts: tuple[str, ...],
-) -> None:
+) -> int:
     """
     Serve the pages of one tenant to agents (Model Context Protocol), on stdin and stdout.
 
@@ -59,11 +61,23 @@ def mcp(  # noqa: PLR0913  (a parameter for each option)
     CLIENT, with config: claude-code, claude-desktop, cursor, vscode or codex.
     """
     flags = Flags(mirror, data, None, tenants, file, tools)
-    config = load(flags)
-    if act == "config":
-        _print_settings(config, client, address, flags)
-    else:
-        _serve(config, address, hosts)
+    try:
+        config = load(flags)
+        if act == "config":
+            _print_settings(config, client, address, flags)
+        else:
+            _serve(config, address, hosts)
+    except MirrordError as error:
+        click.echo(f"mirrord: {error}", err=True)
+        return exit_code_of_server(error)
+    return 0
+
+
+def exit_code_of_server(error: MirrordError) -> int:
+    """The exit code for an error of the server: to its client, whatever is neither usage nor refusal is an outage."""
+    if isinstance(error, UserError):
+        return EXIT_USAGE
+    return EXIT_REFUSED if isinstance(error, Refused) else EXIT_UNAVAILABLE
 
 
 def _print_settings(config: Config, client: str | None, address: str | None, flags: Flags) -> None:

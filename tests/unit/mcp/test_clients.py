@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from mirrord.cli.host.mcp_command import exit_code_of_server
 from mirrord.cli.options import Group
 from mirrord.config import Agents, Config
-from mirrord.errors import UserError
+from mirrord.errors import Damaged, Fenced, Halted, MirrordError, Refused, Stale, Unavailable, UserError
 from mirrord.mcp.client_config import settings_on_stdio, settings_over_http, url_of
 from tests.support.clients import tenant_in
 
@@ -150,3 +151,19 @@ def test_the_address_over_http_has_a_default(config: Config, capsys: pytest.Capt
 @pytest.mark.parametrize("words", [["sing"], ["--hots", "x"], ["config", "cursor", "vscode"]])
 def test_what_the_command_line_does_not_know_is_a_wrong_argument(words: list[str]) -> None:
     assert run(*words) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [(UserError, 2), (Unavailable, 3), (Damaged, 3), (Stale, 3), (Halted, 3), (Fenced, 3), (Refused, 4)],
+)
+def test_to_a_client_a_server_is_misused_out_of_reach_or_closed(kind: type[MirrordError], code: int) -> None:
+    assert exit_code_of_server(kind("The reason.")) == code
+
+
+def test_a_server_that_its_token_does_not_open_exits_as_refused(
+    config: Config, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MIRRORD_TOKEN", "no token")
+    assert run("--mirror", str(config.mirror), "--data", str(config.data)) == 4
+    assert capsys.readouterr().err.startswith("mirrord: ")
