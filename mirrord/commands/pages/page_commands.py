@@ -11,9 +11,9 @@ from mirrord.commands.core.text_diff import diff_lines
 from mirrord.commands.pages import move_plan, page_writes
 from mirrord.commands.pages.plain_folders import NO_TEXT, find_plain_folder
 from mirrord.domain.approval import ABSENT_DIGEST, Preview
-from mirrord.domain.entry import EntryId, Kind, id_of_path, parse_id
+from mirrord.domain.entry import Digest, EntryId, Kind, id_of_path, parse_id
 from mirrord.domain.event import EventType
-from mirrord.errors import Damaged
+from mirrord.errors import Damaged, Stale
 from mirrord.markdown.frontmatter.page_properties import Json, with_keys
 from mirrord.markdown.frontmatter.page_text import EditTargetError, PageText, first_line_ending
 from mirrord.markdown.write.page_edits import section_of
@@ -124,11 +124,12 @@ class _Rewrite(Plan[WrittenPage]):
 
 @dataclass(frozen=True, slots=True)
 class _NewPage(Plan[WrittenPage]):
-    """A page that does not exist yet."""
+    """A page that does not exist yet. has_chosen_path: the caller chose the path, so no other one will do."""
 
     path: str
     entry: EntryId
     data: bytes
+    has_chosen_path: bool
 
     def preview(self, session: Session) -> Preview:
         lines, facts = diff_lines(self.path, "", self.data.decode()), {"path": self.path, "created": True}
@@ -136,10 +137,18 @@ class _NewPage(Plan[WrittenPage]):
 
     def carry_out(self, session: Session, journal: Journal) -> WrittenPage:
         move_plan.promote_leaves(session, journal, self.path)
-        digest = page_writes.create_page_file(session, journal, self.path, self.data, self.entry)
+        digest = self._create_file(session, journal)
         facts = {"page_id": str(self.entry), "path": self.path, "digest": digest.hex()}
         command_events.record_event(session, EventType.PAGE_CREATED, facts)
         return WrittenPage(str(self.entry), self.path, digest.hex(), created=True)
+
+    def _create_file(self, session: Session, journal: Journal) -> Digest:
+        try:
+            return page_writes.create_page_file(session, journal, self.path, self.data, self.entry)
+        except Stale as error:
+            if self.has_chosen_path:
+                raise page_writes.page_exists(error) from error
+            raise
 
 
 @command("write_page")
@@ -176,7 +185,7 @@ def create_page(
     entry = session.new_page_id(path)
     changes: dict[str, Json] = {"id": str(entry), "title": title.strip()}
     text = _with_final_newline(_with_keys(new, changes | ({"icon": icon} if icon else {})))
-    return _NewPage(path, entry, page_writes.encode_page(text))
+    return _NewPage(path, entry, page_writes.encode_page(text), has_chosen_path=False)
 
 
 def _check_new_page(title: str, content: PageText) -> None:
@@ -200,7 +209,7 @@ def _plan_missing_page(session: Session, path: str, content: PageText, expected:
         raise page_modified(path, is_gone=True)
     target = page_paths.new_page_path(session, path)
     entry, text = _with_id(session, target, content)
-    return _NewPage(target, entry, page_writes.encode_page(text))
+    return _NewPage(target, entry, page_writes.encode_page(text), has_chosen_path=True)
 
 
 def _with_id(session: Session, path: str, content: PageText) -> tuple[EntryId, str]:

@@ -12,6 +12,7 @@ from mirrord.commands.core.seen_pages import Memory, using_memory
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.edit_commands import edit_page
 from mirrord.commands.pages.page_commands import create_page, read_page, read_pages, write_page
+from mirrord.domain.approval import Preview
 from mirrord.domain.entry import digest_of, id_of_path, new_id, parse_id
 from mirrord.domain.long_work import ignore_progress
 from mirrord.mirror.tree import kernel
@@ -173,6 +174,26 @@ def test_a_page_nobody_read_is_not_overwritten(root: Path, session: Session) -> 
     read_page(session, "A")
     write_page(session, "A", "new")
     assert (root / "A.md").read_text() == "new"
+
+
+def test_a_page_that_another_program_makes_at_this_moment_is_not_written_over(root: Path, session: Session) -> None:
+    def make_page(_: Preview) -> None:
+        page(root, "A.md", "theirs")
+
+    with pytest.raises(Failed, match=r"^'A.md' exists already\.$") as caught:
+        COMMANDS["write_page"].call(session, {"path": "A", "content": "ours"}, check=make_page)
+    assert caught.value.code == "EXISTS"
+    assert caught.value.instruction == "Read that page, or use another name."
+    assert (root / "A.md").read_text() == "theirs"
+    assert events(root) == []
+
+
+def test_a_title_whose_name_another_program_takes_at_this_moment_gets_a_number(root: Path, session: Session) -> None:
+    def make_page(_: Preview) -> None:
+        page(root, "A.md", "theirs")
+
+    assert COMMANDS["create_page"].call(session, {"title": "A"}, check=make_page).path == "A (2).md"
+    assert (root / "A.md").read_text() == "theirs"
 
 
 def test_only_who_read_all_of_a_page_may_replace_all_of_it(root: Path, session: Session) -> None:
