@@ -16,6 +16,7 @@ from mirrord.errors import Unavailable, UserError
 
 LOCK_TIMEOUT_SECONDS = 60  # seconds; a daemon then reports it and retries
 
+_POLICIES_FILE = "19_policies.sql"
 _LOCK = 0x6D6972726F7264  # "mirrord", the key of the advisory lock
 
 
@@ -67,6 +68,24 @@ async def migrate(dsn: str) -> list[str]:
             await _apply(connection, migration)
         await raise_walls(connection)
         return [migration.name for migration in pending]
+
+
+async def restore_policies(dsn: str) -> None:
+    """
+    Restore the policies of every table, and drop foreign ones. dsn: as in migrate(), which brings the schema before.
+
+    Raises UserError if the role of *dsn* may not do so.
+    """
+    async with admin_connection(dsn) as connection:
+        await _take_lock(connection)
+        try:
+            async with connection.transaction():
+                await connection.execute(sql.SQL(dict(_read_files("schema"))[_POLICIES_FILE]))
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise UserError(
+                f"The policies stay as they are: {error.diag.message_primary}. "
+                "Use a DSN whose role may act as mirrord_owner."
+            ) from error
 
 
 async def restore_walls(dsn: str) -> None:

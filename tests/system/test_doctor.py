@@ -15,10 +15,12 @@ import pytest
 from mirrord.cli.check_command import check
 from mirrord.cli.host.diagnosis import Finding, Verdict, diagnose
 from mirrord.cli.host.doctor import doctor, exit_code_of, gather_facts
+from mirrord.cli.host.setup_commands import migrate
 from mirrord.cli.options import EXIT_DIFFERENT, EXIT_UNAVAILABLE
 from mirrord.config import Config
 from mirrord.mirror.process_setup import prepare_process
 from mirrord.telemetry.supervision import MICROSECONDS_PER_SECOND
+from tests.support.catalogue import load_catalogue
 from tests.support.editors import save
 from tests.support.harness import Mirrord, eventually
 from tests.support.health import differing, look_everywhere, problem
@@ -132,6 +134,28 @@ def test_a_hole_between_tenants_is_found(fresh_dsn: str, tmp_path: Path) -> None
             connection.execute(hole.encode())
             found = {one.check: one for one in _odd(Config(tmp_path, tmp_path, fresh_dsn))}
             assert words in found["tenants apart"].sentence
+            assert "`mirrord migrate --policies`" in str(found["tenants apart"].remedy)
+
+
+def test_holes_between_tenants_are_closed_by_the_advised_command(
+    fresh_dsn: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policies = load_catalogue(fresh_dsn)
+    with psycopg.connect(fresh_dsn, autocommit=True) as connection:
+        for hole in (
+            "ALTER TABLE mirrord.page DISABLE ROW LEVEL SECURITY",
+            "ALTER TABLE mirrord.record NO FORCE ROW LEVEL SECURITY",
+            "CREATE POLICY one ON mirrord.page USING (true)",
+            "ALTER POLICY app ON mirrord.page USING (true)",
+            "DROP POLICY daemon ON mirrord.page",
+        ):
+            connection.execute(hole.encode())
+    config = Config(tmp_path, tmp_path, fresh_dsn)
+    assert "tenants apart" in {finding.check for finding in _odd(config)}
+    assert not migrate.main(["--policies", "--dsn", fresh_dsn], standalone_mode=False)
+    assert capsys.readouterr().out == "The schema is up to date.\nThe policies are restored.\n"
+    assert "tenants apart" not in {finding.check for finding in _odd(config)}
+    assert load_catalogue(fresh_dsn) == policies
 
 
 def test_a_database_without_a_schema_is_not_given_one(empty_dsn: str, tmp_path: Path) -> None:

@@ -254,7 +254,8 @@ def _check_isolation(server: Server) -> Finding:
     leaks = list(server.isolation.leaks) if server.isolation is not None else []
     leaks += [f"Row-level security is not forced on {table}." for table in server.unprotected_tables]
     if leaks:
-        return _wrong("tenants apart", " ".join(leaks), "Stop apps, and restore the policies: `mirrord migrate`'s SQL.")
+        remedy = "Stop apps, and run `mirrord migrate --policies` (with the `--dsn …` of the database's owner)."
+        return _wrong("tenants apart", " ".join(leaks), remedy)
     roles = "as mirrord and as an app" if server.isolation is not None and server.isolation.as_app else "as mirrord"
     return _ok("tenants apart", f"Tried {roles} with two tenants, and rolled back: neither reaches the other.")
 

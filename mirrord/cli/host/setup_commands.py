@@ -20,7 +20,8 @@ from mirrord.errors import Unavailable
 
 @click.command()
 @with_config_options
-def migrate(config: Config) -> None:
+@click.option("--policies", is_flag=True, help="Also restore the policies that keep tenants apart.")
+def migrate(config: Config, policies: bool) -> None:
     """Bring the database's schema up to date."""
 
     async def work() -> list[str]:
@@ -28,13 +29,18 @@ def migrate(config: Config) -> None:
         running = postgres.embedded is None or postgres.embedded.is_running
         await postgres.start()
         try:
-            return await migrations.migrate(postgres.dsn)
+            applied = await migrations.migrate(postgres.dsn)
+            if policies:
+                await migrations.restore_policies(postgres.dsn)
+            return applied
         finally:
             if not running:
                 await postgres.stop()
 
     applied = run(work())
     click.echo("\n".join(f"applied {name}" for name in applied) or "The schema is up to date.")
+    if policies:
+        click.echo("The policies are restored.")
 
 
 @click.command()

@@ -1,4 +1,4 @@
--- Security: guards and policies of every table, rights of each role, owners of functions.
+-- Security beside the policies: guards of every table, rights of each role, owners of functions.
 SET ROLE mirrord_owner;
 
 -- COPY bypasses row-level security on shards, so a trigger on every tenant's table makes the same check.
@@ -22,29 +22,16 @@ BEGIN
 END
 $$;
 
--- Rows of the tenant that is set. Policies call the function itself, without a subquery, so that they work on shards.
--- The daemon sees all rows of three tables: polls and renewals of leases are one statement for all tenants.
 DO $$
 DECLARE
     tenant_table text;
-    role_name text;
-    own_key text;
     is_shared boolean;  -- by the tenants of a daemon
 BEGIN
     FOR tenant_table IN
         SELECT relname FROM pg_catalog.pg_class
          WHERE relnamespace = 'mirrord'::regnamespace AND relkind = 'r' AND relname NOT IN ('migration', 'epoch')
     LOOP
-        own_key := CASE tenant_table WHEN 'tenant' THEN 'id' ELSE 'tenant_id' END;
         is_shared := tenant_table IN ('tenant', 'tenant_clock', 'mirror');
-        EXECUTE format('ALTER TABLE mirrord.%I ENABLE ROW LEVEL SECURITY', tenant_table);
-        EXECUTE format('ALTER TABLE mirrord.%I FORCE ROW LEVEL SECURITY', tenant_table);
-        FOREACH role_name IN ARRAY ARRAY['app', 'owner', 'daemon', 'definer'] LOOP
-            EXECUTE format('CREATE POLICY %1$I ON mirrord.%2$I TO %3$I USING (%4$s) WITH CHECK (%4$s)',
-                           role_name, tenant_table, 'mirrord_' || role_name,
-                           CASE WHEN is_shared AND role_name = 'daemon' THEN 'true'
-                                ELSE format('%I = mirrord.current_tenant()', own_key) END);
-        END LOOP;
         IF NOT is_shared THEN
             EXECUTE format('CREATE TRIGGER a_guard BEFORE INSERT OR UPDATE ON mirrord.%I '
                            'FOR EACH ROW EXECUTE FUNCTION mirrord.guard_tenant()', tenant_table);

@@ -1,0 +1,36 @@
+-- Policies of every table. Idempotent: `mirrord migrate --policies` runs this file again to restore them.
+SET ROLE mirrord_owner;
+
+-- Rows of the tenant that is set. Policies call the function itself, without a subquery, so that they work on shards.
+-- The daemon sees all rows of three tables: polls and renewals of leases are one statement for all tenants.
+DO $$
+DECLARE
+    tenant_table text;
+    old_policy text;
+    role_name text;
+    own_key text;
+    is_shared boolean;  -- by the tenants of a daemon
+BEGIN
+    FOR tenant_table IN
+        SELECT relname FROM pg_catalog.pg_class
+         WHERE relnamespace = 'mirrord'::regnamespace AND relkind = 'r' AND relname NOT IN ('migration', 'epoch')
+    LOOP
+        FOR old_policy IN
+            SELECT polname FROM pg_catalog.pg_policy WHERE polrelid = format('mirrord.%I', tenant_table)::regclass
+        LOOP
+            EXECUTE format('DROP POLICY %I ON mirrord.%I', old_policy, tenant_table);
+        END LOOP;
+        own_key := CASE tenant_table WHEN 'tenant' THEN 'id' ELSE 'tenant_id' END;
+        is_shared := tenant_table IN ('tenant', 'tenant_clock', 'mirror');
+        EXECUTE format('ALTER TABLE mirrord.%I ENABLE ROW LEVEL SECURITY', tenant_table);
+        EXECUTE format('ALTER TABLE mirrord.%I FORCE ROW LEVEL SECURITY', tenant_table);
+        FOREACH role_name IN ARRAY ARRAY['app', 'owner', 'daemon', 'definer'] LOOP
+            EXECUTE format('CREATE POLICY %1$I ON mirrord.%2$I TO %3$I USING (%4$s) WITH CHECK (%4$s)',
+                           role_name, tenant_table, 'mirrord_' || role_name,
+                           CASE WHEN is_shared AND role_name = 'daemon' THEN 'true'
+                                ELSE format('%I = mirrord.current_tenant()', own_key) END);
+        END LOOP;
+    END LOOP;
+END
+$$;
+RESET ROLE;
