@@ -16,7 +16,7 @@ from mirrord.db.database import Connection
 from mirrord.db.feed_cursors import Follower
 from mirrord.documents.link_following import link_batch, process_changed
 from mirrord.domain.entry import EntryId, TenantId
-from mirrord.domain.record_kinds import RecordFormat
+from mirrord.domain.place import RecordFormat
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.record_text import MAX_JSON_CHARACTERS, canonical_json, read_record
 from mirrord.research.segments.segment import decode_segments, encode_segments

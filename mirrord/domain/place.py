@@ -1,13 +1,16 @@
 """
-Names and positions below a parent: portable names, case folding, names that read as equal, sort keys.
+Places below a parent: portable names, names that read as equal, sort keys, positions, and the names of records.
 
-A fixed table, so that every version of Python and `mirrord.name_key()` in SQL, generated from it, always agree.
+Case is folded by a fixed table, so that every version of Python and `mirrord.name_key()` in SQL, generated from it,
+always agree.
 """
 
 import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 from itertools import chain, count
 
 # first-last/step±distance: every step-th code point from first to last folds to itself ± distance
@@ -181,3 +184,65 @@ def position_between(low: str | None, high: str | None) -> str | None:
         if high_digit > low_digit:
             high = None  # the prefix is already lower than that of *high*
     return None
+
+
+class RecordFormat(StrEnum):
+    """The format of a record's file, by its ending."""
+
+    YAML = ".yaml"
+    JSON = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSort:
+    """
+    A kind of records.
+
+    kind: as in rows. directory: of its files, below `.records`. name_rule: a description of their names, for people.
+    """
+
+    kind: str
+    directory: str
+    form: RecordFormat
+    key: re.Pattern[str]
+    name_rule: str
+
+
+_RECORD_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,28}[A-Za-z0-9])?")
+_RECORD_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_RECORD_NAME_RULE = "1 to 30 letters, digits, `-` and `_`, neither of them at an end"
+RECORD_SORTS = (
+    RecordSort("category", "categories", RecordFormat.YAML, _RECORD_NAME, _RECORD_NAME_RULE),
+    RecordSort("collection", "collections", RecordFormat.YAML, _RECORD_NAME, _RECORD_NAME_RULE),
+    RecordSort("segment", "segments", RecordFormat.JSON, _RECORD_UUID, "the id of a page, in small letters"),
+)
+_RECORD_SORT_BY_KIND = {sort.kind: sort for sort in RECORD_SORTS}
+_RECORD_SORT_BY_DIRECTORY = {f"{RECORDS}/{sort.directory}": sort for sort in RECORD_SORTS}
+RECORD_DIRECTORIES = frozenset(_RECORD_SORT_BY_DIRECTORY)  # of all records, as paths in a tree
+
+
+def record_sort_of(name: str) -> RecordSort:
+    """The sort of the record with the place *name*: `category/reading` is the category `reading`."""
+    return _RECORD_SORT_BY_KIND[name.partition("/")[0]]
+
+
+def record_path(name: str) -> str:
+    """The path of the file of the record with the place *name*."""
+    sort, key = record_sort_of(name), name.partition("/")[2]
+    return f"{RECORDS}/{sort.directory}/{key}{sort.form}"
+
+
+def name_of_record(path: str) -> str | None:
+    """The place name of the record with the file *path*; None if no record can be there."""
+    directory, _, file = path.rpartition("/")
+    sort = _RECORD_SORT_BY_DIRECTORY.get(directory)
+    if sort is None or not file.endswith(sort.form):
+        return None
+    key = file.removesuffix(sort.form)
+    return f"{sort.kind}/{key}" if sort.key.fullmatch(key) else None
+
+
+def explain_no_record(path: str) -> str:
+    """Why the file at *path*, in a directory of records, is no record: the end of a sentence that begins with it."""
+    sort = _RECORD_SORT_BY_DIRECTORY[path.rpartition("/")[0]]
+    return f"is not synced: here files are called NAME{sort.form}, and NAME is {sort.name_rule}"

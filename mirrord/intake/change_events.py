@@ -9,20 +9,20 @@ from uuid import UUID
 
 from mirrord.db.event_outbox import Ancestor, ChangedPage, ChangedRecord, CommandEvent, PageVersion, RecordVersion
 from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.event import Event, EventType
-from mirrord.domain.event_subject import (
+from mirrord.domain.event import (
     CREATION_TYPES,
     DELETION_TYPES,
     MOVE_TYPES,
     SUBJECT_TYPES,
     Change,
     Claim,
+    Event,
+    EventType,
     Subject,
     SubjectSort,
     event_types_of,
 )
-from mirrord.domain.place import name_key
-from mirrord.domain.record_kinds import record_path
+from mirrord.domain.place import name_key, record_path
 from mirrord.mirror.tree.tree_layout import INDEX_FILE, SUFFIX, page_path, parent_of, spot_of_file
 from mirrord.research.segments.segment import SPEAKER
 from mirrord.research.sources.integer_ids import number_of

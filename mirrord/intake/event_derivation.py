@@ -16,8 +16,7 @@ from mirrord.db import event_outbox
 from mirrord.db.database import Connection
 from mirrord.db.event_outbox import ChangedPage, ChangedRecord, ChangeNote, CommandEvent, PageVersion
 from mirrord.domain.entry import Actor, EntryId
-from mirrord.domain.event import Event, EventType
-from mirrord.domain.event_subject import Change, Claim, SubjectSort, remove_claimed
+from mirrord.domain.event import Change, Claim, Event, EventType, SubjectSort, remove_claimed
 from mirrord.errors import Busy, Fenced, Refused, Unavailable
 from mirrord.intake import change_events
 from mirrord.intake.change_events import Facts, SourceTree, claim_of

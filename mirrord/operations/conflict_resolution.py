@@ -14,7 +14,7 @@ from mirrord.db.content.entry_edits import CurrentEntry
 from mirrord.db.content.entry_writes import AttachmentContent
 from mirrord.db.database import Connection, Database
 from mirrord.domain.entry import MAX_FILE_BYTES, Actor, Digest, Kind, TenantId, digest_of, parse_id
-from mirrord.domain.record_kinds import record_path
+from mirrord.domain.place import record_path
 from mirrord.errors import Damaged, Refused, Stale, UserError
 from mirrord.markdown.frontmatter.page_properties import REMOVED, with_keys
 from mirrord.markdown.frontmatter.page_text import PageText, decode

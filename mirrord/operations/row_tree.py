@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mirrord.db.content.living_rows import LiveEntry
-from mirrord.domain.entry import Digest, EntryId, Kind
+from mirrord.domain.entry import Digest, EntryId, Kind, Row
 from mirrord.domain.long_work import Omission
 from mirrord.domain.place import name_key
-from mirrord.domain.sync_state import Row
 from mirrord.mirror.tree.tree_layout import may_be_synced, printable
 from mirrord.sync.observation.row_names import MAX_TWINS, names_for
 from mirrord.sync.writing.target_paths import resolve_paths

@@ -8,8 +8,7 @@ from enum import StrEnum
 from mirrord.db import tenant_rows
 from mirrord.db.content import earlier_bytes
 from mirrord.db.database import Database
-from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId
-from mirrord.domain.sync_state import Row
+from mirrord.domain.entry import Digest, EntryId, Kind, Place, Row, TenantId
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror.tree.ignore_rules import Ignore
 from mirrord.mirror.tree.tenant_tree import Tree

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from mirrord.db.content import entry_states
 from mirrord.db.content.entry_writes import Statement, run_statements
 from mirrord.db.problem_rows import Problem
-from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, parse_id
+from mirrord.domain.entry import FILE_ACTOR, NO_TEXT, EntryId, File, Kind, State, parse_id
 from mirrord.domain.place import BESIDE_PREFIX
-from mirrord.domain.sync_state import NO_TEXT, File, State
 from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.mirror.tree.tree_layout import directory_of, parent_of
 from mirrord.mirror.write import replace as replacing

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mirrord.db.content.entry_states import LoadedEntries
-from mirrord.domain.entry import EntryId
-from mirrord.domain.sync_state import Base
+from mirrord.domain.entry import Base, EntryId
 from mirrord.sync.activity import Pulse
 from mirrord.sync.decisions.rewind import Adoption
 from mirrord.sync.halts import Halts

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from mirrord.db import problem_rows
 from mirrord.db.content import entry_states
 from mirrord.db.problem_rows import Halt
-from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.record_kinds import DIRECTORIES
-from mirrord.domain.sync_state import State
+from mirrord.domain.entry import EntryId, Kind, State
+from mirrord.domain.place import RECORD_DIRECTORIES
 from mirrord.mirror.tree.tree_layout import parent_of
 from mirrord.sync import deletions
 from mirrord.sync.decisions.entry_decision import Decision, Move, Step
@@ -146,7 +145,7 @@ class Halts:
     def _count_files(self) -> int:
         """The number of files without records."""
         paths = self._sides.looker.index.paths()
-        return sum(1 for path in paths if "." in path.rpartition("/")[2] and parent_of(path) not in DIRECTORIES)
+        return sum(1 for path in paths if "." in path.rpartition("/")[2] and parent_of(path) not in RECORD_DIRECTORIES)
 
 
 def is_page_or_attachment(state: State) -> bool:

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from mirrord.db.content import page_versions
 from mirrord.db.problem_rows import Problem
-from mirrord.domain.entry import Digest, EntryId
-from mirrord.domain.sync_state import File
+from mirrord.domain.entry import Digest, EntryId, File
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
 from mirrord.sync.decisions.livelock import (
     MAX_OWN_MOVES,

@@ -4,8 +4,7 @@ import asyncio
 import time
 from collections.abc import Collection, Iterable, Sequence
 
-from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.sync_state import File, State
+from mirrord.domain.entry import EntryId, File, Kind, State
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.tree_layout import directory_of
 from mirrord.sync.decisions.entry_decision import Decision, Step

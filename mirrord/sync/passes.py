@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 
 from mirrord.db.problem_rows import Problem
-from mirrord.domain.entry import Kind
-from mirrord.domain.sync_state import Base, File, State
+from mirrord.domain.entry import Base, File, Kind, State
 from mirrord.errors import Busy, Fenced, Locked, Stale, Unavailable
 from mirrord.mirror.tree.ignore_rules import PATTERN_FILES
 from mirrord.mirror.tree.tree_layout import directory_of, page_path, printable

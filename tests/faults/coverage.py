@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mirrord.domain.sync_state import NO_TEXT, File, State, UnreadableFile
+from mirrord.domain.entry import NO_TEXT, File, State, UnreadableFile
 from mirrord.sync.decisions import entry_decision
 from mirrord.sync.decisions.entry_decision import Move, PlaceMove, plan_content, plan_place
 from mirrord.sync.observation import retries

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mirrord.db.database import Database
-from mirrord.domain.record_kinds import name_of_record
+from mirrord.domain.place import name_of_record
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write.journal import COPY_PREFIX
 from mirrord.mirror.write.journal_labels import label_of

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
-from mirrord.domain.sync_state import Base, File, Row, State
+from mirrord.domain.entry import Base, Digest, EntryId, File, Kind, Place, Row, State, digest_of
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step, decide
 
 Text = tuple[str, ...]  # tokens, one a line

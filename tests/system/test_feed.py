@@ -13,8 +13,7 @@ from mirrord.db import mirror_leases
 from mirrord.db.content import entry_comparison, entry_states
 from mirrord.db.content.entry_writes import PageValues, StatementBuilder, run_statements
 from mirrord.db.database import Database, app_dsn
-from mirrord.domain.entry import EntryId, Kind, MirrorId, Place, TenantId, digest_of
-from mirrord.domain.sync_state import Base
+from mirrord.domain.entry import Base, EntryId, Kind, MirrorId, Place, TenantId, digest_of
 from tests.support.entries import add, add_attachment, add_folder, add_page, change, delete, row_of, value
 from tests.support.harness import eventually
 from tests.support.rows import Connection

@@ -5,8 +5,7 @@ from uuid import UUID, uuid4
 from mirrord.db import mirror_leases
 from mirrord.db.content.entry_writes import PageValues, Statement, StatementBuilder, run_statements
 from mirrord.db.database import Database
-from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
-from mirrord.domain.sync_state import Base
+from mirrord.domain.entry import FILE_ACTOR, Base, EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
 from tests.support.entries import history, row_of
 from tests.support.rows import Connection
 

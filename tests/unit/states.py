@@ -4,8 +4,19 @@ from collections.abc import Iterable
 from itertools import product
 from uuid import UUID
 
-from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
-from mirrord.domain.sync_state import NO_TEXT, Base, File, Row, State, UnreadableFile
+from mirrord.domain.entry import (
+    NO_TEXT,
+    Base,
+    Digest,
+    EntryId,
+    File,
+    Kind,
+    Place,
+    Row,
+    State,
+    UnreadableFile,
+    digest_of,
+)
 
 ENTRY = EntryId(UUID(int=1))
 FOLDER = EntryId(UUID(int=2))

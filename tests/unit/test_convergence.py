@@ -11,8 +11,7 @@ from itertools import product
 
 import pytest
 
-from mirrord.domain.entry import Digest, Place, digest_of
-from mirrord.domain.sync_state import NO_TEXT, Base, File, Row, State
+from mirrord.domain.entry import NO_TEXT, Base, Digest, File, Place, Row, State, digest_of
 from mirrord.sync.decisions.entry_decision import DELETIONS, Decision, Move, PlaceMove, Step, decide, is_same_place
 from mirrord.sync.writing.row_writes import new_base
 from tests.unit.states import ELSEWHERE, HERE, THERE, A, B, C, base, file, row, state

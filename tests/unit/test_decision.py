@@ -7,8 +7,7 @@ from itertools import product
 
 import pytest
 
-from mirrord.domain.entry import EMPTY_DIGEST
-from mirrord.domain.sync_state import NO_TEXT, File, State
+from mirrord.domain.entry import EMPTY_DIGEST, NO_TEXT, File, State
 from mirrord.sync.decisions.entry_decision import DELETIONS, Decision, Move, PlaceMove, Step, decide
 from tests.unit.states import THERE, UNREADABLE, A, B, C, all_states, base, file, row, state
 

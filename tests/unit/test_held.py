@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.domain.sync_state import File
+from mirrord.domain.entry import File
 from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.ignore_rules import Ignore

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId, digest_of, id_of_path
-from mirrord.domain.sync_state import NO_TEXT, Base, Row
+from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, Kind, Place, Row, TenantId, digest_of, id_of_path
 from mirrord.mirror.tree.tree_layout import spot_of_directory, spot_of_file
 from mirrord.sync.observation.file_identity import identify_files
 from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, Inode

@@ -5,8 +5,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.domain.entry import EntryId, Kind, Place, digest_of
-from mirrord.domain.sync_state import Base, File, Row, State
+from mirrord.domain.entry import Base, EntryId, File, Kind, Place, Row, State, digest_of
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
 from mirrord.sync.decisions.move_groups import group_by_names, moving_entries, select_waiting
 

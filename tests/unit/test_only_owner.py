@@ -10,8 +10,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from mirrord.domain.entry import EntryId, MirrorId, digest_of, id_of_path
-from mirrord.domain.sync_state import Base, UnreadableFile
+from mirrord.domain.entry import Base, EntryId, MirrorId, UnreadableFile, digest_of, id_of_path
 from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.seen_files import Index
 from mirrord.sync.observation.file_look import Looker, LookResult

@@ -6,9 +6,8 @@ from uuid import UUID
 import pytest
 
 from mirrord.db.content.living_rows import LiveEntry
-from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
+from mirrord.domain.entry import NO_TEXT, Digest, EntryId, Kind, Place, Row, digest_of
 from mirrord.domain.place import name_key
-from mirrord.domain.sync_state import NO_TEXT, Row
 from mirrord.operations.row_tree import Outline, outline_of
 from mirrord.sync.observation import row_names
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from mirrord.domain.entry import Kind, Place
-from mirrord.domain.sync_state import NO_TEXT, Base
+from mirrord.domain.entry import NO_TEXT, Base, Kind, Place
 from mirrord.mirror.tree.tree_layout import INDEX_FILE, spot_of_directory, spot_of_file
 from mirrord.sync.writing.target_paths import moved_base
 from tests.unit.states import ENTRY, FOLDER, A

@@ -5,8 +5,7 @@ from itertools import product
 
 import pytest
 
-from mirrord.domain.entry import Place
-from mirrord.domain.sync_state import NO_TEXT, State
+from mirrord.domain.entry import NO_TEXT, Place, State
 from mirrord.sync.decisions.entry_decision import PlaceMove, plan_place
 from tests.unit.states import ELSEWHERE, FOLDER, HERE, THERE, UNREADABLE, base, file, row, state
 

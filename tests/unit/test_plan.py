@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from mirrord.domain.sync_state import NO_TEXT, File, State, UnreadableFile
+from mirrord.domain.entry import NO_TEXT, File, State, UnreadableFile
 from mirrord.sync.decisions.entry_decision import Move, plan_content
 from tests.unit.states import UNREADABLE, A, B, all_states, base, file, row, state
 

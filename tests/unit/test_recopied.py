@@ -5,8 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.domain.entry import EMPTY_DIGEST, EntryId, Kind, Place, TenantId, id_of_path
-from mirrord.domain.sync_state import Base
+from mirrord.domain.entry import EMPTY_DIGEST, Base, EntryId, Kind, Place, TenantId, id_of_path
 from mirrord.mirror.tree.tree_layout import Spot
 from mirrord.sync.observation.copied_files import twin_of
 from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import Kind
-from mirrord.domain.record_kinds import SORTS, name_of_record, record_path
+from mirrord.domain.place import RECORD_SORTS, name_of_record, record_path
 from mirrord.mirror.tree.tree_layout import may_be_synced, spot_of_directory, spot_of_file
 
 _KEYS = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,28}[A-Za-z0-9])?", fullmatch=True)
@@ -20,7 +20,11 @@ def test_a_name_is_its_path_and_back(kind: str, key: str) -> None:
     assert may_be_synced(path)
 
 
-@given(st.sampled_from([sort.directory for sort in SORTS]), st.text(max_size=12), st.sampled_from([".yaml", ".json"]))
+@given(
+    st.sampled_from([sort.directory for sort in RECORD_SORTS]),
+    st.text(max_size=12),
+    st.sampled_from([".yaml", ".json"]),
+)
 def test_every_record_has_one_path(directory: str, stem: str, ending: str) -> None:
     path = f".records/{directory}/{stem}{ending}"
     name = name_of_record(path)

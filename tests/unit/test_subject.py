@@ -4,8 +4,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from mirrord.domain.event import EventType
-from mirrord.domain.event_subject import Change, Claim, Subject, SubjectSort, event_types_of, remove_claimed
+from mirrord.domain.event import Change, Claim, EventType, Subject, SubjectSort, event_types_of, remove_claimed
 
 TALKS, GARDEN = uuid4(), uuid4()
 

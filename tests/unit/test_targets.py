@@ -4,8 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.domain.entry import EntryId, Kind, Place
-from mirrord.domain.sync_state import NO_TEXT, Base, Row
+from mirrord.domain.entry import NO_TEXT, Base, EntryId, Kind, Place, Row
 from mirrord.sync.writing.target_paths import resolve_paths
 
 A, B, C, D = (EntryId(UUID(int=number)) for number in range(1, 5))

@@ -24,7 +24,7 @@ from mirrord.commands.pages.plain_folders import NO_TEXT
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId
 from mirrord.domain.event import EventType
-from mirrord.domain.record_kinds import RecordFormat, name_of_record
+from mirrord.domain.place import RecordFormat, name_of_record
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.markdown.frontmatter.record_text import read_record

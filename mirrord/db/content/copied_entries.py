@@ -9,8 +9,7 @@ from psycopg.types.json import Jsonb
 
 from mirrord.db.content.entry_tables import table_of
 from mirrord.db.database import Connection
-from mirrord.domain.entry import EMPTY_DIGEST, FILE_ACTOR, Digest, EntryId, Kind, MirrorId, TenantId
-from mirrord.domain.sync_state import Base
+from mirrord.domain.entry import EMPTY_DIGEST, FILE_ACTOR, Base, Digest, EntryId, Kind, MirrorId, TenantId
 
 MAX_EARLIER_COPY_AGE = timedelta(minutes=1)  # of a copy of an earlier text: git makes and removes files within seconds
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mirrord.db.database import Connection
-from mirrord.domain.entry import Digest, EntryId, MirrorId, TenantId
-from mirrord.domain.sync_state import Base
+from mirrord.domain.entry import Base, Digest, EntryId, MirrorId, TenantId
 
 MAX_OLDER_VERSIONS = 8  # versions
 

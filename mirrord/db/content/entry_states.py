@@ -10,8 +10,7 @@ from psycopg.rows import TupleRow
 
 from mirrord.db.content import record_rows
 from mirrord.db.database import Connection
-from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
-from mirrord.domain.sync_state import NO_TEXT, Base, Row
+from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, Kind, MirrorId, Place, Row, TenantId
 
 _BASE = "b.entry_id, b.kind, b.path, b.parent_id, b.name, b.index, b.version, b.digest, b.claimed, b.saved"
 _PAGE = (

@@ -25,8 +25,7 @@ from mirrord.db.content.entry_tables import (
 )
 from mirrord.db.content.record_rows import RecordText
 from mirrord.db.database import Connection
-from mirrord.domain.entry import Digest, EntryId, Kind, MirrorId, Place, TenantId
-from mirrord.domain.sync_state import NO_TEXT, Base
+from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, Kind, MirrorId, Place, TenantId
 
 _INSERT_PAGE = f"""
 WITH written AS (

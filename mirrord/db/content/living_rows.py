@@ -8,8 +8,7 @@ from datetime import datetime
 from psycopg import AsyncConnection, IsolationLevel
 
 from mirrord.db.database import Connection, Database, set_tenant, translate_errors
-from mirrord.domain.entry import Digest, EntryId, Kind, Place, TenantId
-from mirrord.domain.sync_state import NO_TEXT, Row
+from mirrord.domain.entry import NO_TEXT, Digest, EntryId, Kind, Place, Row, TenantId
 
 
 @asynccontextmanager

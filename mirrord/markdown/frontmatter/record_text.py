@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import NoReturn
 
-from mirrord.domain.record_kinds import RecordFormat
+from mirrord.domain.place import RecordFormat
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import BOM, first_line_ending
 from mirrord.markdown.frontmatter.yaml_edits import rewrite_properties

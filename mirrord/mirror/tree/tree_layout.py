@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mirrord.domain.entry import Kind
-from mirrord.domain.place import ASSETS, BESIDE_PREFIX, INDEX, RECORDS, name_key
-from mirrord.domain.record_kinds import DIRECTORIES, name_of_record
+from mirrord.domain.place import ASSETS, BESIDE_PREFIX, INDEX, RECORD_DIRECTORIES, RECORDS, name_key, name_of_record
 
 STATE_DIRECTORY = ".mirrord"
 PARKED_PREFIX, BUILDING_PREFIX = (
@@ -126,7 +125,11 @@ def may_be_synced(path: str) -> bool:
     """Whether *path* may be synced: UTF-8 without dot-names, or a record, or above one."""
     if path.startswith(RECORDS):
         above = parent_of(path)
-        return path == RECORDS or path in DIRECTORIES or (above in DIRECTORIES and is_visible(path[len(above) + 1 :]))
+        return (
+            path == RECORDS
+            or path in RECORD_DIRECTORIES
+            or (above in RECORD_DIRECTORIES and is_visible(path[len(above) + 1 :]))
+        )
     return _is_visible_path(path)
 
 

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from mirrord.domain.place import ASSETS, RECORDS
+from mirrord.domain.place import ASSETS, RECORD_DIRECTORIES, RECORDS, explain_no_record
 from mirrord.domain.problem_advice import UnsyncedFiles
-from mirrord.domain.record_kinds import DIRECTORIES, explain_no_record
 from mirrord.errors import Mounted, Refused, Unavailable
 from mirrord.mirror.tree.contained_paths import why_not_mirrored
 from mirrord.mirror.tree.ignore_rules import Ignore
@@ -149,7 +148,7 @@ class _Walk:
             for entry in entries:
                 if entry.name[0] == "." and not (entry.name == RECORDS and not directory.path):
                     continue
-                if directory.path == RECORDS and directory.child(entry.name) not in DIRECTORIES:
+                if directory.path == RECORDS and directory.child(entry.name) not in RECORD_DIRECTORIES:
                     continue
                 try:
                     if entry.is_file(follow_symlinks=False):
@@ -167,7 +166,7 @@ class _Walk:
         path = directory.child(name)
         if not name.isascii() and not is_text(name):
             self._report_trouble(path, _NOT_UTF_8, directory.ignored)
-        elif directory.path in DIRECTORIES:
+        elif directory.path in RECORD_DIRECTORIES:
             self._see_record(path, entry)
         elif is_temporary(name):
             self.result.others += 1
@@ -203,7 +202,7 @@ class _Walk:
         path = directory.child(entry.name)
         if not is_text(entry.name):
             self._report_trouble(path, _NOT_UTF_8, directory.ignored)
-        elif directory.path in DIRECTORIES and entry.is_dir(follow_symlinks=False):
+        elif directory.path in RECORD_DIRECTORIES and entry.is_dir(follow_symlinks=False):
             self.result.others += 1
         elif entry.is_dir(follow_symlinks=False):
             ignored = directory.ignored or (path[0] != "." and self.ignore.matches(path, True))
@@ -222,7 +221,7 @@ HIDDEN, UNFINISHED, IGNORED, NO_ENDING = "hidden", "unfinished", "ignored", "wit
 
 def count_skipped(tree: Tree, scan: Scan) -> Counter[str]:
     """
-    Number of names that a scan of the whole *tree* did not list, by HIDDEN, UNFINISHED, IGNORED, or sort_of().
+    Number of names that a scan of the whole *tree* did not list, by HIDDEN, UNFINISHED, IGNORED, or file_sort().
 
     A hidden or ignored directory counts once, with all its content.
     """
@@ -232,7 +231,7 @@ def count_skipped(tree: Tree, scan: Scan) -> Counter[str]:
 
 
 def file_sort(path: str) -> str:
-    """The kind of a file that is neither a page nor an attachment: its ending, or PLAIN."""
+    """The kind of a file that is neither a page nor an attachment: its ending, or NO_ENDING."""
     return printable(os.path.splitext(path)[1].lower()) or NO_ENDING
 
 

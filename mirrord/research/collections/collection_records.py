@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from mirrord.commands.core.failure import Failed, Kind, invalid_argument, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, digest_of
-from mirrord.domain.record_kinds import name_of_record
+from mirrord.domain.place import name_of_record
 from mirrord.errors import Busy, Damaged
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.mirror.tree.tree_layout import parent_of

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from mirrord.domain.place import name_key
-from mirrord.domain.record_kinds import record_path, sort_of
+from mirrord.domain.place import name_key, record_path, record_sort_of
 
 MAX_DESCRIPTION_CHARACTERS = 500  # characters
 
-_NAME = sort_of("collection/any").key  # a category's is the same
+_NAME = record_sort_of("collection/any").key  # a category's is the same
 _QUOTES = re.compile("[\"']")
 _NOT_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from mirrord.domain.record_kinds import RecordFormat
+from mirrord.domain.place import RecordFormat
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import BOM
 from mirrord.markdown.frontmatter.record_text import Data, read_record, write_record

@@ -9,7 +9,7 @@ from mirrord.commands.core.session import Session
 from mirrord.commands.pages.page_writes import id_of_file
 from mirrord.domain.approval import ABSENT_DIGEST
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, digest_of
-from mirrord.domain.record_kinds import RecordFormat, record_path
+from mirrord.domain.place import RecordFormat, record_path
 from mirrord.errors import Damaged, Stale
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.markdown.frontmatter.record_text import MAX_JSON_CHARACTERS, canonical_json, read_record

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from merge3 import Merge3
 
-from mirrord.domain.record_kinds import RecordFormat
+from mirrord.domain.place import RecordFormat
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_properties import (
     REMOVED,

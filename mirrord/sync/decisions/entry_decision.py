@@ -3,8 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
-from mirrord.domain.entry import EMPTY_DIGEST, Digest, Kind, Place
-from mirrord.domain.sync_state import NO_TEXT, Base, File, Row, State, UnreadableFile
+from mirrord.domain.entry import EMPTY_DIGEST, NO_TEXT, Base, Digest, File, Kind, Place, Row, State, UnreadableFile
 
 
 class PlaceMove(Enum):

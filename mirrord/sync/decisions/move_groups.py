@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-from mirrord.domain.entry import EntryId, Kind
+from mirrord.domain.entry import EntryId, File, Kind
 from mirrord.domain.place import name_key
-from mirrord.domain.sync_state import File
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove
 
 _NEW = frozenset({Move.INSERT, Move.REINSERT, Move.REVIVE})

@@ -14,10 +14,20 @@ from mirrord.db.content.copied_entries import (
 )
 from mirrord.db.content.entry_writes import defer_names
 from mirrord.db.database import Connection
-from mirrord.domain.entry import EMPTY_DIGEST, FILE_ACTOR, EntryId, Kind, TenantId, id_of_path, parse_id
+from mirrord.domain.entry import (
+    EMPTY_DIGEST,
+    FILE_ACTOR,
+    NO_TEXT,
+    Base,
+    EntryId,
+    Kind,
+    Row,
+    TenantId,
+    id_of_path,
+    parse_id,
+)
 from mirrord.domain.long_work import split_into_batches
 from mirrord.domain.place import name_key, numbered_attachment, numbered_name
-from mirrord.domain.sync_state import NO_TEXT, Base, Row
 from mirrord.errors import Stale
 from mirrord.mirror.tree.tree_layout import directory_of, lineage, parent_of
 from mirrord.mirror.write import trash

@@ -3,8 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
-from mirrord.domain.entry import EMPTY_DIGEST, Digest, EntryId, Kind, TenantId, id_of_path, parse_id
-from mirrord.domain.sync_state import NO_TEXT, Base
+from mirrord.domain.entry import EMPTY_DIGEST, NO_TEXT, Base, Digest, EntryId, Kind, TenantId, id_of_path, parse_id
 from mirrord.mirror.tree.tree_layout import directory_of, page_path
 from mirrord.sync.observation.identity_evidence import (
     EarlierState,

@@ -5,11 +5,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from mirrord.domain.entry import MAX_FILE_BYTES, EntryId, Kind, digest_of
-from mirrord.domain.place import BESIDE_PREFIX, RECORDS, find_portability_fault, name_key
+from mirrord.domain.entry import MAX_FILE_BYTES, NO_TEXT, EntryId, Kind, UnreadableFile, digest_of
+from mirrord.domain.place import (
+    BESIDE_PREFIX,
+    RECORD_DIRECTORIES,
+    RECORDS,
+    explain_no_record,
+    find_portability_fault,
+    name_key,
+)
 from mirrord.domain.problem_advice import UnsyncedFiles
-from mirrord.domain.record_kinds import DIRECTORIES, explain_no_record
-from mirrord.domain.sync_state import NO_TEXT, UnreadableFile
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.frontmatter.page_views import Views
@@ -197,7 +202,7 @@ class Looker:
 
     def _may_hold_entries(self, path: str) -> bool:
         """Whether a directory may hold entries; an ignored one only if it already does."""
-        if path == RECORDS or path in DIRECTORIES:
+        if path == RECORDS or path in RECORD_DIRECTORIES:
             return True
         if spot_of_file(path + "/x.md") is None:
             return False
@@ -348,7 +353,7 @@ class Looker:
 
     def _report_stranger(self, path: str, result: LookResult) -> None:
         """List a file in a directory of records that is not a record."""
-        if parent_of(path) in DIRECTORIES and not is_temporary(path):
+        if parent_of(path) in RECORD_DIRECTORIES and not is_temporary(path):
             result.troubles.append((path, "refused", f"{path!r} {explain_no_record(path)}."))
 
     def _is_ignored(self, path: str, spot: Spot) -> bool:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from mirrord.db.content import derived_rows
 from mirrord.db.database import Connection
-from mirrord.domain.entry import EMPTY_DIGEST, EntryId, Kind, new_id
-from mirrord.domain.sync_state import NO_TEXT, Base, Row
+from mirrord.domain.entry import EMPTY_DIGEST, NO_TEXT, Base, EntryId, Kind, Row, new_id
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.tree_layout import Spot, directory_of
 from mirrord.sync.observation.copied_files import take_recopied

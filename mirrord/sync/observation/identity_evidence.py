@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TypeVar
 
-from mirrord.domain.entry import EMPTY_DIGEST, Digest, EntryId, Kind
-from mirrord.domain.sync_state import NO_TEXT, Base, Row
+from mirrord.domain.entry import EMPTY_DIGEST, NO_TEXT, Base, Digest, EntryId, Kind, Row
 from mirrord.mirror.tree.tree_layout import Spot
 
 Inode = tuple[int, int]  # device, inode

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from mirrord.db.content import earlier_bytes, entry_states
 from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.db.database import Connection
-from mirrord.domain.entry import Digest, EntryId, Kind, id_of_path, parse_id
-from mirrord.domain.sync_state import NO_TEXT, Base, File, State, UnreadableFile
+from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, File, Kind, State, UnreadableFile, id_of_path, parse_id
 from mirrord.errors import Refused, Unavailable, reason_of
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.tree_layout import directory_of

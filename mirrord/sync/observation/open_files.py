@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mirrord.domain.sync_state import UnreadableFile
+from mirrord.domain.entry import UnreadableFile
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree

@@ -5,9 +5,8 @@ from contextlib import suppress
 
 from mirrord.db.content import derived_rows, earlier_bytes, entry_states
 from mirrord.db.database import Connection
-from mirrord.domain.entry import EMPTY_DIGEST, Digest, EntryId, Kind, id_of_path, parse_id
+from mirrord.domain.entry import EMPTY_DIGEST, NO_TEXT, Base, Digest, EntryId, Kind, Row, id_of_path, parse_id
 from mirrord.domain.place import name_key
-from mirrord.domain.sync_state import NO_TEXT, Base, Row
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.sync.observation.file_look import LookResult
 from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, match_texts

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from mirrord.domain.entry import EMPTY_DIGEST, Digest, EntryId, Kind, parse_id
-from mirrord.domain.sync_state import NO_TEXT, Base
+from mirrord.domain.entry import EMPTY_DIGEST, NO_TEXT, Base, Digest, EntryId, Kind, parse_id
 from mirrord.mirror.tree.tree_layout import lineage, parent_of
 from mirrord.sync.observation.identity_evidence import (
     EarlierState,

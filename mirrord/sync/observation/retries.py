@@ -4,8 +4,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from mirrord.domain.entry import EMPTY_DIGEST, EntryId, Kind
-from mirrord.domain.sync_state import NO_TEXT, File, Row, State, UnreadableFile
+from mirrord.domain.entry import EMPTY_DIGEST, NO_TEXT, EntryId, File, Kind, Row, State, UnreadableFile
 from mirrord.mirror.tree.tree_layout import directory_of
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step, decide
 from mirrord.sync.decisions.guard import QUIET_SECONDS

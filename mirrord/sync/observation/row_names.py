@@ -6,7 +6,7 @@ from itertools import islice
 
 from mirrord.db.content import derived_rows, entry_tables
 from mirrord.db.database import Connection
-from mirrord.domain.entry import EntryId, Kind, Place, TenantId
+from mirrord.domain.entry import EntryId, Kind, Place, Row, TenantId
 from mirrord.domain.long_work import split_into_batches
 from mirrord.domain.place import (
     BESIDE_PREFIX,
@@ -17,7 +17,6 @@ from mirrord.domain.place import (
     numbered_name,
     numbered_names,
 )
-from mirrord.domain.sync_state import Row
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.read.sections import sections_of
 from mirrord.mirror.tree.tree_layout import attachment_path, spot_of_file

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mirrord.domain.entry import EntryId, Kind, Place
-from mirrord.domain.sync_state import NO_TEXT, Base, File, Row, State, UnreadableFile
+from mirrord.domain.entry import NO_TEXT, Base, EntryId, File, Kind, Place, Row, State, UnreadableFile
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.tree_layout import directory_of, spot_of_directory
 from mirrord.sync.observation.file_look import LookResult

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from mirrord.db.content.editor_buffers import Revision
 from mirrord.db.problem_rows import Problem
-from mirrord.domain.entry import EntryId
-from mirrord.domain.sync_state import File, Row, State, UnreadableFile
+from mirrord.domain.entry import EntryId, File, Row, State, UnreadableFile
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.markdown.frontmatter.page_views import Views
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step

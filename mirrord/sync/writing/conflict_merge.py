@@ -13,9 +13,21 @@ from mirrord.db.content import attachment_blobs, derived_rows, editor_buffers, r
 from mirrord.db.content.entry_writes import AttachmentContent, PageValues, run_statements
 from mirrord.db.content.record_rows import RecordRow
 from mirrord.db.database import Connection, set_parents
-from mirrord.domain.entry import FILE_ACTOR, Digest, EntryId, Kind, Place, digest_of, new_id, operation_id
-from mirrord.domain.record_kinds import sort_of
-from mirrord.domain.sync_state import Base, File, Row, State
+from mirrord.domain.entry import (
+    FILE_ACTOR,
+    Base,
+    Digest,
+    EntryId,
+    File,
+    Kind,
+    Place,
+    Row,
+    State,
+    digest_of,
+    new_id,
+    operation_id,
+)
+from mirrord.domain.place import record_sort_of
 from mirrord.errors import Damaged, Stale
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.sync.decisions.edit_merge import merge, merge_record
@@ -84,7 +96,7 @@ def _merge_texts(clash: UnmergedConflict, row: RecordRow, base: str | None, file
     if clash.row.deleted or row.is_unrendered or row.text is None:
         return None
     try:
-        return merge_record(sort_of(clash.row.place.name).form, base, file, row.text)
+        return merge_record(record_sort_of(clash.row.place.name).form, base, file, row.text)
     except Damaged as error:
         if clash.base is None:  # the text is in no file any more, so it cannot be repaired there
             return None

@@ -4,9 +4,8 @@ import mimetypes
 import posixpath
 
 from mirrord.db.content.entry_writes import AttachmentContent, Body, PageValues
-from mirrord.domain.entry import MAX_FILE_BYTES, EntryId, Kind, digest_of, parse_id
+from mirrord.domain.entry import MAX_FILE_BYTES, EntryId, File, Kind, digest_of, parse_id
 from mirrord.domain.place import MAX_NAME_BYTES
-from mirrord.domain.sync_state import File
 from mirrord.errors import Damaged, Stale
 from mirrord.markdown.frontmatter.page_properties import with_keys
 from mirrord.markdown.frontmatter.page_text import PageText, decode

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from mirrord.db.content import entry_states
 from mirrord.db.content.entry_writes import Statement, run_statements
 from mirrord.db.problem_rows import Problem
-from mirrord.domain.entry import EntryId, Kind, Place
+from mirrord.domain.entry import Base, EntryId, File, Kind, Place, Row
 from mirrord.domain.place import name_key
-from mirrord.domain.sync_state import Base, File, Row
 from mirrord.errors import Busy, Mounted, Refused, Stale, reason_of
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.kernel import Stat

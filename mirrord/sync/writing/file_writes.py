@@ -10,8 +10,7 @@ from mirrord.db.content import attachment_blobs, derived_rows, entry_states, rec
 from mirrord.db.content.entry_writes import run_statements
 from mirrord.db.database import Connection
 from mirrord.db.problem_rows import Problem
-from mirrord.domain.entry import Digest, EntryId, Kind, Place, digest_of
-from mirrord.domain.sync_state import NO_TEXT, Base, File, Row, State
+from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, File, Kind, Place, Row, State, digest_of
 from mirrord.errors import Busy, Mounted, Refused, Stale, reason_of
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.mirror.mirror_state import CachedStat

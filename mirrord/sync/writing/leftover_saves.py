@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from mirrord.db.content import earlier_bytes, entry_states
-from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, digest_of
+from mirrord.domain.entry import MAX_FILE_BYTES, Base, Digest, EntryId, Row, digest_of
 from mirrord.domain.long_work import split_into_batches
-from mirrord.domain.sync_state import Base, Row
 from mirrord.errors import Busy, Damaged, Stale
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.write import replace as replacing

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from psycopg.errors import UniqueViolation
 
 from mirrord.db.content import derived_rows, earlier_bytes, entry_states
-from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
-from mirrord.domain.sync_state import Base, Row
+from mirrord.domain.entry import Base, Digest, EntryId, Kind, Row, digest_of
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.mirror.write import written_copies

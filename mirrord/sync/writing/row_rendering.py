@@ -14,10 +14,8 @@ from mirrord.db.content.derived_rows import PageRow
 from mirrord.db.content.entry_tables import load_locked_rows
 from mirrord.db.content.entry_writes import PageValues
 from mirrord.db.database import Connection
-from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
-from mirrord.domain.place import BESIDE_PREFIX
-from mirrord.domain.record_kinds import RecordFormat, record_path
-from mirrord.domain.sync_state import Row
+from mirrord.domain.entry import Digest, EntryId, Kind, Row, digest_of
+from mirrord.domain.place import BESIDE_PREFIX, RecordFormat, record_path
 from mirrord.errors import Damaged, Locked, Stale
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.record_text import Data, read_record

@@ -20,9 +20,8 @@ from mirrord.db.content.entry_writes import (
 )
 from mirrord.db.database import Connection
 from mirrord.db.problem_rows import Problem
-from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind, Place, operation_id
+from mirrord.domain.entry import FILE_ACTOR, Base, EntryId, File, Kind, Place, Row, State, operation_id
 from mirrord.domain.place import name_key
-from mirrord.domain.sync_state import Base, File, Row, State
 from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
 from mirrord.markdown.frontmatter.page_views import Views
 from mirrord.mirror.tree.tree_layout import printable

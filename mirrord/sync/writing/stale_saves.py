@@ -6,8 +6,7 @@ from contextlib import suppress
 
 from mirrord.db.content import earlier_bytes, editor_buffers
 from mirrord.db.content.editor_buffers import Revision
-from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.sync_state import Base, File
+from mirrord.domain.entry import Base, EntryId, File, Kind
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.mirror.write import written_copies

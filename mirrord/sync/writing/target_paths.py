@@ -5,10 +5,8 @@ from dataclasses import replace
 
 from mirrord.db.content import entry_states
 from mirrord.db.database import Connection
-from mirrord.domain.entry import EntryId, Kind, Place
-from mirrord.domain.place import ASSETS
-from mirrord.domain.record_kinds import record_path
-from mirrord.domain.sync_state import Base, File, Row
+from mirrord.domain.entry import Base, EntryId, File, Kind, Place, Row
+from mirrord.domain.place import ASSETS, record_path
 from mirrord.mirror.tree.tree_layout import INDEX_FILE, attachment_path, directory_of, page_path, parent_of
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.state_assembly import owner_paths

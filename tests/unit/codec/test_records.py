@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.domain.record_kinds import RecordFormat
+from mirrord.domain.place import RecordFormat
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.record_text import Data, canonical_json, read_record, write_record
 from mirrord.markdown.frontmatter.yaml_reader import Json

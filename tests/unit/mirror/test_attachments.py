@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.domain.entry import EntryId, Kind, Place
-from mirrord.domain.sync_state import Row
+from mirrord.domain.entry import EntryId, Kind, Place, Row
 from mirrord.errors import Damaged
 from mirrord.mirror.tree.ignore_rules import (
     ATTACH_EVERYTHING,

@@ -3,8 +3,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.domain.entry import Digest, EntryId, digest_of
-from mirrord.domain.sync_state import NO_TEXT
+from mirrord.domain.entry import NO_TEXT, Digest, EntryId, digest_of
 from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.kernel import Stat
