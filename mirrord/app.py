@@ -14,7 +14,7 @@ from mirrord.config import Config
 from mirrord.db import migrate, mirror_leases, tenant_rows
 from mirrord.db.content import entry_comparison, tombstone_purge
 from mirrord.db.database import DAEMON_ROLE, Database, admin_connection, parse_dsn
-from mirrord.db.role_rights import working_dsn
+from mirrord.db.migrate import working_dsn
 from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.domain.entry import MirrorId, TenantId, new_id
 from mirrord.errors import Halted, MirrordError, UserError

@@ -15,8 +15,8 @@ from mirrord.cli.output import strip_controls
 from mirrord.cli.progress_bar import progress_bar
 from mirrord.config import Config
 from mirrord.db import tenant_rows
-from mirrord.db.backup_rows import parse_tenant_id
 from mirrord.db.database import Database
+from mirrord.db.snapshot_rows import parse_tenant_id
 from mirrord.domain.backup_format import Manifest
 from mirrord.domain.entry import TenantId, new_id
 from mirrord.errors import Damaged, Refused, UserError

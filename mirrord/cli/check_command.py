@@ -10,9 +10,9 @@ import click
 from mirrord import app
 from mirrord.cli.options import EXIT_DIFFERENT, find_tenant, run, tenant_option, with_config_options
 from mirrord.config import Config
-from mirrord.db import problem_rows, tenant_rows
+from mirrord.db import open_issues, tenant_rows
 from mirrord.db.database import Database
-from mirrord.db.problem_rows import Halt, Problem
+from mirrord.db.open_issues import Halt, Problem
 from mirrord.domain.entry import TenantId
 from mirrord.mirror.heartbeat import request_compare
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -119,7 +119,7 @@ async def _is_suspended(database: Database, chosen: Mapping[str, TenantId]) -> b
     """Whether a whole tenant is suspended: the daemon compares nothing then, and the list of problems says why."""
     for tenant in chosen.values():
         async with database.transaction(tenant) as connection:
-            if any(problem.code == SUSPENDED_CODE for problem in await problem_rows.load_problems(connection, tenant)):
+            if any(problem.code == SUSPENDED_CODE for problem in await open_issues.load_problems(connection, tenant)):
                 return True
     return False
 
@@ -139,8 +139,8 @@ async def _explain_tenant(
 ) -> CheckResult:
     findings = await _compare_tenant(database, config, name, tenant)
     async with database.transaction(tenant) as connection:
-        problems = await problem_rows.load_problems(connection, tenant)
-        halts = await problem_rows.load_halts(connection, tenant)
+        problems = await open_issues.load_problems(connection, tenant)
+        halts = await open_issues.load_halts(connection, tenant)
     return CheckResult(
         findings, before, {finding.path: explain_finding(finding, problems, halts) for finding in _differing(findings)}
     )

@@ -13,9 +13,9 @@ from mirrord.cli.options import tenant_option, with_config_options
 from mirrord.cli.output import current_person, echo_difference, format_time, strip_controls
 from mirrord.cli.tenant_database import run_in_transaction, run_with_database
 from mirrord.config import Config
-from mirrord.db import conflict_rows as store
-from mirrord.db.conflict_rows import ConflictRow
+from mirrord.db import open_issues as store
 from mirrord.db.database import Connection
+from mirrord.db.open_issues import ConflictRow
 from mirrord.documents.link_following import paths_of
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.errors import UserError

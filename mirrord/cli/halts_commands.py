@@ -12,9 +12,9 @@ from mirrord.cli.options import find_tenant, run, tenant_option, with_config_opt
 from mirrord.cli.output import current_person
 from mirrord.cli.tenant_database import run_in_transaction, run_with_database
 from mirrord.config import Config
-from mirrord.db import problem_rows
+from mirrord.db import open_issues
 from mirrord.db.database import Connection, Database
-from mirrord.db.problem_rows import Halt
+from mirrord.db.open_issues import Halt
 from mirrord.domain.entry import TenantId
 from mirrord.errors import UserError
 from mirrord.operations.restore import Action, Change, preview_restore, restore_tenant
@@ -33,10 +33,10 @@ def halts(config: Config, tenant: str | None, as_json: bool) -> None:
     """List halts that wait for a decision. Shows the effect of each choice."""
 
     async def work(connection: Connection, tenant_id: TenantId) -> list[tuple[Halt, list[str]]]:
-        open_halts = await problem_rows.load_halts(connection, tenant_id)
+        open_halts = await open_issues.load_halts(connection, tenant_id)
         max_paths = MAX_JSON_PATHS if as_json else MAX_PRINTED_PATHS
         return [
-            (halt, await problem_rows.load_paths(connection, tenant_id, halt.entries, max_paths)) for halt in open_halts
+            (halt, await open_issues.load_paths(connection, tenant_id, halt.entries, max_paths)) for halt in open_halts
         ]
 
     listed = run_in_transaction(config, tenant, work)
@@ -90,7 +90,7 @@ def resume(config: Config, tenant: str | None, halt: int, apply: bool | None) ->
         raise UserError("Add --apply (it was intended) or --discard (restore everything); see `mirrord halts`.")
 
     async def work(connection: Connection, _: TenantId) -> bool:
-        return await problem_rows.decide_halt(connection, halt, "apply" if apply else "discard")
+        return await open_issues.decide_halt(connection, halt, "apply" if apply else "discard")
 
     if not run_in_transaction(config, tenant, work):
         raise UserError(f"There is no open halt {halt}; `mirrord halts` lists them.")

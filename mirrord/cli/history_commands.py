@@ -12,8 +12,8 @@ from mirrord.cli.options import EXIT_DIFFERENT, tenant_option, with_config_optio
 from mirrord.cli.output import current_person, echo_difference, format_actor, format_time, strip_controls
 from mirrord.cli.tenant_database import run_in_transaction, run_with_database
 from mirrord.config import Config
-from mirrord.db.content import page_versions
-from mirrord.db.content.page_versions import Revision
+from mirrord.db.content import entry_versions
+from mirrord.db.content.entry_versions import Revision
 from mirrord.db.database import Connection, Database
 from mirrord.documents.link_following import paths_of
 from mirrord.domain.entry import EntryId, TenantId
@@ -134,7 +134,7 @@ def restore(config: Config, tenant: str | None, page: str, version: int, place: 
 
 async def _load_history(connection: Connection, tenant: TenantId, reference: str) -> History:
     page = await find_page(connection, tenant, reference)
-    versions = await page_versions.load_history(connection, tenant, page)
+    versions = await entry_versions.load_history(connection, tenant, page)
     directories = await directories_of(connection, tenant, {revision.parent for revision in versions})
     path = (await paths_of(connection, tenant, [page]))[page]
     return History(page, path, versions, directories)
@@ -149,7 +149,7 @@ async def _compare_versions(
     first = before if before is not None else max(newest - 1, loaded.revisions[0].version)
     old, new = _find_revision(loaded, first), _find_revision(loaded, second)
     texts = [
-        await page_versions.load_text(connection, tenant, loaded.page, revision.version) or ""
+        await entry_versions.load_text(connection, tenant, loaded.page, revision.version) or ""
         for revision in (old, new)
     ]
     return Difference(loaded, old, new, diff_lines(texts[0], texts[1], f"version {first}", f"version {second}"))

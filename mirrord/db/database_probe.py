@@ -10,7 +10,7 @@ from psycopg.rows import TupleRow
 
 from mirrord.db import migrate, tenant_rows
 from mirrord.db.database import Connection, Database, admin_connection, set_local, translate_errors
-from mirrord.db.role_rights import load_open_walls
+from mirrord.db.migrate import load_open_walls
 from mirrord.domain.entry import MirrorId, TenantId
 from mirrord.domain.health_facts import Login, Server, TenantIsolation, TenantStatus
 

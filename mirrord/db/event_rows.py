@@ -1,19 +1,281 @@
-"""Domain events as rows."""
+"""Domain events as rows, changes that are no event yet, and events of commands whose change has not arrived."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from mirrord.db.database import Connection
-from mirrord.domain.entry import EntryId, TenantId, parse_id
+from mirrord.domain.entry import FILE_ACTOR, EntryId, MirrorId, TenantId, parse_id
 from mirrord.domain.event import Event
+from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_properties import read_values
+from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.frontmatter.record_text import Data
 
+BATCH_CHANGES = 300  # changes per batch
+_CLAIM_LIFETIME = "7 days"  # wait of an event for its change; a deletion may wait for a person
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeNote:
+    """
+    A note that an entry changed. child: the page that made it a folder; a UUID of zeros: none.
+
+    is_from_file: a command may have written an event of this change.
+    """
+
+    entry: EntryId
+    version: int
+    child: UUID
+    kind: str
+    was_folder: bool
+    is_folder: bool
+    is_from_file: bool
+    actor: Mapping[str, str]
+    changed_at: datetime
+
+    @property
+    def key(self) -> tuple[EntryId, int, UUID]:
+        """The primary key of the note."""
+        return self.entry, self.version, self.child
+
+
+@dataclass(frozen=True, slots=True)
+class PageVersion:
+    """A version of a page. name None: it had no place."""
+
+    parent: EntryId | None
+    name: str | None
+    is_deleted: bool
+    frontmatter: Mapping[str, Any]
+    digest: bytes | None
+    is_page: bool
+    index: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RecordVersion:
+    """A version of a record. data None: it cannot be parsed."""
+
+    kind: str
+    key: str
+    is_deleted: bool
+    data: Data | None
+    digest: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPage:
+    """Two versions of a page. was None: it was new. segments: their number."""
+
+    note: ChangeNote
+    before: PageVersion | None
+    after: PageVersion
+    segments: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRecord:
+    """Two versions of a record."""
+
+    note: ChangeNote
+    before: RecordVersion | None
+    after: RecordVersion
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEvent:
+    """An event of a command, as stored at intake. path: the previous or current path of its file."""
+
+    entry: EntryId | None
+    path: str | None
+    event: UUID
+    type: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestor:
+    """An ancestor page or folder. type: of its front matter."""
+
+    parent: EntryId | None
+    name: str
+    type: object
+
+
+# Changes whose event files this mirror reads; also those of mirrors that no longer exist.
+_OF_THIS_MIRROR = """
+(o.mirror_id IS NULL OR o.mirror_id = %(mirror)s OR NOT EXISTS (
+    SELECT FROM mirrord.mirror AS m WHERE m.tenant_id = o.tenant_id AND m.id = o.mirror_id))"""
+_BY_FILE = f"""
+(coalesce(c.updated_by, now.actor) = '{{"kind": "{FILE_ACTOR.kind}", "name": "{FILE_ACTOR.name}"}}'
+ OR coalesce(c.updated_by, now.actor) ->> 'channel' = 'file')"""
+# A version is complete when it is placed and rendered, or when there is a later one.
+_PAGES = f"""
+SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_BY_FILE}, coalesce(c.updated_by, now.actor),
+       coalesce(c.updated_at, now.created_at),
+       was.version IS NOT NULL, was.parent_id, was.name, was.deleted, was.frontmatter, was.digest,
+       was.markdown IS NOT NULL, p.index, CASE WHEN was.frontmatter IS NULL THEN was.markdown END,
+       now.parent_id, now.name, now.deleted, now.frontmatter, now.digest, now.markdown IS NOT NULL, p.index,
+       CASE WHEN now.frontmatter IS NULL THEN now.markdown END,
+       CASE WHEN now.deleted THEN (
+           SELECT count(*) FROM mirrord.record AS r, jsonb_object_keys(r.data)
+            WHERE r.tenant_id = o.tenant_id AND r.kind = 'segment' AND r.key = o.entry_id::text) ELSE 0 END
+  FROM mirrord.event_outbox AS o
+  JOIN mirrord.page AS p ON p.tenant_id = o.tenant_id AND p.id = o.entry_id
+  JOIN mirrord.page_revision AS now
+    ON now.tenant_id = o.tenant_id AND now.page_id = o.entry_id AND now.version = o.version
+  LEFT JOIN LATERAL (
+      SELECT r.* FROM mirrord.page_revision AS r
+       WHERE r.tenant_id = o.tenant_id AND r.page_id = o.entry_id AND r.version < o.version
+       ORDER BY r.version DESC LIMIT 1) AS was ON true
+  LEFT JOIN mirrord.page AS c ON c.tenant_id = o.tenant_id AND c.id = o.child
+ WHERE o.tenant_id = %(tenant)s AND o.kind = 'page' AND ({_OF_THIS_MIRROR} OR NOT {_BY_FILE})
+   AND (p.version > o.version OR p.ahead = '{{}}' AND (p.name_key IS NOT NULL OR p.deleted_at IS NOT NULL))
+ ORDER BY now.created_at, o.entry_id, o.version LIMIT {BATCH_CHANGES} FOR UPDATE OF o SKIP LOCKED"""
+_RECORDS = f"""
+SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_BY_FILE}, now.actor, now.created_at,
+       was.version IS NOT NULL, was.kind, was.key, was.deleted, was.data, was.digest,
+       now.kind, now.key, now.deleted, now.data, now.digest
+  FROM mirrord.event_outbox AS o
+  JOIN mirrord.record AS p ON p.tenant_id = o.tenant_id AND p.id = o.entry_id
+  JOIN mirrord.record_revision AS now
+    ON now.tenant_id = o.tenant_id AND now.record_id = o.entry_id AND now.version = o.version
+  LEFT JOIN LATERAL (
+      SELECT r.* FROM mirrord.record_revision AS r
+       WHERE r.tenant_id = o.tenant_id AND r.record_id = o.entry_id AND r.version < o.version
+       ORDER BY r.version DESC LIMIT 1) AS was ON true
+ WHERE o.tenant_id = %(tenant)s AND o.kind = 'record' AND ({_OF_THIS_MIRROR} OR NOT {_BY_FILE})
+   AND (p.version > o.version OR p.ahead = '{{}}')
+ ORDER BY now.created_at, o.entry_id, o.version LIMIT {BATCH_CHANGES} FOR UPDATE OF o SKIP LOCKED"""
+_RECORDS = _RECORDS.replace("coalesce(c.updated_by, now.actor)", "now.actor")
+_ABOVE = """
+WITH RECURSIVE above AS (
+    SELECT id, parent_id, name, frontmatter -> 'type' AS type FROM mirrord.page
+     WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)
+    UNION
+    SELECT p.id, p.parent_id, p.name, p.frontmatter -> 'type' FROM above AS a
+      JOIN mirrord.page AS p ON p.tenant_id = %(tenant)s AND p.id = a.parent_id)
+SELECT id, parent_id, coalesce(name, ''), type FROM above"""
+_CLAIMED = """
+SELECT c.entry_id, c.path, e.id, e.type, e.data FROM mirrord.event_claim AS c
+  JOIN mirrord.event AS e ON e.tenant_id = c.tenant_id AND e.id = c.event_id
+ WHERE c.tenant_id = %(tenant)s AND (c.entry_id = ANY (%(ids)s) OR c.path = ANY (%(paths)s) AND NOT EXISTS (
+    SELECT FROM mirrord.page AS p WHERE p.tenant_id = c.tenant_id AND p.id = c.entry_id))
+ ORDER BY e.occurred_at, e.id"""
+_CURRENT = """
+SELECT id, parent_id, name, deleted_at IS NOT NULL, frontmatter, digest, kind = 'page', index, NULL FROM mirrord.page
+ WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)"""
 _INSERT = """
 INSERT INTO mirrord.event (tenant_id, id, type, occurred_at, actor, channel, data)
+VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (tenant_id, id) DO NOTHING"""
+_DELETE_CHANGES = """
+DELETE FROM mirrord.event_outbox WHERE tenant_id = %s AND (entry_id, version, child) IN (
+    SELECT * FROM unnest(%s::uuid[], %s::bigint[], %s::uuid[]))"""
+
+
+async def load_changed_pages(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[ChangedPage]:
+    """Changed pages, the earliest first, locked until this transaction ends."""
+    rows = await connection.execute(_PAGES.encode(), {"tenant": tenant, "mirror": mirror})
+    return [_changed_page(*row) for row in await rows.fetchall()]
+
+
+async def load_changed_records(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[ChangedRecord]:
+    """Changed records, the earliest first, locked until this transaction ends."""
+    rows = await connection.execute(_RECORDS.encode(), {"tenant": tenant, "mirror": mirror})
+    return [_changed_record(*row) for row in await rows.fetchall()]
+
+
+async def load_ancestors(connection: Connection, tenant: TenantId, ids: Collection[EntryId]) -> dict[EntryId, Ancestor]:
+    """The pages *ids* and their ancestors."""
+    rows = await connection.execute(_ABOVE, {"tenant": tenant, "ids": list(ids)})
+    return {EntryId(entry): Ancestor(*row) for entry, *row in await rows.fetchall()}
+
+
+async def load_command_events(
+    connection: Connection, tenant: TenantId, ids: Collection[EntryId], paths: Collection[str]
+) -> list[CommandEvent]:
+    """Events of commands about these entries or paths, in order of occurrence."""
+    rows = await connection.execute(_CLAIMED, {"tenant": tenant, "ids": list(ids), "paths": list(paths)})
+    return [CommandEvent(*row) for row in await rows.fetchall()]
+
+
+async def add_events(connection: Connection, tenant: TenantId, events: Sequence[tuple[Event, str]]) -> None:
+    """Add events with their channels; an event already stored stays unchanged."""
+    rows = [
+        (
+            tenant,
+            event.event_id,
+            event.type,
+            event.occurred_at,
+            Jsonb(asdict(event.actor)),
+            channel,
+            Jsonb(dict(event.data)),
+        )
+        for event, channel in events
+    ]
+    if rows:
+        async with connection.cursor() as cursor:
+            await cursor.executemany(_INSERT, rows)
+
+
+async def finish_changes(
+    connection: Connection, tenant: TenantId, notes: Sequence[ChangeNote], claims: Sequence[UUID]
+) -> None:
+    """Delete processed changes (*notes*), and claims matched to a change or expired."""
+    if notes:
+        columns = [list(column) for column in zip(*(note.key for note in notes), strict=True)]
+        await connection.execute(_DELETE_CHANGES, (tenant, *columns))
+    await connection.execute(
+        "DELETE FROM mirrord.event_claim WHERE tenant_id = %s "
+        f"AND (event_id = ANY (%s) OR taken_at < now() - interval '{_CLAIM_LIFETIME}')".encode(),
+        (tenant, list(claims)),
+    )
+
+
+def _changed_page(*row: Any) -> ChangedPage:
+    note, was, now, segments = ChangeNote(*row[:9]), _page_version(*row[10:18]), _page_version(*row[18:26]), row[26]
+    if note.child.int:  # the version did not change
+        return ChangedPage(note, now, now, segments)
+    return ChangedPage(note, was if row[9] else None, now, segments)
+
+
+def _page_version(parent: UUID | None, name: str | None, deleted: bool, *columns: Any) -> PageVersion:
+    frontmatter, digest, is_page, index, markdown = columns
+    facts = frontmatter if isinstance(frontmatter, dict) else _parse_frontmatter(markdown)
+    return PageVersion(EntryId(parent) if parent else None, name, deleted, facts, digest, is_page, index)
+
+
+def _parse_frontmatter(markdown: str | None) -> Mapping[str, Any]:
+    """The front matter of an app's text that changed again before it was rendered."""
+    try:
+        return read_values(PageText(markdown)) if markdown else {}
+    except Damaged:
+        return {}
+
+
+def _changed_record(*row: Any) -> ChangedRecord:
+    was = RecordVersion(*row[10:15]) if row[9] else None
+    return ChangedRecord(ChangeNote(*row[:9]), was, RecordVersion(*row[15:20]))
+
+
+async def load_current_pages(
+    connection: Connection, tenant: TenantId, pages: Collection[EntryId]
+) -> dict[EntryId, PageVersion]:
+    """The current versions of pages."""
+    rows = await connection.execute(_CURRENT, {"tenant": tenant, "ids": list(pages)})
+    return {EntryId(entry): _page_version(*row) for entry, *row in await rows.fetchall()}
+
+
+_INSERT_FROM_FILE = """
+INSERT INTO mirrord.event (tenant_id, id, type, occurred_at, actor, channel, data)
 VALUES (%s, %s, %s, %s, %s, 'file', %s) ON CONFLICT (tenant_id, id) DO NOTHING"""
-_INSERT_CLAIM = f"""
-WITH fresh AS ({_INSERT} RETURNING tenant_id, id)
+_INSERT_CLAIM_FROM_FILE = f"""
+WITH fresh AS ({_INSERT_FROM_FILE} RETURNING tenant_id, id)
 INSERT INTO mirrord.event_claim (tenant_id, event_id, entry_id, path) SELECT tenant_id, id, %s, %s FROM fresh"""
 
 
@@ -25,25 +287,29 @@ async def add_file_events(
 
     is_claim: whether the event replaces the one derived from the change of its row.
     """
-    plain = [_values(tenant, event) for event in events if not is_claim(event)]
-    claims = [(*_values(tenant, event), _entry(event), _path(event)) for event in events if is_claim(event)]
+    plain = [_file_event_values(tenant, event) for event in events if not is_claim(event)]
+    claims = [
+        (*_file_event_values(tenant, event), _claimed_entry(event), _claimed_path(event))
+        for event in events
+        if is_claim(event)
+    ]
     async with connection.cursor() as cursor:
-        for statement, rows in ((_INSERT, plain), (_INSERT_CLAIM, claims)):
+        for statement, rows in ((_INSERT_FROM_FILE, plain), (_INSERT_CLAIM_FROM_FILE, claims)):
             if rows:
                 await cursor.executemany(statement.encode(), rows)
 
 
-def _values(tenant: TenantId, event: Event) -> tuple[object, ...]:
+def _file_event_values(tenant: TenantId, event: Event) -> tuple[object, ...]:
     actor = Jsonb({"kind": event.actor.kind, "name": event.actor.name})
     return tenant, event.event_id, event.type, event.occurred_at, actor, Jsonb(dict(event.data))
 
 
-def _entry(event: Event) -> EntryId | None:
+def _claimed_entry(event: Event) -> EntryId | None:
     entry_id = event.data.get("record_id") or event.data.get("page_id")
     return parse_id(entry_id) if isinstance(entry_id, str) else None
 
 
-def _path(event: Event) -> str | None:
+def _claimed_path(event: Event) -> str | None:
     path = event.data.get("old_path") or event.data.get("path")
     return path if isinstance(path, str) else None
 

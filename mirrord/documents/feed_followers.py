@@ -9,9 +9,8 @@ import asyncio
 from collections.abc import Sequence
 
 from mirrord.db import feed_cursors
-from mirrord.db.content import segment_rows
-from mirrord.db.content.record_rows import RecordText
-from mirrord.db.content.segment_rows import UnanchoredPage
+from mirrord.db.content import record_rows
+from mirrord.db.content.record_rows import RecordText, UnanchoredPage
 from mirrord.db.database import Connection
 from mirrord.db.feed_cursors import Follower
 from mirrord.documents.link_following import link_batch, process_changed
@@ -32,9 +31,9 @@ async def anchor_batch(connection: Connection, tenant: TenantId) -> int:
 
 
 async def _anchor_segments(connection: Connection, tenant: TenantId, entries: Sequence[EntryId]) -> None:
-    unanchored = await segment_rows.load_unanchored(connection, tenant, entries)
+    unanchored = await record_rows.load_unanchored(connection, tenant, entries)
     if unanchored:
-        await segment_rows.store_anchored(connection, tenant, await asyncio.to_thread(_anchor_texts, unanchored))
+        await record_rows.store_anchored(connection, tenant, await asyncio.to_thread(_anchor_texts, unanchored))
 
 
 def _anchor_texts(unanchored: Sequence[UnanchoredPage]) -> _AnchoredTexts:

@@ -7,7 +7,7 @@ from posixpath import normpath
 from typing import Any
 from uuid import UUID
 
-from mirrord.db.event_outbox import Ancestor, ChangedPage, ChangedRecord, CommandEvent, PageVersion, RecordVersion
+from mirrord.db.event_rows import Ancestor, ChangedPage, ChangedRecord, CommandEvent, PageVersion, RecordVersion
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.event import (
     CREATION_TYPES,

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID, uuid5
 
-from mirrord.db import event_outbox
+from mirrord.db import event_rows
 from mirrord.db.database import Connection
-from mirrord.db.event_outbox import ChangedPage, ChangedRecord, ChangeNote, CommandEvent, PageVersion
+from mirrord.db.event_rows import ChangedPage, ChangedRecord, ChangeNote, CommandEvent, PageVersion
 from mirrord.domain.entry import Actor, EntryId
 from mirrord.domain.event import Change, Claim, Event, EventType, SubjectSort, remove_claimed
 from mirrord.errors import Busy, Fenced, Refused, Unavailable
@@ -90,15 +90,15 @@ class Outbox:
             pages = [page for page in pages if page.note.key in ready]
             records = [record for record in records if record.note.key in ready]
             batch = await _derive_batch(connection, self.sides, self.sources, pages, records)
-            await event_outbox.add_events(connection, tenant, batch.events(self.sides.name))
-            await event_outbox.finish_changes(connection, tenant, batch.notes, batch.used)
+            await event_rows.add_events(connection, tenant, batch.events(self.sides.name))
+            await event_rows.finish_changes(connection, tenant, batch.notes, batch.used)
         return len(batch.notes)
 
     async def _load_changes(self, connection: Connection) -> tuple[list[ChangedPage], list[ChangedRecord]]:
         tenant, mirror = self.sides.tenant, self.sides.mirror
         return (
-            await event_outbox.load_changed_pages(connection, tenant, mirror),
-            await event_outbox.load_changed_records(connection, tenant, mirror),
+            await event_rows.load_changed_pages(connection, tenant, mirror),
+            await event_rows.load_changed_records(connection, tenant, mirror),
         )
 
     def _transaction(self) -> AbstractAsyncContextManager[Connection]:
@@ -154,14 +154,14 @@ async def _derive_batch(
 ) -> _Batch:
     tenant = sides.tenant
     transcript_ids = {EntryId(UUID(record.after.key)) for record in records if record.after.kind == "segment"}
-    current = await event_outbox.load_current_pages(connection, tenant, transcript_ids) if transcript_ids else {}
+    current = await event_rows.load_current_pages(connection, tenant, transcript_ids) if transcript_ids else {}
     versions = [*(page.before for page in pages), *(page.after for page in pages), *current.values()]
     parents = {version.parent for version in versions if version is not None and version.parent is not None}
-    whereabouts = SourceTree(await event_outbox.load_ancestors(connection, tenant, parents), sources)
+    whereabouts = SourceTree(await event_rows.load_ancestors(connection, tenant, parents), sources)
     changes = [(page, whereabouts.change_of(page)) for page in pages]
     paths = {path for _, change in changes for path in _paths_of(change)}
     ids = {page.note.entry for page in pages} | {record.note.entry for record in records} | transcript_ids
-    batch = _Batch(await event_outbox.load_command_events(connection, tenant, ids, paths))
+    batch = _Batch(await event_rows.load_command_events(connection, tenant, ids, paths))
     for page, change in changes:
         _take_page(batch, page, change)
     for record in records:

@@ -5,8 +5,8 @@ from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from mirrord.db import problem_rows
-from mirrord.db.problem_rows import Problem
+from mirrord.db import open_issues
+from mirrord.db.open_issues import Problem
 from mirrord.sync.observation.mirror_handles import Sides
 
 
@@ -75,7 +75,7 @@ class PathProblems:
         if self._is_loaded:
             return
         async with self.sides.database.transaction(self.sides.tenant) as connection:
-            listed = await problem_rows.load_problems(connection, self.sides.tenant)
+            listed = await open_issues.load_problems(connection, self.sides.tenant)
         self._problems = {problem.path: problem for problem in listed if problem.code == self.code}
         self._is_loaded = True
 
@@ -84,7 +84,7 @@ class PathProblems:
         sides, problem = self.sides, Problem(path, self.code, sentence)
         if self._problems.get(path) != problem:
             async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-                await problem_rows.store_problems(connection, sides.tenant, sides.mirror, [problem])
+                await open_issues.store_problems(connection, sides.tenant, sides.mirror, [problem])
             self._problems[path] = problem
 
     async def clear(self, path: str) -> None:
@@ -92,5 +92,5 @@ class PathProblems:
         sides = self.sides
         if path in self._problems:
             async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-                await problem_rows.delete_problems(connection, sides.tenant, sides.mirror, [(path, self.code)])
+                await open_issues.delete_problems(connection, sides.tenant, sides.mirror, [(path, self.code)])
             del self._problems[path]

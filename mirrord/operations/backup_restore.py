@@ -5,7 +5,7 @@ from pathlib import Path
 
 import orjson
 
-from mirrord.db import backup_rows
+from mirrord.db import snapshot_rows
 from mirrord.db.database import Connection, Database
 from mirrord.domain.backup_format import Manifest
 from mirrord.domain.entry import TenantId
@@ -57,8 +57,8 @@ async def restore_backup(
         Damaged: an object has changed; nothing was stored.
     """
     tenant, name = target.tenant, target.name
-    await backup_rows.create_tenant(database, name, tenant, manifest.tenant_made_at)
-    async with backup_rows.restore_transaction(database, tenant, name) as connection:
+    await snapshot_rows.create_tenant(database, name, tenant, manifest.tenant_made_at)
+    async with snapshot_rows.restore_transaction(database, tenant, name) as connection:
         await _check_tables(connection, manifest)
         stored_rows = 0
         for table_name, table in manifest.tables.items():
@@ -67,7 +67,7 @@ async def restore_backup(
                 if table_name == BLOB_TABLE:
                     stored = await _store_blobs(connection, tenant, lines, backups)
                 else:
-                    stored = await backup_rows.store_rows(connection, table_name, table.columns, lines)
+                    stored = await snapshot_rows.store_rows(connection, table_name, table.columns, lines)
                 if stored != chunk.rows:
                     raise Damaged(f"{stored} rows of {table_name} were stored instead of {chunk.rows}; all is undone.")
                 stored_rows += stored
@@ -78,14 +78,16 @@ async def restore_backup(
             for line in backups.read_lines(chunk.name)
         ]
         into = _write_files(files, backups, target) if files else None
-        await backup_rows.finish_restore(connection, manifest.seq)
+        await snapshot_rows.finish_restore(connection, manifest.seq)
     return RestoredBackup(stored_rows, tuple(printable(stray.path) for stray in files), into)
 
 
 async def _check_tables(connection: Connection, manifest: Manifest) -> None:
-    known_tables = set(await backup_rows.load_table_names(connection))
+    known_tables = set(await snapshot_rows.load_table_names(connection))
     for table_name, table in manifest.tables.items():
-        columns = table.columns if table_name == BLOB_TABLE else await backup_rows.load_columns(connection, table_name)
+        columns = (
+            table.columns if table_name == BLOB_TABLE else await snapshot_rows.load_columns(connection, table_name)
+        )
         if table_name not in known_tables or set(table.columns) - set(columns):
             raise Refused(
                 f"The backup was made with schema {manifest.schema}, and its table {table_name} is not known here as "
@@ -97,7 +99,7 @@ async def _store_blobs(connection: Connection, tenant: TenantId, lines: list[byt
     for line in lines:
         facts = orjson.loads(line)
         data = backups.read_bytes(facts["object"])
-        await backup_rows.store_blob(connection, tenant, bytes.fromhex(facts["digest"]), facts["part"], data)
+        await snapshot_rows.store_blob(connection, tenant, bytes.fromhex(facts["digest"]), facts["part"], data)
     return len(lines)
 
 

@@ -7,12 +7,12 @@ from enum import StrEnum
 
 from psycopg.errors import UniqueViolation
 
-from mirrord.db import conflict_rows
-from mirrord.db.conflict_rows import ConflictRow
-from mirrord.db.content import attachment_blobs, entry_edits, page_versions
+from mirrord.db import open_issues
+from mirrord.db.content import entry_edits, entry_versions, stored_bytes
 from mirrord.db.content.entry_edits import CurrentEntry
 from mirrord.db.content.entry_writes import AttachmentContent
 from mirrord.db.database import Connection, Database
+from mirrord.db.open_issues import ConflictRow
 from mirrord.domain.entry import MAX_FILE_BYTES, Actor, Digest, Kind, TenantId, digest_of, parse_id
 from mirrord.domain.place import record_path
 from mirrord.errors import Damaged, Refused, Stale, UserError
@@ -95,7 +95,7 @@ class Content:
 
 async def load_dispute(connection: Connection, tenant: TenantId, number: int) -> Dispute:
     """An open conflict as it is now. Raises UserError if there is none of that number."""
-    conflict = await conflict_rows.load_conflict(connection, tenant, number)
+    conflict = await open_issues.load_conflict(connection, tenant, number)
     if conflict is None:
         raise UserError(f"There is no open conflict {number}; `mirrord conflicts` lists them.")
     siblings = [conflict.sibling] if conflict.sibling is not None else []
@@ -111,7 +111,7 @@ async def load_dispute(connection: Connection, tenant: TenantId, number: int) ->
             [
                 number
                 for entry in siblings
-                for number in await conflict_rows.load_numbers_of_entry(connection, tenant, entry)
+                for number in await open_issues.load_numbers_of_entry(connection, tenant, entry)
             ]
         ),
     )
@@ -134,7 +134,7 @@ async def resolve_conflict(database: Database, tenant: TenantId, actor: Actor, r
             raise Refused(why)
         content = choose_content(dispute, choice, resolution.data)
         # first, so that no trigger takes the deletion of the sibling for the person's choice
-        written = await conflict_rows.resolve_conflict(connection, tenant, number, choice)
+        written = await open_issues.resolve_conflict(connection, tenant, number, choice)
         if content is not None:
             assert dispute.entry is not None  # objection() checked it
             with refusing_used_names(dispute.entry):
@@ -261,7 +261,7 @@ async def _store_content(connection: Connection, tenant: TenantId, entry: Curren
         return await entry_edits.write_text(connection, tenant, entry, text_of(PageText(content.text))) is not None
     assert content.digest is not None
     if content.data is not None:
-        await attachment_blobs.store_blob(connection, tenant, content.digest, content.data)
+        await stored_bytes.store_blob(connection, tenant, content.digest, content.data)
     attachment = AttachmentContent(content.size, media_type_of(entry.place.name))
     return await entry_edits.write_bytes(connection, tenant, entry, content.digest, attachment) is not None
 
@@ -274,4 +274,4 @@ async def _is_sibling_changed(
         return False
     if conflict.kind is Kind.ATTACHMENT:
         return sibling.digest != conflict.file_digest
-    return sibling.is_unrendered or sibling.text != await page_versions.load_text(connection, tenant, sibling.entry, 1)
+    return sibling.is_unrendered or sibling.text != await entry_versions.load_text(connection, tenant, sibling.entry, 1)

@@ -7,11 +7,10 @@ from enum import StrEnum
 
 import psycopg
 
-from mirrord.db.content import entry_edits, page_versions, version_restores
+from mirrord.db.content import entry_edits, entry_versions
 from mirrord.db.content.entry_edits import CurrentEntry
+from mirrord.db.content.entry_versions import EntryAtMoment, Revision
 from mirrord.db.content.entry_writes import PageValues
-from mirrord.db.content.page_versions import Revision
-from mirrord.db.content.version_restores import EntryAtMoment
 from mirrord.db.database import Connection, Database, set_no_cascade, set_parents
 from mirrord.domain.entry import Actor, EntryId, Kind, Place, TenantId
 from mirrord.errors import Refused, Stale, UserError
@@ -52,7 +51,7 @@ async def restore(
     async with database.transaction(tenant) as connection:
         current = (await entry_edits.load_entries(connection, tenant, [page])).get(page)
         then = await _load_revision(connection, tenant, page, version)
-        text = await page_versions.load_text(connection, tenant, page, version)
+        text = await entry_versions.load_text(connection, tenant, page, version)
     if current is None or then is None:
         raise UserError(f"There is no version {version} of it; `mirrord history` lists the versions.")
     if text is None:
@@ -65,7 +64,7 @@ async def restore(
 
 
 async def _load_revision(connection: Connection, tenant: TenantId, page: EntryId, version: int) -> Revision | None:
-    history = await page_versions.load_history(connection, tenant, page)
+    history = await entry_versions.load_history(connection, tenant, page)
     return next((revision for revision in history if revision.version == version), None)
 
 
@@ -134,9 +133,7 @@ async def preview_restore(
 ) -> list[Change]:
     """The changes that a restore to *moment* would make."""
     async with database.transaction(tenant) as connection:
-        return plan_restore(
-            await version_restores.load_at_moment(connection, tenant, moment), delete_newer=delete_newer
-        )
+        return plan_restore(await entry_versions.load_at_moment(connection, tenant, moment), delete_newer=delete_newer)
 
 
 async def restore_tenant(
@@ -174,10 +171,10 @@ async def carry_out_changes(
 async def _carry_out_change(connection: Connection, tenant: TenantId, change: Change) -> bool:
     then = change.then
     if change.act is Action.DELETE:
-        return await version_restores.delete_entry(connection, tenant, then)
+        return await entry_versions.delete_entry(connection, tenant, then)
     if then.kind in (Kind.ATTACHMENT, Kind.RECORD):
-        return await version_restores.restore_entry(connection, tenant, then, None)
-    markdown = await version_restores.load_text_then(connection, tenant, then)
-    return await version_restores.restore_entry(
+        return await entry_versions.restore_entry(connection, tenant, then, None)
+    markdown = await entry_versions.load_text_then(connection, tenant, then)
+    return await entry_versions.restore_entry(
         connection, tenant, then, text_of(PageText(markdown)) if markdown is not None else PageValues(None)
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mirrord.db.content.living_rows import LiveEntry
+from mirrord.db.snapshot_rows import LiveEntry
 from mirrord.domain.entry import Digest, EntryId, Kind, Row
 from mirrord.domain.long_work import Omission
 from mirrord.domain.place import name_key

@@ -6,9 +6,9 @@ from enum import Enum, auto
 
 import orjson
 
-from mirrord.db import backup_rows
-from mirrord.db.content.living_rows import open_snapshot
+from mirrord.db import snapshot_rows
 from mirrord.db.database import Connection, Database
+from mirrord.db.snapshot_rows import open_snapshot
 from mirrord.domain.backup_format import Chunk, Chunker, Manifest, Table
 from mirrord.domain.entry import Digest, TenantId
 from mirrord.domain.long_work import Progress
@@ -49,9 +49,9 @@ async def create_backup(
     """
     objects_before, bytes_before = backups.added, backups.added_bytes
     async with open_snapshot(database, tenant) as connection:
-        facts = await backup_rows.load_snapshot(connection, tenant)
+        facts = await snapshot_rows.load_snapshot(connection, tenant)
         tables = await _write_tables(connection, tenant, backups, progress)
-        stored_digests = {Digest(digest) for digest in await backup_rows.load_live_digests(connection, tenant)}
+        stored_digests = {Digest(digest) for digest in await snapshot_rows.load_live_digests(connection, tenant)}
     unread: list[str] = []
     manifest = Manifest(
         number=backups.next_number(facts.name),
@@ -114,15 +114,15 @@ def object_names_of(line: bytes, content: ChunkContent) -> Collection[str]:
 async def _write_tables(
     connection: Connection, tenant: TenantId, backups: Backups, progress: Progress
 ) -> dict[str, Table]:
-    names = await backup_rows.load_table_names(connection)
-    total = sum([await backup_rows.count_rows(connection, tenant, name) for name in names])
+    names = await snapshot_rows.load_table_names(connection)
+    total = sum([await snapshot_rows.count_rows(connection, tenant, name) for name in names])
     written, tables = 0, {}
     for name in names:
-        columns = await backup_rows.load_columns(connection, name) if name != BLOB_TABLE else _BLOB_COLUMNS
+        columns = await snapshot_rows.load_columns(connection, name) if name != BLOB_TABLE else _BLOB_COLUMNS
         lines = (
             _blob_lines(connection, tenant, backups)
             if name == BLOB_TABLE
-            else backup_rows.dump_rows(connection, tenant, name, columns)
+            else snapshot_rows.dump_rows(connection, tenant, name, columns)
         )
         chunks: list[Chunk] = []
         async for chunk in _write_chunks(lines, backups):
@@ -134,7 +134,7 @@ async def _write_tables(
 
 
 async def _blob_lines(connection: Connection, tenant: TenantId, backups: Backups) -> AsyncIterator[tuple[str, bytes]]:
-    async for digest, part, data in backup_rows.dump_blobs(connection, tenant):
+    async for digest, part, data in snapshot_rows.dump_blobs(connection, tenant):
         line = orjson.dumps({"digest": digest.hex(), "part": part, "object": backups.add_bytes(data)})
         yield f"{digest.hex()}/{part}", line
 

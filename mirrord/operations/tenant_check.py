@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mirrord.db import tenant_rows
-from mirrord.db.content import earlier_bytes
+from mirrord.db.content import stored_bytes
 from mirrord.db.database import Database
 from mirrord.domain.entry import Digest, EntryId, Kind, Place, Row, TenantId
 from mirrord.errors import Busy, Damaged, Refused
@@ -47,7 +47,7 @@ async def check_tree(database: Database, tenant: TenantId, tree: Tree) -> list[F
     differing = [(expected[path], digest) for path, digest in files.items() if path in expected and digest]
     questions = [(entry, digest) for entry, digest in differing if rows[entry].digest != digest]
     async with database.transaction(tenant) as connection:
-        entries_with_digest = await earlier_bytes.newest_versions(connection, tenant, questions) if questions else {}
+        entries_with_digest = await stored_bytes.newest_versions(connection, tenant, questions) if questions else {}
     return list(_compare_sides(files, expected, rows, ready, entries_with_digest))
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from mirrord.db.content import derived_rows, living_rows, record_rows
-from mirrord.db.content.attachment_blobs import PART_BYTES
-from mirrord.db.content.living_rows import open_snapshot
+from mirrord.db import snapshot_rows
+from mirrord.db.content import derived_rows, record_rows
+from mirrord.db.content.stored_bytes import PART_BYTES
 from mirrord.db.database import Connection, Database
+from mirrord.db.snapshot_rows import open_snapshot
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId, digest_of
 from mirrord.domain.long_work import Progress, split_into_batches
 from mirrord.errors import Damaged, Unavailable, reason_of
@@ -67,10 +68,10 @@ async def export_tenant(
     """
     try:
         async with open_snapshot(database, tenant) as connection:
-            entries = [entry async for entry in living_rows.load_live_entries(connection, tenant)]
+            entries = [entry async for entry in snapshot_rows.load_live_entries(connection, tenant)]
             titled = await add_titles(connection, tenant, [entry.row for entry in entries if not entry.row.placed])
             outline = outline_of([replace(entry, row=titled.get(entry.row.entry, entry.row)) for entry in entries])
-            seq, moment = await living_rows.load_moment(connection, tenant)
+            seq, moment = await snapshot_rows.load_moment(connection, tenant)
             facts = Manifest(name, str(tenant), seq, moment.isoformat(), folders=outline.folders)
             with ExitStack() as opened, ThreadPoolExecutor(1) as disk:
                 out = opened.enter_context(export_directory.open_export(root, facts, force=force))
@@ -171,7 +172,7 @@ async def _write_attachments(work: _Export, items: Sequence[OutlineFile]) -> Non
     """Write attachments of one part in chunks; larger and damaged ones one by one."""
     remaining = [item for item in items if item.size > PART_BYTES]
     for chunk in _split_chunks([item for item in items if item.size <= PART_BYTES]):
-        parts = await living_rows.load_first_parts(
+        parts = await snapshot_rows.load_first_parts(
             work.connection, work.tenant, list({_digest_of(item) for item in chunk})
         )
         intact = {digest: part for digest, part in parts.items() if digest_of(part) == digest}
@@ -187,7 +188,7 @@ async def _write_attachments(work: _Export, items: Sequence[OutlineFile]) -> Non
 async def _write_parts(work: _Export, item: OutlineFile) -> None:
     try:
         with work.outlet.write_pieces(item.path, _digest_of(item)) as pieces:
-            async for part in living_rows.load_parts(work.connection, work.tenant, _digest_of(item)):
+            async for part in snapshot_rows.load_parts(work.connection, work.tenant, _digest_of(item)):
                 await work.run_on_disk(pieces.write, part)
     except Damaged:
         work.outlet.omit(item.path, _NO_BYTES_SENTENCE)

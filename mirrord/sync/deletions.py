@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from mirrord.db.content import entry_states
 from mirrord.db.content.entry_writes import Statement, run_statements
-from mirrord.db.problem_rows import Problem
+from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import FILE_ACTOR, NO_TEXT, EntryId, File, Kind, State, parse_id
 from mirrord.domain.place import BESIDE_PREFIX
 from mirrord.errors import Busy, Refused, Stale, reason_of

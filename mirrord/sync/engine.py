@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from mirrord.db.problem_rows import Halt
+from mirrord.db.open_issues import Halt
 from mirrord.domain.entry import EntryId
 from mirrord.domain.measures import Work
 from mirrord.errors import Fenced, Unavailable

@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Iterable, Sequence
 
-from mirrord.db import problem_rows
+from mirrord.db import open_issues
 from mirrord.db.content import entry_states
-from mirrord.db.problem_rows import Halt
+from mirrord.db.open_issues import Halt
 from mirrord.domain.entry import EntryId, Kind, State
 from mirrord.domain.place import RECORD_DIRECTORIES
 from mirrord.mirror.tree.tree_layout import parent_of
@@ -44,7 +44,7 @@ class Halts:
     async def load(self) -> None:
         """Read the halts and the decisions about them."""
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            self._standing_halts = await problem_rows.load_halts(connection, self._sides.tenant, self._sides.mirror)
+            self._standing_halts = await open_issues.load_halts(connection, self._sides.tenant, self._sides.mirror)
 
     async def carry_over(self, decisions: Sequence[Decision], allowed: frozenset[EntryId] = frozenset()) -> Outcome:
         """Carry deletions over to the other side, or halt. allowed: entries a person has decided about."""
@@ -63,7 +63,7 @@ class Halts:
         """Close a halt whose decision has been carried out."""
         sides = self._sides
         async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
-            await problem_rows.close_halt(connection, sides.tenant, halt.id)
+            await open_issues.close_halt(connection, sides.tenant, halt.id)
         await self.load()
 
     async def halt_rewind(self, rewind: Rewind, settled: Iterable[EntryId]) -> None:
@@ -129,8 +129,8 @@ class Halts:
     async def _add_halt(self, alarm: Alarm, side: str | None, entries: Sequence[EntryId]) -> None:
         sides = self._sides
         async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
-            halt = problem_rows.NewHalt(alarm.reason, side, alarm.sentence + ADVICE, entries)
-            await problem_rows.add_halt(connection, sides.tenant, sides.mirror, halt)
+            halt = open_issues.NewHalt(alarm.reason, side, alarm.sentence + ADVICE, entries)
+            await open_issues.add_halt(connection, sides.tenant, sides.mirror, halt)
         await self.load()
         log.warning("halted", extra={"tenant": sides.name, "reason": alarm.reason, "entries": len(entries)})
 

@@ -6,8 +6,8 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mirrord.db.content import page_versions
-from mirrord.db.problem_rows import Problem
+from mirrord.db.content import entry_versions
+from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import Digest, EntryId, File
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
 from mirrord.sync.decisions.livelock import (
@@ -102,7 +102,7 @@ class Restraint:
 
     async def _select_written_by_us(self, entries: Sequence[EntryId]) -> frozenset[EntryId]:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            return await page_versions.load_changed_by_triggers(connection, self._sides.tenant, entries)
+            return await entry_versions.load_changed_by_triggers(connection, self._sides.tenant, entries)
 
 
 def _turn_of(decision: Decision, at: float, digests: Mapping[EntryId, Digest]) -> PlannedMove:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 
-from mirrord.db.problem_rows import Problem
+from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import Base, File, Kind, State
 from mirrord.errors import Busy, Fenced, Locked, Stale, Unavailable
 from mirrord.mirror.tree.ignore_rules import PATTERN_FILES

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
-from mirrord.db import problem_rows
-from mirrord.db.problem_rows import Problem
+from mirrord.db import open_issues
+from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import EntryId
 from mirrord.mirror.tree.tree_scan import Scan
 from mirrord.sync.observation.file_look import LookResult
@@ -58,7 +58,7 @@ class ProblemList:
     async def load(self) -> None:
         """Load the problems that an earlier daemon listed."""
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            listed = await problem_rows.load_problems(connection, self._sides.tenant)
+            listed = await open_issues.load_problems(connection, self._sides.tenant)
         self._problems = {(problem.path, problem.code): problem for problem in listed}
 
     async def update(
@@ -108,8 +108,8 @@ class ProblemList:
             return
         sides = self._sides
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            await problem_rows.delete_problems(connection, sides.tenant, sides.mirror, solved)
-            await problem_rows.store_problems(connection, sides.tenant, sides.mirror, new_problems)
+            await open_issues.delete_problems(connection, sides.tenant, sides.mirror, solved)
+            await open_issues.store_problems(connection, sides.tenant, sides.mirror, new_problems)
         for key in solved:
             del self._problems[key]
         self._problems.update({(problem.path, problem.code): problem for problem in new_problems})

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from mirrord.db.problem_rows import Problem
+from mirrord.db.open_issues import Problem
 from mirrord.errors import MirrordError, Refused
 from mirrord.mirror import tree_marker
 from mirrord.mirror.mirror_state import State

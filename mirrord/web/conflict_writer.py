@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
-from mirrord.db import conflict_rows
+from mirrord.db import open_issues
 from mirrord.db.content import entry_edits
 from mirrord.db.content.entry_edits import CurrentEntry
 from mirrord.db.database import Connection
@@ -29,7 +29,7 @@ _MAX_CONFLICTS = 50
 
 async def load_conflicts(connection: Connection, tenant: TenantId) -> list[dict[str, Any]]:
     """Open conflicts with all their current texts, oldest first."""
-    rows = await conflict_rows.list_conflicts(connection, tenant)
+    rows = await open_issues.list_conflicts(connection, tenant)
     return [_facts(await conflict_resolution.load_dispute(connection, tenant, row.id)) for row in rows[:_MAX_CONFLICTS]]
 
 

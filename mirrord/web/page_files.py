@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mirrord.db.content import attachment_blobs
+from mirrord.db.content import stored_bytes
 from mirrord.db.database import Connection
 from mirrord.documents.link_following import meaning_of
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, Kind, TenantId, digest_of
@@ -97,7 +97,7 @@ async def download_side(request: Request) -> Response:
 async def _file_response(visit: Visit, connection: Connection, name: str, digest: Digest) -> Response:
     tag = f'"{digest.hex()}"'
     is_unchanged = visit.request.headers.get("if-none-match") == tag
-    data = None if is_unchanged else await attachment_blobs.load_blob(connection, TenantId(visit.tenant), digest)
+    data = None if is_unchanged else await stored_bytes.load_blob(connection, TenantId(visit.tenant), digest)
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Content-Security-Policy": _FILE_POLICY}
     if is_unchanged:
         return Response(status_code=304, headers=headers)

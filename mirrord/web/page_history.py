@@ -7,8 +7,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mirrord.db.content import page_versions
-from mirrord.db.content.page_versions import Revision
+from mirrord.db.content import entry_versions
+from mirrord.db.content.entry_versions import Revision
 from mirrord.db.database import Connection, set_parents
 from mirrord.domain.entry import TenantId
 from mirrord.web.page_api import version_or_conflict
@@ -21,7 +21,7 @@ async def list_versions(request: Request) -> Response:
     """GET api/pages/{page}/history: the newest version first."""
     visit = await visit_of(request)
     async with visit.read_transaction() as connection:
-        history = await page_versions.load_history(connection, TenantId(visit.tenant), visit.page)
+        history = await entry_versions.load_history(connection, TenantId(visit.tenant), visit.page)
     if not history:
         raise not_found()
     return json_response([_facts(revision) for revision in reversed(history)])
@@ -62,7 +62,7 @@ def _version_in_query(request: Request, name: str) -> int:
 async def _load_text(connection: Connection, visit: Visit, version: int) -> str:
     if version == 0:
         return ""
-    text = await page_versions.load_text(connection, TenantId(visit.tenant), visit.page, version)
+    text = await entry_versions.load_text(connection, TenantId(visit.tenant), visit.page, version)
     if text is None:
         raise refusal(f"There is no version {version} with a text.")
     return text

@@ -7,9 +7,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mirrord.db import approval_rows, problem_rows
+from mirrord.db import approval_rows, open_issues
 from mirrord.db.approval_rows import Notice, StoredRequest
-from mirrord.db.problem_rows import Halt, Problem
+from mirrord.db.open_issues import Halt, Problem
 from mirrord.domain.approval import RequestState
 from mirrord.domain.entry import TenantId
 from mirrord.domain.problem_advice import REMEDIES
@@ -33,12 +33,12 @@ async def list_waiting(request: Request) -> Response:
                 connection, tenant, [RequestState.PENDING, RequestState.APPROVED]
             )
             answer["approvals"] = [_approval_facts(row) for row in pending]
-            for halt in await problem_rows.load_halts(connection, tenant):
-                paths = await problem_rows.load_paths(connection, tenant, halt.entries, _MAX_PATHS)
+            for halt in await open_issues.load_halts(connection, tenant):
+                paths = await open_issues.load_paths(connection, tenant, halt.entries, _MAX_PATHS)
                 answer["halts"].append(_halt_facts(halt, paths))
         answer["conflicts"] = await conflict_writer.load_conflicts(connection, tenant)
         answer["problems"] = [
-            _problem_facts(row) for row in (await problem_rows.load_problems(connection, tenant))[:_MAX_ROWS]
+            _problem_facts(row) for row in (await open_issues.load_problems(connection, tenant))[:_MAX_ROWS]
         ]
         answer["notices"] = [
             _notice_facts(row) for row in (await approval_rows.load_notices(connection, tenant))[:_MAX_ROWS]
@@ -115,7 +115,7 @@ async def decide_halt(request: Request) -> Response:
     if body["decision"] not in ("apply", "discard"):
         raise refusal("The decision is `apply` or `discard`.")
     async with visit.write_transaction() as connection:
-        if not await problem_rows.decide_halt(connection, number_of(request), body["decision"]):
+        if not await open_issues.decide_halt(connection, number_of(request), body["decision"]):
             raise HTTPException(409, "This halt is no longer open.")
     return json_response({})
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.db.content.attachment_blobs import PART_BYTES
+from mirrord.db.content.stored_bytes import PART_BYTES
 from mirrord.domain.entry import digest_of
 from tests.support.commands import Near
 from tests.support.editors import save

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mirrord.db.role_rights import working_dsn
+from mirrord.db.migrate import working_dsn
 from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.errors import UserError
 from tests.support.commands import Near

@@ -5,7 +5,7 @@ from uuid import uuid4
 import orjson
 import pytest
 
-from mirrord.db.content import bulk_writes, entry_states
+from mirrord.db.content import entry_states, entry_tables
 from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from tests.support.entries import value
@@ -62,10 +62,10 @@ def test_what_has_not_doubled_is_not_counted_again(bases: Connection) -> None:
 
 async def test_many_small_writes_count_as_much_as_a_large_one(bases: Connection, database: Database) -> None:
     tenant = TenantId(value(bases, "SELECT mirrord.current_tenant()"))
-    await bulk_writes.keep_statistics(database, tenant, bulk_writes.CHECK_AFTER_ROWS - 1)
+    await entry_tables.keep_statistics(database, tenant, entry_tables.CHECK_AFTER_ROWS - 1)
     assert value(bases, COUNTED) == -1  # as Postgres spells that nobody did
 
-    await bulk_writes.keep_statistics(database, TenantId(uuid4()), 1)
+    await entry_tables.keep_statistics(database, TenantId(uuid4()), 1)
 
     assert value(bases, COUNTED) == 3000
 

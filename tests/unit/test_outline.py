@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.db.content.living_rows import LiveEntry
+from mirrord.db.snapshot_rows import LiveEntry
 from mirrord.domain.entry import NO_TEXT, Digest, EntryId, Kind, Place, Row, digest_of
 from mirrord.domain.place import name_key
 from mirrord.operations.row_tree import Outline, outline_of

@@ -23,10 +23,10 @@ from mirrord.cli.host.status_board import (
 )
 from mirrord.cli.options import run, with_config_options
 from mirrord.config import Config
-from mirrord.db import approval_rows, problem_rows, tenant_rows
+from mirrord.db import approval_rows, open_issues, tenant_rows
 from mirrord.db.approval_rows import StoredRequest
 from mirrord.db.database import Database
-from mirrord.db.problem_rows import Halt, Problem
+from mirrord.db.open_issues import Halt, Problem
 from mirrord.domain.approval import RequestState
 from mirrord.domain.problem_advice import REMEDIES
 from mirrord.errors import MirrordError, Unavailable, UserError
@@ -133,8 +133,8 @@ async def _query_tenants(config: Config, database: Database, facts: dict[str, An
             continue
         async with database.transaction(tenant) as connection:
             counts = await tenant_rows.load_counts(connection, tenant)
-            problems = await problem_rows.load_problems(connection, tenant)
-            halts = await problem_rows.load_halts(connection, tenant)
+            problems = await open_issues.load_problems(connection, tenant)
+            halts = await open_issues.load_halts(connection, tenant)
             requests = await approval_rows.list_requests(connection, tenant, [RequestState.PENDING])
         facts["attention"] += [
             {"tenant": name, **need} for need in _list_needs(name, counts.conflicts, problems, halts, requests)

@@ -1,6 +1,15 @@
-"""Tables of entries: which kind is where, the SQL that records a base, taken names, locked rows."""
+"""
+Tables of entries: which kind is where, the SQL that records bases, many pages in one statement, taken names.
+
+Many pages are written with the values of the single-row statements, sent as JSON: as arrays psycopg took longer than
+the rest. The planner's statistics of fast-growing tables are kept fresh.
+"""
 
 from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from psycopg.types.json import Json, Jsonb
 
 from mirrord.db.database import Connection, Database
 from mirrord.domain.entry import EntryId, Kind, TenantId
@@ -74,3 +83,78 @@ async def load_locked_rows(database: Database, tenant: TenantId, entries: Sequen
             existing |= {row[0] for row in await rows.fetchall()}
             free |= {row[0] for row in await unlocked.fetchall()}
     return existing - free
+
+
+_GIVEN = """
+WITH given AS (
+    SELECT * FROM json_to_recordset(%(values)s) AS g (
+        entry uuid, parent uuid, kind text, name text, name_key text, index boolean, title text, icon text,
+        position text, frontmatter jsonb, markdown text, digest text, path text, base_parent uuid, base_name text,
+        base_index boolean, base_digest text, claimed text, expected bigint, operation uuid)),
+"""
+_BASES = """
+INSERT INTO mirrord.mirror_base AS b
+    (tenant_id, mirror_id, entry_id, kind, path, parent_id, name, index, version, digest, claimed, saved)
+SELECT %(tenant)s, %(mirror)s, entry, g.kind, path, base_parent, base_name, base_index, version,
+       decode(base_digest, 'hex'), claimed, version
+FROM given AS g JOIN written ON id = entry
+ON CONFLICT (tenant_id, mirror_id, entry_id) DO UPDATE SET
+    kind = EXCLUDED.kind, path = EXCLUDED.path, parent_id = EXCLUDED.parent_id, name = EXCLUDED.name,
+    index = EXCLUDED.index, version = EXCLUDED.version, digest = EXCLUDED.digest, claimed = EXCLUDED.claimed,
+    saved = EXCLUDED.saved
+RETURNING b.entry_id, b.version
+"""
+INSERT_PAGES = f"""{_GIVEN}
+written AS (
+    INSERT INTO mirrord.page (tenant_id, id, parent_id, kind, name, name_key, index, title, icon, position,
+                              frontmatter, markdown, digest)
+    SELECT %(tenant)s, entry, parent, kind, name, name_key, index, coalesce(title, name), icon, position,
+           frontmatter, markdown, decode(digest, 'hex')
+    FROM given
+    ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id, version)
+{_BASES}"""
+UPDATE_TEXTS = f"""{_GIVEN}
+written AS (
+    UPDATE mirrord.page AS p SET kind = g.kind, index = g.base_index, markdown = g.markdown,
+        digest = decode(g.digest, 'hex'), content = NULL, title = coalesce(g.title, p.name), icon = g.icon,
+        position = {position_sql("g.position", "p")}, frontmatter = g.frontmatter, ahead = '{{}}', op_id = g.operation
+    FROM given AS g
+    WHERE p.tenant_id = %(tenant)s AND p.id = g.entry AND p.version = g.expected RETURNING p.id, p.version)
+{_BASES}"""
+
+
+async def run_bulk(connection: Connection, sql: str, values: Sequence[dict[str, Any]]) -> list[int | None]:
+    """Write all *values*. Returns the written version of each, or None if it matched no row."""
+    shared = {name: values[0][name] for name in ("tenant", "mirror")}
+    cursor = await connection.execute(sql, shared | {"values": Json(values, dumps=_to_json)})
+    written: dict[EntryId, int] = dict(await cursor.fetchall())
+    return [written.get(row["entry"]) for row in values]
+
+
+def _to_json(values: Sequence[dict[str, Any]]) -> bytes:
+    return orjson.dumps(values, default=_json_value)
+
+
+def _json_value(value: object) -> object:
+    """The JSON form of a digest or of front matter."""
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Jsonb):
+        return value.obj
+    raise TypeError(f"{type(value).__name__} cannot be spelled as JSON")
+
+
+CHECK_AFTER_ROWS = 200  # rows; after so many a check of the table sizes costs relatively nothing
+
+
+async def keep_statistics(database: Database, tenant: TenantId, written: int) -> None:
+    """
+    Count *written* rows of all tenants; after MANY of them refresh the statistics of tables that have more than
+    doubled.
+    """
+    database.written_rows += written
+    if database.written_rows < CHECK_AFTER_ROWS:
+        return
+    database.written_rows = 0
+    async with database.transaction(tenant) as connection:
+        await connection.execute("SELECT mirrord.keep_statistics()")

@@ -14,13 +14,15 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from mirrord.db.content import record_rows
-from mirrord.db.content.bulk_writes import INSERT_PAGES, UPDATE_TEXTS, run_bulk
 from mirrord.db.content.entry_tables import (
+    INSERT_PAGES,
+    UPDATE_TEXTS,
     UPSERT_AGREED,
     UPSERT_MOVED,
     UPSERT_SAVED,
     WHERE_EXPECTED,
     position_sql,
+    run_bulk,
     table_of,
 )
 from mirrord.db.content.record_rows import RecordText

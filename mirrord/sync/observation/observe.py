@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mirrord.db.content import earlier_bytes, entry_states
+from mirrord.db.content import entry_states, stored_bytes
 from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.db.database import Connection
 from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, File, Kind, State, UnreadableFile, id_of_path, parse_id
@@ -251,8 +251,8 @@ async def _versions_with_bytes(connection: Connection, sides: Sides, assembled: 
     ]
     pages = [(entry, digest) for entry, kind, digest in questions if kind is Kind.PAGE]
     records = [(entry, digest) for entry, kind, digest in questions if kind is Kind.RECORD]
-    versions = await earlier_bytes.newest_page_versions(connection, sides.tenant, pages) if pages else {}
-    return versions | (await earlier_bytes.newest_record_versions(connection, sides.tenant, records) if records else {})
+    versions = await stored_bytes.newest_page_versions(connection, sides.tenant, pages) if pages else {}
+    return versions | (await stored_bytes.newest_record_versions(connection, sides.tenant, records) if records else {})
 
 
 async def _attachment_versions(connection: Connection, sides: Sides, assembled: list[State]) -> dict[EntryId, int]:
@@ -261,5 +261,5 @@ async def _attachment_versions(connection: Connection, sides: Sides, assembled: 
     folders = {row.entry: row.version for row, digest in pairs if digest == NO_TEXT}
     attachments = [(row.entry, digest) for row, digest in pairs if row.kind is Kind.ATTACHMENT]
     return folders | (
-        await earlier_bytes.newest_attachment_versions(connection, sides.tenant, attachments) if attachments else {}
+        await stored_bytes.newest_attachment_versions(connection, sides.tenant, attachments) if attachments else {}
     )

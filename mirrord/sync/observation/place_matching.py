@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from mirrord.db.content import derived_rows, earlier_bytes, entry_states
+from mirrord.db.content import derived_rows, entry_states, stored_bytes
 from mirrord.db.database import Connection
 from mirrord.domain.entry import EMPTY_DIGEST, NO_TEXT, Base, Digest, EntryId, Kind, Row, id_of_path, parse_id
 from mirrord.domain.place import name_key
@@ -105,7 +105,7 @@ async def _match_written(
     """Match files to rows by bytes and place. Bytes alone prove nothing: they may come from a template."""
     digests = {look.found_files[path].digest for path in unidentified.values()} - {EMPTY_DIGEST, NO_TEXT}
     questions = [(entry, digest) for entry, digest in rows.items() if digest in digests]
-    sighted = await earlier_bytes.find_places(connection, sides.tenant, questions) if questions else []
+    sighted = await stored_bytes.find_places(connection, sides.tenant, questions) if questions else []
     matches = [(unidentified.get((False, parent, name)), entry, digest) for entry, digest, parent, name in sighted]
     return {
         path: entry for path, entry, digest in matches if path is not None and look.found_files[path].digest == digest

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mirrord.db.content.editor_buffers import Revision
-from mirrord.db.problem_rows import Problem
+from mirrord.db.content.stored_bytes import Revision
+from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import EntryId, File, Row, State, UnreadableFile
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.markdown.frontmatter.page_views import Views

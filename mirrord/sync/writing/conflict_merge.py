@@ -7,12 +7,12 @@ from uuid import UUID
 
 from psycopg.errors import UniqueViolation
 
-from mirrord.db import conflict_rows
-from mirrord.db.conflict_rows import ConflictRow
-from mirrord.db.content import attachment_blobs, derived_rows, editor_buffers, record_rows
+from mirrord.db import open_issues
+from mirrord.db.content import derived_rows, record_rows, stored_bytes
 from mirrord.db.content.entry_writes import AttachmentContent, PageValues, run_statements
 from mirrord.db.content.record_rows import RecordRow
 from mirrord.db.database import Connection, set_parents
+from mirrord.db.open_issues import ConflictRow
 from mirrord.domain.entry import (
     FILE_ACTOR,
     Base,
@@ -128,7 +128,7 @@ async def _keep_record_conflict(
     async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
         if clash.base is not None:
             await run_statements(connection, [sides.writer.store_base(clash.base)])
-        await conflict_rows.add_conflict(connection, sides.tenant, sides.mirror, conflict)
+        await open_issues.add_conflict(connection, sides.tenant, sides.mirror, conflict)
 
 
 async def merge_conflict(sides: Sides, clash: UnmergedConflict) -> list[EntryId]:
@@ -214,8 +214,8 @@ async def store_merged(
         if clash.base is not None:
             await run_statements(connection, [writer.store_base(replace(clash.base, saved=version + 1))])
         if clash.stale:
-            buffer = editor_buffers.MergedBuffer(entry, clash.path, texts, version)
-            await editor_buffers.add_merged_buffer(connection, sides.tenant, sides.mirror, buffer)
+            buffer = stored_bytes.MergedBuffer(entry, clash.path, texts, version)
+            await stored_bytes.add_merged_buffer(connection, sides.tenant, sides.mirror, buffer)
 
 
 def _operation_of(sides: Sides, clash: UnmergedConflict) -> UUID:
@@ -232,12 +232,12 @@ async def _keep_both(sides: Sides, clash: UnmergedConflict, base_text: str | Non
     data, body = _sibling_of(clash, sibling)
     async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
         if isinstance(body, AttachmentContent):
-            await attachment_blobs.store_blob(connection, sides.tenant, digest_of(data), data)
+            await stored_bytes.store_blob(connection, sides.tenant, digest_of(data), data)
         statements = [writer.insert_unplaced(sibling, place, digest_of(data), body, _operation_of(sides, clash))]
         await run_statements(
             connection, statements + ([writer.store_base(clash.base)] if clash.base is not None else [])
         )
-        await conflict_rows.add_conflict(
+        await open_issues.add_conflict(
             connection, sides.tenant, sides.mirror, _conflict_row(clash, sibling, base_text, row_text)
         )
     return sibling

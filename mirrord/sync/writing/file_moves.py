@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from mirrord.db.content import entry_states
 from mirrord.db.content.entry_writes import Statement, run_statements
-from mirrord.db.problem_rows import Problem
+from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import Base, EntryId, File, Kind, Place, Row
 from mirrord.domain.place import name_key
 from mirrord.errors import Busy, Mounted, Refused, Stale, reason_of

@@ -6,10 +6,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
-from mirrord.db.content import attachment_blobs, derived_rows, entry_states, record_rows
+from mirrord.db.content import derived_rows, entry_states, record_rows, stored_bytes
 from mirrord.db.content.entry_writes import run_statements
 from mirrord.db.database import Connection
-from mirrord.db.problem_rows import Problem
+from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, File, Kind, Place, Row, State, digest_of
 from mirrord.errors import Busy, Mounted, Refused, Stale, reason_of
 from mirrord.markdown.frontmatter.page_text import PageText
@@ -206,7 +206,7 @@ async def _load_bytes(connection: Connection, sides: Sides, decisions: Sequence[
             loaded[entry] = text.encode()
     for entry, row in rows.items():
         if row.kind is Kind.ATTACHMENT and row.digest is not None:
-            data = await attachment_blobs.load_blob(connection, sides.tenant, row.digest)
+            data = await stored_bytes.load_blob(connection, sides.tenant, row.digest)
             if data is not None:
                 loaded[entry] = data
     return loaded

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from mirrord.db.content import earlier_bytes, entry_states
+from mirrord.db.content import entry_states, stored_bytes
 from mirrord.domain.entry import MAX_FILE_BYTES, Base, Digest, EntryId, Row, digest_of
 from mirrord.domain.long_work import split_into_batches
 from mirrord.errors import Busy, Damaged, Stale
@@ -86,7 +86,7 @@ class Recovery:
         ):
             texts = {name: (label.entry, label.expected) for name, label in batch if label.expected is not None}
             async with sides.database.transaction(sides.tenant) as connection:
-                recorded = await earlier_bytes.find_texts(connection, sides.tenant, list(texts.values()))
+                recorded = await stored_bytes.find_texts(connection, sides.tenant, list(texts.values()))
             droppable = [(name, label) for name, label in batch if texts.get(name) in recorded]
             await asyncio.to_thread(trash.purge_versions, tree, droppable)
 
@@ -166,7 +166,7 @@ class Recovery:
 
     async def _is_known(self, entry: EntryId, digest: Digest) -> bool:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            return bool(await earlier_bytes.newest_versions(connection, self._sides.tenant, [(entry, digest)]))
+            return bool(await stored_bytes.newest_versions(connection, self._sides.tenant, [(entry, digest)]))
 
     async def _absorb_save(self, save: _Save) -> list[EntryId]:
         journal = self._sides.journal

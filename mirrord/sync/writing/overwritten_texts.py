@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from psycopg.errors import UniqueViolation
 
-from mirrord.db.content import derived_rows, earlier_bytes, entry_states
+from mirrord.db.content import derived_rows, entry_states, stored_bytes
 from mirrord.domain.entry import Base, Digest, EntryId, Kind, Row, digest_of
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.markdown.frontmatter.page_text import decode
@@ -60,7 +60,7 @@ async def _load_states(sides: Sides, labels: Mapping[str, Label]) -> _PageStates
     async with sides.database.transaction(sides.tenant) as connection:
         query = entry_states.BaseKeys(entries=pages)
         bases, rows = await entry_states.load_bases_and_rows(connection, sides.tenant, sides.mirror, query, pages)
-        versions = await earlier_bytes.find_texts(connection, sides.tenant, digests)
+        versions = await stored_bytes.find_texts(connection, sides.tenant, digests)
     return _PageStates({base.entry: base for base in bases}, rows, versions)
 
 

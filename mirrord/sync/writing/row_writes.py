@@ -7,7 +7,7 @@ from uuid import UUID
 
 import psycopg
 
-from mirrord.db.content import attachment_blobs, bulk_writes, entry_states
+from mirrord.db.content import entry_states, entry_tables, stored_bytes
 from mirrord.db.content.entry_tables import load_locked_rows
 from mirrord.db.content.entry_writes import (
     AttachmentContent,
@@ -19,7 +19,7 @@ from mirrord.db.content.entry_writes import (
     run_statements,
 )
 from mirrord.db.database import Connection
-from mirrord.db.problem_rows import Problem
+from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import FILE_ACTOR, Base, EntryId, File, Kind, Place, Row, State, operation_id
 from mirrord.domain.place import name_key
 from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
@@ -91,7 +91,7 @@ async def write_to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapp
         else:
             prepared = await asyncio.to_thread(_read_bodies, sides, chunk, views, outcome)
         outcome.add(await _write_together(sides, prepared))
-    await bulk_writes.keep_statistics(sides.database, sides.tenant, len(ordered))
+    await entry_tables.keep_statistics(sides.database, sides.tenant, len(ordered))
     return outcome
 
 
@@ -275,7 +275,7 @@ async def _statements_for(
         return [*_make_room(writer, agreed, file), writer.move(agreed, row.version, place, name_key(place.name))]
     base = new_base(state, file)
     if isinstance(prepared.body, AttachmentContent):
-        await attachment_blobs.store_blob(connection, sides.tenant, base.digest, prepared.data)
+        await stored_bytes.store_blob(connection, sides.tenant, base.digest, prepared.data)
     return [*_make_room(writer, base, file), _content_statement(sides, prepared, base, row, name)]
 
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from mirrord.db.content import earlier_bytes, editor_buffers
-from mirrord.db.content.editor_buffers import Revision
+from mirrord.db.content import stored_bytes
+from mirrord.db.content.stored_bytes import Revision
 from mirrord.domain.entry import Base, EntryId, File, Kind
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.markdown.frontmatter.page_text import decode
@@ -35,13 +35,13 @@ async def find_stale_saves(sides: Sides, decisions: Sequence[Decision]) -> dict[
         return {}
     async with sides.database.transaction(sides.tenant) as connection:
         questions = [(base.entry, file.digest) for file, base in suspects]
-        known_entries = await earlier_bytes.newest_page_versions(connection, sides.tenant, questions)
+        known_entries = await stored_bytes.newest_page_versions(connection, sides.tenant, questions)
         suspects = [
             (file, base)
             for file, base in suspects
             if base.entry not in known_entries or _is_repeated(sides, file, base)
         ]
-        shown_revisions = await editor_buffers.load_shown_versions(
+        shown_revisions = await stored_bytes.load_shown_versions(
             connection, sides.tenant, [base for _, base in suspects]
         )
     revisions = {}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from mirrord.db.content import attachment_blobs
+from mirrord.db.content import stored_bytes
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, TenantId
 from mirrord.domain.place import name_key, numbered_attachment, numbered_names
@@ -55,7 +55,7 @@ async def add_attachment(connection: Connection, tenant: UUID, parent: UUID | No
     name = next(name for name in names if digests.get(name_key(name), upload.digest) == upload.digest)
     if name_key(name) in digests:
         return name
-    await attachment_blobs.store_blob(connection, TenantId(tenant), upload.digest, upload.data)
+    await stored_bytes.store_blob(connection, TenantId(tenant), upload.digest, upload.data)
     await connection.execute(_INSERT, (parent, name, upload.digest, len(upload.data), upload.media_type))
     return name
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mirrord.cli.check_command import CheckResult, explain_finding
-from mirrord.db.problem_rows import Halt, Problem
+from mirrord.db.open_issues import Halt, Problem
 from mirrord.operations.tenant_check import Finding, Verdict
 
 STALE = Finding("a.md", Verdict.STALE)
