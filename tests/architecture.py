@@ -74,7 +74,7 @@ NEVER_REACHED = (
 )
 
 # What an agent waits for: the server's start and its first list of pages do without what takes long to load.
-FIRST_ANSWER = ("mirrord.mcp.stdio", "mirrord.commands.pages.page_listing")
+FIRST_ANSWER = ("mirrord.mcp.server", "mirrord.commands.pages.page_listing")
 SLOW_TO_LOAD = ("markdown_it", "yaml", "frontmatter", "pathspec", "tomllib", "rich", "cryptography", "click")
 
 PURE_ROOMS = ("domain", "markdown", "research rules", "sync.decisions")

@@ -123,11 +123,11 @@ def test_postgres_is_found_behind_several_imports() -> None:
 def test_a_parser_behind_several_imports_is_found_unless_a_function_or_only_types_ask_for_it() -> None:
     later = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import yaml\ndef late():\n    import pathspec"
     known = {
-        "mirrord.mcp.stdio": "from mirrord.mcp import server",
-        "mirrord.mcp.server": "class Server:\n    import markdown_it.token",
+        "mirrord.mcp.server": "from mirrord.mcp import callers",
+        "mirrord.mcp.callers": "class Caller:\n    import markdown_it.token",
         "mirrord.commands.pages.page_listing": later,
     }
-    assert slow_first_answers(known) == ["mirrord.mcp.stdio loads markdown_it.token"]
+    assert slow_first_answers(known) == ["mirrord.mcp.server loads markdown_it.token"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from mcp_types import EmptyResult, SubscribeRequestParams, UnsubscribeRequestPar
 
 from mirrord.domain.entry import Digest
 from mirrord.errors import MirrordError
-from mirrord.mcp import page_resources
+from mirrord.mcp import served_resources
 from mirrord.mirror.tree.tree_layout import is_own_state
 from mirrord.mirror.tree_watch import watch
 
@@ -152,7 +152,7 @@ def _touched_uris(subscribed: Iterable[str], changed: set[str] | None) -> list[s
     return [
         uri
         for uri in subscribed
-        if (paths := page_resources.paths_from_uri(uri)) and (changed is None or _is_near(paths, changed))
+        if (paths := served_resources.paths_from_uri(uri)) and (changed is None or _is_near(paths, changed))
     ]
 
 

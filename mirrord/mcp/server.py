@@ -1,4 +1,4 @@
-"""The MCP server with its tools, wired for the callers of one tenant."""
+"""The MCP server with its tools, wired for the callers of one tenant, and served on stdin and stdout."""
 
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -24,14 +24,14 @@ from mcp_types import (
 from mcp_types import Tool as Listed
 
 from mirrord import __version__
-from mirrord.config import DEFAULT_TOOLS
-from mirrord.mcp import calls, page_resources, prompts, tool_resources
+from mirrord.config import DEFAULT_TOOLS, Config
+from mirrord.mcp import calls, prompts, served_resources
 from mirrord.mcp.admission import Tenant
-from mirrord.mcp.callers import Callers, note_session
+from mirrord.mcp.callers import Callers, local_caller, note_session
 from mirrord.mcp.page_notices import Notices
-from mirrord.mcp.page_resources import digest_of_names
 from mirrord.mcp.prompts import instructions_for
 from mirrord.mcp.refusals import Refusals
+from mirrord.mcp.served_resources import digest_of_names
 from mirrord.mcp.stdio_protocol import standard_streams
 from mirrord.mcp.tool_sets import check_sets, tools_of
 from mirrord.mcp.tools.arguments import nearest_name
@@ -75,8 +75,8 @@ class Server(MCPServer[None]):
                 token_verifier=verifier,
             )
         self._has_prompts = False
-        page_resources.register_pages(self, callers, tool_resources.names_in(self._own_tools))
-        tool_resources.register_tool_schemas(self, callers, self._own_tools)
+        served_resources.register_pages(self, callers, served_resources.source_tool_names(self._own_tools))
+        served_resources.register_tool_schemas(self, callers, self._own_tools)
         self._add_missing_handlers()
 
     async def list_tools(self) -> list[Listed]:
@@ -133,9 +133,12 @@ class Server(MCPServer[None]):
 
     async def _list_resources(self, _: Any, params: PaginatedRequestParams) -> ListResourcesResult:
         """The pages; after the last one the tools for sources and the resources registered with the SDK."""
-        listing = await page_resources.list_pages(self._callers.current(), params.cursor)
+        listing = await served_resources.list_pages(self._callers.current(), params.cursor)
         if listing.next_cursor is None:
-            listing.resources += [*tool_resources.list_tool_resources(self._own_tools), *await super().list_resources()]
+            listing.resources += [
+                *served_resources.list_tool_resources(self._own_tools),
+                *await super().list_resources(),
+            ]
         return listing
 
     async def run_stdio_async(self) -> None:
@@ -180,3 +183,13 @@ def assemble_server(
     chosen = check_sets(sets)
     notices = Notices(tenant.root, lambda: digest_of_names(callers), callers.may_notify)
     return Server(callers, tools_of(chosen), notices, instructions_for(chosen), auth=auth, verifier=verifier)
+
+
+def serve_stdio(config: Config) -> None:
+    """Serve until stdin ends. Raises Refused for a missing or invalid token."""
+    tenant, caller = local_caller(config)
+    callers = Callers(caller)
+    try:
+        assemble_server(tenant, callers, config.agents.tools).run("stdio")
+    finally:
+        callers.close()

@@ -7,8 +7,7 @@ from typing import Any
 from mirrord.errors import UserError
 from mirrord.mcp.tools.find_tools import GET_PAGE_LINKS, GET_TREE, LIST_PAGES, SEARCH_PAGES
 from mirrord.mcp.tools.move_tools import ADD_ATTACHMENT, DELETE_PAGE, MOVE_PAGE, RESTORE_PAGE
-from mirrord.mcp.tools.read_tools import READ_PAGE, READ_PAGES
-from mirrord.mcp.tools.status_tool import SYNC_STATUS
+from mirrord.mcp.tools.read_tools import READ_PAGE, READ_PAGES, SYNC_STATUS
 from mirrord.mcp.tools.tool import Tool
 from mirrord.mcp.tools.write_tools import CREATE_PAGE, EDIT_PAGE, WRITE_PAGE
 

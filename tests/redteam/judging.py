@@ -12,8 +12,7 @@ from mcp import Client
 from mcp_types import CallToolResult
 
 from mirrord.commands.core.failure import KINDS
-from mirrord.mcp.caller_sessions import local_caller
-from mirrord.mcp.callers import Callers
+from mirrord.mcp.callers import Callers, local_caller
 from mirrord.mcp.server import assemble_server
 from mirrord.mcp.tool_sets import ALL_SETS
 from tests.redteam.world import State, World, inside, outside

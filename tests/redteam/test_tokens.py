@@ -17,8 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from mirrord.auth.token_keys import Keyring, key_id, signing_key
 from mirrord.errors import Refused
-from mirrord.mcp.caller_sessions import local_caller
-from mirrord.mcp.callers import Callers
+from mirrord.mcp.callers import Callers, local_caller
 from mirrord.mcp.http import Verifier
 from tests.redteam.judging import told
 from tests.redteam.world import World, outside, world_in

@@ -15,7 +15,7 @@ from mirrord.commands.command_registry import COMMANDS
 from mirrord.commands.core.session import Gate
 from mirrord.domain.approval import Answer, RequestState
 from mirrord.domain.trust import DEFAULTS, Limits, trust_levels
-from mirrord.mcp import page_resources
+from mirrord.mcp import served_resources
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.refusals import BUSY
 from mirrord.mcp.tool_sets import ALL_SETS, tools_of
@@ -25,7 +25,7 @@ from tests.support.clients import in_memory, tenant_in
 from tests.unit.commands.conftest import events
 
 RAISED = trust_levels({"delete_page": "REQUIRE"})
-PAGE = ResourceTemplateReference(type="ref/resource", uri=page_resources.PAGE_TEMPLATE)
+PAGE = ResourceTemplateReference(type="ref/resource", uri=served_resources.PAGE_TEMPLATE)
 CALL = {"path": "Alpha.md"}
 LEGACY, MODERN = "legacy", "2026-07-28"
 both_eras = pytest.mark.parametrize("mode", [LEGACY, MODERN])

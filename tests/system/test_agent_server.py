@@ -29,7 +29,7 @@ from mirrord.commands.core.session import Gate, Session
 from mirrord.domain.entry import Actor
 from mirrord.domain.trust import DEFAULTS
 from mirrord.errors import Refused, UserError
-from mirrord.mcp import page_resources
+from mirrord.mcp import served_resources
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.prompts import instructions_for
@@ -197,7 +197,7 @@ def test_a_sealed_process_is_killed_when_it_opens_a_socket() -> None:
 
 
 def test_the_server_never_imports_postgres() -> None:
-    modules = "mirrord.cli.command_table, mirrord.cli.host.mcp_command, mirrord.mcp.stdio"
+    modules = "mirrord.cli.command_table, mirrord.cli.host.mcp_command, mirrord.mcp.server"
     source = f"import sys, {modules}; print([m for m in sys.modules if 'psycopg' in m])"
     done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -240,7 +240,7 @@ async def test_a_token_works_on_stdio_until_it_is_revoked(tenant: Tenant, tmp_pa
 
 async def test_every_method_says_in_the_protocols_form_that_a_token_was_revoked(tenant: Tenant, tmp_path: Path) -> None:
     text, number = token(tmp_path, tenant)
-    reference = ResourceTemplateReference(type="ref/resource", uri=page_resources.PAGE_TEMPLATE)
+    reference = ResourceTemplateReference(type="ref/resource", uri=served_resources.PAGE_TEMPLATE)
     async with on_stdio(process(tenant.root.parent, {"MIRRORD_TOKEN": text}), mode=LEGACY) as agent:
         client = agent.client
         Keyring(tmp_path / "mirror").revoke(number)
@@ -360,7 +360,7 @@ async def test_what_is_no_page_is_no_resource(tenant: Tenant, uri: str) -> None:
 
 
 async def test_paths_are_completed(tenant: Tenant) -> None:
-    reference = ResourceTemplateReference(type="ref/resource", uri=page_resources.PAGE_TEMPLATE)
+    reference = ResourceTemplateReference(type="ref/resource", uri=served_resources.PAGE_TEMPLATE)
     async with in_memory(tenant) as agent:
         begun = await agent.client.complete(reference, {"name": "path", "value": "proj"})
         inside = await agent.client.complete(reference, {"name": "path", "value": "alpha"})

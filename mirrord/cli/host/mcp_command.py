@@ -97,8 +97,8 @@ def _serve(config: Config, address: str | None, hosts: tuple[str, ...]) -> None:
         serve_http(config, address, hosts)
         return
     gc.disable()  # imported modules stay: collecting garbage among them would slow the start
-    from mirrord.mcp.stdio import serve  # noqa: PLC0415  (`mcp config` does without it)
+    from mirrord.mcp.server import serve_stdio  # noqa: PLC0415  (`mcp config` does without it)
 
     gc.freeze()
     gc.enable()
-    serve(config)
+    serve_stdio(config)

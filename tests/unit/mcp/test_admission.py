@@ -13,7 +13,7 @@ from mirrord.config import Agents, Config
 from mirrord.domain.entry import Actor, TenantId
 from mirrord.errors import Refused, UserError
 from mirrord.mcp.admission import Tenant, find_tenant, read_token, tenant_of
-from mirrord.mcp.caller_sessions import attachable_dirs, local_caller
+from mirrord.mcp.callers import attachable_dirs, local_caller
 from tests.support.clients import tenant_in
 
 ACTOR = Actor("agent", "tester")

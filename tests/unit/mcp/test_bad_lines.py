@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mirrord.mcp.malformed_lines import answer_to
+from mirrord.mcp.stdio_protocol import answer_to
 
 CALL = '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"read_page","arguments":{"path":"%s"}}}'
 

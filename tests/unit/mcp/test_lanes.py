@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import anyio.to_thread
 import pytest
 
-from mirrord.mcp.tools.request_lanes import MAX_READS, MAX_SEARCHES, Lane, Lanes
+from mirrord.mcp.tools.tool import MAX_READS, MAX_SEARCHES, Lane, Lanes
 
 PATIENCE_SECONDS = 30
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.mcp.page_resources import paths_from_uri, uri_of
+from mirrord.mcp.served_resources import paths_from_uri, uri_of
 
 NAMES = st.text(st.characters(blacklist_characters="/\0", blacklist_categories=["Cs"]), min_size=1, max_size=20)
 

@@ -1,9 +1,11 @@
-"""Pages as MCP resources: URIs, a template, completion and lists."""
+"""Pages and the tools for sources as MCP resources: URIs, templates, completion and lists."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 from urllib.parse import quote, unquote
 
+import orjson
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.shared.exceptions import MCPError
@@ -24,7 +26,8 @@ from mirrord.domain.entry import Digest, Kind, digest_of
 from mirrord.errors import MirrordError
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.refusals import protocol_error
-from mirrord.mcp.tools.request_lanes import Lane
+from mirrord.mcp.tools.arguments import nearest_name
+from mirrord.mcp.tools.tool import Lane, Tool
 from mirrord.mirror.tree.tree_layout import INDEX_FILE, SUFFIX, directory_of
 
 PAGE_SCHEME = "page:///"
@@ -132,3 +135,57 @@ def _matching_paths(session: Session, typed: str) -> list[str]:
 
 def _resource_error(failed: Failed) -> ResourceNotFoundError | MCPError:
     return ResourceNotFoundError(str(failed)) if failed.kind in _UNKNOWN_KINDS else protocol_error(failed)
+
+
+JSON_TYPE = "application/json"
+TOOL_TEMPLATE = "qualcoder://sources/tools/{tool_name}"
+_NAMES = (
+    *("import_file", "rename_source", "delete_source", "detect_speakers", "import_survey"),
+    *("list_sources", "get_source_text"),
+)
+
+
+def source_tool_names(tools: Mapping[str, Tool[Any]]) -> list[str]:
+    """The tools for sources among *tools*."""
+    return [name for name in _NAMES if name in tools]
+
+
+def list_tool_resources(tools: Mapping[str, Tool[Any]]) -> list[Resource]:
+    """The resources of the tools for sources."""
+    return [
+        Resource(
+            uri=TOOL_TEMPLATE.format(tool_name=name),
+            name=name,
+            title=tools[name].title,
+            description=f"What {name} takes, and its trust level",
+            mime_type=JSON_TYPE,
+        )
+        for name in source_tool_names(tools)
+    ]
+
+
+def register_tool_schemas(server: MCPServer[None], callers: Callers, tools: Mapping[str, Tool[Any]]) -> None:
+    """Register a resource for the tools for sources among *tools*, if there are any."""
+    source_tools = {name: tools[name] for name in source_tool_names(tools)}
+    if not source_tools:
+        return
+
+    @server.resource(TOOL_TEMPLATE, name="source tool", title="A tool for sources", mime_type=JSON_TYPE)
+    async def tool(tool_name: str) -> str:
+        """What a tool for sources takes, and its trust level, such as qualcoder://sources/tools/list_sources."""
+        source_tool = source_tools.get(tool_name)
+        if source_tool is None:
+            suggestion = nearest_name(tool_name, source_tools)
+            raise ResourceNotFoundError(
+                f"Unknown tool: {tool_name}" + (f". Did you mean {suggestion}?" if suggestion else "")
+            )
+        level = callers.current().gate.levels[tool_name]
+        entry = source_tool.entry_for(level)
+        return orjson.dumps(
+            {
+                "name": entry.name,
+                "description": entry.description,
+                "inputSchema": entry.input_schema,
+                "trust_level": level.name,
+            }
+        ).decode()
