@@ -1,31 +1,28 @@
 """The command that imports a file as a source."""
 
-import unicodedata
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path, PurePath
+from pathlib import Path
 
-from mirrord.commands.core import page_paths
 from mirrord.commands.core.command_plan import Plan, command, opening_journal
 from mirrord.commands.core.failure import invalid_argument, translating_errors
 from mirrord.commands.core.page_paths import original_link
 from mirrord.commands.core.session import Session
-from mirrord.commands.pages import attachment_commands, page_writes
+from mirrord.commands.pages import page_writes
 from mirrord.commands.pages.page_batch import building_load, create_files
 from mirrord.convert.file_kinds import Kind
 from mirrord.domain.approval import Preview
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, digest_of, new_id
 from mirrord.domain.event import EventType
 from mirrord.domain.long_work import Progress, ignore_progress, progress_of_part
-from mirrord.domain.place import clean_name, name_key, numbered_names, unused_name
+from mirrord.errors import Stale
 from mirrord.markdown.frontmatter.page_properties import Json
-from mirrord.mirror.tree.tree_layout import attachment_path, is_temporary, page_path
 from mirrord.mirror.write import written_copies
 from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.journal_labels import Label
 from mirrord.research.sources import original_files, source_listing
+from mirrord.research.sources.import_target import ImportTarget, ImportWish, choose_target
 from mirrord.research.sources.integer_ids import number_of
 from mirrord.research.sources.original_files import (
     IMPORT_CODE,
@@ -37,13 +34,7 @@ from mirrord.research.sources.original_files import (
 )
 from mirrord.research.sources.source_kinds import CREATED, ORIGINAL, SHA256, SOURCE, SOURCE_TYPE, TYPE
 from mirrord.research.sources.source_listing import (
-    Folder,
-    Holdings,
     Reference,
-    Source,
-    number_of_folder,
-    read_holdings,
-    sources_root,
 )
 
 _READ_PERCENT, _CONVERTED_PERCENT = 5, 95  # progress when the file is read, and when its text is converted
@@ -71,35 +62,12 @@ class ImportedSource:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """The place of a new source. directory: of its page."""
-
-    name: str
-    folder: Folder | None
-    directory: str
-
-    @property
-    def page(self) -> str:
-        return page_path(self.directory, self.name)
-
-    @property
-    def folder_id(self) -> int | None:
-        return number_of_folder(self.folder)
-
-
-@dataclass(frozen=True, slots=True)
 class _NewSource:
-    """
-    A source that is being imported.
+    """A source that is being imported."""
 
-    copy_path: of the original in the tree; None: it is only linked. duplicates: sources of the same bytes.
-    """
-
-    place: _Place
+    target: ImportTarget
     original: Original
     body: PageBody
-    copy_path: str | None
-    duplicates: Sequence[Source]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +75,18 @@ class _FileImport(Plan[ImportedSource]):
     """
     The import of a file; its text is converted only when it is carried out, and conversion errors appear then.
 
-    is_copied: the file is kept beside the page. folder_id, name: as asked for. resources: the copy of *original*.
+    resources: the copy of *original*.
     """
 
     original: Original
-    is_copied: bool
-    folder_id: Reference
-    name: str | None
+    wish: ImportWish
+    target: ImportTarget
     progress: Progress
     resources: ExitStack
 
     def preview(self, session: Session) -> Preview:
-        original, all_holdings = self.original, read_holdings(session)
-        place = _choose_place(session, all_holdings, original, self.folder_id, self.name)
-        duplicates = [source.name for source in original_files.find_duplicates(session, all_holdings, original.sha256)]
+        original, place = self.original, self.target.place
+        duplicates = [source.name for source in self.target.duplicates]
         facts = {
             "name": place.name,
             "path": place.page,
@@ -129,28 +95,26 @@ class _FileImport(Plan[ImportedSource]):
             "sha256": original.sha256,
             "duplicates": duplicates,
         }
-        facts |= {} if self.is_copied else {"original": str(original.place)}
+        facts |= {} if self.wish.is_copied else {"original": str(original.place)}
         kind = original.kind.name.lower()
-        link_note = "" if self.is_copied else f", with a link to {original.place}"
+        link_note = "" if self.wish.is_copied else f", with a link to {original.place}"
         duplicate_note = (
             f"; the same file was imported before as {', '.join(map(repr, duplicates))}" if duplicates else ""
         )
         sentence = f"The {kind} file {original.name!r} ({original.size} bytes) would become the source {place.name!r} "
-        return Preview(f"{sentence}{source_listing.folder_phrase(place.folder)}{link_note}{duplicate_note}.", facts)
+        sentence += f"{source_listing.folder_phrase(place.folder)}{link_note}{duplicate_note}."
+        return Preview(sentence, facts, (), self.target.bases(session))
 
     def carry_out(self, session: Session, journal: Journal) -> ImportedSource:
         original, progress = self.original, self.progress
-        _choose_place(session, read_holdings(session), original, self.folder_id, self.name)  # before a minute of work
         progress(_READ_PERCENT, 100)
         with translating_errors():
             body = body_of(original, progress_of_part(progress, _READ_PERCENT, _CONVERTED_PERCENT))
         progress(_CONVERTED_PERCENT, 100)
         with session.writing():
-            all_holdings = read_holdings(session)
-            place = _choose_place(session, all_holdings, original, self.folder_id, self.name)
-            duplicates = original_files.find_duplicates(session, all_holdings, original.sha256)
-            copy_path = _copy_path(session, place, original) if self.is_copied else None
-            imported = _bring_files(session, journal, _NewSource(place, original, body, copy_path, duplicates))
+            if choose_target(session, original, self.wish) != self.target:  # the conversion may have taken a minute
+                raise Stale(f"{original.name!r} would become another source by now.")
+            imported = _bring_files(session, journal, _NewSource(self.target, original, body))
         progress(100, 100)
         return imported
 
@@ -177,21 +141,23 @@ def import_file(
     with ExitStack() as stack:
         original = stack.enter_context(original_files.copy_original(session, path, MAX_FILE_BYTES))
         _check_original(original, path, copy=copy)
-        return _FileImport(original, copy, folder_id, name, progress, stack.pop_all())
+        wish = ImportWish(copy, folder_id, name)
+        target = choose_target(session, original, wish)
+        return _FileImport(original, wish, target, progress, stack.pop_all())
 
 
 def _bring_files(session: Session, journal: Journal, source: _NewSource) -> ImportedSource:
     """Write page, original and pictures to their places."""
-    place, original, copy_path = source.place, source.original, source.copy_path
-    entry, pictures = new_id(), _pictures_directory(session, place)
-    data = page_writes.encode_page(_render_page(source, entry, pictures))
+    target, original, entry = source.target, source.original, new_id()
+    place, copy_path = target.place, target.copy_path
+    data = page_writes.encode_page(_render_page(source, entry))
     result = _result_of(source, entry, digest_of(data))
     with building_load(session, journal, place.directory) as load:
         if copy_path is not None and session.tree.stat(copy_path) is None:
             assert original.copy is not None
             load.add(copy_path, original.copy.read_bytes())
         for picture, content in source.body.pictures.items():
-            load.add(f"{pictures}/{picture}", content)
+            load.add(f"{target.pictures}/{picture}", content)
         load.add(place.page, data)
         with written_copies.copy_during_write(journal, Label(entry, None, digest_of(data)), data):
             create_files(session, journal, load, [(EventType.SOURCE_IMPORTED, _facts_of(result, original))])
@@ -219,45 +185,10 @@ def _check_original(original: Original, path: str, *, copy: bool) -> None:
         )
 
 
-def _choose_place(
-    session: Session, all_holdings: Holdings, original: Original, folder_id: Reference, name: str | None
-) -> _Place:
-    folder = all_holdings.find_parent(folder_id, f"{IMPORT_CODE}/FOLDER_NOT_FOUND")
-    directory = folder.path if folder is not None else sources_root(session)
-    if name is None:
-        source_name = free_source_name(session, all_holdings, directory, PurePath(original.name).stem or original.name)
-    else:
-        source_name = source_listing.validate_name(name, IMPORT_CODE)
-        for other in all_holdings.sources_named(source_name):
-            raise source_listing.name_taken(source_name, IMPORT_CODE, other.folder)
-        source_listing.check_free(session, directory, source_name, IMPORT_CODE, folder)
-    place = _Place(source_name, folder, directory)
-    source_listing.check_place(session, place.page, source_name, IMPORT_CODE)
-    return place
-
-
-def free_source_name(session: Session, all_holdings: Holdings, directory: str, base_name: str) -> str:
-    """A name like *base_name* that no source and no entry of *directory* has, ignoring case."""
-    used = page_paths.taken_keys(session.tree, directory) | {name_key(source.name) for source in all_holdings.sources}
-    return unused_name(clean_name(unicodedata.normalize("NFC", base_name), "source"), used)
-
-
-def _copy_path(session: Session, place: _Place, original: Original) -> str:
-    """Path of the copied file in the tree, which may exist already."""
-    name = clean_name(original.name, "original")
-    name = f"{name}.original" if is_temporary(name) else name
-    return attachment_commands.place_attachment(session, place.directory, name, original.digest)[0]
-
-
-def _pictures_directory(session: Session, place: _Place) -> str:
-    """A free attachment directory for the pictures of the page."""
-    paths = (attachment_path(place.directory, name) for name in numbered_names(place.name))
-    return next(path for path in paths if session.tree.stat(path) is None)
-
-
-def _render_page(source: _NewSource, entry: EntryId, pictures: str) -> str:
+def _render_page(source: _NewSource, entry: EntryId) -> str:
     """Render the text of the page."""
-    place, original, copy_path = source.place, source.original, source.copy_path
+    target, original = source.target, source.original
+    place, copy_path = target.place, target.copy_path
     assert copy_path is not None or original.place is not None
     original_target = (
         original_link(place.page, copy_path) if copy_path is not None else Path(str(original.place)).as_uri()
@@ -271,26 +202,27 @@ def _render_page(source: _NewSource, entry: EntryId, pictures: str) -> str:
         SHA256: original.sha256,
         CREATED: datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    return render_page(source.body, original, keys, original_target, original_link(place.page, pictures))
+    return render_page(source.body, original, keys, original_target, original_link(place.page, target.pictures))
 
 
 def _result_of(source: _NewSource, entry: EntryId, digest: Digest) -> ImportedSource:
-    warnings = source.body.warnings
-    if source.duplicates:
-        names = ", ".join(repr(duplicate.name) for duplicate in source.duplicates)
+    target, warnings = source.target, source.body.warnings
+    place = target.place
+    if target.duplicates:
+        names = ", ".join(repr(duplicate.name) for duplicate in target.duplicates)
         warnings = (*warnings, f"The same file was imported before, as {names}.")
     return ImportedSource(
         source_id=number_of(entry),
         source_type=source.original.kind.source_type.value,
-        name=source.place.name,
-        path=source.place.page,
+        name=place.name,
+        path=place.page,
         page_id=str(entry),
         digest=digest.hex(),
-        folder_id=source.place.folder_id,
-        original=source.copy_path,
+        folder_id=place.folder_id,
+        original=target.copy_path,
         duplicates=tuple(
             {"source_id": duplicate.number, "name": duplicate.name, "path": duplicate.path}
-            for duplicate in source.duplicates
+            for duplicate in target.duplicates
         ),
         warnings=warnings,
     )

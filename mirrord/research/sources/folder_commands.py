@@ -160,25 +160,33 @@ def create_folder(session: Session, name: str, parent_id: Reference = None) -> P
 
 @dataclass(frozen=True, slots=True)
 class _FolderRenaming(Plan[RenamedFolder]):
-    """Another name for a folder."""
+    """Another name for a folder. page: its own; None: it gets one. target: path of its page then."""
 
     folder: Folder
+    page: page_writes.Page | None
     name: str
+    target: str
 
     def preview(self, session: Session) -> Preview:
         folder, place = self.folder, source_listing.folder_phrase(self.folder.parent)
         facts = {"folder_id": folder.number, "old_name": folder.name, "name": self.name}
-        return Preview(f"The folder {folder.name!r} {place} would be called {self.name!r}.", facts)
+        sentence = f"The folder {folder.name!r} {place} would be called {self.name!r}."
+        return Preview(sentence, facts, (), self._bases())
+
+    def _bases(self) -> Mapping[str, str]:
+        page = self.page
+        bases = {page.path: page.digest.hex()} if page is not None else {_index_of(self.folder): ABSENT_DIGEST}
+        is_new_place = name_key(self.name) != name_key(self.folder.name)
+        return bases | ({self.target: ABSENT_DIGEST} if is_new_place else {})
 
     def carry_out(self, session: Session, journal: Journal) -> RenamedFolder:
         folder, name = self.folder, self.name
         if name == folder.name:
             return RenamedFolder(folder.number, name, name)
-        page = _ensure_page(session, journal, folder)
-        target = page_path(parent_of(folder.path), name, page.path != folder.path + SUFFIX)
+        page = self.page or _create_page(session, journal, folder)
         facts = {"folder_id": folder.number, "name": name, "old_name": folder.name}
         facts["parent_id"] = number_of_folder(folder.parent)
-        change = change_for_renaming(session, page, target, name, (EventType.FOLDER_RENAMED, facts))
+        change = change_for_renaming(session, page, self.target, name, (EventType.FOLDER_RENAMED, facts))
         return RenamedFolder(folder.number, folder.name, name, apply_change(session, journal, change).links_count)
 
 
@@ -191,7 +199,8 @@ def rename_folder(session: Session, folder_id: Reference, new_name: str) -> Plan
     if name_key(name) != name_key(folder.name):
         source_listing.check_free(session, above, name, _NOT_RENAMED, folder.parent)
     source_listing.check_place(session, page_path(above, name, index=True), name, _NOT_RENAMED)
-    return _FolderRenaming(folder, name)
+    page = page_writes.read_page_file(session, folder.page) if folder.page is not None else None
+    return _FolderRenaming(folder, page, name, page_path(above, name, folder.page != folder.path + SUFFIX))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +225,7 @@ class _FolderRemoval(Plan[DeletedFolder]):
         facts |= {"page_id": str(folder.entry), "path": folder.page or folder.path}
         if page is not None:
             facts["trash_id"] = page_discard.trash_page(session, journal, page)[1]
-        page_discard.remove_empty_directories(session.tree, page_path("", folder.path, index=True))
+        page_discard.remove_empty_directories(session.tree, _index_of(folder))
         if session.tree.stat(folder.path) is not None:  # filled by another program just now
             if page is not None:
                 command_events.record_event(session, EventType.PAGE_DELETED, facts)
@@ -237,16 +246,18 @@ def delete_folder(session: Session, folder_id: Reference) -> Plan[DeletedFolder]
     return _FolderRemoval(folder, page)
 
 
-def _ensure_page(session: Session, journal: Journal, folder: Folder) -> page_writes.Page:
-    """The page of a folder, created if missing so that the folder keeps its id."""
-    if folder.page is None:
-        path = page_path("", folder.path, index=True)
-        text = new_head({"id": str(folder.entry), "title": folder.name})
-        digest = page_writes.create_page_file(session, journal, path, text.encode(), folder.entry)
-        facts = {"page_id": str(folder.entry), "path": path, "digest": digest.hex()}
-        command_events.record_event(session, EventType.PAGE_CREATED, facts)
-        return page_writes.read_page_file(session, path)
-    return page_writes.read_page_file(session, folder.page)
+def _create_page(session: Session, journal: Journal, folder: Folder) -> page_writes.Page:
+    """Create the page of a folder that lacks one, so that it keeps its id."""
+    path = _index_of(folder)
+    text = new_head({"id": str(folder.entry), "title": folder.name})
+    digest = page_writes.create_page_file(session, journal, path, text.encode(), folder.entry)
+    facts = {"page_id": str(folder.entry), "path": path, "digest": digest.hex()}
+    command_events.record_event(session, EventType.PAGE_CREATED, facts)
+    return page_writes.read_page_file(session, path)
+
+
+def _index_of(folder: Folder) -> str:
+    return page_path("", folder.path, index=True)
 
 
 def _count_contents(session: Session, all_holdings: Holdings, folder: Folder) -> Mapping[str, int]:
