@@ -5,6 +5,7 @@ MirrordError
   UserError      shown as one sentence without a traceback: bad configuration, unknown page
   Refused        policy or safety refused this act for this actor
     Mounted      another file system, or a bind mount, is in the path
+    DraftFull    a change set has as many pages or bytes as it may
   Stale          the side changed since it was read; observe again
   Busy           another program holds the file open for writing; look again later
   Unavailable    Postgres or the mirror's root is out of reach; retried with delay
@@ -31,6 +32,10 @@ class Refused(MirrordError):
 
 class Mounted(Refused):
     """Something is mounted inside a tree: names cannot be exchanged across it."""
+
+
+class DraftFull(Refused):
+    """A change set has as many pages or bytes as it may."""
 
 
 class Stale(MirrordError):

@@ -1,6 +1,5 @@
 """From what a caller wrote for a page to its file, free names for new pages, and attachments only one page uses."""
 
-import os
 from posixpath import normpath, relpath
 
 from mirrord.commands.core.failure import Failed, invalid_argument, page_not_found, translating_errors
@@ -18,7 +17,8 @@ from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.read.page_summary import PageSummary
 from mirrord.mirror.tree.ignore_rules import Ignore
-from mirrord.mirror.tree.tenant_tree import Stat, Tree, spelling_in_tree
+from mirrord.mirror.tree.path_spelling import spelling_in_tree
+from mirrord.mirror.tree.tenant_tree import Stat, Tree
 from mirrord.mirror.tree.tree_layout import (
     INDEX_FILE,
     SUFFIX,
@@ -201,8 +201,7 @@ def free_name(tree: Tree, directory: str, base_name: str, fallback: str) -> str:
 def taken_keys(tree: Tree, directory: str) -> set[str]:
     """The keys of all names in *directory*, without `.md`."""
     try:
-        with tree.open_directory(directory) as descriptor, os.scandir(descriptor) as entries:
-            return {name_key(entry.name.removesuffix(SUFFIX)) for entry in entries}
+        return {name_key(name.removesuffix(SUFFIX)) for name in tree.list_names(directory)}
     except (FileNotFoundError, NotADirectoryError):
         return set()
 

@@ -126,10 +126,10 @@ class Session:
     @property
     def grep(self) -> "Grep":
         """Text search over the pages."""
-        from mirrord.mirror.read.grep_process import Grep  # noqa: PLC0415  (as linkage)
+        from mirrord.mirror.read.grep_process import open_grep  # noqa: PLC0415  (as linkage)
 
         with self._guard:
-            self._grep = self._grep or Grep(self.tree)
+            self._grep = self._grep or open_grep(self.tree)
             return self._grep
 
     @contextmanager

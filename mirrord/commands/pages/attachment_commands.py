@@ -15,7 +15,7 @@ from mirrord.domain.event import EventType
 from mirrord.domain.place import find_portability_fault, is_reserved, numbered_names
 from mirrord.errors import Stale
 from mirrord.mirror.tree import stable_reads
-from mirrord.mirror.tree.tenant_tree import spelling_in_tree
+from mirrord.mirror.tree.path_spelling import spelling_in_tree
 from mirrord.mirror.tree.tree_layout import attachment_path, is_temporary, is_text, parent_of, printable
 from mirrord.mirror.write import replace
 from mirrord.mirror.write.journal import Journal

@@ -4,7 +4,7 @@ import logging
 import sqlite3
 import threading
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from mirrord.domain.entry import EntryId
@@ -44,7 +44,7 @@ class AgreedState:
         with self._guard:
             try:
                 database = self._open_current()
-                return dict(_read_rows(database, paths)) if database is not None else {}
+                return _read_by_paths(database, paths, self._tree.moved_from) if database is not None else {}
             except (sqlite3.Error, OSError, Refused, ValueError) as error:
                 log.debug("state_not_read", extra={"error": str(error)})
                 self._close_database()
@@ -80,6 +80,16 @@ class AgreedState:
         if self._database is not None:
             self._database.close()
         self._database = self._file = None
+
+
+def _read_by_paths(
+    database: sqlite3.Connection, paths: Sequence[str], moved_from: Mapping[str, str | None]
+) -> dict[str, CachedStat]:
+    if not moved_from:
+        return dict(_read_rows(database, paths))
+    sources = {path: source for path in paths if (source := moved_from.get(path, path)) is not None}
+    rows = dict(_read_rows(database, [*sources.values()]))
+    return {path: rows[source] for path, source in sources.items() if source in rows}
 
 
 def _read_rows_at_inodes(

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,7 +14,7 @@ from mirrord.errors import Refused, Unavailable
 from mirrord.mirror.read.page_summary import PageIndex
 from mirrord.mirror.tree.ignore_rules import Ignore
 from mirrord.mirror.tree.kernel import Stat, stat_of
-from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree.tenant_tree import Layer, Tree
 from mirrord.mirror.tree.tree_layout import INDEX_FILE, SUFFIX, is_temporary, is_text, parent_of
 
 _FOREIGN_IGNORE_FILES = frozenset({".gitignore", ".ignore", ".rgignore", ".git"})
@@ -50,6 +50,14 @@ class ListingWithStats(NamedTuple):
     stats: Stats
 
 
+@dataclass(frozen=True, slots=True)
+class MergedListing(DirectoryListing):
+    """What a draft's directory holds. parts: the listings of *layers*, which it was merged from."""
+
+    layers: tuple[Layer, ...] = ()
+    parts: tuple[ListingWithStats, ...] = ()
+
+
 EMPTY_LISTING = ListingWithStats(DirectoryListing(), {})  # for a directory that is missing, a link, or cannot be listed
 
 
@@ -59,20 +67,83 @@ def list_directory(tree: Tree, ignore: Ignore, path: str, cached: DirectoryListi
 
     Raises Unavailable if the tree's root cannot be listed.
     """
+    layers = tree.layers(path)
+    if len(layers) == 1:
+        return _list_layer(layers[0].tree, ignore, path, cached)
+    parts = [
+        ListingWithStats(_list_layer(layer.tree, ignore, path, part.listing), part.stats)
+        for layer, part in zip(layers, _parts_of(cached, layers), strict=True)
+    ]
+    return _merge_parts(cached, layers, parts).listing
+
+
+def list_with_stats(tree: Tree, ignore: Ignore, path: str, cached: ListingWithStats) -> ListingWithStats:
+    """Like glance(), with stats; equal parts are those of *cached* itself."""
+    layers = tree.layers(path)
+    if len(layers) == 1:
+        return _list_layer_with_stats(layers[0].tree, ignore, path, cached)
+    parts = [
+        _list_layer_with_stats(layer.tree, ignore, path, part)
+        for layer, part in zip(layers, _parts_of(cached.listing, layers), strict=True)
+    ]
+    merged = _merge_parts(cached.listing, layers, parts)
+    return cached if merged.listing is cached.listing else merged
+
+
+def _list_layer(tree: Tree, ignore: Ignore, path: str, cached: DirectoryListing) -> DirectoryListing:
     return _look_at_directory(
         tree, path, lambda descriptor: _list_directory(descriptor, path, ignore, cached), EMPTY_LISTING.listing
     )
 
 
-def list_with_stats(tree: Tree, ignore: Ignore, path: str, cached: ListingWithStats) -> ListingWithStats:
-    """Like glance(), with stats; equal parts are those of *cached* itself."""
-
+def _list_layer_with_stats(tree: Tree, ignore: Ignore, path: str, cached: ListingWithStats) -> ListingWithStats:
     def look(descriptor: int) -> ListingWithStats:
         names = _list_directory(descriptor, path, ignore, cached.listing)
         stats = _stat_files(descriptor, names.files | names.beside, cached.stats)
         return cached if names is cached.listing and stats is cached.stats else ListingWithStats(names, stats)
 
     return _look_at_directory(tree, path, look, EMPTY_LISTING)
+
+
+def _parts_of(cached: DirectoryListing, layers: tuple[Layer, ...]) -> Sequence[ListingWithStats]:
+    """The earlier listings of *layers*."""
+    if isinstance(cached, MergedListing) and len(cached.parts) == len(layers):
+        return cached.parts
+    return [EMPTY_LISTING] * len(layers)
+
+
+def _merge_parts(
+    cached: DirectoryListing, layers: tuple[Layer, ...], parts: Sequence[ListingWithStats]
+) -> ListingWithStats:
+    """One listing of all *layers*; the listing is *cached* itself if every part is the same as there."""
+    earlier = _parts_of(cached, layers)
+    is_same = all(
+        new.listing is old.listing and new.stats is old.stats for new, old in zip(parts, earlier, strict=True)
+    )
+    if is_same and isinstance(cached, MergedListing) and cached.layers == layers:
+        return ListingWithStats(cached, {})
+    stats: dict[str, Stat] = {}
+    for layer, part in zip(reversed(layers), reversed(parts), strict=True):
+        stats |= {name: stat for name, stat in part.stats.items() if name not in layer.hidden}
+    return ListingWithStats(
+        MergedListing(
+            files=_merge_names(layers, [part.listing.files for part in parts]),
+            beside=_merge_names(layers, [part.listing.beside for part in parts]),
+            directories=_merge_names(layers, [part.listing.directories for part in parts]),
+            has_assets=any(
+                part.listing.has_assets and ASSETS not in layer.hidden
+                for layer, part in zip(layers, parts, strict=True)
+            ),
+            has_patterns=any(part.listing.has_patterns for part in parts),
+            layers=layers,
+            parts=tuple(parts),
+        ),
+        stats,
+    )
+
+
+def _merge_names(layers: tuple[Layer, ...], names: Sequence[frozenset[str]]) -> frozenset[str]:
+    return frozenset().union(*(part - layer.hidden for layer, part in zip(layers, names, strict=True)))
 
 
 def _look_at_directory(tree: Tree, path: str, look: Callable[[int], _Listing], nothing: _Listing) -> _Listing:

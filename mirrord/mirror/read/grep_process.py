@@ -17,6 +17,7 @@ from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.tree import contained_paths
 from mirrord.mirror.tree.kernel import Stat, stat_of
 from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree.tree_layout import SUFFIX
 
 ANSWER_SECONDS = 10.0  # seconds for one answer
 _PIECE_BYTES = 1 << 20  # bytes
@@ -113,6 +114,45 @@ class Grep:
             raise Damaged(answer["error"])
         matches: list[Any] = answer["found"]
         return matches
+
+
+class DraftGrep(Grep):
+    """Searches a draft: the tree that it lies over, and its own files."""
+
+    def __init__(self, tree: Tree, lower: Tree) -> None:
+        super().__init__(tree)
+        self._lower = Grep(lower)
+        self._lower_tree = lower
+
+    def close(self) -> None:
+        """As in Grep."""
+        self._lower.close()
+        super().close()
+
+    def _search_files(self, pattern: str, limit: int | None) -> MatchingFiles:
+        """All pages of the draft's own count as matches: they are few, and matches are only hints."""
+        matching = self._lower.matching_files(pattern, limit).result()
+        paths = frozenset(filter(self._is_lower, matching.paths))
+        return MatchingFiles(paths | self._own_pages(), matching.is_complete)
+
+    def _search_lines(self, pattern: str, paths: Sequence[str]) -> dict[str, MatchingLine]:
+        lower_paths = [path for path in paths if self._is_lower(path)]
+        pending = self._lower.matching_lines(pattern, lower_paths)
+        own_paths = [path for path in paths if not self._is_lower(path)]
+        own_lines = super()._search_lines(pattern, own_paths) if own_paths else {}
+        lines = {**own_lines, **pending.result()}
+        return {path: lines[path] for path in paths if path in lines}
+
+    def _is_lower(self, path: str) -> bool:
+        return self._tree.layer_of(path) is self._lower_tree
+
+    def _own_pages(self) -> frozenset[str]:
+        return frozenset(path for path, stat in self._tree.own_entries() if stat.is_file and path.endswith(SUFFIX))
+
+
+def open_grep(tree: Tree) -> Grep:
+    """The search over *tree*, which may be a draft."""
+    return DraftGrep(tree, tree.lower) if tree.lower is not None else Grep(tree)
 
 
 class _Worker:

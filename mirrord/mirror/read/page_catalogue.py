@@ -165,15 +165,24 @@ class Catalogue:
         return reading is not None and reading.summary is card
 
     def _read_cards(self, unread: Mapping[str, list[str]]) -> Iterator[CachedSummary]:
-        for directory, paths in unread.items():
+        for tree, directory, paths in self._by_layer(unread):
             try:
-                with self.tree.open_directory(directory) as descriptor:
+                with tree.open_directory(directory) as descriptor:
                     readings = [reading for path in paths if (reading := read_summary(descriptor, path))]
             except (OSError, MirrordError):
                 continue  # removed since it was listed
             with self._guard:
                 self._readings |= {reading.summary.path: reading for reading in readings if reading.is_settled}
             yield from readings
+
+    def _by_layer(self, unread: Mapping[str, list[str]]) -> Iterator[tuple[Tree, str, list[str]]]:
+        for directory, paths in unread.items():
+            trees = [layer.tree for layer in self.tree.layers(directory)]
+            if len(trees) == 1:
+                yield trees[0], directory, paths
+                continue
+            for tree in trees:
+                yield tree, directory, [path for path in paths if self.tree.layer_of(path) is tree]
 
     def _load_patterns(self) -> Ignore:
         """The current patterns; the previous ones while the current cannot be read."""

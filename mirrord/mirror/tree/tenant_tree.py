@@ -1,18 +1,21 @@
-"""The tree of one tenant: every path in it is opened beneath one descriptor of its root; spellings of asked paths."""
+"""The tree of one tenant: every path in it is opened beneath one descriptor of its root."""
 
 import contextlib
 import errno
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from mirrord.domain.entry import Digest
-from mirrord.domain.place import DEFAULT_ATTACHMENTS, name_key
+from mirrord.domain.place import DEFAULT_ATTACHMENTS
 from mirrord.errors import Busy, Refused, Stale, Unavailable
 from mirrord.mirror.tree import contained_paths, kernel, stable_reads
 from mirrord.mirror.tree.kernel import Stat, stat_of
 from mirrord.mirror.tree.tree_layout import is_in_journal_directory, is_own_state, parent_of, printable
 
-__all__ = ["DIRECTORY_MODE", "OpenDescriptor", "Stat", "Tree", "check_entry", "spelling_in_tree"]
+__all__ = ["DIRECTORY_MODE", "Layer", "OpenDescriptor", "Stat", "Tree", "check_entry"]
 
 
 DIRECTORY_MODE = 0o770  # before the umask
@@ -33,13 +36,26 @@ class OpenDescriptor:
         os.close(self._descriptor)
 
 
+class Layer(NamedTuple):
+    """One of the trees that are listed as one. hidden: names in its directory that are not listed."""
+
+    tree: "Tree"
+    hidden: frozenset[str]
+
+
 class Tree:
     """
     One tenant's root, held open.
 
+    lower: of a draft, the tree that it is laid over. moved_from: of a draft, the path in *lower* of files that are
+    elsewhere there, None for new files at paths that *lower* has.
+
     Paths are tenant-relative as in `layout`; names that are not UTF-8 appear as in os.fsdecode.
     Every method may raise Refused (the path leaves the tree or crosses a symbolic link) and OSError.
     """
+
+    lower: "Tree | None" = None
+    moved_from: Mapping[str, str | None] = MappingProxyType({})
 
     def __init__(self, root: Path, attachments: tuple[str, ...] = DEFAULT_ATTACHMENTS) -> None:
         """
@@ -92,9 +108,7 @@ class Tree:
     def stat(self, path: str) -> Stat | None:
         """The stat of *path*, of a link itself and not of its target; None if the path is free."""
         try:
-            descriptor = contained_paths.open_beneath(
-                self.descriptor, path, contained_paths.PATH_ONLY_FLAGS, native=self.native
-            )
+            descriptor = self._open(path, contained_paths.PATH_ONLY_FLAGS)
         except (FileNotFoundError, NotADirectoryError):
             return None
         try:
@@ -124,9 +138,7 @@ class Tree:
         None if the path is free, or the file system does not record creation times.
         """
         try:
-            descriptor = contained_paths.open_beneath(
-                self.descriptor, path, contained_paths.PATH_ONLY_FLAGS, native=self.native
-            )
+            descriptor = self._open(path, contained_paths.PATH_ONLY_FLAGS)
         except (FileNotFoundError, NotADirectoryError):
             return None
         try:
@@ -139,9 +151,8 @@ class Tree:
         """Whether *path* exists in exactly this spelling: a file system that ignores case opens others too."""
         while path:
             try:
-                with self.open_directory(parent_of(path)) as parent:
-                    if _name_of(path) not in os.listdir(parent):
-                        return False
+                if _name_of(path) not in self.list_names(parent_of(path)):
+                    return False
             except (FileNotFoundError, NotADirectoryError):
                 return False
             path = parent_of(path)
@@ -185,6 +196,36 @@ class Tree:
         with self.open_directory(path) as descriptor, os.scandir(descriptor) as entries:
             return {entry.name: stat_of(entry.stat(follow_symlinks=False)) for entry in entries}
 
+    def list_names(self, path: str) -> list[str]:
+        """The names in a directory."""
+        with self.open_directory(path) as descriptor:
+            return os.listdir(descriptor)
+
+    def layers(self, path: str) -> "tuple[Layer, ...]":
+        """The trees whose directories at *path* are listed as one, that of the newest entries first."""
+        return (Layer(self, frozenset()),)
+
+    def layer_of(self, path: str) -> "Tree":
+        """The tree that has the file at *path*."""
+        return self
+
+    def own_entries(self) -> Iterable[tuple[str, Stat]]:
+        """Of a draft: its own files and directories by path, without mirrord's state."""
+        return ()
+
+    def claim(self, *paths: str, new_bytes: int = 0) -> None:
+        """
+        Note that the entries at *paths* will change next, by *new_bytes* at most; a draft copies them before.
+
+        Raises DraftFull if a draft has no space for them.
+        """
+
+    def claim_new_directory(self, path: str) -> None:
+        """Note that a directory will be made at *path*, if there is none."""
+
+    def note_removal(self, path: str) -> None:
+        """Note that the file at *path* went to the trash; a later one there is another."""
+
     def make_directories(self, path: str, mode: int = DIRECTORY_MODE) -> None:
         """Create the directory and its parents where they are missing, durably."""
         try:
@@ -224,6 +265,7 @@ class Tree:
         for path in (source, target):
             if not is_in_journal_directory(path):
                 check_entry(path)
+        self.claim(source, target)
         with self.open_directory(parent_of(target)) as into:
             try:
                 with self.open_directory(parent_of(source)) as out:
@@ -244,6 +286,7 @@ class Tree:
         """
         check_entry(first)
         check_entry(other)
+        self.claim(first, other)
         try:
             with (
                 self.open_directory(parent_of(first)) as one_parent,
@@ -257,7 +300,7 @@ class Tree:
 
     def open_path(self, path: str, flags: int) -> "OpenDescriptor":
         """A descriptor of *path* for the length of a `with`."""
-        return OpenDescriptor(contained_paths.open_beneath(self.descriptor, path, flags, native=self.native))
+        return OpenDescriptor(self._open(path, flags))
 
     def open_directory(self, path: str) -> "OpenDescriptor":
         """A descriptor of the directory at *path* for the length of a `with`."""
@@ -308,6 +351,9 @@ class Tree:
             for name in _PROBE_NAMES:
                 kernel.unlink(directory, name)
 
+    def _open(self, path: str, flags: int) -> int:
+        return contained_paths.open_beneath(self.descriptor, path, flags, native=self.native)
+
     def _stat_root(self) -> tuple[int, int]:
         status = os.fstat(self.descriptor)
         return status.st_dev, status.st_ino
@@ -340,19 +386,3 @@ def _has_name(directory: int, name: str) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def spelling_in_tree(tree: Tree, path: str) -> str | None:
-    """*path* as the tree spells it; None if it is missing or ambiguous."""
-    spelled_path = ""
-    for part in path.split("/"):
-        try:
-            with tree.open_directory(spelled_path) as directory:
-                names = os.listdir(directory)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        matching_names = [part] if part in names else [name for name in names if name_key(name) == name_key(part)]
-        if len(matching_names) != 1:
-            return None
-        spelled_path = f"{spelled_path}/{matching_names[0]}".lstrip("/")
-    return spelled_path

@@ -3,7 +3,8 @@
 import os
 import stat as modes
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 
 from mirrord.domain.place import ASSETS, RECORD_DIRECTORIES, RECORDS, explain_no_record
@@ -101,6 +102,9 @@ class _Directory:
         return f"{self.path}/{name}" if self.path else name
 
 
+_ScanLayer = Callable[[int, _Directory, Set[str]], None]  # called with the names that are not listed
+
+
 class _Walk:
     def __init__(self, tree: Tree, ignore: Ignore, stored_path: Callable[[str, Stat], str | None]) -> None:
         self.tree = tree
@@ -113,9 +117,9 @@ class _Walk:
 
     def start(self, under: str) -> None:
         ignored = any(self.ignore.matches(path, True) for path in lineage(under))
+        directory = _Directory(under, ASSETS in under.split("/"), ignored)
         try:
-            with self.tree.open_directory(under) as descriptor:
-                self._list_entries(descriptor, _Directory(under, ASSETS in under.split("/"), ignored))
+            self._scan_layers(directory, self._list_entries)
         except (FileNotFoundError, NotADirectoryError):
             if not under:
                 raise
@@ -127,13 +131,7 @@ class _Walk:
     def scan_directory(self, directory: _Directory) -> None:
         path = directory.path
         try:
-            with self.tree.open_directory(path) as descriptor:
-                stat = stat_of(os.fstat(descriptor))
-                (self.result.ignored if directory.ignored else self.result.directories)[path] = stat
-                if stat.device != self.device:
-                    self._report_trouble(path, why_not_mirrored(path), directory.ignored)
-                else:
-                    self._list_entries(descriptor, directory)
+            self._scan_layers(directory, self._note_and_list)
         except FileNotFoundError:
             pass
         except Mounted:
@@ -143,9 +141,35 @@ class _Walk:
         except OSError as error:
             self._report_trouble(path, f"cannot be listed: {error.strerror}", directory.ignored)
 
-    def _list_entries(self, descriptor: int, directory: _Directory) -> None:
+    def _scan_layers(self, directory: _Directory, scan_layer: _ScanLayer) -> None:
+        """Scan a directory; of a draft's two layers, names of the first are not listed again."""
+        layers = self.tree.layers(directory.path)
+        names = set[str]()
+        for layer in layers[:-1]:
+            with suppress(FileNotFoundError), layer.tree.open_directory(directory.path) as descriptor:
+                scan_layer(descriptor, directory, layer.hidden)
+                names.update(os.listdir(descriptor))
+        last = layers[-1]
+        hidden = last.hidden | names if names else last.hidden
+        with (
+            suppress(FileNotFoundError) if names else nullcontext(),
+            last.tree.open_directory(directory.path) as descriptor,
+        ):
+            scan_layer(descriptor, directory, hidden)
+
+    def _note_and_list(self, descriptor: int, directory: _Directory, hidden: Set[str]) -> None:
+        path, stat = directory.path, stat_of(os.fstat(descriptor))
+        (self.result.ignored if directory.ignored else self.result.directories)[path] = stat
+        if stat.device != self.device:
+            self._report_trouble(path, why_not_mirrored(path), directory.ignored)
+        else:
+            self._list_entries(descriptor, directory, hidden)
+
+    def _list_entries(self, descriptor: int, directory: _Directory, hidden: Set[str]) -> None:
         with os.scandir(descriptor) as entries:
             for entry in entries:
+                if entry.name in hidden:
+                    continue
                 if entry.name[0] == "." and not (entry.name == RECORDS and not directory.path):
                     continue
                 if directory.path == RECORDS and directory.child(entry.name) not in RECORD_DIRECTORIES:

@@ -178,6 +178,7 @@ class FileBatch:
             group = list(paths)
             try:
                 self.make_directory(directory)
+                self._tree.claim(*group)
                 with self._tree.open_directory(directory) as into:
                     hindered |= self._land_in_directory(into, group)
             except (OSError, Refused) as error:
@@ -202,6 +203,7 @@ class FileBatch:
 
     def _make_one_directory(self, path: str) -> None:
         check_entry(path)
+        self._tree.claim_new_directory(path)
         with self._tree.open_directory(parent_of(path)) as parent:
             try:
                 kernel.mkdir(parent, path.rpartition("/")[2], DIRECTORY_MODE)

@@ -76,6 +76,7 @@ def write(  # noqa: PLR0913  (each condition of a safe write is named by its cal
         OSError: disk full, fsync failed and the like; the file in place is whole, old or new.
     """
     check_entry(path)
+    tree.claim(path, new_bytes=len(data))
     label = Label(entry, expected, digest_of(data))
     with tree.open_directory(parent_of(path)) as directory:
         place = WriteTarget(tree, path, directory, _name_of(path))
@@ -124,6 +125,7 @@ def remove(  # noqa: PLR0913  (as write)
         Busy: the file has a writer; it stays.
     """
     check_entry(path)
+    tree.claim(path)
     label = Label(entry, expected, None)
     with ExitStack() as stack:
         place = WriteTarget(tree, path, stack.enter_context(tree.open_directory(parent_of(path))), _name_of(path))
@@ -140,6 +142,7 @@ def remove(  # noqa: PLR0913  (as write)
         journal.dispose(name, keep=True)
         trash.sync_trash(tree)  # durable in the trash before it leaves the journal durably
         displaced_files.sync_directories(place, journal)
+        tree.note_removal(path)
         return None
 
 

@@ -173,6 +173,7 @@ def _delete_if_unchanged(tree: Tree, name: str, label: Label, *, surely: bool = 
     try:
         if not _is_unchanged(tree, name, label, surely=surely):
             return False
+        tree.claim(f"{TRASH_PATH}/{name}", f"{TRASH_PATH}/{name}{_CARD_SUFFIX}")
         with tree.open_directory(TRASH_PATH) as trash:
             kernel.unlink(trash, name)
             with suppress(FileNotFoundError):

@@ -70,7 +70,7 @@ def _replace_older_copy(journal: Journal, name: str, label: Label) -> None:
 
 def entries_by_digest(tree: Tree) -> dict[Digest, EntryId]:
     """Entries of the bytes that commands wrote recently, according to copies."""
-    entries: dict[Digest, EntryId] = {}
+    entries = entries_by_digest(tree.lower) if tree.lower is not None else {}
     for writer in list_writers(tree):
         with suppress(FileNotFoundError), tree.open_directory(f"{JOURNALS_PATH}/{writer}") as journal:
             labels = _list_labels(

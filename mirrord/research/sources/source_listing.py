@@ -14,7 +14,7 @@ from mirrord.domain.place import clean_name, name_key
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.read.page_summary import PageSummary
-from mirrord.mirror.tree.tenant_tree import spelling_in_tree
+from mirrord.mirror.tree.path_spelling import spelling_in_tree
 from mirrord.mirror.tree.tree_layout import SUFFIX, directory_of, is_text, page_path
 from mirrord.research.sources.integer_ids import is_reference_to, number_of, parse_reference
 from mirrord.research.sources.source_kinds import SourceType, is_source, parse_source_type

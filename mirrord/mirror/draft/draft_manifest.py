@@ -1,0 +1,148 @@
+"""
+The manifest of a draft, `manifest.jsonl`: which paths are the draft's, and what the tree had there before.
+
+A line is durable before the draft's files change, and a path without one is the tree's.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from mirrord.domain.entry import Digest
+from mirrord.mirror.tree import kernel
+from mirrord.mirror.tree.kernel import Stat
+from mirrord.mirror.tree.tree_layout import SUFFIX, lineage, renamed_path
+
+MANIFEST_NAME = "manifest.jsonl"
+
+
+class ClaimKind(StrEnum):
+    """What the tree had at a claimed path."""
+
+    FILE = "file"
+    DIRECTORY = "directory"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """
+    A path that is the draft's, and what the tree had there.
+
+    digest, stat: of the tree's file when it was copied; None for a directory and for nothing.
+    """
+
+    path: str
+    kind: ClaimKind
+    digest: Digest | None = None
+    stat: Stat | None = None
+
+
+class Manifest:
+    """
+    The claims of a draft, and where its copied files are now.
+
+    sources: by the current path of a file that was copied, its path in the tree.
+    """
+
+    def __init__(self, directory: int) -> None:
+        """*directory*: descriptor of the draft's directory, for the length of the call."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._descriptor = os.open(MANIFEST_NAME, flags, 0o600, dir_fd=directory)
+        self.claims: dict[str, Claim] = {}
+        self.sources: dict[str, str] = {}
+        self.last_move: tuple[str, str] | None = None
+        self._load()
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+    def is_claimed(self, path: str) -> bool:
+        """Whether *path*, or a directory above it, is claimed."""
+        claims = self.claims
+        return bool(claims) and any(above in claims for above in lineage(path))
+
+    @property
+    def files(self) -> Mapping[str, Claim]:
+        """The claims of files that the tree had, by path."""
+        return {path: claim for path, claim in self.claims.items() if claim.kind is ClaimKind.FILE}
+
+    @property
+    def moved_from(self) -> Mapping[str, str | None]:
+        """See Tree.moved_from."""
+        moved: dict[str, str | None] = {path: source for path, source in self.sources.items() if path != source}
+        return {path: None for path in self.files if path not in self.sources} | moved
+
+    @property
+    def page_count(self) -> int:
+        """The number of claimed pages."""
+        return sum(path.endswith(SUFFIX) for path in self.claims)
+
+    @property
+    def copied_bytes(self) -> int:
+        """The size of all copied files."""
+        return sum(claim.stat.size for claim in self.claims.values() if claim.stat is not None)
+
+    def add(self, claims: Iterable[Claim]) -> None:
+        """Record *claims* durably."""
+        new_claims = list(claims)
+        self._append(map(_encode_claim, new_claims))
+        for claim in new_claims:
+            self._take(claim)
+
+    def note_move(self, source: str, target: str) -> None:
+        """Record durably that the file or directory at *source* moves to *target*."""
+        self._append([{"moved": [source, target]}])
+        self._move(source, target)
+
+    def note_removal(self, path: str) -> None:
+        """Record durably that the copied file at *path* is gone."""
+        if path in self.sources:
+            self._append([{"removed": path}])
+            del self.sources[path]
+
+    def _append(self, rows: Iterable[Mapping[str, object]]) -> None:
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        kernel.write(self._descriptor, text.encode())
+        kernel.fsync(self._descriptor)
+
+    def _take(self, claim: Claim) -> None:
+        self.claims[claim.path] = claim
+        if claim.kind is ClaimKind.FILE:
+            self.sources[claim.path] = claim.path
+
+    def _move(self, source: str, target: str) -> None:
+        self.sources = {renamed_path(path, source, target): origin for path, origin in self.sources.items()}
+        self.last_move = (source, target)
+
+    def _load(self) -> None:
+        data = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
+        complete_lines = data[: data.rfind(b"\n") + 1]
+        if len(complete_lines) < len(data):
+            os.ftruncate(self._descriptor, len(complete_lines))  # a torn line: what it was for did not begin
+        for row in _rows(complete_lines):
+            self.last_move = None
+            if "moved" in row:
+                self._move(*row["moved"])
+            elif "removed" in row:
+                self.sources.pop(row["removed"], None)
+            else:
+                self._take(_decode_claim(row))
+
+
+def _rows(data: bytes) -> Iterator[dict[str, Any]]:
+    return (json.loads(line) for line in data.splitlines())
+
+
+def _encode_claim(claim: Claim) -> dict[str, object]:
+    digest = claim.digest.hex() if claim.digest is not None else None
+    return {"path": claim.path, "kind": claim.kind, "digest": digest, "stat": claim.stat and list(claim.stat)}
+
+
+def _decode_claim(row: Mapping[str, Any]) -> Claim:
+    digest = Digest(bytes.fromhex(row["digest"])) if row["digest"] else None
+    return Claim(row["path"], ClaimKind(row["kind"]), digest, Stat(*row["stat"]) if row["stat"] else None)

@@ -1,0 +1,272 @@
+"""
+The tree of a draft: a tenant's tree, with the draft's own files over it.
+
+A path is the draft's once it is *claimed*: then only the draft's files count, and what is missing there is deleted. All
+other paths are the tree's, which no method here changes.
+"""
+
+import errno
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from mirrord.domain.entry import MAX_FILE_BYTES, digest_of
+from mirrord.domain.event import EVENTS_FOLDER
+from mirrord.errors import DraftFull, Refused, Stale
+from mirrord.mirror.draft.draft_manifest import Claim, ClaimKind, Manifest
+from mirrord.mirror.tree import file_access, kernel
+from mirrord.mirror.tree.kernel import Stat
+from mirrord.mirror.tree.tenant_tree import DIRECTORY_MODE, Layer, OpenDescriptor, Tree
+from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY, SUFFIX, lineage, parent_of, printable
+from mirrord.mirror.write.journal import JOURNALS_PATH, PRIVATE_MODE, TRASH_PATH
+from mirrord.mirror.write.tree_locks import WRITE_LOCK
+
+FILES_NAME = "tree"  # in the draft's directory: what it holds over the tree
+MAX_PAGES = 500
+MAX_BYTES = 50 << 20
+
+_PRIVATE = (JOURNALS_PATH, EVENTS_FOLDER)  # directories that a draft has of its own
+_PRIVATE_PATHS = (STATE_DIRECTORY, WRITE_LOCK)
+
+
+class DraftTree(Tree):
+    """
+    The tree of a draft; *lower* stays open when it is closed.
+
+    Its root is that of *lower*, whose name it bears in messages. Several threads may read while one writes.
+    """
+
+    lower: Tree
+
+    def __init__(self, lower: Tree, directory: Path) -> None:
+        """*directory*: the draft's. Raises Unavailable if it is gone."""
+        super().__init__(directory / FILES_NAME, lower.attachments)
+        self.root = lower.root
+        self.lower = lower
+        self._upper = Tree(directory / FILES_NAME, lower.attachments)
+        with OpenDescriptor(os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as descriptor:
+            self.manifest = Manifest(descriptor)
+        self._claimed_names: dict[str, frozenset[str]] = {}  # by directory, also of those above a claimed path
+        self._written_bytes = 0
+        self._settle_last_move()
+        for path in self.manifest.claims:
+            self._index_claim(path)
+        self.moved_from = self.manifest.moved_from
+
+    def close(self) -> None:
+        """Close the draft's files, not those of the tree below."""
+        self.manifest.close()
+        self._upper.close()
+        super().close()
+
+    def claim(self, *paths: str, new_bytes: int = 0) -> None:
+        """As in Tree. Raises Busy while a program writes such a file, and Refused for what is no file."""
+        for path in paths:
+            if _is_private(path):
+                continue
+            self._make_shadow(parent_of(path))
+            if not self.manifest.is_claimed(path):
+                self._copy(path)
+        self._check_space((), new_bytes)
+        self._written_bytes += new_bytes
+
+    def claim_new_directory(self, path: str) -> None:
+        """As in Tree."""
+        if self.stat(path) is None:
+            self.claim(path)
+        else:
+            self._make_shadow(path)
+
+    def note_removal(self, path: str) -> None:
+        """As in Tree."""
+        self.manifest.note_removal(path)
+        self.moved_from = self.manifest.moved_from
+
+    def is_claimed(self, path: str) -> bool:
+        """Whether *path* is the draft's."""
+        return self.manifest.is_claimed(path) or _is_private(path)
+
+    def layers(self, path: str) -> tuple[Layer, ...]:
+        """As in Tree."""
+        if self.is_claimed(path):
+            return (Layer(self._upper, frozenset()),)
+        claimed_names = self._claimed_names.get(path)
+        if claimed_names is None and path != TRASH_PATH:
+            return (Layer(self.lower, frozenset()),)
+        return (Layer(self._upper, frozenset()), Layer(self.lower, claimed_names or frozenset()))
+
+    def layer_of(self, path: str) -> Tree:
+        """As in Tree."""
+        return self._upper if self.is_claimed(path) else self.lower
+
+    def list_names(self, path: str) -> list[str]:
+        """As in Tree."""
+        return [*dict.fromkeys(name for names in self._list_layers(path) for name in names)]
+
+    def list_stats(self, path: str) -> dict[str, Stat]:
+        """As in Tree."""
+        stats: dict[str, Stat] = {}
+        for layer in reversed(self._existing_layers(path)):
+            entries = layer.tree.list_stats(path).items()
+            stats |= {name: stat for name, stat in entries if name not in layer.hidden}
+        return stats
+
+    def open_directory(self, path: str) -> OpenDescriptor:
+        """As in Tree, but of the draft's own directory, in which files may be changed; see layers() for lists."""
+        self._make_shadow(path)
+        return self._upper.open_directory(path)
+
+    def make_directories(self, path: str, mode: int = DIRECTORY_MODE) -> None:
+        """As in Tree."""
+        if _is_private(path) or path.startswith(STATE_DIRECTORY):
+            self._upper.make_directories(path, mode)
+            return
+        for directory in reversed([*lineage(path)]):
+            stat = self.stat(directory)
+            if stat is None:
+                self.claim(directory)
+                self._upper.make_directories(directory, mode)
+            elif not stat.is_directory:
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory)
+
+    def remove_directory(self, path: str) -> bool:
+        """As in Tree."""
+        try:
+            if self.list_names(path):
+                return False
+        except FileNotFoundError:
+            return True
+        except NotADirectoryError:
+            return False
+        self._make_shadow(parent_of(path))
+        if not self.manifest.is_claimed(path):
+            self._record([Claim(path, ClaimKind.DIRECTORY)])
+        return self._upper.remove_directory(path)
+
+    def move(self, source: str, target: str) -> Stat:
+        """As in Tree."""
+        self.claim(source, target)
+        if self._upper.stat(source) is None or self._upper.stat(target) is not None:
+            return self._upper.move(source, target)  # which says what hinders it
+        self.manifest.note_move(source, target)
+        try:
+            return self._upper.move(source, target)
+        except (OSError, Stale, Refused):
+            self.manifest.note_move(target, source)
+            raise
+        finally:
+            self.moved_from = self.manifest.moved_from
+
+    def own_entries(self) -> Iterator[tuple[str, Stat]]:
+        """The draft's own files and directories by path, without mirrord's state."""
+        pending = [""]
+        while pending:
+            directory = pending.pop()
+            for name, stat in sorted(self._upper.list_stats(directory).items()):
+                path = f"{directory}/{name}".lstrip("/")
+                if _is_private(path) or path == STATE_DIRECTORY:
+                    continue
+                if stat.is_directory:
+                    pending.append(path)
+                if self.manifest.is_claimed(path):
+                    yield path, stat
+
+    def _open(self, path: str, flags: int) -> int:
+        layer = self.layer_of(path)
+        try:
+            return layer._open(path, flags)
+        except FileNotFoundError:
+            if layer is self.lower and (path in self._claimed_names or parent_of(path) == TRASH_PATH):
+                return self._upper._open(path, flags)
+            raise
+
+    def _existing_layers(self, path: str) -> list[Layer]:
+        layers = [layer for layer in self.layers(path) if layer.tree.stat(path) is not None]
+        return layers or [*self.layers(path)[-1:]]
+
+    def _list_layers(self, path: str) -> Iterator[list[str]]:
+        for layer in self._existing_layers(path):
+            yield [name for name in layer.tree.list_names(path) if name not in layer.hidden]
+
+    def _make_shadow(self, path: str) -> None:
+        """Give the draft its own directory at *path*, if the tree or the draft has one."""
+        if self._upper.stat(path) is not None or (not _is_private(path) and self.manifest.is_claimed(path)):
+            return
+        if path == STATE_DIRECTORY or path.startswith(f"{STATE_DIRECTORY}/") or _is_private(path):
+            self._upper.make_directories(path, PRIVATE_MODE)
+            return
+        stat = self.lower.stat(path)
+        if stat is not None and stat.is_directory:
+            self._upper.make_directories(path, PRIVATE_MODE)
+
+    def _copy(self, path: str) -> None:
+        """Copy what the tree has at *path*, and claim it."""
+        stat = self.lower.stat(path)
+        if stat is None:
+            self._check_space([path], 0)
+            self._record([Claim(path, ClaimKind.ABSENT)])
+            return
+        stats = {path: stat} | (dict(self._stats_below(path)) if stat.is_directory else {})
+        self._check_space(stats, sum(stat.size for stat in stats.values() if stat.is_file))
+        self._record([self._copy_entry(path, stat) for path, stat in stats.items()])
+
+    def _stats_below(self, directory: str) -> Iterator[tuple[str, Stat]]:
+        """What the tree has below a directory, and the draft not yet; parents first."""
+        for name, stat in self.lower.list_stats(directory).items():
+            path = f"{directory}/{name}"
+            if self.manifest.is_claimed(path):
+                continue
+            yield path, stat
+            if stat.is_directory:
+                yield from self._stats_below(path)
+
+    def _copy_entry(self, path: str, stat: Stat) -> Claim:
+        if stat.is_directory:
+            self._make_shadow(path)
+            return Claim(path, ClaimKind.DIRECTORY)
+        if not stat.is_file:
+            raise Refused(f"{printable(path)!r} is not a regular file; it is neither read nor replaced.")
+        return self._copy_file(path)
+
+    def _copy_file(self, path: str) -> Claim:
+        name = path.rpartition("/")[2]
+        data, stat = self.lower.read(path, MAX_FILE_BYTES)
+        with self.lower.open_file(path) as old, self._upper.open_directory(parent_of(path)) as directory:
+            with suppress(FileNotFoundError):
+                kernel.unlink(directory, name)  # of a copy that nothing was recorded of
+            with OpenDescriptor(kernel.create(directory, name, 0o600)) as descriptor:
+                kernel.write(descriptor, data)
+                file_access.copy_access(descriptor, old, path)
+                kernel.fsync_all(descriptor, directory)
+        return Claim(path, ClaimKind.FILE, digest_of(data), stat)
+
+    def _check_space(self, paths: Iterable[str], new_bytes: int) -> None:
+        pages = self.manifest.page_count + sum(path.endswith(SUFFIX) for path in paths)
+        if pages > MAX_PAGES or self._written_bytes + self.manifest.copied_bytes + new_bytes > MAX_BYTES:
+            raise DraftFull(
+                f"A change set has at most {MAX_PAGES} pages and {MAX_BYTES >> 20} MB; this would make it larger."
+            )
+
+    def _record(self, claims: Sequence[Claim]) -> None:
+        self.manifest.add(claims)
+        for claim in claims:
+            self._index_claim(claim.path)
+        self.moved_from = self.manifest.moved_from
+
+    def _index_claim(self, path: str) -> None:
+        directory, name = parent_of(path), path.rpartition("/")[2]
+        self._claimed_names[directory] = self._claimed_names.get(directory, frozenset()) | {name}
+        for above in ("", *lineage(parent_of(directory))):
+            self._claimed_names.setdefault(above, frozenset())
+
+    def _settle_last_move(self) -> None:
+        """Undo the record of a move that a dying process did not carry out."""
+        if self.manifest.last_move is not None:
+            source, target = self.manifest.last_move
+            if self._upper.stat(target) is None and self._upper.stat(source) is not None:
+                self.manifest.note_move(target, source)
+
+
+def _is_private(path: str) -> bool:
+    return path in _PRIVATE_PATHS or any(path == above or path.startswith(f"{above}/") for above in _PRIVATE)

@@ -1,0 +1,212 @@
+"""A draft's tree: the same view as if the commands had run on the tree itself, which stays as it is."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.delete_commands import delete_page, restore_page
+from mirrord.commands.pages.edit_commands import edit_page
+from mirrord.commands.pages.move_commands import move_page
+from mirrord.commands.pages.page_commands import create_page, write_page
+from mirrord.commands.pages.search_command import search_pages
+from mirrord.errors import DraftFull
+from mirrord.mirror.draft import draft_tree
+from mirrord.mirror.draft.draft_tree import FILES_NAME, DraftTree
+from mirrord.mirror.tree.ignore_rules import Ignore
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree.tree_scan import scan
+from tests.support.trees import tree as files_of
+from tests.unit.commands.conftest import AGENT, TENANT, page
+
+PAGES = {
+    "Inbox.md": "# Inbox\n\n- See [[Alpha]].\n",
+    "Projects/_index.md": "# Projects\n",
+    "Projects/Alpha.md": "# Alpha\n\nBack to [[Inbox]].\n",
+    "Projects/Beta/_index.md": "# Beta\n",
+    "Projects/Beta/Notes.md": "# Notes\n\n[Alpha](../Alpha.md)\n",
+    "Archive/Old.md": "# Old\n",
+}
+ATTACHMENT = "Projects/assets/plan.png"
+
+
+@contextmanager
+def draft_over(root: Path, lower: Tree) -> Iterator[Session]:
+    """A session on a draft over *lower*."""
+    directory = root / ".mirrord/drafts/one"
+    (directory / FILES_NAME).mkdir(parents=True, exist_ok=True)
+    session = Session(DraftTree(lower, directory), "acme", TENANT, AGENT, "mcp-draft")
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+def fill(root: Path) -> None:
+    for path, text in PAGES.items():
+        page(root, path, text)
+    (root / ATTACHMENT).parent.mkdir()
+    (root / ATTACHMENT).write_bytes(b"png")
+
+
+def view(session: Session) -> dict[str, object]:
+    """All that a reader sees: pages with their texts, attachments, folders; and what a scan finds."""
+    snapshot = session.catalogue.snapshot()
+    texts = {path: session.tree.read(path, 1 << 20)[0] for path in [*snapshot.pages, *snapshot.attachments]}
+    scanned = scan(session.tree, Ignore())
+    assert sorted(scanned.files) == sorted(texts)
+    assert all(snapshot.find(path) is not None for path in snapshot.pages)
+    listed = {path: sorted(session.tree.list_names(path)) for path in scanned.directories if path[0] != "."}
+    return {"texts": texts, "folders": sorted(snapshot.folders), "directories": listed}
+
+
+PATHS = st.sampled_from([*PAGES, "New.md", "Archive/New.md", "Projects/Alpha/Child.md", "Archive", "Projects/Beta"])
+Step = tuple[str, str, str]
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["write", "create", "edit", "move", "delete", "restore", "directory"]), PATHS, PATHS),
+    max_size=12,
+)
+
+
+def act(session: Session, step: Step, trash: list[str]) -> str:
+    """One step; what came of it, without ids. trash: ids of what this session deleted."""
+    try:
+        with session.deriving_ids(TENANT):
+            return carry_out(session, step, trash)
+    except Failed as failed:
+        return failed.code
+
+
+def carry_out(session: Session, step: Step, trash: list[str]) -> str:
+    kind, path, other = step
+    if kind == "write":
+        write_page(session, path, f"# Written\n\n[[{other.removesuffix('.md')}]]\n")
+    elif kind == "create":
+        create_page(session, "Fresh", other.removesuffix(".md") if "/" in other else None, "text\n")
+    elif kind == "edit":
+        edit_page(session, path, [{"find": "# ", "replace": "# More "}])
+    elif kind == "move":
+        return move_page(session, path, other).new_path
+    elif kind == "delete":
+        trash.append(delete_page(session, path, recursive=True).trash_id)
+    elif kind == "restore" and trash:
+        return restore_page(session, trash.pop()).path
+    elif kind == "directory":
+        session.tree.make_directories("Empty/Below")
+        return str(session.tree.remove_directory(path.removesuffix(".md")))
+    return "done"
+
+
+@settings(max_examples=40, deadline=None)
+@given(STEPS)
+def test_a_drafts_view_is_that_of_the_same_steps_on_the_tree_which_stays_as_it_is(steps: list[Step]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        root, other_root = Path(directory, "a/acme"), Path(directory, "b/acme")
+        root.mkdir(parents=True)
+        fill(root)
+        shutil.copytree(root, other_root)
+        before = files_of(root)
+        lower = Tree(root)
+        plain = Session(Tree(other_root), "acme", TENANT, AGENT, "mcp-plain")
+        trash: tuple[list[str], list[str]] = ([], [])
+        try:
+            with draft_over(root, lower) as draft:
+                for step in steps:
+                    assert act(draft, step, trash[0]) == act(plain, step, trash[1]), step
+                    assert view(draft) == view(plain), step
+            with draft_over(root, lower) as draft:  # as another process finds it
+                assert view(draft) == view(plain)
+            assert files_of(root) == before
+        finally:
+            plain.close()
+            lower.close()
+
+
+@pytest.fixture
+def lower(root: Path) -> Iterator[Tree]:
+    fill(root)
+    tree = Tree(root)
+    yield tree
+    tree.close()
+
+
+def test_a_file_is_copied_before_its_first_change_and_no_other(root: Path, lower: Tree) -> None:
+    with draft_over(root, lower) as draft:
+        edit_page(draft, "Inbox.md", [{"find": "See", "replace": "Read"}])
+
+        own = {path for path, stat in draft.tree.own_entries() if stat.is_file}
+    assert own == {"Inbox.md"}
+    assert (root / "Inbox.md").read_text() == PAGES["Inbox.md"]
+    assert (root / ".mirrord/drafts/one/tree/Inbox.md").read_text() == "# Inbox\n\n- Read [[Alpha]].\n"
+
+
+def test_what_others_change_is_seen_unless_the_draft_changed_it(root: Path, lower: Tree) -> None:
+    with draft_over(root, lower) as draft:
+        edit_page(draft, "Inbox.md", [{"find": "See", "replace": "Read"}])
+        page(root, "Inbox.md", "# Other\n")
+        page(root, "Archive/Late.md", "# Late\n")
+
+        assert draft.catalogue.snapshot().pages.keys() >= {"Archive/Late.md"}
+        assert b"Read" in draft.tree.read("Inbox.md", 1 << 20)[0]
+
+
+def test_a_page_keeps_its_id_through_a_move_in_a_draft(root: Path, lower: Tree) -> None:
+    with draft_over(root, lower) as draft:
+        edit_page(draft, "Archive/Old.md", [{"find": "# Old", "replace": "# Older"}])
+        move_page(draft, "Archive/Old.md", "Projects/Old.md")
+
+        assert draft.tree.moved_from == {"Projects/Old.md": "Archive/Old.md", "Archive/Old.md": None}
+
+
+def test_a_search_in_a_draft_finds_its_texts_and_not_those_it_replaced(root: Path, lower: Tree) -> None:
+    with draft_over(root, lower) as draft:
+        edit_page(draft, "Inbox.md", [{"find": "See", "replace": "Perceive"}])
+
+        assert [hit.path for hit in search_pages(draft, "Perceive").results] == ["Inbox.md"]
+        assert search_pages(draft, "See [[Alpha").results == []
+        assert [hit.path for hit in search_pages(draft, "Perceive|# Old", regex=True).results] == [
+            "Archive/Old.md",
+            "Inbox.md",
+        ]
+
+
+def test_a_draft_says_when_it_is_full_and_copies_nothing_then(
+    root: Path, lower: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draft_tree, "MAX_PAGES", 2)
+    with draft_over(root, lower) as draft:
+        with pytest.raises(DraftFull, match="at most 2 pages"):
+            draft.tree.claim("Projects")
+        assert list(draft.tree.own_entries()) == []
+        with pytest.raises(Failed) as failed:
+            move_page(draft, "Projects/_index.md", "Archive/")
+    assert failed.value.code == "CHANGES_FULL"
+    assert "apply_changes" in failed.value.instruction
+
+
+def test_a_record_of_a_move_that_did_not_happen_is_taken_back(root: Path, lower: Tree) -> None:
+    with draft_over(root, lower) as draft:
+        assert isinstance(draft.tree, DraftTree)
+        draft.tree.claim("Inbox.md", "Moved.md")
+        draft.tree.manifest.note_move("Inbox.md", "Moved.md")  # and the process dies
+    with draft_over(root, lower) as draft:
+        assert draft.tree.moved_from == {}
+
+
+def test_a_torn_line_of_the_manifest_is_ignored(root: Path, lower: Tree) -> None:
+    with draft_over(root, lower) as draft:
+        edit_page(draft, "Inbox.md", [{"find": "See", "replace": "Read"}])
+    manifest = root / ".mirrord/drafts/one/manifest.jsonl"
+    manifest.write_bytes(manifest.read_bytes() + b'{"path": "Archive/O')
+    with draft_over(root, lower) as draft:
+        assert b"Read" in draft.tree.read("Inbox.md", 1 << 20)[0]
+        delete_page(draft, "Archive/Old.md")
+    with draft_over(root, lower) as draft:
+        assert "Archive/Old.md" not in draft.catalogue.snapshot().pages
