@@ -100,6 +100,8 @@ def _decide(dsn: str, tenant: TenantId) -> None:
             "INSERT INTO mirrord.conflict (tenant_id, mirror_id, entry_id, path) "
             "SELECT tenant_id, gen_random_uuid(), id, 'Page.md' FROM mirrord.page WHERE name = 'Page'"
         )
+        change_set = add(connection, "change_set", kind="connection", title="an agent, 10:12", actor=Jsonb({}))
+        connection.execute("UPDATE mirrord.page_revision SET change_set = %s WHERE version = 1", [change_set])
 
 
 def _create(mirrord: Near, directory: Path, *more: str) -> Done:

@@ -57,11 +57,13 @@ CREATE TABLE mirrord.page_revision (
     op_id       uuid,
     parents     bigint[] NOT NULL DEFAULT '{}',
     created_at  timestamptz NOT NULL DEFAULT now(),
+    change_set  uuid,                       -- NULL: none
     PRIMARY KEY (tenant_id, page_id, version),
     FOREIGN KEY (tenant_id, page_id) REFERENCES mirrord.page (tenant_id, id)
 );
 CREATE INDEX page_revision_by_digest ON mirrord.page_revision (page_id, digest, tenant_id);
 CREATE UNIQUE INDEX page_revision_by_operation ON mirrord.page_revision (tenant_id, op_id) WHERE op_id IS NOT NULL;
+CREATE INDEX page_revision_of_change_set ON mirrord.page_revision (change_set, tenant_id) WHERE change_set IS NOT NULL;
 
 -- Writes of apps -----------------------------------------------------------------------------------------------------
 

@@ -37,9 +37,12 @@ CREATE TABLE mirrord.attachment_revision (
     deleted       boolean NOT NULL DEFAULT false,
     actor         jsonb,
     created_at    timestamptz NOT NULL DEFAULT now(),
+    change_set    uuid,                     -- NULL: none
     PRIMARY KEY (tenant_id, attachment_id, version),
     FOREIGN KEY (tenant_id, attachment_id) REFERENCES mirrord.attachment (tenant_id, id)
 );
+CREATE INDEX attachment_revision_of_change_set ON mirrord.attachment_revision (change_set, tenant_id)
+    WHERE change_set IS NOT NULL;
 
 -- Bytes of attachments by their digest, in parts of at most 1 MiB, numbered from 0.
 CREATE TABLE mirrord.blob (

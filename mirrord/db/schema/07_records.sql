@@ -49,9 +49,12 @@ CREATE TABLE mirrord.record_revision (
     deleted    boolean NOT NULL DEFAULT false,
     actor      jsonb,
     created_at timestamptz NOT NULL DEFAULT now(),
+    change_set uuid,                        -- NULL: none
     PRIMARY KEY (tenant_id, record_id, version),
     FOREIGN KEY (tenant_id, record_id) REFERENCES mirrord.record (tenant_id, id)
 );
+CREATE INDEX record_revision_of_change_set ON mirrord.record_revision (change_set, tenant_id)
+    WHERE change_set IS NOT NULL;
 CREATE INDEX record_revision_by_digest ON mirrord.record_revision (record_id, digest, tenant_id);
 
 -- Writes of apps -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
--- Events, and the authors that they name.
+-- Events. The authors that they name are in 18_change_sets.sql.
 SET ROLE mirrord_owner;
 
 CREATE TABLE mirrord.event (
@@ -36,44 +36,6 @@ CREATE TRIGGER b_approvals_later BEFORE UPDATE ON mirrord.event FOR EACH ROW
           AND (NEW.type IS DISTINCT FROM OLD.type OR NEW.data IS DISTINCT FROM OLD.data
                OR NEW.actor IS DISTINCT FROM OLD.actor OR NEW.channel IS DISTINCT FROM OLD.channel))
     EXECUTE FUNCTION mirrord.event_before();
-
--- A tool writes a file and an event with the digest of the file; this names the tool as the author of the version that
--- the file became. Of several versions with that digest and without an author, it is the one nearest in time. Returns
--- whether there was one: event and version arrive independently, so the caller tries again until the version exists.
-CREATE FUNCTION mirrord.name_author(event_id uuid) RETURNS boolean
-    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    someone CONSTANT jsonb := '{"kind": "human", "name": "file"}';
-    told mirrord.event;
-    named bigint;
-BEGIN
-    SELECT * INTO told FROM mirrord.event WHERE tenant_id = mirrord.current_tenant() AND id = event_id;
-    IF NOT FOUND OR told.data ->> 'page_id' IS NULL
-       OR told.data ->> 'page_id' !~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN
-        RETURN false;
-    END IF;
-    IF told.type LIKE '%Deleted' THEN
-        SELECT version INTO named FROM mirrord.page_revision
-         WHERE tenant_id = told.tenant_id AND page_id = (told.data ->> 'page_id')::uuid AND deleted AND actor = someone
-         ORDER BY abs(extract(epoch FROM created_at - told.occurred_at)), version LIMIT 1;
-    ELSIF told.data ->> 'digest' ~ '^[0-9a-f]{64}$' THEN
-        SELECT version INTO named FROM mirrord.page_revision
-         WHERE tenant_id = told.tenant_id AND page_id = (told.data ->> 'page_id')::uuid AND NOT deleted
-           AND digest = decode(told.data ->> 'digest', 'hex') AND actor = someone
-         ORDER BY abs(extract(epoch FROM created_at - told.occurred_at)), version LIMIT 1;
-    END IF;
-    IF named IS NULL THEN
-        RETURN false;
-    END IF;
-    UPDATE mirrord.page_revision SET actor = told.actor || jsonb_build_object('channel', told.channel)
-     WHERE tenant_id = told.tenant_id AND page_id = (told.data ->> 'page_id')::uuid AND version = named;
-    UPDATE mirrord.page SET updated_by = told.actor || jsonb_build_object('channel', told.channel)
-     WHERE tenant_id = told.tenant_id AND id = (told.data ->> 'page_id')::uuid AND version = named;
-    RETURN true;
-END
-$$;
-REVOKE EXECUTE ON FUNCTION mirrord.name_author FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION mirrord.name_author TO mirrord_daemon;
 
 -- Marks notices as read and returns their number. events: NULL for all.
 CREATE FUNCTION mirrord.read_notifications(events uuid[] DEFAULT NULL) RETURNS bigint

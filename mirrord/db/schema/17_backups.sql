@@ -8,7 +8,7 @@ CREATE FUNCTION mirrord.kept_tables() RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT ARRAY['entry_feed', 'page', 'page_revision', 'page_link', 'segment_anchor', 'blob', 'attachment',
-        'attachment_revision', 'record', 'record_revision', 'event', 'approval', 'conflict'];
+        'attachment_revision', 'record', 'record_revision', 'event', 'approval', 'conflict', 'change_set'];
 END;
 
 -- Nothing else is written in the tenant until the transaction ends. Raises unless the tenant has no rows.

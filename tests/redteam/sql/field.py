@@ -59,6 +59,10 @@ INSERT INTO mirrord.approval (id, mirror_id, command, arguments, arguments_diges
     VALUES (gen_random_uuid(), gen_random_uuid(), 'delete_page', '{{}}', 'x', '{{}}',
             jsonb_build_object('summary', {text}), 'REQUIRE', now() + interval '1 day');
 """
+_CHANGE_SET = (
+    "INSERT INTO mirrord.change_set (id, kind, title, actor) "
+    'VALUES (%s, \'connection\', %s, \'{"kind": "agent", "name": "one"}\')'
+)
 # All that says who may do what, and what happens when they do.
 _DEFINITIONS = """
 SELECT md5(string_agg(line, E'\\n' ORDER BY line)) FROM (
@@ -117,6 +121,8 @@ class Field:
                 for statement in _ROWS.strip().split(";\n"):
                     values = {"name": sql.Literal(name), "text": sql.Literal(text)}
                     daemon.execute(sql.SQL(statement).format(**values))
+                if daemon.execute("SELECT to_regclass('mirrord.change_set')").fetchone() != (None,):  # since schema 29
+                    daemon.execute(_CHANGE_SET, [tenant, text])
 
     def come_through(self, attacks: Sequence[Attack], attacker: Attacker) -> list[str]:
         """Play them; what they reached that is not the attacker's, as sentences."""
