@@ -312,13 +312,3 @@ def _claimed_entry(event: Event) -> EntryId | None:
 def _claimed_path(event: Event) -> str | None:
     path = event.data.get("old_path") or event.data.get("path")
     return path if isinstance(path, str) else None
-
-
-async def name_authors(connection: Connection, events: Collection[UUID]) -> set[UUID]:
-    """Set the authors of versions and pages from *events*. Returns the events whose version exists."""
-    named: set[UUID] = set()
-    for event in events:
-        row = await (await connection.execute("SELECT mirrord.name_author(%s)", (event,))).fetchone()
-        if row is not None and row[0]:
-            named.add(event)
-    return named

@@ -37,6 +37,9 @@ class EventType(StrEnum):
     Imports: for a source also `source_type`, and `original`, `sha256` and `size` of the file it was made from, or its
     `survey`; for a case its `name` and `survey`; for a survey its `name`, `cases_path`, `sha256`, `collation`,
     `attributes` (types by name), `source_ids` (the first), and the numbers of sources, cases and rows.
+
+    Of an agent's change always `change_set`, and `client`, the name of its program, if it is known. Drafts: `title`,
+    `message`, `pages` (their number).
     """
 
     PAGE_CREATED = "PageCreated"
@@ -63,6 +66,7 @@ class EventType(StrEnum):
     SOURCE_IMPORTED = "SourceImported"
     SURVEY_IMPORTED = "SurveyImported"
     CASE_CREATED = "CaseCreated"
+    CHANGES_APPLIED = "ChangesApplied"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ import json
 import time
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from uuid import UUID
 
-from mirrord.db import event_rows
+from mirrord.db import change_set_rows, event_rows
 from mirrord.domain.event import EVENTS_FOLDER, Event, decode_event
 from mirrord.errors import Damaged, Fenced, Refused, Unavailable, reason_of
 from mirrord.intake.change_events import is_claim
 from mirrord.intake.marked_files import Marks, PathProblems
+from mirrord.intake.version_authors import VersionAuthors
 from mirrord.markdown.frontmatter.record_text import check_storable
 from mirrord.mirror.tree.tree_layout import is_visible
 from mirrord.mirror.write.append_only_files import Cursor, Tail, read_tail
@@ -20,7 +20,6 @@ from mirrord.sync.timing import pause
 
 SCAN_SECONDS = 60.0  # seconds between reads of all files, in case the watcher missed a change
 RETRY_SECONDS = 0.5  # seconds of pause after Postgres was out of reach, or the lease lost
-NAMING_SECONDS = 60.0  # of waiting for the version that an event refers to
 PROBLEM_CODE = "event"  # of the problem that lists bad lines
 _SUFFIX = ".jsonl"
 _COUNTER = "events"  # cache key of the position in each file
@@ -49,10 +48,12 @@ class EventReader:
     _cursors: dict[str, Cursor] = field(default_factory=dict)
     _problems: PathProblems = field(init=False)
     _is_loaded: bool = False
-    _unnamed_until: dict[UUID, float] = field(default_factory=dict)  # deadline by event whose version is not stored yet
+    _scanned_at: float = field(default_factory=time.monotonic)
+    _authors: VersionAuthors = field(init=False)
 
     def __post_init__(self) -> None:
         self._problems = PathProblems(self.sides, PROBLEM_CODE)
+        self._authors = VersionAuthors(self.sides)
 
     @property
     def is_idle(self) -> bool:
@@ -76,13 +77,13 @@ class EventReader:
             seconds = SCAN_SECONDS
             try:
                 await self.read_marked()
-                await self._name_authors()
+                await self._authors.name()
             except (Unavailable, Fenced):
                 seconds = RETRY_SECONDS
-            if self._unnamed_until:
-                seconds = RETRY_SECONDS
+            seconds = min(seconds, self._authors.retry_seconds or seconds)
             await pause(stop, seconds, self._wake_event)
-            if not self._wake_event.is_set() and seconds == SCAN_SECONDS:
+            if time.monotonic() - self._scanned_at > SCAN_SECONDS:
+                self._scanned_at = time.monotonic()
                 self._marks.mark_everywhere()
 
     async def read_marked(self) -> None:
@@ -153,8 +154,8 @@ class EventReader:
                 await event_rows.add_file_events(
                     connection, sides.tenant, parsed, partial(is_claim, sources=self.sources)
                 )
-            until = time.monotonic() + NAMING_SECONDS
-            self._unnamed_until |= {event.event_id: until for event in parsed if "page_id" in event.data}
+                await change_set_rows.add_change_sets(connection, sides.tenant, parsed)
+            self._authors.add(parsed)
         if tail.first_number == 1 and not errors:
             await self._problems.clear(path)
         elif errors and (tail.first_number == 1 or path not in self._problems.paths):
@@ -164,18 +165,6 @@ class EventReader:
         self._cursors[path] = tail.cursor
         cursors = {path: asdict(cursor) for path, cursor in self._cursors.items()}
         await asyncio.to_thread(sides.state.set, _COUNTER, json.dumps(cursors))
-
-    async def _name_authors(self) -> None:
-        """Store the authors of versions; a version may arrive later than the event that names its author."""
-        if not self._unnamed_until:
-            return
-        sides = self.sides
-        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            named = await event_rows.name_authors(connection, list(self._unnamed_until))
-        now = time.monotonic()
-        self._unnamed_until = {
-            event: until for event, until in self._unnamed_until.items() if event not in named and until > now
-        }
 
 
 def _parse_lines(tail: Tail, tenant: str) -> tuple[list[Event], list[str]]:

@@ -46,7 +46,7 @@ def execute_request(
     try:
         with (
             _open_session(desk, request) as session,
-            adding_event_facts(session, {"trust": level, "request_id": str(request.id)}),
+            adding_event_facts(session, {"trust": level, "request_id": str(request.id), "change_set": str(request.id)}),
         ):
             return {"result": to_storable(_run_patiently(request, lambda: _run_command(session, request, progress)))}
     except Failed as failed:

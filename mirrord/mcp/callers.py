@@ -14,6 +14,7 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
 from mirrord.auth.access_grant import LOCAL_ACTOR, Grant
+from mirrord.commands.core.connection_changes import ConnectionChanges, using_changes
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.seen_pages import Memory, ShownDigests, using_memory
 from mirrord.commands.core.session import Gate, Session, SessionSettings
@@ -26,9 +27,12 @@ from mirrord.mcp.tools.tool import Lane, Lanes
 T = TypeVar("T")
 
 MAX_SESSIONS_PER_TOKEN = 1_000  # with a memory; older sessions have to read their pages again
+MAX_CLIENT_NAME = 80  # characters
+IDLE_SECONDS = 3600.0  # seconds after which a token without sessions begins another change set
 
 _SESSION_HEADER = "mcp-session-id"  # of Streamable HTTP up to 2025-11-25
 _session_id: ContextVar[str | None] = ContextVar("session_id", default=None)
+_client: ContextVar[str | None] = ContextVar("client", default=None)
 
 _NEW_TOKEN = "Ask an operator for a token, which `mirrord tenant token NAME` makes, and connect again with it."
 
@@ -37,6 +41,8 @@ async def note_session(ctx: ServerRequestContext[Any, Any], call_next: CallNext)
     """Middleware: note the HTTP session of a message; the protocol of 2026 and stdio have none."""
     headers = getattr(ctx.request, "headers", {})
     _session_id.set(headers.get(_SESSION_HEADER))
+    client = ctx.session.client_params
+    _client.set(client.client_info.name[:MAX_CLIENT_NAME] if client is not None and client.client_info else None)
     return await call_next(ctx)
 
 
@@ -66,6 +72,8 @@ class Caller:
         self._memories: OrderedDict[str, Memory] = OrderedDict()
         self._token_digests = ShownDigests()
         self._lanes = Lanes()
+        self._changes = ConnectionChanges(IDLE_SECONDS if by_session else None)
+        self._changes_by_session: OrderedDict[str, ConnectionChanges] = OrderedDict()
 
     def check(self) -> None:
         """Raise Failed if the token is no longer valid."""
@@ -78,6 +86,7 @@ class Caller:
         """Do blocking *work* off the event loop. lane: limits concurrent work; None: no limit."""
         if (memory := self._memory()) is not None:
             work = partial(_with_memory, memory, work)
+        work = partial(_with_changes, self._connection_changes(), _client.get(), work)
         if lane is None:
             return await anyio.to_thread.run_sync(work)
         return await self._lanes.perform(work, lane)
@@ -95,10 +104,26 @@ class Caller:
             self._memories.popitem(last=False)
         return memory
 
+    def _connection_changes(self) -> ConnectionChanges:
+        """The changes of the current HTTP session; without one those of the connection or the token."""
+        name = _session_id.get()
+        if not self._by_session or name is None:
+            return self._changes
+        changes = self._changes_by_session.setdefault(name, ConnectionChanges())
+        self._changes_by_session.move_to_end(name)
+        if len(self._changes_by_session) > MAX_SESSIONS_PER_TOKEN:
+            self._changes_by_session.popitem(last=False)
+        return changes
+
     def close(self) -> None:
         """Close the session's files after the work on them has ended."""
         self._lanes.close()
         self.session.close()
+
+
+def _with_changes(changes: ConnectionChanges, client: str | None, work: Callable[[], T]) -> T:
+    with using_changes(changes, client):
+        return work()
 
 
 def _with_memory(memory: Memory, work: Callable[[], T]) -> T:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 
+from mirrord.commands.core.connection_changes import current_event_facts
 from mirrord.commands.core.session import Session
 from mirrord.domain.entry import new_id
 from mirrord.domain.event import Event, EventType, encode_event, event_file_path
@@ -32,8 +33,9 @@ def event_lines(session: Session, happened: Sequence[tuple[EventType, Mapping[st
     Events are a microsecond apart: rows are read in time order, which ids do not give.
     """
     now = datetime.now(UTC)
+    facts = {**current_event_facts(), **session.event_facts} if happened else {}
     new_events = [
-        Event(new_id(), kind, moment, session.tenant_name, session.actor, {**data, **session.event_facts})
+        Event(new_id(), kind, moment, session.tenant_name, session.actor, {**data, **facts})
         for number, (kind, data) in enumerate(happened)
         for moment in [now + timedelta(microseconds=number)]
     ]

@@ -101,6 +101,8 @@ BEGIN ATOMIC
           LEFT JOIN mirrord.page_revision AS was
             ON was.tenant_id = now.tenant_id AND was.page_id = now.page_id AND was.version = now.version - 1
          WHERE now.tenant_id = told.tenant_id AND now.page_id = told_versions.page
+           AND now.version > (SELECT version FROM mirrord.page AS known
+                               WHERE known.tenant_id = told.tenant_id AND known.id = told_versions.page) - 100
            AND now.actor = '{"kind": "human", "name": "file"}'
            AND now.created_at > told.occurred_at - interval '5 s'),
     nearest AS (

@@ -1,0 +1,50 @@
+"""The change set of one connection of an agent: what it changes outside drafts belongs together."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from uuid import UUID
+
+from mirrord.domain.entry import new_id
+
+
+class ConnectionChanges:
+    """
+    The change set of a connection, which begins with its first change.
+
+    idle_seconds: without changes, after which the next change begins another one; None: never.
+    """
+
+    def __init__(self, idle_seconds: float | None = None) -> None:
+        self._idle_seconds = idle_seconds
+        self._change_set: UUID | None = None
+        self._changed_at = 0.0  # by the monotonic clock
+
+    def event_facts(self, client: str | None) -> Mapping[str, object]:
+        """What the events of a change say about it. client: the name of the agent's program."""
+        now = time.monotonic()
+        is_over = self._idle_seconds is not None and now - self._changed_at > self._idle_seconds
+        if self._change_set is None or is_over:
+            self._change_set = new_id()
+        self._changed_at = now
+        return {"change_set": str(self._change_set)} | ({"client": client} if client else {})
+
+
+_current: ContextVar[tuple[ConnectionChanges, str | None] | None] = ContextVar("connection_changes", default=None)
+
+
+def current_event_facts() -> Mapping[str, object]:
+    """The facts for events of the current connection; none where a person, not an agent, is at work."""
+    current = _current.get()
+    return current[0].event_facts(current[1]) if current is not None else {}
+
+
+@contextmanager
+def using_changes(changes: ConnectionChanges, client: str | None) -> Iterator[None]:
+    """Let changes within a `with` block, in this thread, belong to *changes*."""
+    before = _current.set((changes, client))
+    try:
+        yield
+    finally:
+        _current.reset(before)
