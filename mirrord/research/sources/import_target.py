@@ -49,8 +49,8 @@ class ImportTarget:
     """
     What a new source becomes in the tree as it is now.
 
-    sha256: of the original. copy_path: of its copy; None: it is only linked. pictures: a free directory for the pictures
-    of the page. duplicates: sources of the same bytes.
+    sha256: of the original. copy_path: of its copy; None: it is only linked. pictures: a free directory for those of
+    the page. duplicates: sources of the same bytes.
     """
 
     sha256: str
