@@ -184,7 +184,11 @@ def _remove_file(sides: Sides, file: File, entry: EntryId, title: str | None) ->
     reason = "deleted in Postgres"
     with lock_for(sides.tree, [file.path]):
         replacing.remove(
-            sides.tree, sides.journal, file.path, entry=entry, expected=file.digest, reason=reason, title=title
+            sides.tree,
+            sides.journal,
+            file.path,
+            replacing.ExpectedFile(entry, file.digest),
+            replacing.Removal(reason, title=title),
         )
 
 

@@ -28,7 +28,7 @@ async def test_a_text_that_is_a_version_leaves_the_trash_and_one_that_is_none_st
     await mirror.settle()
     mirror.write({"Page.md": "seen by nobody\n"})
     seen = digest_of(b"seen by nobody\n")
-    replace.write(sides.tree, sides.journal, "Page.md", b"three\n", entry=EntryId(page), expected=seen)
+    replace.write(sides.tree, sides.journal, "Page.md", b"three\n", replace.ExpectedFile(EntryId(page), seen))
     assert {one.label.expected for one in trash.list_trash(sides.tree)} == {digest_of(b"one\n"), seen}
 
     await mirror.engine.recovery.sweep_trash()

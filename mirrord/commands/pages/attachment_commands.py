@@ -95,7 +95,7 @@ def _write_attachment(session: Session, journal: Journal, path: str, data: bytes
     with translating_errors():
         session.tree.make_directories(parent_of(path))
         try:
-            replace.write(session.tree, journal, path, data, entry=entry, expected=None)
+            replace.write(session.tree, journal, path, data, replace.ExpectedFile(entry, None))
         except Stale as error:
             raise page_writes.page_exists(error) from error
 

@@ -202,7 +202,7 @@ def _restore_followers(session: Session, journal: Journal, trash_id: str, target
             with lock_for(session.tree, [path]):
                 data, _ = session.tree.read(f"{TRASH_PATH}/{trashed.name}", MAX_FILE_BYTES)
                 session.tree.make_directories(parent_of(path))
-                replace.write(session.tree, journal, path, data, entry=trashed.label.entry, expected=None)
+                replace.write(session.tree, journal, path, data, replace.ExpectedFile(trashed.label.entry, None))
         except (Stale, Damaged, Busy, Refused) as error:
             warnings.append(f"{path}, which went with this page, stays in the trash: {error}")
             continue

@@ -130,10 +130,8 @@ def _remove_attachment(session: Session, journal: Journal, path: str, trash_id: 
             session.tree,
             journal,
             path,
-            entry=entry,
-            expected=over,
-            reason=removal.reason,
-            key=removal.key,
+            replace.ExpectedFile(entry, over),
+            replace.Removal(removal.reason, key=removal.key),
         )
     except Stale:
         raise page_writes.concurrent_change(session, path) from None

@@ -41,11 +41,8 @@ def trash_page(session: Session, journal: Journal, page: page_writes.Page) -> tu
                 session.tree,
                 journal,
                 page.path,
-                entry=entry,
-                expected=page.digest,
-                reason=TRASH_REASON,
-                title=_title_of(page),
-                key=trash_id,
+                replace.ExpectedFile(entry, page.digest),
+                replace.Removal(TRASH_REASON, title=_title_of(page), key=trash_id),
             )
         except Stale:
             raise page_writes.concurrent_change(session, page.path) from None

@@ -247,9 +247,7 @@ def replace_file(
             journal,
             new.path,
             new.data,
-            entry=label.entry,
-            expected=label.expected,
-            expected_stat=new.seen_stat,
+            replace.ExpectedFile(label.entry, label.expected, new.seen_stat),
             also_sync=record_event,
         )
         if written.displaced is not None:

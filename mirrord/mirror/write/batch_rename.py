@@ -119,11 +119,8 @@ def _remove_file(tree: Tree, journal: Journal, removal: Removal) -> None:
             tree,
             journal,
             removal.path,
-            entry=EntryId(UUID(removal.entry)),
-            expected=Digest(bytes.fromhex(removal.expected)),
-            reason=removal.reason,
-            title=removal.title,
-            key=removal.key,
+            replace.ExpectedFile(EntryId(UUID(removal.entry)), Digest(bytes.fromhex(removal.expected))),
+            replace.Removal(removal.reason, title=removal.title, key=removal.key),
         )
     except Stale:
         if trash.find_removed(tree, removal.key) is None:
@@ -213,7 +210,7 @@ def _try_rewrite(tree: Tree, journal: Journal, rewrite: Rewrite) -> bool | None:
     assert label.new is not None
     try:
         data = journal.read(rewrite.staged)
-        written = replace.write(tree, journal, rewrite.path, data, entry=label.entry, expected=label.expected)
+        written = replace.write(tree, journal, rewrite.path, data, replace.ExpectedFile(label.entry, label.expected))
         if written.displaced is not None:
             replace.retract(tree, journal, rewrite.path, written.displaced, ours=label.new)
             return False

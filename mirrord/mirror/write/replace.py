@@ -22,7 +22,17 @@ from mirrord.mirror.write.displaced_files import DisplacedSave, WriteTarget
 from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.journal_labels import Label, label_of
 
-__all__ = ["AlsoSync", "DisplacedSave", "Written", "remove", "retract", "sync_nothing_else", "write"]
+__all__ = [
+    "AlsoSync",
+    "DisplacedSave",
+    "ExpectedFile",
+    "Removal",
+    "Written",
+    "remove",
+    "retract",
+    "sync_nothing_else",
+    "write",
+]
 
 AlsoSync = Callable[[], Sequence[int]]  # see write()
 
@@ -40,36 +50,52 @@ class Written:
     displaced: DisplacedSave | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ExpectedFile:
+    """
+    The file that has to be in place.
+
+    entry: what it is a file of. digest: of its bytes; None: there must be none. stat: its stat when it had that digest;
+    as long as it is the same, the file is not read beforehand.
+    """
+
+    entry: EntryId
+    digest: Digest | None
+    stat: Stat | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Why a file goes to the trash, for its card there. key: the last part of its name there; None: a random one."""
+
+    reason: str
+    title: str | None = None
+    key: str | None = None
+
+
 def sync_nothing_else() -> Sequence[int]:
     """The default for *beside*: no further descriptors."""
     return ()
 
 
-def write(  # noqa: PLR0913  (each condition of a safe write is named by its caller)
+def write(
     tree: Tree,
     journal: Journal,
     path: str,
     data: bytes,
-    *,
-    entry: EntryId,
-    expected: Digest | None,
-    mode: int | None = None,
-    expected_stat: Stat | None = None,
+    expected: ExpectedFile,
     also_sync: AlsoSync = sync_nothing_else,
 ) -> Written:
     """
     Make *data* the whole content of the file at *path*, whose directory exists.
 
-    expected: required digest of the file; None: it must not exist.
-    expected_stat: stat of the file when its digest was *expected*; as long as it is the same, the file is not read
-    beforehand.
+    A new file gets the mode 0660 less the umask, a replaced one keeps its own.
+
     also_sync: called once the text is in place without displacing a foreign save; returns descriptors to sync with it:
-    a
-        journaling file system makes one transaction of all concurrent syncs.
-    mode: None: 0660 less the umask for a new file, the old file's for a replaced one.
+    a journaling file system makes one transaction of all concurrent syncs.
 
     Raises:
-        Stale: the digest of the file is not *expected* any more; nothing was changed.
+        Stale: the file is not the expected one any more; nothing was changed.
         Busy: the file has a writer; nothing was changed.
         Refused: not a regular file, or a user would lose write access to it.
         FileNotFoundError: the directory does not exist.
@@ -77,12 +103,12 @@ def write(  # noqa: PLR0913  (each condition of a safe write is named by its cal
     """
     check_entry(path)
     tree.claim(path, new_bytes=len(data))
-    label = Label(entry, expected, digest_of(data))
+    label = Label(expected.entry, expected.digest, digest_of(data))
     with tree.open_directory(parent_of(path)) as directory:
         place = WriteTarget(tree, path, directory, _name_of(path))
-        if expected is None:
-            return _create(place, journal, label, data, mode, also_sync)
-        return _replace(place, journal, label, data, mode, expected_stat, also_sync)
+        if expected.digest is None:
+            return _create(place, journal, label, data, also_sync)
+        return _replace(place, journal, label, data, expected.stat, also_sync)
 
 
 def retract(tree: Tree, journal: Journal, path: str, save: DisplacedSave, *, ours: Digest) -> bool:
@@ -102,40 +128,29 @@ def retract(tree: Tree, journal: Journal, path: str, save: DisplacedSave, *, our
         return displaced_files.drop_if_equal(journal, save.name, ours)
 
 
-def remove(  # noqa: PLR0913  (as write)
-    tree: Tree,
-    journal: Journal,
-    path: str,
-    *,
-    entry: EntryId,
-    expected: Digest,
-    reason: str,
-    title: str | None = None,
-    key: str | None = None,
-) -> DisplacedSave | None:
+def remove(tree: Tree, journal: Journal, path: str, expected: ExpectedFile, removal: Removal) -> DisplacedSave | None:
     """
-    Move the file at *path* to the trash, if its digest is still *expected*.
-
-    key: the last part of its name there; None: a random one.
+    Move the file at *path* to the trash, if it is still the expected one.
 
     Returns a save that came in between and could not be put back, because its name was taken again.
 
     Raises:
-        Stale: the digest is not *expected*, or the file is gone; a file in place is untouched or put back.
+        Stale: the file is another one, or gone; a file in place is untouched or put back.
         Busy: the file has a writer; it stays.
     """
     check_entry(path)
     tree.claim(path)
-    label = Label(entry, expected, None)
+    assert expected.digest is not None
+    label = Label(expected.entry, expected.digest, None)
     with ExitStack() as stack:
         place = WriteTarget(tree, path, stack.enter_context(tree.open_directory(parent_of(path))), _name_of(path))
-        _open_expected(stack, place, expected)
-        name = stack.enter_context(journal.set_aside(label, None, key))
+        _open_expected(stack, place, expected.digest)
+        name = stack.enter_context(journal.set_aside(label, None, removal.key))
         displaced_files.move_aside(place, journal, name)
-        if not displaced_files.has_digest(journal, name, expected):
+        if not displaced_files.has_digest(journal, name, expected.digest):
             return displaced_files.put_back_or_keep(place, journal, name)
         try:
-            trash.write_card(tree, name, label, trash.TrashCard(path, title, reason, time.time()))
+            trash.write_card(tree, name, label, trash.TrashCard(path, removal.title, removal.reason, time.time()))
         except (OSError, Refused):
             displaced_files.put_back(place, journal, name)
             raise
@@ -146,16 +161,12 @@ def remove(  # noqa: PLR0913  (as write)
         return None
 
 
-def _create(
-    place: WriteTarget, journal: Journal, label: Label, data: bytes, mode: int | None, also_sync: AlsoSync
-) -> Written:
+def _create(place: WriteTarget, journal: Journal, label: Label, data: bytes, also_sync: AlsoSync) -> Written:
     if place.tree.stat(place.path):
         raise Stale(f"{printable(place.path)!r} exists already.")
 
     def dress(descriptor: int) -> None:
         file_access.inherit_access(descriptor, place.directory)
-        if mode is not None:
-            os.fchmod(descriptor, mode)
 
     with journal.staged_file(label, data, file_access.FILE_MODE, dress) as (name, stat):
         try:
@@ -169,12 +180,11 @@ def _create(
     return Written(_stat_if_unchanged(place, stat))
 
 
-def _replace(  # noqa: PLR0913  (as write)
+def _replace(
     place: WriteTarget,
     journal: Journal,
     label: Label,
     data: bytes,
-    mode: int | None,
     earlier: Stat | None,
     also_sync: AlsoSync,
 ) -> Written:
@@ -184,8 +194,6 @@ def _replace(  # noqa: PLR0913  (as write)
 
         def dress(descriptor: int) -> None:
             file_access.copy_access(descriptor, old_descriptor, place.path)
-            if mode is not None:
-                os.fchmod(descriptor, mode)
 
         name, stat = stack.enter_context(journal.staged_file(label, data, 0o600, dress))
         swap = _exchange if place.tree.can_exchange else _replace_stepwise

@@ -128,7 +128,9 @@ def _try_write(session: Session, journal: Journal, path: str, data: bytes, over:
     if over is None:
         session.tree.make_directories(parent_of(path))
     try:
-        written = replace.write(session.tree, journal, path, data, entry=id_of_file(session, path), expected=over)
+        written = replace.write(
+            session.tree, journal, path, data, replace.ExpectedFile(id_of_file(session, path), over)
+        )
     except Stale:
         return False
     if written.displaced is None:

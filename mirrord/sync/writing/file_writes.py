@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 
 from mirrord.db.content import derived_rows, entry_states, record_rows, stored_bytes
 from mirrord.db.content.entry_writes import run_statements
@@ -145,9 +144,9 @@ async def _remove_page_file(sides: Sides, decision: Decision, outcome: FileOutco
     file, row = decision.state.file, _row_of(decision)
     if not isinstance(file, File) or file.kind is Kind.FOLDER:
         return True
-    remove = partial(replacing.remove, entry=row.entry, expected=file.digest, reason="made a folder", title=row.title)
+    expected, removal = replacing.ExpectedFile(row.entry, file.digest), replacing.Removal("made a folder", row.title)
     try:
-        displaced = await asyncio.to_thread(remove, sides.tree, sides.journal, file.path)
+        displaced = await asyncio.to_thread(replacing.remove, sides.tree, sides.journal, file.path, expected, removal)
     except Stale:
         outcome.stale.append(decision)
     except Busy:
@@ -281,7 +280,7 @@ def _replace_file(sides: Sides, path: str, data: bytes, entry: EntryId, replaced
     if replaced_digest is None:
         sides.tree.make_directories(parent_of(path))
     with lock_for(sides.tree, [path]):
-        return replacing.write(sides.tree, sides.journal, path, data, entry=entry, expected=replaced_digest)
+        return replacing.write(sides.tree, sides.journal, path, data, replacing.ExpectedFile(entry, replaced_digest))
 
 
 def _report_wrong_bytes(decision: Decision, path: str, data: bytes | None, outcome: FileOutcome) -> None:

@@ -5,7 +5,6 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 from mirrord.db.content import entry_states, stored_bytes
 from mirrord.domain.entry import MAX_FILE_BYTES, Base, Digest, EntryId, Row, digest_of
@@ -101,10 +100,8 @@ class Recovery:
         digest, entries = digest_of(data), [page.entry]
         if digest != page.digest and not await self._is_known(page.entry, digest):
             entries += await self._take_in(_Save(page.entry, path, path, page.digest), data)
-        trashed = partial(
-            replacing.remove, tree, self._sides.journal, path, entry=page.entry, expected=digest, reason=reason
-        )
-        await asyncio.to_thread(trashed)
+        expected, removal = replacing.ExpectedFile(page.entry, digest), replacing.Removal(reason)
+        await asyncio.to_thread(replacing.remove, tree, self._sides.journal, path, expected, removal)
         self._sides.looker.index.forget(path)
         return entries
 

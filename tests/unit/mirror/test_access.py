@@ -31,7 +31,7 @@ def shared(tree: Tree, root: Path) -> Journal:
 
 
 def put(tree: Tree, journal: Journal) -> None:
-    replace.write(tree, journal, "A.md", b"new", entry=new_id(), expected=digest_of(b"old"))
+    replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(new_id(), digest_of(b"old")))
 
 
 @pytest.mark.parametrize(("mode", "whose"), [(0o664, "group"), (0o644, "group"), (0o604, "owner")])
@@ -83,7 +83,7 @@ def test_access_lists_are_kept_and_inherited(tree: Tree, root: Path) -> None:
         pytest.skip("this file system has no access lists")
 
     put(tree, journal)
-    replace.write(tree, journal, "B.md", b"new", entry=new_id(), expected=None)
+    replace.write(tree, journal, "B.md", b"new", replace.ExpectedFile(new_id(), None))
 
     assert os.getxattr(root / "A.md", "system.posix_acl_access") == RIGHTS
     assert os.getxattr(root / "B.md", "system.posix_acl_access") == RIGHTS

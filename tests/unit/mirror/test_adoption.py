@@ -19,7 +19,7 @@ ENTRY = new_id()
 def write(tree: Tree, journal: Journal, path: str, data: bytes, over: Digest | None) -> None:
     """As commands write."""
     with written_copies.copy_during_write(journal, Label(ENTRY, over, digest_of(data)), data):
-        replace.write(tree, journal, path, data, entry=ENTRY, expected=over)
+        replace.write(tree, journal, path, data, replace.ExpectedFile(ENTRY, over))
 
 
 def names(root: Path, writer: str) -> list[str]:

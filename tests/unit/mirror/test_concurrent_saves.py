@@ -78,8 +78,8 @@ def test_no_save_is_lost(
 def _perform(act: str, tree: Tree, journal: Journal, over: bytes, data: bytes) -> DisplacedSave | None:
     expected = digest_of(over)
     if act == "remove":
-        return replace.remove(tree, journal, "A.md", entry=ENTRY, expected=expected, reason="test")
-    return replace.write(tree, journal, "A.md", data, entry=ENTRY, expected=expected).displaced
+        return replace.remove(tree, journal, "A.md", replace.ExpectedFile(ENTRY, expected), replace.Removal("test"))
+    return replace.write(tree, journal, "A.md", data, replace.ExpectedFile(ENTRY, expected)).displaced
 
 
 def _take(journal: Journal, editor: Editor, displaced: DisplacedSave | None) -> None:

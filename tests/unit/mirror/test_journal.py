@@ -123,6 +123,6 @@ def test_a_page_moved_aside_by_a_dead_writer_is_put_back(tree: Tree, root: Path)
 
 
 def test_a_name_that_is_not_utf_8_can_be_written(tree: Tree, journal: Journal, root: Path) -> None:
-    replace.write(tree, journal, "caf\udce9.md", b"new", entry=ENTRY, expected=None)
+    replace.write(tree, journal, "caf\udce9.md", b"new", replace.ExpectedFile(ENTRY, None))
 
     assert tree.read("caf\udce9.md", 100)[0] == b"new"

@@ -24,7 +24,7 @@ OLD, NEW, SAVE = b"old", b"new", b"their save"
 def write(root: Path) -> None:
     tree = Tree(root)
     journal = Journal(tree, "daemon")
-    replace.write(tree, journal, "A.md", NEW, entry=ENTRY, expected=digest_of(OLD))
+    replace.write(tree, journal, "A.md", NEW, replace.ExpectedFile(ENTRY, digest_of(OLD)))
 
 
 def write_against_a_save(root: Path) -> None:
@@ -40,7 +40,7 @@ def write_against_a_save(root: Path) -> None:
 def remove(root: Path) -> None:
     tree = Tree(root)
     journal = Journal(tree, "daemon")
-    replace.remove(tree, journal, "A.md", entry=ENTRY, expected=digest_of(OLD), reason="test")
+    replace.remove(tree, journal, "A.md", replace.ExpectedFile(ENTRY, digest_of(OLD)), replace.Removal("test"))
 
 
 @pytest.mark.parametrize("act", [write, write_against_a_save, remove])
@@ -105,7 +105,7 @@ def test_a_kill_inside_the_kernels_exchange_or_sync_loses_nothing(tmp_path: Path
         "from mirrord.mirror.tree.tenant_tree import Tree;"
         "process.prepare_process(); tree = Tree(pathlib.Path(sys.argv[1]));"
         f"replace.write(tree, Journal(tree, 'daemon'), 'A.md', {NEW!r}, "
-        f"entry=EntryId(uuid.UUID('{ENTRY}')), expected=digest_of({OLD!r}))"
+        f"replace.ExpectedFile(EntryId(uuid.UUID('{ENTRY}')), digest_of({OLD!r})))"
     )
     killed = 0
     for call, times in (("renameat2", 2), ("fsync", 4), ("io_submit,io_getevents", 2), ("rename,renameat", 2)):

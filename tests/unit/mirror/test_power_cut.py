@@ -52,7 +52,7 @@ def test_a_replacing_text_is_durable_before_it_is_in_place_and_its_place_before_
     tree: Tree, journal: Journal, root: Path, calls: list[tuple[str, str]]
 ) -> None:
     (root / "A.md").write_bytes(OLD)
-    replace.write(tree, journal, "A.md", NEW, entry=ENTRY, expected=digest_of(OLD))
+    replace.write(tree, journal, "A.md", NEW, replace.ExpectedFile(ENTRY, digest_of(OLD)))
     names = [name for name, _ in calls]
     written = calls.index(("write", "temporary file"))
     durable = calls.index(("fsync", "temporary file"))
@@ -69,7 +69,7 @@ def test_a_replacing_text_is_durable_before_it_is_in_place_and_its_place_before_
 def test_a_new_text_is_durable_before_it_has_its_name(
     tree: Tree, journal: Journal, calls: list[tuple[str, str]]
 ) -> None:
-    replace.write(tree, journal, "New.md", NEW, entry=ENTRY, expected=None)
+    replace.write(tree, journal, "New.md", NEW, replace.ExpectedFile(ENTRY, None))
     placed = next(index for index, (name, _) in enumerate(calls) if name == "rename_new")
     assert ("fsync", "temporary file") in calls[:placed]
     assert ("fsync", "tree") in calls[placed:]
@@ -80,7 +80,7 @@ def test_a_removed_file_is_in_the_trash_for_good_before_the_journal_forgets_it(
     tree: Tree, journal: Journal, root: Path, calls: list[tuple[str, str]]
 ) -> None:
     (root / "A.md").write_bytes(OLD)
-    replace.remove(tree, journal, "A.md", entry=ENTRY, expected=digest_of(OLD), reason="test")
+    replace.remove(tree, journal, "A.md", replace.ExpectedFile(ENTRY, digest_of(OLD)), replace.Removal("test"))
     settled = max(index for index, call in enumerate(calls) if call[0] == "rename")
     assert [call for call in calls[settled + 1 :] if call[0] == "fsync"] == [
         ("fsync", "trash"),
@@ -101,10 +101,10 @@ def test_a_fsync_that_fails_leaves_the_old_file_in_place(
 
     monkeypatch.setattr(kernel, "fsync", fail_once)
     with pytest.raises(OSError, match="Input/output"):
-        replace.write(tree, journal, "A.md", NEW, entry=ENTRY, expected=digest_of(OLD))
+        replace.write(tree, journal, "A.md", NEW, replace.ExpectedFile(ENTRY, digest_of(OLD)))
     assert (root / "A.md").read_bytes() == OLD
     assert journal.leftovers() == []
-    replace.write(tree, journal, "A.md", NEW, entry=ENTRY, expected=digest_of(OLD))
+    replace.write(tree, journal, "A.md", NEW, replace.ExpectedFile(ENTRY, digest_of(OLD)))
     assert (root / "A.md").read_bytes() == NEW
 
 

@@ -20,12 +20,16 @@ ENTRY = new_id()
 
 def put(tree: Tree, journal: Journal, data: bytes, over: bytes | None, path: str = "A.md") -> Written:
     expected = None if over is None else digest_of(over)
-    return replace.write(tree, journal, path, data, entry=ENTRY, expected=expected)
+    return replace.write(tree, journal, path, data, replace.ExpectedFile(ENTRY, expected))
 
 
 def remove(tree: Tree, journal: Journal, over: bytes) -> DisplacedSave | None:
     return replace.remove(
-        tree, journal, "A.md", entry=ENTRY, expected=digest_of(over), reason="deleted in an app", title="Alpha"
+        tree,
+        journal,
+        "A.md",
+        replace.ExpectedFile(ENTRY, digest_of(over)),
+        replace.Removal("deleted in an app", title="Alpha"),
     )
 
 
@@ -377,9 +381,9 @@ def test_what_is_done_beside_a_write_finds_the_new_text_in_place(tree: Tree, jou
         found.append((root / "A.md").read_bytes())
         return ()
 
-    replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(b"old"), also_sync=look)
+    replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old")), also_sync=look)
     (root / "A.md").unlink()
-    replace.write(tree, journal, "A.md", b"made", entry=ENTRY, expected=None, also_sync=look)
+    replace.write(tree, journal, "A.md", b"made", replace.ExpectedFile(ENTRY, None), also_sync=look)
     assert found == [b"new", b"made"]
 
 
@@ -395,7 +399,9 @@ def test_nothing_is_done_beside_a_write_that_displaced_a_save(
     def fail() -> tuple[()]:
         raise AssertionError("done")
 
-    written = replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(b"old"), also_sync=fail)
+    written = replace.write(
+        tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old")), also_sync=fail
+    )
     assert written.displaced is not None
 
 
@@ -408,7 +414,7 @@ def test_what_fails_beside_a_write_leaves_the_new_text_and_what_it_replaced(
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space"):
-        replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(b"old"), also_sync=fail)
+        replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old")), also_sync=fail)
     assert (root / "A.md").read_bytes() == b"new"
     assert b"old" in kept(root) or digest_of(b"old") in [left.digest for left in journal.leftovers()]
 
@@ -424,7 +430,7 @@ def test_a_save_after_the_page_was_looked_at_is_noticed_before_the_write(
     else:
         (root / "A.md").write_bytes(b"sav")
     with pytest.raises(Stale):
-        replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(b"old"), expected_stat=seen)
+        replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old"), seen))
     assert (root / "A.md").read_bytes() == b"sav"
 
 
@@ -433,9 +439,9 @@ def test_a_save_that_no_stat_shows_is_found_after_the_write(tree: Tree, journal:
     seen = tree.stat("A.md")  # as if it had been taken of `old`, and nothing in it had changed
     if not (tree.can_exchange and tree.has_leases):
         with pytest.raises(Stale):
-            replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(b"old"), expected_stat=seen)
+            replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old"), seen))
         return
-    written = replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(b"old"), expected_stat=seen)
+    written = replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old"), seen))
     assert written.displaced is not None
     assert written.displaced.data == b"sav"
 

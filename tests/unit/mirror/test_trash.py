@@ -19,7 +19,7 @@ MONTH, MINUTES = timedelta(days=31).total_seconds(), timedelta(minutes=11).total
 
 def throw_away(tree: Tree, journal: Journal, root: Path, data: bytes) -> Path:
     (root / "A.md").write_bytes(data)
-    replace.remove(tree, journal, "A.md", entry=ENTRY, expected=digest_of(data), reason="test")
+    replace.remove(tree, journal, "A.md", replace.ExpectedFile(ENTRY, digest_of(data)), replace.Removal("test"))
     return root / TRASH_PATH / trash.list_trash(tree)[-1].name
 
 
@@ -117,7 +117,7 @@ def test_what_another_program_wrote_late_is_never_purged_before_it_is_taken_in(
 
 def test_a_replaced_file_is_kept_as_long_as_a_removed_one(tree: Tree, journal: Journal, root: Path) -> None:
     (root / "A.md").write_bytes(b"old")
-    replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(b"old"))
+    replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old")))
     (found,) = trash.list_trash(tree)
     assert found.card is None
     assert trash.purge(tree, time.time() + MONTH / 2) == []
@@ -129,7 +129,7 @@ def test_a_replaced_file_is_kept_as_long_as_a_removed_one(tree: Tree, journal: J
 def put_in_place(tree: Tree, journal: Journal, root: Path, old: bytes) -> Path:
     """Replace a file that was *old*; where that is now."""
     (root / "A.md").write_bytes(old)
-    replace.write(tree, journal, "A.md", b"new", entry=ENTRY, expected=digest_of(old))
+    replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(old)))
     return root / TRASH_PATH / trash.list_trash(tree)[-1].name
 
 
