@@ -18,7 +18,7 @@ from mirrord.errors import Busy, Refused, Stale
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import BUILDING_PREFIX, parent_of, printable
-from mirrord.mirror.write import bulk_create, replace, trash, written_copies
+from mirrord.mirror.write import bulk_create, change_recovery, replace, trash, written_copies
 from mirrord.mirror.write.append_only_files import append
 from mirrord.mirror.write.journal import JOURNALS_PATH, STAGED_PREFIX, Journal, list_writers
 from mirrord.mirror.write.journal_labels import Label, new_name
@@ -77,8 +77,9 @@ def has_unfinished_plan(tree: Tree) -> bool:
     """Whether an unfinished plan may exist; under the write lock."""
     if not is_marked_unfinished(tree):
         return False
-    if any(tree.stat(f"{JOURNALS_PATH}/{writer}/{_PLAN}") is not None for writer in list_writers(tree)):
-        return True
+    for writer in list_writers(tree):
+        if tree.stat(f"{JOURNALS_PATH}/{writer}/{_PLAN}") is not None or change_recovery.has_plan(tree, writer):
+            return True
     clear_unfinished(tree)
     return False
 
@@ -89,6 +90,7 @@ def finish_plan(tree: Tree, journal: Journal) -> None:
 
     Raises Busy if it is about records, and another process writes those.
     """
+    change_recovery.settle_plans(tree, journal)
     try:
         with journal.open_file(_PLAN) as descriptor:
             plan = decode_plan(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
