@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from mirrord.cli.options import EXIT_DIFFERENT, tenant_option, with_config_options
+from mirrord.cli.options import EXIT_DIFFERENT, as_options, tenant_option, with_config_options
 from mirrord.cli.output import echo_omissions, strip_controls
 from mirrord.cli.person_session import open_session
 from mirrord.cli.progress_bar import progress_bar
@@ -53,6 +53,18 @@ class _Outcome:
         return [*self.surveyed.omissions, *(self.carried.omissions if self.carried else ())]
 
 
+@dataclass(frozen=True, slots=True)
+class _ImportOptions:
+    """What `mirrord import` takes. into: the target folder. timeout: in seconds."""
+
+    tenant: str | None
+    directory: Path
+    into: str
+    dry_run: bool
+    as_json: bool
+    timeout: float
+
+
 @click.command("import")
 @with_config_options
 @tenant_option
@@ -61,9 +73,8 @@ class _Outcome:
 @click.option("--dry-run", is_flag=True, help="Show what would be imported.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait until all rows exist.")
-def import_command(  # noqa: PLR0913  (a parameter for each option)
-    config: Config, tenant: str | None, directory: Path, into: str, dry_run: bool, as_json: bool, timeout: float
-) -> int:
+@as_options(_ImportOptions)
+def import_command(config: Config, options: _ImportOptions) -> int:
     """
     Import the files below DIR into a tenant.
 
@@ -71,14 +82,14 @@ def import_command(  # noqa: PLR0913  (a parameter for each option)
     mirror on this host, and from there into rows. Existing files are never changed: files with other bytes are listed,
     with exit code 1. Equal files are skipped, so a second run resumes an interrupted import.
     """
-    source = directory.resolve()
-    with open_session(config, tenant) as session:
+    source, into, timeout = options.directory.resolve(), options.into, options.timeout
+    with open_session(config, options.tenant) as session:
         tree = _open_source(source, session.tree.root.resolve())
         try:
-            outcome = _import_tree(config, session, tree, into, timeout, dry_run=dry_run)
+            outcome = _import_tree(config, session, tree, into, timeout, dry_run=options.dry_run)
         finally:
             tree.close()
-    if as_json:
+    if options.as_json:
         _print_json(source, into, outcome)
     else:
         _print_outcome(outcome)

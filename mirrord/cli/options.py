@@ -56,6 +56,19 @@ def with_config_options(command: Command) -> Command:
     return with_config
 
 
+def as_options(kind: Callable[..., object]) -> Callable[[Command], Command]:
+    """Hand a command its options as one value of the dataclass *kind*, whose fields have the names of the options."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_options(*config: Config, **values: Any) -> Any:
+            return command(*config, kind(**values))
+
+        return with_options
+
+    return decorate
+
+
 def tenant_option(command: Command) -> Command:
     """Give a command --tenant, which is optional if there is only one tenant."""
     return click.option("--tenant", help="Name or id of the tenant; optional if there is only one.")(command)

@@ -3,11 +3,13 @@
 import difflib
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from mirrord.cli.host.units import NAME, Layout, render_units
+from mirrord.cli.options import as_options
 from mirrord.config import Flags, load
 from mirrord.domain.entry import digest_of
 from mirrord.errors import Refused, UserError
@@ -15,6 +17,20 @@ from mirrord.mirror.process_setup import command_line
 
 SYSTEM_UNITS_DIR = Path("/etc/systemd/system")
 _MARK = "# Written by `mirrord install-service`; changes belong into `systemctl edit`. Digest "
+
+
+@dataclass(frozen=True, slots=True)
+class _InstallOptions:
+    """What `mirrord install-service` takes. file: the configuration. into: directory of the units."""
+
+    for_user: bool | None
+    dry_run: bool
+    force: bool
+    mirror: Path | None
+    data: Path | None
+    backup: Path | None
+    file: Path | None
+    into: Path | None
 
 
 @click.command("install-service")
@@ -28,29 +44,23 @@ _MARK = "# Written by `mirrord install-service`; changes belong into `systemctl 
 )
 @click.option("--config", "file", type=click.Path(path_type=Path), help="TOML file that names the directories.")
 @click.option("--into", type=click.Path(path_type=Path), help="Directory of the units; default: that of systemd.")
-def install_service(  # noqa: PLR0913  (a parameter for each option)
-    for_user: bool | None,
-    dry_run: bool,
-    force: bool,
-    mirror: Path | None,
-    data: Path | None,
-    backup: Path | None,
-    file: Path | None,
-    into: Path | None,
-) -> None:
+@as_options(_InstallOptions)
+def install_service(options: _InstallOptions) -> None:
     """Write systemd units for the daemon. They run and watch it, and check and back up every night."""
+    for_user = options.for_user
     if for_user is None:
         raise UserError("Say --user (it runs as you) or --system (it runs as the user mirrord).")
-    layout = layout_of(Flags(mirror, data, file=file), backup, is_system=not for_user)
-    directory = into or (_home("XDG_CONFIG_HOME", ".config") / "systemd/user" if for_user else SYSTEM_UNITS_DIR)
+    layout = layout_of(Flags(options.mirror, options.data, file=options.file), options.backup, is_system=not for_user)
+    user_directory = _home("XDG_CONFIG_HOME", ".config") / "systemd/user"
+    directory = options.into or (user_directory if for_user else SYSTEM_UNITS_DIR)
     texts = {directory / name: _with_mark(text) for name, text in render_units(layout).items()}
-    if dry_run:
+    if options.dry_run:
         for path, text in texts.items():
             click.echo(f"# {path}\n{text}")
     else:
-        _write_units(texts, force=force)
+        _write_units(texts, force=options.force)
         click.echo("\n".join(f"wrote {path}" for path in texts))
-    click.echo("\nNext:\n" + "\n".join(f"  {line}" for line in next_commands(layout)), err=dry_run)
+    click.echo("\nNext:\n" + "\n".join(f"  {line}" for line in next_commands(layout)), err=options.dry_run)
 
 
 def layout_of(flags: Flags, backup: Path | None, *, is_system: bool) -> Layout:

@@ -1,11 +1,12 @@
 """`mirrord mcp`: start the server for agents on stdio or HTTP, or print the settings of clients."""
 
 import gc
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from mirrord.cli.options import EXIT_REFUSED, EXIT_UNAVAILABLE, EXIT_USAGE
+from mirrord.cli.options import EXIT_REFUSED, EXIT_UNAVAILABLE, EXIT_USAGE, as_options
 from mirrord.config import Config, Flags, file_of, load
 from mirrord.errors import MirrordError, Refused, UserError
 from mirrord.telemetry import logs
@@ -15,6 +16,21 @@ DEFAULT_HTTP_ADDRESS = "127.0.0.1:8765"
 
 def _split_names(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class _McpOptions:
+    """What `mirrord mcp` takes. tools: sets of tools. address: HOST:PORT, or the URL of the server; None: stdio."""
+
+    act: str
+    client: str | None
+    mirror: Path | None
+    data: Path | None
+    file: Path | None
+    tools: tuple[str, ...]
+    tenants: tuple[str, ...]
+    address: str | None
+    hosts: tuple[str, ...]
 
 
 @click.command(
@@ -42,17 +58,8 @@ def _split_names(_: click.Context, __: click.Parameter, text: str | None) -> tup
     help=f"Serve HTTP instead; default {DEFAULT_HTTP_ADDRESS}; needs tokens. With config: the URL of the server.",
 )
 @click.option("--host", "hosts", multiple=True, help="With --http: additional host name of this server.")
-def mcp(  # noqa: PLR0913  (a parameter for each option)
-    act: str,
-    client: str | None,
-    mirror: Path | None,
-    data: Path | None,
-    file: Path | None,
-    tools: tuple[str, ...],
-    tenants: tuple[str, ...],
-    address: str | None,
-    hosts: tuple[str, ...],
-) -> int:
+@as_options(_McpOptions)
+def mcp(options: _McpOptions) -> int:
     """
     Serve the pages of one tenant to agents (Model Context Protocol), on stdin and stdout.
 
@@ -60,13 +67,13 @@ def mcp(  # noqa: PLR0913  (a parameter for each option)
 
     CLIENT, with config: claude-code, claude-desktop, cursor, vscode or codex.
     """
-    flags = Flags(mirror, data, None, tenants, file, tools)
+    flags = Flags(options.mirror, options.data, None, options.tenants, options.file, options.tools)
     try:
         config = load(flags)
-        if act == "config":
-            _print_settings(config, client, address, flags)
+        if options.act == "config":
+            _print_settings(config, options.client, options.address, flags)
         else:
-            _serve(config, address, hosts)
+            _serve(config, options.address, options.hosts)
     except MirrordError as error:
         click.echo(f"mirrord: {error}", err=True)
         return exit_code_of_server(error)

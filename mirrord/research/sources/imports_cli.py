@@ -1,12 +1,12 @@
 """`mirrord sources import` and `mirrord sources survey`."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
 
-from mirrord.cli.options import tenant_option, with_config_options
+from mirrord.cli.options import as_options, tenant_option, with_config_options
 from mirrord.cli.output import strip_controls
 from mirrord.cli.person_session import open_session
 from mirrord.cli.progress_bar import progress_bar
@@ -25,6 +25,18 @@ _TAB_ESCAPE = "\\t"  # as typed in a shell
 _FILE_TYPE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+@dataclass(frozen=True, slots=True)
+class _ImportOptions:
+    """What `mirrord sources import` takes. folder: of the new sources. link: the files are not copied."""
+
+    tenant: str | None
+    files: tuple[Path, ...]
+    folder: str | None
+    name: str | None
+    link: bool
+    as_json: bool
+
+
 @click.command("import")
 @with_config_options
 @tenant_option
@@ -33,30 +45,24 @@ _FILE_TYPE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--name", help="Name of the source (for one file); default: the name of the file.")
 @click.option("--link", is_flag=True, help="Link to the files instead of copying them.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def import_command(  # noqa: PLR0913  (a parameter for each option)
-    config: Config,
-    tenant: str | None,
-    files: tuple[Path, ...],
-    folder: str | None,
-    name: str | None,
-    link: bool,
-    as_json: bool,
-) -> None:
+@as_options(_ImportOptions)
+def import_command(config: Config, options: _ImportOptions) -> None:
     """Import FILES as sources. Types: text, Markdown, docx, odt, rtf, epub, html, pdf, recordings, images."""
+    files, folder, name = options.files, options.folder, options.name
     if name is not None and len(files) > 1:
         raise UserError("--name is for one file.")
     imported, failed = [], []
-    with open_session(config, tenant) as session, progress_bar("Importing", len(files)) as report:
+    with open_session(config, options.tenant) as session, progress_bar("Importing", len(files)) as report:
         inside = folders_cli.folder_reference(session, folder) if folder is not None else None
         for number, file in enumerate(files, 1):
             try:
-                imported.append(import_file(session, str(file.absolute()), not link, inside, name))
+                imported.append(import_file(session, str(file.absolute()), not options.link, inside, name))
             except Failed as error:
                 failed.append(error)
             report(number, len(files))
-    if as_json:
+    if options.as_json:
         click.echo(json.dumps([asdict(source) for source in imported], indent=2))
-    for source in imported if not as_json else ():
+    for source in imported if not options.as_json else ():
         click.echo(f"{source.source_id:>16}  {strip_controls(source.path)}")
         for warning in source.warnings:
             click.echo(f"{'':>18}{strip_controls(warning)}", err=True)
@@ -64,6 +70,19 @@ def import_command(  # noqa: PLR0913  (a parameter for each option)
         click.echo(strip_controls(f"{failure} {failure.instruction}"), err=True)
     if failed:
         raise failed[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _SurveyOptions:
+    """What `mirrord sources survey` takes. table: the file. maps: the meanings of columns, as typed."""
+
+    tenant: str | None
+    table: Path
+    maps: tuple[str, ...]
+    delimiter: str
+    no_header: bool
+    collation: str
+    dry_run: bool
 
 
 @click.command("survey")
@@ -89,16 +108,8 @@ def import_command(  # noqa: PLR0913  (a parameter for each option)
     "--collation", type=click.Choice([mapping.value for mapping in Collation]), default="per_column", show_default=True
 )
 @click.option("--dry-run", is_flag=True, help="Check all rows and show the first ones, without importing.")
-def survey_command(  # noqa: PLR0913  (as above)
-    config: Config,
-    tenant: str | None,
-    table: Path,
-    maps: tuple[str, ...],
-    delimiter: str,
-    no_header: bool,
-    collation: str,
-    dry_run: bool,
-) -> None:
+@as_options(_SurveyOptions)
+def survey_command(config: Config, options: _SurveyOptions) -> None:
     """
     Import a table of text as cases and sources.
 
@@ -107,16 +118,17 @@ def survey_command(  # noqa: PLR0913  (as above)
     COLUMN is a header or a number (0 is the first); TARGET is source_text, case_attribute, identifier or skip; TYPE, of
     an attribute, is text, number, date or boolean.
     """
-    mappings = [_parse_mapping(mapping) for mapping in maps]
-    delimiter = "tab" if delimiter == _TAB_ESCAPE else delimiter
-    with open_session(config, tenant) as session:
-        path = str(table.absolute())
-        if dry_run:
-            preview = import_survey.preview(session, path, delimiter, not no_header, mappings, collation)
+    mappings = [_parse_mapping(mapping) for mapping in options.maps]
+    delimiter = "tab" if options.delimiter == _TAB_ESCAPE else options.delimiter
+    has_header, collation = not options.no_header, options.collation
+    with open_session(config, options.tenant) as session:
+        path = str(options.table.absolute())
+        if options.dry_run:
+            preview = import_survey.preview(session, path, delimiter, has_header, mappings, collation)
             click.echo("\n".join(map(strip_controls, [preview.summary, *preview.lines])))
             return
         with progress_bar("Importing") as report:
-            imported = import_survey(session, path, delimiter, not no_header, mappings, collation, progress=report)
+            imported = import_survey(session, path, delimiter, has_header, mappings, collation, progress=report)
     click.echo(
         f"{imported.rows_processed} rows: {imported.sources_created} sources in {strip_controls(imported.path)}",
         nl=False,
