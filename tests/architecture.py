@@ -115,6 +115,11 @@ BROAD_EXCEPT = {
 }
 MAX_FUNCTION_LINES = 50
 MAX_MODULE_LINES = 400
+MAX_PARAMETERS = 6
+ARGUMENTS_OF_TOOLS = {  # callers name them as the tool's arguments, which stay
+    "mirrord.commands.pages.search_command.search_pages",
+    "mirrord.research.surveys.survey_import.import_survey",
+}
 MAX_PACKAGE_MODULES = 25
 NAMES_WITHOUT_MEANING = ("manager", "util", "helper", "service", "common", "misc")
 
@@ -322,6 +327,23 @@ def _functions(module: str, source: str) -> Iterator[tuple[str, int, int]]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             yield f"{module}.{node.name}", lines, MAX_FUNCTION_LINES
+
+
+def overloaded(sources: Sources) -> list[str]:
+    """Functions of more parameters than a caller can tell apart, with or without an exemption from the linter."""
+    return [
+        f"{module}.{node.name} has {count} parameters"
+        for module, source in sources.items()
+        for node in nodes(source)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (count := _count_parameters(node)) > MAX_PARAMETERS
+        and f"{module}.{node.name}" not in ARGUMENTS_OF_TOOLS
+    ]
+
+
+def _count_parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return sum(parameter.arg not in ("self", "cls") for parameter in parameters)
 
 
 def crowded_packages(sources: Sources) -> list[str]:

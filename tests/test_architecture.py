@@ -11,6 +11,7 @@ from tests.architecture import (
     imports,
     impurities,
     meaningless_names,
+    overloaded,
     oversized,
     parsed,
     reaches_of_the_agents_side,
@@ -55,6 +56,10 @@ def test_nobody_catches_everything_but_the_engine() -> None:
 
 def test_functions_and_modules_stay_small() -> None:
     assert oversized(sources()) == []
+
+
+def test_functions_take_few_parameters() -> None:
+    assert overloaded(sources()) == []
 
 
 def test_packages_can_be_looked_over() -> None:
@@ -179,6 +184,11 @@ def test_a_function_of_51_lines_and_a_module_of_401_are_found() -> None:
     assert oversized({"mirrord.app": function}) == ["mirrord.app.long has 51 lines"]
     assert oversized({"mirrord.app": "\n" * 401}) == ["mirrord.app has 401 lines"]
     assert oversized({"mirrord.app": "def long():\n" + "    pass\n" * 49 + "\n" * 350}) == []
+
+
+def test_a_function_of_seven_parameters_is_found() -> None:
+    assert overloaded({"mirrord.app": "def f(a, /, b, c, d, *, e, g, h): pass"}) == ["mirrord.app.f has 7 parameters"]
+    assert overloaded({"mirrord.app": "class A:\n    def f(self, b, c, d, *, e, g, h): pass"}) == []
 
 
 @pytest.mark.parametrize("name", ["mirrord.utils", "mirrord.db.connection_manager", "mirrord.sync.helpers"])
