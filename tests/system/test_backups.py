@@ -44,7 +44,7 @@ VALUES (gen_random_uuid(), gen_random_uuid(), 'delete_page', '{}', 'x', '{"kind"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class BackupSample:
     """An installation whose daemon is down, and the directory with the one backup that was made of it."""
 
     mirrord: Near
@@ -53,7 +53,7 @@ class Kept:
 
 
 @pytest.fixture(scope="module")
-def kept(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+def sample(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackupSample]:
     """A tenant with a past; rows and files went apart after its daemon was stopped."""
     place = tmp_path_factory.mktemp("backups")
     with Near(place, dsn=module_dsn) as mirrord:
@@ -69,7 +69,7 @@ def kept(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         Path(os.fsdecode(os.fsencode(mirrord.root) + b"/not-\xff-utf8")).write_text("odd")
         done = _create(mirrord, place / "kept")
         assert done.code == 0, done.err
-        yield Kept(mirrord, tenant, place / "kept")
+        yield BackupSample(mirrord, tenant, place / "kept")
 
 
 def _live(mirrord: Near) -> None:
@@ -108,8 +108,8 @@ def _create(mirrord: Near, directory: Path, *more: str) -> Done:
     return run_command("backup", "create", str(directory), *more, *mirrord.places)
 
 
-def _restore(kept: Kept, dsn: str, into: Path, *more: str) -> Done:
-    return run_command("backup", "restore", str(kept.directory), *more, *_places(dsn, into))
+def _restore(sample: BackupSample, dsn: str, into: Path, *more: str) -> Done:
+    return run_command("backup", "restore", str(sample.directory), *more, *_places(dsn, into))
 
 
 def _places(dsn: str, into: Path) -> list[str]:
@@ -157,25 +157,27 @@ def test_every_table_with_a_tenant_is_kept_or_known_to_follow_from_others(admin_
     assert kept.isdisjoint(NOT_KEPT)
 
 
-def test_every_column_comes_back_and_the_tree_is_written_from_them(kept: Kept, fresh_dsn: str, tmp_path: Path) -> None:
-    done = _restore(kept, fresh_dsn, tmp_path)
+def test_every_column_comes_back_and_the_tree_is_written_from_them(
+    sample: BackupSample, fresh_dsn: str, tmp_path: Path
+) -> None:
+    done = _restore(sample, fresh_dsn, tmp_path)
     assert done.code == 0, done.err
-    assert kept.mirrord.dsn is not None
-    rows = _all_rows(fresh_dsn, kept.tenant)
-    assert rows == _all_rows(kept.mirrord.dsn, kept.tenant)
+    assert sample.mirrord.dsn is not None
+    rows = _all_rows(fresh_dsn, sample.tenant)
+    assert rows == _all_rows(sample.mirrord.dsn, sample.tenant)
     assert [table for table, found in rows.items() if not found and table != "segment_anchor"] == []
-    assert _clock(fresh_dsn, kept.tenant) == _clock(kept.mirrord.dsn, kept.tenant)
+    assert _clock(fresh_dsn, sample.tenant) == _clock(sample.mirrord.dsn, sample.tenant)
     with psycopg.connect(fresh_dsn) as connection:  # no number is given twice
         highest = max(int(one["id"]) for one in rows["conflict"])
         assert value(connection, "SELECT nextval('mirrord.conflict_id_seq')") > highest
 
     with Near(tmp_path, dsn=fresh_dsn) as restored:
         for command in (("history", "Folder/Child.md", "--json"), ("diff", "Gone.md", "1", "2")):
-            assert restored.run(*command).stdout == kept.mirrord.run(*command).stdout
+            assert restored.run(*command).stdout == sample.mirrord.run(*command).stdout
         restored.up()
         restored.flush()
         assert restored.check() == {}
-        assert restored.text("Folder/Child.md") == kept.mirrord.text("Folder/Child.md")
+        assert restored.text("Folder/Child.md") == sample.mirrord.text("Folder/Child.md")
         assert restored.text("notes.txt") == "not synced\n"
         assert restored.file("Empty").is_dir()
         page = restored.page("Page.md")
@@ -192,49 +194,49 @@ def test_every_column_comes_back_and_the_tree_is_written_from_them(kept: Kept, f
         add(restored.app, "event", type="PageCreated")
 
 
-def test_python_alone_gets_the_text_of_every_page_as_the_guide_says(kept: Kept, tmp_path: Path) -> None:
+def test_python_alone_gets_the_text_of_every_page_as_the_guide_says(sample: BackupSample, tmp_path: Path) -> None:
     guide = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
     script = guide.partition("### Without mirrord")[2].partition("```python\n")[2].partition("```")[0]
-    (listed,) = (kept.directory / "backups" / "demo").iterdir()
+    (listed,) = (sample.directory / "backups" / "demo").iterdir()
     subprocess.run([sys.executable, "-I", "-S", "-c", script, listed, tmp_path], check=True)
     found = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*.md")}
     assert found.keys() == {"Page.md", "Folder/Child.md", "By an app.md"}
-    assert found["Folder/Child.md"] == kept.mirrord.text("Folder/Child.md")
+    assert found["Folder/Child.md"] == sample.mirrord.text("Folder/Child.md")
     assert found["Page.md"] == "# Page\n\ntwo, see [[Child]]\n"
 
 
-def test_a_copy_under_another_name_is_the_same_but_for_its_tenant(kept: Kept, tmp_path: Path) -> None:
-    dsn = kept.mirrord.dsn
+def test_a_copy_under_another_name_is_the_same_but_for_its_tenant(sample: BackupSample, tmp_path: Path) -> None:
+    dsn = sample.mirrord.dsn
     assert dsn is not None
-    done = _restore(kept, dsn, tmp_path, "--as", "twin", "--json")
+    done = _restore(sample, dsn, tmp_path, "--as", "twin", "--json")
     assert done.code == 0, done.err
     assert json.loads(done.out)["into"] == str(tmp_path / "mirror" / "twin")
     with psycopg.connect(daemon_dsn(dsn)) as connection:
         twin = TenantId(value(connection, "SELECT id FROM mirrord.tenant WHERE name = 'twin'"))
-    assert twin != kept.tenant
-    assert _all_rows(dsn, twin) == _all_rows(dsn, kept.tenant)
+    assert twin != sample.tenant
+    assert _all_rows(dsn, twin) == _all_rows(dsn, sample.tenant)
 
 
-def test_what_is_there_already_is_not_restored_over(kept: Kept, tmp_path: Path) -> None:
-    assert kept.mirrord.dsn is not None
-    before = _all_rows(kept.mirrord.dsn, kept.tenant)
+def test_what_is_there_already_is_not_restored_over(sample: BackupSample, tmp_path: Path) -> None:
+    assert sample.mirrord.dsn is not None
+    before = _all_rows(sample.mirrord.dsn, sample.tenant)
     for more in ((), ("--as", "demo")):
-        done = _restore(kept, kept.mirrord.dsn, tmp_path, *more)
+        done = _restore(sample, sample.mirrord.dsn, tmp_path, *more)
         assert done.code == 4
         assert "has pages already. Restore it --as a new one." in done.err
-    assert _all_rows(kept.mirrord.dsn, kept.tenant) == before
+    assert _all_rows(sample.mirrord.dsn, sample.tenant) == before
     assert not (tmp_path / "mirror" / "demo").exists()
 
 
 @pytest.fixture
-def survivor(kept: Kept, fresh_dsn: str, tmp_path: Path) -> Path:
+def survivor(sample: BackupSample, fresh_dsn: str, tmp_path: Path) -> Path:
     """A tree that people went on with after the backup from which its rows came back."""
     root = tmp_path / "mirror" / "demo"
-    shutil.copytree(kept.mirrord.root, root, symlinks=True)
+    shutil.copytree(sample.mirrord.root, root, symlinks=True)
     save(root / "notes.txt", "newer than the backup\n")
     save(root / "Folder/Child.md", "newer than the backup\n")
     before = _listing(root)
-    done = _restore(kept, fresh_dsn, tmp_path, "--json")
+    done = _restore(sample, fresh_dsn, tmp_path, "--json")
     assert done.code == 0, done.err
     beside = tmp_path / "mirror" / "demo.from-backup-1"
     assert json.loads(done.out)["into"] == str(beside)
@@ -244,13 +246,13 @@ def survivor(kept: Kept, fresh_dsn: str, tmp_path: Path) -> Path:
 
 
 async def test_a_tree_that_is_still_there_keeps_its_files_and_each_is_the_page_it_was(
-    kept: Kept, fresh_dsn: str, survivor: Path, connect: Callable[[str], Connection]
+    sample: BackupSample, fresh_dsn: str, survivor: Path, connect: Callable[[str], Connection]
 ) -> None:
     before = _listing(survivor)
-    app = connect(app_dsn(fresh_dsn, kept.tenant))
-    async with Database(fresh_dsn) as database, opened_mirror(database, app, survivor.parent, kept.tenant):
+    app = connect(app_dsn(fresh_dsn, sample.tenant))
+    async with Database(fresh_dsn) as database, opened_mirror(database, app, survivor.parent, sample.tenant):
         tree = Tree(survivor)
-        assert [one for one in await check_tree(database, kept.tenant, tree) if one.verdict is not Verdict.OK] == []
+        assert [one for one in await check_tree(database, sample.tenant, tree) if one.verdict is not Verdict.OK] == []
         tree.close()
     came = {path.partition(" (conflict")[0] for path in _listing(survivor) - before}
     assert came == {"Page", "Folder/Child", "assets/big"}  # what both sides have, without a common past
@@ -262,19 +264,19 @@ def _listing(root: Path) -> set[str]:
     return {path for path in tree(root) if not path.startswith(".records")}
 
 
-def test_what_did_not_change_is_not_stored_again_and_old_backups_go(kept: Kept, tmp_path: Path) -> None:
+def test_what_did_not_change_is_not_stored_again_and_old_backups_go(sample: BackupSample, tmp_path: Path) -> None:
     directory = tmp_path / "kept"
-    assert _create(kept.mirrord, directory, "--tenant", "demo").code == 0
-    (again,) = json.loads(_create(kept.mirrord, directory, "--tenant", "demo", "--json").out)
+    assert _create(sample.mirrord, directory, "--tenant", "demo").code == 0
+    (again,) = json.loads(_create(sample.mirrord, directory, "--tenant", "demo", "--json").out)
     assert (again["number"], again["added"]) == (2, 0)
-    save(kept.mirrord.file("another.txt"), "new\n")
-    (changed,) = json.loads(_create(kept.mirrord, directory, "--tenant", "demo", "--json", "--keep", "1").out)
-    kept.mirrord.file("another.txt").unlink()
+    save(sample.mirrord.file("another.txt"), "new\n")
+    (changed,) = json.loads(_create(sample.mirrord, directory, "--tenant", "demo", "--json", "--keep", "1").out)
+    sample.mirrord.file("another.txt").unlink()
     assert changed["removed"] == [1, 2]
     assert changed["added"] == 2  # the file, and the list of files
     assert run_command("backup", "verify", str(directory)).out.split() == ["whole", "3", "demo"]
     everything = set(_objects(directory))
-    (fourth,) = json.loads(_create(kept.mirrord, directory, "--tenant", "demo", "--json", "--keep", "1").out)
+    (fourth,) = json.loads(_create(sample.mirrord, directory, "--tenant", "demo", "--json", "--keep", "1").out)
     assert fourth["added"] == 1  # the list without it
     assert len(everything - set(_objects(directory))) == 2
     modes = {path.stat().st_mode & 0o777 for path in directory.rglob("*")}
@@ -285,17 +287,19 @@ def _objects(directory: Path) -> list[str]:
     return [path.name for path in (directory / "objects").glob("*/*")]
 
 
-def test_a_flipped_byte_anywhere_is_found_and_nothing_is_restored(kept: Kept, fresh_dsn: str, tmp_path: Path) -> None:
-    backups = Backups(kept.directory)
-    files = [path for path in kept.directory.rglob("*") if path.is_file()]
+def test_a_flipped_byte_anywhere_is_found_and_nothing_is_restored(
+    sample: BackupSample, fresh_dsn: str, tmp_path: Path
+) -> None:
+    backups = Backups(sample.directory)
+    files = [path for path in sample.directory.rglob("*") if path.is_file()]
     places = [(path, place) for path in files for place in {0, min(8, _last(path)), _last(path) // 2, _last(path)}]
     assert [(path, place) for path, place in places if not _flipped(path, place, lambda: _damages(backups))] == []
     (rows, *_) = [path for path in files if path.suffix == ".gz"]
-    done = _flipped(rows, 10, lambda: _restore(kept, fresh_dsn, tmp_path))
+    done = _flipped(rows, 10, lambda: _restore(sample, fresh_dsn, tmp_path))
     assert done.code == 4
     assert "is damaged, so nothing was restored" in done.err
     assert rows.name in done.err
-    assert rows.name in _flipped(rows, 12, lambda: run_command("backup", "verify", str(kept.directory))).out
+    assert rows.name in _flipped(rows, 12, lambda: run_command("backup", "verify", str(sample.directory))).out
     with psycopg.connect(daemon_dsn(fresh_dsn)) as connection:
         assert value(connection, "SELECT count(*) FROM mirrord.tenant") == 0
     assert _damages(backups) == []
@@ -323,46 +327,46 @@ def _damages(backups: Backups) -> list[str]:
 
 
 def test_an_object_that_is_damaged_keeps_old_ones_from_going_until_it_is_stored_anew(
-    kept: Kept, tmp_path: Path
+    sample: BackupSample, tmp_path: Path
 ) -> None:
     directory = tmp_path / "kept"
-    assert _create(kept.mirrord, directory, "--tenant", "demo").code == 0
+    assert _create(sample.mirrord, directory, "--tenant", "demo").code == 0
     (manifest,) = [one.manifest for one in Backups(directory).list_backups()]
     assert manifest is not None
     chunk = directory / "objects" / manifest.files.chunks[0].name[:2] / f"{manifest.files.chunks[0].name}.gz"
     chunk.write_bytes(b"something else")
-    done = _create(kept.mirrord, directory, "--tenant", "demo", "--keep", "1")
+    done = _create(sample.mirrord, directory, "--tenant", "demo", "--keep", "1")
     assert (done.code, f"{chunk} is damaged" in done.err) == (1, True)
     chunk.unlink()
     done = run_command("backup", "verify", str(directory), "--json")
     assert done.code == 1
     assert json.loads(done.out)[0]["damages"] == [f"{chunk} is gone."]
-    (again,) = json.loads(_create(kept.mirrord, directory, "--tenant", "demo", "--json").out)
+    (again,) = json.loads(_create(sample.mirrord, directory, "--tenant", "demo", "--json").out)
     assert (again["added"], again["obstacle"]) == (1, None)
     assert run_command("backup", "verify", str(directory)).code == 0
 
 
-def test_of_two_at_once_the_second_says_so(kept: Kept) -> None:
-    with Backups(kept.directory).open_for_writing():
-        for arguments in (("create", str(kept.directory), *kept.mirrord.places), ("verify", str(kept.directory))):
+def test_of_two_at_once_the_second_says_so(sample: BackupSample) -> None:
+    with Backups(sample.directory).open_for_writing():
+        for arguments in (("create", str(sample.directory), *sample.mirrord.places), ("verify", str(sample.directory))):
             done = run_command("backup", *arguments)
             assert done.code == 4
             assert "is going on" in done.err
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
-def test_a_full_disk_leaves_earlier_backups_whole(kept: Kept, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_earlier_backups_whole(sample: BackupSample, tmp_path: Path) -> None:
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2560k", "none", tmp_path], check=False).returncode:
         pytest.skip("mounting is refused here")
     try:
         directory = tmp_path / "kept"
-        assert _create(kept.mirrord, directory, "--tenant", "demo").code == 0
-        save(kept.mirrord.file("large.txt"), os.urandom(2 << 20))
-        done = _create(kept.mirrord, directory, "--tenant", "demo")
+        assert _create(sample.mirrord, directory, "--tenant", "demo").code == 0
+        save(sample.mirrord.file("large.txt"), os.urandom(2 << 20))
+        done = _create(sample.mirrord, directory, "--tenant", "demo")
         verified = run_command("backup", "verify", str(directory))
         left = list((directory / "incoming").iterdir())
     finally:
-        kept.mirrord.file("large.txt").unlink(missing_ok=True)
+        sample.mirrord.file("large.txt").unlink(missing_ok=True)
         subprocess.run(["umount", tmp_path], check=True)
     assert done.code == 3
     assert "is full; no new backup was made, earlier backups are complete" in done.err
@@ -370,29 +374,29 @@ def test_a_full_disk_leaves_earlier_backups_whole(kept: Kept, tmp_path: Path) ->
 
 
 def test_a_restore_that_is_killed_is_done_by_the_next(
-    kept: Kept, fresh_dsn: str, tmp_path: Path, connect: Callable[[str], Connection]
+    sample: BackupSample, fresh_dsn: str, tmp_path: Path, connect: Callable[[str], Connection]
 ) -> None:
     watcher, holder = connect(fresh_dsn), connect(fresh_dsn)
     for table in ("entry_feed", "page_revision", "conflict"):
         with holder.transaction():
             holder.execute(sql.SQL("LOCK TABLE mirrord.{}").format(sql.Identifier(table)))
-            _killed_when_it_waits(kept, fresh_dsn, tmp_path, watcher)
+            _killed_when_it_waits(sample, fresh_dsn, tmp_path, watcher)
         eventually(lambda: value(watcher, _BACKENDS) == 0, "the end of the killed restore's transaction")
-    done = _restore(kept, fresh_dsn, tmp_path)
+    done = _restore(sample, fresh_dsn, tmp_path)
     assert done.code == 0, done.err
-    assert kept.mirrord.dsn is not None
-    assert _all_rows(fresh_dsn, kept.tenant) == _all_rows(kept.mirrord.dsn, kept.tenant)
+    assert sample.mirrord.dsn is not None
+    assert _all_rows(fresh_dsn, sample.tenant) == _all_rows(sample.mirrord.dsn, sample.tenant)
 
 
 _BACKENDS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'mirrord'"
 _WAITING = _BACKENDS + " AND wait_event_type = 'Lock'"
 
 
-def _killed_when_it_waits(kept: Kept, dsn: str, into: Path, watcher: Connection) -> None:
+def _killed_when_it_waits(sample: BackupSample, dsn: str, into: Path, watcher: Connection) -> None:
     child = os.fork()
     if child == 0:
         try:
-            _restore(kept, dsn, into)
+            _restore(sample, dsn, into)
         finally:
             os._exit(0)
     try:

@@ -25,7 +25,7 @@ ENVIRONMENT = {
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working directory."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -56,35 +56,49 @@ def test_an_operator_may_raise_levels_and_set_limits_and_what_is_wrong_is_said()
             load(Flags(), {})
 
 
-def test_without_a_word_everything_is_below_data(here: Path) -> None:
-    assert load(Flags(), {}) == Config(here / "data/mirror", here / "data", None, (), DEFAULT_MODE)
+def test_without_a_word_everything_is_below_data(working_directory: Path) -> None:
+    assert load(Flags(), {}) == Config(
+        working_directory / "data/mirror", working_directory / "data", None, (), DEFAULT_MODE
+    )
 
 
-def test_the_file_in_the_working_directory_is_read(here: Path) -> None:
+def test_the_file_in_the_working_directory_is_read(working_directory: Path) -> None:
     write(FILE)
-    assert load(Flags(), {}) == Config(here / "file-tree", here / "file-data", "host=file", ("one", "two"), 0o2770)
+    assert load(Flags(), {}) == Config(
+        working_directory / "file-tree", working_directory / "file-data", "host=file", ("one", "two"), 0o2770
+    )
 
 
-def test_the_environment_wins_over_the_file(here: Path) -> None:
+def test_the_environment_wins_over_the_file(working_directory: Path) -> None:
     write(FILE)
-    expected = Config(here / "environment-tree", here / "environment-data", "host=environment", ("three",), 0o2770)
+    expected = Config(
+        working_directory / "environment-tree",
+        working_directory / "environment-data",
+        "host=environment",
+        ("three",),
+        0o2770,
+    )
     assert load(Flags(), ENVIRONMENT) == expected
 
 
-def test_flags_win_over_the_environment(here: Path) -> None:
+def test_flags_win_over_the_environment(working_directory: Path) -> None:
     write(FILE)
     flags = Flags(mirror=Path("tree"), data=Path("/d"), dsn="host=flag", tenants=("four",))
-    assert load(flags, ENVIRONMENT) == Config(here / "tree", Path("/d"), "host=flag", ("four",), 0o2770)
+    assert load(flags, ENVIRONMENT) == Config(working_directory / "tree", Path("/d"), "host=flag", ("four",), 0o2770)
 
 
-def test_each_setting_wins_by_itself(here: Path) -> None:
+def test_each_setting_wins_by_itself(working_directory: Path) -> None:
     write(FILE)
     config = load(Flags(dsn="host=flag"), {"MIRROR_DIR": "environment-tree"})
-    assert (config.dsn, config.mirror, config.data) == ("host=flag", here / "environment-tree", here / "file-data")
+    assert (config.dsn, config.mirror, config.data) == (
+        "host=flag",
+        working_directory / "environment-tree",
+        working_directory / "file-data",
+    )
 
 
-def test_the_tree_follows_the_data_directory(here: Path) -> None:
-    assert load(Flags(data=Path("elsewhere")), {}).mirror == here / "elsewhere/mirror"
+def test_the_tree_follows_the_data_directory(working_directory: Path) -> None:
+    assert load(Flags(data=Path("elsewhere")), {}).mirror == working_directory / "elsewhere/mirror"
 
 
 def test_a_named_file_replaces_the_one_in_the_working_directory() -> None:
@@ -169,9 +183,9 @@ def test_an_empty_dsn_means_the_embedded_postgres() -> None:
     assert load(Flags(), {}).dsn is None
 
 
-def test_the_server_for_agents_has_a_table_of_its_own(here: Path) -> None:
+def test_the_server_for_agents_has_a_table_of_its_own(working_directory: Path) -> None:
     write('[mcp]\ntoken_file = "token"\nlocal_trust = false\nattach_from = ["pictures"]\n')
-    assert load(Flags(), {}).agents == Agents(None, Path("token"), False, (here / "pictures",))
+    assert load(Flags(), {}).agents == Agents(None, Path("token"), False, (working_directory / "pictures",))
 
 
 def test_a_token_comes_from_the_environment_only() -> None:
@@ -185,36 +199,38 @@ def test_local_trust_is_true_or_false() -> None:
 
 
 @pytest.fixture
-def credentials(here: Path) -> dict[str, str]:
+def credentials(working_directory: Path) -> dict[str, str]:
     """An environment in which a service manager hands over secrets."""
-    handed = here / "credentials"
+    handed = working_directory / "credentials"
     handed.mkdir()
     for name, text in (("dsn", "host=secret password=x\n"), ("token", "t\n"), ("signing.pem", "a key\n")):
         (handed / name).write_text(text, encoding="utf-8")
     return {"CREDENTIALS_DIRECTORY": str(handed)}
 
 
-def test_secrets_that_a_service_manager_hands_over_win_over_the_file(here: Path, credentials: dict[str, str]) -> None:
+def test_secrets_that_a_service_manager_hands_over_win_over_the_file(
+    working_directory: Path, credentials: dict[str, str]
+) -> None:
     write('dsn = "host=file"\n[mcp]\ntoken_file = "elsewhere"')
     found = load(Flags(), credentials)
     assert found.dsn == "host=secret password=x"
-    assert found.agents.token_file == here / "credentials/token"
-    assert found.signing == here / "credentials/signing.pem"
+    assert found.agents.token_file == working_directory / "credentials/token"
+    assert found.signing == working_directory / "credentials/signing.pem"
 
 
-def test_the_environment_wins_over_secrets_handed_over(here: Path, credentials: dict[str, str]) -> None:
+def test_the_environment_wins_over_secrets_handed_over(working_directory: Path, credentials: dict[str, str]) -> None:
     found = load(Flags(), {**credentials, **ENVIRONMENT, "MIRRORD_TOKEN_FILE": "mine"})
     assert (found.dsn, found.agents.token_file) == ("host=environment", Path("mine"))
 
 
-def test_secrets_that_are_not_handed_over_are_looked_for_elsewhere(here: Path) -> None:
+def test_secrets_that_are_not_handed_over_are_looked_for_elsewhere(working_directory: Path) -> None:
     write('dsn = "host=file"')
-    found = load(Flags(), {"CREDENTIALS_DIRECTORY": str(here / "nothing")})
+    found = load(Flags(), {"CREDENTIALS_DIRECTORY": str(working_directory / "nothing")})
     assert (found.dsn, found.agents.token_file, found.signing) == ("host=file", None, None)
 
 
-def test_a_secret_that_cannot_be_read_is_no_empty_one(here: Path, credentials: dict[str, str]) -> None:
-    (here / "credentials/dsn").write_bytes(b"\xff")
+def test_a_secret_that_cannot_be_read_is_no_empty_one(working_directory: Path, credentials: dict[str, str]) -> None:
+    (working_directory / "credentials/dsn").write_bytes(b"\xff")
     with pytest.raises(UserError, match=r"credential .*dsn cannot be read"):
         load(Flags(), credentials)
 

@@ -40,7 +40,7 @@ def split_counts(splits: Counter[str]) -> set[int]:
 
 
 @pytest.fixture
-def known(root: Path, session: Session) -> Path:
+def read_file(root: Path, session: Session) -> Path:
     """A page that the session has read."""
     file = page(root, "Page.md", OLD)
     read_page(session, "Page.md")
@@ -48,16 +48,18 @@ def known(root: Path, session: Session) -> Path:
 
 
 @pytest.mark.parametrize("content", [NEW, "no front matter\n", OLD + "more\n"], ids=["other", "none", "same"])
-def test_a_rewritten_page_has_its_old_and_its_new_text_split_once(session: Session, known: Path, content: str) -> None:
+def test_a_rewritten_page_has_its_old_and_its_new_text_split_once(
+    session: Session, read_file: Path, content: str
+) -> None:
     with counted_splits() as splits:
         write_page(session, "Page.md", content)
 
-    assert OLD.splitlines()[1] in known.read_text()
+    assert OLD.splitlines()[1] in read_file.read_text()
     assert {OLD, content} <= splits.keys()
     assert split_counts(splits) == {1}
 
 
-def test_a_preview_of_a_rewrite_splits_each_text_once(session: Session, known: Path) -> None:
+def test_a_preview_of_a_rewrite_splits_each_text_once(session: Session, read_file: Path) -> None:
     with counted_splits() as splits:
         write_page.preview(session, "Page.md", NEW)
 
@@ -75,7 +77,7 @@ def test_a_new_page_has_its_text_split_once(session: Session, content: str) -> N
     assert split_counts(splits) == {1}
 
 
-def test_an_edit_splits_the_page_and_each_text_on_the_way_once(session: Session, known: Path) -> None:
+def test_an_edit_splits_the_page_and_each_text_on_the_way_once(session: Session, read_file: Path) -> None:
     edits: list[dict[str, object]] = [
         {"heading": "Old", "action": "append", "text": "appended"},
         {"front_matter": {"set": {"title": "Edited"}}},
@@ -85,5 +87,5 @@ def test_an_edit_splits_the_page_and_each_text_on_the_way_once(session: Session,
     with counted_splits() as splits:
         edit_page(session, "Page.md", edits)
 
-    assert {OLD, known.read_text()} <= splits.keys()
+    assert {OLD, read_file.read_text()} <= splits.keys()
     assert split_counts(splits) == {1}
