@@ -155,6 +155,19 @@ async def load_rows_at(
     return await _split_by_base(connection, tenant, mirror, rows, places)
 
 
+async def load_unrecorded_tombstones(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, digests: Sequence[Digest]
+) -> list[Row]:
+    """Deleted pages with one of *digests* and without a base in this mirror."""
+    cursor = await connection.execute(
+        f"{_PAGE} AND p.deleted_at IS NOT NULL AND p.digest = ANY ({_KEYS.format(_AS_KEY['digest'])})",
+        {"tenant": tenant, "keys": _as_json([digest.hex() for digest in digests])},
+    )
+    rows = [_row(row) for row in await cursor.fetchall()]
+    bases = await load_bases(connection, tenant, mirror, BaseKeys(entries=[row.entry for row in rows]))
+    return [row for row in rows if row.entry not in {base.entry for base in bases}]
+
+
 async def load_attachments_at(
     connection: Connection, tenant: TenantId, mirror: MirrorId, places: Sequence[tuple[EntryId | None, str]]
 ) -> list[Row]:

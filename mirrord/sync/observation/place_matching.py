@@ -5,9 +5,10 @@ from contextlib import suppress
 
 from mirrord.db.content import derived_rows, entry_states, stored_bytes
 from mirrord.db.database import Connection
-from mirrord.domain.entry import EMPTY_DIGEST, NO_TEXT, Base, Digest, EntryId, Kind, Row, id_of_path, parse_id
+from mirrord.domain.entry import EMPTY_DIGEST, NO_TEXT, Base, Digest, EntryId, Kind, Row, id_of_path, new_id, parse_id
 from mirrord.domain.place import name_key
 from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.sync.observation import unrecorded_rows
 from mirrord.sync.observation.file_look import LookResult
 from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, match_texts
 from mirrord.sync.observation.mirror_handles import Sides
@@ -27,6 +28,9 @@ async def match_by_place(
     """
     Return *owners* with unidentified files matched to entries that are lost or have no file.
 
+    A file at the path of an unrecorded row, with other bytes, is the unrecorded page that alone ever had its bytes:
+    names changed hands or case before this mirror recorded them, and apps may have deleted the rows.
+
     A file with most of the text of a lost page is that page: it was renamed and saved again before the look. The lost
     pages include one that began at the file's path and that this mirror has not recorded yet.
     A new page at the place of a tombstone, or of a row without a file here, continues that row. A file with the exact
@@ -38,8 +42,9 @@ async def match_by_place(
     goes from the root down. Finally, a file with the name, but for case, and most of the text of such a row is that
     page: it or its folder was renamed before the daemon recorded anything.
     """
+    owners = await _match_unrecorded_bytes(connection, sides, look, memory, owners, rows)
     owners = owners | await _match_lost_texts(connection, sides, look, memory, owners)
-    unrecorded_rows = {
+    unrecorded_digests = {
         row.entry: row.digest for row in rows.values() if row.entry not in memory.base_of_entry and not row.deleted
     }
     tried_places: set[_PlaceKey] = set()
@@ -50,7 +55,7 @@ async def match_by_place(
         }
         owned = set(owners.values())
         matched = await _match_rows(connection, assembly, sides, unidentified) if unidentified else {}
-        if unrecorded := {entry: digest for entry, digest in unrecorded_rows.items() if entry not in owned}:
+        if unrecorded := {entry: digest for entry, digest in unrecorded_digests.items() if entry not in owned}:
             matched = await _match_written(connection, sides, look, unidentified, unrecorded) | matched
         if not matched:
             return owners | await _match_namesakes(connection, sides, look, memory, owners, rows)
@@ -110,6 +115,32 @@ async def _match_written(
     return {
         path: entry for path, entry, digest in matches if path is not None and look.found_files[path].digest == digest
     }
+
+
+async def _match_unrecorded_bytes(
+    connection: Connection,
+    sides: Sides,
+    look: LookResult,
+    memory: EarlierState,
+    owners: dict[str, EntryId],
+    rows: Mapping[EntryId, Row],
+) -> dict[str, EntryId]:
+    """*owners* with the files of unrecorded pages matched by exact bytes, if the row of a file's path has others."""
+    files = list(look.found_files.values())
+    contested = unrecorded_rows.find_contested(files, memory, owners, sides.tenant)
+    open_files = unrecorded_rows.select_open_files(files, memory, owners, sides.tenant) if contested else []
+    if not 0 < len(open_files) <= MAX_COMPARED_TEXTS:
+        return owners
+    digests = [file.digest for file in open_files]
+    tombstones = await entry_states.load_unrecorded_tombstones(connection, sides.tenant, sides.mirror, digests)
+    candidates = {row.entry: row for row in [*tombstones, *rows.values(), *memory.rows.values()]}.values()
+    alike = unrecorded_rows.select_named_alike(candidates, files, memory, sides.tenant)
+    if not 0 < len(alike) <= MAX_COMPARED_TEXTS:
+        return owners
+    questions = [(row.entry, digest) for row in alike for digest in digests]
+    known_texts = await stored_bytes.find_texts(connection, sides.tenant, questions)
+    matches = unrecorded_rows.match_exact_bytes(open_files, known_texts, contested, owners)
+    return unrecorded_rows.reassign_files(owners, matches, new_id)
 
 
 async def _match_lost_texts(
