@@ -4,7 +4,7 @@ import json
 
 import click
 
-from mirrord.markdown.schema.json_schema import json_schema
+from mirrord.markdown.schema.node_types import json_schema
 
 
 @click.command()

@@ -16,7 +16,7 @@ from mirrord.domain.long_work import Progress, ignore_progress
 from mirrord.errors import Damaged, Unavailable
 from mirrord.markdown.frontmatter.page_text import with_unix_endings
 from mirrord.markdown.read.reader import read_document
-from mirrord.markdown.write.splice import splice_document
+from mirrord.markdown.write.render import splice_document
 
 _FILTER = str(Path(__file__).with_name("plain.lua"))
 _MEDIA_DIRECTORY = "media"

@@ -14,7 +14,7 @@ from mirrord.db.content.derived_rows import UnderivedPage
 from mirrord.documents.parser_processes import Workers
 from mirrord.domain.entry import EntryId
 from mirrord.domain.long_work import split_into_batches
-from mirrord.markdown.stored_form import (
+from mirrord.markdown.write.stored_form import (
     StoredValues,
     values_to_store,
     values_to_store_of_pages,

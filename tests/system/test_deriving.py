@@ -11,7 +11,7 @@ from mirrord.documents import document_derivation, parser_processes
 from mirrord.documents.document_derivation import Deriver, PageRate
 from mirrord.documents.parser_processes import Workers
 from mirrord.errors import Fenced
-from mirrord.markdown.stored_form import StoredValues, values_to_store
+from mirrord.markdown.write.stored_form import StoredValues, values_to_store
 from tests.support.entries import value
 from tests.support.mirrors import Mirror
 from tests.support.rows import Connection

@@ -14,7 +14,7 @@ from mirrord.documents.link_following import link_batch
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.domain.place import name_key
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.links.page_links import links_of
+from mirrord.markdown.page_links import links_of
 from tests.support.rows import Connection
 
 NAMES = ["Alpha", "alpha", "Beta", "Café", "Beta.md", "One", "Two", "Three"]

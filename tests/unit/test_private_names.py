@@ -64,7 +64,7 @@ MARKDOWN_IT, PLUGINS = "markdown-it-py", "mdit-py-plugins"
 PRIVATE_NAMES = [
     PrivateName("psycopg", "command_queue", "mirrord.db.transactions", has_command_queue),
     PrivateName(
-        *(MARKDOWN_IT, "_prev_delimiters", "mirrord.markdown.parser.parser_state"),
+        *(MARKDOWN_IT, "_prev_delimiters", "mirrord.markdown.parser.fast_paths"),
         lambda: hasattr(StateInline("", MarkdownIt(), {}, []), "_prev_delimiters"),
     ),
     PrivateName(
@@ -75,15 +75,15 @@ PRIVATE_NAMES = [
     *(
         PrivateName(MARKDOWN_IT, name, f"mirrord.markdown.{module}", is_in(f"markdown_it.{place}", *name.split(".")))
         for module, place, name in (
-            ("parser.fast_rules", "common.utils", "mdTrim"),
+            ("parser.fast_paths", "common.utils", "mdTrim"),
             ("parser.nested_blocks", "common.utils", "MD_TRIM_CHARS"),
             ("inline.inline_writer", "common.utils", "isValidEntityCode"),
             ("inline.inline_writer", "common.utils", "isWhiteSpace"),
-            ("parser.inline_parser", "parser_inline", "ParserInline.tokenize"),
-            ("parser.inline_parser", "parser_inline", "ParserInline.skipToken"),
+            ("parser.work_limit", "parser_inline", "ParserInline.tokenize"),
+            ("parser.work_limit", "parser_inline", "ParserInline.skipToken"),
             ("parser.work_limit", "parser_block", "ParserBlock.tokenize"),
             ("parser.work_limit", "ruler", "Ruler.getRules"),
-            ("parser.parser_state", "rules_inline", "StateInline.pushPending"),
+            ("parser.fast_paths", "rules_inline", "StateInline.pushPending"),
         )
     ),
     *(

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from mirrord.markdown.frontmatter.page_text import PageText, decode
-from mirrord.markdown.links.page_links import links_of
+from mirrord.markdown.page_links import links_of
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 PAGES = sorted(SAMPLE.rglob("*.md"))

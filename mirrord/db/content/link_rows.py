@@ -7,7 +7,7 @@ from typing import Any
 from mirrord.db.database import Connection
 from mirrord.domain.entry import EntryId, Kind, Place, TenantId
 from mirrord.domain.link_meaning import LinkMeaning, NameKind
-from mirrord.markdown.links.page_links import Link
+from mirrord.markdown.page_links import Link
 
 LINKS_PER_BATCH = 500  # links resolved at once
 

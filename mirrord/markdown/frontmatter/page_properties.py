@@ -1,14 +1,32 @@
-"""The properties in a page's front matter: reading their values and changing single keys."""
+"""The properties in a page's front matter: what they say, columns of rows included, and changing single keys."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending
 from mirrord.markdown.frontmatter.yaml_edits import is_plain_text, rewrite_properties
-from mirrord.markdown.frontmatter.yaml_reader import REMOVED, Json, Removed, is_same_json
+from mirrord.markdown.frontmatter.yaml_reader import (
+    REMOVED,
+    Json,
+    Property,
+    Removed,
+    is_same_json,
+    read_properties,
+    values_of,
+)
 
-__all__ = ["REMOVED", "Json", "Removed", "is_same_json", "new_head", "read_values", "with_keys"]
-
+__all__ = [
+    "REMOVED",
+    "Json",
+    "Removed",
+    "Views",
+    "is_same_json",
+    "new_head",
+    "read_values",
+    "read_views",
+    "with_keys",
+]
 
 _MAX_UNCHECKED_CHARACTERS = 500  # characters; so short a change reaches no limit of YAML keys or of `properties`
 
@@ -69,3 +87,50 @@ def _check_result(old: PageText, new: PageText, new_values: Mapping[str, Json | 
     expected = {key: value for key, value in new_values.items() if not isinstance(value, Removed)}
     if (new.bom, new.body) != (old.bom, old.body) or not is_same_json(read_values(new), expected):
         raise Damaged("the front matter is written in a way that mirrord cannot change without harm")
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """
+    The properties of a page in its front matter. None: the key is absent or empty.
+
+    id: the text of the key as written, UUID or not; "" for a key without a value.
+    title, icon, position: the text as written, so `title: 1.10` is "1.10"; None for lists and mappings.
+    texts: the texts of all keys.
+    frontmatter: the values of all keys.
+    error: a sentence that says why the front matter cannot be read; all other views are empty then.
+    """
+
+    id: str | None
+    title: str | None
+    icon: str | None
+    position: str | None
+    texts: dict[str, str | None]
+    frontmatter: dict[str, Json]
+    error: str | None
+
+
+def read_views(source: str) -> Views:
+    """The views in the YAML of front matter; never raises."""
+    try:
+        entries = read_properties(source)
+    except Damaged as damaged:
+        return Views(None, None, None, None, {}, {}, str(damaged))
+    values = values_of(entries)
+    by_key = {entry.key: entry for entry in entries}
+    texts = {key: by_key[key].text or None for key in by_key if values[key] is not None}
+    return Views(
+        _id_text(source, by_key.get("id")),
+        texts.get("title"),
+        texts.get("icon"),
+        texts.get("position"),
+        texts,
+        values,
+        None,
+    )
+
+
+def _id_text(source: str, entry: Property | None) -> str | None:
+    if entry is None or entry.text is not None:
+        return entry.text if entry else None
+    return source[entry.start : entry.end].rstrip()

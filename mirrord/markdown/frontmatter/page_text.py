@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from mirrord.errors import Damaged, UserError
 
 if TYPE_CHECKING:
-    from mirrord.markdown.frontmatter.page_views import Views
+    from mirrord.markdown.frontmatter.page_properties import Views
 
 BOM = "\ufeff"
 
@@ -124,7 +124,7 @@ class PageText:
     @cached_property
     def views(self) -> "Views":
         """What the front matter says; see Views."""
-        from mirrord.markdown.frontmatter.page_views import read_views  # noqa: PLC0415  (lists of plain pages start without a reader of YAML)
+        from mirrord.markdown.frontmatter.page_properties import read_views  # noqa: PLC0415  (lists of plain pages start without a reader of YAML)
 
         return read_views(self.source)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mirrord.markdown.frontmatter.page_text import PageText
 
 if TYPE_CHECKING:
-    from mirrord.markdown.frontmatter.page_views import Views
+    from mirrord.markdown.frontmatter.page_properties import Views
     from mirrord.markdown.frontmatter.yaml_reader import Json
 
 _TEXT_KEYS = ("id", "title", "icon", "position", "type", "source_type", "original", "created")
@@ -47,7 +47,7 @@ class Head:
     """
     A page as lists show it.
 
-    id, title, icon, position, type, source_type, original, created: as in `page_views.Views`; all None if the front
+    id, title, icon, position, type, source_type, original, created: as in `page_properties.Views`; all None if the front
     matter cannot be read.
     tags: texts without their `#`, numbers included. aliases: those that are text.
     """

@@ -11,8 +11,7 @@ from markdown_it.token import Token
 
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.parser.dialect import is_script
-from mirrord.markdown.schema.document import TAGGED, Mark, Node, is_node
-from mirrord.markdown.schema.embedded_json import parse_json_or_none
+from mirrord.markdown.schema.document import TAGGED, Mark, Node, is_node, parse_json_or_none
 from mirrord.markdown.schema.node_rules import NATIVE_ATTRIBUTES, is_native
 
 _TAG = re.compile(r'<(/?)(u|sub|sup|span|mark)(?: (data-tt|style)="([^"]*)")?>')

@@ -30,7 +30,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.footnote.index import footnote_def
 
 from mirrord.markdown.frontmatter.page_text import with_unix_endings
-from mirrord.markdown.parser.fast_rules import (
+from mirrord.markdown.parser.fast_paths import (
     horizontal_rule,
     one_line_any_start,
     one_line_paragraph,
@@ -38,7 +38,6 @@ from mirrord.markdown.parser.fast_rules import (
     plain_list,
     setext_heading,
 )
-from mirrord.markdown.parser.inline_parser import CountedInlineParser, InlineRule, parse_texts
 from mirrord.markdown.parser.nested_blocks import shape_blocks
 from mirrord.markdown.parser.syntax_rules import (
     WIKILINK,
@@ -55,7 +54,15 @@ from mirrord.markdown.parser.syntax_rules import (
     plain_link,
     wikilink,
 )
-from mirrord.markdown.parser.work_limit import CountedBlockParser, CountedRules, Rule, counted_table
+from mirrord.markdown.parser.work_limit import (
+    CountedBlockParser,
+    CountedInlineParser,
+    CountedRules,
+    InlineRule,
+    Rule,
+    counted_table,
+    parse_texts,
+)
 
 __all__ = ["MAX_NESTING", "WIKILINK", "is_script", "make_plain_parser", "parse", "parse_blocks"]
 

@@ -8,7 +8,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from mirrord.markdown.frontmatter.yaml_reader import Json
-from mirrord.markdown.schema.embedded_json import read_comment
+from mirrord.markdown.schema.document import read_comment
 
 BARE_KEY = "bare"  # key in the `meta` of a task: no blank follows its box
 

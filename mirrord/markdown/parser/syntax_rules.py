@@ -8,7 +8,7 @@ from markdown_it.rules_block import StateBlock, reference
 from markdown_it.rules_inline import StateInline
 from mdit_py_plugins.dollarmath.index import math_block_dollar, math_inline_dollar
 
-from mirrord.markdown.parser.fast_rules import has_match_after
+from mirrord.markdown.parser.fast_paths import has_match_after
 
 _COLON = re.compile(r"\]:")
 

@@ -10,9 +10,8 @@ from mirrord.markdown.frontmatter.page_text import PageText, with_unix_endings
 from mirrord.markdown.inline.html_tags import is_safe
 from mirrord.markdown.inline.inline_reader import raw_inline, read_inline
 from mirrord.markdown.inline.table_cells import read_table
-from mirrord.markdown.read.block_spans import Outline, outline_of
-from mirrord.markdown.schema.document import Document, Node, is_node, make_document, text_node
-from mirrord.markdown.schema.embedded_json import parse_json_or_none
+from mirrord.markdown.read.page_outline import Outline, outline_of
+from mirrord.markdown.schema.document import Document, Node, is_node, make_document, parse_json_or_none, text_node
 from mirrord.markdown.schema.node_rules import has_no_markdown
 from mirrord.markdown.schema.normal_form import normalize
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mirrord.markdown.frontmatter.page_text import split_lines
-from mirrord.markdown.read.block_spans import MAX_PAGE_CHARACTERS, Outline, outline_of
+from mirrord.markdown.read.page_outline import MAX_PAGE_CHARACTERS, Outline, outline_of
 from mirrord.markdown.read.reader import read_nodes
 from mirrord.markdown.schema.block import Block, blocks_of, count_common_ends
 

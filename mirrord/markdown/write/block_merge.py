@@ -12,7 +12,7 @@ from mirrord.markdown.schema.block import Block, block_of
 from mirrord.markdown.schema.document import Node
 from mirrord.markdown.schema.node_rules import extra_attrs_of, has_no_markdown
 from mirrord.markdown.schema.normal_form import fingerprint
-from mirrord.markdown.write import list_items, table_rows
+from mirrord.markdown.write import item_merge
 from mirrord.markdown.write.block_matching import match_or_replace_blocks
 from mirrord.markdown.write.block_parts import (
     Line,
@@ -185,7 +185,7 @@ def _edit_table(
         next(at for at, line in enumerate(lines, 1) if line.rstrip().endswith("-->")) if table_extra_attrs(node) else 0
     )
     comment = [Line(line, at) for at, line in enumerate(lines[:height])]
-    rows = table_rows.rearrange_rows(lines[height:], part.node, node, style, references)
+    rows = item_merge.rearrange_rows(lines[height:], part.node, node, style, references)
     return comment + [replace(row, at=None if row.at is None else row.at + height) for row in rows]
 
 
@@ -197,7 +197,7 @@ def _edit_list(cut: SplitLines, part: Part, node: Node, setting: Setting) -> lis
     def inside(lines: Sequence[str], old: Sequence[Node], new_nodes: Sequence[Node]) -> list[Line]:
         return _edit_content(lines, old, new_nodes, cut, inner)
 
-    return list_items.rearrange_items(cut, node, inside)
+    return item_merge.rearrange_items(cut, node, inside)
 
 
 def _edit_content(

@@ -13,7 +13,7 @@ from typing import Any
 from markdown_it.token import Token
 
 from mirrord.errors import Damaged
-from mirrord.markdown.read.block_spans import LIST_SEPARATOR, Outline, outline_of
+from mirrord.markdown.read.page_outline import LIST_SEPARATOR, Outline, outline_of
 from mirrord.markdown.read.reader import read_nodes
 from mirrord.markdown.schema.block import Block, block_of
 from mirrord.markdown.schema.document import Node

@@ -11,10 +11,9 @@ from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.inline.inline_writer import write_inline
 from mirrord.markdown.inline.source_style import Style, style_variants
 from mirrord.markdown.inline.table_cells import table_extra_attrs, write_table
-from mirrord.markdown.read.block_spans import outline_of
+from mirrord.markdown.read.page_outline import outline_of
 from mirrord.markdown.read.reader import NODE_FENCE_INFO, read_nodes
-from mirrord.markdown.schema.document import Node
-from mirrord.markdown.schema.embedded_json import write_comment
+from mirrord.markdown.schema.document import Node, write_comment
 from mirrord.markdown.schema.node_rules import extra_attrs_of, has_no_markdown
 from mirrord.markdown.schema.normal_form import fingerprint, first_difference, normalize
 

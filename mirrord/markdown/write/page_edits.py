@@ -17,7 +17,7 @@ from mirrord.markdown.frontmatter.page_text import (
     with_unix_endings,
 )
 from mirrord.markdown.parser.dialect import parse_blocks
-from mirrord.markdown.read.sections import Section, find_sections, heading_line, sections_of
+from mirrord.markdown.read.page_outline import Section, find_sections, heading_line, sections_of
 
 _LISTS = ("bullet_list_open", "ordered_list_open")
 _TABLE = "table_open"

@@ -1,5 +1,11 @@
-"""Render the Markdown of a page after an app changed some of its views."""
+"""
+Render the Markdown of a page after an app changed some of its views; every other byte stays.
 
+Changed blocks are spliced into the page. The whole result is compared with the wanted blocks, and read again wherever
+its meaning may have changed; no result is returned unverified.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mirrord.errors import Damaged
@@ -7,12 +13,122 @@ from mirrord.markdown.frontmatter.page_properties import (
     REMOVED,
     Json,
     Removed,
+    Views,
     with_keys,
 )
-from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending
-from mirrord.markdown.frontmatter.page_views import Views
-from mirrord.markdown.schema.document import Document, check_document
-from mirrord.markdown.write.splice import splice_document
+from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending, split_lines
+from mirrord.markdown.inline.source_style import Style, usual_style_of
+from mirrord.markdown.read.page_outline import outline_of
+from mirrord.markdown.read.reparse import Reading, read_after_edit, read_whole, reading_of
+from mirrord.markdown.schema.block import Block, blocks_of
+from mirrord.markdown.schema.document import Document, Node, check_document, make_document
+from mirrord.markdown.schema.normal_form import first_difference, normalize
+from mirrord.markdown.write.block_merge import Effort, Setting, rearrange_blocks
+from mirrord.markdown.write.block_parts import Line, Spacing, SplitLines, split_page
+
+_LADDERS = (  # each is tried on the original page, then on the result of that: definitions may have changed
+    ((Effort.CHANGED_PARTS, Spacing.UNCHANGED), *((Effort.CHANGED_PARTS_VERIFIED, spacing) for spacing in Spacing)),
+    ((Effort.WHOLE_CONTAINER, Spacing.SEPARATE),),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """
+    reading: of the page with LF for every line ending. endings: of each line of the cut; "" for a last one without.
+    habit: its usual style.
+    """
+
+    reading: Reading
+    cut: SplitLines
+    endings: Sequence[str]
+    habit: Style
+
+
+def splice_document(body: str, new_document: Document, ending: str) -> str:
+    """
+    *body* with the blocks of *new_document*; unchanged ones keep their bytes and the gaps between them.
+
+    So do unchanged list items, table rows, and blocks in quotes, callouts, footnotes and items.
+    New lines end with *ending*.
+
+    Raises:
+        Damaged: Markdown cannot hold the wanted blocks, or not beside the unchanged ones.
+    """
+    page, after = _open_page(body), _non_empty_blocks(new_document.get("content") or [])
+    bare = normalize({**new_document, "content": []})
+    if bare.keys() != {"type"}:
+        raise Damaged(f"the change would lose {first_difference(bare, make_document([]))}: a page has no place for it")
+    if _mean_the_same([part.block for part in page.cut.parts], after):
+        return body
+    read_blocks: list[Block] = []
+    for result in _candidate_pages(page, after, ending):
+        read_blocks = _read_back(page, result)
+        if _mean_the_same(read_blocks, after):
+            return result
+    lost_path = first_difference(
+        *(make_document([block.normal_form for block in blocks]) for blocks in (after, read_blocks))
+    )
+    raise Damaged(f"the change would lose {lost_path}: Markdown cannot hold it beside the blocks around it")
+
+
+def _non_empty_blocks(content: Sequence[Node]) -> list[Block]:
+    """The non-empty blocks of a document."""
+    return [block for block in blocks_of(content) if not block.is_empty]
+
+
+def _mean_the_same(old: Sequence[Block], new: Sequence[Block]) -> bool:
+    return len(old) == len(new) and all(map(Block.means_same_as, old, new))
+
+
+def _open_page(body: str) -> _Page:
+    body_lines = split_lines(body)
+    texts = [line.rstrip("\r\n") for line in body_lines]
+    page = outline_of("\n".join(texts if body_lines[-1:] == texts[-1:] else [*texts, ""]))
+    reading = reading_of(page)
+    cut = split_page(texts, page, reading.blocks)
+    habit = usual_style_of([token for part in cut.parts for token in part.tokens])
+    return _Page(reading, cut, [line[len(text) :] for line, text in zip(body_lines, texts, strict=True)], habit)
+
+
+def _read_back(page: _Page, result: str) -> list[Block]:
+    """The blocks of *result*; blocks shared with *page* are parsed again only if their meaning may have changed."""
+    reading = read_after_edit(page.reading, result) or read_whole(result)
+    return [block for block in reading.blocks if not block.is_empty]
+
+
+def _candidate_pages(page: _Page, after: Sequence[Block], ending: str) -> Iterator[str]:
+    """Candidates for the wanted page, all distinct, the most likely first."""
+    tried: set[str] = set()
+    for ladder in _LADDERS:
+        start, result = page, ""
+        for _ in range(2):
+            for effort, spacing in ladder:
+                result = _arrange_page(start, after, effort, spacing, ending)
+                if result not in tried:
+                    tried.add(result)
+                    yield result
+            start = _open_page(result)
+            if len(start.cut.parts) != len(after):
+                break
+
+
+def _arrange_page(page: _Page, after: Sequence[Block], effort: Effort, spacing: Spacing, ending: str) -> str:
+    setting = Setting(page.cut.references, page.habit, effort)
+    result = rearrange_blocks(page.cut, after, setting, spacing)
+    output_lines: list[str] = []
+    for line in result:
+        line_end = _ending_of_line(page, line, ending)
+        if not line.text and line_end == "\n" and output_lines and output_lines[-1].endswith("\r"):
+            line_end = "\r"  # `\r\n` would be a single line ending
+        output_lines.append(line.text + line_end)
+    if after and page.cut.parts and page.endings[-1] == "":
+        output_lines[-1] = result[-1].text
+    return "".join(output_lines)
+
+
+def _ending_of_line(page: _Page, line: Line, ending: str) -> str:
+    return (page.endings[line.at] if line.at is not None else "") or ending
 
 
 @dataclass(frozen=True, slots=True)

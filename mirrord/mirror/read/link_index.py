@@ -23,9 +23,8 @@ from mirrord.domain.link_meaning import (
     wikilink_path,
 )
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.links.link_spelling import NewPathOf
-from mirrord.markdown.links.link_updates import RelinkedPage, relink_page
-from mirrord.markdown.links.page_links import links_of, possible_targets_of
+from mirrord.markdown.link_updates import NewPathOf, RelinkedPage, relink_page
+from mirrord.markdown.page_links import links_of, possible_targets_of
 from mirrord.mirror.read.directory_listing import Walk
 from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.read.page_summary import PageSummary, TextWithStat

@@ -20,7 +20,7 @@ from mirrord.markdown.frontmatter.page_properties import (
 )
 from mirrord.markdown.frontmatter.page_text import BOM, PageText, first_line_ending, split_lines, with_unix_endings
 from mirrord.markdown.frontmatter.record_text import Data, canonical_json, read_record
-from mirrord.markdown.read.block_spans import regions_of
+from mirrord.markdown.read.page_outline import regions_of
 from mirrord.research.segments.segment import is_only_moved
 
 _ENDING = re.compile(r"\r\n|\n|\r")

@@ -16,8 +16,8 @@ from mirrord.domain.place import (
 )
 from mirrord.domain.problem_advice import UnsyncedFiles
 from mirrord.errors import Busy, Damaged, Refused
+from mirrord.markdown.frontmatter.page_properties import Views
 from mirrord.markdown.frontmatter.page_text import PageText, decode
-from mirrord.markdown.frontmatter.page_views import Views
 from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.ignore_rules import Ignore

@@ -18,7 +18,7 @@ from mirrord.domain.place import (
     numbered_names,
 )
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.read.sections import sections_of
+from mirrord.markdown.read.page_outline import sections_of
 from mirrord.mirror.tree.tree_layout import attachment_path, spot_of_file
 from mirrord.sync.observation.mirror_handles import Sides
 

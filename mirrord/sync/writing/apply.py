@@ -8,7 +8,7 @@ from mirrord.db.content.stored_bytes import Revision
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import EntryId, File, Row, State, UnreadableFile
 from mirrord.errors import Busy, Damaged, Refused, Stale
-from mirrord.markdown.frontmatter.page_views import Views
+from mirrord.markdown.frontmatter.page_properties import Views
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.retries import Retries

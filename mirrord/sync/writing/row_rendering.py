@@ -19,11 +19,10 @@ from mirrord.domain.place import BESIDE_PREFIX, RecordFormat, record_path
 from mirrord.errors import Damaged, Locked, Stale
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.record_text import Data, read_record
-from mirrord.markdown.links.page_links import Link, links_of
-from mirrord.markdown.schema.document import Document
-from mirrord.markdown.schema.embedded_json import parse_json, parse_json_or_none
-from mirrord.markdown.write.block_ids import complete_ids
+from mirrord.markdown.page_links import Link, links_of
+from mirrord.markdown.schema.document import Document, parse_json, parse_json_or_none
 from mirrord.markdown.write.render import NewViews, render
+from mirrord.markdown.write.stored_form import complete_ids
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.observation.record_bodies import render_record
 from mirrord.sync.observation.row_names import add_titles, find_free_names, is_nameless, names_for

@@ -23,7 +23,7 @@ from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import FILE_ACTOR, Base, EntryId, File, Kind, Place, Row, State, operation_id
 from mirrord.domain.place import name_key
 from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
-from mirrord.markdown.frontmatter.page_views import Views
+from mirrord.markdown.frontmatter.page_properties import Views
 from mirrord.mirror.tree.tree_layout import printable
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove
 from mirrord.sync.decisions.move_groups import group_by_names, moving_entries, select_waiting

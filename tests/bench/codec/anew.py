@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending
 from mirrord.markdown.inline.source_style import style_of
-from mirrord.markdown.read.block_spans import Outline, outline_of
+from mirrord.markdown.read.page_outline import Outline, outline_of
 from mirrord.markdown.read.reader import read_document, read_nodes
 from mirrord.markdown.schema.document import Node, make_document
 from mirrord.markdown.schema.normal_form import fingerprint, normalize

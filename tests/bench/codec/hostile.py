@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from mirrord.markdown.frontmatter.page_views import read_views
+from mirrord.markdown.frontmatter.page_properties import read_views
 from tests.bench.codec.report import NONE, Report
 from tests.bench.figures import Figure, Goal
 

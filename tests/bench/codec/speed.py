@@ -10,13 +10,13 @@ import orjson
 
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.inline.source_style import style_of
-from mirrord.markdown.read.block_spans import outline_of
+from mirrord.markdown.read.page_outline import outline_of
 from mirrord.markdown.read.reader import read_nodes
 from mirrord.markdown.schema.document import make_document, text_node
 from mirrord.markdown.schema.normal_form import normalize
-from mirrord.markdown.stored_form import values_to_store
 from mirrord.markdown.write.block_writer import render_block
 from mirrord.markdown.write.render import NewViews, render
+from mirrord.markdown.write.stored_form import values_to_store
 from tests import corpora
 from tests.bench.codec.report import Report
 from tests.bench.figures import Figure

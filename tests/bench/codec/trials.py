@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText, split_lines, with_unix_endings
-from mirrord.markdown.read.block_spans import Outline, outline_of
+from mirrord.markdown.read.page_outline import Outline, outline_of
 from mirrord.markdown.read.reader import read_document, read_nodes
 from mirrord.markdown.schema.document import Node, make_document
 from mirrord.markdown.schema.normal_form import fingerprint, normalize

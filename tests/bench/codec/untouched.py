@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.read.block_spans import outline_of
+from mirrord.markdown.read.page_outline import outline_of
 from tests import corpora
 from tests.bench.codec.report import ALL, Report, share, shortened
 from tests.bench.figures import Figure

@@ -12,7 +12,7 @@ from random import Random
 from markdown_it.token import Token
 
 from mirrord.markdown.frontmatter.page_text import first_line_ending, split_lines
-from mirrord.markdown.read.block_spans import outline_of
+from mirrord.markdown.read.page_outline import outline_of
 from mirrord.markdown.read.reader import read_nodes
 from mirrord.markdown.schema.document import Document, Node, make_document, text_node
 from mirrord.markdown.schema.normal_form import normalize

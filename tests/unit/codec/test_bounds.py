@@ -9,12 +9,11 @@ import pytest
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_properties import read_values
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.links.page_links import links_of
+from mirrord.markdown.page_links import links_of
 from mirrord.markdown.parser.dialect import MAX_NESTING
-from mirrord.markdown.read.block_spans import outline_of
+from mirrord.markdown.read.page_outline import next_at_or_above, outline_of
 from mirrord.markdown.read.reader import read_document
-from mirrord.markdown.read.sections import next_at_or_above
-from mirrord.markdown.stored_form import values_to_store
+from mirrord.markdown.write.stored_form import values_to_store
 
 SMALL, LARGE = 4_000, 16_000  # characters
 PATIENCE = 3  # how much more than in proportion counts as a bomb; the square would be 4

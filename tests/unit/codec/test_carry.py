@@ -11,7 +11,7 @@ from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.block import ITEMS, id_of
 from mirrord.markdown.schema.document import BLOCKS, TEXTBLOCKS, Document, Node, make_document, text_node
-from mirrord.markdown.write.block_ids import complete_ids, keep_nodes_and_ids
+from mirrord.markdown.write.stored_form import complete_ids, keep_nodes_and_ids
 from tests.unit.codec.documents import blocks, documents, markdown, meaning
 
 _words = st.sampled_from("alpha beta gamma delta epsilon zeta eta theta iota kappa".split())

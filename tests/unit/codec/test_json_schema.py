@@ -13,9 +13,8 @@ from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import BLOCKS, INLINE, MARKS, Document, Mark, Node, make_document, text_node
-from mirrord.markdown.schema.json_schema import json_schema
 from mirrord.markdown.schema.node_types import MARKS as MARK_TABLE
-from mirrord.markdown.schema.node_types import NODES, attributes_of
+from mirrord.markdown.schema.node_types import NODES, attributes_of, json_schema
 from mirrord.markdown.schema.normal_form import normalize
 from mirrord.markdown.write.render import NewViews, render
 from tests.unit.codec.documents import documents, markdown

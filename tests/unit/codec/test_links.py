@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.links.page_links import Link, links_of
+from mirrord.markdown.page_links import Link, links_of
 from mirrord.markdown.parser.dialect import parse
 from tests.unit.codec.documents import markdown
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.markdown.read.block_spans import outline_of
+from mirrord.markdown.read.page_outline import outline_of
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document, is_node
 from tests.unit.codec.documents import markdown

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending
-from mirrord.markdown.read.block_spans import outline_of
+from mirrord.markdown.read.page_outline import outline_of
 from mirrord.markdown.read.reader import read_document, read_nodes
 from mirrord.markdown.schema.document import Document, Node, make_document, text_node
 from mirrord.markdown.schema.normal_form import normalize
-from mirrord.markdown.write.splice import splice_document
+from mirrord.markdown.write.render import splice_document
 from tests.unit.codec.documents import documents, markdown, meaning
 from tests.unit.codec.edits import edited, touched
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mirrord.domain.entry import EntryId, Kind
 from mirrord.domain.link_meaning import Names, Site, candidates_of, group_by_key, site_of, wikilink_path
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.links.link_updates import RelinkedPage, relink_page
-from mirrord.markdown.links.page_links import links_of, target_span
+from mirrord.markdown.link_updates import RelinkedPage, relink_page
+from mirrord.markdown.page_links import links_of, target_span
 from tests.unit.codec.documents import fragments
 
 Tree = Mapping[str, tuple[str | None, tuple[str, ...]]]  # path of a file -> title, aliases

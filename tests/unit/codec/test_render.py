@@ -7,7 +7,7 @@ from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.inline.source_style import style_of
-from mirrord.markdown.read.block_spans import outline_of
+from mirrord.markdown.read.page_outline import outline_of
 from mirrord.markdown.read.reader import read_document, read_nodes
 from mirrord.markdown.schema.document import Document, Mark, Node, make_document, text_node
 from mirrord.markdown.schema.normal_form import normalize

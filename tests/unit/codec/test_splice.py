@@ -11,11 +11,11 @@ from markdown_it import MarkdownIt
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending
 from mirrord.markdown.inline.source_style import style_of
-from mirrord.markdown.read.block_spans import outline_of
+from mirrord.markdown.read.page_outline import outline_of
 from mirrord.markdown.read.reader import read_document, read_nodes
 from mirrord.markdown.schema.document import Document, Node, make_document, text_node
 from mirrord.markdown.schema.normal_form import normalize
-from mirrord.markdown.write import splice
+from mirrord.markdown.write import render
 from mirrord.markdown.write.block_writer import render_block
 from tests.unit.codec.documents import blocks, markdown, meaning
 
@@ -23,7 +23,7 @@ NEW: Node = {"type": "paragraph", "content": [text_node("an *edited* block")]}
 
 
 def spliced(body: str, wanted: Document) -> str:
-    return splice.splice_document(body, wanted, first_line_ending(body))
+    return render.splice_document(body, wanted, first_line_ending(body))
 
 
 def raw(source: str) -> Node:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.links.page_links import links_of
+from mirrord.markdown.page_links import links_of
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Node
-from mirrord.markdown.stored_form import values_to_store
+from mirrord.markdown.write.stored_form import values_to_store
 from tests.unit.codec.documents import markdown, meaning
 
 TEXT = "---\ntitle: x\n---\n# One\n\ntwo\n\n- three\n- four\n\nfive\n\nsix\n"

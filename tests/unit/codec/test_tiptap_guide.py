@@ -10,8 +10,7 @@ import pytest
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document, Node
-from mirrord.markdown.schema.json_schema import json_schema
-from mirrord.markdown.schema.node_types import MARKS, NODES, Attribute
+from mirrord.markdown.schema.node_types import MARKS, NODES, Attribute, json_schema
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
 from mirrord.markdown.write.render import NewViews, render
 from tests.guide import GUIDE, examples, name_of

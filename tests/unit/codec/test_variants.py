@@ -11,8 +11,8 @@ from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document
-from mirrord.markdown.stored_form import values_to_store
 from mirrord.markdown.write.render import NewViews, render
+from mirrord.markdown.write.stored_form import values_to_store
 from tests.bench.codec.edits import KINDS, edit
 from tests.bench.codec.trials import outcome_of
 from tests.bench.codec.untouched import joined

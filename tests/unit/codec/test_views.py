@@ -1,7 +1,7 @@
 import pytest
 
+from mirrord.markdown.frontmatter.page_properties import Views
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.frontmatter.page_views import Views
 
 
 def test_views_are_the_text_as_written() -> None:

@@ -12,7 +12,7 @@ from mirrord.commands.pages.edit_commands import edit_page
 from mirrord.commands.pages.page_commands import read_page, write_page
 from mirrord.domain.entry import digest_of
 from mirrord.markdown.frontmatter.page_text import EditTargetError, PageText
-from mirrord.markdown.read.sections import sections_of
+from mirrord.markdown.read.page_outline import sections_of
 from mirrord.markdown.write.page_edits import Action, SectionEdit, Substitution, apply_edits
 from tests.unit.commands.conftest import events, page
 

@@ -10,7 +10,7 @@ from mirrord.convert.documents import ConvertedDocument, convert_document
 from mirrord.convert.file_kinds import PICTURES_DIRECTORY, Kind, kind_of
 from mirrord.errors import Damaged
 from mirrord.markdown.read.reader import read_document
-from mirrord.markdown.write.splice import splice_document
+from mirrord.markdown.write.render import splice_document
 from tests.unit.convert import documents as made
 
 LISTS = "- apples\n- pears\n  - green\n  - yellow\n"

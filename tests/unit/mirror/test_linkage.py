@@ -7,7 +7,7 @@ from hypothesis import given
 
 from mirrord.domain.entry import TenantId, new_id
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.links.page_links import links_of, possible_targets_of
+from mirrord.markdown.page_links import links_of, possible_targets_of
 from mirrord.mirror.read.link_index import LinkIndex, Target
 from mirrord.mirror.read.page_catalogue import Catalogue
 from mirrord.mirror.tree.tenant_tree import Tree

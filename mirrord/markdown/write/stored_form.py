@@ -1,19 +1,25 @@
 """
-Ids of blocks: assign new ones, and keep ids and authored JSON across edits.
+What Postgres stores of a text: its links, and its document with the ids of its blocks.
 
-Markdown has no place for these. A block that is equal in normal form stays the same object; one edited in place keeps
-its id and the ids of its items.
+Markdown has no place for ids and authored JSON. A block that is equal in normal form stays the same object; one
+edited in place keeps its id and the ids of its items. Workers that derive documents load nothing else, to stay small.
 """
 
 import hashlib
+import json
+import re
 from collections.abc import Sequence
 from itertools import chain
 from operator import is_
-from typing import Final
+from typing import Final, TypeAlias
 
 import orjson
 
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.page_links import Link, links_of
+from mirrord.markdown.read.page_outline import Outline, Region, outline_of, unparsed_outline
+from mirrord.markdown.read.reader import read_nodes
 from mirrord.markdown.schema.block import (
     HOLDERS,
     ITEMS,
@@ -25,7 +31,7 @@ from mirrord.markdown.schema.block import (
     ids_in,
     with_id,
 )
-from mirrord.markdown.schema.document import BLOCKS, Document, Node, check_document, make_document
+from mirrord.markdown.schema.document import BLOCKS, Document, Node, check_document, make_document, parse_json_or_none
 from mirrord.markdown.write.block_matching import Pair, match_blocks
 
 ID_DIGITS: Final = 14  # hexadecimal digits of a derived id: 56 bits
@@ -214,3 +220,49 @@ def _with_blanks(new: list[Block], pairs: Sequence[Pair | None], old: Sequence[B
     for j, block in enumerate(new):
         result += [block, *runs.get(j, ())]
     return result
+
+
+StoredValues: TypeAlias = tuple[bytes, Sequence[Link]]  # the document as JSON, and the links
+
+_NUL_ESCAPE = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
+
+
+def values_to_store(text: str, prior: str | None) -> StoredValues:
+    """
+    The document of *text*, with the ids and unchanged nodes of the previous one, and the links: both from one parse.
+
+    prior: the previous document as JSON; ignored if it is None or no document.
+    """
+    within: list[Region] = []
+    page = PageText(text)
+    outline = outline_of(page.body, {}, within)
+    return _document_json(outline, prior), links_of(page, within)
+
+
+def values_to_store_of_pages(pages: Sequence[tuple[str, str | None]]) -> list[StoredValues]:
+    """`values_to_store` for several (text, prior): one call to a worker costs as much as a short page."""
+    return [values_to_store(text, prior) for text, prior in pages]
+
+
+def values_to_store_unparsed(text: str, prior: str | None) -> StoredValues:
+    """The stored values of a text on which a parser failed: its body as one opaque block, no links."""
+    return _document_json(unparsed_outline(PageText(text).body), prior), ()
+
+
+def _document_json(outline: Outline, prior: str | None) -> bytes:
+    """The document as `jsonb` accepts it, without NUL."""
+    blocks = keep_blocks_and_ids(blocks_of(read_nodes(outline)), _read_prior_blocks(prior))
+    document = document_of(blocks)
+    try:
+        return _without_nul(orjson.dumps(document))
+    except orjson.JSONEncodeError:  # deeply nested attributes in deeply nested nodes
+        return _without_nul(json.dumps(document).encode())
+
+
+def _without_nul(data: bytes) -> bytes:
+    return _NUL_ESCAPE.sub(rb"\1\\ufffd", data) if b"\\u0000" in data else data
+
+
+def _read_prior_blocks(prior: str | None) -> Sequence[Block]:
+    document = parse_json_or_none(prior) if prior is not None else None
+    return assign_ids(blocks_of(content_of(document)))

@@ -10,7 +10,7 @@ from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.parser.dialect import MAX_NESTING, WIKILINK
-from mirrord.markdown.read.block_spans import Region, regions_of
+from mirrord.markdown.read.page_outline import Region, regions_of
 
 _TOKEN = re.compile(
     r"""(?P<skip>\\. | <!--(?:(?!<!--).)*?--> | <[A-Za-z/?!][^<>]*> | %%.+?%%)
