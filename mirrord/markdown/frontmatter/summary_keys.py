@@ -47,8 +47,8 @@ class Head:
     """
     A page as lists show it.
 
-    id, title, icon, position, type, source_type, original, created: as in `page_properties.Views`; all None if the front
-    matter cannot be read.
+    id, title, icon, position, type, source_type, original, created: as in `page_properties.Views`; all None if the
+    front matter cannot be read.
     tags: texts without their `#`, numbers included. aliases: those that are text.
     """
 
