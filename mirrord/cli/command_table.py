@@ -13,6 +13,7 @@ _COMMANDS = {
     "approvals": "mirrord.cli.approvals_command:approvals",
     "backup": "mirrord.cli.backup_command:backup",
     "categories": "mirrord.research.collections.collections_cli:categories",
+    "changes": "mirrord.cli.changes_command:changes",
     "check": "mirrord.cli.check_command:check",
     "collections": "mirrord.research.collections.collections_cli:collections",
     "conflicts": "mirrord.cli.conflicts_command:conflicts",
@@ -40,6 +41,7 @@ _COMMANDS = {
     "sources": "mirrord.research.sources.sources_cli:sources",
     "status": "mirrord.cli.host.status_command:status",
     "tenant": "mirrord.cli.host.setup_commands:tenant",
+    "undo": "mirrord.cli.changes_command:undo",
     "up": "mirrord.cli.host.up:up",
 }
 

@@ -1,7 +1,9 @@
 """Change sets as rows, and the authors that events of commands give to versions."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -11,6 +13,7 @@ from mirrord.domain.entry import TenantId, parse_id
 from mirrord.domain.event import Event, EventType
 
 CHANGE_SET = "change_set"  # in the data of events
+_ENTRY_TABLES = ("page", "attachment", "record")
 
 _ADD = """
 INSERT INTO mirrord.change_set (tenant_id, id, kind, title, message, actor, client, started_at, applied_at)
@@ -70,3 +73,84 @@ async def load_unnamed(connection: Connection, tenant: TenantId) -> Sequence[UUI
     """The last events of commands that have named no version yet, the earliest first."""
     rows = await (await connection.execute(_UNNAMED, {"tenant": tenant})).fetchall()
     return [event for (event,) in reversed(rows)]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSet:
+    """A change set as stored. actor: {kind, name}. outcome: of an undo. undone_by: None unless it was undone."""
+
+    id: UUID
+    kind: str
+    title: str
+    message: str | None
+    actor: Mapping[str, str]
+    client: str | None
+    undoes: UUID | None
+    partial: bool
+    state: str
+    outcome: Mapping[str, Any] | None
+    started_at: datetime
+    applied_at: datetime | None
+    undone_by: UUID | None
+
+
+_COLUMNS = "id, kind, title, message, actor, client, undoes, partial, state, outcome, started_at, applied_at, undone_by"
+_SELECT = f"SELECT {_COLUMNS} FROM mirrord.change_set WHERE tenant_id = %(tenant)s"
+
+
+async def load_change_sets(connection: Connection, tenant: TenantId, limit: int) -> list[ChangeSet]:
+    """The newest change sets, the newest first."""
+    query = f"{_SELECT} ORDER BY started_at DESC, id LIMIT %(limit)s"
+    rows = await connection.execute(query.encode(), {"tenant": tenant, "limit": limit})
+    return [ChangeSet(*row) for row in await rows.fetchall()]
+
+
+async def find_change_sets(connection: Connection, tenant: TenantId, beginning: str) -> list[ChangeSet]:
+    """The change sets whose id begins with *beginning*, which has no signs of LIKE; at most ten."""
+    query = f"{_SELECT} AND id::text LIKE %(beginning)s || '%%' ORDER BY started_at DESC LIMIT 10"
+    rows = await connection.execute(query.encode(), {"tenant": tenant, "beginning": beginning})
+    return [ChangeSet(*row) for row in await rows.fetchall()]
+
+
+async def load_requested(connection: Connection, tenant: TenantId) -> list[ChangeSet]:
+    """Undos that apps asked for, the earliest first, locked until this transaction ends."""
+    query = f"{_SELECT} AND state = 'requested' ORDER BY started_at, id LIMIT 10 FOR UPDATE SKIP LOCKED"
+    return [ChangeSet(*row) for row in await (await connection.execute(query.encode(), {"tenant": tenant})).fetchall()]
+
+
+async def count_entries(connection: Connection, tenant: TenantId, change_sets: Sequence[UUID]) -> dict[UUID, int]:
+    """The number of pages, attachments and records that each change set changed."""
+    counts: dict[UUID, int] = {}
+    for table in _ENTRY_TABLES:
+        query = (
+            f"SELECT change_set, count(DISTINCT {table}_id) FROM mirrord.{table}_revision "
+            "WHERE tenant_id = %s AND change_set = ANY (%s) GROUP BY change_set"
+        )
+        for change_set, count in await (
+            await connection.execute(query.encode(), (tenant, list(change_sets)))
+        ).fetchall():
+            counts[change_set] = counts.get(change_set, 0) + count
+    return counts
+
+
+async def store_undo(connection: Connection, tenant: TenantId, undo: ChangeSet) -> None:
+    """Store an undo that was applied or refused, new or asked for before."""
+    await connection.execute(
+        "INSERT INTO mirrord.change_set (tenant_id, id, kind, title, actor, undoes, partial, state, outcome, "
+        "started_at, applied_at) VALUES (%s, %s, 'undo', %s, %s, %s, %s, %s, %s, %s, %s) "
+        "ON CONFLICT (tenant_id, id) DO UPDATE SET state = EXCLUDED.state, outcome = EXCLUDED.outcome, "
+        "applied_at = EXCLUDED.applied_at WHERE change_set.state = 'requested'",
+        (
+            *(tenant, undo.id, undo.title, Jsonb(dict(undo.actor)), undo.undoes, undo.partial, undo.state),
+            *(Jsonb(dict(undo.outcome or {})), undo.started_at, undo.applied_at),
+        ),
+    )
+
+
+async def mark_undone(connection: Connection, tenant: TenantId, change_set: UUID, undone_by: UUID) -> None:
+    """Mark a change set as undone. If it is an undo itself, what it undid counts again."""
+    await connection.execute(
+        "UPDATE mirrord.change_set SET undone_by = CASE WHEN id = %(change_set)s THEN %(undone_by)s END "
+        "WHERE tenant_id = %(tenant)s AND (id = %(change_set)s OR undone_by = %(change_set)s)",
+        {"tenant": tenant, "change_set": change_set, "undone_by": undone_by},
+    )

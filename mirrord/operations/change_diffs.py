@@ -1,0 +1,60 @@
+"""What a change set changed, by entry: its state before and after, and the difference of its texts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from mirrord.db.content import undo_rows
+from mirrord.db.database import Connection
+from mirrord.domain.entry import EntryId, Kind, TenantId
+from mirrord.operations.three_way_diff import diff_lines
+from mirrord.operations.undo import load_histories
+from mirrord.operations.undo_plan import EntryHistory, EntryState
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedEntry:
+    """An entry before the first and after the last version of a change set. changes: such as `edited`."""
+
+    entry: EntryId
+    kind: Kind
+    before: EntryState
+    after: EntryState
+    changes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name it got; of a deleted one the last."""
+        return self.after.name or self.before.name or str(self.entry)
+
+    def diff(self) -> Sequence[str]:
+        """The unified diff of its text; empty for attachments and moves."""
+        old = "" if self.before.is_deleted else self.before.text or ""
+        new = "" if self.after.is_deleted else self.after.text or ""
+        return diff_lines(old, new, self.before.name or "nothing", self.after.name or "nothing")
+
+
+async def load_changed(connection: Connection, tenant: TenantId, change_set: UUID) -> list[ChangedEntry]:
+    """The entries of a change set, those first that it created."""
+    chosen = await undo_rows.load_of_change_set(connection, tenant, change_set)
+    changed = [_changed_entry(history) for history in await load_histories(connection, tenant, chosen)]
+    return sorted(changed, key=lambda entry: (entry.changes, entry.name))
+
+
+def _changed_entry(history: EntryHistory) -> ChangedEntry:
+    last = max(history.chosen)
+    after = next(state for state in history.states if state.version == last)
+    before = history.states[0]
+    return ChangedEntry(history.entry, history.kind, before, after, _changes_between(before, after))
+
+
+def _changes_between(before: EntryState, after: EntryState) -> tuple[str, ...]:
+    if before.is_deleted:
+        beginning = "created" if before.version == 0 else "restored"
+        return ("created and deleted",) if after.is_deleted else (beginning,)
+    if after.is_deleted:
+        return ("deleted",)
+    is_moved = (before.parent, before.name) != (after.parent, after.name)
+    is_edited = (before.digest, before.text) != (after.digest, after.text)
+    changes = (("edited",) if is_edited else ()) + (("moved",) if is_moved else ())
+    return changes or ("as it was",)
