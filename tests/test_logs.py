@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mirrord.telemetry.logs import log_to
+from mirrord.telemetry.process_reports import log_to
 from tests.architecture import Sources, nodes, sources
 
 LEVELS = {"debug", "info", "warning", "error", "exception", "critical", "log"}

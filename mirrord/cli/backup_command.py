@@ -22,10 +22,16 @@ from mirrord.domain.entry import TenantId, new_id
 from mirrord.errors import Damaged, Refused, UserError
 from mirrord.mirror.backup.backup_directory import Backups, StoredBackup
 from mirrord.mirror.tree.tenant_tree import Tree
-from mirrord.operations.backup_restore import RestoredBackup, RestoreTarget
-from mirrord.operations.backup_restore import restore_backup as bring_back
-from mirrord.operations.tenant_backup import BackupChecker, CheckedBackup, NewBackup, prune_backups
+from mirrord.operations.tenant_backup import (
+    BackupChecker,
+    CheckedBackup,
+    NewBackup,
+    RestoredBackup,
+    RestoreTarget,
+    prune_backups,
+)
 from mirrord.operations.tenant_backup import create_backup as make
+from mirrord.operations.tenant_backup import restore_backup as bring_back
 
 _DIRECTORY = click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 _MAX_PRINTED_FILES = 20  # files, for people

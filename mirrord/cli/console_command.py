@@ -11,7 +11,7 @@ from mirrord.cli.output import current_person
 from mirrord.config import Config
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable, UserError
-from mirrord.telemetry.logs import log_to
+from mirrord.telemetry.process_reports import log_to
 from mirrord.web.console_server import ConsolePlace, last_url, serve_console, sign_in_url, url_of
 from mirrord.web.sign_in import INVITATION_SECONDS, Gate
 

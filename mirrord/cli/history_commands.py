@@ -18,7 +18,7 @@ from mirrord.db.database import Connection, Database
 from mirrord.documents.link_following import paths_of
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.errors import UserError
-from mirrord.operations.page_lookup import directories_of, find_page
+from mirrord.operations.restore import directories_of, find_page
 from mirrord.operations.restore import restore as restore_version
 from mirrord.operations.three_way_diff import diff_lines
 

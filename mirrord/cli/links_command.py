@@ -16,7 +16,7 @@ from mirrord.db.content.link_rows import PageLink
 from mirrord.db.database import Connection
 from mirrord.documents.link_following import paths_of
 from mirrord.domain.entry import EntryId, TenantId
-from mirrord.operations.page_lookup import find_page
+from mirrord.operations.restore import find_page
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,22 +13,19 @@ from typing import Any
 
 from mirrord import app
 from mirrord.config import Config
-from mirrord.daemon.notifications import Notifications
-from mirrord.daemon.running_mirror import RunningMirror
-from mirrord.daemon.schedule import make_rounds
-from mirrord.daemon.watch_dispatch import Watching
+from mirrord.daemon.running_mirror import RunningMirror, Watching
+from mirrord.daemon.wake_ups import Notifications, make_rounds
 from mirrord.db import mirror_leases
 from mirrord.db.database import Database
 from mirrord.db.notify_channel import set_notify
 from mirrord.documents.derivation_schedule import DerivationLoop
-from mirrord.documents.document_derivation import Deriver, PageRate
-from mirrord.documents.parser_processes import Workers
+from mirrord.documents.document_derivation import Deriver, PageRate, Workers
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Halted, Refused, Unavailable, reason_of
-from mirrord.intake.approval_context import TenantContext
 from mirrord.intake.approver import Approver
 from mirrord.intake.event_derivation import Outbox
 from mirrord.intake.event_files import EventReader
+from mirrord.intake.request_execution import TenantContext
 from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.write.tree_locks import Lock
 from mirrord.sync.decisions.pacing import FairShares

@@ -1,7 +1,12 @@
-"""One tenant's mirror at work: its engine, and everybody else who needs changes of its tree."""
+"""One tenant's mirror at work, and the watcher that tells each mirror what changed in its tree."""
 
+import asyncio
 import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
 from mirrord import app
 from mirrord.documents.derivation_schedule import DerivationLoop
@@ -12,10 +17,13 @@ from mirrord.domain.place import RECORDS
 from mirrord.intake.approver import Approver
 from mirrord.intake.event_derivation import Outbox
 from mirrord.intake.event_files import EventReader
+from mirrord.mirror.heartbeat import COMPARE_SUFFIX, REQUESTS_DIRECTORY, list_requests
 from mirrord.mirror.seen_files import is_complete
 from mirrord.mirror.tree.ignore_rules import PATTERN_FILES
-from mirrord.mirror.tree.tree_layout import may_be_synced
+from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY, may_be_synced
+from mirrord.mirror.tree_watch import watch
 from mirrord.sync.engine import Engine
+from mirrord.sync.timing import pause
 
 
 @dataclass(slots=True)
@@ -69,3 +77,95 @@ class RunningMirror:
     def idle(self) -> bool:
         """Whether no change known now waits."""
         return self.engine.is_idle and self.events.is_idle and self.approver.idle
+
+
+CHECK_SECONDS = 0.02  # seconds between checks whether everything is done
+
+
+class MarkAll(Protocol):
+    """Mark everything that may have changed; thoroughly: read unchanged-looking files, too."""
+
+    def __call__(self, *, thoroughly: bool) -> None: ...
+
+
+async def answer_request(request: Path, mark_all: MarkAll, is_idle: Callable[[], bool], stop: asyncio.Event) -> None:
+    """Carry out one request, and mark it done when no change known by then waits. Returns on *stop* as well."""
+    accepted = request.with_suffix(".taken")
+    try:
+        request.rename(accepted)
+    except FileNotFoundError:  # accepted already, or given up
+        return
+    mark_all(thoroughly=request.suffix == COMPARE_SUFFIX)
+    while not (is_idle() or stop.is_set()):
+        await pause(stop, CHECK_SECONDS)
+    with suppress(FileNotFoundError):
+        accepted.rename(request.with_suffix(".done"))
+
+
+class Watching:
+    """
+    Watches the directory of all mirrors.
+
+    mirrors: the running mirrors by the name of their directory. degraded: gets a sentence while watching is limited.
+    """
+
+    def __init__(
+        self, root: Path, mirrors: Mapping[str, RunningMirror], degraded: dict[str, str], stop: asyncio.Event
+    ) -> None:
+        self._root = root
+        self._mirrors = mirrors
+        self._degraded = degraded
+        self._stop = stop
+        self._answer_tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Watch until stop."""
+        async for batch in watch(self._root, self._stop, self._report, self._are_complete):
+            if batch is None:
+                for mirror in self._mirrors.values():
+                    mirror.look_everywhere()
+                continue
+            self._distribute(batch)
+
+    def answer_requests(self) -> None:
+        """Answer commands that ask the daemon to look, and to report when it has caught up. On an error they wait."""
+        try:
+            requests = list_requests(self._root)
+        except OSError:  # no descriptor is free, for instance; every heartbeat tries again
+            return
+        for request in requests:
+            task = asyncio.get_running_loop().create_task(
+                answer_request(request, self._mark_all, self._is_idle, self._stop)
+            )
+            self._answer_tasks.add(task)
+            task.add_done_callback(self._answer_tasks.discard)
+
+    def _report(self, sentence: str | None) -> None:
+        if sentence is None:
+            self._degraded.pop("watch", None)
+        else:
+            self._degraded["watch"] = sentence
+
+    def _are_complete(self, batch: set[str]) -> bool:
+        return all(map(self._is_complete, batch))
+
+    def _is_complete(self, path: str) -> bool:
+        name, _, inner_path = path.partition("/")
+        mirror = self._mirrors.get(name)
+        return mirror is None or mirror.is_complete(inner_path)
+
+    def _distribute(self, batch: set[str]) -> None:
+        for path in batch:
+            name, _, inner_path = path.partition("/")
+            if name == STATE_DIRECTORY:
+                if inner_path.partition("/")[0] in ("", REQUESTS_DIRECTORY):  # else it is our own heartbeat
+                    self.answer_requests()
+            elif (mirror := self._mirrors.get(name)) is not None:
+                mirror.mark(inner_path)
+
+    def _mark_all(self, *, thoroughly: bool) -> None:
+        for mirror in self._mirrors.values():
+            mirror.mark_both_sides(thoroughly=thoroughly)
+
+    def _is_idle(self) -> bool:
+        return all(mirror.idle for mirror in self._mirrors.values())

@@ -14,8 +14,7 @@ from mirrord.db.approval_rows import StoredRequest
 from mirrord.domain.approval import RequestState
 from mirrord.domain.measures import Work
 from mirrord.errors import Busy, Fenced, MirrordError
-from mirrord.intake.approval_context import TenantContext
-from mirrord.intake.request_execution import events_of_dead_run, execute_request, failure_facts
+from mirrord.intake.request_execution import TenantContext, events_of_dead_run, execute_request, failure_facts
 from mirrord.intake.request_intake import RequestIntake
 from mirrord.sync.timing import pause
 

@@ -1,23 +1,52 @@
-"""Commands run by the daemon: as a preview, or because a person approved them."""
+"""Commands run by the daemon, as a preview or because a person approved them: with what, and for whom."""
 
 import json
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
+from mirrord.auth.access_grant import LOCAL_ACTOR
 from mirrord.commands.core.failure import Failed, containing_errors, translating_errors
+from mirrord.config import Config
 from mirrord.domain.approval import ABSENT_DIGEST, Preview, Request, to_storable
 from mirrord.domain.entry import Digest
 from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.domain.long_work import Progress, ignore_progress
-from mirrord.intake.approval_context import TenantContext
+from mirrord.errors import Refused
 from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.sync.observation.mirror_handles import Sides
+
+
+@dataclass(frozen=True, slots=True)
+class TenantContext:
+    """One tenant's mirror, with the operator's configuration for agents."""
+
+    sides: Sides
+    config: Config
+
+    def check_author(self, request: Request) -> None:
+        """Check the author of *request*. Raises Refused unless it is the claimed actor and may change these files."""
+        if request.tenant_id != self.sides.tenant:
+            raise Refused("It was made in another tenant.")
+        if request.token is None:
+            if not self.config.trusts_locally() or request.actor != LOCAL_ACTOR:
+                raise Refused("It shows no token, and no actor is trusted without one here.")
+            return
+        from mirrord.auth import signed_tokens  # noqa: PLC0415  (cryptography: a tenth of a start, and few show a token)
+        from mirrord.auth.token_keys import Keyring  # noqa: PLC0415  (as above)
+
+        grant = signed_tokens.verify_token(Keyring(self.config.mirror), request.token)
+        if grant.tenant_id != self.sides.tenant or grant.actor != request.actor:
+            raise Refused("Its token belongs to another actor or tenant.")
+        if not grant.may_write:
+            raise Refused("Its token may only read.")
+
 
 # Commands are imported when one is asked for: all of them take a third of a start, and most starts need none.
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from mirrord.db.approval_rows import StoredRequest
 from mirrord.domain.approval import APPROVALS_FOLDER, REQUEST_LIFETIME, Answer, Request, RequestState, input_facts
 from mirrord.domain.trust import DEFAULTS, Trust
 from mirrord.errors import Busy, Damaged, Refused
-from mirrord.intake.approval_context import TenantContext
 from mirrord.intake.marked_files import Marks, PathProblems
-from mirrord.intake.request_execution import failure_facts, preview_request
+from mirrord.intake.request_execution import TenantContext, failure_facts, preview_request
 from mirrord.markdown.frontmatter.record_text import check_storable
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.write import request_files, staged_files

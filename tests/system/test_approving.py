@@ -19,9 +19,8 @@ from mirrord.domain.approval import Answer, Request
 from mirrord.domain.entry import TenantId, new_id
 from mirrord.domain.measures import Work
 from mirrord.errors import Locked
-from mirrord.intake.approval_context import TenantContext
 from mirrord.intake.approver import Approver
-from mirrord.intake.request_execution import execute_request
+from mirrord.intake.request_execution import TenantContext, execute_request
 from mirrord.mcp.tool_sets import ALL_SETS, tools_of
 from mirrord.mirror.write import request_files
 from tests.support.approvals import Asker

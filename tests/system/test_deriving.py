@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 
 from mirrord.db.database import Lease
-from mirrord.documents import document_derivation, parser_processes
-from mirrord.documents.document_derivation import Deriver, PageRate
-from mirrord.documents.parser_processes import Workers
+from mirrord.documents import document_derivation
+from mirrord.documents.document_derivation import Deriver, PageRate, Workers
 from mirrord.errors import Fenced
 from mirrord.markdown.write.stored_form import StoredValues, values_to_store
 from tests.support.entries import value
@@ -48,7 +47,7 @@ async def test_a_text_that_a_worker_fails_on_is_one_opaque_block_and_its_neighbo
 ) -> None:
     monkeypatch.setattr(document_derivation, "values_to_store", suffering)
     monkeypatch.setattr(document_derivation, "values_to_store_of_pages", suffering_together)
-    monkeypatch.setattr(parser_processes, "WORK_SECONDS", 10.0)  # the start of a worker counts, and may be slow
+    monkeypatch.setattr(document_derivation, "WORK_SECONDS", 10.0)  # the start of a worker counts, and may be slow
     mirror.write({f"Page {number}.md": f"# Number {number}\n" for number in range(6)})
     mirror.write({"Bad.md": f"# {fault}\n"})
     await mirror.settle()

@@ -19,7 +19,7 @@ from mirrord.cli.host.setup_commands import migrate
 from mirrord.cli.options import EXIT_DIFFERENT, EXIT_UNAVAILABLE
 from mirrord.config import Config
 from mirrord.mirror.process_setup import prepare_process
-from mirrord.telemetry.supervision import MICROSECONDS_PER_SECOND
+from mirrord.telemetry.process_reports import MICROSECONDS_PER_SECOND
 from tests.support.catalogue import load_catalogue
 from tests.support.editors import save
 from tests.support.harness import Mirrord, eventually

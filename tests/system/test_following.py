@@ -11,9 +11,9 @@ import pytest
 
 from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
-from mirrord.documents import parser_processes
+from mirrord.documents import document_derivation
+from mirrord.documents.derivation_schedule import follow_batch
 from mirrord.documents.document_derivation import THREAD_PAGES_PER_SECOND, PageRate
-from mirrord.documents.feed_followers import follow_batch
 from mirrord.domain.entry import TenantId
 from mirrord.sync.decisions import pacing
 from mirrord.sync.decisions.pacing import MAX_PAUSE_SECONDS
@@ -130,7 +130,7 @@ def test_pages_that_come_often_are_left_to_processes() -> None:
 async def test_workers_go_home_although_nothing_comes_any_more(
     fresh_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parser_processes, "IDLE_SECONDS", 0.5)
+    monkeypatch.setattr(document_derivation, "IDLE_SECONDS", 0.5)
     for number in range(20):
         save(tmp_path / f"mirror/demo/Page {number}.md", f"# Page {number}\n")
     daemon = Daemon(Config(tmp_path / "mirror", tmp_path / "data", fresh_dsn, ("demo",)))

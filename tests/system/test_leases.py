@@ -16,9 +16,8 @@ from mirrord import app
 from mirrord.config import Config
 from mirrord.db import mirror_leases
 from mirrord.db.database import Database
-from mirrord.documents.document_derivation import Deriver, PageRate
-from mirrord.documents.feed_followers import follow_batch
-from mirrord.documents.parser_processes import Workers
+from mirrord.documents.derivation_schedule import follow_batch
+from mirrord.documents.document_derivation import Deriver, PageRate, Workers
 from mirrord.domain.entry import TenantId
 from mirrord.domain.measures import Work
 from mirrord.errors import Fenced, Locked

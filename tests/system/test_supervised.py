@@ -14,7 +14,7 @@ import pytest
 from mirrord.cli.host.up import report_state
 from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
-from mirrord.telemetry.supervision import Supervisor
+from mirrord.telemetry.process_reports import Supervisor
 from tests.support.editors import save
 from tests.support.manager import Manager
 

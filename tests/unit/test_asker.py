@@ -15,7 +15,7 @@ from mirrord.config import Agents, Config
 from mirrord.domain.approval import Request
 from mirrord.domain.entry import Actor, TenantId, new_id
 from mirrord.errors import Refused
-from mirrord.intake.approval_context import TenantContext
+from mirrord.intake.request_execution import TenantContext
 from mirrord.sync.observation.mirror_handles import Sides
 
 TENANT, OTHER = TenantId(new_id()), TenantId(new_id())

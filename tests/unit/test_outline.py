@@ -8,7 +8,7 @@ import pytest
 from mirrord.db.snapshot_rows import LiveEntry
 from mirrord.domain.entry import NO_TEXT, Digest, EntryId, Kind, Place, Row, digest_of
 from mirrord.domain.place import name_key
-from mirrord.operations.row_tree import Outline, outline_of
+from mirrord.operations.tenant_export import Outline, outline_of
 from mirrord.sync.observation import row_names
 
 BEGINNING = datetime(2026, 1, 31, tzinfo=UTC)

@@ -71,7 +71,7 @@ PRIVATE_NAMES = [
         *("mcp", "_lowlevel_server", "mirrord.mcp.server"),
         lambda: hasattr(MCPServer("name"), "_lowlevel_server"),
     ),
-    PrivateName(STANDARD_LIBRARY, "_processes", "mirrord.documents.parser_processes", has_processes),
+    PrivateName(STANDARD_LIBRARY, "_processes", "mirrord.documents.document_derivation", has_processes),
     *(
         PrivateName(MARKDOWN_IT, name, f"mirrord.markdown.{module}", is_in(f"markdown_it.{place}", *name.split(".")))
         for module, place, name in (

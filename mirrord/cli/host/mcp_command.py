@@ -9,7 +9,7 @@ import click
 from mirrord.cli.options import EXIT_REFUSED, EXIT_UNAVAILABLE, EXIT_USAGE, as_options
 from mirrord.config import Config, Flags, file_of, load
 from mirrord.errors import MirrordError, Refused, UserError
-from mirrord.telemetry import logs
+from mirrord.telemetry import process_reports
 
 DEFAULT_HTTP_ADDRESS = "127.0.0.1:8765"
 
@@ -97,7 +97,7 @@ def _print_settings(config: Config, client: str | None, address: str | None, fla
 
 
 def _serve(config: Config, address: str | None, hosts: tuple[str, ...]) -> None:
-    logs.log_to(None)
+    process_reports.log_to(None)
     if address is not None:
         from mirrord.mcp.http import serve as serve_http  # noqa: PLC0415  (as above)
 

@@ -16,8 +16,7 @@ from mirrord.cli.options import with_config_options
 from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
 from mirrord.sync.timing import pause
-from mirrord.telemetry.logs import log_to
-from mirrord.telemetry.supervision import MICROSECONDS_PER_SECOND, Supervisor, supervisor_of
+from mirrord.telemetry.process_reports import MICROSECONDS_PER_SECOND, Supervisor, log_to, supervisor_of
 
 MAX_MESSAGE_SECONDS = 10.0  # seconds between messages at most, and at most a third of the watchdog's patience
 START_EXTENSION_SECONDS = 90  # seconds that each message adds to the time limit of the start

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.telemetry.supervision import Supervisor, supervisor_of
+from mirrord.telemetry.process_reports import Supervisor, supervisor_of
 
 
 @pytest.fixture(params=["path", "abstract"])
