@@ -14,6 +14,7 @@ from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, Kind, Place, Ro
 from mirrord.mirror.tree.tree_layout import spot_of_directory, spot_of_file
 from mirrord.sync.observation.file_identity import identify_files
 from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, Inode
+from mirrord.sync.observation.renames import select_unproven
 
 TENANT = TenantId(UUID(int=99))
 A, B, C = (EntryId(UUID(int=number)) for number in (1, 2, 3))
@@ -26,7 +27,8 @@ def found(path: str, text: str | None = "text", *, claimed: str | EntryId | None
     spot = spot_of_directory(path) if text is None else spot_of_file(path)
     assert spot is not None
     digest = NO_TEXT if text is None else digest_of(text.encode())
-    return FoundFile(path, spot, digest, str(claimed) if claimed else None, (8, inode) if inode else NO_INODE)
+    data = None if text is None else text.encode()
+    return FoundFile(path, spot, digest, str(claimed) if claimed else None, (8, inode) if inode else NO_INODE, data)
 
 
 def base(entry: EntryId, path: str, text: str | None = "text", *, claimed: str | EntryId | None = None) -> Base:
@@ -47,10 +49,12 @@ def owners(
     missing: Iterable[str] = (),
     inodes: Mapping[int, str] | None = None,
     rows: Iterable[Row] = (),
+    texts: Mapping[EntryId, str] | None = None,
 ) -> dict[str, EntryId]:
-    """What `identify` says. inodes: where each was seen earlier."""
+    """What `identify` says. inodes: where each was seen earlier. texts: the former ones that were read."""
     old_path: dict[Inode, str] = {(8, inode): path for inode, path in (inodes or {}).items()}
     memory = EarlierState(list(bases), {row.entry: row for row in rows}, frozenset(missing), old_path)
+    memory.base_texts = texts or {}
     fresh = (EntryId(UUID(int=number)) for number in count(FRESH))
     return identify_files(founds, memory, TENANT, lambda: next(fresh))
 
@@ -150,6 +154,46 @@ def test_two_files_without_ids_that_change_names_stay_what_they_are() -> None:
 def test_files_that_changed_names_stay_what_they_are_if_one_of_them_was_edited() -> None:
     swapped = [found("a.md", "edited", inode=2), found("b.md", "alpha", inode=1)]
     assert owners(swapped, PAIR, inodes={1: "a.md", 2: "b.md"}) == {"a.md": B, "b.md": A}
+
+
+TEXTS = {A: "alpha says what only alpha says\n", B: "beta says what only beta says\n"}
+READ_PAIR = [base(entry, path, TEXTS[entry]) for entry, path in ((A, "a.md"), (B, "b.md"))]
+
+
+def test_swapped_files_stay_what_they_are_if_one_was_edited_and_moved_by_copying() -> None:
+    swapped = [found("a.md", TEXTS[B], inode=2), found("Twin/b.md", f"{TEXTS[A]}more\n", inode=9)]
+    known = {1: "a.md", 2: "b.md"}
+    assert owners(swapped, READ_PAIR, missing=["b.md"], inodes=known, texts=TEXTS) == {"a.md": B, "Twin/b.md": A}
+
+
+def test_swapped_files_stay_what_they_are_if_both_were_rewritten_and_one_was_moved_by_copying() -> None:
+    swapped = [found("a.md", f"{TEXTS[B]}more\n", inode=8), found("Twin/b.md", f"{TEXTS[A]}more\n", inode=9)]
+    known = {1: "a.md", 2: "b.md"}
+    assert owners(swapped, READ_PAIR, missing=["b.md"], inodes=known, texts=TEXTS) == {"a.md": B, "Twin/b.md": A}
+
+
+@pytest.mark.parametrize("text", ["gamma says what only gamma says\n", "alpha\n"])
+def test_a_file_renamed_over_another_beside_a_new_page_is_that_one(text: str) -> None:
+    over = [found("a.md", TEXTS[B], inode=2), found("New.md", text, inode=9)]
+    known = owners(over, READ_PAIR, missing=["b.md"], inodes={1: "a.md", 2: "b.md"}, texts=TEXTS)
+    assert known["a.md"] == A
+    assert is_new(known["New.md"], "New.md")
+
+
+def test_an_edited_copy_of_a_page_that_took_the_text_of_a_lost_one_does_not_take_the_page_along() -> None:
+    merged = [found("a.md", TEXTS[A] + TEXTS[B], inode=8), found("Copy.md", f"{TEXTS[A]}more\n", inode=9)]
+    known = owners(merged, READ_PAIR, missing=["b.md"], inodes={1: "a.md", 2: "b.md"}, texts=TEXTS)
+    assert known["a.md"] == A
+    assert is_new(known["Copy.md"], "Copy.md")
+
+
+def test_texts_are_asked_for_only_where_a_new_page_may_have_one() -> None:
+    known: dict[Inode, str] = {(8, 1): "a.md", (8, 2): "b.md"}
+    memory = EarlierState(READ_PAIR, missing_paths=frozenset(["b.md"]), path_of_inode=known)
+    over, new = found("a.md", TEXTS[B], inode=2), found("New.md", "new", inode=9)
+    assert select_unproven([over], memory) == {}
+    assert select_unproven([over, new], memory).keys() == {A}
+    assert select_unproven([replace(over, inode=(8, 8), digest=digest_of(b"rewritten")), new], memory).keys() == {A, B}
 
 
 def test_a_chain_of_renames_ends_at_a_new_name() -> None:

@@ -43,18 +43,72 @@ def select_unproven(found_files: Iterable[FoundFile], memory: EarlierState) -> d
     for path, base in movers.items():
         if (path in memory.base_at_path or base.path in files) and files[path].digest != base.digest:
             bases += [base, *([memory.base_at_path[path]] if path in memory.base_at_path else [])]
+    bases += _select_former(files, rewritten, memory) if _find_new_texts(files, memory) else []
     return {base.entry: base.digest for base in bases[:MAX_COMPARED_PAGES]}
 
 
+def _select_former(files: Mapping[str, FoundFile], rewritten: Mapping[str, Base], memory: EarlierState) -> list[Base]:
+    """Pages whose texts new files may have, because the files of other pages are at their paths."""
+    unplaced = [memory.base_at_path[path] for path in _unplaced_paths(_find_arrivals(files, memory), memory)]
+    digests = {file.digest for file in files.values()}
+    lost = [
+        base
+        for base in memory.bases
+        if base.kind is Kind.PAGE and base.path in memory.missing_paths and base.digest not in digests
+    ]
+    is_comparable = rewritten and lost and len(rewritten) + len(lost) <= MAX_COMPARED_PAGES
+    return [*unplaced, *rewritten.values(), *lost] if is_comparable else unplaced
+
+
 def _find_moved(files: Mapping[str, FoundFile], memory: EarlierState) -> dict[str, Base]:
-    """Files that came from other paths, by inode or bytes, with their bases; only if the former file moved as well."""
-    by_text = _match_texts(files, memory)
-    origins = ((file.path, _origin_of(file, memory) or by_text.get(file.path)) for file in files.values())
-    moved = {path: base for path, base in origins if base is not None and not _is_in_place(base, files, memory)}
+    """
+    Files that came from other paths, by inode, bytes or text, with their bases; only if the former file moved as well.
+    """
+    moved = _find_arrivals(files, memory)
+    moved |= _find_former_files(files, moved, memory)
     while replaced := _unplaced_paths(moved, memory):
         for path in replaced:
             del moved[path]
     return moved
+
+
+def _find_arrivals(files: Mapping[str, FoundFile], memory: EarlierState) -> dict[str, Base]:
+    """Files that may have come from other paths, with their bases; the former file of a path may still be there."""
+    by_text = _match_texts(files, memory)
+    origins = ((file.path, _origin_of(file, memory) or by_text.get(file.path)) for file in files.values())
+    return {path: base for path, base in origins if base is not None and not _is_in_place(base, files, memory)}
+
+
+def _find_former_files(
+    files: Mapping[str, FoundFile], moved: Mapping[str, Base], memory: EarlierState
+) -> dict[str, Base]:
+    """
+    New files with most of the text of pages whose paths files in *moved* took, with the bases of these pages.
+
+    Such a file was renamed, edited and copied: neither its inode nor its bytes are known.
+    """
+    bases = [memory.base_at_path[path] for path in _unplaced_paths(moved, memory)]
+    former = {base.entry: memory.base_texts[base.entry] for base in bases if base.entry in memory.base_texts}
+    owners = match_texts(former, _find_new_texts(files, memory)) if former else {}
+    found_bases = {path: memory.base_of_entry[entry] for path, entry in owners.items()}
+    return {
+        path: base
+        for path, base in found_bases.items()
+        if _is_other_page(files.get(base.path or ""), files[path], base, memory) and _may_claim(files[path], base)
+    }
+
+
+def _find_new_texts(files: Mapping[str, FoundFile], memory: EarlierState) -> dict[str, str]:
+    """Texts of new files whose paths, inodes and bytes are not known; none of very many."""
+    new_files = [
+        file
+        for file in files.values()
+        if file.spot.kind is Kind.PAGE
+        and not (file.path in memory.base_at_path or file.inode in memory.path_of_inode)
+        and file.digest not in memory.bases_of_digest
+    ]
+    texts = {file.path: text for file in new_files if (text := _text_of(file)) is not None}
+    return texts if len(texts) <= MAX_COMPARED_PAGES else {}
 
 
 def _find_rewritten(files: Mapping[str, FoundFile], memory: EarlierState) -> dict[str, Base]:
@@ -75,11 +129,7 @@ def _match_texts(files: Mapping[str, FoundFile], memory: EarlierState) -> dict[s
     texts = {path: text for path in rewritten if (text := _text_of(files[path])) is not None}
     owners = match_texts(memory.base_texts, texts) if memory.base_texts else {}
     bases = {path: memory.base_of_entry[entry] for path, entry in owners.items() if entry in memory.base_of_entry}
-    return {
-        path: base
-        for path, base in bases.items()
-        if base.path != path and (base.claimed == files[path].claimed or parse_id(files[path].claimed) is None)
-    }
+    return {path: base for path, base in bases.items() if base.path != path and _may_claim(files[path], base)}
 
 
 def find_overtaken(
@@ -145,7 +195,12 @@ def _origin_of(file: FoundFile, memory: EarlierState) -> Base | None:
         base = None if others or base is None or base.path in (None, file.path) else base
     if base is None or not has_fitting_kind(base, file):
         return None
-    return base if base.claimed == file.claimed or parse_id(file.claimed) is None else None
+    return base if _may_claim(file, base) else None
+
+
+def _may_claim(file: FoundFile, base: Base) -> bool:
+    """Whether the `id:` of *file* is that of *base*, or says nothing."""
+    return base.claimed == file.claimed or parse_id(file.claimed) is None
 
 
 def _is_in_place(base: Base, files: Mapping[str, FoundFile], memory: EarlierState) -> bool:

@@ -1,5 +1,6 @@
 """Names that change hands: swaps, rotations and chains, in rows and in files (docs/design/sync.md, Places)."""
 
+import shutil
 from collections.abc import Mapping
 from uuid import UUID
 
@@ -43,6 +44,20 @@ def rename_files(mirror: Mirror, names: Mapping[str, str]) -> None:
         present = {old: new for old, new in names.items() if (mirror.root / f"{old}{ending}").exists()}
         mirror.rename(*((f"{old}{ending}", f"{old} aside") for old in present))
         mirror.rename(*((f"{old} aside", f"{new}{ending}") for old, new in present.items()))
+
+
+def rewrite_by_script(mirror: Mirror, *paths: str) -> None:
+    """As `sed -i` does: a new inode with a line more."""
+    for path in paths:
+        fresh = mirror.root / f"{path}.new"
+        fresh.write_text((mirror.root / path).read_text() + "\nA line of a script.\n")
+        fresh.replace(mirror.root / path)
+
+
+def move_by_copying(mirror: Mirror, folder: str, target: str) -> None:
+    """As file managers move across devices: `cp -r` and `rm -r`."""
+    shutil.copytree(mirror.root / folder, mirror.root / target)
+    shutil.rmtree(mirror.root / folder)
 
 
 @shapes
@@ -244,15 +259,55 @@ async def test_files_that_changed_places_and_were_then_rewritten_by_a_script_sta
     await mirror.settle()
     ids = {name: mirror.page(name).id for name in WORDS}
     rename_files(mirror, names)
-    for path in sorted(mirror.root.glob("*.md")):
-        fresh = path.with_suffix(".new")
-        fresh.write_text(path.read_text() + "\nA line of a script.\n")
-        fresh.replace(path)
+    rewrite_by_script(mirror, *(f"{name}.md" for name in WORDS))
     await mirror.settle()
     assert {old: mirror.page(names.get(old, old)).id for old in WORDS} == ids
     assert {name: "A line of a script." in text for name, text in mirror.files().items()} == dict.fromkeys(
         [f"{name}.md" for name in WORDS], True
     )
+
+
+async def test_a_swapped_page_that_was_edited_and_moved_by_copying_is_known_by_its_text_although_an_app_moved_the_other(
+    mirror: Mirror,
+) -> None:
+    """Of the page that was edited and copied, only its text says where it is."""
+    mirror.write({"Box/a.md": WORDS["a"], "Shelf/b.md": WORDS["b"]})
+    await mirror.settle()
+    a, b = mirror.ids("Box/a", "Shelf/b")
+    change(mirror.app, b, parent_id=add_folder(mirror.app, name="Crate"))
+    mirror.rename(("Box/a.md", "aside"), ("Shelf/b.md", "Box/a.md"), ("aside", "Shelf/b.md"))
+    mirror.write({"Shelf/b.md": f"{WORDS['a']}\nAn edit.\n"})
+    move_by_copying(mirror, "Shelf", "Twin")
+    await mirror.settle()
+    assert mirror.page("Twin/b").id == a
+    assert mirror.files() == {"Twin/b.md": f"{WORDS['a']}\nAn edit.\n", "Crate/b.md": WORDS["b"]}
+    assert mirror.page("Crate/b").id == b
+    assert mirror.problems() == {}
+
+
+async def test_swapped_pages_stay_what_they_are_although_a_script_rewrote_both_and_one_was_moved_by_copying(
+    mirror: Mirror,
+) -> None:
+    mirror.write({"Box/a.md": WORDS["a"], "Shelf/b.md": WORDS["b"]})
+    await mirror.settle()
+    ids = mirror.ids("Box/a", "Shelf/b")
+    mirror.rename(("Box/a.md", "aside"), ("Shelf/b.md", "Box/a.md"), ("aside", "Shelf/b.md"))
+    rewrite_by_script(mirror, "Box/a.md", "Shelf/b.md")
+    move_by_copying(mirror, "Shelf", "Twin")
+    await mirror.settle()
+    assert mirror.ids("Twin/b", "Box/a") == ids
+
+
+async def test_a_page_that_got_another_pages_text_beside_a_new_page_stays_what_it_is(mirror: Mirror) -> None:
+    """A save may take the text of a page that goes; nothing else changed hands."""
+    mirror.write({"a.md": WORDS["a"], "b.md": WORDS["b"]})
+    await mirror.settle()
+    a, _ = mirror.ids("a", "b")
+    mirror.rename(("b.md", "a.md"))
+    mirror.write({"New.md": WORDS["c"]})
+    await mirror.settle()
+    assert mirror.ids("a") == [a]
+    assert mirror.rows() == {"a": WORDS["b"], "New": WORDS["c"]}
 
 
 async def test_pages_of_one_template_do_not_change_places_when_a_script_rewrites_them(mirror: Mirror) -> None:
