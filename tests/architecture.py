@@ -38,6 +38,7 @@ FLOORS = (
     {"db.server"},
     {"mirror.write"},
     {"mirror.tree"},
+    {"merge"},
     {"research rules"},
     {"markdown"},
     {"domain"},
@@ -77,7 +78,7 @@ NEVER_REACHED = (
 FIRST_ANSWER = ("mirrord.mcp.server", "mirrord.commands.pages.page_listing")
 SLOW_TO_LOAD = ("markdown_it", "yaml", "frontmatter", "pathspec", "tomllib", "rich", "cryptography", "click")
 
-PURE_ROOMS = ("domain", "markdown", "research rules", "sync.decisions")
+PURE_ROOMS = ("domain", "markdown", "merge", "research rules", "sync.decisions")
 PURE_MODULES = {
     *(f"mirrord.sync.observation.{name}" for name in ("identity_evidence", "file_identity", "renames")),
     "mirrord.operations.three_way_diff",

@@ -145,7 +145,7 @@ def test_a_parser_behind_several_imports_is_found_unless_a_function_or_only_type
         ("mirrord.sync.decisions.guard", "import asyncio"),
         ("mirrord.sync.decisions.guard", "from mirrord.mirror.tree_marker import TreeMarker"),
         ("mirrord.sync.observation.file_identity", "from mirrord.mirror.tree.tenant_tree import Tree"),
-        ("mirrord.sync.decisions.edit_merge", "def read():\n    return open('x').read()"),
+        ("mirrord.merge.edit_merge", "def read():\n    return open('x').read()"),
     ],
 )
 def test_an_effect_in_a_pure_module_is_found(module: str, source: str) -> None:

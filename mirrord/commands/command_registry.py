@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from mirrord.commands.changes.apply_command import apply_changes
 from mirrord.commands.core.command_plan import Command
 from mirrord.commands.pages.attachment_commands import add_attachment
 from mirrord.commands.pages.delete_commands import delete_page, restore_page
@@ -36,5 +37,6 @@ _ALL_COMMANDS: tuple[Command[..., Any], ...] = (
     detect_speakers,
     import_file,
     import_survey,
+    apply_changes,
 )
 COMMANDS: Mapping[str, Command[..., Any]] = MappingProxyType({command.name: command for command in _ALL_COMMANDS})

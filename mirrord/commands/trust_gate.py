@@ -61,6 +61,9 @@ def run(
     runs now.
     """
     command, level = COMMANDS[name], gate.levels[name]
+    if session.draft is not None:  # people see it before it is applied
+        session.draft.note_level(name, level)
+        return CompletedCommand(command.call(session, arguments, progress))
     if _is_trusted(gate, name, arguments):
         with adding_event_facts(session, {"trust": level.name} if level is Trust.NOTIFY else {}):
             return CompletedCommand(command.call(session, arguments, progress))
@@ -86,7 +89,7 @@ def run(
 
 def preview_if_needed(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> Preview | None:
     """Preview to confirm with a person before a command runs; None: unnecessary, or requested already."""
-    if _is_trusted(gate, name, arguments):
+    if session.draft is not None or _is_trusted(gate, name, arguments):
         return None
     new_request = _to_request(session, gate, name, arguments)
     with translating_errors():

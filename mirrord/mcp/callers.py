@@ -3,8 +3,9 @@
 import secrets
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,12 +15,12 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
 from mirrord.auth.access_grant import LOCAL_ACTOR, Grant
-from mirrord.commands.core.connection_changes import ConnectionChanges, using_changes
+from mirrord.commands.core.connection_changes import ConnectionChanges, current_connection, using_changes
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.seen_pages import Memory, ShownDigests, using_memory
 from mirrord.commands.core.session import Gate, Session, SessionSettings
 from mirrord.config import Config
-from mirrord.domain.entry import Actor
+from mirrord.domain.entry import Actor, digest_of
 from mirrord.errors import MirrordError, Refused
 from mirrord.mcp.admission import Tenant, find_tenant, open_tree, read_token, tenant_of
 from mirrord.mcp.tools.tool import Lane, Lanes
@@ -74,6 +75,40 @@ class Caller:
         self._lanes = Lanes()
         self._changes = ConnectionChanges(IDLE_SECONDS if by_session else None)
         self._changes_by_session: OrderedDict[str, ConnectionChanges] = OrderedDict()
+        self._owner = _owner_of(gate)
+        self._changes.owner = self._owner
+
+    def work_session(self) -> Session:
+        """The session to work with, in a thread of perform(): of the open change set, if there is one."""
+        connection = current_connection()
+        if connection is None or connection.draft is None:
+            return self.session
+        from mirrord.commands.changes.draft_session import current_draft  # noqa: PLC0415  (few connections have one)
+
+        return current_draft(connection, self.session).session
+
+    def on_pages(self, work: Callable[..., T], *arguments: object) -> Callable[[], T]:
+        """*work* on the session that work_session() returns, and *arguments*."""
+        return lambda: work(self.work_session(), *arguments)
+
+    def prepare_apply(self, arguments: Mapping[str, Any]) -> tuple[Mapping[str, Any], Gate]:
+        """As work_session(): arguments with the open change set, and a gate as high as what was done in it."""
+        connection = current_connection()
+        change_set = arguments.get("change_set") or (connection.draft_id if connection is not None else None)
+        if connection is None or change_set is None:
+            raise Failed("NO_CHANGES", "invalid", "No change set is open.", "Call begin_changes with a title first.")
+        from mirrord.commands.changes.draft_session import level_of  # noqa: PLC0415  (as above)
+
+        level = max(self.gate.levels["apply_changes"], level_of(self.session, connection, change_set))
+        gate = replace(self.gate, levels={**self.gate.levels, "apply_changes": level})
+        return {**arguments, "change_set": change_set}, gate
+
+    def end_changes(self) -> None:
+        """Let the connection work on the tree again: its change set was applied."""
+        from mirrord.commands.changes.draft_session import leave_draft  # noqa: PLC0415  (as above)
+
+        if (connection := current_connection()) is not None:
+            leave_draft(connection)
 
     def check(self) -> None:
         """Raise Failed if the token is no longer valid."""
@@ -110,15 +145,30 @@ class Caller:
         if not self._by_session or name is None:
             return self._changes
         changes = self._changes_by_session.setdefault(name, ConnectionChanges())
+        changes.owner = self._owner
         self._changes_by_session.move_to_end(name)
         if len(self._changes_by_session) > MAX_SESSIONS_PER_TOKEN:
-            self._changes_by_session.popitem(last=False)
+            _leave_draft(self._changes_by_session.popitem(last=False)[1])
         return changes
 
     def close(self) -> None:
         """Close the session's files after the work on them has ended."""
         self._lanes.close()
+        for changes in (self._changes, *self._changes_by_session.values()):
+            _leave_draft(changes)
         self.session.close()
+
+
+def _leave_draft(changes: ConnectionChanges) -> None:
+    """Leave an open change set as it is, for begin_changes to continue."""
+    if changes.draft is not None:
+        changes.draft.close()
+        changes.draft = None
+
+
+def _owner_of(gate: Gate) -> str:
+    """A mark of whom change sets belong to: of the token, which itself is written nowhere."""
+    return digest_of(gate.token.encode()).hex()[:32] if gate.token is not None else "local"
 
 
 def _with_changes(changes: ConnectionChanges, client: str | None, work: Callable[[], T]) -> T:

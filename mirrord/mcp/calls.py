@@ -12,6 +12,8 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, InputRequiredResult
 
 from mirrord.commands.core.failure import Failed, containing_errors
+from mirrord.commands.core.session import Gate, Session
+from mirrord.domain.approval import Preview
 from mirrord.domain.long_work import Progress, ignore_progress
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.tools import replies
@@ -72,7 +74,7 @@ async def _call_tool(
         raise Failed("NOT_ALLOWED", "forbidden", sentence, "Do without it, or ask the person.")
     arguments = parse_arguments(tool.arguments, tool.name, values)
     if tool.run is not None:
-        return await caller.perform(partial(tool.run, caller.session, arguments), tool.lane)
+        return await caller.perform(partial(_run_tool, caller, tool, arguments), tool.lane)
     for_command = arguments.for_command()
     consent = await _ask_consent(caller, tool, for_command, context)
     if isinstance(consent, InputRequiredResult):
@@ -82,24 +84,43 @@ async def _call_tool(
     )
 
 
+def _run_tool(caller: Caller, tool: Tool[Any], arguments: Any) -> Wire:
+    assert tool.run is not None
+    return tool.run(caller.session if tool.about_changes else caller.work_session(), arguments)
+
+
 async def _ask_consent(
     caller: Caller, tool: Tool[Any], arguments: Mapping[str, Any], context: Context[None, Any] | None
 ) -> Mapping[str, str] | InputRequiredResult | None:
     """The digests shown to a person who approved in the client; None: no approval. Or the question to ask first."""
     if context is None or not caller.gate.elicits:
         return None
-    from mirrord.commands.trust_gate import preview_if_needed  # noqa: PLC0415  (all commands: loaded by the first change)
     from mirrord.mcp import consents  # noqa: PLC0415  (only if an operator allows it)
 
     if not consents.can_ask(context):
         return None
-    preview = await caller.perform(
-        partial(preview_if_needed, caller.session, caller.gate, tool.name, arguments), tool.lane
-    )
+    preview = await caller.perform(partial(_preview_command, caller, tool, arguments), tool.lane)
     approval = await consents.ask_approval(context, preview) if preview is not None else None
     if isinstance(approval, InputRequiredResult):
         return approval
     return preview.bases if preview is not None and approval else None
+
+
+def _prepare_command(
+    caller: Caller, tool: Tool[Any], arguments: Mapping[str, Any]
+) -> tuple[Session, Gate, Mapping[str, Any]]:
+    """Session, gate and arguments of a command, on the tree or in the open change set."""
+    if tool.about_changes:
+        completed_arguments, gate = caller.prepare_apply(arguments)
+        return caller.session, gate, completed_arguments
+    return caller.work_session(), caller.gate, arguments
+
+
+def _preview_command(caller: Caller, tool: Tool[Any], arguments: Mapping[str, Any]) -> Preview | None:
+    from mirrord.commands.trust_gate import preview_if_needed  # noqa: PLC0415  (all commands: loaded by the first change)
+
+    session, gate, arguments = _prepare_command(caller, tool, arguments)
+    return preview_if_needed(session, gate, tool.name, arguments)
 
 
 def _run_command(
@@ -111,5 +132,10 @@ def _run_command(
 ) -> Wire:
     from mirrord.commands.trust_gate import PendingRequest, run  # noqa: PLC0415  (as above)
 
-    outcome = run(caller.session, caller.gate, tool.name, arguments, consent, observer)
-    return replies.pending_reply(outcome) if isinstance(outcome, PendingRequest) else tool.to_wire(outcome.result)
+    session, gate, arguments = _prepare_command(caller, tool, arguments)
+    outcome = run(session, gate, tool.name, arguments, consent, observer)
+    if isinstance(outcome, PendingRequest):
+        return replies.pending_reply(outcome)
+    if tool.about_changes:
+        caller.end_changes()
+    return tool.to_wire(outcome.result)

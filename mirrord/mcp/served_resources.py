@@ -64,7 +64,7 @@ def register_pages(server: MCPServer[None], callers: Callers, tools: Sequence[st
 
         try:
             caller = callers.current()
-            page_read = await caller.perform(partial(read_page, caller.session, path), Lane.READ)
+            page_read = await caller.perform(caller.on_pages(read_page, path), Lane.READ)
         except MirrordError as error:
             raise _resource_error(failure_of(error)) from error
         if page_read.folder is not None:  # a missing resource must not look empty
@@ -84,7 +84,7 @@ def register_pages(server: MCPServer[None], callers: Callers, tools: Sequence[st
             return None
         try:
             caller = callers.current()
-            paths = await caller.perform(partial(_matching_paths, caller.session, argument.value), Lane.READ)
+            paths = await caller.perform(caller.on_pages(_matching_paths, argument.value), Lane.READ)
         except MirrordError as error:
             raise protocol_error(error) from error
         return Completion(values=paths[:MAX_COMPLETIONS], total=len(paths), has_more=len(paths) > MAX_COMPLETIONS)
@@ -92,7 +92,7 @@ def register_pages(server: MCPServer[None], callers: Callers, tools: Sequence[st
 
 async def list_pages(caller: Caller, cursor: str | None) -> ListResourcesResult:
     """One part of the list of all pages; the first two levels come first."""
-    pages, next_cursor = await caller.perform(partial(_list_part, caller.session, cursor), Lane.READ)
+    pages, next_cursor = await caller.perform(caller.on_pages(_list_part, cursor), Lane.READ)
     resources = [
         Resource(uri=uri_of(path), name=path, title=title, description=f"The page {title}", mime_type=MARKDOWN_TYPE)
         for path, title in pages

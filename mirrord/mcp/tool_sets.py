@@ -41,8 +41,14 @@ def _collection_tools() -> Tools:
     return COLLECTION_TOOLS
 
 
+def _change_tools() -> Tools:
+    from mirrord.mcp.tools.change_tools import CHANGE_TOOLS
+
+    return CHANGE_TOOLS
+
+
 SETS: Mapping[str, Callable[[], Tools]] = MappingProxyType(
-    {"pages": _page_tools, "sources": _source_tools, "collections": _collection_tools}
+    {"pages": _page_tools, "sources": _source_tools, "collections": _collection_tools, "changes": _change_tools}
 )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
 from mirrord.domain.place import name_key, record_sort_of
 from mirrord.errors import Damaged
-from mirrord.sync.decisions.edit_merge import merge, merge_record
+from mirrord.merge.edit_merge import merge, merge_record
 
 EDITED = "was edited since, in the same passages"
 MOVED = "was moved elsewhere since"

@@ -12,6 +12,7 @@ from mirrord.mirror import tree_marker
 from mirrord.mirror.mirror_state import State
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree.tree_layout import PAUSE_FILE
 from mirrord.sync.decisions.guard import check_root, check_space
 from mirrord.sync.handshake import Handshake
 from mirrord.sync.observation.mirror_handles import Sides
@@ -19,7 +20,6 @@ from mirrord.sync.problem_list import ProblemList
 
 log = logging.getLogger(__name__)
 
-PAUSE_FILE = "PAUSE"  # while a file of that name is in the root, sync pauses
 ANSWER_SECONDS = 0.02  # seconds for which an answer is valid: one edit asks twice
 OWN_STATE_SECONDS = 1.0  # seconds between checks of our own files in the tree
 

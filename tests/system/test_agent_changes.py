@@ -1,115 +1,308 @@
-"""What one connection of an agent changes is one change set, and names the agent, also where it moves and deletes."""
+"""Change sets through a real client: a draft that only its connection sees, applied as a whole or not at all."""
 
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager
+import json
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 
-from tests.support.clients import Agent, on_stdio, process
-from tests.support.editors import save
-from tests.support.entries import value
-from tests.support.harness import Mirrord, eventually
+from mirrord.commands.core.session import Gate
+from mirrord.domain.trust import trust_levels
+from mirrord.errors import Refused
+from mirrord.mcp.admission import Tenant
+from tests.support.clients import Agent, in_memory, on_stdio, process, tenant_in
+from tests.support.trees import tree as files_of
 
-TEXT = "# A page\n\nProject details.\n"
-PAGES = ("Written", "Moved", "Deleted", "Shared", "Other")
-AUTHOR = {"kind": "agent", "name": "tester", "channel": "file"}
+pytestmark = pytest.mark.anyio
 
-
-@pytest.fixture(scope="module")
-def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
-    with Mirrord(tmp_path_factory.mktemp("changes") / "installation", dsn=module_dsn) as running:
-        for name in PAGES:
-            save(running.file(f"{name}.md"), TEXT)
-        save(running.file("assets/plan.txt"), "a plan\n")
-        running.up()
-        yield running
+PAGES = {
+    "Inbox.md": "# Inbox\n\nSee [[Alpha]].\n",
+    "Projects/Alpha.md": "# Alpha\n\nfirst\n\nsecond\n\nthird\n",
+    "Projects/Beta.md": "# Beta\n",
+    "Old.md": "# Old\n",
+}
 
 
-@pytest.fixture(scope="module")
-def token(mirrord: Mirrord) -> str:
-    done = mirrord.run("tenant", "token", mirrord.tenant, "--actor", "tester")
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
 
 
-def agent_of(mirrord: Mirrord, token: str) -> AbstractAsyncContextManager[Agent]:
-    return on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": token}))
+@pytest.fixture
+def tenant(tmp_path: Path) -> Tenant:
+    return tenant_in(tmp_path / "mirror", pages=PAGES)
 
 
-def _named(mirrord: Mirrord, page_id: str) -> tuple[Any, ...]:
-    """The version, actor and change set of the newest version, once it has a change set."""
-    query = (
-        "SELECT version, actor, change_set FROM page_revision "
-        "WHERE page_id = %s AND version = (SELECT version FROM page WHERE id = page_id) AND change_set IS NOT NULL"
-    )
-    return eventually(lambda: mirrord.app.execute(query, [page_id]).fetchone(), "a version with a change set")
+@asynccontextmanager
+async def stdio(tenant: Tenant) -> AsyncIterator[Agent]:
+    async with on_stdio(
+        process(tenant.root.parent, {"MIRROR_MCP_LOCAL_TRUST": "true"}, "--tools", "pages,changes")
+    ) as agent:
+        yield agent
 
 
-def _id_of(mirrord: Mirrord, path: str) -> UUID:
-    return eventually(lambda: mirrord.page(path), f"the row of {path}").id
+def memory(tenant: Tenant, **options: Any) -> Any:
+    return in_memory(tenant, sets=("pages", "changes"), **options)
 
 
-async def test_all_that_a_connection_changes_is_one_change_set_of_its_agent(mirrord: Mirrord, token: str) -> None:
-    pages = [str(_id_of(mirrord, f"{name}.md")) for name in ("Written", "Moved", "Deleted")]
-    async with agent_of(mirrord, token) as agent:
-        edits = [{"find": "details", "replace": "facts"}]
-        await agent.call("edit_page", path="Written.md", edits=edits)
-        await agent.call("move_page", sourcePath="Moved.md", destinationPath="Away.md")
-        await agent.call("delete_page", path="Deleted.md")
-        pages.append((await agent.call("create_page", title="Fresh", content=TEXT))["pageId"])
-        named = [_named(mirrord, page) for page in pages]
-    assert {actor["name"] for _, actor, _ in named} == {"tester"}
-    (change_set,) = {change_set for _, _, change_set in named}
-    query = "SELECT kind, client, title LIKE client || ', 20__-__-__ __:__', actor FROM change_set WHERE id = %s"
-    kind, client, has_title, actor = mirrord.app.execute(query, [change_set]).fetchone() or ()
-    assert (kind, bool(client), has_title, actor) == ("connection", True, True, {"kind": "agent", "name": "tester"})
-    updated = mirrord.app.execute("SELECT DISTINCT updated_by FROM page WHERE id = ANY (%s)", [pages]).fetchall()
-    assert updated == [(AUTHOR,)]
+def pages(tenant: Tenant) -> dict[str, str]:
+    return {path: data.decode() for path, data in files_of(tenant.root).items() if not path.startswith(".records")}
 
 
-async def test_two_connections_are_two_change_sets(mirrord: Mirrord, token: str) -> None:
-    pages = []
-    for number in range(2):
-        async with agent_of(mirrord, token) as agent:
-            pages.append((await agent.call("create_page", title=f"Twin {number}", content=TEXT))["pageId"])
-    assert len({_named(mirrord, page)[2] for page in pages}) == 2
+def events(tenant: Tenant) -> list[dict[str, Any]]:
+    files = sorted((tenant.root / ".records/events").glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
-async def test_a_person_who_edits_in_between_keeps_their_version(mirrord: Mirrord, token: str) -> None:
-    page = str(_id_of(mirrord, "Shared.md"))
-    async with agent_of(mirrord, token) as agent:
-        await agent.call("edit_page", path="Shared.md", edits=[{"find": "details", "replace": "facts"}])
-        first = _named(mirrord, page)[0]
-        save(mirrord.file("Shared.md"), TEXT.replace("details", "facts") + "\nBy a person.\n")
-        newer = "SELECT version > %s FROM page WHERE id = %s"
-        eventually(lambda: value(mirrord.app, newer, first, page), "the person's version")
-        await agent.call("edit_page", path="Shared.md", edits=[{"find": "facts", "replace": "figures"}])
-        last = _named(mirrord, page)[0]
-    query = (
-        "SELECT actor ->> 'name', change_set IS NULL FROM page_revision "
-        "WHERE page_id = %s AND version >= %s ORDER BY version"
-    )
-    assert mirrord.app.execute(query, [page, first]).fetchall() == [
-        ("tester", False),
-        ("file", True),
-        ("tester", False),
+async def change_everything(agent: Agent) -> None:
+    await agent.call("edit_page", path="Projects/Alpha.md", edits=[{"find": "first", "replace": "the first"}])
+    await agent.call("write_page", path="New.md", content="# New\n\n[[Beta]]\n")
+    await agent.call("move_page", sourcePath="Projects/Beta.md", destinationPath="Archive/Beta.md")
+    await agent.call("delete_page", path="Old.md")
+
+
+async def test_changes_are_seen_by_their_connection_alone_until_they_are_applied(tenant: Tenant) -> None:
+    async with stdio(tenant) as agent, stdio(tenant) as other:
+        begun = await agent.call("begin_changes", title="Tidy up")
+        await change_everything(agent)
+
+        assert pages(tenant) == PAGES
+        assert events(tenant) == []
+        mine = {page["path"] for page in (await agent.call("list_pages", depth=5))["pages"]}
+        theirs = {page["path"] for page in (await other.call("list_pages", depth=5))["pages"]}
+        assert {"New.md", "Archive/Beta.md"} <= mine
+        assert not {"Old.md", "Projects/Beta.md"} & mine
+        assert not {"New.md", "Archive/Beta.md"} & theirs
+        assert [hit["path"] for hit in (await agent.call("search_pages", query="the first"))["results"]] == [
+            "Projects/Alpha.md"
+        ]
+        assert (await other.call("search_pages", query="the first"))["results"] == []
+
+        review = await agent.call("review_changes")
+        assert {change["path"]: change["kind"] for change in review["changes"]} == {
+            "Projects/Alpha.md": "edited",
+            "New.md": "created",
+            "Archive/Beta.md": "moved",
+            "Old.md": "deleted",
+        }
+        assert "+the first" in review["diff"]
+
+        applied = await agent.call("apply_changes", message="Tidied")
+
+        assert applied["changeSet"] == begun["changeSet"]
+        assert (applied["created"], applied["edited"], applied["moved"], applied["deleted"]) == (1, 1, 1, 1)
+        after = pages(tenant)
+        assert after.keys() == {"Inbox.md", "Projects/Alpha.md", "Archive/Beta.md", "New.md"}
+        assert "the first" in after["Projects/Alpha.md"]
+        await other.call("read_page", path="New.md")
+        told = events(tenant)
+        assert told[0]["type"] == "ChangesApplied"
+        assert told[0]["data"]["title"] == "Tidy up"
+        assert told[0]["data"]["message"] == "Tidied"
+        assert told[0]["data"]["pages"] == 4
+        assert {event["data"]["change_set"] for event in told} == {begun["changeSet"]}
+        assert sorted(event["type"] for event in told[1:]) == ["PageCreated", "PageDeleted", "PageMoved", "PageWritten"]
+        assert (await agent.call("changes_status"))["open"] is None
+
+
+async def test_a_change_set_survives_its_server_and_is_continued(tenant: Tenant) -> None:
+    async with stdio(tenant) as agent:
+        begun = await agent.call("begin_changes", title="Long work")
+        await change_everything(agent)
+    async with stdio(tenant) as agent:
+        status = await agent.call("changes_status")
+        assert status["open"] is None
+        assert [(one["title"], one["state"], one["pages"]) for one in status["others"]] == [("Long work", "open", 4)]
+        await agent.call("begin_changes", changeSet=begun["changeSet"][:13])
+        await agent.call("edit_page", path="New.md", edits=[{"find": "# New", "replace": "# Newer"}])
+        await agent.call("apply_changes")
+    assert "# Newer" in pages(tenant)["New.md"]
+
+
+async def test_an_edit_of_another_place_is_merged_and_one_of_the_same_is_a_conflict(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        await agent.call("begin_changes", title="Edits")
+        await change_everything(agent)
+        alpha = tenant.root / "Projects/Alpha.md"
+        alpha.write_text(alpha.read_text().replace("first", "her first"))
+        before = pages(tenant)
+
+        refused = await agent.refused("apply_changes")
+
+        assert refused["code"] == "CONFLICT"
+        assert [page["path"] for page in refused["pages"]] == ["Projects/Alpha.md"]
+        assert "review_changes" in refused["instruction"]
+        assert pages(tenant) == before
+        clash = (await agent.call("review_changes", path="Projects/Alpha.md"))["changes"][0]["clash"]
+        assert "same lines" in clash
+
+        alpha.write_text(PAGES["Projects/Alpha.md"].replace("third", "her third"))
+        applied = await agent.call("apply_changes")
+
+        assert applied["merged"] == ["Projects/Alpha.md"]
+        assert pages(tenant)["Projects/Alpha.md"] == "# Alpha\n\nthe first\n\nsecond\n\nher third\n"
+
+
+@pytest.mark.parametrize(
+    ("happened", "reason"),
+    [
+        ("renamed", "was renamed in the tree since, to Projects/Other.md"),
+        ("deleted", "was deleted in the tree since"),
+        ("conflict", "has a conflict"),
+        ("made", "was made in the tree meanwhile"),
+        ("edited the deleted", "was edited in the tree since"),
+    ],
+)
+async def test_a_page_that_became_another_in_the_tree_is_a_conflict(tenant: Tenant, happened: str, reason: str) -> None:
+    async with memory(tenant) as agent:
+        await agent.call("begin_changes", title="Edits")
+        await change_everything(agent)
+        alpha = tenant.root / "Projects/Alpha.md"
+        if happened == "renamed":
+            alpha.rename(alpha.with_name("Other.md"))
+        elif happened == "deleted":
+            alpha.unlink()
+        elif happened == "conflict":
+            alpha.with_name("Alpha (conflict 2026-01-01 101010Z abcdef).md").write_text("# Theirs\n")
+        elif happened == "made":
+            (tenant.root / "New.md").write_text("# Theirs\n")
+        else:
+            (tenant.root / "Old.md").write_text("# Edited\n")
+        before = pages(tenant)
+
+        refused = await agent.refused("apply_changes")
+
+        assert refused["code"] == "CONFLICT"
+        assert reason in refused["error"]
+        assert pages(tenant) == before
+
+
+async def test_what_cannot_be_has_a_clear_answer(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        assert (await agent.refused("apply_changes"))["code"] == "NO_CHANGES"
+        assert (await agent.refused("review_changes"))["code"] == "NO_CHANGES"
+        assert (await agent.refused("begin_changes"))["code"] == "INVALID_TITLE"
+        unknown = await agent.refused("begin_changes", changeSet="01234567-89ab-7def-8123-456789abcdef")
+        assert unknown["code"] == "CHANGES_NOT_FOUND"
+        begun = await agent.call("begin_changes", title="One")
+        assert (await agent.refused("begin_changes", title="Two"))["code"] == "CHANGES_OPEN"
+        assert (await agent.refused("apply_changes"))["code"] == "NOTHING_CHANGED"
+        await change_everything(agent)
+        (tenant.root / "PAUSE").touch()
+        paused = await agent.refused("apply_changes")
+        assert paused["code"] == "HALTED"
+        assert "PAUSE" in paused["error"]
+        (tenant.root / "PAUSE").unlink()
+        await agent.call("apply_changes")
+        again = await agent.refused("apply_changes")
+        assert again["code"] == "CHANGES_ENDED"
+        assert "applied already" in again["error"]
+        assert (await agent.refused("apply_changes", changeSet=begun["changeSet"]))["code"] == "CHANGES_ENDED"
+
+
+async def test_a_change_set_of_another_token_is_as_unknown_as_none(tenant: Tenant) -> None:
+    async with memory(tenant, gate=Gate(token="one")) as agent:
+        begun = await agent.call("begin_changes", title="Mine")
+        await change_everything(agent)
+        async with memory(tenant, gate=Gate(token="two")) as other:
+            foreign = [
+                await other.refused(tool, changeSet=begun["changeSet"])
+                for tool in ("begin_changes", "apply_changes", "discard_changes")
+            ]
+            unknown = await other.refused("begin_changes", changeSet="f" * 36)
+            assert {answer["code"] for answer in [*foreign, unknown]} == {"CHANGES_NOT_FOUND"}
+            assert (await other.call("changes_status"))["others"] == []
+        async with memory(tenant, gate=Gate(token="one")) as second:
+            busy = await second.refused("begin_changes", changeSet=begun["changeSet"])
+            assert busy["code"] == "BUSY"
+
+
+async def test_a_revoked_token_neither_reads_nor_applies_and_loses_nothing(tenant: Tenant) -> None:
+    revoked: list[str] = []
+
+    def still_holds() -> None:
+        if revoked:
+            raise Refused("The token was revoked.")
+
+    async with memory(tenant, still_holds=still_holds) as agent:
+        await agent.call("begin_changes", title="Mine")
+        await change_everything(agent)
+        revoked.append("yes")
+        assert (await agent.refused("apply_changes"))["code"] == "TOKEN_REFUSED"
+        assert pages(tenant) == PAGES
+        revoked.clear()
+        await agent.call("apply_changes")
+
+
+async def test_discarded_changes_leave_the_tree_as_it_was_and_their_texts_in_the_trash(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        await agent.call("begin_changes", title="Never mind")
+        await change_everything(agent)
+        discarded = await agent.call("discard_changes")
+
+        assert discarded["state"] == "discarded"
+        assert pages(tenant) == PAGES
+        trash = [file.read_text() for file in (tenant.root / ".mirrord/trash").glob("d.*") if file.suffix != ".json"]
+        assert any("the first" in text for text in trash)
+        assert (await agent.call("read_page", path="Projects/Alpha.md"))["content"] == PAGES["Projects/Alpha.md"]
+
+
+async def test_a_draft_that_nobody_wrote_to_for_two_weeks_is_removed_with_the_next_begin(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        begun = await agent.call("begin_changes", title="Forgotten")
+        await change_everything(agent)
+    directory = tenant.root / ".mirrord/drafts" / begun["changeSet"]
+    facts = json.loads((directory / "draft.json").read_text())
+    (directory / "draft.json").write_text(json.dumps(facts | {"begun_at": facts["begun_at"] - 15 * 86_400}))
+    long_ago = time.time() - 15 * 86_400
+    for file in [directory / "manifest.jsonl", *(directory / "tree/.records/events").iterdir()]:
+        os.utime(file, (long_ago, long_ago))
+    async with memory(tenant) as agent:
+        await agent.call("begin_changes", title="Another")
+        assert [one["title"] for one in (await agent.call("changes_status"))["others"]] == []
+    assert not directory.exists()
+    assert pages(tenant) == PAGES
+
+
+async def test_what_needs_a_person_needs_one_when_it_is_applied(tenant: Tenant) -> None:
+    gate = Gate(levels=trust_levels({"delete_page": "suggest"}))
+    async with memory(tenant, gate=gate) as agent:
+        await agent.call("begin_changes", title="Deletions")
+        deleted = await agent.call("delete_page", path="Old.md")
+        assert deleted["deleted"]  # at once, in the draft
+        assert (await agent.call("review_changes"))["needs"] == "SUGGEST"
+
+        pending = await agent.call("apply_changes")
+
+        assert pending["status"] == "pending_approval"
+        assert any("deleted Old.md" in line for line in pending["preview"]["lines"])
+        assert pages(tenant) == PAGES
+        requests = list((tenant.root / ".records/approvals").glob("*.json"))
+        assert json.loads(requests[0].read_text())["command"] == "apply_changes"
+
+
+async def test_a_deleted_page_comes_back_by_the_trash_id_of_the_draft(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        await agent.call("begin_changes", title="Deletions")
+        deleted = await agent.call("delete_page", path="Old.md")
+        await agent.call("apply_changes")
+        await agent.call("restore_page", trashId=deleted["trashId"])
+        assert pages(tenant)["Old.md"] == PAGES["Old.md"]
+
+
+async def test_the_tools_of_change_sets_take_at_most_5_kilobytes_of_a_list(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        listed = (await agent.client.list_tools()).tools[-5:]
+    texts = [tool.model_dump_json(by_alias=True, exclude_none=True) for tool in listed]
+    assert [tool.name for tool in listed] == [
+        "begin_changes",
+        "review_changes",
+        "apply_changes",
+        "discard_changes",
+        "changes_status",
     ]
-    assert last == first + 2
-
-
-async def test_what_an_agent_did_while_no_daemon_ran_is_its_own(mirrord: Mirrord, token: str) -> None:
-    page = str(_id_of(mirrord, "Other.md"))
-    mirrord.stop()
-    async with agent_of(mirrord, token) as agent:
-        await agent.call("move_page", sourcePath="Other.md", destinationPath="Elsewhere.md")
-    mirrord.up()
-    assert _named(mirrord, page)[1] == AUTHOR
-
-
-def test_what_people_write_belongs_to_no_change_set(mirrord: Mirrord) -> None:
-    save(mirrord.file("By a person.md"), TEXT)
-    page = _id_of(mirrord, "By a person.md")
-    mirrord.flush()
-    assert value(mirrord.app, "SELECT count(change_set) FROM page_revision WHERE page_id = %s", page) == 0
+    assert sum(map(len, texts)) <= 5 * 1024

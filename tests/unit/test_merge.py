@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from mirrord.markdown.frontmatter.page_properties import read_values
 from mirrord.markdown.frontmatter.page_text import PageText, split_lines, with_unix_endings
-from mirrord.sync.decisions.edit_merge import merge
+from mirrord.merge.edit_merge import merge
 
 _HEADS = [
     "",

@@ -8,7 +8,7 @@ from mirrord.domain.place import RecordFormat
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.record_text import Data, canonical_json, read_record, write_record
 from mirrord.markdown.frontmatter.yaml_reader import REMOVED, is_same_json
-from mirrord.sync.decisions.edit_merge import merge_record
+from mirrord.merge.edit_merge import merge_record
 
 BASE = "# Books\ndir: Books\npatterns:\n  - novels/**\n  - essays/**\n"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.sync.decisions.edit_merge import merge
+from mirrord.merge.edit_merge import merge
 from mirrord.sync.decisions.stale_buffers import merge_base
 
 OLD = "# Plan\n\nBuy bread and milk.\n\nCall the plumber.\n\nWater the plants.\n"

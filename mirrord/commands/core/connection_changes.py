@@ -4,9 +4,28 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from mirrord.domain.entry import new_id
+from mirrord.domain.trust import Trust
+
+if TYPE_CHECKING:
+    from mirrord.commands.core.session import Session
+
+
+class Draft(Protocol):
+    """An open draft, as commands in general know it."""
+
+    @property
+    def session(self) -> "Session":
+        """The session of commands in the draft."""
+
+    def note_level(self, command: str, level: Trust) -> None:
+        """Note the trust level of a command that will run in the draft."""
+
+    def close(self) -> None:
+        """Leave the draft."""
 
 
 class ConnectionChanges:
@@ -14,7 +33,13 @@ class ConnectionChanges:
     The change set of a connection, which begins with its first change.
 
     idle_seconds: without changes, after which the next change begins another one; None: never.
+    draft: what the connection works in instead of the tree, if a change set is open. draft_id: of the last one.
+    owner: a mark of whom drafts of the connection belong to, besides the actor.
     """
+
+    draft: "Draft | None" = None
+    draft_id: str | None = None
+    owner: str | None = None
 
     def __init__(self, idle_seconds: float | None = None) -> None:
         self._idle_seconds = idle_seconds
@@ -38,6 +63,18 @@ def current_event_facts() -> Mapping[str, object]:
     """The facts for events of the current connection; none where a person, not an agent, is at work."""
     current = _current.get()
     return current[0].event_facts(current[1]) if current is not None else {}
+
+
+def current_connection() -> ConnectionChanges | None:
+    """The connection that is served in this thread; None: a person, or a test, calls."""
+    current = _current.get()
+    return current[0] if current is not None else None
+
+
+def current_client() -> str | None:
+    """The name of the agent's program, if it is known."""
+    current = _current.get()
+    return current[1] if current is not None else None
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from mirrord.mirror.write.tree_locks import WRITE_LOCK_SECONDS, write_lock
 from mirrord.research.sources.source_kinds import DIRECTORY
 
 if TYPE_CHECKING:
+    from mirrord.commands.core.connection_changes import Draft
     from mirrord.domain.approval import InputFile
     from mirrord.mirror.read.grep_process import Grep
     from mirrord.mirror.read.link_index import LinkIndex
@@ -85,6 +86,7 @@ class Session:
     attach_from, excluded_paths, staged, sources_dir: see SessionSettings.
     catalogue: the current pages of the tree.
     event_facts: facts added to the data of every later event; JSON.
+    draft: the draft whose tree *tree* is; None: it is a tenant's.
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class Session:
         self.staged = settings.staged
         self.catalogue = Catalogue(tree, self.tenant_id)
         self.event_facts: Mapping[str, object] = {}
+        self.draft: Draft | None = None
         self._seed: UUID | None = None
         self._memory = Memory()
         self._guard = threading.Lock()
@@ -174,6 +177,11 @@ class Session:
     def new_page_id(self, path: str) -> EntryId:
         """The id of a new page at *path*."""
         return EntryId(uuid5(self._seed, path)) if self._seed is not None else new_id()
+
+    def share_knowledge(self, other: "Session") -> None:
+        """Share what *other* was shown and has read of the tree; files that differ are read again."""
+        self._memory = other.memory
+        self.catalogue.take_over(other.catalogue)
 
     @property
     def memory(self) -> Memory:

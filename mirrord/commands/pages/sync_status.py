@@ -10,6 +10,7 @@ from typing import Any
 from mirrord.commands.core.session import Session
 from mirrord.domain.entry import Digest
 from mirrord.mirror.heartbeat import Heartbeat
+from mirrord.mirror.tree.tree_layout import PAUSE_FILE
 
 MAX_WAIT_SECONDS = 30.0  # longest wait, in seconds
 _POLL_SECONDS = 0.01  # seconds between two checks
@@ -77,6 +78,16 @@ def sync_status(session: Session, path: str | None = None, wait_seconds: float |
         synced=synced,
         other_problems=others,
     )
+
+
+def why_halted(session: Session) -> str | None:
+    """Why nothing big should change now: a person paused sync, or deletions await one; None: nothing stops it."""
+    stat = session.tree.stat(PAUSE_FILE)
+    if stat is not None and stat.is_file:
+        return f"Sync is paused by a person, with the file {PAUSE_FILE}."
+    if _read_facts(session)[0].get("halted"):
+        return "Sync has halted: deletions await the decision of a person."
+    return None
 
 
 def _wait_until_synced(session: Session, path: str, digest: Digest, patience: float) -> bool:

@@ -91,6 +91,7 @@ class Tool(Generic[A]):
     converts the result of such a command, a dataclass, to JSON; default: its fields.
     writes: changes files. destructive: may remove existing content. idempotent: a second call changes nothing.
     waits: may take seconds without work on files. searches: reads the whole tree, and takes long.
+    about_changes: works on the tree even while a change set is open, which it is about.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Tool(Generic[A]):
     idempotent: bool = True
     waits: bool = False
     searches: bool = False
+    about_changes: bool = False
 
     @property
     def lane(self) -> Lane | None:

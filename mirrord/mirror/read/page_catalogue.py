@@ -1,11 +1,9 @@
 """
-Which pages a tree has: never stale, read only where asked; near matches for mistyped paths.
+Which pages a tree has: never stale, read only where asked.
 
 Every look goes to the disk. Content that was read is reused as long as the stat of its file stays the same.
 """
 
-import difflib
-import heapq
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +26,7 @@ from mirrord.mirror.read.directory_listing import (
     list_directory,
     list_with_stats,
 )
+from mirrord.mirror.read.near_paths import similar_paths
 from mirrord.mirror.read.page_summary import (
     CachedSummary,
     PageIndex,
@@ -51,44 +50,6 @@ from mirrord.mirror.tree.tree_layout import (
     spot_of_file,
 )
 
-_MAX_RESULTS = 3
-_MAX_COMPARED = 30  # paths, those with the most shared letter pairs: an exact comparison is slow
-_MIN_LIKENESS = 0.5
-
-
-def similar_paths(path: str, paths: Iterable[str]) -> tuple[str, ...]:
-    """Up to three of *paths* that resemble *path*, the most similar first."""
-    wanted_path = _plain_path(path)
-    pairs = _letter_pairs(wanted_path)
-    likely_paths = heapq.nlargest(
-        _MAX_COMPARED,
-        ((_shared_fraction(pairs, _letter_pairs(_plain_path(candidate))), candidate) for candidate in paths),
-    )
-    scored_paths = sorted((-_likeness(wanted_path, _plain_path(candidate)), candidate) for _, candidate in likely_paths)
-    return tuple(candidate for score, candidate in scored_paths[:_MAX_RESULTS] if -score >= _MIN_LIKENESS)
-
-
-def _plain_path(path: str) -> str:
-    return name_key(path.removesuffix("/" + INDEX_FILE).removesuffix(SUFFIX))
-
-
-def _name_of(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def _letter_pairs(text: str) -> set[str]:
-    return {text[at : at + 2] for at in range(len(text) - 1)}
-
-
-def _shared_fraction(first: set[str], second: set[str]) -> float:
-    return 2 * len(first & second) / (len(first) + len(second) or 1)
-
-
-def _likeness(first: str, second: str) -> float:
-    """Likeness of the whole paths or of the names alone: a caller may know only the name."""
-    pairs = (first, second), (_name_of(first), _name_of(second))
-    return max(difflib.SequenceMatcher(None, *pair, autojunk=False).ratio() for pair in pairs)
-
 
 class Catalogue:
     """The pages of one tree; safe to use from several threads."""
@@ -106,6 +67,10 @@ class Catalogue:
     def close(self) -> None:
         """Close open files; the tree stays open."""
         self.agreed.close()
+
+    def take_over(self, other: "Catalogue") -> None:
+        """Begin with what *other* has read: it is valid here too for files with the same stat."""
+        self._sights, self._readings = dict(other._sights), dict(other._readings)
 
     def snapshot(self) -> "Snapshot":
         """A view of the tree from now on: each directory is listed once, at the first request."""

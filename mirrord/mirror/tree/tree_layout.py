@@ -12,6 +12,7 @@ from mirrord.domain.entry import Kind
 from mirrord.domain.place import ASSETS, BESIDE_PREFIX, INDEX, RECORD_DIRECTORIES, RECORDS, name_key, name_of_record
 
 STATE_DIRECTORY = ".mirrord"
+PAUSE_FILE = "PAUSE"  # while a file of that name is in the root, sync pauses
 PARKED_PREFIX, BUILDING_PREFIX = (
     "m.",
     "n.",

@@ -30,7 +30,7 @@ from mirrord.domain.entry import (
 from mirrord.domain.place import record_sort_of
 from mirrord.errors import Damaged, Stale
 from mirrord.markdown.frontmatter.page_text import PageText, decode
-from mirrord.sync.decisions.edit_merge import merge, merge_record
+from mirrord.merge.edit_merge import merge, merge_record
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.observation.record_bodies import record_text
 from mirrord.sync.writing.entry_bodies import conflict_name, media_type_of, text_of, with_id

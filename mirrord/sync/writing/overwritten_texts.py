@@ -12,9 +12,9 @@ from mirrord.db.content import derived_rows, entry_states, stored_bytes
 from mirrord.domain.entry import Base, Digest, EntryId, Kind, Row, digest_of
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.merge.edit_merge import merge
 from mirrord.mirror.write import written_copies
 from mirrord.mirror.write.journal_labels import Label
-from mirrord.sync.decisions.edit_merge import merge
 from mirrord.sync.decisions.stale_buffers import merge_base
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.writing.conflict_merge import UnmergedConflict, store_merged

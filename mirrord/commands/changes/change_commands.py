@@ -1,0 +1,171 @@
+"""Commands about change sets but applying: begin, review, discard, and how they stand."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from mirrord.commands.changes import draft_session
+from mirrord.commands.changes.change_review import Settlement, diff_of_change, settle_changes
+from mirrord.commands.changes.draft_session import OpenDraft
+from mirrord.commands.core.connection_changes import ConnectionChanges, current_client
+from mirrord.commands.core.failure import Failed, invalid_argument, translating_errors
+from mirrord.commands.core.session import Session
+from mirrord.domain.trust import Trust
+from mirrord.mirror.draft import draft_changes, draft_store
+from mirrord.mirror.draft.draft_changes import DraftChange
+from mirrord.mirror.draft.draft_store import DraftFacts
+
+MAX_TITLE_CHARACTERS = 200
+_MAX_LISTED = 60  # changes in one answer
+_MAX_DIFF_CHARACTERS = 4_000  # of all changes together
+_MAX_SINGLE_DIFF_CHARACTERS = 7_000  # of the one that was asked for
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSetSummary:
+    """A change set. begun_at: ISO 8601. needs: the trust level that applying it needs, if a person has to agree."""
+
+    id: str
+    title: str
+    state: str
+    begun_at: str
+    pages: int = 0
+    needs: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedChange:
+    """
+    One changed file. old_path: of a moved one. added, removed: lines. underneath: what changed in the tree since.
+
+    clash: why it cannot be applied.
+    """
+
+    path: str
+    kind: str
+    old_path: str | None
+    added: int
+    removed: int
+    underneath: str | None
+    clash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedChanges:
+    """The changes of an open change set; omitted_count: of those not listed. is_cut: the diff is not complete."""
+
+    summary: ChangeSetSummary
+    changes: tuple[ReviewedChange, ...]
+    omitted_count: int
+    diff: str
+    is_cut: bool
+
+
+def begin_changes(
+    session: Session, connection: ConnectionChanges, title: str | None, change_set: str | None = None
+) -> ChangeSetSummary:
+    """
+    Begin a change set for *connection*, or continue *change_set*.
+
+    Raises Failed if one is open, without a title, and for a change set that is unknown, foreign or ended.
+    """
+    if isinstance(connection.draft, OpenDraft):
+        facts = connection.draft.facts
+        raise Failed(
+            "CHANGES_OPEN",
+            "conflict",
+            f"The change set {facts.title!r} is open on this connection.",
+            "Call apply_changes or discard_changes before begin_changes.",
+            {"change_set": facts.id},
+        )
+    if change_set is not None:
+        facts = draft_session.find_draft(session, change_set)
+        draft_session.check_open(facts)
+        draft = draft_session.enter_draft(session, facts)
+    else:
+        title = _check_title(title)
+        draft = draft_session.begin_draft(
+            session, title, connection.owner or draft_session.LOCAL_OWNER, current_client()
+        )
+    connection.draft, connection.draft_id = draft, draft.facts.id
+    return summary_of(session, draft.facts)
+
+
+def review_changes(session: Session, connection: ConnectionChanges, path: str | None = None) -> ReviewedChanges:
+    """The changes of the open change set, with a bounded diff; *path*: of one page only."""
+    draft = draft_session.current_draft(connection, session)
+    with translating_errors(), draft_session.reading_draft(session, draft.facts) as (_, tree):
+        changes = draft_changes.changes_of(tree)
+        settlement = settle_changes(session, tree)
+        selected_changes = [change for change in changes if path is None or path in (change.path, change.source)]
+        if path is not None and not selected_changes:
+            raise Failed(
+                "NOT_CHANGED",
+                "not_found",
+                f"The change set does not change {path}.",
+                "Call review_changes without path for the list.",
+            )
+        diffs = {change.path: diff_of_change(tree, change) for change in selected_changes[:_MAX_LISTED]}
+    limit = _MAX_DIFF_CHARACTERS if path is None else _MAX_SINGLE_DIFF_CHARACTERS
+    diff = "\n".join(filter(None, diffs.values()))
+    listed = tuple(_reviewed(change, settlement, diffs[change.path]) for change in selected_changes[:_MAX_LISTED])
+    summary = summary_of(session, draft.facts, len(changes))
+    return ReviewedChanges(summary, listed, len(selected_changes) - len(listed), diff[:limit], len(diff) > limit)
+
+
+def discard_changes(session: Session, connection: ConnectionChanges, change_set: str | None = None) -> ChangeSetSummary:
+    """Discard the open change set, or *change_set*; its new texts stay in the trash for 30 days."""
+    if change_set is None:
+        facts = draft_session.current_draft(connection, session).facts
+    else:
+        facts = draft_session.find_draft(session, change_set)
+        draft_session.check_open(facts)
+    if isinstance(connection.draft, OpenDraft) and connection.draft.facts.id == facts.id:
+        draft_session.leave_draft(connection)
+    count = draft_session.discard_draft(session, facts)
+    return summary_of(session, facts.ended(draft_store.DISCARDED), count)
+
+
+def changes_status(
+    session: Session, connection: ConnectionChanges
+) -> tuple[ChangeSetSummary | None, list[ChangeSetSummary]]:
+    """The change set that is open on this connection, and the caller's others."""
+    draft = connection.draft if isinstance(connection.draft, OpenDraft) else None
+    own_drafts = draft_session.own_drafts_of(session)
+    current = next((facts for facts in own_drafts if draft is not None and facts.id == draft.facts.id), None)
+    others = [summary_of(session, facts) for facts in own_drafts if facts is not current]
+    return (summary_of(session, current) if current is not None else None), others
+
+
+def summary_of(session: Session, facts: DraftFacts, pages: int | None = None) -> ChangeSetSummary:
+    """A change set in few words. pages: number of changed files, if the caller knows it."""
+    if pages is None:
+        pages = _count_changes(session, facts) if facts.state == draft_store.OPEN else 0
+    begun_at = datetime.fromtimestamp(facts.begun_at, UTC).isoformat(timespec="seconds")
+    needs = Trust(facts.level).name if facts.level >= Trust.SUGGEST else None
+    return ChangeSetSummary(facts.id, facts.title, facts.state, begun_at, pages, needs, facts.message)
+
+
+def _count_changes(session: Session, facts: DraftFacts) -> int:
+    with translating_errors(), draft_session.reading_draft(session, facts) as (_, tree):
+        return len(draft_changes.changes_of(tree))
+
+
+def _reviewed(change: DraftChange, settlement: Settlement, diff: str) -> ReviewedChange:
+    lines = diff.splitlines()
+    added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
+    removed = sum(line.startswith("-") and not line.startswith("---") for line in lines)
+    old_path = change.source if change.source != change.path else None
+    underneath, clash = settlement.underneath.get(change.path), settlement.clashes.get(change.path)
+    return ReviewedChange(change.path, change.sort, old_path, added, removed, underneath, clash)
+
+
+def _check_title(title: str | None) -> str:
+    stripped_title = (title or "").strip()
+    if not stripped_title or len(stripped_title) > MAX_TITLE_CHARACTERS:
+        raise invalid_argument(
+            "INVALID_TITLE",
+            f"A change set needs a title of at most {MAX_TITLE_CHARACTERS} characters.",
+            'Call begin_changes with title, such as {"title": "Tidy the inbox"}.',
+        )
+    return stripped_title

@@ -1,0 +1,178 @@
+"""What a change set would do to the tree as it is now: merged by three ways where both changed, or a conflict."""
+
+import re
+from dataclasses import dataclass, field
+
+from mirrord.commands.core.session import Session
+from mirrord.commands.core.text_diff import diff_of
+from mirrord.domain.entry import MAX_FILE_BYTES, Digest, Kind
+from mirrord.errors import Busy, Damaged
+from mirrord.markdown.frontmatter.page_text import decode
+from mirrord.merge.edit_merge import merge
+from mirrord.mirror.draft import draft_changes
+from mirrord.mirror.draft.draft_changes import ChangeSort, DraftChange
+from mirrord.mirror.draft.draft_tree import DraftTree
+from mirrord.mirror.tree.tree_layout import SUFFIX, directory_of, parent_of
+
+_CONFLICT_COPY = re.compile(r" \(conflict \d{4}-\d\d-\d\d \d{6}Z [0-9a-f]{6}\)")
+
+
+@dataclass(frozen=True, slots=True)
+class SettledChange:
+    """
+    A change that applies.
+
+    current: digest of the tree's file now; None: there is none. data: the new content; None: it stays as it is.
+    is_merged: the tree's file changed too.
+    """
+
+    change: DraftChange
+    current: Digest | None
+    data: bytes | None
+    is_merged: bool = False
+
+
+@dataclass(slots=True)
+class Settlement:
+    """
+    A change set on the tree as it is now. clashes: why an entry cannot be applied, by its path in the draft; nothing
+    is applied then.
+    """
+
+    settled: list[SettledChange] = field(default_factory=list)
+    clashes: dict[str, str] = field(default_factory=dict)
+    underneath: dict[str, str] = field(default_factory=dict)
+
+
+class _Clash(Exception):
+    """Why a change cannot be applied, as the rest of a sentence after its path."""
+
+
+def settle_changes(session: Session, tree: DraftTree) -> Settlement:
+    """Compare the draft *tree* with the tree of *session* as it is now."""
+    changes = draft_changes.changes_of(tree)
+    leaving = {
+        change.source
+        for change in changes
+        if change.source is not None and change.sort in (ChangeSort.MOVED, ChangeSort.DELETED)
+    }
+    settlement = Settlement()
+    for change in changes:
+        try:
+            settled = _settle(session, tree, change, leaving)
+        except _Clash as clash:
+            settlement.clashes[change.path] = str(clash)
+            continue
+        if settled is not None:
+            settlement.settled.append(settled)
+            if settled.is_merged:
+                settlement.underneath[change.path] = "changed in the tree too; both changes fit together"
+    return settlement
+
+
+def diff_of_change(tree: DraftTree, change: DraftChange) -> str:
+    """The unified diff of a change, from what was copied to the draft; "" for what is no text."""
+    old, new = _old_text(tree, change), _text_of(tree, change.path) if change.digest is not None else ""
+    return diff_of(change.path, old, new) if old is not None and new is not None else ""
+
+
+def _settle(session: Session, tree: DraftTree, change: DraftChange, leaving: set[str]) -> SettledChange | None:
+    """None: the tree is already as the draft wants it."""
+    lower = session.tree
+    if change.claim is None:
+        return _settle_new(tree, change, leaving)
+    current = lower.digest_now(change.claim.path)
+    if change.sort is ChangeSort.MOVED and change.path not in leaving and lower.stat(change.path) is not None:
+        raise _Clash("was made in the tree meanwhile, where this moves a page to")
+    if current is None:
+        if change.sort is ChangeSort.DELETED:
+            return None
+        raise _Clash(_what_became_of(session, change))
+    if _has_conflict_copy(tree, change.claim.path):
+        raise _Clash("has a conflict that nobody solved yet, in a page beside it")
+    if change.sort is ChangeSort.DELETED:
+        if current != change.claim.digest:
+            raise _Clash("was edited in the tree since, and the change set deletes it")
+        return SettledChange(change, current, None)
+    if not change.has_new_text or current == change.digest:
+        unchanged = SettledChange(change, current, None)
+        return unchanged if change.sort is ChangeSort.MOVED else None
+    data = _read(tree, change.path)
+    if current == change.claim.digest:
+        return SettledChange(change, current, data)
+    return SettledChange(change, current, _merged(session, tree, change, data), is_merged=True)
+
+
+def _settle_new(tree: DraftTree, change: DraftChange, leaving: set[str]) -> SettledChange | None:
+    if change.path not in leaving:
+        current = tree.lower.digest_now(change.path) if _is_file(tree, change.path) else None
+        if current is not None and current == change.digest:
+            return None
+        if tree.lower.stat(change.path) is not None:
+            raise _Clash("was made in the tree meanwhile")
+    return SettledChange(change, None, _read(tree, change.path))
+
+
+def _is_file(tree: DraftTree, path: str) -> bool:
+    stat = tree.lower.stat(path)
+    return stat is not None and stat.is_file
+
+
+def _merged(session: Session, tree: DraftTree, change: DraftChange, data: bytes) -> bytes:
+    assert change.claim is not None
+    assert change.claim.digest is not None
+    base = draft_changes.base_text(tree, change.claim.digest)
+    if base is None or not change.path.endswith(SUFFIX):
+        raise _Clash("was changed in the tree since, and is no page that could be merged")
+    try:
+        file = decode(session.tree.read(change.claim.path, MAX_FILE_BYTES)[0])
+        text = merge(decode(base), file, decode(data))
+    except (Busy, Damaged) as error:
+        raise _Clash(f"cannot be merged now: {error}") from error
+    if text is None:
+        raise _Clash("was changed in the tree since, in the same lines")
+    return text.encode()
+
+
+def _what_became_of(session: Session, change: DraftChange) -> str:
+    assert change.claim is not None
+    assert change.claim.stat is not None
+    inode = change.claim.stat.inode
+    snapshot = session.catalogue.snapshot()
+    renamed = next((path for path, stat in snapshot.pages.items() if stat.inode == inode), None)
+    return f"was renamed in the tree since, to {renamed}" if renamed is not None else "was deleted in the tree since"
+
+
+def _has_conflict_copy(tree: DraftTree, path: str) -> bool:
+    stem = directory_of(path, Kind.PAGE).rpartition("/")[2]
+    directory = parent_of(directory_of(path, Kind.PAGE))
+    names = tree.lower.list_names(directory) if path.endswith(SUFFIX) else []
+    return any(name.startswith(stem) and _CONFLICT_COPY.match(name, len(stem)) for name in names)
+
+
+def _old_text(tree: DraftTree, change: DraftChange) -> str | None:
+    claim = change.claim
+    if claim is None:
+        return ""
+    assert claim.digest is not None
+    if not change.has_new_text and change.digest is not None:
+        return _text_of(tree, change.path)
+    base = draft_changes.base_text(tree, claim.digest)
+    if base is None and tree.lower.digest_now(claim.path) == claim.digest:
+        base = tree.lower.snapshot(claim.path, MAX_FILE_BYTES)[0]
+    return _decode_or_none(base) if base is not None else None
+
+
+def _text_of(tree: DraftTree, path: str) -> str | None:
+    return _decode_or_none(_read(tree, path))
+
+
+def _decode_or_none(data: bytes) -> str | None:
+    try:
+        return decode(data)
+    except Damaged:
+        return None
+
+
+def _read(tree: DraftTree, path: str) -> bytes:
+    return tree.snapshot(path, MAX_FILE_BYTES)[0]

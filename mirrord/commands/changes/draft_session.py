@@ -1,0 +1,183 @@
+"""Working in a draft: the session of a connection while a change set is open."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from mirrord.commands.core.connection_changes import ConnectionChanges, current_connection
+from mirrord.commands.core.failure import Failed, translating_errors
+from mirrord.commands.core.session import Session, SessionSettings
+from mirrord.domain.entry import EntryId, digest_of, new_id
+from mirrord.domain.trust import Trust
+from mirrord.errors import Unavailable
+from mirrord.mirror.draft import draft_changes, draft_store
+from mirrord.mirror.draft.draft_store import DraftFacts
+from mirrord.mirror.draft.draft_tree import DraftTree
+from mirrord.mirror.write import trash
+from mirrord.mirror.write.journal import Journal
+from mirrord.mirror.write.journal_labels import Label, new_key, new_name
+
+LOCAL_OWNER = "local"
+_DISCARD_REASON = "its change set was discarded"
+_LIST_CHANGES = "Call changes_status to see your change sets."
+
+
+@dataclass(slots=True)
+class OpenDraft:
+    """A draft that a connection works in. lock: keeps other connections from it."""
+
+    facts: DraftFacts
+    base: Session
+    session: Session
+    lock: int
+
+    def note_level(self, command: str, level: Trust) -> None:
+        """Note, before a command runs in the draft, which trust level it has: applying needs the highest."""
+        if level > self.facts.level:
+            self.facts = replace(self.facts, level=int(level), level_of=command)
+            draft_store.write_facts(self.base.tree, self.facts)
+
+    def close(self) -> None:
+        """Leave the draft, which stays as it is."""
+        self.session.close()
+        os.close(self.lock)
+
+
+def begin_draft(session: Session, title: str, owner: str, client: str | None) -> OpenDraft:
+    """Begin a draft over the tree of *session*."""
+    remove_expired(session)
+    facts = DraftFacts(str(new_id()), title, session.actor.kind, session.actor.name, owner, time.time(), client)
+    with translating_errors():
+        draft_store.create_draft(session.tree, facts)
+    return enter_draft(session, facts)
+
+
+def enter_draft(session: Session, facts: DraftFacts) -> OpenDraft:
+    """Work in an existing draft. Raises Failed, BUSY, if another connection does."""
+    with translating_errors():
+        lock = draft_store.lock_connection(session.tree, facts)
+        draft = session_on_draft(session, facts)
+    opened = OpenDraft(facts, session, draft, lock)
+    draft.draft = opened
+    return opened
+
+
+def session_on_draft(session: Session, facts: DraftFacts) -> Session:
+    """A session like *session*, on the tree of a draft; it knows what was shown in *session*."""
+    settings = SessionSettings(session.attach_from, session.excluded_paths, session.staged, session.sources_dir)
+    tree = draft_store.open_draft_tree(session.tree, facts)
+    draft = Session(tree, session.tenant_name, session.tenant_id, session.actor, session.writer, settings)
+    draft.share_knowledge(session)
+    return draft
+
+
+@contextmanager
+def reading_draft(session: Session, facts: DraftFacts) -> Iterator[tuple[Session, DraftTree]]:
+    """A session on a draft, and its tree, for the length of a `with`."""
+    with translating_errors():
+        draft = session_on_draft(session, facts)
+    try:
+        assert isinstance(draft.tree, DraftTree)
+        yield draft, draft.tree
+    finally:
+        draft.close()
+
+
+def find_draft(session: Session, change_set: str) -> DraftFacts:
+    """The draft with this id, or the only one whose id begins so. Raises Failed for unknown and foreign ones alike."""
+    own_drafts = [facts for facts in own_drafts_of(session) if facts.id.startswith(change_set.lower())]
+    if not change_set or len(own_drafts) != 1:
+        raise Failed("CHANGES_NOT_FOUND", "not_found", f"You have no change set {change_set!r}.", _LIST_CHANGES)
+    return own_drafts[0]
+
+
+def own_drafts_of(session: Session) -> list[DraftFacts]:
+    """The drafts of the caller, the newest first."""
+    connection = current_connection()
+    owner = connection.owner if connection is not None else None
+    return [
+        facts
+        for facts in draft_store.list_drafts(session.tree)
+        if facts.actor == session.actor and owner in (None, facts.owner)
+    ]
+
+
+def check_open(facts: DraftFacts) -> None:
+    """Raises Failed if a draft was applied or discarded already."""
+    if facts.state != draft_store.OPEN:
+        sentence = f"The change set {facts.title!r} was {facts.state} already."
+        raise Failed("CHANGES_ENDED", "conflict", sentence, "Call begin_changes for a new one.", {"state": facts.state})
+
+
+def level_of(session: Session, connection: ConnectionChanges, change_set: str) -> Trust:
+    """The highest trust level of what was done in a change set; the lowest one for an unknown change set."""
+    if isinstance(connection.draft, OpenDraft) and connection.draft.facts.id == change_set:
+        return Trust(connection.draft.facts.level)
+    found_levels = [facts.level for facts in draft_store.list_drafts(session.tree) if facts.id.startswith(change_set)]
+    return Trust(max(found_levels, default=0))
+
+
+def current_draft(connection: ConnectionChanges | None, session: Session) -> OpenDraft:
+    """The draft of a connection. Raises Failed without one, and if it has ended elsewhere."""
+    draft = connection.draft if connection is not None else None
+    if not isinstance(draft, OpenDraft) or connection is None:
+        raise Failed("NO_CHANGES", "invalid", "No change set is open.", "Call begin_changes with a title first.")
+    facts = draft_store.read_facts(session.tree, UUID(draft.facts.id))
+    if facts is None or facts.state != draft_store.OPEN:
+        leave_draft(connection)
+        state = facts.state if facts is not None else "removed"
+        raise Failed(
+            "CHANGES_ENDED",
+            "conflict",
+            f"The change set {draft.facts.title!r} was {state} meanwhile; nothing was done now.",
+            "Look at the pages again; begin_changes begins a new change set.",
+            {"state": state, "change_set": draft.facts.id},
+        )
+    return draft
+
+
+def leave_draft(connection: ConnectionChanges) -> None:
+    """Let the connection work on the tree itself again."""
+    draft, connection.draft = connection.draft, None
+    if isinstance(draft, OpenDraft):
+        draft.close()
+
+
+def discard_draft(session: Session, facts: DraftFacts) -> int:
+    """Remove a draft; its new texts go to the trash. Return how many there are."""
+    with session.writing() as journal, reading_draft(session, facts) as (draft, tree):
+        changes = [change for change in draft_changes.changes_of(tree) if change.has_new_text]
+        for change in changes:
+            _keep_text(draft, tree, journal, change.path)
+        draft_store.end(session.tree, facts.ended(draft_store.DISCARDED))
+    return len(changes)
+
+
+def remove_expired(session: Session) -> None:
+    """Remove the drafts of this tenant that nobody has written to for too long."""
+    oldest = time.time() - draft_store.LIFETIME_SECONDS
+    for facts in draft_store.list_drafts(session.tree):
+        if draft_store.last_write(session.tree, facts) > oldest:
+            continue
+        if facts.state == draft_store.OPEN:
+            try:
+                discard_draft(session, facts)
+            except (Failed, Unavailable):
+                continue
+        draft_store.forget(session.tree, facts)
+
+
+def _keep_text(draft: Session, tree: DraftTree, journal: Journal, path: str) -> None:
+    """Put a text of the draft into the trash of the tree."""
+    data = tree.snapshot(path, 1 << 30)[0]
+    snapshot = draft.catalogue.snapshot()
+    card = snapshot.exact_page(path)
+    entry = snapshot.id_of(card) if card is not None else EntryId(new_id())
+    name = new_name("d", Label(entry, digest_of(data), None), new_key())
+    journal.create(name, data)
+    facts = trash.TrashCard(path, card.title if card is not None else None, _DISCARD_REASON, time.time())
+    trash.write_card(tree.lower, name, Label(entry, digest_of(data), None), facts)
+    journal.dispose(name, keep=True)

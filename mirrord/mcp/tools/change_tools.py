@@ -1,0 +1,160 @@
+"""Tools for change sets: a draft of many changes, applied as a whole."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from mirrord.commands.core.connection_changes import ConnectionChanges, current_connection
+from mirrord.commands.core.session import Session
+from mirrord.mcp.tools.arguments import ANY, COUNT, TEXT, Arguments, array_schema, nullable, or_pending, result_schema
+from mirrord.mcp.tools.read_tools import PagePath
+from mirrord.mcp.tools.tool import Tool, Wire
+
+if TYPE_CHECKING:
+    from mirrord.commands.changes.apply_command import AppliedChanges
+    from mirrord.commands.changes.change_commands import ChangeSetSummary
+
+
+class Begin(Arguments):
+    """What begin_changes takes."""
+
+    title: Annotated[str | None, Field(description="What the changes are for.")] = None
+    change_set: Annotated[str | None, Field(description="Continue this one instead.")] = None
+
+
+class Review(Arguments):
+    """What review_changes takes."""
+
+    path: PagePath | None = None
+
+
+class Apply(Arguments):
+    """What apply_changes takes."""
+
+    message: Annotated[str | None, Field(description="What was done and why; default: the title.")] = None
+    change_set: Annotated[str | None, Field(description="Default: the open one.")] = None
+
+
+class Discard(Arguments):
+    """What discard_changes takes."""
+
+    change_set: Annotated[str | None, Field(description="Default: the open one.")] = None
+
+
+class Nothing(Arguments):
+    """What changes_status takes."""
+
+
+def _summary(summary: "ChangeSetSummary") -> dict[str, Any]:
+    facts = {"changeSet": summary.id, "title": summary.title, "state": summary.state, "begunAt": summary.begun_at}
+    optional = {"needs": summary.needs, "message": summary.message}
+    return {**facts, "pages": summary.pages, **{key: value for key, value in optional.items() if value is not None}}
+
+
+def _connection() -> ConnectionChanges:
+    connection = current_connection()
+    assert connection is not None
+    return connection
+
+
+def _begin(session: Session, arguments: Begin) -> Wire:
+    from mirrord.commands.changes.change_commands import begin_changes
+
+    return _summary(begin_changes(session, _connection(), arguments.title, arguments.change_set))
+
+
+def _review(session: Session, arguments: Review) -> Wire:
+    from mirrord.commands.changes.change_commands import review_changes
+
+    review = review_changes(session, _connection(), arguments.path)
+    changes = [{key: value for key, value in asdict(change).items() if value is not None} for change in review.changes]
+    for change in changes:
+        if "old_path" in change:
+            change["oldPath"] = change.pop("old_path")
+    answer: dict[str, Any] = {**_summary(review.summary), "changes": changes, "diff": review.diff}
+    if review.omitted_count:
+        answer["more"] = review.omitted_count
+    if review.is_cut:
+        answer["note"] = "The diff is cut: call review_changes with path for one page."
+    return answer
+
+
+def _discard(session: Session, arguments: Discard) -> Wire:
+    from mirrord.commands.changes.change_commands import discard_changes
+
+    return _summary(discard_changes(session, _connection(), arguments.change_set))
+
+
+def _status(session: Session, _: Nothing) -> Wire:
+    from mirrord.commands.changes.change_commands import changes_status
+
+    current, others = changes_status(session, _connection())
+    return {"open": _summary(current) if current is not None else None, "others": [*map(_summary, others)][:20]}
+
+
+def _apply_answer(applied: "AppliedChanges") -> Wire:
+    counts = {sort: getattr(applied, sort) for sort in ("created", "edited", "moved", "deleted")}
+    merged = {"merged": list(applied.merged)} if applied.merged else {}
+    return {"changeSet": applied.change_set, "state": "applied", "pages": applied.pages, **counts, **merged}
+
+
+_SUMMARY = result_schema({"changeSet": TEXT, "title": TEXT, "state": TEXT, "pages": COUNT})
+
+BEGIN_CHANGES = Tool(
+    "begin_changes",
+    "Begin a change set",
+    "From now on all your changes go into a draft, which your reads and searches show and nobody else sees, until "
+    'apply_changes or discard_changes. Example: {"title": "Tidy the inbox"}.',
+    Begin,
+    _SUMMARY,
+    _begin,
+    writes=True,
+    idempotent=False,
+    about_changes=True,
+)
+REVIEW_CHANGES = Tool(
+    "review_changes",
+    "Review the open change set",
+    "Lists what the open change set changes, with line counts, a diff, and what others changed underneath since; with "
+    'path the diff of one page. Example: {"path": "Projects/Alpha.md"}.',
+    Review,
+    result_schema({"changeSet": TEXT, "changes": array_schema(ANY), "diff": TEXT}),
+    _review,
+    about_changes=True,
+)
+APPLY_CHANGES = Tool(
+    "apply_changes",
+    "Apply the change set",
+    "Makes the open change set real: all of it, merged with what others changed, or nothing and CONFLICT with the "
+    'pages. Example: {"message": "Moved finished tasks to the archive"}.',
+    Apply,
+    or_pending(result_schema({"changeSet": TEXT, "state": TEXT, "pages": COUNT})),
+    wire=_apply_answer,
+    writes=True,
+    destructive=True,
+    idempotent=False,
+    about_changes=True,
+)
+DISCARD_CHANGES = Tool(
+    "discard_changes",
+    "Discard the change set",
+    "Drops the open change set; nothing in the tree changes. Its texts stay in the trash for 30 days. Example: {}.",
+    Discard,
+    _SUMMARY,
+    _discard,
+    writes=True,
+    idempotent=False,
+    about_changes=True,
+)
+CHANGES_STATUS = Tool(
+    "changes_status",
+    "Your change sets",
+    "Says which change set is open on this connection, and your others: open, applied or discarded. Example: {}.",
+    Nothing,
+    result_schema({"open": nullable(ANY), "others": array_schema(ANY)}),
+    _status,
+    about_changes=True,
+)
+
+CHANGE_TOOLS = (BEGIN_CHANGES, REVIEW_CHANGES, APPLY_CHANGES, DISCARD_CHANGES, CHANGES_STATUS)

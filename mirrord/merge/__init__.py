@@ -1,0 +1,1 @@
+"""Merging two edits of one text. Pure."""
