@@ -27,7 +27,7 @@ from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
 from mirrord.mirror.tree_marker import Marker
 from mirrord.mirror.write.journal import DAEMON_WRITER, Journal
 from mirrord.mirror.write.tree_locks import Lock
-from mirrord.sync.decisions.tree_start import Circumstances, KnownMirror, Start, StartDecision, decide_start
+from mirrord.sync.decisions.tree_history import Circumstances, KnownMirror, Start, StartDecision, decide_start
 from mirrord.sync.observation.file_look import Looker
 from mirrord.sync.observation.mirror_handles import Sides
 

@@ -104,7 +104,7 @@ PURE_EXCEPTIONS = {
     ("mirrord.domain.entry", "os"): "new_id draws chance",
     ("mirrord.domain.entry", "time"): "new_id looks at the clock; no rule depends on what it returns",
     (
-        "mirrord.sync.decisions.tree_start",
+        "mirrord.sync.decisions.tree_history",
         "mirrord.mirror.tree_marker",
     ): "for the value TreeMarker; it is read elsewhere",
     ("mirrord.markdown.frontmatter.yaml_edits", "sys"): "for maxsize, a number",
@@ -138,7 +138,7 @@ EMPTY_NAMES_ALLOWED = {
     ("mirrord.intake.approver", "done"): _PART_OF_TOTAL,
     ("mirrord.mcp.calls", "done"): _PART_OF_TOTAL,
     ("mirrord.operations.tenant_export", "done"): _PART_OF_TOTAL,
-    ("mirrord.sync.activity", "done"): _PART_OF_TOTAL,
+    ("mirrord.sync.engine_parts", "done"): _PART_OF_TOTAL,
     ("mirrord.convert.pdf", "left"): _SIDE,
     ("mirrord.convert.pdf_layout", "left"): _SIDE,
     ("mirrord.markdown.write.block_parts", "left"): _SIDE,

@@ -155,7 +155,7 @@ def test_an_effect_in_a_pure_module_is_found(module: str, source: str) -> None:
 def test_values_texts_and_other_pure_modules_are_no_effects() -> None:
     known = {
         "mirrord.sync.observation.file_identity": "import re\nfrom mirrord.mirror.tree.tree_layout import Spot",
-        "mirrord.sync.decisions.tree_start": "from mirrord.mirror.tree_marker import Marker",
+        "mirrord.sync.decisions.tree_history": "from mirrord.mirror.tree_marker import Marker",
         "mirrord.sync.engine": "import os",
     }
     assert impurities(known) == []

@@ -26,9 +26,9 @@ from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.record_text import MAX_JSON_CHARACTERS, canonical_json, read_record
 from mirrord.research.segments.segment import decode_segments, encode_segments
 from mirrord.research.segments.segment_anchoring import anchor_segments
-from mirrord.sync.activity import IMPORT_ENTRIES
 from mirrord.sync.decisions.pacing import MAX_DELAY_SECONDS, is_deferred_work_due
 from mirrord.sync.engine import Engine
+from mirrord.sync.engine_parts import IMPORT_ENTRIES
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.timing import pause
 

@@ -11,20 +11,18 @@ from mirrord.domain.entry import EntryId
 from mirrord.domain.measures import Work
 from mirrord.errors import Fenced, Unavailable
 from mirrord.mirror.tree.tree_scan import Scan
-from mirrord.sync.activity import ImportProgress, ScanProgress
+from mirrord.sync.change_sources import Feed, add_missing_versions, find_differing, scan_tree
 from mirrord.sync.decisions.entry_decision import Step
 from mirrord.sync.decisions.pacing import FairShare, FairShares, is_deferred_work_due
-from mirrord.sync.decisions.rewind import Rewind
-from mirrord.sync.engine_parts import make_parts
-from mirrord.sync.feed import Feed, add_missing_versions
+from mirrord.sync.decisions.tree_history import Rewind
+from mirrord.sync.engine_parts import ImportProgress, ScanProgress, make_parts
 from mirrord.sync.halts import reverse_losses
+from mirrord.sync.handshake import Root
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty
 from mirrord.sync.pass_results import conclude, mark_other_changes, take_barred
 from mirrord.sync.passes import finish_writing, observe_sides, run_deletion, start_pass
-from mirrord.sync.root_check import Root
 from mirrord.sync.timing import Backoff, pause
-from mirrord.sync.tree_scans import find_differing, scan_tree
 from mirrord.sync.writing.apply import PassOutcome, apply_decisions
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from mirrord.mirror.tree.tree_layout import parent_of
 from mirrord.sync import deletions
 from mirrord.sync.decisions.entry_decision import Decision, Move, Step
 from mirrord.sync.decisions.guard import Alarm, check_all, check_emptied, weigh_deletions
-from mirrord.sync.decisions.rewind import Rewind, rewind_sentence
+from mirrord.sync.decisions.tree_history import Rewind, rewind_sentence
 from mirrord.sync.deletions import GatheredDeletions, find_segments_deleted_with_page
 from mirrord.sync.observation.copied_files import take_places_of_copies
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides

@@ -10,7 +10,7 @@ from mirrord.db.content import entry_versions
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import Digest, EntryId, File
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
-from mirrord.sync.decisions.livelock import (
+from mirrord.sync.decisions.guard import (
     MAX_OWN_MOVES,
     NOTHING_SHOWN,
     Direction,

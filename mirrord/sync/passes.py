@@ -11,7 +11,7 @@ from mirrord.errors import Busy, Fenced, Locked, Stale, Unavailable
 from mirrord.mirror.tree.ignore_rules import PATTERN_FILES
 from mirrord.mirror.tree.tree_layout import directory_of, page_path, printable
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
-from mirrord.sync.decisions.rewind import is_stale
+from mirrord.sync.decisions.tree_history import is_stale
 from mirrord.sync.deletions import trash_files
 from mirrord.sync.engine_parts import EngineParts, Writing
 from mirrord.sync.observation.file_look import LookResult

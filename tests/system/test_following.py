@@ -17,7 +17,7 @@ from mirrord.documents.document_derivation import THREAD_PAGES_PER_SECOND, PageR
 from mirrord.domain.entry import TenantId
 from mirrord.sync.decisions import pacing
 from mirrord.sync.decisions.pacing import MAX_PAUSE_SECONDS
-from mirrord.sync.decisions.rewind import Rewind
+from mirrord.sync.decisions.tree_history import Rewind
 from mirrord.sync.engine import ACK_QUIET_SECONDS, MAX_ROUND_SECONDS
 from tests.support.editors import save
 from tests.support.entries import change

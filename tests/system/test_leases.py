@@ -21,10 +21,10 @@ from mirrord.documents.document_derivation import Deriver, PageRate, Workers
 from mirrord.domain.entry import TenantId
 from mirrord.domain.measures import Work
 from mirrord.errors import Fenced, Locked
-from mirrord.sync import root_check as root_module
-from mirrord.sync.activity import IMPORT_ENTRIES
+from mirrord.sync import handshake as root_module
 from mirrord.sync.decisions import guard
 from mirrord.sync.engine import Engine
+from mirrord.sync.engine_parts import IMPORT_ENTRIES
 from mirrord.sync.observation import mirror_handles as sides_module
 from mirrord.sync.observation.file_look import LookResult
 from mirrord.sync.observation.observe import Dirty

@@ -13,7 +13,7 @@ from mirrord.db import mirror_leases
 from mirrord.db.content.entry_writes import PageValues, Statement, StatementBuilder, run_statements
 from mirrord.db.database import Database
 from mirrord.domain.entry import FILE_ACTOR, Base, EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
-from mirrord.sync.feed import add_missing_versions
+from mirrord.sync.change_sources import add_missing_versions
 from tests.support.entries import change, history, row_of
 from tests.support.rows import Connection
 

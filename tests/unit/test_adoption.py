@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from mirrord.sync.decisions.entry_decision import Move, decide
-from mirrord.sync.decisions.rewind import Adoption, Rewind
+from mirrord.sync.decisions.tree_history import Adoption, Rewind
 from tests.unit.states import ENTRY, base, file, row, state
 
 

@@ -1,7 +1,7 @@
 from uuid import UUID
 
 from mirrord.domain.entry import EntryId
-from mirrord.sync.decisions.rewind import Adoption
+from mirrord.sync.decisions.tree_history import Adoption
 from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS, MAX_DELAY_SECONDS, MAX_QUICK_ATTEMPTS, Retries
 
 ENTRY, OTHER = EntryId(UUID(int=1)), EntryId(UUID(int=2))

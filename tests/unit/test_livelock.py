@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import Digest, Place, digest_of
-from mirrord.sync.decisions.livelock import (
+from mirrord.sync.decisions.guard import (
     MAX_LISTED_MOVES,
     MAX_OWN_MOVES,
     WINDOW_SECONDS,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mirrord.operations.tenant_check import Verdict
-from mirrord.sync.decisions.rewind import Rewind
+from mirrord.sync.decisions.tree_history import Rewind
 from tests.architecture import sources
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrord.sync.decisions.rewind import Counters, Rewind, find_rewind, rewind_sentence
+from mirrord.sync.decisions.tree_history import Counters, Rewind, find_rewind, rewind_sentence
 
 EQUAL = Counters(tree_acks=7, row_acks=7, tree_seq=40, row_seq=40, remembered=True, same_epoch=True)
 

@@ -6,7 +6,7 @@ import pytest
 
 from mirrord.domain.entry import MirrorId, TenantId
 from mirrord.mirror.tree_marker import Marker
-from mirrord.sync.decisions.tree_start import Circumstances, KnownMirror, Start, StartDecision, decide_start
+from mirrord.sync.decisions.tree_history import Circumstances, KnownMirror, Start, StartDecision, decide_start
 
 TENANT, STRANGER = TenantId(UUID(int=1)), TenantId(UUID(int=2))
 MIRROR, OTHER = MirrorId(UUID(int=3)), MirrorId(UUID(int=4))

@@ -3,8 +3,8 @@
 import pytest
 
 from mirrord.domain.measures import Work
-from mirrord.sync import activity
-from mirrord.sync.activity import IMPORT_ENTRIES, ImportProgress, ScanProgress
+from mirrord.sync import engine_parts
+from mirrord.sync.engine_parts import IMPORT_ENTRIES, ImportProgress, ScanProgress
 
 
 def test_a_stretch_counts_from_where_it_began_and_ends_when_little_waits() -> None:
@@ -22,7 +22,7 @@ def test_a_look_at_the_tree_is_told_only_when_it_takes_long(monkeypatch: pytest.
     scanning = ScanProgress(expected=100)
     scanning.set_count(40)
     assert scanning.progress() is None
-    monkeypatch.setattr(activity, "LONG_SCAN_SECONDS", 0.0)
+    monkeypatch.setattr(engine_parts, "LONG_SCAN_SECONDS", 0.0)
     assert scanning.progress() == Work("scan", 40, 100)
     scanning.set_count(101)  # more than was there the last time
     assert scanning.progress() == Work("scan", 101, None)

@@ -9,7 +9,7 @@ from mirrord.mirror.tree.tree_layout import directory_of
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step, decide
 from mirrord.sync.decisions.guard import QUIET_SECONDS
 from mirrord.sync.decisions.move_groups import moving_entries
-from mirrord.sync.decisions.rewind import Adoption
+from mirrord.sync.decisions.tree_history import Adoption
 from mirrord.sync.observation.observe import Dirty, Observation
 
 FIRST_DELAY_SECONDS = 0.5  # seconds until something that cannot be done now is tried again, twice as long each time
