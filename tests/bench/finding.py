@@ -18,9 +18,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from mirrord.commands.core.session import Session
-from mirrord.commands.pages.linked_pages import get_page_links
 from mirrord.commands.pages.page_listing import get_tree, list_pages
-from mirrord.commands.pages.search_command import search_pages
+from mirrord.commands.pages.search_command import get_page_links, search_pages
 from mirrord.domain.entry import Actor
 from mirrord.markdown.frontmatter import summary_keys
 from mirrord.mirror.process_setup import prepare_process

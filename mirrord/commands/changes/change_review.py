@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass, field
 
+from mirrord.commands.core.command_plan import diff_of
 from mirrord.commands.core.session import Session
-from mirrord.commands.core.text_diff import diff_of
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, Kind
 from mirrord.errors import Busy, Damaged
 from mirrord.markdown.frontmatter.page_text import decode

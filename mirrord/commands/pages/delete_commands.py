@@ -5,13 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mirrord.commands.core import command_events, page_paths
-from mirrord.commands.core.command_plan import Plan, command
+from mirrord.commands.core.command_plan import Plan, command, diff_lines
 from mirrord.commands.core.failure import Failed, translating_errors
 from mirrord.commands.core.session import Session
-from mirrord.commands.core.text_diff import diff_lines
-from mirrord.commands.pages import move_plan, page_discard, page_writes
-from mirrord.commands.pages.folder_trash import TRASH_REASON as FOLDER_REASON
-from mirrord.commands.pages.folder_trash import (
+from mirrord.commands.pages import move_plan, page_trash, page_writes
+from mirrord.commands.pages.page_trash import (
     FolderToDelete,
     children_exist,
     collect_folder,
@@ -74,9 +72,9 @@ class _Deletion(Plan[DeletedPage]):
 
     def carry_out(self, session: Session, journal: Journal) -> DeletedPage:
         children = reversed(self.children)
-        trash_ids = {child.path: page_discard.remove_page(session, journal, child)[1] for child in children}
-        entry, trash_id = page_discard.remove_page(session, journal, self.page)
-        page_discard.remove_empty_directories(session.tree, self.page.path)
+        trash_ids = {child.path: page_trash.remove_page(session, journal, child)[1] for child in children}
+        entry, trash_id = page_trash.remove_page(session, journal, self.page)
+        page_trash.remove_empty_directories(session.tree, self.page.path)
         return DeletedPage(str(entry), trash_id, self.page.path, trash_ids)
 
 
@@ -162,7 +160,7 @@ def restore_page(session: Session, trash_id: str, path: str | None = None) -> Pl
     path: the target; None: its old path. Raises Failed, EXISTS, if a page exists there.
     """
     trashed, text = _find_trashed(session, trash_id)
-    if trashed.card is not None and trashed.card.reason == FOLDER_REASON:
+    if trashed.card is not None and trashed.card.reason == page_trash.FOLDER_TRASH_REASON:
         return _Restoration(trashed, trash_id, restore_directory(session, trashed, path), None)
     target = page_paths.new_page_path(session, path_to_restore(session, trashed, path))
     return _Restoration(trashed, trash_id, target, text)
@@ -173,9 +171,7 @@ def _checked_children(
 ) -> list[page_writes.Page]:
     """The pages to delete with *page*; checks that all are unchanged. Raises Failed, HAS_CHILDREN."""
     page_writes.check_unchanged(session, page, expected_digest)
-    children = [
-        page_writes.read_page_file(session, child) for child in page_discard.pages_below(session.tree, page.path)
-    ]
+    children = [page_writes.read_page_file(session, child) for child in page_trash.pages_below(session.tree, page.path)]
     if children and not recursive:
         raise children_exist(page.path, len(children))
     for child in children:
@@ -195,7 +191,7 @@ def _restore_followers(session: Session, journal: Journal, trash_id: str, target
     """Restore files trashed with the page now at *target*; return sentences about those that stay."""
     warnings = []
     for trashed in trash.list_trash(session.tree):
-        if trashed.card is None or trashed.card.reason != page_discard.follower_reason(trash_id):
+        if trashed.card is None or trashed.card.reason != page_trash.follower_reason(trash_id):
             continue
         path = trashed.card.path
         try:

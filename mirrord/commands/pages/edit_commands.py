@@ -4,10 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mirrord.commands.core.command_plan import Plan, command
+from mirrord.commands.core.command_plan import Plan, command, diff_lines, diff_of
 from mirrord.commands.core.failure import Failed, edit_missed, invalid_argument, translating_errors
 from mirrord.commands.core.session import Session
-from mirrord.commands.core.text_diff import diff_lines, diff_of
 from mirrord.commands.pages import page_writes
 from mirrord.domain.approval import Preview
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, parse_id

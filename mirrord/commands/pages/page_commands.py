@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mirrord.commands.core import command_events, page_paths
-from mirrord.commands.core.command_plan import Plan, command
+from mirrord.commands.core.command_plan import Plan, command, diff_lines
 from mirrord.commands.core.failure import Failed, edit_missed, invalid_argument, page_modified
 from mirrord.commands.core.session import Session
-from mirrord.commands.core.text_diff import diff_lines
 from mirrord.commands.pages import move_plan, page_writes
 from mirrord.commands.pages.plain_folders import NO_TEXT, find_plain_folder
 from mirrord.domain.approval import ABSENT_DIGEST, Preview

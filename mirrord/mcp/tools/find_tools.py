@@ -20,9 +20,8 @@ from mirrord.mcp.tools.read_tools import PagePath
 from mirrord.mcp.tools.tool import Tool, Wire
 
 if TYPE_CHECKING:
-    from mirrord.commands.pages.linked_pages import LinkEnd
     from mirrord.commands.pages.page_listing import ListedPage, TreeNode
-    from mirrord.commands.pages.search_command import SearchResult
+    from mirrord.commands.pages.search_command import LinkEnd, SearchResult
 
 Cursor = Annotated[str | None, Field(description="nextCursor of an answer to the same question, to go on.")]
 Below = Annotated[str | None, Field(description="Only below this page or folder; default: everywhere.")]
@@ -145,7 +144,7 @@ def _hit_answer(hit: "SearchResult") -> Wire:
 
 
 def _page_links(session: Session, arguments: Links) -> Wire:
-    from mirrord.commands.pages.linked_pages import get_page_links
+    from mirrord.commands.pages.search_command import get_page_links
 
     page_links = get_page_links(session, arguments.path)
     links = {

@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 
 from mirrord.commands.core import command_events
-from mirrord.commands.core.command_plan import Plan
+from mirrord.commands.core.command_plan import Plan, diff_lines
 from mirrord.commands.core.failure import MODIFIED_SENTENCE, Failed
 from mirrord.commands.core.session import Session
-from mirrord.commands.core.text_diff import diff_lines
 from mirrord.commands.pages import page_writes
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
 from mirrord.domain.entry import Digest, digest_of

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from mirrord.commands.core import command_events
-from mirrord.commands.core.command_plan import Plan, command
+from mirrord.commands.core.command_plan import Plan, command, diff_lines
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.list_cursor import cursor_of, start_index
 from mirrord.commands.core.session import Session
-from mirrord.commands.core.text_diff import diff_lines
-from mirrord.commands.pages import page_discard, page_writes
+from mirrord.commands.pages import page_trash, page_writes
 from mirrord.commands.pages.move_commands import change_for_renaming
 from mirrord.commands.pages.move_plan import apply_change
 from mirrord.commands.pages.page_batch import building_load, create_files
@@ -224,8 +223,8 @@ class _FolderRemoval(Plan[DeletedFolder]):
         facts = {"folder_id": folder.number, "name": folder.name, "parent_id": number_of_folder(folder.parent)}
         facts |= {"page_id": str(folder.entry), "path": folder.page or folder.path}
         if page is not None:
-            facts["trash_id"] = page_discard.trash_page(session, journal, page)[1]
-        page_discard.remove_empty_directories(session.tree, _index_of(folder))
+            facts["trash_id"] = page_trash.trash_page(session, journal, page)[1]
+        page_trash.remove_empty_directories(session.tree, _index_of(folder))
         if session.tree.stat(folder.path) is not None:  # filled by another program just now
             if page is not None:
                 command_events.record_event(session, EventType.PAGE_DELETED, facts)

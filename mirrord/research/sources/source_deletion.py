@@ -9,7 +9,7 @@ from mirrord.commands.core.command_plan import Plan, command
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.page_paths import own_attachments
 from mirrord.commands.core.session import Session
-from mirrord.commands.pages import page_discard, page_writes
+from mirrord.commands.pages import page_trash, page_writes
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
 from mirrord.domain.event import EventType
 from mirrord.errors import Stale
@@ -73,11 +73,11 @@ class _SourceDeletion(Plan[DeletedSource]):
         facts = {"source_id": source.number, "name": source.name, "page_id": str(source.entry), "path": source.path}
         event_facts = {**facts, "trash_id": trash_id, "segments_removed": self._segments_count}
         companion_paths = [*([self.record.path] if self.record is not None else []), *self.attachments]
-        followers = {path: page_discard.follower_removal(session, path, trash_id) for path in companion_paths}
+        followers = {path: page_trash.follower_removal(session, path, trash_id) for path in companion_paths}
         plan = BatchPlan(
-            removal=page_discard.removal_of(session, page, trash_id),
+            removal=page_trash.removal_of(session, page, trash_id),
             followers=[removal for removal in followers.values() if removal is not None],
-            emptied=page_discard.directories_of(session.tree, page.path),
+            emptied=page_trash.directories_of(session.tree, page.path),
             appended_lines=command_events.event_lines(session, [(EventType.SOURCE_DELETED, event_facts)]),
         )
         try:
@@ -111,7 +111,7 @@ def delete_source(session: Session, source_id: Reference) -> Plan[DeletedSource]
     restore_page restores all of it. Raises Failed for a source with pages below it.
     """
     source = read_holdings(session).find_source(source_id, f"{_CODE}/NOT_FOUND")
-    pages = len(page_discard.pages_below(session.tree, source.path))
+    pages = len(page_trash.pages_below(session.tree, source.path))
     if pages:
         count = "1 page" if pages == 1 else f"{pages} pages"
         sentence = f"The source {source.name!r} has {count} below it."

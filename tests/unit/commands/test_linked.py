@@ -6,7 +6,7 @@ import pytest
 
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
-from mirrord.commands.pages.linked_pages import LinkEnd, get_page_links
+from mirrord.commands.pages.search_command import LinkEnd, get_page_links
 from tests.unit.commands.conftest import page
 
 
