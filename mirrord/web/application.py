@@ -15,17 +15,8 @@ from starlette.routing import BaseRoute, Mount, Route
 from mirrord.db.database import Database
 from mirrord.domain.entry import MAX_FILE_BYTES
 from mirrord.errors import Unavailable, UserError
-from mirrord.web import (
-    event_streams,
-    html_pages,
-    page_api,
-    page_files,
-    page_finder,
-    page_history,
-    pending_decisions,
-    tenant_status,
-)
-from mirrord.web.html_templates import STATIC_DIRECTORY, Assets, render_page
+from mirrord.web import html_pages, live_updates, page_api, page_files, page_finder, tenant_status
+from mirrord.web.html_pages import STATIC_DIRECTORY, Assets, render_page
 from mirrord.web.live_updates import LiveEvents
 from mirrord.web.request_checks import READ_METHODS, Protection, TooLarge
 from mirrord.web.request_context import AppContext, Tenants, app_context_of, json_response, session_of
@@ -92,25 +83,25 @@ def _view_routes() -> list[BaseRoute]:
 def _api_routes() -> list[BaseRoute]:
     page = "/pages/{page}"
     return [
-        Route("/live", event_streams.stream_events),
+        Route("/live", live_updates.stream_events),
         Route("/tree", page_finder.list_children),
         Route("/trash", page_finder.list_trash),
         Route("/search", page_finder.search_pages),
         Route("/completions", page_finder.list_completions),
         Route("/preview", page_finder.preview_link),
-        Route("/attention", pending_decisions.list_waiting),
+        Route("/attention", tenant_status.list_waiting),
         Route("/status", tenant_status.show_status),
-        _write_route("/approvals", pending_decisions.decide_requests),
-        _write_route("/notices", pending_decisions.read_notices),
-        _write_route("/halts/{number}", pending_decisions.decide_halt),
-        _write_route("/conflicts/{number}", pending_decisions.resolve_conflict),
+        _write_route("/approvals", tenant_status.decide_requests),
+        _write_route("/notices", tenant_status.read_notices),
+        _write_route("/halts/{number}", tenant_status.decide_halt),
+        _write_route("/conflicts/{number}", tenant_status.resolve_conflict),
         Route(page, page_api.show_page),
         Route(f"{page}/version", page_api.show_version),
         Route(f"{page}/above", page_finder.list_ancestors),
         Route(f"{page}/resolve", page_finder.resolve_link),
         Route(f"{page}/backlinks", page_finder.list_backlinks),
-        Route(f"{page}/history", page_history.list_versions),
-        Route(f"{page}/diff", page_history.show_difference),
+        Route(f"{page}/history", page_api.list_versions),
+        Route(f"{page}/diff", page_api.show_difference),
         _write_route("/pages", page_api.create_page),
         _write_route(page, page_api.change_page, "PATCH"),
         _write_route(page, page_api.delete_page, "DELETE"),
@@ -118,7 +109,7 @@ def _api_routes() -> list[BaseRoute]:
         _write_route(f"{page}/markdown", page_api.put_markdown, "PUT"),
         _write_route(f"{page}/move", page_api.move_page),
         _write_route(f"{page}/revive", page_api.revive_page),
-        _write_route(f"{page}/restore", page_history.restore_version),
+        _write_route(f"{page}/restore", page_api.restore_version),
         _write_route(f"{page}/attachments", page_files.upload_attachment),
     ]
 

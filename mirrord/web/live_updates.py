@@ -1,5 +1,5 @@
 """
-Live updates for browsers: one listening connection per tenant.
+Live updates for browsers, one listening connection per tenant, and the event streams that carry them.
 
 A notification only says that something changed. The changes are read from the feed, which is also polled, so a lost
 notification costs a second. Events never cross tenants: a follower reads only its own.
@@ -8,23 +8,28 @@ notification costs a second. Events never cross tenants: a follower reads only i
 import asyncio
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
 import orjson
 from psycopg import AsyncConnection, sql
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
 from mirrord.db import tenant_rows
 from mirrord.db.database import APP_ROLE, Connection, acting_dsn, translate_errors
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.errors import MirrordError
 from mirrord.sync.timing import pause
-from mirrord.web.rows import feed_rows, mirror_rows
-from mirrord.web.rows.feed_rows import Change, Cursor
+from mirrord.web.request_context import Visit, session_of, visit_of
+from mirrord.web.rows import live_rows
+from mirrord.web.rows.live_rows import Change, Cursor
+from mirrord.web.sign_in import Session
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +154,7 @@ class LiveEvents:
             channel = f"mirrord_{follower.tenant.hex[:16]}"
             await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
             if follower.cursor is None:
-                follower.cursor = await feed_rows.load_newest_cursor(connection)
+                follower.cursor = await live_rows.load_newest_cursor(connection)
                 follower.ready.set()
             while not self._stop.is_set():
                 await _publish_changes(connection, follower)
@@ -163,14 +168,14 @@ async def _publish_changes(connection: Connection, follower: _Follower) -> None:
     """Publish changed pages, pages written to disk, counts of what waits for a person, and changes of mirrors."""
     while True:
         assert follower.cursor is not None
-        changes, next_cursor = await feed_rows.load_changes(connection, follower.cursor)
+        changes, next_cursor = await live_rows.load_changes(connection, follower.cursor)
         for change in changes:
             follower.publish_change(change)
         if next_cursor == follower.cursor:
             break
         follower.cursor = next_cursor
     if follower.pending:
-        for page in await feed_rows.load_pages_on_disk(connection, list(follower.pending)):
+        for page in await live_rows.load_pages_on_disk(connection, list(follower.pending)):
             change, noticed_at = follower.pending.pop(page)
             follower.to_disk.append(time.monotonic() - noticed_at)
             data = {"id": page, "version": change.version, "by": change.by, "on_disk": True}
@@ -181,6 +186,78 @@ async def _publish_changes(connection: Connection, follower: _Follower) -> None:
         if counts != follower.counts:
             follower.counts = counts
             follower.publish(Event("attention", counts))
-        if (mirrors_state := await mirror_rows.load_mirrors_state(connection)) != follower.mirrors:
+        if (mirrors_state := await live_rows.load_mirrors_state(connection)) != follower.mirrors:
             follower.mirrors = mirrors_state
             follower.publish(Event("mirrors", {}))
+
+
+COMMENT_SECONDS = 15.0  # seconds without an event before a comment is sent
+MAX_MISSED_CHANGES = 1000  # changes sent again; if there are more, only the tree event
+MAX_STREAMS = 1000  # open at once, over all sessions
+MAX_STREAMS_OF_SESSION = 20  # per session, so that one cannot use up those of others
+OPERATOR_COUNTS = ("approvals", "halts")  # counts of `attention` hidden from guests
+_COMMENT = b": alive\n\n"
+_BEGIN = b"retry: 1000\nevent: begin\ndata: {}\n\n"  # changes after this are sent as events
+_HEADERS = {"X-Accel-Buffering": "no"}
+
+
+async def stream_events(request: Request) -> Response:
+    """GET api/live: events from now on, or after `Last-Event-ID`."""
+    visit = await visit_of(request)
+    state = request.app.state
+    if state.streams[visit.session.id] >= MAX_STREAMS_OF_SESSION or state.streams.total() >= MAX_STREAMS:
+        raise HTTPException(429, "Too many windows are open; close some.")
+    last_id = request.headers.get("last-event-id") or request.query_params.get("since", "")
+    since = int(last_id) if last_id.isascii() and last_id.isdigit() and len(last_id) < 19 else None
+    return StreamingResponse(_events(visit, state.live, since), media_type="text/event-stream", headers=_HEADERS)
+
+
+async def _events(visit: Visit, live: LiveEvents, since: int | None) -> AsyncIterator[bytes]:
+    streams: Counter[str] = visit.request.app.state.streams
+    streams[visit.session.id] += 1
+    try:
+        async with live.subscribe(visit.tenant) as queue:
+            yield _BEGIN
+            for event in await _missed_events(visit, since) if since is not None else ():
+                yield event.to_bytes()
+            while (chunk := await _next_chunk(visit, queue)) is not None:
+                yield chunk
+    finally:
+        streams[visit.session.id] -= 1
+        streams += Counter()  # removes zero counts
+
+
+def event_for(session: Session, event: Event) -> Event:
+    """*event* for a session: guests do not receive counts that concern only operators."""
+    if event.name != "attention" or session.is_operator:
+        return event
+    return replace(event, data={**event.data, **dict.fromkeys(OPERATOR_COUNTS, 0)})
+
+
+async def _missed_events(visit: Visit, since: int) -> list[Event]:
+    events, cursor = [Event("tree", {})], Cursor(since)
+    while len(events) < MAX_MISSED_CHANGES:
+        async with visit.read_transaction() as connection:
+            changes, next_cursor = await live_rows.load_changes(connection, cursor)
+        events += [page_event(change) for change in changes]
+        if next_cursor == cursor:
+            return events
+        cursor = next_cursor
+    return events[:1]
+
+
+async def _next_chunk(visit: Visit, queue: Queue) -> bytes | None:
+    """The next event or comment; None: the session or the server has ended."""
+    stopping = asyncio.ensure_future(visit.app.stop.wait())
+    getting = asyncio.ensure_future(queue.get())
+    try:
+        await asyncio.wait([stopping, getting], timeout=COMMENT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        if stopping.done() or session_of(visit.request) is None:
+            return None
+        if not getting.done():
+            return _COMMENT
+        event = getting.result()
+        return event_for(visit.session, event).to_bytes() if event is not None else None
+    finally:
+        stopping.cancel()
+        getting.cancel()

@@ -1,18 +1,38 @@
-"""The state of a tenant, and what awaits a person in all tenants."""
+"""The state of a tenant, what awaits a person in all tenants, and the person's decisions."""
 
 from bisect import bisect_right
 from dataclasses import asdict
 from typing import Any
+from uuid import UUID
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mirrord.db import tenant_rows
+from mirrord.db import approval_rows, open_issues, tenant_rows
+from mirrord.db.approval_rows import Notice, StoredRequest
+from mirrord.db.open_issues import Halt, Problem
+from mirrord.domain.approval import RequestState
 from mirrord.domain.entry import TenantId
-from mirrord.web.request_context import Visit, app_context_of, json_response, not_found, session_of, visit_of
-from mirrord.web.rows import mirror_rows
-from mirrord.web.rows.mirror_rows import Mirror
+from mirrord.domain.problem_advice import REMEDIES
+from mirrord.domain.trust import Trust
+from mirrord.sync.decisions.guard import describe_effects
+from mirrord.web import conflict_writer
+from mirrord.web.request_context import (
+    CHANNEL,
+    Visit,
+    app_context_of,
+    entry_of,
+    json_response,
+    not_found,
+    number_of,
+    read_json,
+    refusal,
+    session_of,
+    visit_of,
+)
+from mirrord.web.rows import live_rows
+from mirrord.web.rows.live_rows import Mirror
 
 
 async def show_status(request: Request) -> Response:
@@ -20,8 +40,8 @@ async def show_status(request: Request) -> Response:
     visit = await visit_of(request)
     async with visit.read_transaction() as connection:
         counts = await tenant_rows.load_counts(connection, TenantId(visit.tenant))
-        rows = await mirror_rows.load_mirrors(connection)
-        recent = await mirror_rows.load_recent_events(connection)
+        rows = await live_rows.load_mirrors(connection)
+        recent = await live_rows.load_recent_events(connection)
     return json_response(
         {
             "counts": asdict(counts),
@@ -63,3 +83,135 @@ async def count_in_tenants(request: Request) -> Response:
         waiting = await tenant_rows.count_waiting_in_each(connection, ids)
     counts = {name: asdict(counted) for name, counted in zip(page, waiting, strict=True)}
     return json_response({"counts": counts, "next": page[-1] if start + TENANTS_PER_ANSWER < len(names) else None})
+
+
+_MAX_PATHS = 20  # per halt
+_MAX_ROWS = 200  # of problems and of notices
+
+
+async def list_waiting(request: Request) -> Response:
+    """GET api/attention: all lists. Only operators receive requests and halts."""
+    visit = await visit_of(request)
+    tenant = TenantId(visit.tenant)
+    answer: dict[str, Any] = {"approvals": [], "halts": []}
+    async with visit.read_transaction() as connection:
+        if visit.session.is_operator:
+            pending = await approval_rows.list_requests(
+                connection, tenant, [RequestState.PENDING, RequestState.APPROVED]
+            )
+            answer["approvals"] = [_approval_facts(row) for row in pending]
+            for halt in await open_issues.load_halts(connection, tenant):
+                paths = await open_issues.load_paths(connection, tenant, halt.entries, _MAX_PATHS)
+                answer["halts"].append(_halt_facts(halt, paths))
+        answer["conflicts"] = await conflict_writer.load_conflicts(connection, tenant)
+        answer["problems"] = [
+            _problem_facts(row) for row in (await open_issues.load_problems(connection, tenant))[:_MAX_ROWS]
+        ]
+        answer["notices"] = [
+            _notice_facts(row) for row in (await approval_rows.load_notices(connection, tenant))[:_MAX_ROWS]
+        ]
+    return json_response(answer)
+
+
+def _approval_facts(request: StoredRequest) -> dict[str, Any]:
+    return {
+        "id": request.id,
+        "command": request.command,
+        "arguments": request.arguments,
+        "by": request.actor,
+        "level": request.level,
+        "needs_own_decision": request.level == Trust.REQUIRE.name,
+        "state": request.state,
+        "preview": request.preview,
+        "requested_at": request.requested_at.isoformat(),
+        "expires_at": request.expires_at.isoformat(),
+    }
+
+
+def _halt_facts(halt: Halt, paths: list[str]) -> dict[str, Any]:
+    apply, discard = describe_effects(halt.side, len(halt.entries))
+    return {
+        "id": halt.id,
+        "reason": halt.reason,
+        "sentence": halt.sentence,
+        "count": len(halt.entries),
+        "paths": paths,
+        "decision": halt.decision,
+        "apply": apply,
+        "discard": discard,
+        "at": halt.created_at.isoformat(),
+    }
+
+
+def _problem_facts(problem: Problem) -> dict[str, Any]:
+    facts = {"path": problem.path, "code": problem.code, "sentence": problem.sentence, "page": problem.entry}
+    return {**facts, "remedy": REMEDIES.get(problem.code, "")}
+
+
+def _notice_facts(notice: Notice) -> dict[str, Any]:
+    return {
+        "id": notice.id,
+        "type": notice.type,
+        "at": notice.occurred_at.isoformat(),
+        "by": notice.actor,
+        "data": notice.data,
+    }
+
+
+async def decide_requests(request: Request) -> Response:
+    """POST api/approvals: `ids`, `approve`, `reason`. Some requests need a decision of their own."""
+    visit = _require_operator(await visit_of(request))
+    body = await read_json(request, ids=list, approve=bool, reason=(str, type(None)))
+    ids = [entry_of(text) for text in body["ids"]]
+    reason = (body["reason"] or "").strip()[:1000] or None
+    async with visit.write_transaction() as connection:
+        stored = await approval_rows.load_requests(connection, TenantId(visit.tenant), ids)
+        if len(ids) > 1 and body["approve"] and any(row.level == Trust.REQUIRE.name for row in stored.values()):
+            raise refusal("One of these needs a separate decision; approve it alone.")
+        for request_id in ids:
+            await approval_rows.decide_request(
+                connection, TenantId(visit.tenant), request_id, approve=body["approve"], reason=reason, channel=CHANNEL
+            )
+    return json_response({"decided": len(ids)})
+
+
+async def decide_halt(request: Request) -> Response:
+    """POST api/halts/{number}: `decision` is apply or discard."""
+    visit = _require_operator(await visit_of(request))
+    body = await read_json(request, decision=str)
+    if body["decision"] not in ("apply", "discard"):
+        raise refusal("The decision is `apply` or `discard`.")
+    async with visit.write_transaction() as connection:
+        if not await open_issues.decide_halt(connection, number_of(request), body["decision"]):
+            raise HTTPException(409, "This halt is no longer open.")
+    return json_response({})
+
+
+async def resolve_conflict(request: Request) -> Response:
+    """POST api/conflicts/{number}: `choice` is file, row or merged, with `text`; `seen` as shown."""
+    visit = await visit_of(request)
+    body = await read_json(request, choice=str, seen=str, text=(str, type(None)))
+    async with visit.write_transaction() as connection:
+        choice = conflict_writer.CHOICES_BY_NAME.get(body["choice"])
+        if choice is None:
+            raise refusal(f"The choice is one of {', '.join(conflict_writer.CHOICES_BY_NAME)}.")
+        await conflict_writer.resolve_conflict(
+            connection, TenantId(visit.tenant), number_of(request), choice, body["seen"], body["text"]
+        )
+    return json_response({})
+
+
+async def read_notices(request: Request) -> Response:
+    """POST api/notices: mark the notices `ids` as read."""
+    visit = await visit_of(request)
+    body = await read_json(request, ids=list)
+    async with visit.write_transaction() as connection:
+        await approval_rows.mark_notices_read(connection, [UUID(str(entry_of(notice))) for notice in body["ids"]])
+    return json_response({})
+
+
+def _require_operator(visit: Visit) -> Visit:
+    """Raises 403 for sessions of a single tenant."""
+    if not visit.session.is_operator:
+        raise HTTPException(403, "Only an operator can decide this.")
+    return visit

@@ -12,7 +12,7 @@ import pytest
 
 from mirrord.domain.entry import digest_of
 from mirrord.web.console_server import last_url
-from mirrord.web.event_streams import MAX_STREAMS_OF_SESSION
+from mirrord.web.live_updates import MAX_STREAMS_OF_SESSION
 from tests.support.browsing import Browser
 from tests.support.commands import Near
 from tests.support.consoles import PICTURE, Console, consoles

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId
 from mirrord.domain.place import name_key
-from mirrord.web.rows.tree_rows import Node
-from mirrord.web.sibling_order import MAX_NEW_POSITIONS, place_among
+from mirrord.web.rows.tree_rows import MAX_NEW_POSITIONS, Node, place_among
 
 
 def node(number: int, position: str | None = None, title: str | None = None) -> Node:

@@ -2,8 +2,7 @@
 
 from uuid import uuid4
 
-from mirrord.web.event_streams import event_for
-from mirrord.web.live_updates import Event
+from mirrord.web.live_updates import Event, event_for
 from mirrord.web.sign_in import Session
 
 COUNTED = Event("attention", {"conflicts": 1, "halts": 2, "problems": 3, "approvals": 4})
