@@ -60,9 +60,9 @@ APART = (
 
 # Pure rules of the slice: what sources, surveys, speakers, segments and collections are.
 RESEARCH_RULES = {
-    *(f"mirrord.research.sources.{name}" for name in ("source_kinds", "integer_ids")),
-    *(f"mirrord.research.surveys.{name}" for name in ("cases", "survey_columns", "delimited_text")),
-    *(f"mirrord.research.speakers.{name}" for name in ("speaker_labels", "speaker_turns", "transcript")),
+    "mirrord.research.sources.source_kinds",
+    *(f"mirrord.research.surveys.{name}" for name in ("survey_columns", "delimited_text")),
+    *(f"mirrord.research.speakers.{name}" for name in ("speaker_labels", "speaker_turns")),
     *(f"mirrord.research.segments.{name}" for name in ("segment", "text_alignment", "segment_anchoring")),
     *(f"mirrord.research.collections.{name}" for name in ("collection_rules", "collection_yaml")),
 }

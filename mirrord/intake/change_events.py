@@ -25,9 +25,16 @@ from mirrord.domain.event import (
 from mirrord.domain.place import name_key, record_path
 from mirrord.mirror.tree.tree_layout import INDEX_FILE, SUFFIX, page_path, parent_of, spot_of_file
 from mirrord.research.segments.segment import SPEAKER
-from mirrord.research.sources.integer_ids import number_of
-from mirrord.research.sources.source_kinds import ORIGINAL, SHA256, SOURCE_TYPE, TYPE, is_source, parse_source_type
-from mirrord.research.surveys import cases
+from mirrord.research.sources.source_kinds import (
+    ORIGINAL,
+    SHA256,
+    SOURCE_TYPE,
+    TYPE,
+    is_source,
+    number_of,
+    parse_source_type,
+)
+from mirrord.research.surveys import survey_columns
 
 ADDED_TYPES = {"category": EventType.CATEGORY_ADDED, "collection": EventType.COLLECTION_ADDED}
 REMOVED_TYPES = {"category": EventType.CATEGORY_REMOVED, "collection": EventType.COLLECTION_REMOVED}
@@ -140,7 +147,7 @@ class SourceTree:
             return Subject(SubjectSort.SOURCE, version.name, folder, path)
         if is_folder and not inside and key.startswith(root + "/"):
             return Subject(SubjectSort.FOLDER, version.name, folder, path)
-        if page_type == cases.CASE and key.startswith(name_key(cases.DIRECTORY) + "/"):
+        if page_type == survey_columns.CASE and key.startswith(name_key(survey_columns.DIRECTORY) + "/"):
             return Subject(SubjectSort.CASE, version.name, None, path)
         return None
 
@@ -175,7 +182,7 @@ def is_claim(event: Event, sources: str) -> bool:
     if event.type in RECORD_TYPES or event.type in SUBJECT_TYPES:
         return True
     paths = [_text_or_none(event.data.get(key)) or "" for key in ("path", "old_path")]
-    roots = [name_key(root) + "/" for root in (sources, cases.DIRECTORY)]
+    roots = [name_key(root) + "/" for root in (sources, survey_columns.DIRECTORY)]
     return event.type in CREATION_TYPES | MOVE_TYPES | DELETION_TYPES and any(
         name_key(path).startswith(root) for path in paths for root in roots
     )
@@ -221,7 +228,9 @@ def events_of(changed: ChangedPage, change: Change) -> list[tuple[EventType, Fac
 def _facts_of(kind: EventType, changed: ChangedPage, change: Change, subject: Subject) -> Facts:
     if subject.sort is SubjectSort.CASE:
         title = _text_or_none(changed.after.frontmatter.get("title"))
-        return _text_facts({"name": title or subject.name, "survey": changed.after.frontmatter.get(cases.SURVEY)})
+        return _text_facts(
+            {"name": title or subject.name, "survey": changed.after.frontmatter.get(survey_columns.SURVEY)}
+        )
     number, above, was = number_of(changed.note.entry), _folder_number(subject.folder), change.was
     facts: Facts = (
         {"source_id": number} if subject.sort is SubjectSort.SOURCE else {"folder_id": number, "parent_id": above}

@@ -24,7 +24,7 @@ from mirrord.intake.event_files import EventReader
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write import batch_rename
 from mirrord.mirror.write.tree_locks import write_lock
-from mirrord.research.sources.integer_ids import number_of
+from mirrord.research.sources.source_kinds import number_of
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.timing import pause
 

@@ -39,9 +39,8 @@ class TenantContext:
                 raise Refused("It shows no token, and no actor is trusted without one here.")
             return
         from mirrord.auth import signed_tokens  # noqa: PLC0415  (cryptography: a tenth of a start, and few show a token)
-        from mirrord.auth.token_keys import Keyring  # noqa: PLC0415  (as above)
 
-        grant = signed_tokens.verify_token(Keyring(self.config.mirror), request.token)
+        grant = signed_tokens.verify_token(signed_tokens.Keyring(self.config.mirror), request.token)
         if grant.tenant_id != self.sides.tenant or grant.actor != request.actor:
             raise Refused("Its token belongs to another actor or tenant.")
         if not grant.may_write:

@@ -239,18 +239,18 @@ def local_caller(config: Config) -> tuple[Tenant, Caller]:
 
 
 def _token_caller(config: Config, token: str) -> tuple[Tenant, Caller]:
-    from mirrord.auth import signed_tokens, token_keys  # noqa: PLC0415  (a tenth of a second that local trust saves)
+    from mirrord.auth import signed_tokens  # noqa: PLC0415  (a tenth of a second that local trust saves)
 
-    grant = signed_tokens.verify_token(token_keys.Keyring(config.mirror), token)
+    grant = signed_tokens.verify_token(signed_tokens.Keyring(config.mirror), token)
     tenant = tenant_of(config, grant)
     return tenant, create_caller(config, tenant, grant, token)
 
 
 def create_caller(config: Config, tenant: Tenant, grant: Grant, token: str, *, by_session: bool = False) -> Caller:
     """The caller for a token of *tenant*. grant: the rights of the token. by_session: as in Caller."""
-    from mirrord.auth import signed_tokens, token_keys  # noqa: PLC0415  (as above)
+    from mirrord.auth import signed_tokens  # noqa: PLC0415  (as above)
 
-    keyring = token_keys.Keyring(config.mirror)
+    keyring = signed_tokens.Keyring(config.mirror)
     return Caller(
         _create_session(config, tenant, grant.actor),
         _gate_of(config, token),

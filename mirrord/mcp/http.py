@@ -13,7 +13,7 @@ from mcp_types import INVALID_REQUEST
 from pydantic import AnyHttpUrl
 
 from mirrord.auth import signed_tokens
-from mirrord.auth.token_keys import Keyring
+from mirrord.auth.signed_tokens import Keyring
 from mirrord.config import Config
 from mirrord.errors import Refused, UserError
 from mirrord.mcp.admission import Tenant, find_tenant

@@ -28,9 +28,7 @@ def _page_tools() -> Tools:
 
 def _source_tools() -> Tools:
     from mirrord.research.sources.folder_tools import FOLDERS  # only requested sets are loaded
-    from mirrord.research.sources.import_tools import IMPORTS
-    from mirrord.research.sources.source_tools import SOURCES
-    from mirrord.research.speakers.speaker_tools import SPEAKERS
+    from mirrord.research.sources.source_tools import IMPORTS, SOURCES, SPEAKERS
 
     return (*FOLDERS, *SOURCES, *IMPORTS, *SPEAKERS)
 

@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from mirrord.auth.token_keys import Keyring, key_id, signing_key
+from mirrord.auth.signed_tokens import Keyring, key_id, signing_key
 from mirrord.errors import Refused
 from mirrord.mcp.callers import Callers, local_caller
 from mirrord.mcp.http import Verifier

@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from mirrord.auth.signed_tokens import issue_token
-from mirrord.auth.token_keys import Keyring, signing_key
+from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.config import Agents, Config
 from mirrord.domain.entry import Actor
 from mirrord.mcp.admission import Tenant

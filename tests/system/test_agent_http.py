@@ -18,8 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.subscriptions import ResourceUpdated
 
-from mirrord.auth.signed_tokens import issue_token
-from mirrord.auth.token_keys import Keyring, signing_key
+from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.config import Config
 from mirrord.domain.entry import Actor
 from mirrord.errors import UserError

@@ -3,7 +3,7 @@
 import allure
 
 from mirrord.domain.entry import new_id
-from mirrord.research.sources.integer_ids import number_of
+from mirrord.research.sources.source_kinds import number_of
 from tests.support.editors import save
 from tests.support.guests import ACTOR, Host
 from tests.support.harness import eventually

@@ -23,8 +23,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from mirrord.auth.signed_tokens import issue_token
-from mirrord.auth.token_keys import Keyring, signing_key
+from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.commands.core.session import Gate, Session
 from mirrord.domain.entry import Actor
 from mirrord.domain.trust import DEFAULTS

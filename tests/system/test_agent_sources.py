@@ -16,7 +16,7 @@ from mirrord.domain.entry import new_id
 from mirrord.domain.trust import Trust
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.tool_sets import tools_of
-from mirrord.research.sources.integer_ids import number_of
+from mirrord.research.sources.source_kinds import number_of
 from tests.support.clients import Agent, in_memory, tenant_in
 
 ANA, BEN = new_id(), new_id()

@@ -19,8 +19,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from mirrord.auth.signed_tokens import verify_token
-from mirrord.auth.token_keys import Keyring
+from mirrord.auth.signed_tokens import Keyring, verify_token
 from mirrord.cli.command_table import cli
 from mirrord.config import Flags, load
 from mirrord.db.migrate import newest_number

@@ -11,9 +11,9 @@ from mirrord.domain.entry import EntryId, new_id
 from mirrord.research.segments import segment_records
 from mirrord.research.segments.segment import Segment
 from mirrord.research.sources.folder_commands import create_folder, delete_folder, list_folders, rename_folder
-from mirrord.research.sources.integer_ids import number_of
 from mirrord.research.sources.source_commands import list_sources, move_source_to_folder, rename_source
 from mirrord.research.sources.source_deletion import delete_source
+from mirrord.research.sources.source_kinds import number_of
 from tests.support.agents import agent
 from tests.support.commands import Near
 from tests.support.editors import save

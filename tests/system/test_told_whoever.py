@@ -14,9 +14,9 @@ from mirrord.commands.pages.move_commands import move_page
 from mirrord.commands.pages.page_commands import create_page
 from mirrord.domain.entry import EntryId
 from mirrord.research.sources.folder_commands import create_folder, delete_folder, rename_folder
-from mirrord.research.sources.integer_ids import number_of
 from mirrord.research.sources.source_commands import move_source_to_folder, rename_source
 from mirrord.research.sources.source_deletion import delete_source
+from mirrord.research.sources.source_kinds import number_of
 from mirrord.research.speakers.speaker_commands import detect_speakers
 from mirrord.web.console_server import last_url
 from tests.support.agents import agent

@@ -9,8 +9,7 @@ from typing import Any, cast
 import pytest
 
 from mirrord.auth.access_grant import LOCAL_ACTOR
-from mirrord.auth.signed_tokens import issue_token
-from mirrord.auth.token_keys import Keyring, signing_key
+from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.config import Agents, Config
 from mirrord.domain.approval import Request
 from mirrord.domain.entry import Actor, TenantId, new_id

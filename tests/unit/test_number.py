@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId, new_id
-from mirrord.research.sources.integer_ids import is_reference_to, number_of, parse_reference
+from mirrord.research.sources.source_kinds import is_reference_to, number_of, parse_reference
 
 
 @given(st.uuids())

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mirrord.research.speakers.speaker_labels import Detection, Format
 from mirrord.research.speakers.speaker_turns import find_speakers
-from mirrord.research.speakers.transcript import Detection, Format
 
 CASES = Path(__file__).parents[1] / "cases" / "transcripts"
 GOAL = 0.98

@@ -7,7 +7,7 @@ import click
 
 from mirrord import app
 from mirrord.auth import signed_tokens
-from mirrord.auth.token_keys import Keyring, signing_key
+from mirrord.auth.signed_tokens import Keyring, signing_key
 from mirrord.cli.options import find_tenant, run, with_config_options
 from mirrord.config import Config
 from mirrord.domain.entry import Actor, TenantId

@@ -23,7 +23,6 @@ from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.journal_labels import Label
 from mirrord.research.sources import original_files, source_listing
 from mirrord.research.sources.import_target import ImportTarget, ImportWish, choose_target
-from mirrord.research.sources.integer_ids import number_of
 from mirrord.research.sources.original_files import (
     IMPORT_CODE,
     Original,
@@ -32,7 +31,7 @@ from mirrord.research.sources.original_files import (
     render_page,
     unreadable_file,
 )
-from mirrord.research.sources.source_kinds import CREATED, ORIGINAL, SHA256, SOURCE, SOURCE_TYPE, TYPE
+from mirrord.research.sources.source_kinds import CREATED, ORIGINAL, SHA256, SOURCE, SOURCE_TYPE, TYPE, number_of
 from mirrord.research.sources.source_listing import (
     Reference,
 )

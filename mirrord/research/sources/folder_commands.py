@@ -25,8 +25,7 @@ from mirrord.mirror.write import written_copies
 from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.journal_labels import Label
 from mirrord.research.sources import source_listing
-from mirrord.research.sources.integer_ids import number_of
-from mirrord.research.sources.source_kinds import CREATED
+from mirrord.research.sources.source_kinds import CREATED, number_of
 from mirrord.research.sources.source_listing import (
     Folder,
     Holdings,

@@ -16,8 +16,14 @@ from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.read.page_summary import PageSummary
 from mirrord.mirror.tree.path_spelling import spelling_in_tree
 from mirrord.mirror.tree.tree_layout import SUFFIX, directory_of, is_text, page_path
-from mirrord.research.sources.integer_ids import is_reference_to, number_of, parse_reference
-from mirrord.research.sources.source_kinds import SourceType, is_source, parse_source_type
+from mirrord.research.sources.source_kinds import (
+    SourceType,
+    is_reference_to,
+    is_source,
+    number_of,
+    parse_reference,
+    parse_source_type,
+)
 
 Reference = int | str | None  # reference to a folder or source: its number, the digits of that, or its UUID
 _FOLDER_HINT = "Use an id that list_folders shows."

@@ -1,16 +1,18 @@
-"""Tools that list, read, rename, move and delete sources."""
+"""Tools that list, read, rename, move and delete sources, import them, and detect their speakers."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from mirrord.commands.core.session import Session
 from mirrord.mcp.tools.arguments import (
+    ANY,
     COUNT,
     FLAG,
     TEXT,
     Underscored,
     array_schema,
+    from_json,
     nullable,
     object_schema,
     result_schema,
@@ -124,3 +126,127 @@ DELETE_SOURCE = Tool(
     idempotent=False,
 )
 SOURCES = (LIST_SOURCES, GET_SOURCE_TEXT, RENAME_SOURCE, DELETE_SOURCE)
+
+
+FilePath = Annotated[str, Field(description="Absolute path of a file on the server's machine.")]
+
+
+class Import(Underscored):
+    """What import_file takes."""
+
+    path: FilePath
+    copy_: Annotated[bool, Field(alias="copy", description="Keep the file beside the page; false: link to it.")] = True
+    folder_id: Annotated[Top, Field(description="Default: no folder.")] = None
+    name: Annotated[str | None, Field(description="Default: the file's; unique among sources.")] = None
+
+    def for_command(self) -> dict[str, Any]:
+        """Rename copy_: `copy` is a method of pydantic models."""
+        return {**self.model_dump(mode="json", exclude={"copy_"}), "copy": self.copy_}
+
+
+class Mapping(Underscored):
+    """What one column is."""
+
+    column: Annotated[
+        int | str, WithJsonSchema({"type": ["integer", "string"], "description": "Header, or index from 0."})
+    ]
+    target: Literal["source_text", "case_attribute", "identifier", "skip"]
+    attribute_name: str | None = None
+    attribute_type: Literal["text", "number", "date", "boolean"] | None = None
+
+
+class Survey(Underscored):
+    """What import_survey takes."""
+
+    path: FilePath
+    delimiter: Literal["auto", "comma", "tab", "semicolon", "pipe", ",", "\t", ";", "|"] = "auto"
+    has_header: bool = True
+    column_mappings: Annotated[tuple[Mapping, ...], BeforeValidator(from_json)] = ()
+    collation: Annotated[
+        Literal["per_column", "per_row", "single"], Field(description="What is one source: a question, a row, all.")
+    ] = "per_column"
+
+
+def _import_answer(imported: Any) -> Wire:
+    answer = dict(fields_of(imported))
+    empty = {key for key in ("duplicates", "warnings") if not answer[key]}
+    return {"pageId" if key == "page_id" else key: value for key, value in answer.items() if key not in empty}
+
+
+IMPORT_FILE = Tool(
+    "import_file",
+    "Import a file as a source",
+    "Makes a source page of a text, Markdown, docx, odt, rtf, epub, html or pdf file; recordings and images get a page "
+    "that shows them. Only from directories the operator allows. People are notified. "
+    'Example: {"path": "/tmp/interview.docx", "folder_id": 17}.',
+    Import,
+    result_schema(
+        {
+            "source_id": COUNT,
+            "source_type": TEXT,
+            "name": TEXT,
+            "path": TEXT,
+            "pageId": TEXT,
+            "digest?": TEXT,
+            "folder_id?": nullable(COUNT),
+            "original?": nullable(TEXT),
+            "duplicates?": array_schema({"type": "object"}),
+            "warnings?": array_schema(TEXT),
+        }
+    ),
+    wire=_import_answer,
+    writes=True,
+    idempotent=False,
+)
+IMPORT_SURVEY = Tool(
+    "import_survey",
+    "Import a survey",
+    "Imports a table of text (CSV): texts become sources, rows become cases with typed attributes, linked to each "
+    "other; all or nothing, faults by line. Without column_mappings the failure lists the columns. "
+    'Example: {"path": "/tmp/wave.csv", "column_mappings": [{"column": "Id", "target": "identifier"}, '
+    '{"column": "Why?", "target": "source_text"}]}.',
+    Survey,
+    result_schema(
+        {
+            "sources_created": COUNT,
+            "cases_created": COUNT,
+            "rows_processed": COUNT,
+            "name?": TEXT,
+            "folder_id?": COUNT,
+            "path?": TEXT,
+            "cases_path?": nullable(TEXT),
+            "source_ids?": array_schema(COUNT),
+            "warnings?": array_schema(TEXT),
+        }
+    ),
+    writes=True,
+    idempotent=False,
+)
+IMPORTS = (IMPORT_FILE, IMPORT_SURVEY)
+
+
+class Detect(Underscored):
+    """What detect_speakers takes."""
+
+    source_id: SourceId
+    format: Literal["auto", "colon", "bracket", "brace"] = "auto"
+
+
+DETECT_SPEAKERS = Tool(
+    "detect_speakers",
+    "Detect speakers",
+    "Finds who speaks in a transcript (Ana: …, [Ana] …, {Ana} …) and marks each turn as a segment labelled with the "
+    'name, in place of those it marked before. Example: {"source_id": 4}.',
+    Detect,
+    result_schema(
+        {
+            "speakers": array_schema(TEXT),
+            "count": COUNT,
+            "format_used": nullable(TEXT),
+            "occurrences": ANY,
+            "segments_count?": COUNT,
+        }
+    ),
+    writes=True,
+)
+SPEAKERS = (DETECT_SPEAKERS,)

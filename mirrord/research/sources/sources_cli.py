@@ -17,7 +17,7 @@ from mirrord.research.sources.source_deletion import delete_source
 from mirrord.research.sources.source_kinds import SourceType
 from mirrord.research.sources.source_listing import Reference, read_holdings
 from mirrord.research.speakers.speaker_commands import detect_speakers
-from mirrord.research.speakers.transcript import Format
+from mirrord.research.speakers.speaker_labels import Format
 
 
 @click.group()

@@ -15,7 +15,7 @@ from mirrord.mirror.write.journal import Journal
 from mirrord.research.segments import segment_records
 from mirrord.research.segments.segment import SPEAKER, Segment, actor_text, place_segment
 from mirrord.research.sources.source_listing import Reference, Source, read_holdings, source_text
-from mirrord.research.speakers.transcript import Detection, Format
+from mirrord.research.speakers.speaker_labels import Detection, Format
 
 DETECTED_KEY = "detected"  # key of segments made by this module, which replaces no others
 _MAX_TURN_CHARACTERS = 60  # characters of a turn in a preview

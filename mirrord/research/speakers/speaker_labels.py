@@ -1,8 +1,44 @@
-"""PURE: which labels name a speaker and which are captions, titles or roles."""
+"""PURE: the speakers of a transcript, and which labels name one and which are captions, titles or roles."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 
 from mirrord.domain.place import name_key
+
+
+class Format(StrEnum):
+    """The marks of speakers."""
+
+    AUTO = "auto"
+    COLON = "colon"
+    BRACKET = "bracket"
+    BRACE = "brace"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a speaker: `text[start:end]`, without the name, blanks trimmed."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """
+    The result for one text.
+
+    format_used: the requested one, else the one with the most turns; None: there are no speakers.
+    speakers: in the order of their first turns, spelled as there. occurrences: the number of turns of each.
+    """
+
+    format_used: Format | None
+    speakers: tuple[str, ...]
+    occurrences: Mapping[str, int]
+    turns: tuple[Turn, ...]
 
 
 def _keys_of(words: str) -> frozenset[str]:

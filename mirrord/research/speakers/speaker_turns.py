@@ -12,8 +12,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from mirrord.domain.place import name_key
-from mirrord.research.speakers.speaker_labels import is_nickname, is_personal, is_role, is_sound, may_be_name
-from mirrord.research.speakers.transcript import Detection, Format, Turn
+from mirrord.research.speakers.speaker_labels import (
+    Detection,
+    Format,
+    Turn,
+    is_nickname,
+    is_personal,
+    is_role,
+    is_sound,
+    may_be_name,
+)
 
 _STAMP = (
     r"[\[(<]?(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\.?,?[ T]\s*)?"

@@ -18,10 +18,10 @@ from mirrord.domain.place import ASSETS, INDEX, clean_name, name_key
 from mirrord.mirror.tree.tree_layout import is_temporary, page_path
 from mirrord.mirror.write.journal import Journal
 from mirrord.research.sources import original_files, source_listing
-from mirrord.research.sources.integer_ids import number_of
 from mirrord.research.sources.original_files import Original
+from mirrord.research.sources.source_kinds import number_of
 from mirrord.research.sources.source_listing import Holdings, read_holdings, sources_root
-from mirrord.research.surveys.cases import DIRECTORY
+from mirrord.research.surveys.survey_columns import DIRECTORY
 from mirrord.research.surveys.survey_pages import SurveyPages
 from mirrord.research.surveys.survey_sources import Collation, Survey, reserve_name
 from mirrord.research.surveys.survey_table import SURVEY_CODE, SurveyTable, TableCheck, check_table, open_table

@@ -12,12 +12,10 @@ from mirrord.domain.event import EventType
 from mirrord.domain.long_work import Progress
 from mirrord.domain.place import ASSETS
 from mirrord.mirror.tree.tree_layout import INDEX_FILE, SUFFIX
-from mirrord.research.sources.integer_ids import number_of
-from mirrord.research.sources.source_kinds import SHA256, TYPE
-from mirrord.research.surveys import cases
-from mirrord.research.surveys.cases import ATTRIBUTES, CASE, SURVEY
+from mirrord.research.sources.source_kinds import SHA256, TYPE, number_of
+from mirrord.research.surveys import survey_columns
 from mirrord.research.surveys.delimited_text import fit_to_width
-from mirrord.research.surveys.survey_columns import Value
+from mirrord.research.surveys.survey_columns import ATTRIBUTES, CASE, SURVEY, Value
 from mirrord.research.surveys.survey_sources import (
     ANSWER_WRITERS,
     SOURCES_DIRECTORY,
@@ -79,7 +77,7 @@ class SurveyPages:
         columns = self._survey.table.columns
         title = cells[columns.identifier.index].strip() if columns.identifier else f"Row {number:0{len(str(count))}}"
         file = reserve_name(title, self._case_keys) if self._survey.cases_directory is not None else title
-        answers = [(column, cases.answer_markdown(cells[column.index])) for column in columns.texts]
+        answers = [(column, survey_columns.answer_markdown(cells[column.index])) for column in columns.texts]
         links = texts.write_row(title, file, [(column, text) for column, text in answers if text])
         if self._survey.cases_directory is not None:
             values = ((column.name, column.read_value(cells[column.index])) for column in columns.attributes)
@@ -88,8 +86,10 @@ class SurveyPages:
     def _write_case(self, title: str, file: str, attributes: Mapping[str, Value], links: AnswerLinks) -> None:
         entry, survey = new_id(), self._survey.name
         keys: dict[str, Value] = {"id": str(entry), "title": title, TYPE: CASE, SURVEY: survey}
-        body = cases.list_markdown((question, self._to_source(page, heading)) for question, page, heading in links)
-        data = (cases.front_matter_markdown({**keys, ATTRIBUTES: attributes}) + body).encode()
+        body = survey_columns.list_markdown(
+            (question, self._to_source(page, heading)) for question, page, heading in links
+        )
+        data = (survey_columns.front_matter_markdown({**keys, ATTRIBUTES: attributes}) + body).encode()
         self._load.arrival.write(f"{_CASES_DIRECTORY}/{file}{SUFFIX}", data)
         self.cases_count += 1
         path, digest = (
@@ -103,13 +103,15 @@ class SurveyPages:
         """The link from a case to an answer."""
         survey = self._survey
         assert survey.cases_directory is not None
-        return cases.destination_from(survey.cases_directory, f"{survey.sources_directory}/{name}{SUFFIX}", heading)
+        return survey_columns.destination_from(
+            survey.cases_directory, f"{survey.sources_directory}/{name}{SUFFIX}", heading
+        )
 
     def _write_folder_page(self) -> None:
         """Write the page of the folder and the file of the survey."""
         survey, arrival = self._survey, self._load.arrival
         keys = {"id": str(self.folder), "title": survey.name, SHA256: survey.original.sha256}
-        arrival.write(f"{SOURCES_DIRECTORY}/{INDEX_FILE}", cases.front_matter_markdown(keys).encode())
+        arrival.write(f"{SOURCES_DIRECTORY}/{INDEX_FILE}", survey_columns.front_matter_markdown(keys).encode())
         if survey.file_name is not None:
             assert survey.original.copy is not None
             arrival.make_directory(f"{SOURCES_DIRECTORY}/{ASSETS}")

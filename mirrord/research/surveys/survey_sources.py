@@ -12,12 +12,19 @@ from mirrord.domain.event import EventType
 from mirrord.domain.place import ASSETS, clean_name, name_key, unused_name
 from mirrord.mirror.tree.tree_layout import SUFFIX
 from mirrord.mirror.write.bulk_create import BuildDirectory
-from mirrord.research.sources.integer_ids import number_of
 from mirrord.research.sources.original_files import Original
-from mirrord.research.sources.source_kinds import CREATED, ORIGINAL, SHA256, SOURCE, SOURCE_TYPE, TYPE, SourceType
-from mirrord.research.surveys import cases
-from mirrord.research.surveys.cases import SURVEY
-from mirrord.research.surveys.survey_columns import Column, Value
+from mirrord.research.sources.source_kinds import (
+    CREATED,
+    ORIGINAL,
+    SHA256,
+    SOURCE,
+    SOURCE_TYPE,
+    TYPE,
+    SourceType,
+    number_of,
+)
+from mirrord.research.surveys import survey_columns
+from mirrord.research.surveys.survey_columns import SURVEY, Column, Value
 from mirrord.research.surveys.survey_table import SurveyTable
 
 SOURCES_DIRECTORY = "sources"  # their directory in the arrival
@@ -117,7 +124,9 @@ class SourceWriter:
         keys: dict[str, Value] = {"id": str(page.entry), "title": title_for(name, free), TYPE: SOURCE}
         keys |= {SOURCE_TYPE: SourceType.TEXT.value, SURVEY: survey.name}
         keys |= {ORIGINAL: f"./{ASSETS}/{survey.file_name}"} if survey.file_name is not None else {}
-        page.write(cases.front_matter_markdown({**keys, SHA256: survey.original.sha256, CREATED: self._created}))
+        page.write(
+            survey_columns.front_matter_markdown({**keys, SHA256: survey.original.sha256, CREATED: self._created})
+        )
         return page
 
     def end(self, page: SourcePage) -> None:
@@ -142,7 +151,9 @@ class SourceWriter:
         """The link from a source to a case; None without cases."""
         if self.survey.cases_directory is None:
             return None
-        return cases.destination_from(self.survey.sources_directory, f"{self.survey.cases_directory}/{name}{SUFFIX}")
+        return survey_columns.destination_from(
+            self.survey.sources_directory, f"{self.survey.cases_directory}/{name}{SUFFIX}"
+        )
 
 
 AnswerLinks = list[tuple[str, str, str]]  # for each answer: question, name of the source, heading in the source
@@ -173,7 +184,7 @@ class _PerColumn(AnswerWriter):
         links = []
         for column, text in answers:
             page = self._open_page(column)
-            page.write(f"{cases.heading_markdown(title, self.sources.link_to_case(file))}{text}\n\n")
+            page.write(f"{survey_columns.heading_markdown(title, self.sources.link_to_case(file))}{text}\n\n")
             links.append((column.name, page.name, title))
         return links
 
@@ -198,9 +209,9 @@ class _PerRow(AnswerWriter):
         page = self.sources.begin(title)
         target = self.sources.link_to_case(file)
         if target is not None:
-            page.write(cases.list_markdown([(title, target)]) + "\n")
+            page.write(survey_columns.list_markdown([(title, target)]) + "\n")
         for column, text in answers:
-            page.write(f"{cases.heading_markdown(column.name)}{text}\n\n")
+            page.write(f"{survey_columns.heading_markdown(column.name)}{text}\n\n")
         self.sources.end(page)
         return [(column.name, page.name, column.name) for column, _ in answers]
 
@@ -216,9 +227,9 @@ class _Single(AnswerWriter):
         if self._open_page is not None and self._open_page.size > _MAX_PART_BYTES:
             self.end()
         page = self._open_page = self._open_page or self.sources.begin(self.sources.survey.name)
-        page.write(cases.heading_markdown(title, self.sources.link_to_case(file)))
+        page.write(survey_columns.heading_markdown(title, self.sources.link_to_case(file)))
         for column, text in answers:
-            page.write(f"{cases.heading_markdown(column.name, level=3)}{text}\n\n")
+            page.write(f"{survey_columns.heading_markdown(column.name, level=3)}{text}\n\n")
         return [(column.name, page.name, title) for column, _ in answers]
 
     def end(self) -> None:

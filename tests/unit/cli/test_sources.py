@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mirrord.domain.entry import new_id
-from mirrord.research.sources.integer_ids import number_of
+from mirrord.research.sources.source_kinds import number_of
 from tests.support.clients import tenant_in
 from tests.support.commands import Command, Done
 

@@ -11,7 +11,7 @@ from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_properties import read_values
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.read.reader import read_document
-from mirrord.research.surveys import cases
+from mirrord.research.surveys import survey_columns
 from mirrord.research.surveys.delimited_text import Row, delimiter_of, fit_to_width, read_rows
 from mirrord.research.surveys.survey_columns import Column, ValueType, column_names, columns_of
 
@@ -155,7 +155,7 @@ ANSWERS = st.text("ab#*_`[]()<>!&;~=$%^|\\-+1.) \n:\"'漢é{}\t")
 @example("$1 $$")
 @example("[a\nb](c)")
 def test_an_answer_means_its_letters(text: str) -> None:
-    written = cases.answer_markdown(text)
+    written = survey_columns.answer_markdown(text)
     lines = [line.strip() for line in text.strip().split("\n")]
     shown = list[str]()
     for block in read_document(f"{written}\n")["content"] if written else []:
@@ -174,19 +174,21 @@ def test_an_answer_means_its_letters(text: str) -> None:
 )
 def test_a_front_matter_says_what_it_was_given(attributes: dict[str, str | int | bool]) -> None:
     kept = {name: value for name, value in attributes.items() if not isinstance(value, str) or value.isprintable()}
-    found = read_values(PageText(cases.front_matter_markdown({"title": "x", "attributes": kept})))
+    found = read_values(PageText(survey_columns.front_matter_markdown({"title": "x", "attributes": kept})))
     assert found.get("attributes", {}) == kept
 
 
 def test_a_value_of_several_lines_stays_so() -> None:
-    written = cases.front_matter_markdown({"attributes": {"a: b": 'one\n\ttwo # "three"', "c": "no", "d": "1"}})
+    written = survey_columns.front_matter_markdown(
+        {"attributes": {"a: b": 'one\n\ttwo # "three"', "c": "no", "d": "1"}}
+    )
     assert read_values(PageText(written)) == {"attributes": {"a: b": 'one\n\ttwo # "three"', "c": "no", "d": "1"}}
 
 
 def test_labels_with_brackets_are_labels() -> None:
-    (block,) = read_document(cases.heading_markdown("a]b [c] *d*", cases.destination_from("x", "a b/c(1).md", "a b")))[
-        "content"
-    ]
+    (block,) = read_document(
+        survey_columns.heading_markdown("a]b [c] *d*", survey_columns.destination_from("x", "a b/c(1).md", "a b"))
+    )["content"]
     (node,) = block["content"]
     assert node["text"] == "a]b [c] *d*"
     assert node["marks"][0]["attrs"] == {"href": "../a%20b/c%281%29.md#a%20b"}

@@ -20,7 +20,7 @@ from mirrord.research.sources.folder_commands import (
     list_folders,
     rename_folder,
 )
-from mirrord.research.sources.integer_ids import number_of
+from mirrord.research.sources.source_kinds import number_of
 from mirrord.research.sources.source_listing import Reference
 from tests.unit.commands.conftest import AGENT, TENANT, Open, events, page
 from tests.unit.kills import killed_at

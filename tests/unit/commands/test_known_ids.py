@@ -10,8 +10,8 @@ from mirrord.mirror.mirror_state import State, cached_stat
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.research.segments import segment_records
 from mirrord.research.segments.segment import Segment
-from mirrord.research.sources.integer_ids import number_of
 from mirrord.research.sources.source_commands import list_sources, move_source_to_folder, rename_source
+from mirrord.research.sources.source_kinds import number_of
 from tests.unit.commands.conftest import TENANT, page
 
 

@@ -18,7 +18,6 @@ from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.research.segments import segment_records
 from mirrord.research.segments.segment import Segment
 from mirrord.research.sources.folder_commands import create_folder, list_folders
-from mirrord.research.sources.integer_ids import number_of
 from mirrord.research.sources.source_commands import (
     get_source_text,
     list_sources,
@@ -26,6 +25,7 @@ from mirrord.research.sources.source_commands import (
     rename_source,
 )
 from mirrord.research.sources.source_deletion import delete_source
+from mirrord.research.sources.source_kinds import number_of
 from mirrord.research.sources.source_listing import Reference
 from tests.unit.commands.conftest import TENANT, Open, events, page
 from tests.unit.commands.test_folders import files

@@ -10,7 +10,7 @@ from mirrord.domain.approval import ABSENT_DIGEST
 from mirrord.domain.entry import EntryId, digest_of
 from mirrord.research.segments import segment_records
 from mirrord.research.segments.segment import Segment
-from mirrord.research.sources.integer_ids import number_of
+from mirrord.research.sources.source_kinds import number_of
 from mirrord.research.speakers.speaker_commands import detect_speakers
 from tests.unit.commands.conftest import events, page
 from tests.unit.commands.test_sources import source

@@ -7,8 +7,7 @@ from uuid import uuid4
 import pytest
 
 from mirrord.auth.access_grant import Grant
-from mirrord.auth.signed_tokens import issue_token
-from mirrord.auth.token_keys import Keyring, signing_key
+from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.config import Agents, Config
 from mirrord.domain.entry import Actor, TenantId
 from mirrord.errors import Refused, UserError

@@ -8,7 +8,7 @@ from mirrord.commands.core.failure import Failed
 from mirrord.domain.trust import Trust
 from mirrord.mcp.tools.arguments import parse_arguments
 from mirrord.research.sources.file_imports import import_file
-from mirrord.research.sources.import_tools import IMPORT_FILE, IMPORT_SURVEY
+from mirrord.research.sources.source_tools import IMPORT_FILE, IMPORT_SURVEY
 from mirrord.research.surveys.survey_import import import_survey
 
 

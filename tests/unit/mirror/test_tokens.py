@@ -15,8 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.auth.signed_tokens import check_grant, issue_token, verify_token
-from mirrord.auth.token_keys import Keyring, key_id, signing_key
+from mirrord.auth.signed_tokens import Keyring, check_grant, issue_token, key_id, signing_key, verify_token
 from mirrord.domain.entry import Actor, TenantId
 from mirrord.errors import Refused, UserError
 
