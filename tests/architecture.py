@@ -144,7 +144,7 @@ EMPTY_NAMES_ALLOWED = {
     ("mirrord.markdown.write.block_parts", "left"): _SIDE,
     ("mirrord.commands.pages.move_commands", "left"): "a key of the answers of approved requests",
     ("mirrord.mirror.export.export_directory", "left"): "a key of `mirrord export --json`",
-    ("mirrord.mirror.export.export_manifest", "begun"): "a key of the manifest in exported directories",
+    ("mirrord.mirror.export.export_files", "begun"): "a key of the manifest in exported directories",
     ("mirrord.web.rows.live_rows", "what"): "a key of the console's answers",
 }
 

@@ -17,7 +17,7 @@ from mirrord.intake.marked_files import Marks, PathProblems
 from mirrord.intake.request_execution import TenantContext, failure_facts, preview_request
 from mirrord.markdown.frontmatter.record_text import check_storable
 from mirrord.mirror.tree.kernel import Stat
-from mirrord.mirror.write import request_files, staged_files
+from mirrord.mirror.write import request_files
 from mirrord.mirror.write.tree_locks import records_lock
 
 PROBLEM_CODE = "approval"  # of problems
@@ -88,7 +88,7 @@ class RequestIntake:
                 needed |= {source.digest.hex() for source in request.inputs.values()}
             elif request_files.path_of(request.id) in old:
                 request_files.remove(tree, request.id)
-        staged_files.remove_orphans(tree, needed)
+        request_files.remove_orphans(tree, needed)
 
     async def _look_at(self, path: str) -> None:
         sides = self.desk.sides

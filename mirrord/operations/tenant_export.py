@@ -21,7 +21,7 @@ from mirrord.domain.place import name_key
 from mirrord.errors import Damaged, Unavailable, reason_of
 from mirrord.mirror.export import export_directory
 from mirrord.mirror.export.export_directory import ExportTarget, Tally
-from mirrord.mirror.export.export_manifest import Manifest
+from mirrord.mirror.export.export_files import Manifest
 from mirrord.mirror.tree.tree_layout import may_be_synced, printable
 from mirrord.sync.observation.record_bodies import render_record
 from mirrord.sync.observation.row_names import MAX_TWINS, add_titles, names_for

@@ -14,7 +14,7 @@ from mirrord.domain.entry import TenantId, digest_of
 from mirrord.domain.long_work import ignore_progress
 from mirrord.errors import Unavailable
 from mirrord.mirror.export.export_directory import Tally
-from mirrord.mirror.export.export_manifest import EXPORT_DIRECTORY, MANIFEST_PATH
+from mirrord.mirror.export.export_files import EXPORT_DIRECTORY, MANIFEST_PATH
 from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.tree import kernel
 from mirrord.operations.tenant_export import export_tenant

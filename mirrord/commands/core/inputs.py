@@ -11,9 +11,9 @@ from mirrord.commands.core.session import Session
 from mirrord.domain.approval import InputFile
 from mirrord.domain.entry import Kind
 from mirrord.errors import Refused
-from mirrord.mirror.tree import contained_paths
+from mirrord.mirror.tree import contained_files
 from mirrord.mirror.tree.tree_layout import is_beside, spot_of_file
-from mirrord.mirror.write import staged_files
+from mirrord.mirror.write import request_files
 
 
 @contextmanager
@@ -36,13 +36,13 @@ def stage_input(session: Session, file_path: str) -> InputFile:
     """Copy the current bytes of a file for a later run of a command. Raises Failed, TOO_LARGE."""
     with open_input(session, file_path) as (name, descriptor), translating_errors():
         size = os.fstat(descriptor).st_size
-        if size > staged_files.MAX_STAGED_BYTES:
+        if size > request_files.MAX_STAGED_BYTES:
             sentence = (
-                f"{name!r} has {size} bytes; at most {staged_files.MAX_STAGED_BYTES} are kept until a person decides."
+                f"{name!r} has {size} bytes; at most {request_files.MAX_STAGED_BYTES} are kept until a person decides."
             )
             raise invalid_argument("TOO_LARGE", sentence, "Ask the person to do this at the command line.")
         return InputFile(
-            name, staged_files.stage_bytes(session.tree, descriptor, name), str(path_of_descriptor(descriptor))
+            name, request_files.stage_bytes(session.tree, descriptor, name), str(path_of_descriptor(descriptor))
         )
 
 
@@ -54,7 +54,7 @@ def path_of_descriptor(descriptor: int) -> Path:
 @contextmanager
 def _open_staged(session: Session, staged: InputFile) -> Iterator[tuple[str, int]]:
     with ExitStack() as stack:
-        descriptor = stack.enter_context(staged_files.open_staged(session.tree, staged.digest))
+        descriptor = stack.enter_context(request_files.open_staged(session.tree, staged.digest))
         if descriptor is None:
             sentence = f"The file {staged.name!r} is no longer kept as it was when this was asked for."
             raise Failed("STALE", "conflict", sentence, "Ask for it again.")
@@ -90,17 +90,17 @@ def _relative_to(root: Path, file_path: str) -> str | None:
 def _open_readable(session: Session, root: Path, relative: str) -> Iterator[int]:
     """Open the file, through no link, and never a file that mirrord keeps for itself."""
     with ExitStack() as stack:
-        root_descriptor = os.open(root, contained_paths.DIRECTORY_FLAGS | os.O_CLOEXEC)
+        root_descriptor = os.open(root, contained_files.DIRECTORY_FLAGS | os.O_CLOEXEC)
         stack.callback(os.close, root_descriptor)
         native = session.tree.native
-        path_descriptor = contained_paths.open_beneath(
-            root_descriptor, relative, contained_paths.PATH_ONLY_FLAGS, native=native, crosses_mounts=True
+        path_descriptor = contained_files.open_beneath(
+            root_descriptor, relative, contained_files.PATH_ONLY_FLAGS, native=native, crosses_mounts=True
         )
         stack.callback(os.close, path_descriptor)
         if not stat.S_ISREG(os.fstat(path_descriptor).st_mode):  # opening a device may have effects
             raise Refused("Only regular files can be attached.")
-        descriptor = contained_paths.open_beneath(
-            root_descriptor, relative, contained_paths.FILE_FLAGS, native=native, crosses_mounts=True
+        descriptor = contained_files.open_beneath(
+            root_descriptor, relative, contained_files.FILE_FLAGS, native=native, crosses_mounts=True
         )
         stack.callback(os.close, descriptor)
         _check_place(session, path_of_descriptor(descriptor), os.fstat(descriptor).st_nlink)

@@ -155,7 +155,7 @@ class Session:
     def _open_journal(self) -> Journal:
         """The journal, opened at the first write: reading leaves no trace."""
         from mirrord.mirror.write import batch_rename  # noqa: PLC0415  (as linkage: readers start without)
-        from mirrord.mirror.write.journal_recovery import adopt_leftovers  # noqa: PLC0415
+        from mirrord.mirror.write.batch_rename import adopt_leftovers  # noqa: PLC0415
 
         if self._journal is None:
             self._journal = Journal(self.tree, self.writer)

@@ -14,7 +14,7 @@ from mirrord.domain.entry import MAX_FILE_BYTES, Digest, digest_of, id_of_path
 from mirrord.domain.event import EventType
 from mirrord.domain.place import find_portability_fault, is_reserved, numbered_names
 from mirrord.errors import Stale
-from mirrord.mirror.tree import stable_reads
+from mirrord.mirror.tree import contained_files
 from mirrord.mirror.tree.path_spelling import spelling_in_tree
 from mirrord.mirror.tree.tree_layout import attachment_path, is_temporary, is_text, parent_of, printable
 from mirrord.mirror.write import replace
@@ -139,4 +139,4 @@ def _check_name(name: str) -> None:
 def _read_input(session: Session, file_path: str) -> tuple[str, bytes]:
     """Name and bytes of a file that may be attached."""
     with translating_errors(), inputs.open_input(session, file_path) as (name, descriptor):
-        return name, stable_reads.read(descriptor, name, MAX_FILE_BYTES)[0]
+        return name, contained_files.read(descriptor, name, MAX_FILE_BYTES)[0]

@@ -14,7 +14,7 @@ from mirrord.markdown.frontmatter.page_properties import with_keys
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.frontmatter.summary_keys import Head, head_of
 from mirrord.mirror.read.agreed_state import moved_entries
-from mirrord.mirror.tree import stable_reads
+from mirrord.mirror.tree import contained_files
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tree_layout import parent_of
 from mirrord.mirror.write import replace, written_copies
@@ -97,11 +97,11 @@ def read_page_file(session: Session, path: str, known_stat: Stat | None = None, 
 
 def _read_bytes(descriptor: int, path: str, *, allow_open: bool) -> tuple[bytes, Stat]:
     try:
-        return stable_reads.read(descriptor, path, MAX_FILE_BYTES)
+        return contained_files.read(descriptor, path, MAX_FILE_BYTES)
     except Busy:
         if not allow_open:
             raise
-        return stable_reads.read_held(descriptor, path, MAX_FILE_BYTES)
+        return contained_files.read_held(descriptor, path, MAX_FILE_BYTES)
 
 
 def id_of_page(session: Session, page: Page) -> EntryId:

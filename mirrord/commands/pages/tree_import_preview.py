@@ -13,7 +13,7 @@ from mirrord.domain.place import RECORDS, name_key
 from mirrord.errors import Busy, Damaged, Refused, reason_of
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.frontmatter.summary_keys import head_of
-from mirrord.mirror.tree import kernel, stable_reads
+from mirrord.mirror.tree import contained_files, kernel
 from mirrord.mirror.tree.ignore_rules import (
     ATTACH_EVERYTHING,
     VAULT_DIRECTORY,
@@ -96,7 +96,7 @@ def read_foreign_file(source: Tree, path: str) -> bytes:
     with source.open_file(path) as descriptor:
         if kernel.has_writer(descriptor):
             raise Busy(f"{printable(path)!r} is open for writing in another program.")
-        return stable_reads.read_now(descriptor, path, MAX_FILE_BYTES)[0]
+        return contained_files.read_now(descriptor, path, MAX_FILE_BYTES)[0]
 
 
 def unreadable_omission(path: str, error: Exception) -> Omission:
@@ -194,7 +194,7 @@ class _Examination:
             if spot.kind is Kind.PAGE and (entry := parse_id(head_of(PageText(text)).id)) is not None:
                 self._ids.setdefault(entry, []).append(target)
         else:
-            stable_reads.check_size(path, size, MAX_FILE_BYTES)
+            contained_files.check_size(path, size, MAX_FILE_BYTES)
         self._has_beside = self._has_beside or is_beside(spot)
         self.survey.new.append(NewFile(path, target, size))
         self._add_spelling(target)

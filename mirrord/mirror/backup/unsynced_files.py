@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from mirrord.domain.entry import Digest
 from mirrord.errors import Busy, Refused
 from mirrord.mirror.backup.backup_directory import Backups
-from mirrord.mirror.tree import kernel, stable_reads
+from mirrord.mirror.tree import contained_files, kernel
 from mirrord.mirror.tree.kernel import stat_of
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY, parent_of
@@ -53,7 +53,7 @@ def store_unsynced(
     for path in sorted(list_files(tree, unread)):
         try:
             with tree.open_file(path) as descriptor:
-                if stable_reads.digest_now(descriptor) not in known_digests:
+                if contained_files.digest_now(descriptor) not in known_digests:
                     yield _store_file(descriptor, path, backups)
         except FileNotFoundError:
             continue  # removed meanwhile
@@ -91,7 +91,7 @@ def has_only(tree: Tree, strays: Iterable[UnsyncedFile]) -> bool:
     unread: list[str] = []
     for path in list_files(tree, unread):
         with tree.open_file(path) as descriptor:
-            if stable_reads.digest_now(descriptor).hex() != digests.get(path):
+            if contained_files.digest_now(descriptor).hex() != digests.get(path):
                 return False
     return not unread
 

@@ -16,7 +16,7 @@ from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.errors import Busy, Refused
 from mirrord.mirror.draft.draft_manifest import MANIFEST_NAME
 from mirrord.mirror.draft.draft_tree import FILES_NAME, DraftTree
-from mirrord.mirror.tree import contained_paths, kernel
+from mirrord.mirror.tree import contained_files, kernel
 from mirrord.mirror.tree.tenant_tree import OpenDescriptor, Tree
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
 from mirrord.mirror.write.change_recovery import end_draft
@@ -151,7 +151,7 @@ def end(tree: Tree, facts: DraftFacts) -> None:
 def forget(tree: Tree, facts: DraftFacts) -> None:
     """Remove what is left of a draft that ended."""
     with suppress(FileNotFoundError), tree.open_directory(DRAFTS_PATH) as drafts:
-        with OpenDescriptor(os.open(facts.id, contained_paths.DIRECTORY_FLAGS | os.O_CLOEXEC, dir_fd=drafts)) as draft:
+        with OpenDescriptor(os.open(facts.id, contained_files.DIRECTORY_FLAGS | os.O_CLOEXEC, dir_fd=drafts)) as draft:
             for name in os.listdir(draft):
                 kernel.unlink(draft, name)
         kernel.rmdir(drafts, facts.id)

@@ -15,8 +15,14 @@ from mirrord.domain.entry import Digest
 from mirrord.domain.long_work import Omission
 from mirrord.errors import Damaged, Refused, Unavailable, UserError, reason_of
 from mirrord.mirror import tree_marker
-from mirrord.mirror.export.export_manifest import BUILD_PATH, EXPORT_DIRECTORY, ExportLedger, Manifest
-from mirrord.mirror.export.export_removal import drop_known, remove_exported
+from mirrord.mirror.export.export_files import (
+    BUILD_PATH,
+    EXPORT_DIRECTORY,
+    ExportLedger,
+    Manifest,
+    drop_known,
+    remove_exported,
+)
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY, lineage, parent_of, printable

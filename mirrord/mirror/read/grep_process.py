@@ -14,7 +14,7 @@ from typing import Any
 
 from mirrord.errors import Busy, Damaged
 from mirrord.mirror.read.page_catalogue import Snapshot
-from mirrord.mirror.tree import contained_paths
+from mirrord.mirror.tree import contained_files
 from mirrord.mirror.tree.kernel import Stat, stat_of
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import SUFFIX
@@ -160,7 +160,7 @@ class _Worker:
 
     def __init__(self, tree: Tree) -> None:
         # a separate descriptor: one that shares the locks of the tree's would keep them
-        descriptor = os.open(".", contained_paths.DIRECTORY_FLAGS | os.O_CLOEXEC, dir_fd=tree.descriptor)
+        descriptor = os.open(".", contained_files.DIRECTORY_FLAGS | os.O_CLOEXEC, dir_fd=tree.descriptor)
         try:
             self._process = subprocess.Popen(
                 # -P: no imports from the working directory

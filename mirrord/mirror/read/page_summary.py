@@ -14,7 +14,7 @@ from mirrord.domain.entry import MAX_FILE_BYTES, Kind
 from mirrord.errors import Damaged, MirrordError
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.frontmatter.summary_keys import Head, head_of
-from mirrord.mirror.tree import contained_paths, stable_reads
+from mirrord.mirror.tree import contained_files
 from mirrord.mirror.tree.kernel import Stat, stat_of
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import directory_of, spot_of_file
@@ -78,8 +78,8 @@ def read_page_text(tree: Tree, path: str) -> TextWithStat | None:
     """All of the page at *path* as it is right now; None if it is gone, too large, or changes while it is read."""
     began = time.time_ns()
     try:
-        with tree.open_path(path, contained_paths.FILE_FLAGS) as descriptor:
-            data, stat = stable_reads.read_now(descriptor, path, MAX_FILE_BYTES)
+        with tree.open_path(path, contained_files.FILE_FLAGS) as descriptor:
+            data, stat = contained_files.read_now(descriptor, path, MAX_FILE_BYTES)
     except (OSError, MirrordError):
         return None
     try:
@@ -98,7 +98,7 @@ def read_summary(directory: int, path: str) -> CachedSummary | None:
     """The card of the page at *path*, whose directory is open; None if no regular file is there."""
     began = time.time_ns()
     try:
-        descriptor = os.open(path.rpartition("/")[2], contained_paths.FILE_FLAGS | os.O_CLOEXEC, dir_fd=directory)
+        descriptor = os.open(path.rpartition("/")[2], contained_files.FILE_FLAGS | os.O_CLOEXEC, dir_fd=directory)
     except OSError:
         return None
     try:

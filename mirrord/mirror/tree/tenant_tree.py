@@ -11,7 +11,7 @@ from typing import NamedTuple
 from mirrord.domain.entry import Digest
 from mirrord.domain.place import DEFAULT_ATTACHMENTS
 from mirrord.errors import Busy, Refused, Stale, Unavailable
-from mirrord.mirror.tree import contained_paths, kernel, stable_reads
+from mirrord.mirror.tree import contained_files, kernel
 from mirrord.mirror.tree.kernel import Stat, stat_of
 from mirrord.mirror.tree.tree_layout import is_in_journal_directory, is_own_state, parent_of, printable
 
@@ -66,7 +66,7 @@ class Tree:
         self.root = root
         self.attachments = attachments
         try:
-            self.descriptor = os.open(root, contained_paths.DIRECTORY_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC)
+            self.descriptor = os.open(root, contained_files.DIRECTORY_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise Unavailable(f"The root {root} cannot be opened: {error.strerror}.") from error
         self.opened_as = self._stat_root()
@@ -108,7 +108,7 @@ class Tree:
     def stat(self, path: str) -> Stat | None:
         """The stat of *path*, of a link itself and not of its target; None if the path is free."""
         try:
-            descriptor = self._open(path, contained_paths.PATH_ONLY_FLAGS)
+            descriptor = self._open(path, contained_files.PATH_ONLY_FLAGS)
         except (FileNotFoundError, NotADirectoryError):
             return None
         try:
@@ -126,10 +126,10 @@ class Tree:
         On some file systems files report another device than their directory; the directory counts.
         """
         if stat.is_directory:
-            raise contained_paths.mount_error(path, path)
+            raise contained_files.mount_error(path, path)
         with self.open_directory(parent_of(path)) as parent:
             if os.fstat(parent).st_dev != self.opened_as[0]:
-                raise contained_paths.mount_error(path, parent_of(path))
+                raise contained_files.mount_error(path, parent_of(path))
 
     def was_made_since(self, path: str, moment_ns: int) -> bool | None:
         """
@@ -138,7 +138,7 @@ class Tree:
         None if the path is free, or the file system does not record creation times.
         """
         try:
-            descriptor = self._open(path, contained_paths.PATH_ONLY_FLAGS)
+            descriptor = self._open(path, contained_files.PATH_ONLY_FLAGS)
         except (FileNotFoundError, NotADirectoryError):
             return None
         try:
@@ -171,23 +171,23 @@ class Tree:
             FileNotFoundError: the path is free.
         """
         with self.open_file(path) as descriptor:
-            return stable_reads.read(descriptor, path, limit_bytes, earlier)
+            return contained_files.read(descriptor, path, limit_bytes, earlier)
 
     def snapshot(self, path: str, limit_bytes: int) -> tuple[bytes, Stat]:
         """Like read(), for a file with a writer: its bytes at one moment."""
         with self.open_file(path) as descriptor:
-            return stable_reads.read_now(descriptor, path, limit_bytes)
+            return contained_files.read_now(descriptor, path, limit_bytes)
 
     def digest(self, path: str, earlier: Stat | None = None) -> tuple[Digest, Stat]:
         """Like read(), for a file of any size, but only its digest."""
         with self.open_file(path) as descriptor:
-            return stable_reads.digest(descriptor, path, earlier)
+            return contained_files.digest(descriptor, path, earlier)
 
     def digest_now(self, path: str) -> Digest | None:
         """Like digest(), with or without a writer; None: the path is free."""
         try:
             with self.open_file(path) as descriptor:
-                return stable_reads.digest_now(descriptor)
+                return contained_files.digest_now(descriptor)
         except FileNotFoundError:
             return None
 
@@ -304,7 +304,7 @@ class Tree:
 
     def open_directory(self, path: str) -> "OpenDescriptor":
         """A descriptor of the directory at *path* for the length of a `with`."""
-        return self.open_path(path, contained_paths.DIRECTORY_FLAGS)
+        return self.open_path(path, contained_files.DIRECTORY_FLAGS)
 
     def open_file(self, path: str, known_stat: Stat | None = None) -> "OpenDescriptor":
         """
@@ -316,7 +316,7 @@ class Tree:
         if stat and not stat.is_file:  # opening a device may have effects
             raise Refused(f"{printable(path)!r} is not a regular file; it is neither read nor replaced.")
         try:
-            return self.open_path(path, contained_paths.FILE_FLAGS)
+            return self.open_path(path, contained_files.FILE_FLAGS)
         except NotADirectoryError:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from None
         except BlockingIOError:
@@ -344,7 +344,7 @@ class Tree:
         except OSError:
             self.can_exchange = False
         try:
-            descriptor = os.open(_PROBE_NAMES[0], contained_paths.FILE_FLAGS, dir_fd=directory)
+            descriptor = os.open(_PROBE_NAMES[0], contained_files.FILE_FLAGS, dir_fd=directory)
             self.has_leases = kernel.has_writer(descriptor) is False
             os.close(descriptor)
         finally:
@@ -352,7 +352,7 @@ class Tree:
                 kernel.unlink(directory, name)
 
     def _open(self, path: str, flags: int) -> int:
-        return contained_paths.open_beneath(self.descriptor, path, flags, native=self.native)
+        return contained_files.open_beneath(self.descriptor, path, flags, native=self.native)
 
     def _stat_root(self) -> tuple[int, int]:
         status = os.fstat(self.descriptor)
@@ -360,7 +360,7 @@ class Tree:
 
     def _has_openat2(self) -> bool:
         try:
-            os.close(kernel.openat2(self.descriptor, ".", contained_paths.DIRECTORY_FLAGS))
+            os.close(kernel.openat2(self.descriptor, ".", contained_files.DIRECTORY_FLAGS))
         except OSError:
             return False
         return True
@@ -371,7 +371,7 @@ _PROBE_NAMES = ("p.probe-1", "p.probe-2")
 
 def check_entry(path: str) -> None:
     """Refuse a path that no entry can have: outside the tree, the root itself, or mirrord's own state."""
-    contained_paths.check_path(path)
+    contained_files.check_path(path)
     if not path or is_own_state(path):
         raise Refused(f"{printable(path)!r} belongs to mirrord itself and is not a page.")
 

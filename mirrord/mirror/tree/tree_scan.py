@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from mirrord.domain.place import ASSETS, RECORD_DIRECTORIES, RECORDS, explain_no_record
 from mirrord.domain.problem_advice import UnsyncedFiles
 from mirrord.errors import Mounted, Refused, Unavailable
-from mirrord.mirror.tree.contained_paths import why_not_mirrored
+from mirrord.mirror.tree.contained_files import why_not_mirrored
 from mirrord.mirror.tree.ignore_rules import Ignore
 from mirrord.mirror.tree.kernel import Stat, stat_of
 from mirrord.mirror.tree.tenant_tree import Tree

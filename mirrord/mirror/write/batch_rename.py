@@ -3,6 +3,8 @@ Carries out a plan of renames and new texts as a whole, even if this process die
 
 All new texts are in the journal (`r.…`) before the plan; once it holds the plan, the next writer of this journal
 continues it. Either every rename is done, or none; a file has its complete new text, or the old one.
+
+Journals of dead writers are recovered: their plans are finished, waiting bytes move into a living journal.
 """
 
 import logging
@@ -20,8 +22,8 @@ from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import BUILDING_PREFIX, parent_of, printable
 from mirrord.mirror.write import bulk_create, change_recovery, replace, trash, written_copies
 from mirrord.mirror.write.append_only_files import append
-from mirrord.mirror.write.journal import JOURNALS_PATH, STAGED_PREFIX, Journal, list_writers
-from mirrord.mirror.write.journal_labels import Label, new_name
+from mirrord.mirror.write.journal import DAEMON_WRITER, JOURNALS_PATH, STAGED_PREFIX, Journal, list_writers
+from mirrord.mirror.write.journal_labels import Label, label_of, new_name
 from mirrord.mirror.write.rename_plan import BatchPlan, Removal, Rename, Rewrite, decode_plan, encode_plan
 from mirrord.mirror.write.tree_locks import clear_unfinished, is_marked_unfinished, lock_for, mark_unfinished
 
@@ -261,3 +263,52 @@ def _discard_plan(journal: Journal) -> None:
             journal.discard(name)
         elif name.startswith(BUILDING_PREFIX) and not journal.is_active(name):
             bulk_create.remove_build_directory(journal, name)
+
+
+def adopt_leftovers(tree: Tree, journal: Journal, *, include_living: bool) -> bool:
+    """
+    Adopt the leftovers of all other writers but the daemon. Return whether *journal* has new leftovers.
+
+    Call it under the write lock: then no other writer is at work. include_living: adopt those of living writers too.
+    """
+    has_new_leftovers = False
+    for writer in list_writers(tree):
+        path = f"{JOURNALS_PATH}/{writer}"
+        if path in (journal.path, f"{JOURNALS_PATH}/{DAEMON_WRITER}"):
+            continue
+        with suppress(FileNotFoundError, Refused):
+            try:
+                dead = Journal(tree, writer)
+            except Busy:
+                has_new_leftovers |= include_living and _move_leftovers(tree, journal, path)
+            else:
+                has_new_leftovers |= _adopt_dead_writer(tree, journal, dead)
+    return has_new_leftovers
+
+
+def _adopt_dead_writer(tree: Tree, journal: Journal, dead: Journal) -> bool:
+    has_new_leftovers = False
+    try:
+        finish_plan(tree, dead)
+        dead.unpark_all()
+        has_new_leftovers = _move_leftovers(tree, journal, dead.path)
+        with tree.open_directory(JOURNALS_PATH) as above, suppress(OSError):
+            kernel.rmdir(above, dead.path.rpartition("/")[2])
+    except OSError as error:  # the disk is full, or worse: the leftovers stay for the next attempt
+        log.warning("writer_not_adopted", extra={"writer": dead.path, "error": str(error)})
+    finally:
+        dead.close()
+    return has_new_leftovers
+
+
+def _move_leftovers(tree: Tree, journal: Journal, path: str) -> bool:
+    with tree.open_directory(path) as source:
+        names = [
+            name for name in os.listdir(source) if label_of(name) is not None and not name.startswith(STAGED_PREFIX)
+        ]
+        for name in names:
+            kernel.rename(source, name, journal.descriptor, name)
+        if names:
+            kernel.fsync(journal.descriptor)
+            kernel.fsync(source)
+    return bool(names)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Busy, Refused, Stale
-from mirrord.mirror.tree import file_access, kernel, stable_reads
+from mirrord.mirror.tree import contained_files, file_access, kernel
 from mirrord.mirror.tree.tenant_tree import Tree, check_entry
 from mirrord.mirror.tree.tree_layout import lineage, parent_of, printable
 from mirrord.mirror.write import change_recovery
@@ -338,9 +338,9 @@ def _check_displaced(step: Step, directory: int, name: str) -> None:
     path = step.source or step.path
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
     try:
-        if not stable_reads.wait_for_writers(descriptor, _WRITER_SECONDS):
+        if not contained_files.wait_for_writers(descriptor, _WRITER_SECONDS):
             raise Busy(f"{printable(path)!r} is open for writing in another program.")
-        if stable_reads.digest_now(descriptor).hex() != step.expected:
+        if contained_files.digest_now(descriptor).hex() != step.expected:
             raise Stale(f"{printable(path)!r} was saved meanwhile.")
     finally:
         os.close(descriptor)

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Refused
-from mirrord.mirror.tree import contained_paths, kernel, stable_reads
+from mirrord.mirror.tree import contained_files, kernel
 from mirrord.mirror.tree.kernel import Stat, stat_of
 from mirrord.mirror.tree.tenant_tree import OpenDescriptor, Tree
 from mirrord.mirror.tree.tree_layout import parent_of
@@ -143,7 +143,7 @@ def settle_plans(tree: Tree, journal: Journal) -> None:
 
 def settle_plan(tree: Tree, journal: Journal, name: str) -> None:
     """Finish the plan in the directory *name* of the journal if all its steps are done; else take it back."""
-    flags = contained_paths.DIRECTORY_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = contained_files.DIRECTORY_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC
     with OpenDescriptor(os.open(name, flags, dir_fd=journal.descriptor)) as slots:
         if (plan := _read_plan(slots, MARK_NAME)) is not None:
             finish(tree, journal, plan, slots)
@@ -295,8 +295,8 @@ def _is_ours(tree: Tree, step: Step, in_place: Stat | None) -> bool:
 
 def _keep_save(tree: Tree, step: Step, slots: int) -> None:
     """Keep what came back to the slot if another program saved it at the last moment."""
-    with OpenDescriptor(os.open(step.slot, contained_paths.FILE_FLAGS | os.O_CLOEXEC, dir_fd=slots)) as descriptor:
-        is_ours = stable_reads.digest_now(descriptor).hex() == step.new
+    with OpenDescriptor(os.open(step.slot, contained_files.FILE_FLAGS | os.O_CLOEXEC, dir_fd=slots)) as descriptor:
+        is_ours = contained_files.digest_now(descriptor).hex() == step.new
     if not is_ours:
         _keep_taken(tree, step, slots)
 
@@ -328,7 +328,7 @@ def _stat_in(directory: int, name: str) -> Stat | None:
 
 def _read_plan(slots: int, name: str) -> ChangePlan | None:
     try:
-        descriptor = os.open(name, contained_paths.FILE_FLAGS | os.O_CLOEXEC, dir_fd=slots)
+        descriptor = os.open(name, contained_files.FILE_FLAGS | os.O_CLOEXEC, dir_fd=slots)
     except FileNotFoundError:
         return None
     with os.fdopen(descriptor, "rb") as stream:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from mirrord.domain.entry import Digest
 from mirrord.errors import Busy, Refused, Stale
-from mirrord.mirror.tree import kernel, stable_reads
+from mirrord.mirror.tree import contained_files, kernel
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import printable
 from mirrord.mirror.write.journal import Journal
@@ -49,7 +49,7 @@ def has_digest(journal: Journal, name: str, expected: Digest) -> bool:
         if not journal.is_file(name):
             return False
         with journal.open_file(name) as descriptor:
-            return not kernel.has_writer(descriptor) and stable_reads.digest_now(descriptor) == expected
+            return not kernel.has_writer(descriptor) and contained_files.digest_now(descriptor) == expected
     except OSError:
         return False  # the caller puts it back then
 
@@ -73,9 +73,9 @@ def put_back(place: WriteTarget, journal: Journal, name: str) -> bool:
 def find_foreign_save(journal: Journal, label: Label, name: str) -> DisplacedSave | None:
     """The displaced file, if it is a foreign save; None: it is the file to be replaced."""
     with journal.open_file(name) as descriptor:
-        if not stable_reads.wait_for_writers(descriptor, WRITER_PATIENCE_SECONDS):
+        if not contained_files.wait_for_writers(descriptor, WRITER_PATIENCE_SECONDS):
             return DisplacedSave(name, None)
-        digest = stable_reads.digest_now(descriptor)
+        digest = contained_files.digest_now(descriptor)
     return None if digest == label.expected else _displaced_save(journal, name)
 
 
@@ -90,7 +90,7 @@ def drop_if_equal(journal: Journal, name: str, ours: Digest) -> bool:
     if not journal.is_file(name):
         return False
     with journal.open_file(name) as descriptor:
-        if stable_reads.digest_now(descriptor) != ours:
+        if contained_files.digest_now(descriptor) != ours:
             return False
     journal.dispose(name, keep=False)
     return True

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Busy, Refused
-from mirrord.mirror.tree import contained_paths, kernel, stable_reads
+from mirrord.mirror.tree import contained_files, kernel
 from mirrord.mirror.tree.kernel import Stat, stat_of
 from mirrord.mirror.tree.tenant_tree import OpenDescriptor, Tree
 from mirrord.mirror.tree.tree_layout import PARKED_PREFIX, STATE_DIRECTORY
-from mirrord.mirror.write import parked_renames
+from mirrord.mirror.write import rename_plan
 from mirrord.mirror.write.journal_labels import Label, label_of, new_name, with_expected_digest
-from mirrord.mirror.write.parked_renames import NOTE_SUFFIX, Redo
+from mirrord.mirror.write.rename_plan import NOTE_SUFFIX, Redo
 
 DAEMON_WRITER = "daemon"  # the name of the daemon's journal
 COPY_PREFIX, STAGED_PREFIX = "a.", "r."  # prefixes of the names of copies and of staged texts
@@ -137,7 +137,7 @@ class Journal:
         """The bytes of a leftover. Raises Busy while it is open for writing."""
         with self.open_file(name) as descriptor:
             size = os.fstat(descriptor).st_size
-            return stable_reads.read(descriptor, name, size)[0]
+            return contained_files.read(descriptor, name, size)[0]
 
     def dispose(self, name: str, *, keep: bool, digest: Digest | None = None) -> None:
         """
@@ -175,7 +175,7 @@ class Journal:
 
     def open(self, name: str) -> int:
         """A read descriptor of a file of the journal, not following links, not waiting for a fifo."""
-        return os.open(name, contained_paths.FILE_FLAGS | os.O_CLOEXEC, dir_fd=self.descriptor)
+        return os.open(name, contained_files.FILE_FLAGS | os.O_CLOEXEC, dir_fd=self.descriptor)
 
     @contextlib.contextmanager
     def set_aside(self, label: Label, path: str | None, key: str | None = None) -> Iterator[str]:
@@ -200,25 +200,25 @@ class Journal:
     @contextlib.contextmanager
     def planned_renames(self, steps: Sequence[Redo]) -> Iterator[None]:
         """A plan of renames for the length of a `with`: if this process dies in it, the next one completes them."""
-        self.discard(parked_renames.PLAN_NAME)  # of a plan that failed
-        self.create(parked_renames.PLAN_NAME, parked_renames.encode_steps(steps))
+        self.discard(rename_plan.PLAN_NAME)  # of a plan that failed
+        self.create(rename_plan.PLAN_NAME, rename_plan.encode_steps(steps))
         kernel.fsync(self.descriptor)
         yield
-        self.discard(parked_renames.PLAN_NAME)
+        self.discard(rename_plan.PLAN_NAME)
 
     def park(self, path: str, name: str, target: str) -> None:
         """Move the file or directory at *path* into the journal as *name* for a moment, on its way to *target*."""
-        self.create(name + NOTE_SUFFIX, parked_renames.note_of(target, path))
+        self.create(name + NOTE_SUFFIX, rename_plan.note_of(target, path))
         kernel.fsync(self.descriptor)
         try:
-            parked_renames.park(self.tree, path, self.descriptor, name)
+            rename_plan.park(self.tree, path, self.descriptor, name)
         except OSError:
             self.discard(name + NOTE_SUFFIX)
             raise
 
     def unpark(self, name: str, target: str) -> None:
         """Move the parked *name* to *target*, whose directory exists. Raises FileExistsError if that is taken."""
-        parked_renames.unpark(self.tree, self.descriptor, name, target)
+        rename_plan.unpark(self.tree, self.descriptor, name, target)
         self.discard(name + NOTE_SUFFIX)
 
     def unpark_all(self) -> None:
@@ -243,8 +243,8 @@ class Journal:
     def _recover_unfinished(self, directory: int) -> None:
         """Finish or drop unfinished work; put back files that were moved aside for a text that never arrived."""
         with contextlib.suppress(FileNotFoundError):
-            parked_renames.finish_steps(self.tree, directory, _read_bytes(directory, parked_renames.PLAN_NAME))
-            kernel.unlink(directory, parked_renames.PLAN_NAME)
+            rename_plan.finish_steps(self.tree, directory, _read_bytes(directory, rename_plan.PLAN_NAME))
+            kernel.unlink(directory, rename_plan.PLAN_NAME)
         for name in os.listdir(directory):
             if name.endswith(NOTE_SUFFIX):
                 self._restore_by_note(directory, name)
@@ -255,11 +255,11 @@ class Journal:
         name, text = note.removesuffix(NOTE_SUFFIX), _read_bytes(directory, note)
         path: str | None = None
         if name.startswith(PARKED_PREFIX):
-            path = parked_renames.recover(self.tree, directory, name, text)
+            path = rename_plan.recover(self.tree, directory, name, text)
         else:
             with contextlib.suppress(FileExistsError, FileNotFoundError, Refused):
                 path = os.fsdecode(text)
-                parked_renames.unpark(self.tree, directory, name, path)
+                rename_plan.unpark(self.tree, directory, name, path)
         if path is not None:
             log.warning("file_put_back", extra={"path": path})
         kernel.unlink(directory, note)
@@ -275,7 +275,7 @@ class Journal:
         if not self.is_file(name):
             return None
         with contextlib.suppress(PermissionError), self.open_file(name) as descriptor:
-            return stable_reads.digest_now(descriptor)
+            return contained_files.digest_now(descriptor)
         return None
 
     def has(self, name: str) -> bool:
@@ -312,6 +312,6 @@ def list_writers(tree: Tree) -> list[str]:
 
 
 def _read_bytes(directory: int, name: str) -> bytes:
-    descriptor = os.open(name, contained_paths.FILE_FLAGS | os.O_CLOEXEC, dir_fd=directory)
+    descriptor = os.open(name, contained_files.FILE_FLAGS | os.O_CLOEXEC, dir_fd=directory)
     with os.fdopen(descriptor, "rb") as stream:
         return stream.read()

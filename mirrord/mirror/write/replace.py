@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Refused, Stale
-from mirrord.mirror.tree import file_access, kernel, stable_reads
+from mirrord.mirror.tree import contained_files, file_access, kernel
 from mirrord.mirror.tree.kernel import Stat, stat_of
 from mirrord.mirror.tree.tenant_tree import Tree, check_entry
 from mirrord.mirror.tree.tree_layout import parent_of, printable
@@ -284,7 +284,7 @@ def _open_expected(stack: ExitStack, place: WriteTarget, over: Digest, earlier: 
         raise Stale(f"{printable(place.path)!r} is no longer there.") from None
     if earlier is not None and kernel.has_writer(descriptor) is False and stat_of(os.fstat(descriptor)) == earlier:
         return descriptor  # a later save is found afterwards in any case
-    if stable_reads.digest(descriptor, place.path)[0] != over:
+    if contained_files.digest(descriptor, place.path)[0] != over:
         raise Stale(f"{printable(place.path)!r} was saved meanwhile.")
     return descriptor
 

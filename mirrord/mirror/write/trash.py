@@ -16,7 +16,7 @@ from typing import Any
 
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Busy, Refused
-from mirrord.mirror.tree import kernel, stable_reads
+from mirrord.mirror.tree import contained_files, kernel
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write.journal import PRIVATE_MODE, TRASH_PATH
@@ -214,7 +214,7 @@ def _is_unchanged(tree: Tree, name: str, label: Label, *, surely: bool) -> bool:
         has_other = kernel.is_open_elsewhere(descriptor)
         if has_other or (surely and has_other is None):
             return False
-        return stable_reads.digest_now(descriptor) == label.expected
+        return contained_files.digest_now(descriptor) == label.expected
 
 
 def _read_card(tree: Tree, name: str) -> TrashCard | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mirrord.domain.place import RECORDS
 from mirrord.errors import Busy, Refused, Unavailable
-from mirrord.mirror.tree import contained_paths
+from mirrord.mirror.tree import contained_files
 from mirrord.mirror.tree.tenant_tree import OpenDescriptor, Tree
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
 from mirrord.mirror.write.journal import PRIVATE_MODE
@@ -178,7 +178,7 @@ def _open_lock_file(tree: Tree) -> int:
     """Open the lock file, which mostly exists. A new one is marked: earlier users may not look into journals again."""
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
     with contextlib.suppress(FileNotFoundError):
-        return contained_paths.open_beneath(tree.descriptor, WRITE_LOCK, flags, native=tree.native)
+        return contained_files.open_beneath(tree.descriptor, WRITE_LOCK, flags, native=tree.native)
     tree.make_directories(STATE_DIRECTORY, PRIVATE_MODE)
     with tree.open_directory(STATE_DIRECTORY) as machine:
         descriptor = os.open(WRITE_LOCK.rpartition("/")[2], flags | os.O_CREAT, 0o600, dir_fd=machine)
@@ -189,7 +189,7 @@ def _open_lock_file(tree: Tree) -> int:
 def _write_pid(directory: int) -> None:
     with contextlib.suppress(FileExistsError):
         os.mkdir(STATE_DIRECTORY, PRIVATE_MODE, dir_fd=directory)
-    machine = os.open(STATE_DIRECTORY, contained_paths.DIRECTORY_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    machine = os.open(STATE_DIRECTORY, contained_files.DIRECTORY_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(_PID, flags, 0o644, dir_fd=machine)

@@ -23,7 +23,7 @@ from mirrord.mirror.tree.tree_layout import (
     spot_of_directory,
     spot_of_file,
 )
-from mirrord.mirror.write.parked_renames import Redo
+from mirrord.mirror.write.rename_plan import Redo
 from mirrord.mirror.write.tree_locks import lock_for
 from mirrord.sync.decisions.entry_decision import Decision
 from mirrord.sync.observation.mirror_handles import Sides

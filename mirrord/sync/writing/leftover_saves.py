@@ -22,9 +22,9 @@ from mirrord.merge.edit_merge import merge
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.write import replace as replacing
 from mirrord.mirror.write import trash, written_copies
+from mirrord.mirror.write.batch_rename import adopt_leftovers
 from mirrord.mirror.write.journal import DAEMON_WRITER, JOURNALS_PATH, TRASH_PATH, Leftover, list_writers
 from mirrord.mirror.write.journal_labels import Label
-from mirrord.mirror.write.journal_recovery import adopt_leftovers
 from mirrord.mirror.write.replace import DisplacedSave
 from mirrord.mirror.write.tree_locks import write_lock
 from mirrord.sync.decisions.stale_buffers import merge_base

@@ -19,7 +19,7 @@ from mirrord.domain.approval import Answer, Request, RequestState, decode_reques
 from mirrord.domain.entry import Actor, digest_of
 from mirrord.domain.trust import DEFAULTS, Limits, RateLimit, trust_levels
 from mirrord.mirror.tree.tenant_tree import Tree
-from mirrord.mirror.write import request_files, staged_files
+from mirrord.mirror.write import request_files
 from tests.unit.commands.conftest import Open, events, page
 
 RAISED = trust_levels(dict.fromkeys(COMMANDS, "REQUIRE"))
@@ -227,7 +227,7 @@ def test_a_file_too_large_to_be_kept_until_a_person_decides_is_refused_when_it_i
     connect: Open, root: Path, tmp_path: Path
 ) -> None:
     with (tmp_path / "long.mp4").open("wb") as file:
-        file.truncate(staged_files.MAX_STAGED_BYTES + 1)
+        file.truncate(request_files.MAX_STAGED_BYTES + 1)
 
     with pytest.raises(Failed, match="until a person decides") as failed:
         inputs.stage_input(connect(attach_from=(tmp_path,)), "long.mp4")
@@ -243,7 +243,7 @@ def test_staged_bytes_that_are_others_now_are_not_used(
     source = tmp_path / "plan.txt"
     source.write_bytes(b"then")
     with source.open("rb") as descriptor:
-        digest = staged_files.stage_bytes(session.tree, descriptor.fileno(), "plan.txt")
+        digest = request_files.stage_bytes(session.tree, descriptor.fileno(), "plan.txt")
     staged = root / ".mirrord/staged" / digest.hex()
     staged.unlink()
     if forged == "another content":
@@ -251,7 +251,7 @@ def test_staged_bytes_that_are_others_now_are_not_used(
     elif forged == "a link":
         staged.symlink_to(source)
 
-    with staged_files.open_staged(session.tree, digest) as found:
+    with request_files.open_staged(session.tree, digest) as found:
         assert found is None
 
 

@@ -8,9 +8,9 @@ from mirrord.domain.entry import Digest, digest_of, new_id
 from mirrord.errors import Stale
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write import batch_rename, replace, trash, written_copies
+from mirrord.mirror.write.batch_rename import adopt_leftovers
 from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.journal_labels import Label, label_of
-from mirrord.mirror.write.journal_recovery import adopt_leftovers
 from mirrord.mirror.write.rename_plan import BatchPlan, Rename
 
 ENTRY = new_id()

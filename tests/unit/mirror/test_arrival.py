@@ -8,9 +8,9 @@ import pytest
 from mirrord.errors import Stale
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write import batch_rename
+from mirrord.mirror.write.batch_rename import adopt_leftovers
 from mirrord.mirror.write.bulk_create import BuildDirectory, build_directory
 from mirrord.mirror.write.journal import JOURNALS_PATH, Journal
-from mirrord.mirror.write.journal_recovery import adopt_leftovers
 from mirrord.mirror.write.rename_plan import BatchPlan, Rename
 from tests.unit.kills import killed_at
 

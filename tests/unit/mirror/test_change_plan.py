@@ -13,9 +13,9 @@ from mirrord.errors import Busy, Refused, Stale
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write import batch_rename, change_plan
+from mirrord.mirror.write.batch_rename import adopt_leftovers
 from mirrord.mirror.write.change_plan import FileChanges, FileMove, FileText
 from mirrord.mirror.write.journal import Journal
-from mirrord.mirror.write.journal_recovery import adopt_leftovers
 from mirrord.mirror.write.rename_plan import Removal
 from mirrord.mirror.write.tree_locks import write_lock
 from tests.support.trees import tree as files_of

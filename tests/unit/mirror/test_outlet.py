@@ -10,9 +10,9 @@ import pytest
 
 from mirrord.domain.entry import digest_of
 from mirrord.errors import Busy, Damaged, Refused, UserError
-from mirrord.mirror.export import export_directory, export_manifest
+from mirrord.mirror.export import export_directory, export_files
 from mirrord.mirror.export.export_directory import Tally
-from mirrord.mirror.export.export_manifest import EXPORT_DIRECTORY, Manifest
+from mirrord.mirror.export.export_files import EXPORT_DIRECTORY, Manifest
 from mirrord.mirror.tree import kernel
 from tests.unit.kills import killed_at
 
@@ -48,7 +48,7 @@ def directories(root: Path) -> set[str]:
 
 
 def facts_of(root: Path) -> Manifest:
-    return export_manifest.decode_manifest((root / export_manifest.MANIFEST_PATH).read_bytes())
+    return export_files.decode_manifest((root / export_files.MANIFEST_PATH).read_bytes())
 
 
 def test_a_tree_is_written_verified_and_brought_up_to_date(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_tree_is_written_verified_and_brought_up_to_date(tmp_path: Path) -> No
     assert shown(root) == BEFORE
     assert (root / "Box").is_dir()
     assert facts_of(root).complete
-    assert digest_of((root / export_manifest.FILE_LIST_PATH).read_bytes()).hex() == facts_of(root).digest
+    assert digest_of((root / export_files.FILE_LIST_PATH).read_bytes()).hex() == facts_of(root).digest
     assert stat_modes(root) == {0o700}
 
     again = export(root, AFTER, FOLDERS)
@@ -66,9 +66,7 @@ def test_a_tree_is_written_verified_and_brought_up_to_date(tmp_path: Path) -> No
     assert (again.written, again.same, again.removed, again.left) == (3, 1, 3, [])
     assert shown(root) == AFTER
     assert directories(root) == {"New", "Work", "Work/assets", "Work/assets/d", *FOLDERS}
-    listed = dict(
-        export_manifest.parse_lines((root / export_manifest.FILE_LIST_PATH).read_bytes().splitlines(keepends=True))
-    )
+    listed = dict(export_files.parse_lines((root / export_files.FILE_LIST_PATH).read_bytes().splitlines(keepends=True)))
     assert listed == {path: digest_of(data) for path, data in AFTER.items()}
 
 
@@ -102,7 +100,7 @@ def test_killed_at_any_call_the_next_export_goes_on_and_ends_equal(tmp_path: Pat
         assert tally.left == []
         assert shown(root) == AFTER
         assert facts_of(root).complete
-        assert list((root / export_manifest.BUILD_PATH).iterdir()) == []
+        assert list((root / export_files.BUILD_PATH).iterdir()) == []
         if not was_killed:
             break
     assert number > 25
@@ -150,14 +148,14 @@ def test_a_save_in_the_moment_of_replacing_goes_back_into_its_place(
 def test_a_save_that_a_dead_export_had_taken_out_of_its_place_is_told_and_stays(tmp_path: Path) -> None:
     root = tmp_path / "out"
     export(root, BEFORE)
-    (root / export_manifest.BUILD_PATH / "w.1").write_bytes(b"somebody's")
-    (root / export_manifest.BUILD_PATH / "w.2").write_bytes(BEFORE["A.md"])
-    (root / export_manifest.BUILD_PATH / "p.7").write_bytes(b"half of")
+    (root / export_files.BUILD_PATH / "w.1").write_bytes(b"somebody's")
+    (root / export_files.BUILD_PATH / "w.2").write_bytes(BEFORE["A.md"])
+    (root / export_files.BUILD_PATH / "p.7").write_bytes(b"half of")
 
     (left,) = export(root, BEFORE).left
 
     assert left.path == f"{EXPORT_DIRECTORY}/new/w.1"
-    assert [path.name for path in (root / export_manifest.BUILD_PATH).iterdir()] == ["w.1"]
+    assert [path.name for path in (root / export_files.BUILD_PATH).iterdir()] == ["w.1"]
 
 
 def test_a_directory_with_other_things_is_refused_and_merged_only_by_force(tmp_path: Path) -> None:
@@ -191,7 +189,7 @@ def test_other_tenants_exports_mirrors_links_and_unreadable_manifests_are_refuse
     (tmp_path / "mirror/.mirrord").mkdir(parents=True)
     with pytest.raises(UserError, match="where mirrord works"):
         export(tmp_path / "mirror/acme/Work", AFTER)
-    (root / export_manifest.MANIFEST_PATH).write_bytes(b"torn")
+    (root / export_files.MANIFEST_PATH).write_bytes(b"torn")
     with pytest.raises(Damaged, match="--force"):
         export(root, AFTER)
     assert shown(root) == BEFORE

@@ -16,7 +16,7 @@ from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.errors import Refused, Unavailable
 from mirrord.mirror.mirror_state import cached_stat
 from mirrord.mirror.seen_files import Index
-from mirrord.mirror.tree.contained_paths import why_not_mirrored
+from mirrord.mirror.tree.contained_files import why_not_mirrored
 from mirrord.mirror.tree.ignore_rules import ATTACH_EVERYTHING, AttachmentRules, Ignore
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import spot_of_directory, spot_of_file
