@@ -11,6 +11,7 @@ from mirrord.db import open_issues
 from mirrord.db.content import entry_edits, entry_versions, stored_bytes
 from mirrord.db.content.entry_edits import CurrentEntry
 from mirrord.db.content.entry_writes import AttachmentContent
+from mirrord.db.content.record_rows import fault_in, record_text
 from mirrord.db.database import Connection, Database
 from mirrord.db.open_issues import ConflictRow
 from mirrord.domain.entry import MAX_FILE_BYTES, Actor, Digest, Kind, TenantId, digest_of, parse_id
@@ -19,7 +20,6 @@ from mirrord.errors import Damaged, Refused, Stale, UserError
 from mirrord.markdown.frontmatter.page_properties import REMOVED, with_keys
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.operations.three_way_diff import has_markers
-from mirrord.sync.observation.record_bodies import fault_in, record_text
 from mirrord.sync.writing.entry_bodies import media_type_of, text_of, with_id
 
 

@@ -12,6 +12,7 @@ from typing import ParamSpec, TypeVar
 
 from mirrord.db import snapshot_rows
 from mirrord.db.content import derived_rows, record_rows
+from mirrord.db.content.record_rows import render_record
 from mirrord.db.content.stored_bytes import PART_BYTES
 from mirrord.db.database import Connection, Database
 from mirrord.db.snapshot_rows import LiveEntry, open_snapshot
@@ -23,7 +24,6 @@ from mirrord.mirror.export import export_directory
 from mirrord.mirror.export.export_directory import ExportTarget, Tally
 from mirrord.mirror.export.export_files import Manifest
 from mirrord.mirror.tree.tree_layout import may_be_synced, printable
-from mirrord.sync.observation.record_bodies import render_record
 from mirrord.sync.observation.row_names import MAX_TWINS, add_titles, names_for
 from mirrord.sync.writing.row_rendering import render_page
 from mirrord.sync.writing.target_paths import resolve_paths

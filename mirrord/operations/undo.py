@@ -12,6 +12,7 @@ from mirrord.db import change_set_rows
 from mirrord.db.change_set_rows import ChangeSet
 from mirrord.db.content import undo_rows
 from mirrord.db.content.entry_writes import Body, PageValues, defer_names
+from mirrord.db.content.record_rows import record_text
 from mirrord.db.content.undo_rows import Chosen, EntryWrite, StateRow
 from mirrord.db.database import Connection, Database, set_actor, set_no_cascade
 from mirrord.domain.entry import Actor, Digest, Kind, TenantId, digest_of, new_id
@@ -28,7 +29,6 @@ from mirrord.operations.undo_plan import (
     check_plan,
     plan_entries,
 )
-from mirrord.sync.observation.record_bodies import record_text
 from mirrord.sync.writing.entry_bodies import text_of
 
 MAX_TRIES = 3  # of an undo, while entries are being changed

@@ -16,12 +16,12 @@ from mirrord.sync.decisions.entry_decision import Step
 from mirrord.sync.decisions.pacing import FairShare, FairShares, is_deferred_work_due
 from mirrord.sync.decisions.tree_history import Rewind
 from mirrord.sync.engine_parts import ImportProgress, ScanProgress, make_parts
-from mirrord.sync.halts import reverse_losses
 from mirrord.sync.handshake import Root
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty
 from mirrord.sync.pass_results import conclude, mark_other_changes, take_barred
 from mirrord.sync.passes import finish_writing, observe_sides, run_deletion, start_pass
+from mirrord.sync.stops import reverse_losses
 from mirrord.sync.timing import Backoff, pause
 from mirrord.sync.writing.apply import PassOutcome, apply_decisions
 

@@ -12,13 +12,12 @@ from mirrord.domain.entry import Base, EntryId
 from mirrord.domain.measures import Latencies, Work
 from mirrord.sync.decisions.entry_decision import Decision, Move, Step
 from mirrord.sync.decisions.tree_history import Adoption
-from mirrord.sync.halts import Halts
 from mirrord.sync.handshake import Handshake
-from mirrord.sync.livelock_stops import Restraint
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty
 from mirrord.sync.observation.retries import Retries
 from mirrord.sync.problem_list import ProblemList
+from mirrord.sync.stops import Halts, Restraint
 from mirrord.sync.work_queue import Intake, Queue
 from mirrord.sync.writing.apply import problem_path
 from mirrord.sync.writing.leftover_saves import Recovery

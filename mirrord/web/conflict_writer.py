@@ -9,13 +9,13 @@ from starlette.exceptions import HTTPException
 from mirrord.db import open_issues
 from mirrord.db.content import entry_edits
 from mirrord.db.content.entry_edits import CurrentEntry
+from mirrord.db.content.record_rows import fault_in
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, Kind, TenantId
 from mirrord.errors import Damaged, Refused, UserError
 from mirrord.operations import conflict_resolution
 from mirrord.operations.conflict_resolution import Choice, Content, Dispute
 from mirrord.operations.three_way_diff import mark_conflicts
-from mirrord.sync.observation.record_bodies import fault_in
 from mirrord.sync.writing.entry_bodies import media_type_of
 from mirrord.web.media_types import is_picture
 from mirrord.web.rows import file_rows, page_rows

@@ -81,8 +81,8 @@ def _parts(target: ast.expr) -> list[str]:
 
 def alarm_reasons() -> set[str]:
     """Why deletions, or a whole tenant, stop."""
-    guard, halts = (ast.parse(sources()[f"mirrord.sync.{name}"]) for name in ("decisions.guard", "halts"))
-    spelled = {text for module in (guard, halts) for call in _calls("Alarm", module) for text in _literal(call)}
+    guard, stops = (ast.parse(sources()[f"mirrord.sync.{name}"]) for name in ("decisions.guard", "stops"))
+    spelled = {text for module in (guard, stops) for call in _calls("Alarm", module) for text in _literal(call)}
     losses = {text for call in _calls("_Loss", guard) for text in _literal(call)} - {"rewind"}
     rewinds = {rewind.value for rewind in (Rewind.TREE, Rewind.DATABASE)}
     return spelled | losses | {f"all-{loss}" for loss in losses} | rewinds

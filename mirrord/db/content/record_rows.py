@@ -1,4 +1,4 @@
-"""Rows of records: their statements for writes, reading them, and segments that must be compared with their pages."""
+"""Rows of records: their statements, reading them, the text of each, and segments to be compared with their pages."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,11 @@ from psycopg.types.json import Jsonb
 from mirrord.db.content.entry_tables import UPSERT_MOVED, UPSERT_SAVED, WHERE_EXPECTED
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId, TenantId, digest_of
-from mirrord.markdown.frontmatter.record_text import Data
+from mirrord.domain.place import RecordFormat, record_sort_of
+from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.record_text import Data, read_record, write_record
+from mirrord.research.collections.collection_rules import GROUP_KINDS
+from mirrord.research.collections.collection_yaml import read_group
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,3 +199,31 @@ async def store_anchored(
             version = row[0] if row else None
         if version is not None:
             await connection.execute(_ANCHOR, (tenant, segment.page, segment.page_version, version))
+
+
+def record_text(name: str, text: str) -> RecordText:
+    """The body of the record called *name*; a text that cannot be read is kept, without data."""
+    try:
+        return RecordText(text, read_record(record_sort_of(name).form, text))
+    except Damaged:
+        return RecordText(text, None)
+
+
+def render_record(name: str, row: RecordRow) -> RecordText:
+    """The body after an app wrote data or text: the other one is derived. Raises Damaged if that is not possible."""
+    if row.data is None and row.text is not None:
+        return RecordText(row.text, read_record(record_sort_of(name).form, row.text))
+    data = read_record(RecordFormat.JSON, row.data) if row.data is not None else {}
+    return RecordText(write_record(record_sort_of(name).form, row.text, data), data)
+
+
+def fault_in(name: str, text: str) -> str | None:
+    """Why the text of the record called *name* cannot be read or understood; None: it can."""
+    sort, key = record_sort_of(name), name.partition("/")[2]
+    try:
+        read_record(sort.form, text)
+        if (kind := GROUP_KINDS.get(sort.kind)) is not None:
+            read_group(kind, key, text)
+    except Damaged as error:
+        return str(error)
+    return None

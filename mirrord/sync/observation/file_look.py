@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from mirrord.db.content.record_rows import fault_in
 from mirrord.domain.entry import MAX_FILE_BYTES, NO_TEXT, EntryId, Kind, UnreadableFile, digest_of
 from mirrord.domain.place import (
     BESIDE_PREFIX,
@@ -37,7 +38,6 @@ from mirrord.mirror.tree.tree_layout import (
 from mirrord.mirror.tree.tree_scan import Scan, describe_special, scan
 from mirrord.sync.observation.identity_evidence import FoundFile, Inode
 from mirrord.sync.observation.open_files import OpenFiles, RenamedFiles
-from mirrord.sync.observation.record_bodies import fault_in
 
 UNKNOWN_ENTRY = EntryId(UUID(int=0))  # the entry of a file that is not identified yet
 

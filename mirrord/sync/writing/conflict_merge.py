@@ -10,7 +10,7 @@ from psycopg.errors import UniqueViolation
 from mirrord.db import open_issues
 from mirrord.db.content import derived_rows, record_rows, stored_bytes
 from mirrord.db.content.entry_writes import AttachmentContent, PageValues, run_statements
-from mirrord.db.content.record_rows import RecordRow
+from mirrord.db.content.record_rows import RecordRow, record_text
 from mirrord.db.database import Connection, set_parents
 from mirrord.db.open_issues import ConflictRow
 from mirrord.domain.entry import (
@@ -32,7 +32,6 @@ from mirrord.errors import Damaged, Stale
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.merge.edit_merge import merge, merge_record
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
-from mirrord.sync.observation.record_bodies import record_text
 from mirrord.sync.writing.entry_bodies import conflict_name, media_type_of, text_of, with_id
 
 

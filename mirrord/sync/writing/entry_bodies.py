@@ -4,13 +4,13 @@ import mimetypes
 import posixpath
 
 from mirrord.db.content.entry_writes import AttachmentContent, Body, PageValues
+from mirrord.db.content.record_rows import record_text
 from mirrord.domain.entry import MAX_FILE_BYTES, EntryId, File, Kind, digest_of, parse_id
 from mirrord.domain.place import MAX_NAME_BYTES
 from mirrord.errors import Damaged, Stale
 from mirrord.markdown.frontmatter.page_properties import Views, with_keys
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.mirror.tree.tenant_tree import Tree
-from mirrord.sync.observation.record_bodies import record_text
 
 
 def data_of(tree: Tree, file: File) -> bytes:

@@ -13,6 +13,7 @@ from mirrord.db.content import derived_rows, link_rows, record_rows
 from mirrord.db.content.derived_rows import PageRow
 from mirrord.db.content.entry_tables import load_locked_rows
 from mirrord.db.content.entry_writes import PageValues
+from mirrord.db.content.record_rows import render_record
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, Row, digest_of
 from mirrord.domain.place import BESIDE_PREFIX, RecordFormat, record_path
@@ -24,7 +25,6 @@ from mirrord.markdown.schema.document import Document, parse_json, parse_json_or
 from mirrord.markdown.write.render import NewViews, render
 from mirrord.markdown.write.stored_form import complete_ids
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
-from mirrord.sync.observation.record_bodies import render_record
 from mirrord.sync.observation.row_names import add_titles, find_free_names, is_nameless, names_for
 from mirrord.sync.writing.entry_bodies import text_of
 
