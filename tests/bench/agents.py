@@ -74,9 +74,9 @@ def _calls(ours: Wire, empty: Wire, paths: Sequence[str], directory: Path) -> li
         return ours.call("write_page", path=path, content=f"# {path}\n")
 
     with _bare_writes(directory) as bare:
-        beside_read, reading = _in_turns(paths, nothing, read)
-        beside_list, listing = _in_turns(paths, nothing, listed)
-        beside_write, bare_write, writing = _in_turns(paths, nothing, bare, written)
+        beside_read, reading = in_turns(paths, nothing, read)
+        beside_list, listing = in_turns(paths, nothing, listed)
+        beside_write, bare_write, writing = in_turns(paths, nothing, bare, written)
     goal = Goal(beside_write + WRITE * bare_write)
     return [
         Figure("agents: read_page, p50", reading, "ms", Goal(times=READ), beside_read),
@@ -85,7 +85,7 @@ def _calls(ours: Wire, empty: Wire, paths: Sequence[str], directory: Path) -> li
     ]
 
 
-def _in_turns(paths: Sequence[str], *acts: Callable[[str], object]) -> list[float]:
+def in_turns(paths: Sequence[str], *acts: Callable[[str], object]) -> list[float]:
     """The p50 of each of *acts*, in milliseconds."""
     spans: list[list[float]] = [[] for _ in acts]
     for path in paths[:CALLS]:
@@ -126,8 +126,8 @@ def _beside_bare_files(directory: Path, tenant: Tenant, paths: Sequence[str]) ->
     start = _start(directory, files, lambda wire: wire.call("list_directory", path=str(tenant.root)))
     with files(directory) as wire:
         whole = {path: str(tenant.root / path) for path in paths}
-        (read,) = _in_turns(paths, lambda path: wire.call("read_text_file", path=whole[path]))
-        (written,) = _in_turns(paths, lambda path: wire.call("write_file", path=whole[path], content="#\n"))
+        (read,) = in_turns(paths, lambda path: wire.call("read_text_file", path=whole[path]))
+        (written,) = in_turns(paths, lambda path: wire.call("write_file", path=whole[path], content="#\n"))
     return [
         Figure("server-filesystem: start → first result", start, "ms"),
         Figure("server-filesystem: read, p50", read, "ms"),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.bench import agents, browsing, burst, export, finding, idle, imports, latency, tenants, tools
+from tests.bench import agents, browsing, burst, change_sets, export, finding, idle, imports, latency, tenants, tools
 from tests.bench.figures import Figure
 from tests.bench.ground import Ground
 
@@ -43,6 +43,10 @@ def _agents(ground: Ground) -> list[Figure]:
     return agents.figures(ground.directory("agents"), round(LARGE * ground.share))
 
 
+def _change_sets(ground: Ground) -> list[Figure]:
+    return change_sets.figures(ground.directory("change-sets"), round(LARGE * ground.share))
+
+
 PARTS = (
     Part("import-1k", "a tree of 1,000 files, beside a raw COPY", SMALL, 0.1, imports.import_tree),
     Part("latency", "edit → row, beside a bare loop", SMALL, 0.2, latency.edits_to_rows),
@@ -57,6 +61,9 @@ PARTS = (
     Part("console", "a large tenant and a long page in a browser, beside plain pages", LARGE, 0.8, browsing.measure),
     Part("export", "10,000 rows into a new tree", LARGE, 0.2, export.rows_to_tree),
     Part("agents", "the server for agents, beside an empty one", 0, 0.7, _agents),
+    Part(
+        "change-sets", "50 edits as one change set among 10,000 pages, beside bare replacements", 0, 0.5, _change_sets
+    ),
     Part("tenants", "100 tenants × 100 pages, and a noisy one", 0, 3.0, tenants.hundred),
     Part("tenants-1000", "edit → row beside 1,000 tenants", 0, 4.5, tenants.thousand),
     Part("import-100k", "a tree of 100,000 files", HUGE, 0.5, imports.import_tree),
