@@ -27,12 +27,23 @@ BUSY_SECONDS = 5.0
 
 
 class Notifications:
-    """Wakes the engines of one daemon. dsn: the administrator's or operator's, not yet the daemon's role."""
+    """
+    Wakes the engines of one daemon.
 
-    def __init__(self, dsn: str, engines: Mapping[TenantId, Engine], stop: asyncio.Event) -> None:
+    dsn: the administrator's or operator's, not yet the daemon's role. on_undo: called when an app asks for an undo.
+    """
+
+    def __init__(
+        self,
+        dsn: str,
+        engines: Mapping[TenantId, Engine],
+        stop: asyncio.Event,
+        on_undo: Callable[[TenantId], None] = lambda _: None,
+    ) -> None:
         self._dsn = dsn
         self._engines = engines
         self._stop = stop
+        self._on_undo = on_undo
         self._changed_at = -BUSY_SECONDS
 
     async def listen(self) -> None:
@@ -66,7 +77,7 @@ class Notifications:
                         self._wake_engine(tenant)
 
     async def _listen(self, backoff: Backoff) -> None:
-        async for tenant in notified_tenants(self._dsn, list(self._engines), self._stop):
+        async for tenant in notified_tenants(self._dsn, list(self._engines), self._stop, self._on_undo):
             backoff.reset()
             for woken in self._engines if tenant is None else [tenant]:
                 self._wake_engine(woken)

@@ -8,7 +8,7 @@ Listeners notice no difference.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -22,12 +22,19 @@ PING_SECONDS = 10.0  # seconds without a notification before the connection is t
 STOP_CHECK_SECONDS = 1.0  # seconds between checks of *stop*
 
 
+UNDO_PAYLOAD = "undo"  # of the notification that undo_change_set() sends
+
+
 async def notified_tenants(
-    dsn: str, tenants: Sequence[TenantId], stop: asyncio.Event
+    dsn: str,
+    tenants: Sequence[TenantId],
+    stop: asyncio.Event,
+    on_undo: Callable[[TenantId], None] = lambda _: None,
 ) -> AsyncIterator[TenantId | None]:
     """
     Yield the tenant of each notification. The first item is None, once listening: earlier notifications are lost.
 
+    on_undo: called for a notification that an undo was asked for.
     Ends within a second after *stop* is set. Raises Unavailable when the connection breaks.
     """
     channels = {f"mirrord_{tenant.hex[:16]}": tenant for tenant in tenants}
@@ -39,7 +46,10 @@ async def notified_tenants(
             silent_seconds = 0.0
             while not stop.is_set():
                 async for notification in connection.notifies(timeout=0):  # includes those received with a result
-                    yield channels.get(notification.channel)
+                    tenant = channels.get(notification.channel)
+                    if tenant is not None and notification.payload == UNDO_PAYLOAD:
+                        on_undo(tenant)
+                    yield tenant
                 silent_seconds = 0.0 if await _is_readable(connection) else silent_seconds + STOP_CHECK_SECONDS
                 if silent_seconds >= PING_SECONDS:
                     await connection.execute("SELECT 1")

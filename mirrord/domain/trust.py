@@ -53,6 +53,7 @@ DEFAULTS: Mapping[str, Trust] = MappingProxyType(
                 *("list_pages", "read_page", "read_pages", "search_pages", "get_page_links", "get_tree", "sync_status"),
                 *("write_page", "edit_page", "create_page", "add_attachment"),
                 *("begin_changes", "review_changes", "apply_changes", "discard_changes", "changes_status"),
+                "undo_changes",  # of the agent itself
                 *("list_folders", "list_sources", "get_source_text"),
                 *("collection_list", "collection_content", "category_list"),
             ),

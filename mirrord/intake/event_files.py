@@ -60,6 +60,11 @@ class EventReader:
         """Whether every line marked so far was read."""
         return self._marks.is_empty and not self._is_working
 
+    @property
+    def has_named(self) -> bool:
+        """Whether every line marked so far was read, and its version has its author."""
+        return self.is_idle and self._authors.is_done
+
     def mark(self, path: str) -> None:
         """Mark the file at *path*, or all files below a directory, as possibly grown."""
         self._marks.mark(path)

@@ -11,6 +11,7 @@ from mirrord.sync.observation.mirror_handles import Sides
 
 OFTEN_SECONDS = 0.5  # seconds between two tries while an event is new
 SELDOM_SECONDS = 30.0  # seconds between two tries afterwards
+PATIENCE_SECONDS = 3.0  # seconds for which an undo waits for a version: two saves may have become one
 NEW_SECONDS = 60.0  # seconds of tries; a version arrives within one, unless rows or files are held
 DELETION_SECONDS = 24 * 3600.0  # seconds of tries for a deletion, which may wait for a person
 
@@ -31,6 +32,12 @@ class VersionAuthors:
             return None
         is_new = any(often > time.monotonic() for often, _ in self._deadlines.values())
         return OFTEN_SECONDS if is_new else SELDOM_SECONDS
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no new event waits for its version."""
+        now = time.monotonic()
+        return not any(often - now > NEW_SECONDS - PATIENCE_SECONDS for often, _ in self._deadlines.values())
 
     def add(self, events: Iterable[Event]) -> None:
         """Add events from files, those about a page or record."""

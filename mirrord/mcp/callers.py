@@ -252,7 +252,7 @@ def create_caller(config: Config, tenant: Tenant, grant: Grant, token: str, *, b
 
     keyring = signed_tokens.Keyring(config.mirror)
     return Caller(
-        _create_session(config, tenant, grant.actor),
+        _create_session(config, tenant, grant.actor, token),
         _gate_of(config, token),
         may_write=grant.may_write,
         still_holds=lambda: signed_tokens.check_grant(keyring, grant),
@@ -274,9 +274,9 @@ def attachable_dirs(config: Config) -> tuple[Path, ...]:
     return tuple(directory.resolve() for directory in defaults if directory not in (Path("/"), home))
 
 
-def _create_session(config: Config, tenant: Tenant, actor: Actor) -> Session:
+def _create_session(config: Config, tenant: Tenant, actor: Actor, token: str | None = None) -> Session:
     writer = f"mcp-{secrets.token_hex(8)}"
-    return Session(
+    session = Session(
         open_tree(config, tenant),
         tenant.name,
         tenant.id,
@@ -288,6 +288,8 @@ def _create_session(config: Config, tenant: Tenant, actor: Actor) -> Session:
             sources_dir=config.sources_dir,
         ),
     )
+    session.token = token
+    return session
 
 
 def _gate_of(config: Config, token: str | None = None) -> Gate:

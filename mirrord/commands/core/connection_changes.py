@@ -46,6 +46,15 @@ class ConnectionChanges:
         self._change_set: UUID | None = None
         self._changed_at = 0.0  # by the monotonic clock
 
+    @property
+    def change_set(self) -> UUID | None:
+        """Its change set; None: nothing was changed yet."""
+        return self._change_set
+
+    def finish(self) -> None:
+        """Let the next change begin another change set."""
+        self._change_set = None
+
     def event_facts(self, client: str | None) -> Mapping[str, object]:
         """What the events of a change say about it. client: the name of the agent's program."""
         now = time.monotonic()

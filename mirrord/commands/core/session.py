@@ -87,6 +87,7 @@ class Session:
     catalogue: the current pages of the tree.
     event_facts: facts added to the data of every later event; JSON.
     draft: the draft whose tree *tree* is; None: it is a tenant's.
+    token: of the caller, for requests that the daemon checks; None: a local caller.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class Session:
         self.catalogue = Catalogue(tree, self.tenant_id)
         self.event_facts: Mapping[str, object] = {}
         self.draft: Draft | None = None
+        self.token: str | None = None
         self._seed: UUID | None = None
         self._memory = Memory()
         self._guard = threading.Lock()

@@ -90,6 +90,11 @@ def why_halted(session: Session) -> str | None:
     return None
 
 
+def is_daemon_alive(session: Session) -> bool:
+    """Whether a daemon works on this tenant."""
+    return _read_facts(session)[1]
+
+
 def _wait_until_synced(session: Session, path: str, digest: Digest, patience: float) -> bool:
     end = time.monotonic() + patience
     while not (synced := _is_synced(session, path, digest)):

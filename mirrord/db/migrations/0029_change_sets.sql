@@ -271,7 +271,7 @@ BEGIN
     VALUES (tenant, 'undo', 'Undo of ' || undone.title, mirrord.current_actor(), undone.id,
         coalesce(undo_change_set.partial, false), 'requested')
     RETURNING change_set.id INTO request;
-    PERFORM pg_notify(mirrord.channel(tenant), tenant::text);
+    PERFORM pg_notify(mirrord.channel(tenant), 'undo');
     RETURN request;
 END
 $$;

@@ -1,0 +1,154 @@
+"""Undos that apps asked for in rows, and agents in files: the daemon carries them out and answers in the same place."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mirrord.db import change_set_rows
+from mirrord.db.change_set_rows import ChangeSet
+from mirrord.db.database import Connection
+from mirrord.domain.approval import Answer, Request, RequestState
+from mirrord.domain.entry import Actor
+from mirrord.errors import Fenced, MirrordError, Refused, Stale, UserError
+from mirrord.intake.request_execution import TenantContext
+from mirrord.mirror.write import undo_files
+from mirrord.operations.undo import UndoOutcome, UndoRequest, undo
+from mirrord.sync.timing import pause
+
+LOOK_SECONDS = 60.0  # seconds between looks that no news asks for: a notification may be lost
+RETRY_SECONDS = 0.5  # seconds after Postgres was out of reach, or while sync is stopped
+SETTLE_TRIES = 200  # looks whether all changes before a request are in rows
+SETTLE_PAUSE_SECONDS = 0.05  # seconds between them
+KEPT_SECONDS = 24 * 3600.0  # seconds after which an answered file is removed
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class UndoDesk:
+    """
+    Carries out the undos of one tenant.
+
+    may_act: whether rows and files may be changed now. is_settled: whether every change known now is in rows.
+    """
+
+    context: TenantContext
+    may_act: Callable[[], bool]
+    is_settled: Callable[[], bool]
+    _is_working: bool = False
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def wake(self) -> None:
+        """Look for requests now."""
+        self._wake.set()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until *stop*."""
+        while not stop.is_set():
+            self._wake.clear()
+            seconds = LOOK_SECONDS
+            try:
+                if not await self.work():
+                    seconds = RETRY_SECONDS
+            except (MirrordError, OSError) as error:
+                log.info("undos_wait", extra={"tenant": self.context.sides.name, "error": str(error)})
+                seconds = RETRY_SECONDS
+            await pause(stop, seconds, self._wake)
+
+    async def work(self) -> bool:
+        """Carry out every request; False: they wait. Raises MirrordError, OSError."""
+        if self.context.sides.lease is None:
+            raise Fenced("The lease is not held; undos wait.")
+        if not self.may_act():
+            return False
+        for path in await asyncio.to_thread(undo_files.list_files, self.context.sides.tree):
+            await self._answer_file(path)
+        while await self._answer_row():
+            pass
+        return True
+
+    async def _answer_file(self, path: str) -> None:
+        tree = self.context.sides.tree
+        stored = await asyncio.to_thread(undo_files.read, tree, path)
+        if stored is None:
+            return
+        request, answer = stored
+        if answer.state is not RequestState.PENDING:
+            if time.time() - request.requested_at.timestamp() > KEPT_SECONDS:
+                await asyncio.to_thread(undo_files.remove, tree, path)
+            return
+        answer = await self._carry_out(request)
+        await asyncio.to_thread(undo_files.write, tree, replace(request, token=None), answer)
+
+    async def _carry_out(self, request: Request) -> Answer:
+        try:
+            self.context.check_author(request)
+            result = await self._earlier_result(request) or _facts_of(await self._undo(_request_of(request)))
+        except (UserError, Refused, Stale) as error:
+            return Answer(RequestState.FAILED, failure=_failure_of(error))
+        log.info("undone", extra={"tenant": self.context.sides.name, "request": str(request.id)})
+        return Answer(RequestState.EXECUTED, result=result)
+
+    async def _earlier_result(self, request: Request) -> Mapping[str, Any] | None:
+        """The result of a request that a daemon carried out before it died; None: none did."""
+        sides = self.context.sides
+        async with sides.database.transaction(sides.tenant) as connection:
+            stored = await change_set_rows.find_change_sets(connection, sides.tenant, str(request.id))
+        return {"change_set": str(request.id), **(stored[0].outcome or {})} if stored else None
+
+    async def _undo(self, request: UndoRequest) -> UndoOutcome:
+        sides = self.context.sides
+        for _ in range(SETTLE_TRIES):
+            if self.is_settled():
+                break
+            await asyncio.sleep(SETTLE_PAUSE_SECONDS)
+        return await undo(sides.database, sides.tenant, request)
+
+    async def _answer_row(self) -> bool:
+        """Carry out the first undo that an app asked for; False: there is none."""
+        sides = self.context.sides
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+            requested = await change_set_rows.load_requested(connection, sides.tenant)
+        if not requested:
+            return False
+        row = requested[0]
+        request = UndoRequest(Actor(*_actor_of(row)), str(row.undoes), partial=row.partial, id=row.id)
+        try:
+            outcome = await self._undo(request)
+            refusal = None if outcome.change_set is not None else outcome.facts() | {"refused": CLASHES}
+        except (UserError, Refused, Stale) as error:
+            refusal = {"refused": str(error)}
+        if refusal is not None:
+            async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+                await _refuse(connection, sides.tenant, row, refusal)
+        return True
+
+
+CLASHES = "Nothing was done, because of what is listed in left; undo_change_set(id, true) leaves it and does the rest."
+
+
+async def _refuse(connection: Connection, tenant: Any, row: ChangeSet, outcome: Mapping[str, Any]) -> None:
+    await change_set_rows.store_undo(connection, tenant, replace(row, state="refused", outcome=outcome))
+
+
+def _actor_of(row: ChangeSet) -> tuple[str, str]:
+    return str(row.actor.get("kind", "app")), str(row.actor.get("name", "?"))
+
+
+def _request_of(request: Request) -> UndoRequest:
+    change_set, partial = request.arguments.get("change_set"), request.arguments.get("partial")
+    if not isinstance(change_set, str):
+        raise UserError("The request names no change set.")
+    return UndoRequest(request.actor, change_set, partial=partial is True, id=request.id, only_of=request.actor)
+
+
+def _facts_of(outcome: UndoOutcome) -> dict[str, Any]:
+    return {"change_set": str(outcome.change_set) if outcome.change_set else None} | outcome.facts()
+
+
+def _failure_of(error: MirrordError) -> dict[str, Any]:
+    code = {UserError: "UNKNOWN_CHANGE_SET", Stale: "CONFLICT"}.get(type(error), "REFUSED")
+    return {"code": code, "sentence": str(error)}

@@ -1,0 +1,193 @@
+"""What one connection of an agent changes is one change set, and names the agent, also where it moves and deletes."""
+
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tests.support.clients import Agent, on_stdio, process
+from tests.support.editors import save
+from tests.support.entries import value
+from tests.support.harness import Mirrord, eventually
+
+TEXT = "# A page\n\nProject details.\n"
+PAGES = ("Written", "Moved", "Deleted", "Shared", "Other")
+AUTHOR = {"kind": "agent", "name": "tester", "channel": "file"}
+
+
+@pytest.fixture(scope="module")
+def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
+    with Mirrord(tmp_path_factory.mktemp("changes") / "installation", dsn=module_dsn) as running:
+        for name in PAGES:
+            save(running.file(f"{name}.md"), TEXT)
+        save(running.file("assets/plan.txt"), "a plan\n")
+        running.up()
+        yield running
+
+
+@pytest.fixture(scope="module")
+def token(mirrord: Mirrord) -> str:
+    done = mirrord.run("tenant", "token", mirrord.tenant, "--actor", "tester")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def agent_of(mirrord: Mirrord, token: str) -> AbstractAsyncContextManager[Agent]:
+    return on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": token}))
+
+
+def _named(mirrord: Mirrord, page_id: str) -> tuple[Any, ...]:
+    """The version, actor and change set of the newest version, once it has a change set."""
+    query = (
+        "SELECT version, actor, change_set FROM page_revision "
+        "WHERE page_id = %s AND version = (SELECT version FROM page WHERE id = page_id) AND change_set IS NOT NULL"
+    )
+    return eventually(lambda: mirrord.app.execute(query, [page_id]).fetchone(), "a version with a change set")
+
+
+def _id_of(mirrord: Mirrord, path: str) -> UUID:
+    return eventually(lambda: mirrord.page(path), f"the row of {path}").id
+
+
+async def test_all_that_a_connection_changes_is_one_change_set_of_its_agent(mirrord: Mirrord, token: str) -> None:
+    pages = [str(_id_of(mirrord, f"{name}.md")) for name in ("Written", "Moved", "Deleted")]
+    async with agent_of(mirrord, token) as agent:
+        edits = [{"find": "details", "replace": "facts"}]
+        await agent.call("edit_page", path="Written.md", edits=edits)
+        await agent.call("move_page", sourcePath="Moved.md", destinationPath="Away.md")
+        await agent.call("delete_page", path="Deleted.md")
+        pages.append((await agent.call("create_page", title="Fresh", content=TEXT))["pageId"])
+        named = [_named(mirrord, page) for page in pages]
+    assert {actor["name"] for _, actor, _ in named} == {"tester"}
+    (change_set,) = {change_set for _, _, change_set in named}
+    query = "SELECT kind, client, title LIKE client || ', 20__-__-__ __:__', actor FROM change_set WHERE id = %s"
+    kind, client, has_title, actor = mirrord.app.execute(query, [change_set]).fetchone() or ()
+    assert (kind, bool(client), has_title, actor) == ("connection", True, True, {"kind": "agent", "name": "tester"})
+    updated = mirrord.app.execute("SELECT DISTINCT updated_by FROM page WHERE id = ANY (%s)", [pages]).fetchall()
+    assert updated == [(AUTHOR,)]
+
+
+async def test_two_connections_are_two_change_sets(mirrord: Mirrord, token: str) -> None:
+    pages = []
+    for number in range(2):
+        async with agent_of(mirrord, token) as agent:
+            pages.append((await agent.call("create_page", title=f"Twin {number}", content=TEXT))["pageId"])
+    assert len({_named(mirrord, page)[2] for page in pages}) == 2
+
+
+async def test_a_person_who_edits_in_between_keeps_their_version(mirrord: Mirrord, token: str) -> None:
+    page = str(_id_of(mirrord, "Shared.md"))
+    async with agent_of(mirrord, token) as agent:
+        await agent.call("edit_page", path="Shared.md", edits=[{"find": "details", "replace": "facts"}])
+        first = _named(mirrord, page)[0]
+        save(mirrord.file("Shared.md"), TEXT.replace("details", "facts") + "\nBy a person.\n")
+        newer = "SELECT version > %s FROM page WHERE id = %s"
+        eventually(lambda: value(mirrord.app, newer, first, page), "the person's version")
+        await agent.call("edit_page", path="Shared.md", edits=[{"find": "facts", "replace": "figures"}])
+        last = _named(mirrord, page)[0]
+    query = (
+        "SELECT actor ->> 'name', change_set IS NULL FROM page_revision "
+        "WHERE page_id = %s AND version >= %s ORDER BY version"
+    )
+    assert mirrord.app.execute(query, [page, first]).fetchall() == [
+        ("tester", False),
+        ("file", True),
+        ("tester", False),
+    ]
+    assert last == first + 2
+
+
+async def test_what_an_agent_did_while_no_daemon_ran_is_its_own(mirrord: Mirrord, token: str) -> None:
+    page = str(_id_of(mirrord, "Other.md"))
+    mirrord.stop()
+    async with agent_of(mirrord, token) as agent:
+        await agent.call("move_page", sourcePath="Other.md", destinationPath="Elsewhere.md")
+    mirrord.up()
+    assert _named(mirrord, page)[1] == AUTHOR
+
+
+def test_what_people_write_belongs_to_no_change_set(mirrord: Mirrord) -> None:
+    save(mirrord.file("By a person.md"), TEXT)
+    page = _id_of(mirrord, "By a person.md")
+    mirrord.flush()
+    assert value(mirrord.app, "SELECT count(change_set) FROM page_revision WHERE page_id = %s", page) == 0
+
+
+def _undoer(mirrord: Mirrord, token: str) -> AbstractAsyncContextManager[Agent]:
+    return on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": token}, "--tools", "pages,changes"))
+
+
+async def test_an_agent_undoes_what_its_connection_changed_and_redoes_it(mirrord: Mirrord, token: str) -> None:
+    save(mirrord.file("Undone.md"), TEXT)
+    _id_of(mirrord, "Undone.md")
+    async with _undoer(mirrord, token) as agent:
+        await agent.call("edit_page", path="Undone.md", edits=[{"find": "details", "replace": "facts"}])
+        await agent.call("write_page", path="Undone folder/Made.md", content=TEXT)
+        done = await agent.call("undo_changes")
+        assert (done["undone"], sorted(done["changes"]), done["left"]) == (
+            True,
+            ["Made: is deleted", "Undone folder: is deleted", "Undone: gets its earlier text"],
+            [],
+        )
+        eventually(lambda: mirrord.text("Undone.md") == TEXT, "the earlier text in the file")
+        eventually(lambda: not mirrord.file("Undone folder").exists(), "the end of the folder")
+        redone = await agent.call("undo_changes", changeSet=done["changeSet"])
+        assert redone["undone"]
+        eventually(lambda: "facts" in (mirrord.text("Undone.md") or ""), "the text again")
+        eventually(mirrord.file("Undone folder/Made.md").exists, "the page again")
+
+
+async def test_an_agent_is_told_what_it_cannot_undo(mirrord: Mirrord, token: str) -> None:
+    save(mirrord.file("Clash.md"), TEXT)
+    _id_of(mirrord, "Clash.md")
+    async with _undoer(mirrord, token) as agent:
+        assert (await agent.refused("undo_changes"))["code"] == "NOTHING_TO_UNDO"
+        unknown = await agent.refused("undo_changes", changeSet="0190f3c2-7a1b-7c3d-8e4f-0123456789ab")
+        assert (unknown["code"], "There is no change set" in unknown["error"]) == ("UNKNOWN_CHANGE_SET", True)
+        edited = await agent.call("edit_page", path="Clash.md", edits=[{"find": "details", "replace": "facts"}])
+        change_set = str(_named(mirrord, edited["pageId"])[2])
+        save(mirrord.file("Clash.md"), "# Rewritten by a person\n")
+        eventually(lambda: _text(mirrord, edited["pageId"]).startswith("# Rewritten"), "the person's text")
+        clash = await agent.call("undo_changes")
+        assert (clash["undone"], clash["changes"], [left["name"] for left in clash["left"]]) == (False, [], ["Clash"])
+        mirrord.app.execute(
+            "UPDATE page SET markdown = %s WHERE id = %s", [TEXT.replace("details", "facts"), edited["pageId"]]
+        )
+        eventually(lambda: "facts" in (mirrord.text("Clash.md") or ""), "the agent's text")
+        assert (await agent.call("undo_changes"))["undone"]
+        again = await agent.refused("undo_changes", changeSet=change_set)
+        assert (again["code"], "undone already" in again["error"]) == ("REFUSED", True)
+
+
+async def test_an_agent_undoes_nothing_of_others_and_nothing_without_a_daemon(mirrord: Mirrord, token: str) -> None:
+    other = mirrord.run("tenant", "token", mirrord.tenant, "--actor", "another").stdout.strip()
+    async with agent_of(mirrord, other) as agent:
+        page = (await agent.call("create_page", title="Theirs", content=TEXT))["pageId"]
+        change_set = str(_named(mirrord, page)[2])
+    async with _undoer(mirrord, token) as agent:
+        refused = await agent.refused("undo_changes", changeSet=change_set)
+        assert (refused["code"], "its own changes only" in refused["error"]) == ("REFUSED", True)
+        mirrord.stop()
+        down = await agent.refused("undo_changes", changeSet=change_set)
+        assert (down["code"], "mirrord up" in down["instruction"]) == ("DAEMON_DOWN", True)
+    mirrord.up()
+
+
+async def test_an_app_asks_for_an_undo_in_sql(mirrord: Mirrord, token: str) -> None:
+    async with agent_of(mirrord, token) as agent:
+        page = (await agent.call("create_page", title="By SQL", content=TEXT))["pageId"]
+        change_set = _named(mirrord, page)[2]
+    request = value(mirrord.app, "SELECT mirrord.undo_change_set(%s)", change_set)
+    answer = "SELECT state, outcome FROM change_set WHERE id = %s AND state <> 'requested'"
+    state, outcome = eventually(lambda: mirrord.app.execute(answer, [request]).fetchone(), "the answer")
+    assert (state, [change["name"] for change in outcome["changes"]]) == ("applied", ["By SQL"])
+    assert value(mirrord.app, "SELECT deleted_at IS NOT NULL FROM page WHERE id = %s", page)
+    request = value(mirrord.app, "SELECT mirrord.undo_change_set(%s)", change_set)
+    state, outcome = eventually(lambda: mirrord.app.execute(answer, [request]).fetchone(), "the answer")
+    assert (state, "undone already" in outcome["refused"]) == ("refused", True)
+
+
+def _text(mirrord: Mirrord, page_id: str) -> str:
+    return str(value(mirrord.app, "SELECT markdown FROM page WHERE id = %s", page_id) or "")
