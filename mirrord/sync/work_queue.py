@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from mirrord.domain.entry import EntryId
-from mirrord.mirror.tree.tree_layout import lineage, renamed_path
+from mirrord.mirror.tree.tree_layout import by_depth, lineage, renamed_path
 from mirrord.sync.observation.file_look import Looker, LookResult
 from mirrord.sync.observation.observe import Dirty
-from mirrord.sync.writing.target_paths import by_depth
 
 MAX_MEASURED_PLACES = 10_000  # places whose latency is measured at once
 

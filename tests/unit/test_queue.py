@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId
+from mirrord.mirror.tree.tree_layout import by_depth
 from mirrord.sync.observation.observe import Dirty
 from mirrord.sync.work_queue import Queue
-from mirrord.sync.writing.target_paths import by_depth
 
 ONE, OTHER = EntryId(UUID(int=1)), EntryId(UUID(int=2))
 SOON = 0.02  # seconds

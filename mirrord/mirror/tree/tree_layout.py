@@ -122,6 +122,12 @@ def lineage(path: str) -> Iterator[str]:
         path = parent_of(path)
 
 
+def by_depth(path: str) -> tuple[int, str, bool]:
+    """A sort key: parents before children; a page before the directory of its children, where it stands."""
+    directory = path.removesuffix(f"/{INDEX_FILE}") if path.endswith(f"/{INDEX_FILE}") else path.removesuffix(".md")
+    return directory.count("/"), directory, path == directory
+
+
 def may_be_synced(path: str) -> bool:
     """Whether *path* may be synced: UTF-8 without dot-names, or a record, or above one."""
     if path.startswith(RECORDS):

@@ -78,9 +78,11 @@ async def apply_decisions(
 ) -> None:
     """Write rows, then files. views: of the pages just read, by path."""
     to_write = [decision for decision in decisions if decision.step is Step.ROW]
-    stale = await find_stale_saves(sides, [decision for decision in to_write if _changes_content(decision)])
-    conflicts = [decision for decision in to_write if _is_conflict(decision) or decision.state.entry in stale]
-    ordinary = [decision for decision in to_write if not (_is_conflict(decision) or decision.state.entry in stale)]
+    edits = [decision for decision in to_write if decision.place not in (PlaceMove.TO_ROW, PlaceMove.TO_FILE)]
+    stale = await find_stale_saves(sides, edits)
+    conflicts = [edit for edit in edits if edit.move in (Move.MERGE, Move.SIBLING) or edit.state.entry in stale]
+    conflicting = {decision.state.entry for decision in conflicts}
+    ordinary = [decision for decision in to_write if decision.state.entry not in conflicting]
     if ordinary:
         applied.add(await write_to_rows(sides, ordinary, views))
     for decision in conflicts:
@@ -94,14 +96,6 @@ async def apply_decisions(
         applied.written_paths |= written.written_paths
         applied.displaced_saves += written.displaced_saves
         applied.occupied_paths |= written.occupied_paths
-
-
-def _changes_content(decision: Decision) -> bool:
-    return decision.place not in (PlaceMove.TO_ROW, PlaceMove.TO_FILE)
-
-
-def _is_conflict(decision: Decision) -> bool:
-    return _changes_content(decision) and decision.move in (Move.MERGE, Move.SIBLING)
 
 
 async def _merge_conflict(

@@ -16,6 +16,7 @@ from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tree_layout import (
     INDEX_FILE,
+    by_depth,
     directory_of,
     page_path,
     parent_of,
@@ -39,7 +40,7 @@ from mirrord.sync.writing.move_order import (
     select_needed,
 )
 from mirrord.sync.writing.row_writes import Outcome
-from mirrord.sync.writing.target_paths import agreed_base, by_depth, directory_above, moved_base, path_in
+from mirrord.sync.writing.target_paths import agreed_base, directory_above, moved_base, path_in
 
 
 @dataclass(frozen=True, slots=True)

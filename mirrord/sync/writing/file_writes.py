@@ -216,7 +216,7 @@ async def _write_file(
 ) -> Base | None:
     """Write one file; return the base to record, or None if it was not written."""
     row, file = _row_of(decision), decision.state.file
-    path = _path_to_write(decision, paths)
+    path = _current_path(decision) or paths.get(row.entry)
     if path is None:
         outcome.later.append(decision)
         return None
@@ -252,8 +252,8 @@ async def _write_file(
         outcome.stale.append(decision)
     outcome.carried_out.append(decision)
     outcome.written_paths[path] = row.entry
-    place = _place_to_record(decision.state)
-    return Base(row.entry, row.kind, path, place, row.version, digest_of(data), _claimed_id_of(row.kind, data))
+    claimed = PageText(data.decode()).views.id if row.kind is Kind.PAGE else None
+    return Base(row.entry, row.kind, path, _place_to_record(decision.state), row.version, digest_of(data), claimed)
 
 
 def _place_to_record(state: State) -> Place:
@@ -263,10 +263,6 @@ def _place_to_record(state: State) -> Place:
     if state.base is None and isinstance(file, File) and file.kind is row.kind:
         return file.place
     return row.place
-
-
-def _path_to_write(decision: Decision, paths: Mapping[EntryId, str]) -> str | None:
-    return _current_path(decision) or paths.get(decision.state.entry)
 
 
 def _current_path(decision: Decision) -> str | None:
@@ -291,10 +287,6 @@ def _report_wrong_bytes(decision: Decision, path: str, data: bytes | None, outco
     sentence = f"The bytes of {path!r} in mirrord.blob {defect}; insert them again."
     outcome.troubles.append(Problem(path, "blob", sentence, decision.state.entry))
     outcome.later.append(decision)
-
-
-def _claimed_id_of(kind: Kind, data: bytes) -> str | None:
-    return PageText(data.decode()).views.id if kind is Kind.PAGE else None
 
 
 def _rows_of(decisions: Sequence[Decision]) -> dict[EntryId, Row]:

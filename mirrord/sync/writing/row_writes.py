@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from uuid import UUID
 
 import psycopg
 
@@ -20,17 +19,17 @@ from mirrord.db.content.entry_writes import (
 )
 from mirrord.db.database import Connection
 from mirrord.db.open_issues import Problem
-from mirrord.domain.entry import FILE_ACTOR, Base, EntryId, File, Kind, Place, Row, State, operation_id
+from mirrord.domain.entry import FILE_ACTOR, Base, EntryId, File, Kind, Row, State, operation_id
 from mirrord.domain.place import name_key
 from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
 from mirrord.markdown.frontmatter.page_properties import Views
-from mirrord.mirror.tree.tree_layout import printable
+from mirrord.mirror.tree.tree_layout import by_depth, printable
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove
 from mirrord.sync.decisions.move_groups import group_by_names, moving_entries, select_waiting
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.row_names import find_free_names, names_like
 from mirrord.sync.writing.entry_bodies import body_of, data_of
-from mirrord.sync.writing.target_paths import agreed_base, by_depth, directory_above, moved_base, path_in
+from mirrord.sync.writing.target_paths import agreed_base, directory_above, moved_base, path_in
 
 BATCH_ENTRIES = 200  # entries a transaction
 MAX_LOOP_BYTES = 20_000  # bytes of a text that is parsed on the event loop
@@ -85,7 +84,8 @@ async def write_to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapp
     outcome = Outcome()
     ordered = sorted(decisions, key=_order_of)
     for start in range(0, len(ordered), BATCH_ENTRIES):
-        chunk = _select_ready(ordered[start : start + BATCH_ENTRIES], outcome)
+        batch = ordered[start : start + BATCH_ENTRIES]
+        chunk = _select_ready(batch, outcome) if outcome.later else batch
         if len(chunk) == 1 and _is_small_and_read(chunk[0]):  # a turn of a thread would only delay an edit
             prepared = _read_bodies(sides, chunk, views, outcome)
         else:
@@ -97,9 +97,7 @@ async def write_to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapp
 
 def _select_ready(decisions: Sequence[Decision], outcome: Outcome) -> Sequence[Decision]:
     """The decisions that do not depend on an entry of an earlier batch that waits; the others wait, too."""
-    if not (moving := moving_entries(outcome.later)):
-        return decisions
-    waiting = select_waiting([[decision] for decision in decisions], (), moving)
+    waiting = select_waiting([[decision] for decision in decisions], (), moving_entries(outcome.later))
     outcome.later += [decision for decision in decisions if decision.state.entry in waiting]
     return [decision for decision in decisions if decision.state.entry not in waiting]
 
@@ -243,7 +241,11 @@ async def _write_rows(sides: Sides, prepared: Sequence[_Prepared], name: str | N
     """Write rows in one transaction. name: of a single row that may not have its file's name."""
     async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
         moves = [write for write in prepared if write.decision.place is PlaceMove.TO_ROW]
-        succeeding = _succession_statements(sides.writer, moves)
+        succeeding = [  # directories of folders that pages took over; run after all moves, because they depend on names
+            sides.writer.replace_folder(state.entry, state.file.succeeds)
+            for state in (move.decision.state for move in moves)
+            if isinstance(state.file, File) and state.file.succeeds
+        ]
         if moves and (succeeding or len(prepared) > 1):
             await defer_names(connection)  # a row may take the name that another gives up
         groups = [await _statements_for(connection, sides, write, name) for write in prepared]
@@ -271,20 +273,12 @@ async def _statements_for(
         assert row is not None
         assert state.base is not None
         agreed = moved_base(agreed_base(state.base, file, row), file.kind, file.path, file.place)
-        place = _with_name(file.place, name)
+        place = file.place if name is None else replace(file.place, name=name)
         return [*_make_room(writer, agreed, file), writer.move(agreed, row.version, place, name_key(place.name))]
     base = new_base(state, file)
     if isinstance(prepared.body, AttachmentContent):
         await stored_bytes.store_blob(connection, sides.tenant, base.digest, prepared.data)
     return [*_make_room(writer, base, file), _content_statement(sides, prepared, base, row, name)]
-
-
-def _succession_statements(writer: StatementBuilder, moves: Sequence[_Prepared]) -> list[Statement]:
-    """Statements for pages that took over directories of folders; run after all moves, because they depend on names."""
-    files = ((move.decision.state.entry, move.decision.state.file) for move in moves)
-    return [
-        writer.replace_folder(entry, file.succeeds) for entry, file in files if isinstance(file, File) and file.succeeds
-    ]
 
 
 def _make_room(writer: StatementBuilder, base: Base, file: File) -> list[Statement]:
@@ -294,7 +288,7 @@ def _make_room(writer: StatementBuilder, base: Base, file: File) -> list[Stateme
 
 def _content_statement(sides: Sides, prepared: _Prepared, base: Base, row: Row | None, name: str | None) -> Statement:
     writer, move = sides.writer, prepared.decision.move
-    place = _with_name(base.place, name)
+    place = base.place if name is None else replace(base.place, name=name)
     if move is Move.REINSERT:
         return writer.reinsert(base, place, name_key(place.name), prepared.body)
     if move is Move.INSERT:
@@ -303,13 +297,11 @@ def _content_statement(sides: Sides, prepared: _Prepared, base: Base, row: Row |
     if move is Move.REVIVE:
         return writer.revive(base, row.version, place, name_key(place.name), prepared.body)
     if move is Move.TO_ROW:
-        return writer.update(base, row.version, prepared.body, _operation_of(sides, prepared.decision.state, row, base))
+        state = prepared.decision.state
+        parent_version = state.base.version if state.base is not None else row.version
+        operation = operation_id(sides.mirror, base.entry, parent_version, base.digest)
+        return writer.update(base, row.version, prepared.body, operation)
     return writer.store_base(base)
-
-
-def _operation_of(sides: Sides, state: State, row: Row, base: Base) -> UUID:
-    parent_version = state.base.version if state.base is not None else row.version
-    return operation_id(sides.mirror, state.entry, parent_version, base.digest)
 
 
 def new_base(state: State, file: File) -> Base:
@@ -319,7 +311,3 @@ def new_base(state: State, file: File) -> Base:
     if base is not None and row is not None and not row.deleted and file.place != row.place:
         place = replace(base.place, index=file.place.index)
     return Base(state.entry, file.kind, file.path, place, row.version if row else 0, file.digest, file.claimed)
-
-
-def _with_name(place: Place, name: str | None) -> Place:
-    return place if name is None else replace(place, name=name)

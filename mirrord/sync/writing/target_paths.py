@@ -7,7 +7,7 @@ from mirrord.db.content import entry_states
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Base, EntryId, File, Kind, Place, Row
 from mirrord.domain.place import ASSETS, record_path
-from mirrord.mirror.tree.tree_layout import INDEX_FILE, attachment_path, directory_of, page_path, parent_of
+from mirrord.mirror.tree.tree_layout import attachment_path, directory_of, page_path, parent_of
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.state_assembly import owner_paths
 
@@ -51,12 +51,6 @@ def moved_base(base: Base, kind: Kind, path: str, place: Place) -> Base:
     directory, index = directory_of(path, kind), base.place.index
     base_path = directory if base.kind is Kind.FOLDER else page_path("", directory, index)
     return replace(base, path=base_path, place=replace(place, index=index))
-
-
-def by_depth(path: str) -> tuple[int, str, bool]:
-    """A sort key: parents before children; a page before the directory of its children, where it stands."""
-    directory = path.removesuffix(f"/{INDEX_FILE}") if path.endswith(f"/{INDEX_FILE}") else path.removesuffix(".md")
-    return directory.count("/"), directory, path == directory
 
 
 MAX_DEPTH = 200  # nested directories of one batch whose moves are followed
