@@ -2,6 +2,7 @@
 
 import secrets
 import tempfile
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -77,6 +78,7 @@ class Caller:
         self._changes_by_session: OrderedDict[str, ConnectionChanges] = OrderedDict()
         self._owner = _owner_of(gate)
         self._changes.owner = self._owner
+        self._cleaning: threading.Thread | None = None  # removes the files of an applied draft
 
     def work_session(self) -> Session:
         """The session to work with, in a thread of perform(): of the open change set, if there is one."""
@@ -105,10 +107,18 @@ class Caller:
 
     def end_changes(self) -> None:
         """Let the connection work on the tree again: its change set was applied."""
-        from mirrord.commands.changes.draft_session import leave_draft  # noqa: PLC0415  (as above)
+        from mirrord.commands.changes.draft_session import leave_draft, remove_ended  # noqa: PLC0415  (as above)
 
-        if (connection := current_connection()) is not None:
+        if (connection := current_connection()) is not None and connection.draft_id is not None:
             leave_draft(connection)
+            self._finish_cleaning()
+            self._cleaning = threading.Thread(target=remove_ended, args=(self.session, connection.draft_id))
+            self._cleaning.start()
+
+    def _finish_cleaning(self) -> None:
+        if self._cleaning is not None:
+            self._cleaning.join()
+            self._cleaning = None
 
     def check(self) -> None:
         """Raise Failed if the token is no longer valid."""
@@ -154,6 +164,7 @@ class Caller:
     def close(self) -> None:
         """Close the session's files after the work on them has ended."""
         self._lanes.close()
+        self._finish_cleaning()
         for changes in (self._changes, *self._changes_by_session.values()):
             _leave_draft(changes)
         self.session.close()

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -12,11 +12,12 @@ from mirrord.commands.core.failure import Failed, translating_errors
 from mirrord.commands.core.session import Session, SessionSettings
 from mirrord.domain.entry import EntryId, digest_of, new_id
 from mirrord.domain.trust import Trust
-from mirrord.errors import Unavailable
+from mirrord.errors import MirrordError, Unavailable
 from mirrord.mirror.draft import draft_changes, draft_store
 from mirrord.mirror.draft.draft_store import DraftFacts
 from mirrord.mirror.draft.draft_tree import DraftTree
 from mirrord.mirror.write import trash
+from mirrord.mirror.write.change_recovery import remove_draft_files
 from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.journal_labels import Label, new_key, new_name
 
@@ -146,6 +147,14 @@ def leave_draft(connection: ConnectionChanges) -> None:
         draft.close()
 
 
+def remove_ended(session: Session, change_set: str) -> None:
+    """Remove the files of a draft that was applied: it takes a while, and nobody waits for it."""
+    with suppress(OSError, MirrordError):
+        facts = draft_store.read_facts(session.tree, UUID(change_set))
+        if facts is not None and facts.state != draft_store.OPEN:
+            remove_draft_files(session.tree, facts.directory)
+
+
 def discard_draft(session: Session, facts: DraftFacts) -> int:
     """Remove a draft; its new texts go to the trash. Return how many there are."""
     with session.writing() as journal, reading_draft(session, facts) as (draft, tree):
@@ -161,6 +170,8 @@ def remove_expired(session: Session) -> None:
     oldest = time.time() - draft_store.LIFETIME_SECONDS
     for facts in draft_store.list_drafts(session.tree):
         if draft_store.last_write(session.tree, facts) > oldest:
+            if facts.state != draft_store.OPEN:  # applied by the daemon, or by a process that died
+                remove_draft_files(session.tree, facts.directory)
             continue
         if facts.state == draft_store.OPEN:
             try:

@@ -19,7 +19,7 @@ from mirrord.mirror.draft.draft_tree import FILES_NAME, DraftTree
 from mirrord.mirror.tree import contained_files, kernel
 from mirrord.mirror.tree.tenant_tree import OpenDescriptor, Tree
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
-from mirrord.mirror.write.change_recovery import end_draft
+from mirrord.mirror.write.change_recovery import end_draft, remove_draft_files
 from mirrord.mirror.write.journal import PRIVATE_MODE
 
 DRAFTS_PATH = f"{STATE_DIRECTORY}/drafts"
@@ -146,10 +146,12 @@ def last_write(tree: Tree, facts: DraftFacts) -> float:
 def end(tree: Tree, facts: DraftFacts) -> None:
     """Remove a draft's files; *facts* stay."""
     end_draft(tree, facts.directory, facts.encode())
+    remove_draft_files(tree, facts.directory)
 
 
 def forget(tree: Tree, facts: DraftFacts) -> None:
     """Remove what is left of a draft that ended."""
+    remove_draft_files(tree, facts.directory)
     with suppress(FileNotFoundError), tree.open_directory(DRAFTS_PATH) as drafts:
         with OpenDescriptor(os.open(facts.id, contained_files.DIRECTORY_FLAGS | os.O_CLOEXEC, dir_fd=drafts)) as draft:
             for name in os.listdir(draft):

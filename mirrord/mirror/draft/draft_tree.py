@@ -8,7 +8,7 @@ other paths are the tree's, which no method here changes.
 import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from mirrord.domain.entry import MAX_FILE_BYTES, digest_of
@@ -49,6 +49,7 @@ class DraftTree(Tree):
             self.manifest = Manifest(descriptor)
         self._claimed_names: dict[str, frozenset[str]] = {}  # by directory, also of those above a claimed path
         self._written_bytes = 0
+        self._unsynced_directories: set[str] = set()
         self._settle_last_move()
         for path in self.manifest.claims:
             self._index_claim(path)
@@ -197,8 +198,21 @@ class DraftTree(Tree):
             self._upper.make_directories(path, PRIVATE_MODE)
             return
         stat = self.lower.stat(path)
-        if stat is not None and stat.is_directory:
-            self._upper.make_directories(path, PRIVATE_MODE)
+        if stat is None or not stat.is_directory:
+            return
+        for directory in reversed([*lineage(path)]):
+            with self._upper.open_directory(parent_of(directory)) as parent, suppress(FileExistsError):
+                kernel.mkdir(parent, directory.rpartition("/")[2], PRIVATE_MODE)
+                self._unsynced_directories.add(parent_of(directory))
+
+    def _sync_directories(self, *also: int) -> None:
+        """Make new directories durable, and the descriptors *also*, before a claim relies on them."""
+        with ExitStack() as resources:
+            paths = sorted(self._unsynced_directories)
+            descriptors = [resources.enter_context(self._upper.open_directory(path)) for path in paths]
+            if descriptors or also:
+                kernel.fsync_all(*descriptors, *also)
+        self._unsynced_directories.clear()
 
     def _copy(self, path: str) -> None:
         """Copy what the tree has at *path*, and claim it."""
@@ -238,7 +252,7 @@ class DraftTree(Tree):
             with OpenDescriptor(kernel.create(directory, name, 0o600)) as descriptor:
                 kernel.write(descriptor, data)
                 file_access.copy_access(descriptor, old, path)
-                kernel.fsync_all(descriptor, directory)
+                self._sync_directories(descriptor, directory)
         return Claim(path, ClaimKind.FILE, digest_of(data), stat)
 
     def _check_space(self, paths: Iterable[str], new_bytes: int) -> None:
@@ -249,6 +263,7 @@ class DraftTree(Tree):
             )
 
     def _record(self, claims: Sequence[Claim]) -> None:
+        self._sync_directories()
         self.manifest.add(claims)
         for claim in claims:
             self._index_claim(claim.path)

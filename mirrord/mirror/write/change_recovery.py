@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from uuid import UUID
@@ -25,6 +25,8 @@ from mirrord.mirror.write.journal_labels import Label, new_key, new_name
 KEPT_REASON = "replaced while changes were taken back"  # of a file in the trash
 PLANS_PREFIX = "c."  # of the directories of plans in a journal
 PLAN_NAME, MARK_NAME = "plan.json", "complete.json"  # the plan's file; the same once all steps are done
+
+_MAX_OPEN_DIRECTORIES = 64  # that are synced together
 
 log = logging.getLogger(__name__)
 
@@ -195,13 +197,18 @@ def finish(tree: Tree, journal: Journal, plan: ChangePlan, slots: int) -> None:
 
 
 def end_draft(tree: Tree, directory: str, facts: str) -> None:
-    """Remove a draft's files; *facts* is what `draft.json` says from then on."""
+    """Let `draft.json` of a draft say *facts* from now on."""
     with suppress(FileNotFoundError), tree.open_directory(directory) as draft:
         with suppress(FileNotFoundError):
             kernel.unlink(draft, "draft.json.new")
         kernel.write_new(draft, "draft.json.new", facts.encode())
         kernel.rename(draft, "draft.json.new", draft, "draft.json")
         kernel.fsync(draft)
+
+
+def remove_draft_files(tree: Tree, directory: str) -> None:
+    """Remove the files of a draft that ended, all but `draft.json`."""
+    with suppress(FileNotFoundError), tree.open_directory(directory) as draft:
         for name in os.listdir(draft):
             if stat_of(os.stat(name, dir_fd=draft, follow_symlinks=False)).is_directory:
                 shutil.rmtree(name, dir_fd=draft)
@@ -212,10 +219,14 @@ def end_draft(tree: Tree, directory: str, facts: str) -> None:
 def sync_places(tree: Tree, plan: ChangePlan, slots: int) -> None:
     """Make the steps durable."""
     directories = {parent_of(path) for step in plan.steps for path in (step.path, step.source) if path}
-    for directory in sorted(directories):
-        with suppress(FileNotFoundError, NotADirectoryError), tree.open_directory(directory) as descriptor:
-            kernel.fsync(descriptor)
-    kernel.fsync(slots)
+    paths = sorted(directories)
+    for start in range(0, len(paths), _MAX_OPEN_DIRECTORIES):
+        with ExitStack() as resources:
+            descriptors = []
+            for path in paths[start : start + _MAX_OPEN_DIRECTORIES]:
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    descriptors.append(resources.enter_context(tree.open_directory(path)))
+            kernel.fsync_all(*descriptors, slots)
 
 
 def dispose(tree: Tree, disposal: Disposal, slots: int, trash_directory: int) -> None:
