@@ -1,0 +1,66 @@
+"""A change set of an agent beside a running daemon: its pages keep their ids in rows, and rows name the change set."""
+
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
+from uuid import UUID
+
+import pytest
+
+from tests.support.clients import Agent, on_stdio, process
+from tests.support.harness import Mirrord, eventually
+from tests.support.rows import page_of
+
+PAGES = ("Moved", "Edited", "Deleted", "Linking")
+
+
+@pytest.fixture(scope="module")
+def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
+    with Mirrord(tmp_path_factory.mktemp("changes") / "installation", dsn=module_dsn) as running:
+        running.file("Projects").mkdir(parents=True)
+        for name in PAGES:
+            running.file(f"Projects/{name}.md").write_text(f"# {name}\n\n[[Moved]]\n", encoding="utf-8")
+        running.up()
+        yield running
+
+
+def agent_of(mirrord: Mirrord) -> AbstractAsyncContextManager[Agent]:
+    done = mirrord.run("tenant", "token", mirrord.tenant, "--actor", "tester")
+    assert done.returncode == 0, done.stderr
+    return on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": done.stdout.strip()}, "--tools", "pages,changes"))
+
+
+async def test_pages_of_a_change_set_keep_their_ids_and_rows_name_it(mirrord: Mirrord) -> None:
+    mirrord.flush()
+    async with agent_of(mirrord) as agent:
+        ids = {name: (await agent.call("read_page", path=f"Projects/{name}.md"))["pageId"] for name in PAGES}
+        begun = await agent.call("begin_changes", title="Tidy up")
+        await agent.call("move_page", sourcePath="Projects/Moved.md", destinationPath="Archive/Away.md")
+        moved = await agent.call("read_page", path="Archive/Away.md")
+        assert moved["pageId"] == ids["Moved"]
+        await agent.call("edit_page", path="Archive/Away.md", edits=[{"find": "# Moved", "replace": "# Away"}])
+        await agent.call("edit_page", path="Projects/Edited.md", edits=[{"find": "# Edited", "replace": "# New"}])
+        await agent.call("delete_page", path="Projects/Deleted.md")
+        created = (await agent.call("create_page", title="Fresh", content="text\n"))["pageId"]
+        await agent.call("apply_changes", message="Tidied")
+        mirrord.flush()
+
+        away = page_of(mirrord.app, UUID(ids["Moved"]))
+        assert away is not None
+        assert away.name == "Away"
+        assert "# Away" in (away.markdown or "")
+        edited = page_of(mirrord.app, UUID(ids["Edited"]))
+        assert edited is not None
+        assert "# New" in (edited.markdown or "")
+        assert page_of(mirrord.app, UUID(created)) is not None
+        deleted = mirrord.app.execute("SELECT deleted_at FROM page WHERE id = %s", [ids["Deleted"]]).fetchone()
+        assert deleted is None or deleted[0] is not None
+
+        def is_named() -> bool:
+            rows = mirrord.app.execute(
+                "SELECT page_id FROM page_revision WHERE change_set = %s", [begun["changeSet"]]
+            ).fetchall()
+            return {str(row[0]) for row in rows} >= {ids["Moved"], ids["Edited"], created}
+
+        eventually(is_named, "versions that name the change set")
+        query = "SELECT kind, title, message FROM change_set WHERE id = %s"
+        assert mirrord.app.execute(query, [begun["changeSet"]]).fetchone() == ("draft", "Tidy up", "Tidied")
