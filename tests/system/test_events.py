@@ -253,3 +253,14 @@ def test_an_event_about_no_page_names_nobody_and_holds_up_nothing(mirrord: Mirro
     _append(_file(mirrord), *map(encode_event, events))
     _await(mirrord, *events)
     assert _updated_by(mirrord, page.id) == {"kind": "human", "name": "file"}
+
+
+def test_an_applied_draft_is_one_change_set_with_its_title(mirrord: Mirrord) -> None:
+    change_set = str(uuid4())
+    applied = _event(mirrord, EventType.CHANGES_APPLIED, change_set=change_set, title="Tidy up", message="Tidied")
+    written = _event(mirrord, EventType.PAGE_WRITTEN, change_set=change_set, page_id=str(uuid4()), path="A.md")
+    _append(_file(mirrord), encode_event(applied), encode_event(written))
+    _await(mirrord, applied, written)
+    query = "SELECT kind, title, message, actor ->> 'name', applied_at IS NOT NULL FROM change_set WHERE id = %s"
+    row = mirrord.app.execute(query, [change_set]).fetchone()
+    assert row == ("draft", "Tidy up", "Tidied", "researcher", True)
