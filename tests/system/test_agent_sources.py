@@ -191,8 +191,8 @@ async def test_agents_and_people_are_told_of_by_the_same_events(tenant: Tenant) 
 
 
 def _own(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The data of an event without how far its actor was trusted: people just are."""
-    return {key: value for key, value in event["data"].items() if key != "trust"}
+    """The data of an event without what only agents have: a level of trust, a client, and its change set."""
+    return {key: value for key, value in event["data"].items() if key not in ("trust", "client", "change_set")}
 
 
 def _subject(event: Mapping[str, Any]) -> tuple[int, str]:
