@@ -95,7 +95,7 @@ class _UndoOptions:
 @as_options(_UndoOptions)
 def undo(config: Config, options: _UndoOptions) -> int:
     """
-    Undo the change set ID, or what somebody did since a time, as one.
+    Undo the change set ID, or all changes of one author since a time, as one.
 
     Pages that were edited since keep those edits. What clashes is listed; then nothing is done without --partial.
     To undo an undo is to redo.

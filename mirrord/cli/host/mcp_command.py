@@ -81,7 +81,7 @@ def mcp(options: _McpOptions) -> int:
 
 
 def exit_code_of_server(error: MirrordError) -> int:
-    """The exit code for an error of the server: to its client, whatever is neither usage nor refusal is an outage."""
+    """The exit code for an error of the server: to its client, every error but usage and refusal is an outage."""
     if isinstance(error, UserError):
         return EXIT_USAGE
     return EXIT_REFUSED if isinstance(error, Refused) else EXIT_UNAVAILABLE

@@ -89,7 +89,7 @@ def _settle(session: Session, tree: DraftTree, change: DraftChange, leaving: set
             return None
         raise _Clash(_what_became_of(session, change))
     if _has_conflict_copy(tree, change.claim.path):
-        raise _Clash("has a conflict that nobody solved yet, in a page beside it")
+        raise _Clash("has an open conflict, in a page beside it")
     if change.sort is ChangeSort.DELETED:
         if current != change.claim.digest:
             raise _Clash("was edited in the tree since, and the change set deletes it")

@@ -148,7 +148,7 @@ def leave_draft(connection: ConnectionChanges) -> None:
 
 
 def remove_ended(session: Session, change_set: str) -> None:
-    """Remove the files of a draft that was applied: it takes a while, and nobody waits for it."""
+    """Remove the files of a draft that was applied: it takes a while, and no call waits for it."""
     with suppress(OSError, MirrordError):
         facts = draft_store.read_facts(session.tree, UUID(change_set))
         if facts is not None and facts.state != draft_store.OPEN:
@@ -166,7 +166,7 @@ def discard_draft(session: Session, facts: DraftFacts) -> int:
 
 
 def remove_expired(session: Session) -> None:
-    """Remove the drafts of this tenant that nobody has written to for too long."""
+    """Remove the drafts of this tenant whose last write is too long ago."""
     oldest = time.time() - draft_store.LIFETIME_SECONDS
     for facts in draft_store.list_drafts(session.tree):
         if draft_store.last_write(session.tree, facts) > oldest:

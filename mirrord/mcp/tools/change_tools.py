@@ -104,7 +104,7 @@ _SUMMARY = result_schema({"changeSet": TEXT, "title": TEXT, "state": TEXT, "page
 BEGIN_CHANGES = Tool(
     "begin_changes",
     "Begin a change set",
-    "From now on all your changes go into a draft, which your reads and searches show and nobody else sees, until "
+    "From now on all your changes go into a draft, which only your reads and searches show, until "
     'apply_changes or discard_changes. Example: {"title": "Tidy the inbox"}.',
     Begin,
     _SUMMARY,

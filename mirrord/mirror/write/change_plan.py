@@ -3,7 +3,7 @@ Carries out changes of many files as a whole: all of them or none, even if this 
 
 New texts are staged in a directory of the journal, `c.KEY`, and every step is an exchange or a rename that leaves a
 trace: from the inodes in place and in the directory follows which steps were done. A plan without the mark of its end
-is taken back as a whole by whoever finds it, with the mark it is finished. Each file that leaves its place is compared
+is taken back as a whole by the next writer, with the mark it is finished. Each file that leaves its place is compared
 afterwards; a save of another program in between takes everything back, and stays.
 """
 
@@ -323,7 +323,7 @@ def _move_file(tree: Tree, step: Step, out: int, into: int) -> None:
     try:
         _check_displaced(step, into, name)
     except (Stale, Busy):
-        with suppress(FileExistsError, FileNotFoundError):  # it may be another file, which nobody else would move back
+        with suppress(FileExistsError, FileNotFoundError):  # it may be another file, which no step would move back
             tree.rename_new(into, name, out, source)
         raise
 

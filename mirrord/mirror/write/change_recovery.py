@@ -297,7 +297,7 @@ def _swap_back(tree: Tree, step: Step, slots: int, in_place: Stat | None) -> Non
 
 
 def _is_ours(tree: Tree, step: Step, in_place: Stat | None) -> bool:
-    """Whether the file in place is the one of the step, and nobody wrote into it."""
+    """Whether the file in place is the one of the step, and unchanged since."""
     if in_place is None or in_place.inode != step.inode:
         return False
     digest = tree.digest_now(step.path)

@@ -63,7 +63,7 @@ class ImportTarget:
         """
         The files that decide about it, as in Preview.
 
-        A file that nobody makes stands for the directory of the pictures, and for the bytes that are imported.
+        A file that does not exist stands for the directory of the pictures, and for the bytes that are imported.
         """
         paths = [source.path for source in self.duplicates]
         paths += [self.copy_path] if self.copy_path is not None else []
