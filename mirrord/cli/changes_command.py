@@ -34,7 +34,11 @@ Listed = list[tuple[ChangeSet, int]]
 @with_config_options
 @tenant_option
 def changes(config: Config, tenant: str | None) -> None:
-    """List and show change sets: what one connection of an agent changed, drafts, and undos."""
+    """
+    List and show change sets.
+
+    A change set is what one connection of an agent changed, an applied draft, or an undo.
+    """
     context = click.get_current_context()
     if context.invoked_subcommand is None:
         _print_change_sets(config, tenant, as_json=False)
@@ -95,7 +99,10 @@ class _UndoOptions:
 @as_options(_UndoOptions)
 def undo(config: Config, options: _UndoOptions) -> int:
     """
-    Undo the change set ID, or all changes of one author since a time, as one.
+    Undo a change set, or an author's changes.
+
+    ID is the beginning of the id of a change set; `mirrord changes` lists them. --by and --since undo all changes of
+    one author since a time, as one.
 
     Pages that were edited since keep those edits. What clashes is listed; then nothing is done without --partial.
     To undo an undo is to redo.
