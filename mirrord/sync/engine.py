@@ -222,7 +222,7 @@ class Engine:
             await finish_writing(self.parts)
             if self.root.suspended is not None:
                 return
-            if not self.intake.is_ready and self.adoption.active:
+            if self.adoption.active and not (self.intake.is_ready or self._rescan):  # a scan shows what was renamed
                 await self._end_adoption()
             if self.halts.is_halted and time.monotonic() >= self.halts.retry_at:
                 await self._carry_out_decisions()

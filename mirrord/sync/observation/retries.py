@@ -115,7 +115,7 @@ class Retries:
     def _await_scan(self, decision: Decision, observation: Observation) -> Decision:
         """Postpone a decision on what may be half of a rename until the whole tree was scanned."""
         entry, path = decision.state.entry, _unconfirmed_path(decision, observation)
-        if path is None or self._adoption.covers(entry):
+        if path is None:
             self._unconfirmed.pop(entry, None)
             return decision
         first, _ = self._unconfirmed.setdefault(entry, (time.monotonic(), path))

@@ -1,14 +1,18 @@
 """A file is renamed and saved anew before anybody looks: neither path nor inode nor bytes say which page it is."""
 
+from uuid import UUID
+
 import pytest
 
 from mirrord.domain.entry import EntryId
+from mirrord.sync.decisions.tree_history import Rewind
 from tests.support.editors import save
 from tests.support.entries import change, delete
 from tests.support.mirrors import Mirror
 
 TEXT = "# The plan\n\nWe sow in spring.\n\nWe harvest in autumn.\n"
 MORE = "\nAnd rest in winter.\n"
+_IDS_OF_PLAN = b"SELECT id FROM mirrord.page WHERE name = 'Plan'"
 
 
 @pytest.mark.parametrize("new", ["New.md", "Box/Plan.md"], ids=["renamed", "moved"])
@@ -95,6 +99,32 @@ async def test_a_deletion_that_is_heard_of_before_the_rename_of_the_file_ends_no
     assert mirror.files() == {"Box/Plan.md": TEXT + MORE, "Box/Other.md": "other\n"}
     assert mirror.ids("Box/Plan") == [page]
     assert mirror.rows() == {"Box": None, "Box/Other": "other\n", "Box/Plan": TEXT + MORE}
+
+
+@pytest.mark.parametrize("edited", [True, False], ids=["edited", "moved"])
+@pytest.mark.parametrize("row", ["deleted", "written", "unchanged"])
+async def test_a_folder_renamed_during_a_comparison_keeps_its_pages(mirror: Mirror, row: str, edited: bool) -> None:
+    mirror.write({"Shelf/Plan.md": TEXT, "Keep.md": "keep\n"})
+    await mirror.settle()
+    shelf, page = mirror.ids("Shelf", "Shelf/Plan")
+    if row == "deleted":
+        delete(mirror.app, page)
+    elif row == "written":
+        change(mirror.app, page, markdown=f"Preface.\n\n{TEXT}")
+    mirror.engine.adoption.begin(Rewind.UNKNOWN)
+    await mirror.engine.compare_all()
+    mirror.engine.queue.mark(["Shelf", "Shelf/Plan.md"], map(EntryId, (shelf, page)), forced=True)  # as without a cache
+    mirror.rename(("Shelf", "Folder"))
+    if edited:
+        save(mirror.root / "Folder/Plan.md", TEXT + MORE)
+    while len(mirror.engine.queue):
+        await mirror.work()
+    await mirror.settle()
+    known_ids = {UUID(str(found)) for (found,) in mirror.app.execute(_IDS_OF_PLAN).fetchall()}
+    assert known_ids == {page}
+    text = (f"Preface.\n\n{TEXT}" if row == "written" else TEXT) + (MORE if edited else "")
+    is_living = edited or row != "deleted"
+    assert mirror.files() == {"Keep.md": "keep\n"} | ({"Folder/Plan.md": text} if is_living else {})
 
 
 async def test_a_row_that_is_heard_of_before_the_rename_of_its_file_makes_no_second_file(mirror: Mirror) -> None:
