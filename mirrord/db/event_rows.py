@@ -271,6 +271,7 @@ async def load_current_pages(
     return {EntryId(entry): _page_version(*row) for entry, *row in await rows.fetchall()}
 
 
+_STORED = "SELECT id FROM mirrord.event WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)s)"
 _INSERT_FROM_FILE = """
 INSERT INTO mirrord.event (tenant_id, id, type, occurred_at, actor, channel, data)
 VALUES (%s, %s, %s, %s, %s, 'file', %s) ON CONFLICT (tenant_id, id) DO NOTHING"""
@@ -297,6 +298,12 @@ async def add_file_events(
         for statement, rows in ((_INSERT_FROM_FILE, plain), (_INSERT_CLAIM_FROM_FILE, claims)):
             if rows:
                 await cursor.executemany(statement.encode(), rows)
+
+
+async def load_stored_events(connection: Connection, tenant: TenantId, events: Sequence[Event]) -> set[UUID]:
+    """The ids of those *events* that are rows already."""
+    rows = await connection.execute(_STORED, {"tenant": tenant, "ids": [event.event_id for event in events]})
+    return {event for (event,) in await rows.fetchall()}
 
 
 def _file_event_values(tenant: TenantId, event: Event) -> tuple[object, ...]:

@@ -156,11 +156,13 @@ class EventReader:
         parsed, errors = await asyncio.to_thread(_parse_lines, tail, sides.name)
         if parsed:
             async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+                stored_events = await event_rows.load_stored_events(connection, sides.tenant, parsed)
                 await event_rows.add_file_events(
                     connection, sides.tenant, parsed, partial(is_claim, sources=self.sources)
                 )
                 await change_set_rows.add_change_sets(connection, sides.tenant, parsed)
-            self._authors.add(parsed)
+            # a file that is read again, as after an upgrade, renames no author of long ago
+            self._authors.add(event for event in parsed if event.event_id not in stored_events)
         if tail.first_number == 1 and not errors:
             await self._problems.clear(path)
         elif errors and (tail.first_number == 1 or path not in self._problems.paths):

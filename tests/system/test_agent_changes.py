@@ -152,7 +152,7 @@ async def test_an_edit_of_another_place_is_merged_and_one_of_the_same_is_a_confl
     [
         ("renamed", "was renamed in the tree since, to Projects/Other.md"),
         ("deleted", "was deleted in the tree since"),
-        ("conflict", "has a conflict"),
+        ("conflict", "has an open conflict"),
         ("made", "was made in the tree meanwhile"),
         ("edited the deleted", "was edited in the tree since"),
     ],

@@ -40,6 +40,7 @@ INSERT INTO mirrord.halt (tenant_id, mirror_id, reason, sentence)
     SELECT tenant_id, mirror_id, 'mass-delete', 'x' FROM mirrord.mirror_base;
 INSERT INTO mirrord.problem (tenant_id, mirror_id, path, code, sentence)
     SELECT tenant_id, mirror_id, path, 'x', 'x' FROM mirrord.mirror_base;
+INSERT INTO mirrord.change_set (kind, title, actor) VALUES ('connection', 'x', '{}');
 """
 
 

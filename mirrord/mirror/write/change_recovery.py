@@ -149,10 +149,10 @@ def settle_plan(tree: Tree, journal: Journal, name: str) -> None:
     with OpenDescriptor(os.open(name, flags, dir_fd=journal.descriptor)) as slots:
         if (plan := _read_plan(slots, MARK_NAME)) is not None:
             finish(tree, journal, plan, slots)
-            log.warning("changes_finished", extra={"files": len(plan.steps)})
+            log.warning("changes_finished", extra={"entries": len(plan.steps)})
         elif (plan := _read_plan(slots, PLAN_NAME)) is not None:
             take_back(tree, journal, plan, slots)
-            log.warning("changes_taken_back", extra={"files": len(plan.steps)})
+            log.warning("changes_taken_back", extra={"entries": len(plan.steps)})
     remove_slots(journal, name)
 
 
