@@ -1,8 +1,6 @@
 """`mirrord history`, `diff` and `restore`: the versions of a page."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,50 +10,13 @@ from mirrord.cli.options import EXIT_DIFFERENT, tenant_option, with_config_optio
 from mirrord.cli.output import current_person, echo_difference, format_actor, format_time, strip_controls
 from mirrord.cli.tenant_database import run_in_transaction, run_with_database
 from mirrord.config import Config
-from mirrord.db.content import entry_versions
 from mirrord.db.content.entry_versions import Revision
-from mirrord.db.database import Connection, Database
+from mirrord.db.database import Database
 from mirrord.documents.link_following import paths_of
-from mirrord.domain.entry import EntryId, TenantId
-from mirrord.errors import UserError
-from mirrord.operations.restore import directories_of, find_page
+from mirrord.domain.entry import TenantId
+from mirrord.operations.page_versions import History, compare_versions, load_page_history
+from mirrord.operations.restore import find_page
 from mirrord.operations.restore import restore as restore_version
-from mirrord.operations.three_way_diff import diff_lines
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """The versions of one page, the oldest first, and the directories of its versions by id."""
-
-    page: EntryId
-    path: str
-    revisions: Sequence[Revision]
-    directories: dict[EntryId | None, str]
-
-    def place_of(self, revision: Revision) -> str:
-        """The place of a version, for people; the folder has its current name."""
-        directory = self.directories.get(revision.parent, "(a folder that is gone)")
-        return f"{directory}/{revision.name}" if directory else revision.name
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Two versions of a page and the difference of their texts."""
-
-    history: History
-    before: Revision
-    after: Revision
-    lines: Sequence[str]
-
-    @property
-    def other_changes(self) -> dict[str, tuple[Any, Any]]:
-        """Other differences: {place, title, deleted: (before, after)}."""
-        pairs = {
-            "place": (self.history.place_of(self.before), self.history.place_of(self.after)),
-            "title": (self.before.title, self.after.title),
-            "deleted": (self.before.is_deleted, self.after.is_deleted),
-        }
-        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 @click.command()
@@ -65,7 +26,7 @@ class Difference:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def history(config: Config, tenant: str | None, page: str, as_json: bool) -> None:
     """List the versions of PAGE, newest first. PAGE is a path, a title or an id."""
-    loaded = run_in_transaction(config, tenant, partial(_load_history, reference=page))
+    loaded = run_in_transaction(config, tenant, partial(load_page_history, reference=page))
     if as_json:
         versions = [_revision_facts(loaded, revision) for revision in reversed(loaded.revisions)]
         click.echo(json.dumps({"page": str(loaded.page), "path": loaded.path, "versions": versions}, indent=2))
@@ -89,7 +50,7 @@ def diff(config: Config, tenant: str | None, page: str, before: int | None, afte
     Exit code 1 if there are any. AFTER defaults to the newest version, BEFORE to the version before the newest.
     """
     difference_ = run_in_transaction(
-        config, tenant, partial(_compare_versions, reference=page, before=before, after=after)
+        config, tenant, partial(compare_versions, reference=page, before=before, after=after)
     )
     if as_json:
         facts = {
@@ -130,37 +91,6 @@ def restore(config: Config, tenant: str | None, page: str, version: int, place: 
         return f"{path} has the text of version {version} as version {restored.version}{revived}."
 
     click.echo(run_with_database(config, tenant, work))
-
-
-async def _load_history(connection: Connection, tenant: TenantId, reference: str) -> History:
-    page = await find_page(connection, tenant, reference)
-    versions = await entry_versions.load_history(connection, tenant, page)
-    directories = await directories_of(connection, tenant, {revision.parent for revision in versions})
-    path = (await paths_of(connection, tenant, [page]))[page]
-    return History(page, path, versions, directories)
-
-
-async def _compare_versions(
-    connection: Connection, tenant: TenantId, reference: str, before: int | None, after: int | None
-) -> Difference:
-    loaded = await _load_history(connection, tenant, reference)
-    newest = loaded.revisions[-1].version
-    second = after if after is not None else newest
-    first = before if before is not None else max(newest - 1, loaded.revisions[0].version)
-    old, new = _find_revision(loaded, first), _find_revision(loaded, second)
-    texts = [
-        await entry_versions.load_text(connection, tenant, loaded.page, revision.version) or ""
-        for revision in (old, new)
-    ]
-    return Difference(loaded, old, new, diff_lines(texts[0], texts[1], f"version {first}", f"version {second}"))
-
-
-def _find_revision(loaded: History, number: int) -> Revision:
-    for revision in loaded.revisions:
-        if revision.version == number:
-            return revision
-    numbers = f"{loaded.revisions[0].version} to {loaded.revisions[-1].version}"
-    raise UserError(f"{loaded.path} has no version {number}; it has {numbers}.")
 
 
 def _revision_facts(loaded: History, revision: Revision) -> dict[str, Any]:

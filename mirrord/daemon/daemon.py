@@ -13,8 +13,8 @@ from typing import Any
 
 from mirrord import app
 from mirrord.config import Config
+from mirrord.daemon.question_desk import QuestionDesk
 from mirrord.daemon.running_mirror import RunningMirror, Watching
-from mirrord.daemon.undo_requests import UndoDesk
 from mirrord.daemon.wake_ups import Notifications, make_rounds
 from mirrord.db import mirror_leases
 from mirrord.db.database import Database
@@ -156,8 +156,10 @@ class Daemon:
         consequences = DerivationLoop(engine, Deriver(opened.sides, self._workers, self._page_rate), outbox.due)
         context = TenantContext(opened.sides, self.config)
         approver = Approver(context, lambda: engine.root.suspended is None)
-        undos = UndoDesk(context, approver.may_act, lambda: engine.is_idle and reader.has_named)
-        self.mirrors[name] = RunningMirror(opened, engine, consequences, reader, outbox, approver, undos)
+        questions = QuestionDesk(
+            context, approver.may_act, lambda: engine.is_idle and reader.has_named, reader.mark_everywhere
+        )
+        self.mirrors[name] = RunningMirror(opened, engine, consequences, reader, outbox, approver, questions)
         for sentence in opened.sides.tree.missing_abilities:
             self.degraded[f"{name}: {sentence}"] = sentence
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
@@ -176,7 +178,7 @@ class Daemon:
 
     def _make_tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
         engines = {mirror.opened.sides.tenant: mirror.engine for mirror in self.mirrors.values()}
-        desks = {mirror.opened.sides.tenant: mirror.undos for mirror in self.mirrors.values()}
+        desks = {mirror.opened.sides.tenant: mirror.questions for mirror in self.mirrors.values()}
         bells = Notifications(self.postgres.working_dsn, engines, self.stop, lambda tenant: desks[tenant].wake())
         tasks = [
             self._watching.run(),
@@ -195,7 +197,7 @@ class Daemon:
                 make_rounds(mirror.engine, self.stop),
             ]
             tasks += [mirror.events.run(self.stop), mirror.outbox.run(self.stop), mirror.approver.run(self.stop)]
-            tasks.append(mirror.undos.run(self.stop))
+            tasks.append(mirror.questions.run(self.stop))
         return tasks
 
     async def _run_engine(self, mirror: RunningMirror) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mirrord import app
-from mirrord.daemon.undo_requests import UndoDesk
+from mirrord.daemon.question_desk import QuestionDesk
 from mirrord.documents.derivation_schedule import DerivationLoop
 from mirrord.domain.approval import APPROVALS_FOLDER as REQUESTS
 from mirrord.domain.event import EVENTS_FOLDER
@@ -23,7 +23,7 @@ from mirrord.mirror.seen_files import is_complete
 from mirrord.mirror.tree.ignore_rules import PATTERN_FILES
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY, may_be_synced
 from mirrord.mirror.tree_watch import watch
-from mirrord.mirror.write.undo_files import UNDOS_FOLDER
+from mirrord.mirror.write.question_files import QUESTIONS_FOLDER
 from mirrord.sync.engine import Engine
 from mirrord.sync.timing import pause
 
@@ -38,7 +38,7 @@ class RunningMirror:
     events: EventReader
     outbox: Outbox
     approver: Approver
-    undos: UndoDesk
+    questions: QuestionDesk
 
     def mark(self, path: str) -> None:
         """Mark a change at *path*; the root's path is ""."""
@@ -50,8 +50,8 @@ class RunningMirror:
             self.events.mark(path)
         if path == RECORDS or path.startswith(REQUESTS):
             self.approver.mark(path)
-        if path == RECORDS or path.startswith(UNDOS_FOLDER):
-            self.undos.wake()
+        if path == RECORDS or path.startswith(QUESTIONS_FOLDER):
+            self.questions.wake()
 
     def is_complete(self, path: str) -> bool:
         """Whether the change at *path* is complete, not half of a rename or of a save."""
@@ -63,7 +63,7 @@ class RunningMirror:
         self.engine.request_scan()
         self.events.mark_everywhere()
         self.approver.look_everywhere()
-        self.undos.wake()
+        self.questions.wake()
 
     def mark_both_sides(self, *, thoroughly: bool) -> None:
         """Look at both sides; thoroughly: read unchanged-looking files, too."""

@@ -54,6 +54,7 @@ DEFAULTS: Mapping[str, Trust] = MappingProxyType(
                 *("write_page", "edit_page", "create_page", "add_attachment"),
                 *("begin_changes", "review_changes", "apply_changes", "discard_changes", "changes_status"),
                 "undo_changes",  # of the agent itself
+                *("list_changes", "page_history", "diff_page", "list_trash"),
                 *("list_folders", "list_sources", "get_source_text"),
                 *("collection_list", "collection_content", "category_list"),
             ),

@@ -30,8 +30,8 @@ class TenantContext:
     sides: Sides
     config: Config
 
-    def check_author(self, request: Request) -> None:
-        """Check the author of *request*. Raises Refused unless it is the claimed actor and may change these files."""
+    def check_author(self, request: Request, *, writes: bool = True) -> None:
+        """Check the author of *request*. Raises Refused unless it is the claimed actor and may read or change files."""
         if request.tenant_id != self.sides.tenant:
             raise Refused("It was made in another tenant.")
         if request.token is None:
@@ -43,7 +43,7 @@ class TenantContext:
         grant = signed_tokens.verify_token(signed_tokens.Keyring(self.config.mirror), request.token)
         if grant.tenant_id != self.sides.tenant or grant.actor != request.actor:
             raise Refused("Its token belongs to another actor or tenant.")
-        if not grant.may_write:
+        if writes and not grant.may_write:
             raise Refused("Its token may only read.")
 
 

@@ -34,7 +34,8 @@ work, and make the same call again later for the outcome.
         "changes": """\
 - Bigger work: begin_changes; what you then write, move and delete is a draft that only you see. review_changes shows \
 it, apply_changes makes it real as a whole or not at all, discard_changes drops it.
-- undo_changes takes back what this connection did, or one of your change sets; undo it again to redo.""",
+- undo_changes takes back what this connection did, or one of your change sets; undo it again to redo.
+- list_changes shows what others changed since you looked last; page_history and diff_page the versions of a page.""",
         "collections": """\
 - A category is a folder with patterns over the pages below it; a collection is an ordered list of categories.
 - collection_list and category_list show what there is, collection_content which pages a collection means.

@@ -41,9 +41,10 @@ def _collection_tools() -> Tools:
 
 def _change_tools() -> Tools:
     from mirrord.mcp.tools.change_tools import CHANGE_TOOLS  # only requested sets are loaded
+    from mirrord.mcp.tools.history_tools import HISTORY_TOOLS
     from mirrord.mcp.tools.undo_tool import UNDO_CHANGES
 
-    return (*CHANGE_TOOLS, UNDO_CHANGES)
+    return (*CHANGE_TOOLS, UNDO_CHANGES, *HISTORY_TOOLS)
 
 
 SETS: Mapping[str, Callable[[], Tools]] = MappingProxyType(

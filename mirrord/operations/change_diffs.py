@@ -37,11 +37,12 @@ class ChangedEntry:
 async def load_changed(connection: Connection, tenant: TenantId, change_set: UUID) -> list[ChangedEntry]:
     """The entries of a change set, those first that it created."""
     chosen = await undo_rows.load_of_change_set(connection, tenant, change_set)
-    changed = [_changed_entry(history) for history in await load_histories(connection, tenant, chosen)]
+    changed = [changed_entry(history) for history in await load_histories(connection, tenant, chosen)]
     return sorted(changed, key=lambda entry: (entry.changes, entry.name))
 
 
-def _changed_entry(history: EntryHistory) -> ChangedEntry:
+def changed_entry(history: EntryHistory) -> ChangedEntry:
+    """An entry before its first chosen version and after its last."""
     last = max(history.chosen)
     after = next(state for state in history.states if state.version == last)
     before = history.states[0]

@@ -86,7 +86,7 @@ class Tool(Generic[A]):
     """
     One tool.
 
-    description: for the model, with an example. result: schema of the result.
+    description: for the model, with an example. result: schema of the result; None: the answer explains itself.
     run: the implementation; None: the command of that name in `commands.registry`, through the trust gate. wire:
     converts the result of such a command, a dataclass, to JSON; default: its fields.
     writes: changes files. destructive: may remove existing content. idempotent: a second call changes nothing.
@@ -98,7 +98,7 @@ class Tool(Generic[A]):
     title: str
     description: str
     arguments: type[A]
-    result: Schema
+    result: Schema | None
     run: Callable[[Session, A], Wire] | None = None
     wire: Callable[[Any], Wire] = fields_of
     writes: bool = False
@@ -137,7 +137,7 @@ class Tool(Generic[A]):
             title=self.title,
             description=self.description + (_PENDING_NOTE if waits else ""),
             input_schema=schema_of(self.arguments),
-            output_schema=or_pending(self.result) if waits else self.result,
+            output_schema=or_pending(self.result) if waits and self.result is not None else self.result,
             annotations=ToolAnnotations(
                 read_only_hint=not self.writes,
                 destructive_hint=self.destructive,

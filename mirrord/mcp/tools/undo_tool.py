@@ -1,25 +1,19 @@
 """The tool that undoes what an agent changed: a request in a file, which the daemon answers."""
 
-import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from mirrord.commands.core.connection_changes import current_connection
-from mirrord.commands.core.failure import Failed, Kind, translating_errors
+from mirrord.commands.core.failure import Failed, Kind
 from mirrord.commands.core.session import Session
-from mirrord.commands.pages.sync_status import is_daemon_alive
-from mirrord.domain.approval import Answer, Request, RequestState
-from mirrord.domain.entry import new_id
 from mirrord.mcp.tools.arguments import FLAG, TEXT, Arguments, array_schema, nullable, object_schema, result_schema
+from mirrord.mcp.tools.daemon_questions import ask_daemon
 from mirrord.mcp.tools.tool import Tool, Wire
-from mirrord.mirror.write import undo_files
+from mirrord.mirror.write import question_files
 
-MAX_WAIT_SECONDS = 30.0  # seconds of waiting for the daemon
 MAX_LISTED = 40  # entries in an answer
-_POLL_SECONDS = 0.05  # seconds between two looks at the answer
 
 
 class Undo(Arguments):
@@ -48,50 +42,14 @@ def _undo_changes(session: Session, arguments: Undo) -> Wire:
             "This connection has changed nothing yet.",
             "Name the changeSet of an earlier one of yours.",
         )
-    if not is_daemon_alive(session):
-        raise Failed(
-            "DAEMON_DOWN",
-            "unavailable",
-            "No daemon runs on this tenant, so nothing can be undone now.",
-            "Ask the person to start it with `mirrord up`, then make the same call again.",
-        )
-    answer = _request_undo(session, {"change_set": change_set, "partial": arguments.partial})
+    asked_for = {"change_set": change_set, "partial": arguments.partial}
+    answer = ask_daemon(session, question_files.UNDO, asked_for, "nothing can be undone")
     if answer.failure is not None:
         raise _failure_of(answer.failure)
     result = answer.result or {}
     if connection is not None and own_change_set == change_set and result.get("change_set") is not None:
         connection.finish()
     return _to_wire(result)
-
-
-def _request_undo(session: Session, asked_for: Mapping[str, object]) -> Answer:
-    tree = session.tree
-    request = Request(
-        id=new_id(),
-        command=undo_files.COMMAND,
-        arguments=asked_for,
-        inputs={},
-        bases={},
-        tenant_id=session.tenant_id,
-        actor=session.actor,
-        token=session.token,
-        requested_at=datetime.now(UTC),
-    )
-    with translating_errors():
-        undo_files.write(tree, request, Answer())
-        end = time.monotonic() + MAX_WAIT_SECONDS
-        while time.monotonic() < end:
-            stored = undo_files.read(tree, undo_files.path_of(request.id))
-            if stored is not None and stored[1].state is not RequestState.PENDING:
-                undo_files.remove(tree, undo_files.path_of(request.id))
-                return stored[1]
-            time.sleep(_POLL_SECONDS)
-    raise Failed(
-        "NOT_ANSWERED",
-        "busy",
-        f"The daemon did not answer within {MAX_WAIT_SECONDS:.0f} s; it may still undo this.",
-        "Call sync_status; if sync is halted, a person decides first. Then make the same call again.",
-    )
 
 
 def _failure_of(failure: Mapping[str, object]) -> Failed:

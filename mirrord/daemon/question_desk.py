@@ -1,4 +1,4 @@
-"""Undos that apps asked for in rows, and agents in files: the daemon carries them out and answers in the same place."""
+"""Questions of agents in files, and undos that apps ask for in rows: the daemon answers them in the same place."""
 
 import asyncio
 import logging
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mirrord.daemon.history_answers import answer_question
 from mirrord.db import change_set_rows
 from mirrord.db.change_set_rows import ChangeSet
 from mirrord.db.database import Connection
@@ -14,13 +15,15 @@ from mirrord.domain.approval import Answer, Request, RequestState
 from mirrord.domain.entry import Actor
 from mirrord.errors import Fenced, MirrordError, Refused, Stale, UserError
 from mirrord.intake.request_execution import TenantContext
-from mirrord.mirror.write import undo_files
+from mirrord.mirror.write import question_files
+from mirrord.operations.change_listing import Unanswerable
 from mirrord.operations.undo import UndoOutcome, UndoRequest, undo
 from mirrord.sync.timing import pause
 
 LOOK_SECONDS = 60.0  # seconds between looks that no news asks for: a notification may be lost
 RETRY_SECONDS = 0.5  # seconds after Postgres was out of reach, or while sync is stopped
-SETTLE_TRIES = 200  # looks whether all changes before a request are in rows
+SETTLE_TRIES = 200  # looks whether all changes before an undo are in rows
+QUESTION_SETTLE_TRIES = 100  # the same before a question, which a tree under constant change must not hold up
 SETTLE_PAUSE_SECONDS = 0.05  # seconds between them
 KEPT_SECONDS = 24 * 3600.0  # seconds after which an answered file is removed
 
@@ -28,16 +31,18 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class UndoDesk:
+class QuestionDesk:
     """
-    Carries out the undos of one tenant.
+    Answers the questions about one tenant, and carries out its undos.
 
     may_act: whether rows and files may be changed now. is_settled: whether every change known now is in rows.
+    look_at_events: look for new lines in the files of events, of which the watcher may tell later than of questions.
     """
 
     context: TenantContext
     may_act: Callable[[], bool]
     is_settled: Callable[[], bool]
+    look_at_events: Callable[[], None]
     _is_working: bool = False
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -54,34 +59,39 @@ class UndoDesk:
                 if not await self.work():
                     seconds = RETRY_SECONDS
             except (MirrordError, OSError) as error:
-                log.info("undos_wait", extra={"tenant": self.context.sides.name, "error": str(error)})
+                log.info("questions_wait", extra={"tenant": self.context.sides.name, "error": str(error)})
                 seconds = RETRY_SECONDS
             await pause(stop, seconds, self._wake)
 
     async def work(self) -> bool:
-        """Carry out every request; False: they wait. Raises MirrordError, OSError."""
+        """Answer every request; False: undos wait. Raises MirrordError, OSError."""
         if self.context.sides.lease is None:
-            raise Fenced("The lease is not held; undos wait.")
+            raise Fenced("The lease is not held; questions wait.")
+        for path in await asyncio.to_thread(question_files.list_files, self.context.sides.tree):
+            await self._answer_file(path)
         if not self.may_act():
             return False
-        for path in await asyncio.to_thread(undo_files.list_files, self.context.sides.tree):
-            await self._answer_file(path)
         while await self._answer_row():
             pass
         return True
 
     async def _answer_file(self, path: str) -> None:
         tree = self.context.sides.tree
-        stored = await asyncio.to_thread(undo_files.read, tree, path)
+        stored = await asyncio.to_thread(question_files.read, tree, path)
         if stored is None:
             return
         request, answer = stored
         if answer.state is not RequestState.PENDING:
             if time.time() - request.requested_at.timestamp() > KEPT_SECONDS:
-                await asyncio.to_thread(undo_files.remove, tree, path)
+                await asyncio.to_thread(question_files.remove, tree, path)
             return
-        answer = await self._carry_out(request)
-        await asyncio.to_thread(undo_files.write, tree, replace(request, token=None), answer)
+        if request.command != question_files.UNDO:
+            answer = await self._answer_question(request)
+        elif self.may_act():
+            answer = await self._carry_out(request)
+        else:
+            return
+        await asyncio.to_thread(question_files.write, tree, replace(request, token=None), answer)
 
     async def _carry_out(self, request: Request) -> Answer:
         try:
@@ -92,6 +102,24 @@ class UndoDesk:
         log.info("undone", extra={"tenant": self.context.sides.name, "request": str(request.id)})
         return Answer(RequestState.EXECUTED, result=result)
 
+    async def _answer_question(self, request: Request) -> Answer:
+        """The answer to a question, once what changed before is in rows, or does not get there soon."""
+        try:
+            self.context.check_author(request, writes=False)
+            await self._settle(QUESTION_SETTLE_TRIES if self.may_act() else 0)
+            return Answer(RequestState.EXECUTED, result=await answer_question(self.context.sides, request))
+        except Unanswerable as error:
+            return Answer(RequestState.FAILED, failure={"code": error.code, "sentence": str(error)})
+        except (UserError, Refused) as error:
+            return Answer(RequestState.FAILED, failure=_failure_of(error))
+
+    async def _settle(self, tries: int) -> None:
+        self.look_at_events()
+        for _ in range(tries):
+            if self.is_settled():
+                break
+            await asyncio.sleep(SETTLE_PAUSE_SECONDS)
+
     async def _earlier_result(self, request: Request) -> Mapping[str, Any] | None:
         """The result of a request that a daemon carried out before it died; None: none did."""
         sides = self.context.sides
@@ -101,10 +129,7 @@ class UndoDesk:
 
     async def _undo(self, request: UndoRequest) -> UndoOutcome:
         sides = self.context.sides
-        for _ in range(SETTLE_TRIES):
-            if self.is_settled():
-                break
-            await asyncio.sleep(SETTLE_PAUSE_SECONDS)
+        await self._settle(SETTLE_TRIES)
         return await undo(sides.database, sides.tenant, request)
 
     async def _answer_row(self) -> bool:

@@ -1,0 +1,161 @@
+"""Tools that show history: what changed since, the versions of a page, their difference, and the trash."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from mirrord.commands.core.failure import Failed, Kind, translating_errors
+from mirrord.commands.core.list_cursor import cursor_of, cursor_position
+from mirrord.commands.core.session import Session
+from mirrord.mcp.tools.arguments import Arguments
+from mirrord.mcp.tools.daemon_questions import ask_daemon
+from mirrord.mcp.tools.tool import Tool, Wire
+from mirrord.mirror.write import trash
+from mirrord.mirror.write.journal_labels import key_of
+
+MAX_TRASHED = 40  # removed pages in one answer
+
+_WAYS_OUT = {
+    "INVALID_TIME": "Give a time that has been, such as 2026-01-31T14:00, or last_look, or a changeSet.",
+    "UNKNOWN_CHANGE_SET": "Give a changeSet that apply_changes, changes_status or undo_changes answered, or a time.",
+    "PATH_NOT_FOUND": "Call get_tree for the paths, or list_changes without path.",
+    "PAGE_NOT_FOUND": "Call list_pages or search_pages for the path; list_changes names deleted pages.",
+    "UNKNOWN_VERSION": "Call page_history with this path for the versions.",
+}
+
+
+class Since(Arguments):
+    """What list_changes takes."""
+
+    since: Annotated[str, Field(description="A time, or a changeSet.")] = "last_look"
+    by: str | None = None
+    path: str | None = None
+    cursor: str | None = None
+
+
+class Versions(Arguments):
+    """What page_history takes."""
+
+    path: str
+    before: Annotated[int | None, Field(ge=1, description="Only older versions.")] = None
+
+
+class Compared(Arguments):
+    """What diff_page takes."""
+
+    path: str
+    from_version: Annotated[int | None, Field(ge=1, alias="from", description="Default: one before.")] = None
+    to_version: Annotated[int | None, Field(ge=1, alias="to", description="Default: newest.")] = None
+
+
+class Trashed(Arguments):
+    """What list_trash takes."""
+
+    cursor: str | None = None
+
+
+def ask_history(session: Session, command: str, arguments: Mapping[str, object]) -> Mapping[str, Any]:
+    """The answer of the daemon to a question about history. Raises Failed."""
+    answer = ask_daemon(session, command, arguments, "what only its rows know cannot be told")
+    if answer.failure is None:
+        return answer.result or {}
+    code = str(answer.failure.get("code", "REFUSED"))
+    kind: Kind = "invalid" if code == "INVALID_TIME" else "not_found" if code in _WAYS_OUT else "forbidden"
+    way_out = _WAYS_OUT.get(code, "Tell the person what mirrord answered.")
+    raise Failed(code, kind, str(answer.failure.get("sentence", "It was refused.")), way_out)
+
+
+def _list_changes(session: Session, arguments: Since) -> Wire:
+    question = "\0".join(("list_changes", arguments.since, arguments.by or "", arguments.path or ""))
+    asked_for: dict[str, object] = {"since": arguments.since, "by": arguments.by, "path": arguments.path}
+    if arguments.cursor is not None:
+        period, start = cursor_position(arguments.cursor, question)
+        begin, _, end = period.partition(" ")
+        asked_for |= {"from": begin, "until": end, "start": start}
+    result = ask_history(session, "list_changes", asked_for)
+    answer = {"since": result.get("since"), "changes": result.get("changes", [])}
+    next_start = result.get("next_start")
+    if next_start is None:
+        return answer
+    return {**answer, "nextCursor": cursor_of(question, f"{result['since']} {result['until']}", int(next_start))}
+
+
+def _page_history(session: Session, arguments: Versions) -> Wire:
+    result = ask_history(session, "page_history", {"path": arguments.path, "before": arguments.before})
+    answer = {key: value for key, value in result.items() if key != "next_before"}
+    return answer if result.get("next_before") is None else {**answer, "nextBefore": result["next_before"]}
+
+
+def _diff_page(session: Session, arguments: Compared) -> Wire:
+    asked_for = {"path": arguments.path, "from": arguments.from_version, "to": arguments.to_version}
+    result = ask_history(session, "diff_page", asked_for)
+    answer = {key: value for key, value in result.items() if key != "characters"}
+    if result.get("characters", 0) > len(str(result.get("diff", ""))):
+        answer["note"] = "The diff is cut: compare versions that lie closer together."
+    return answer
+
+
+def _list_trash(session: Session, arguments: Trashed) -> Wire:
+    start = cursor_position(arguments.cursor, "list_trash")[1] if arguments.cursor is not None else 0
+    with translating_errors():
+        stored = reversed(trash.list_trash(session.tree))
+    removed = [(file.card, key_of(file.name)) for file in stored if file.card is not None]
+    pages = [(card, key) for card, key in removed if not card.reason.startswith("went with ")]
+    listed = [
+        {
+            "path": card.path,
+            "trashId": key,
+            "at": datetime.fromtimestamp(card.time, UTC).isoformat(timespec="seconds"),
+            "reason": card.reason,
+        }
+        for card, key in pages[start : start + MAX_TRASHED]
+    ]
+    end = start + len(listed)
+    return {"trash": listed} | ({"nextCursor": cursor_of("list_trash", "", end)} if end < len(pages) else {})
+
+
+LIST_CHANGES = Tool(
+    "list_changes",
+    "What changed since",
+    "Lists what changed since a time, by default your last look: kind, author, lines. Reverted changes are left out. "
+    'Example: {"since": "2026-01-31T14:00", "path": "Projects"}.',
+    Since,
+    None,
+    _list_changes,
+    waits=True,
+    about_changes=True,
+)
+PAGE_HISTORY = Tool(
+    "page_history",
+    "Versions of a page",
+    "Lists the versions of a page, deleted ones too, the newest first: time, author, what changed. "
+    'Example: {"path": "Projects/Alpha.md"}.',
+    Versions,
+    None,
+    _page_history,
+    waits=True,
+    about_changes=True,
+)
+DIFF_PAGE = Tool(
+    "diff_page",
+    "Compare versions of a page",
+    "Shows what changed between two versions of a page, by default the last change. "
+    'Example: {"path": "Projects/Alpha.md", "from": 3, "to": 5}.',
+    Compared,
+    None,
+    _diff_page,
+    waits=True,
+    about_changes=True,
+)
+LIST_TRASH = Tool(
+    "list_trash",
+    "List the trash",
+    "Lists deleted pages, the newest first, with the trashId that restore_page takes. Example: {}.",
+    Trashed,
+    None,
+    _list_trash,
+)
+
+HISTORY_TOOLS = (LIST_CHANGES, PAGE_HISTORY, DIFF_PAGE, LIST_TRASH)

@@ -1,0 +1,205 @@
+"""What changed since a moment: one line for each page, attachment and record, from its state then to its state now."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import SequenceMatcher
+from typing import Any
+
+import orjson
+
+from mirrord.db.content import recent_versions
+from mirrord.db.content.recent_versions import Period, RecentEntry
+from mirrord.db.database import Connection
+from mirrord.documents.link_following import paths_of
+from mirrord.domain.entry import EntryId, Kind, TenantId
+from mirrord.errors import UserError
+from mirrord.mirror.tree.tree_layout import SUFFIX, attachment_path, page_path
+from mirrord.operations.change_diffs import ChangedEntry, changed_entry
+from mirrord.operations.restore import directories_of, find_page
+from mirrord.operations.undo import find_change_set, load_histories
+from mirrord.operations.undo_plan import EntryHistory, EntryState
+
+MAX_ANSWER_BYTES = 7_000  # bytes of the listed changes
+BATCH_ENTRIES = 50  # entries whose texts are loaded at once
+MAX_LOOKED_ENTRIES = 1_000  # entries looked at for one answer, which then goes on with a cursor
+MAX_COMPARED_LINES = 4_000  # lines of both texts; of longer ones, lines that only moved are not counted
+
+
+class Unanswerable(UserError):
+    """A question that has no answer. code: for agents."""
+
+    def __init__(self, code: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeQuestion:
+    """What is asked for. path: of a page or folder; None: everywhere. start: changes listed before, by a cursor."""
+
+    period: Period
+    path: str | None = None
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ListedChanges:
+    """Changes as JSON, the last first. next_start: where the list goes on; None: it is complete."""
+
+    changes: Sequence[Mapping[str, Any]]
+    next_start: int | None
+
+
+async def find_moment(connection: Connection, tenant: TenantId, text: str) -> datetime:
+    """The moment that *text* means: a time, or the end of a change set. Raises Unanswerable."""
+    moment = _parse_time(text)
+    if moment is None:
+        try:
+            change_set = await find_change_set(connection, tenant, text)
+        except UserError as error:
+            is_id = not set(text.lower()) - set("0123456789abcdef-")
+            sentence = str(error) if is_id else f"{text!r} is neither a time nor the id of a change set."
+            raise Unanswerable("UNKNOWN_CHANGE_SET" if is_id else "INVALID_TIME", sentence) from error
+        end = await recent_versions.load_end_of_change_set(connection, tenant, change_set.id)
+        return end or change_set.applied_at or change_set.started_at
+    if moment > datetime.now(UTC):
+        raise Unanswerable("INVALID_TIME", f"{moment.isoformat(timespec='minutes')} is in the future.")
+    return moment
+
+
+def _parse_time(text: str) -> datetime | None:
+    """A time in ISO form, of this host's zone if it names none; None: it is no time of this age."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone() if moment.year >= 1970 else None
+    except (ValueError, OverflowError):
+        return None
+
+
+async def list_changes(connection: Connection, tenant: TenantId, question: ChangeQuestion) -> ListedChanges:
+    """
+    What a period changed, without what is as it was before it; as much as an answer may have.
+
+    Raises Unanswerable: nothing is, was or changed at the path.
+    """
+    stem = _stem_of(question.path) if question.path is not None else None
+    recent = await recent_versions.load_recent(connection, tenant, question.period)
+    changes: list[Mapping[str, Any]] = []
+    position, size, end = question.start, 0, min(len(recent), question.start + MAX_LOOKED_ENTRIES)
+    for first in range(question.start, end, BATCH_ENTRIES):
+        for facts in await _describe_batch(connection, tenant, recent[first : min(first + BATCH_ENTRIES, end)]):
+            size += len(orjson.dumps(facts)) + 1 if facts is not None and _is_below(facts, stem) else 0
+            if size > MAX_ANSWER_BYTES and changes:
+                return ListedChanges(changes, position)
+            position += 1
+            if facts is not None and _is_below(facts, stem):
+                changes.append(facts)
+    if stem is not None and not changes and question.start == 0 and end == len(recent):
+        await _check_path(connection, tenant, question.path or "")
+    return ListedChanges(changes, end if end < len(recent) else None)
+
+
+async def _check_path(connection: Connection, tenant: TenantId, path: str) -> None:
+    try:
+        await find_page(connection, tenant, path)
+    except UserError:
+        raise Unanswerable("PATH_NOT_FOUND", f"There is no page or folder {path!r}, and there was none.") from None
+
+
+async def _describe_batch(
+    connection: Connection, tenant: TenantId, recent: Sequence[RecentEntry]
+) -> list[Mapping[str, Any] | None]:
+    """The facts of each entry; None: it is as it was, or a new folder."""
+    chosen: dict[str, dict[EntryId, set[int]]] = {}
+    for entry in recent:
+        chosen.setdefault(entry.table, {})[entry.entry] = set(entry.versions)
+    histories = {history.entry: history for history in await load_histories(connection, tenant, chosen)}
+    changed = {
+        entry: changed_entry(history)
+        for entry, history in histories.items()
+        if not _is_same(history.states[0], history.now) and not _is_new_folder(history)
+    }
+    places = [state.parent for entry in changed.values() for state in (entry.before, entry.after)]
+    directories = await directories_of(connection, tenant, places)
+    paths = await paths_of(connection, tenant, changed)
+    return await asyncio.to_thread(_facts_of_batch, recent, changed, directories, paths)
+
+
+def _facts_of_batch(
+    recent: Sequence[RecentEntry],
+    changed: Mapping[EntryId, ChangedEntry],
+    directories: Mapping[EntryId | None, str],
+    paths: Mapping[EntryId, str],
+) -> list[Mapping[str, Any] | None]:
+    return [
+        _facts_of(entry, changed[entry.entry], directories, paths.get(entry.entry)) if entry.entry in changed else None
+        for entry in recent
+    ]
+
+
+def _facts_of(
+    recent: RecentEntry, changed: ChangedEntry, directories: Mapping[EntryId | None, str], path: str | None
+) -> Mapping[str, Any]:
+    old_path = _path_of(changed.before, changed.kind, directories)
+    facts: dict[str, Any] = {
+        "path": path or _path_of(changed.after, changed.kind, directories),
+        "kind": " and ".join(changed.changes),
+        "by": ", ".join(recent.actors),
+        "at": recent.changed_at.astimezone(UTC).isoformat(timespec="seconds"),
+    }
+    if "moved" in changed.changes:
+        facts["from"] = old_path
+    if changed.kind is not Kind.PAGE:
+        facts["type"] = str(changed.kind)
+    added, removed = _count_lines(_text_of(changed.before), _text_of(changed.after))
+    return facts | ({"added": added, "removed": removed} if added or removed else {})
+
+
+def _path_of(state: EntryState, kind: Kind, directories: Mapping[EntryId | None, str]) -> str:
+    """Where an entry was; its folders have their present names."""
+    name, directory = state.name or "", directories.get(state.parent, "")
+    if kind is Kind.ATTACHMENT:
+        return attachment_path(directory, name)
+    if kind is Kind.PAGE:
+        return page_path(directory, name)
+    return f"{directory}/{name}".lstrip("/")
+
+
+def _text_of(state: EntryState) -> str:
+    return "" if state.is_deleted else state.text or ""
+
+
+def _is_same(before: EntryState, now: EntryState) -> bool:
+    if before.is_deleted or now.is_deleted:
+        return before.is_deleted and now.is_deleted
+    return (before.parent, before.name, before.digest, before.text) == (now.parent, now.name, now.digest, now.text)
+
+
+def _is_new_folder(history: EntryHistory) -> bool:
+    """Whether it is a folder without a page, which appears with the first page in it, often a moment later."""
+    return history.kind is Kind.FOLDER and history.states[0].is_deleted
+
+
+def _count_lines(before: str, after: str) -> tuple[int, int]:
+    """How many lines were added and removed."""
+    old, new = before.splitlines(), after.splitlines()
+    if len(old) + len(new) > MAX_COMPARED_LINES:
+        old_counts, new_counts = Counter(old), Counter(new)
+        return (new_counts - old_counts).total(), (old_counts - new_counts).total()
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks() if old and new else ()
+    equal = sum(block.size for block in blocks)
+    return len(new) - equal, len(old) - equal
+
+
+def _is_below(facts: Mapping[str, Any], stem: str | None) -> bool:
+    if stem is None:
+        return True
+    stems = [_stem_of(facts[key]) for key in ("path", "from") if key in facts]
+    return any(candidate == stem or candidate.startswith(f"{stem}/") for candidate in stems)
+
+
+def _stem_of(path: str) -> str:
+    return path.strip("/").removesuffix(SUFFIX).removesuffix("/_index")

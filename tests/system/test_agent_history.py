@@ -1,0 +1,197 @@
+"""What agents learn of history: what changed since, the versions of a page, their difference, and the trash."""
+
+import json
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from mirrord.operations.change_listing import MAX_ANSWER_BYTES
+from tests.support.clients import Agent, on_stdio, process
+from tests.support.editors import save
+from tests.support.entries import value
+from tests.support.harness import Mirrord, eventually
+
+TEXT = "# A page\n\nProject details.\n"
+PAGES = ("Edited", "Moved", "Deleted", "Reverted", "Old", "Bystander", "Shared")
+MAX_BYTES = 8 * 1024  # bytes of an answer
+MAX_CALLS = 50  # until all authors are known
+
+
+@pytest.fixture(scope="module")
+def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
+    with Mirrord(tmp_path_factory.mktemp("history") / "installation", dsn=module_dsn) as running:
+        for name in PAGES:
+            save(running.file(f"{name}.md"), TEXT)
+        running.up()
+        for name in PAGES:
+            eventually(partial(running.page, f"{name}.md"), f"the row of {name}")
+        yield running
+
+
+@pytest.fixture(scope="module")
+def token(mirrord: Mirrord) -> str:
+    return token_of(mirrord, "tester")
+
+
+def token_of(mirrord: Mirrord, actor: str, *options: str) -> str:
+    done = mirrord.run("tenant", "token", mirrord.tenant, "--actor", actor, *options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def agent_of(mirrord: Mirrord, token: str) -> AbstractAsyncContextManager[Agent]:
+    return on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": token}, "--tools", "pages,changes"))
+
+
+def now(mirrord: Mirrord) -> str:
+    moment: datetime = value(mirrord.app, "SELECT clock_timestamp()")
+    return moment.isoformat()
+
+
+def by_path(answer: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {change["path"]: change for change in answer["changes"]}
+
+
+async def test_every_kind_of_change_is_one_line_with_author_and_lines(mirrord: Mirrord, token: str) -> None:
+    start = now(mirrord)
+    async with agent_of(mirrord, token) as agent:
+        await agent.call("edit_page", path="Edited.md", edits=[{"find": "details.", "replace": "facts.\nMore."}])
+        await agent.call("move_page", sourcePath="Moved.md", destinationPath="Away.md")
+        await agent.call("delete_page", path="Deleted.md")
+        await agent.call("create_page", title="Fresh", content=TEXT)
+        await agent.call("edit_page", path="Reverted.md", edits=[{"find": "details", "replace": "facts"}])
+        await agent.call("edit_page", path="Reverted.md", edits=[{"find": "facts", "replace": "details"}])
+        for _ in range(MAX_CALLS):
+            answer = await agent.call("list_changes", since=start)
+            changes = by_path(answer)
+            if all(change["by"] == "agent tester" for change in changes.values()):
+                break  # on a busy machine, the author of a deletion is known a moment after it
+    kinds = {path: change["kind"] for path, change in changes.items()}
+    assert kinds == {"Edited.md": "edited", "Away.md": "moved", "Deleted.md": "deleted", "Fresh.md": "created"}
+    assert {path: change["by"] for path, change in changes.items()} == dict.fromkeys(kinds, "agent tester")
+    assert (changes["Edited.md"]["added"], changes["Edited.md"]["removed"]) == (2, 1)
+    assert (changes["Away.md"]["from"], "added" in changes["Away.md"]) == ("Moved.md", False)
+    assert changes["Deleted.md"]["removed"] == 3
+    assert "nextCursor" not in answer
+
+
+async def test_the_last_look_is_remembered_by_actor_and_not_by_connection(mirrord: Mirrord, token: str) -> None:
+    async with agent_of(mirrord, token) as agent:
+        assert by_path(await agent.call("list_changes"))
+        assert (await agent.call("list_changes"))["changes"] == []
+    save(mirrord.file("Bystander.md"), TEXT + "\nBy a person.\n")
+    eventually(lambda: "person" in text_of(mirrord, "Bystander.md"), "the person's text")
+    async with agent_of(mirrord, token) as agent:
+        assert (await agent.call("list_changes", path="Shared.md"))["changes"] == []  # no look at everything
+        changes = by_path(await agent.call("list_changes", since="last_look"))
+        assert {path: (change["kind"], change["by"]) for path, change in changes.items()} == {
+            "Bystander.md": ("edited", "human file")
+        }
+        assert (await agent.call("list_changes"))["changes"] == []
+    async with agent_of(mirrord, token_of(mirrord, "another")) as agent:
+        assert "Bystander.md" in by_path(await agent.call("list_changes"))
+
+
+async def test_changes_are_chosen_by_author_and_place_and_since_a_change_set(mirrord: Mirrord, token: str) -> None:
+    start = now(mirrord)
+    async with agent_of(mirrord, token) as agent:
+        page = (await agent.call("write_page", path="Corner/Inside.md", content=TEXT))["pageId"]
+        await agent.call("write_page", path="Cornerstone.md", content=TEXT)
+        inside = by_path(await agent.call("list_changes", since=start, path="Corner"))
+        assert "Corner/Inside.md" in inside
+        assert "Cornerstone.md" not in inside
+        assert (await agent.call("list_changes", since=start, by="nobody of this name"))["changes"] == []
+        query = "SELECT change_set FROM page_revision WHERE page_id = %s AND change_set IS NOT NULL"
+        change_set = str(eventually(lambda: value(mirrord.app, query, page), "the change set"))
+        save(mirrord.file("Shared.md"), TEXT + "\nLater.\n")
+        eventually(lambda: "Later" in text_of(mirrord, "Shared.md"), "the person's text")
+        assert [*by_path(await agent.call("list_changes", since=change_set))] == ["Shared.md"]
+        assert [*by_path(await agent.call("list_changes", since=start, by="file"))] == ["Shared.md"]
+
+
+async def test_long_lists_come_in_parts_of_8_kilobytes_and_each_change_once(mirrord: Mirrord, token: str) -> None:
+    start, names = now(mirrord), {f"Many pages of a long list, number {number:03}.md" for number in range(120)}
+    for name in names:
+        save(mirrord.file(name), TEXT)
+    count = "SELECT count(*) = %s FROM page WHERE name LIKE 'Many pages%%' AND deleted_at IS NULL"
+    eventually(lambda: value(mirrord.app, count, len(names)), "the rows")
+    async with agent_of(mirrord, token) as agent:
+        listed, answer = list[str](), await agent.call("list_changes", since=start)
+        while True:
+            assert len(json.dumps(answer)) <= MAX_BYTES
+            listed += [change["path"] for change in answer["changes"]]
+            if "nextCursor" not in answer:
+                break
+            answer = await agent.call("list_changes", since=start, cursor=answer["nextCursor"])
+        assert (len(listed), set(listed)) == (len(names), names)
+        refused = await agent.refused("list_changes", since=start, by="tester", cursor="bm9uc2Vuc2U")
+    assert refused["code"] == "INVALID_CURSOR"
+    assert MAX_ANSWER_BYTES < MAX_BYTES
+
+
+async def test_what_cannot_be_answered_is_told_with_the_call_that_helps(mirrord: Mirrord, token: str) -> None:
+    future = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    expected: dict[str, tuple[str, dict[str, Any]]] = {
+        "INVALID_TIME": ("list_changes", {"since": future}),
+        "UNKNOWN_CHANGE_SET": ("list_changes", {"since": "0190f3c2-7a1b-7c3d-8e4f-0123456789ab"}),
+        "PATH_NOT_FOUND": ("list_changes", {"path": "No such folder"}),
+        "PAGE_NOT_FOUND": ("page_history", {"path": "No such page.md"}),
+        "UNKNOWN_VERSION": ("diff_page", {"path": "Edited.md", "from": 1, "to": 99}),
+    }
+    async with agent_of(mirrord, token) as agent:
+        refusals = {code: await agent.refused(tool, **arguments) for code, (tool, arguments) in expected.items()}
+        assert (await agent.refused("list_changes", since="yesterday noon"))["code"] == "INVALID_TIME"
+    assert {code: refused["code"] for code, refused in refusals.items()} == {code: code for code in expected}
+    assert "in the future" in refusals["INVALID_TIME"]["error"]
+    assert "page_history" in refusals["UNKNOWN_VERSION"]["instruction"]
+
+
+async def test_the_history_of_a_page_and_the_difference_of_versions(mirrord: Mirrord, token: str) -> None:
+    async with agent_of(mirrord, token) as agent:
+        await agent.call("write_page", path="Versions.md", content="# Versions\n\nfirst\n")
+        await agent.call("list_changes")  # waits until it is in rows
+        await agent.call("edit_page", path="Versions.md", edits=[{"find": "first", "replace": "second"}])
+        history = await agent.call("page_history", path="Versions.md")
+        newest = history["versions"][0]
+        assert (newest["by"], newest["changed"], history["path"]) == ("agent tester", "text", "Versions.md")
+        assert history["versions"][-1]["changed"] == "created"
+        older = await agent.call("page_history", path="Versions.md", before=newest["version"])
+        assert older["versions"] == history["versions"][1:]
+        difference = await agent.call("diff_page", path="Versions.md")
+        assert {"-first", "+second"} <= set(difference["diff"].splitlines())
+        assert difference["to"] == newest["version"]
+        first = history["versions"][-1]["version"]
+        same = await agent.call("diff_page", path="Versions.md", **{"from": first, "to": first})
+        assert same["diff"] == ""
+
+
+async def test_questions_leave_no_files_and_need_a_daemon_but_no_right_to_write(mirrord: Mirrord, token: str) -> None:
+    async with agent_of(mirrord, token_of(mirrord, "reader", "--scope", "read")) as agent:
+        assert (await agent.call("page_history", path="Edited.md"))["versions"]
+        deleted = (await agent.call("list_trash"))["trash"]
+        assert "Deleted.md" in [page["path"] for page in deleted]
+        assert list((mirrord.file(".records") / "questions").iterdir()) == []
+        mirrord.stop()
+        down = await agent.refused("list_changes")
+        assert (down["code"], "mirrord up" in down["instruction"]) == ("DAEMON_DOWN", True)
+        assert (await agent.call("list_trash"))["trash"] == deleted
+    mirrord.up()
+
+
+async def test_a_page_comes_back_by_what_the_trash_lists(mirrord: Mirrord, token: str) -> None:
+    async with agent_of(mirrord, token) as agent:
+        await agent.call("delete_page", path="Old.md")
+        (trash_id,) = [
+            page["trashId"] for page in (await agent.call("list_trash"))["trash"] if page["path"] == "Old.md"
+        ]
+        await agent.call("restore_page", trashId=trash_id)
+    assert mirrord.text("Old.md") == TEXT
+
+
+def text_of(mirrord: Mirrord, path: str) -> str:
+    row = mirrord.page(path)
+    return str(value(mirrord.app, "SELECT markdown FROM page WHERE id = %s", row.id) or "") if row is not None else ""
