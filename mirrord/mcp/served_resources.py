@@ -157,7 +157,7 @@ def list_tool_resources(tools: Mapping[str, Tool[Any]]) -> list[Resource]:
             uri=TOOL_TEMPLATE.format(tool_name=name),
             name=name,
             title=tools[name].title,
-            description=f"What {name} takes, and its trust level",
+            description=f"What {name} takes and answers, and its trust level",
             mime_type=JSON_TYPE,
         )
         for name in source_tool_names(tools)
@@ -172,7 +172,7 @@ def register_tool_schemas(server: MCPServer[None], callers: Callers, tools: Mapp
 
     @server.resource(TOOL_TEMPLATE, name="source tool", title="A tool for sources", mime_type=JSON_TYPE)
     async def tool(tool_name: str) -> str:
-        """What a tool for sources takes, and its trust level, such as qualcoder://sources/tools/list_sources."""
+        """What a tool for sources takes and answers, and its trust, such as qualcoder://sources/tools/list_sources."""
         source_tool = source_tools.get(tool_name)
         if source_tool is None:
             suggestion = nearest_name(tool_name, source_tools)
@@ -186,6 +186,7 @@ def register_tool_schemas(server: MCPServer[None], callers: Callers, tools: Mapp
                 "name": entry.name,
                 "description": entry.description,
                 "inputSchema": entry.input_schema,
+                "outputSchema": source_tool.result_for(level),
                 "trust_level": level.name,
             }
         ).decode()

@@ -6,10 +6,12 @@ import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import jsonschema
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult
 
@@ -17,9 +19,11 @@ import mirrord
 from mirrord.commands.core.session import Gate, Session, SessionSettings
 from mirrord.config import DEFAULT_TOOLS
 from mirrord.domain.entry import Actor, MirrorId, TenantId
+from mirrord.domain.trust import Trust
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.server import assemble_server
+from mirrord.mcp.tool_sets import ALL_SETS, tools_of
 from mirrord.mirror import tree_marker
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree_marker import Marker
@@ -80,8 +84,10 @@ class Agent:
         return content
 
     async def reply(self, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
-        """The bare result."""
-        return await self.client.call_tool(tool, dict(arguments))
+        """The bare result, valid by the tool's own schema."""
+        result = await self.client.call_tool(tool, dict(arguments))
+        check_answer(tool, result.structured_content)
+        return result
 
 
 @asynccontextmanager
@@ -121,6 +127,18 @@ async def on_stdio(parameters: StdioServerParameters, *, mode: str = "auto", **c
     """An agent of a process of its own."""
     async with Client(parameters, mode=mode, **client) as connected:
         yield Agent(connected)
+
+
+def check_answer(name: str, content: object) -> None:
+    """Check *content* by the schema of the tool's result, which lists of tools leave out. Other servers' tools pass."""
+    if validator := _validators().get(name):
+        validator.validate(content)
+
+
+@cache
+def _validators() -> dict[str, jsonschema.Draft202012Validator]:
+    """By name of the tool; a reply that waits for a person is valid, too."""
+    return {tool.name: jsonschema.Draft202012Validator(tool.result_for(Trust.REQUIRE)) for tool in tools_of([ALL_SETS])}
 
 
 def _content(result: CallToolResult) -> dict[str, Any]:

@@ -294,7 +294,7 @@ async def test_a_deleted_page_comes_back_by_the_trash_id_of_the_draft(tenant: Te
         assert pages(tenant)["Old.md"] == PAGES["Old.md"]
 
 
-async def test_the_tools_of_change_sets_take_at_most_8_kilobytes_of_a_list(tenant: Tenant) -> None:
+async def test_the_tools_of_change_sets_take_at_most_5_kilobytes_of_a_list(tenant: Tenant) -> None:
     async with memory(tenant) as agent:
         listed = (await agent.client.list_tools()).tools[-10:]
     texts = [tool.model_dump_json(by_alias=True, exclude_none=True) for tool in listed]
@@ -310,4 +310,4 @@ async def test_the_tools_of_change_sets_take_at_most_8_kilobytes_of_a_list(tenan
         "diff_page",
         "list_trash",
     ]
-    assert sum(map(len, texts)) <= 8 * 1024
+    assert sum(map(len, texts)) <= 5 * 1024

@@ -168,8 +168,7 @@ async def test_auto_save_is_never_a_success_without_the_lock_or_the_file(tenant:
 async def test_return_result_pattern(tenant: Tenant) -> None:
     async with prepared(tenant) as agent:
         for tool in tools_of(["collections"]):
-            schema = tool.entry_for(DEFAULTS[tool.name]).output_schema
-            assert schema is not None
+            schema = tool.result_for(DEFAULTS[tool.name])
             answer = await agent.reply(tool.name, {"name": "reading"} if tool.name.endswith("content") else {})
             jsonschema.validate(answer.structured_content, schema)
         failed = await refused(agent, "not_found", "collection_remove", name="x")

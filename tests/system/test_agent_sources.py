@@ -154,10 +154,11 @@ async def test_every_tool_for_sources_is_a_resource_with_its_schema_and_trust(te
         listed = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
         for name in TRUST:
             shown = await schema(agent, name)
-            assert shown.keys() == {"name", "description", "inputSchema", "trust_level"}
+            assert shown.keys() == {"name", "description", "inputSchema", "outputSchema", "trust_level"}
             assert (shown["name"], shown["description"]) == (name, listed[name].description)
             assert shown["inputSchema"] == listed[name].input_schema
             jsonschema.Draft202012Validator.check_schema(shown["inputSchema"])
+            jsonschema.Draft202012Validator.check_schema(shown["outputSchema"])
             assert shown["trust_level"] == TRUST[name].name
         with pytest.raises(MCPError, match="Did you mean delete_source"):
             await schema(agent, "delete_sources")

@@ -7,7 +7,17 @@ from pydantic import Field
 
 from mirrord.commands.core.connection_changes import ConnectionChanges, current_connection
 from mirrord.commands.core.session import Session
-from mirrord.mcp.tools.arguments import ANY, COUNT, TEXT, Arguments, array_schema, nullable, or_pending, result_schema
+from mirrord.mcp.tools.arguments import (
+    ANY,
+    COUNT,
+    TEXT,
+    Arguments,
+    Schema,
+    array_schema,
+    nullable,
+    or_pending,
+    result_schema,
+)
 from mirrord.mcp.tools.read_tools import PagePath
 from mirrord.mcp.tools.tool import Tool, Wire
 
@@ -99,6 +109,7 @@ def _apply_answer(applied: "AppliedChanges") -> Wire:
     return {"changeSet": applied.change_set, "state": "applied", "pages": applied.pages, **counts, **merged}
 
 
+_COUNT_OR_CLASHES: Schema = {"type": ["integer", "array"]}  # a refusal lists the pages that clash
 _SUMMARY = result_schema({"changeSet": TEXT, "title": TEXT, "state": TEXT, "pages": COUNT})
 
 BEGIN_CHANGES = Tool(
@@ -129,7 +140,7 @@ APPLY_CHANGES = Tool(
     "Makes the open change set real: all of it, merged with what others changed, or nothing and CONFLICT with the "
     'pages. Example: {"message": "Moved finished tasks to the archive"}.',
     Apply,
-    or_pending(result_schema({"changeSet": TEXT, "state": TEXT, "pages": COUNT})),
+    or_pending(result_schema({"changeSet": TEXT, "state": TEXT, "pages": _COUNT_OR_CLASHES})),
     wire=_apply_answer,
     writes=True,
     destructive=True,

@@ -9,13 +9,14 @@ from pydantic import Field
 from mirrord.commands.core.failure import Failed, Kind, translating_errors
 from mirrord.commands.core.list_cursor import cursor_of, cursor_position
 from mirrord.commands.core.session import Session
-from mirrord.mcp.tools.arguments import Arguments
+from mirrord.mcp.tools.arguments import ANY, COUNT, TEXT, Arguments, array_schema, object_schema, result_schema
 from mirrord.mcp.tools.daemon_questions import ask_daemon
 from mirrord.mcp.tools.tool import Tool, Wire
 from mirrord.mirror.write import trash
 from mirrord.mirror.write.journal_labels import key_of
 
 MAX_TRASHED = 40  # removed pages in one answer
+_TRASHED = object_schema(path=TEXT, trashId=TEXT, at=TEXT, reason=TEXT)
 
 _WAYS_OUT = {
     "INVALID_TIME": "Give a time that has been, such as 2026-01-31T14:00, or last_look, or a changeSet.",
@@ -122,7 +123,7 @@ LIST_CHANGES = Tool(
     "Lists what changed since a time, by default your last look: kind, author, lines. Reverted changes are left out. "
     'Example: {"since": "2026-01-31T14:00", "path": "Projects"}.',
     Since,
-    None,
+    result_schema({"since": TEXT, "changes": array_schema(ANY), "nextCursor?": TEXT}),
     _list_changes,
     waits=True,
     about_changes=True,
@@ -133,7 +134,7 @@ PAGE_HISTORY = Tool(
     "Lists the versions of a page, deleted ones too, the newest first: time, author, what changed. "
     'Example: {"path": "Projects/Alpha.md"}.',
     Versions,
-    None,
+    result_schema({"path": TEXT, "pageId": TEXT, "versions": array_schema(ANY), "nextBefore?": COUNT}),
     _page_history,
     waits=True,
     about_changes=True,
@@ -144,7 +145,7 @@ DIFF_PAGE = Tool(
     "Shows what changed between two versions of a page, by default the last change. "
     'Example: {"path": "Projects/Alpha.md", "from": 3, "to": 5}.',
     Compared,
-    None,
+    result_schema({"path": TEXT, "from": COUNT, "to": COUNT, "diff": TEXT, "note?": TEXT}),
     _diff_page,
     waits=True,
     about_changes=True,
@@ -154,7 +155,7 @@ LIST_TRASH = Tool(
     "List the trash",
     "Lists deleted pages, the newest first, with the trashId that restore_page takes. Example: {}.",
     Trashed,
-    None,
+    result_schema({"trash": array_schema(_TRASHED), "nextCursor?": TEXT}),
     _list_trash,
 )
 

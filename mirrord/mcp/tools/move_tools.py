@@ -21,7 +21,7 @@ class Move(Arguments):
     """What move_page takes."""
 
     source_path: PagePath
-    destination_path: Annotated[str, Field(description="Its new path, such as Archive/Alpha.md.")]
+    destination_path: Annotated[str, Field(description="Its new path.")]
     rewrite_links: Annotated[bool, Field(description="Let links to them follow.")] = True
     expected_digest: Digest = None
 

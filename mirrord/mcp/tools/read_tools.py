@@ -26,7 +26,7 @@ from mirrord.mcp.tools.tool import Tool, Wire
 if TYPE_CHECKING:
     from mirrord.commands.pages.page_commands import PageContent
 
-PagePath = Annotated[str, Field(description="Such as Projects/Alpha.md; .md is optional.")]
+PagePath = Annotated[str, Field(description=".md is optional.")]
 MAX_ANSWER_CHARACTERS = 80_000  # characters in one answer: about the limit of clients
 
 _PAGE: dict[str, Schema] = {

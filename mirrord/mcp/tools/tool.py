@@ -86,7 +86,7 @@ class Tool(Generic[A]):
     """
     One tool.
 
-    description: for the model, with an example. result: schema of the result; None: the answer explains itself.
+    description: for the model, with an example. result: schema of the result.
     run: the implementation; None: the command of that name in `commands.registry`, through the trust gate. wire:
     converts the result of such a command, a dataclass, to JSON; default: its fields.
     writes: changes files. destructive: may remove existing content. idempotent: a second call changes nothing.
@@ -98,7 +98,7 @@ class Tool(Generic[A]):
     title: str
     description: str
     arguments: type[A]
-    result: Schema | None
+    result: Schema
     run: Callable[[Session, A], Wire] | None = None
     wire: Callable[[Any], Wire] = fields_of
     writes: bool = False
@@ -129,20 +129,28 @@ class Tool(Generic[A]):
             result = TypeAdapter(COMMANDS[self.name].result_type).validate_python(result)
         return self.wire(result)
 
+    def result_for(self, level: Trust) -> Schema:
+        """The schema of its answers to a caller of that trust level."""
+        return or_pending(self.result) if level >= Trust.SUGGEST else self.result
+
     def entry_for(self, level: Trust) -> Listed:
-        """Its entry in `tools/list` for a caller of that trust level."""
-        waits = level >= Trust.SUGGEST
+        """
+        Its entry in `tools/list` for a caller of that trust level.
+
+        Without the schema of its result, and without what clients assume where it is missing (decision 58).
+        """
         return Listed(
             name=self.name,
             title=self.title,
-            description=self.description + (_PENDING_NOTE if waits else ""),
+            description=self.description + (_PENDING_NOTE if level >= Trust.SUGGEST else ""),
             input_schema=schema_of(self.arguments),
-            output_schema=or_pending(self.result) if waits and self.result is not None else self.result,
-            annotations=ToolAnnotations(
-                read_only_hint=not self.writes,
-                destructive_hint=self.destructive,
-                idempotent_hint=self.idempotent,
-                open_world_hint=False,
-            ),
-            _meta={"mirrord/trust": level.name},
+            annotations=self._annotations(),
+            _meta=None if level is Trust.AUTONOMOUS else {"mirrord/trust": level.name},
         )
+
+    def _annotations(self) -> ToolAnnotations:
+        """What differs from the protocol's defaults; and destructiveHint of writes, as some clients ask only for it."""
+        if not self.writes:
+            return ToolAnnotations(read_only_hint=True, open_world_hint=False)
+        idempotent = True if self.idempotent else None
+        return ToolAnnotations(destructive_hint=self.destructive, idempotent_hint=idempotent, open_world_hint=False)
