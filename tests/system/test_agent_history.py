@@ -170,10 +170,13 @@ async def test_the_history_of_a_page_and_the_difference_of_versions(mirrord: Mir
 
 
 async def test_questions_leave_no_files_and_need_a_daemon_but_no_right_to_write(mirrord: Mirrord, token: str) -> None:
+    async with agent_of(mirrord, token) as writer:
+        await writer.call("write_page", path="Trashed.md", content=TEXT)
+        await writer.call("delete_page", path="Trashed.md")
     async with agent_of(mirrord, token_of(mirrord, "reader", "--scope", "read")) as agent:
         assert (await agent.call("page_history", path="Edited.md"))["versions"]
         deleted = (await agent.call("list_trash"))["trash"]
-        assert "Deleted.md" in [page["path"] for page in deleted]
+        assert "Trashed.md" in [page["path"] for page in deleted]
         assert list((mirrord.file(".records") / "questions").iterdir()) == []
         mirrord.stop()
         down = await agent.refused("list_changes")
