@@ -119,6 +119,7 @@ MAX_FUNCTION_LINES = 50
 MAX_MODULE_LINES = 400
 MAX_PARAMETERS = 6
 ARGUMENTS_OF_TOOLS = {  # callers name them as the tool's arguments, which stay
+    "mirrord.commands.pages.find_command.find_pages",
     "mirrord.commands.pages.search_command.search_pages",
     "mirrord.research.surveys.survey_import.import_survey",
 }

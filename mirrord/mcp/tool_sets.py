@@ -5,8 +5,9 @@ from types import MappingProxyType
 from typing import Any
 
 from mirrord.errors import UserError
-from mirrord.mcp.tools.find_tools import GET_PAGE_LINKS, GET_TREE, LIST_PAGES, SEARCH_PAGES
+from mirrord.mcp.tools.find_tools import GET_PAGE_LINKS, GET_TREE, LIST_PAGES
 from mirrord.mcp.tools.move_tools import ADD_ATTACHMENT, DELETE_PAGE, MOVE_PAGE, RESTORE_PAGE
+from mirrord.mcp.tools.query_tools import FIND_PAGES, SEARCH_PAGES
 from mirrord.mcp.tools.read_tools import READ_PAGE, READ_PAGES, SYNC_STATUS
 from mirrord.mcp.tools.tool import Tool
 from mirrord.mcp.tools.write_tools import CREATE_PAGE, EDIT_PAGE, WRITE_PAGE
@@ -17,7 +18,7 @@ ALL_SETS = "all"  # the name of all sets together
 
 # Clients and models remember the list: the order never changes, new tools come last in their group.
 PAGES: Tools = (
-    *(LIST_PAGES, GET_TREE, SEARCH_PAGES, GET_PAGE_LINKS, READ_PAGE, READ_PAGES, SYNC_STATUS),
+    *(LIST_PAGES, GET_TREE, SEARCH_PAGES, GET_PAGE_LINKS, READ_PAGE, READ_PAGES, SYNC_STATUS, FIND_PAGES),
     *(WRITE_PAGE, EDIT_PAGE, CREATE_PAGE, ADD_ATTACHMENT, MOVE_PAGE, DELETE_PAGE, RESTORE_PAGE),
 )
 

@@ -46,7 +46,16 @@ PAGES = {
 }
 NAMES = [
     *("list_pages", "get_tree", "search_pages", "get_page_links", "read_page", "read_pages", "sync_status"),
-    *("write_page", "edit_page", "create_page", "add_attachment", "move_page", "delete_page", "restore_page"),
+    *(
+        "find_pages",
+        "write_page",
+        "edit_page",
+        "create_page",
+        "add_attachment",
+        "move_page",
+        "delete_page",
+        "restore_page",
+    ),
 ]
 PATIENCE = 20  # seconds
 ROOT = Path(__file__).parents[2]

@@ -19,9 +19,9 @@ def cursor_position(cursor: str, question: str) -> tuple[str, int]:
     try:
         mark, path, number = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (ValueError, TypeError, RecursionError):
-        raise _invalid_cursor() from None
+        raise invalid_cursor() from None
     if mark != _mark_of(question) or not isinstance(path, str) or type(number) is not int or number < 0:
-        raise _invalid_cursor()
+        raise invalid_cursor()
     return path, number
 
 
@@ -37,7 +37,8 @@ def _mark_of(question: str) -> str:
     return hashlib.blake2b(question.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
-def _invalid_cursor() -> Failed:
+def invalid_cursor() -> Failed:
+    """Failure for a cursor that is none, or belongs to another question."""
     return invalid_argument(
         "INVALID_CURSOR", "The cursor does not belong to this question.", "Ask again without a cursor, then go on."
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mirrord.markdown.frontmatter.page_properties import Views
     from mirrord.markdown.frontmatter.yaml_reader import Json
 
-_TEXT_KEYS = ("id", "title", "icon", "position", "type", "source_type", "original", "created")
+_TEXT_KEYS = ("id", "title", "icon", "position", "type", "source_type", "original", "created", "updated")
 _LIST_KEYS = ("tags", "aliases")
 _HEAD_KEYS = frozenset(_TEXT_KEYS + _LIST_KEYS)
 MAX_PLAIN_CHARACTERS = 4_000  # characters; far below every limit of `properties`
@@ -47,8 +47,8 @@ class Head:
     """
     A page as lists show it.
 
-    id, title, icon, position, type, source_type, original, created: as in `page_properties.Views`; all None if the
-    front matter cannot be read.
+    id, title, icon, position, type, source_type, original, created, updated: as in `page_properties.Views`; all None if
+    the front matter cannot be read.
     tags: texts without their `#`, numbers included. aliases: those that are text.
     """
 
@@ -62,6 +62,7 @@ class Head:
     source_type: str | None = None
     original: str | None = None
     created: str | None = None
+    updated: str | None = None
 
 
 def head_of(page: PageText) -> Head:
@@ -96,6 +97,7 @@ def _build_head(texts: Mapping[str, str | None], values: "Mapping[str, Json]") -
         source_type=texts.get("source_type"),
         original=texts.get("original"),
         created=texts.get("created"),
+        updated=texts.get("updated"),
     )
 
 

@@ -1,4 +1,4 @@
-"""Tools that find pages: lists, the tree, search, links."""
+"""Tools that list pages: lists, the tree, links."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,12 +21,11 @@ from mirrord.mcp.tools.tool import Tool, Wire
 
 if TYPE_CHECKING:
     from mirrord.commands.pages.page_listing import ListedPage, TreeNode
-    from mirrord.commands.pages.search_command import LinkEnd, SearchResult
+    from mirrord.commands.pages.search_command import LinkEnd
 
 Cursor = Annotated[str | None, Field(description="nextCursor of an answer to the same question, to go on.")]
 Below = Annotated[str | None, Field(description="Only below this page or folder; default: everywhere.")]
 _LINK = object_schema(title=TEXT, path=nullable(TEXT))
-_HIT = object_schema(path=TEXT, title=TEXT, matchLine=COUNT, matchContext=TEXT, pageId=TEXT)
 _LISTED_PAGE = object_schema(
     path=TEXT, title=TEXT, icon=nullable(TEXT), hasChildren=FLAG, pageId=TEXT, content=TEXT, contentCut=FLAG
 )
@@ -49,17 +48,6 @@ class Grow(Arguments):
     depth: Annotated[int | None, Field(ge=1, le=50, description="Levels; default: as fit in 8 KB.")] = None
 
 
-class Search(Arguments):
-    """What search_pages takes."""
-
-    query: Annotated[str, Field(description='Words that must all occur, "phrases in quotes".')]
-    path: Below = None
-    limit: Annotated[int, Field(ge=1, le=100)] = 20
-    regex: Annotated[bool, Field(description="The query is a regular expression.")] = False
-    case_sensitive: bool = False
-    cursor: Cursor = None
-
-
 class Links(Arguments):
     """What get_page_links takes."""
 
@@ -70,7 +58,7 @@ def _list_pages(session: Session, arguments: List) -> Wire:
     from mirrord.commands.pages.page_listing import list_pages
 
     listing = list_pages(session, arguments.path, arguments.depth, arguments.include_content, arguments.cursor)
-    return _with_cursor({"pages": [_listed_page(page) for page in listing.pages]}, listing.next_cursor)
+    return with_cursor({"pages": [_listed_page(page) for page in listing.pages]}, listing.next_cursor)
 
 
 def _listed_page(page: "ListedPage") -> Wire:
@@ -114,35 +102,6 @@ def _with_children(answer: dict[str, Any], children: Sequence["TreeNode"], *, ha
     return {**answer, "hasMore": True} if has_more else answer
 
 
-def _search_pages(session: Session, arguments: Search) -> Wire:
-    from mirrord.commands.pages.search_command import search_pages
-
-    search_result = search_pages(
-        session,
-        arguments.query,
-        arguments.path,
-        arguments.limit,
-        arguments.regex,
-        arguments.case_sensitive,
-        arguments.cursor,
-    )
-    answer = {"results": [_hit_answer(hit) for hit in search_result.results], "truncated": search_result.truncated}
-    skipped = (
-        {"skipped": search_result.skipped, "skippedCount": search_result.skipped_count} if search_result.skipped else {}
-    )
-    return _with_cursor({**answer, **skipped}, search_result.next_cursor)
-
-
-def _hit_answer(hit: "SearchResult") -> Wire:
-    return {
-        "path": hit.path,
-        "title": hit.title,
-        "matchLine": hit.match_line,
-        "matchContext": hit.match_context,
-        "pageId": hit.page_id,
-    }
-
-
 def _page_links(session: Session, arguments: Links) -> Wire:
     from mirrord.commands.pages.search_command import get_page_links
 
@@ -158,7 +117,8 @@ def _link_answer(link: "LinkEnd") -> Wire:
     return {"title": link.title, "path": link.path}
 
 
-def _with_cursor(answer: Wire, cursor: str | None) -> Wire:
+def with_cursor(answer: Wire, cursor: str | None) -> Wire:
+    """*answer* with its nextCursor, if it has one."""
     return answer if cursor is None else {**answer, "nextCursor": cursor}
 
 
@@ -188,25 +148,6 @@ GET_TREE = Tool(
         }
     ),
     _grow,
-)
-SEARCH_PAGES = Tool(
-    "search_pages",
-    "Search pages",
-    "Finds pages whose title, tags or text hold all the words: titles and tags first, then the text with its "
-    "line. Quotes make a phrase. "
-    'Example: {"query": "\\"architecture diagram\\" 2026", "path": "Projects"}.',
-    Search,
-    result_schema(
-        {
-            "results": array_schema(_HIT),
-            "truncated": FLAG,
-            "nextCursor?": TEXT,
-            "skipped?": array_schema(TEXT),
-            "skippedCount?": COUNT,
-        }
-    ),
-    _search_pages,
-    searches=True,
 )
 GET_PAGE_LINKS = Tool(
     "get_page_links",

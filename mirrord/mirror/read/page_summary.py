@@ -4,16 +4,19 @@ import os
 import re
 import time
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from mirrord.domain.entry import MAX_FILE_BYTES, Kind
+from mirrord.domain.place import FOLDING
 from mirrord.errors import Damaged, MirrordError
+from mirrord.markdown.frontmatter.front_matter import EMPTY_FRONT_MATTER, FrontMatter
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.markdown.frontmatter.summary_keys import Head, head_of
+from mirrord.markdown.read.heading_lines import heading_lines
 from mirrord.mirror.tree import contained_files
 from mirrord.mirror.tree.kernel import Stat, stat_of
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -38,6 +41,7 @@ class PageSummary:
     claimed: the text of `id:`, a UUID or not.
     is_titled: whether the page gives itself its title; else it is the name.
     is_text: whether the file is UTF-8 without NUL; None: only its beginning was read.
+    created, updated: the texts of these keys. headings: of the beginning that was read, one a line.
     """
 
     path: str
@@ -54,6 +58,9 @@ class PageSummary:
     source_type: str | None = None
     original: str | None = None
     created: str | None = None
+    updated: str | None = None
+    front_matter: FrontMatter = EMPTY_FRONT_MATTER
+    headings: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +124,8 @@ def read_summary(directory: int, path: str) -> CachedSummary | None:
 def summary_of(path: str, data: bytes, *, is_whole: bool) -> PageSummary:
     """The card of a page; *data*: its bytes, or the first of them."""
     text = _decode_or_none(data, is_whole=is_whole)
-    head = head_of(PageText(text)) if text is not None else Head()
+    page = PageText(text or "")
+    head = head_of(page) if text is not None else Head()
     title = head.title or _page_name(path)
     is_text = True if is_whole and text is not None else None if text is not None else False
     return PageSummary(
@@ -135,6 +143,9 @@ def summary_of(path: str, data: bytes, *, is_whole: bool) -> PageSummary:
         source_type=head.source_type,
         original=head.original,
         created=head.created,
+        updated=head.updated,
+        front_matter=FrontMatter(page.source) if page.source else EMPTY_FRONT_MATTER,
+        headings=heading_lines(page.body),
     )
 
 
@@ -185,25 +196,50 @@ class PageIndex:
     @cached_property
     def titles(self) -> "JoinedTexts":
         """The titles of the readable pages."""
-        return JoinedTexts(card.title for card in self.readable)
+        return JoinedTexts(lambda: (card.title for card in self.readable))
 
     @cached_property
     def names(self) -> "JoinedTexts":
         """All names of the readable pages, tags included."""
-        return JoinedTexts(map(_join_names, self.readable))
+        return JoinedTexts(lambda: map(_join_names, self.readable))
+
+    @cached_property
+    def headings(self) -> "JoinedTexts":
+        """The headings of the readable pages."""
+        return JoinedTexts(lambda: (card.headings.replace("\n", _NAME_SEPARATOR) for card in self.readable))
 
 
 class JoinedTexts:
-    """Texts joined into one: one search is fast where ten thousand would be slow."""
+    """
+    Texts joined into one: one search is fast where ten thousand would be slow.
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        lines = [text.replace("\n", " ") for text in texts]
+    Kept in folded letters, each at its place, since letters fold to one letter each. texts: yields the same each time.
+    """
+
+    def __init__(self, texts: Callable[[], Iterable[str]]) -> None:
+        self._texts = texts
+        lines = _as_lines(texts())
         self._starts = [0, *accumulate(len(line) + 1 for line in lines)]
-        self._joined = "\n".join(lines)
+        self._folded = "\n".join(lines).translate(FOLDING)
 
     def indexes_of(self, term: "Term") -> set[int]:
         """The indexes of the texts that contain *term*, from 0."""
-        return {bisect_right(self._starts, match.start()) - 1 for match in term.pattern.finditer(self._joined)}
+        if term.needles:
+            return set().union(*map(self._indexes_of_needle, term.needles))
+        joined = "\n".join(_as_lines(self._texts())) if term.case_sensitive else self._folded
+        return {bisect_right(self._starts, match.start()) - 1 for match in term.pattern.finditer(joined)}
+
+    def _indexes_of_needle(self, needle: str) -> set[int]:
+        indexes, position = set(), self._folded.find(needle)
+        while position >= 0:
+            index = bisect_right(self._starts, position) - 1
+            indexes.add(index)
+            position = self._folded.find(needle, self._starts[index + 1])
+        return indexes
+
+
+def _as_lines(texts: Iterable[str]) -> list[str]:
+    return [text.replace("\n", " ") for text in texts]
 
 
 def _join_names(card: PageSummary) -> str:

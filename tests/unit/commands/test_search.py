@@ -58,8 +58,8 @@ def test_all_words_have_to_be_on_the_page_wherever(session: Session, root: Path)
 
     found = search_pages(session, "two three one")
 
-    assert paths(found) == ["a.md", "two.md"]
-    assert [one.match_line for one in found.results] == [4, 1]  # the line that holds most of them
+    assert paths(found) == ["two.md", "a.md"]  # a word in its title
+    assert [one.match_line for one in found.results] == [1, 4]  # the line that holds most of them
 
 
 def test_quotes_make_a_phrase(session: Session, root: Path) -> None:
@@ -212,6 +212,13 @@ def test_an_expression_is_matched_line_by_line(session: Session, root: Path) -> 
     found = search_pages(session, r"^foo:\s+\w+", regex=True)
 
     assert [(one.path, one.match_line) for one in found.results] == [("a:1:b.md", 2), ("d.md", 1)]
+
+
+def test_an_expression_is_matched_in_a_line_that_ends_in_blanks(session: Session, root: Path) -> None:
+    for name, ending in {"a": " ", "b": "\t", "c": "  \r", "d": "\u3000"}.items():
+        page(root, f"{name}.md", f"  a word{ending}\n")
+
+    assert paths(search_pages(session, "w.rd", regex=True)) == ["a.md", "b.md", "c.md", "d.md"]
 
 
 @pytest.mark.parametrize(
