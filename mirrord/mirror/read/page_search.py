@@ -89,7 +89,7 @@ class Hits:
             matching = self._grep.matching_files(term.source, self._max_files).result()
             paths = {*matching.paths, *self._grep.excluded_pages(self._snapshot)}
         except (Busy, Damaged):
-            return True  # nobody knows
+            return True  # it is not known
         return not matching.is_complete or not paths.isdisjoint(roll.summaries)
 
     def _ranks(
