@@ -22,6 +22,7 @@ from mirrord.commands.core.seen_pages import Memory, ShownDigests, using_memory
 from mirrord.commands.core.session import Gate, Session, SessionSettings
 from mirrord.config import Config
 from mirrord.domain.entry import Actor, digest_of
+from mirrord.domain.trust import Trust
 from mirrord.errors import MirrordError, Refused
 from mirrord.mcp.admission import Tenant, find_tenant, open_tree, read_token, tenant_of
 from mirrord.mcp.tools.tool import Lane, Lanes
@@ -99,21 +100,22 @@ class Caller:
         change_set = arguments.get("change_set") or (connection.draft_id if connection is not None else None)
         if connection is None or change_set is None:
             raise Failed("NO_CHANGES", "invalid", "No change set is open.", "Call begin_changes with a title first.")
-        from mirrord.commands.changes.draft_session import level_of  # noqa: PLC0415  (as above)
+        from mirrord.commands.changes.draft_session import find_draft  # noqa: PLC0415  (as above)
 
-        level = max(self.gate.levels["apply_changes"], level_of(self.session, connection, change_set))
-        gate = replace(self.gate, levels={**self.gate.levels, "apply_changes": level})
-        return {**arguments, "change_set": change_set}, gate
+        facts = find_draft(self.session, change_set)
+        level = max(self.gate.levels["apply_changes"], facts.level)
+        gate = replace(self.gate, levels={**self.gate.levels, "apply_changes": Trust(level)})
+        return {**arguments, "change_set": facts.id}, gate
 
-    def end_changes(self) -> None:
-        """Let the connection work on the tree again: its change set was applied."""
+    def end_changes(self, change_set: str) -> None:
+        """Clean up after *change_set*, which was applied: a connection that has it open works on the tree again."""
         from mirrord.commands.changes.draft_session import leave_draft, remove_ended  # noqa: PLC0415  (as above)
 
-        if (connection := current_connection()) is not None and connection.draft_id is not None:
+        if (connection := current_connection()) is not None and connection.draft_id == change_set:
             leave_draft(connection)
-            self._finish_cleaning()
-            self._cleaning = threading.Thread(target=remove_ended, args=(self.session, connection.draft_id))
-            self._cleaning.start()
+        self._finish_cleaning()
+        self._cleaning = threading.Thread(target=remove_ended, args=(self.session, change_set))
+        self._cleaning.start()
 
     def _finish_cleaning(self) -> None:
         if self._cleaning is not None:

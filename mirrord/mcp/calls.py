@@ -137,5 +137,5 @@ def _run_command(
     if isinstance(outcome, PendingRequest):
         return replies.pending_reply(outcome)
     if tool.about_changes:
-        caller.end_changes()
+        caller.end_changes(arguments["change_set"])
     return tool.to_wire(outcome.result)

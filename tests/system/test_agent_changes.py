@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -283,6 +283,33 @@ async def test_what_needs_a_person_needs_one_when_it_is_applied(tenant: Tenant) 
         assert pages(tenant) == PAGES
         requests = list((tenant.root / ".records/approvals").glob("*.json"))
         assert json.loads(requests[0].read_text())["command"] == "apply_changes"
+
+
+@pytest.mark.parametrize("written", [str.upper, lambda change_set: change_set[:12], lambda change_set: change_set])
+async def test_however_its_id_is_written_a_change_set_needs_the_person_it_needs(
+    tenant: Tenant, written: Callable[[str], str]
+) -> None:
+    gate = Gate(levels=trust_levels({"delete_page": "suggest"}))
+    async with memory(tenant, gate=gate) as agent:
+        begun = await agent.call("begin_changes", title="Deletions")
+        await agent.call("delete_page", path="Old.md")
+        pending = await agent.call("apply_changes", changeSet=written(begun["changeSet"]))
+        assert pending["status"] == "pending_approval"
+        assert pages(tenant) == PAGES
+
+
+async def test_to_apply_another_change_set_leaves_the_open_one_open(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        first = await agent.call("begin_changes", title="First")
+        await agent.call("write_page", path="First.md", content="first\n")
+    async with memory(tenant) as agent:
+        second = await agent.call("begin_changes", title="Second")
+        applied = await agent.call("apply_changes", changeSet=first["changeSet"])
+        await agent.call("write_page", path="Second.md", content="second\n")
+
+        assert applied["changeSet"] == first["changeSet"]
+        assert (await agent.call("changes_status"))["open"]["changeSet"] == second["changeSet"]
+        assert pages(tenant).keys() == PAGES.keys() | {"First.md"}
 
 
 async def test_a_deleted_page_comes_back_by_the_trash_id_of_the_draft(tenant: Tenant) -> None:

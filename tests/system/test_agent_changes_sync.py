@@ -1,5 +1,6 @@
 """A change set of an agent beside a running daemon: its pages keep their ids in rows, and rows name the change set."""
 
+import json
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
 from uuid import UUID
@@ -7,9 +8,11 @@ from uuid import UUID
 import pytest
 
 from tests.support.clients import Agent, on_stdio, process
+from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
 from tests.support.rows import page_of
 
+MAX_CALLS = 60  # until the daemon is done, each of up to a second
 PAGES = ("Moved", "Edited", "Deleted", "Linking")
 
 
@@ -17,6 +20,7 @@ PAGES = ("Moved", "Edited", "Deleted", "Linking")
 def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
     with Mirrord(tmp_path_factory.mktemp("changes") / "installation", dsn=module_dsn) as running:
         running.file("Projects").mkdir(parents=True)
+        (running.directory / "mirrord.toml").write_text('[mcp.trust]\nwrite_page = "SUGGEST"\n', encoding="utf-8")
         for name in PAGES:
             running.file(f"Projects/{name}.md").write_text(f"# {name}\n\n[[Moved]]\n", encoding="utf-8")
         running.up()
@@ -64,3 +68,44 @@ async def test_pages_of_a_change_set_keep_their_ids_and_rows_name_it(mirrord: Mi
         eventually(is_named, "versions that name the change set")
         query = "SELECT kind, title, message FROM change_set WHERE id = %s"
         assert mirrord.app.execute(query, [begun["changeSet"]]).fetchone() == ("draft", "Tidy up", "Tidied")
+
+
+async def test_what_a_person_approves_is_applied_by_the_daemon_as_one_change_set(mirrord: Mirrord) -> None:
+    async with agent_of(mirrord) as agent:
+        begun = await agent.call("begin_changes", title="Proposal")
+        await agent.call("write_page", path="Proposed.md", content="# Proposed\n")
+        pending = await agent.call("apply_changes")
+        assert pending["status"] == "pending_approval"
+        assert mirrord.text("Proposed.md") is None
+
+        approved = mirrord.run("approvals", "approve", pending["request_id"], "--tenant", mirrord.tenant)
+        assert approved.returncode == 0, approved.stderr
+        eventually(lambda: mirrord.text("Proposed.md"), "the proposed page")
+        await agent.refused("read_page", path="Proposed.md")  # the open change set ended meanwhile
+        for _ in range(MAX_CALLS):
+            outcome = await agent.call("apply_changes")
+            if "changeSet" in outcome:
+                break
+            await agent.call("sync_status", path="Proposed.md", wait=1)  # the answer follows the file in a moment
+        assert (outcome["changeSet"], outcome["created"]) == (begun["changeSet"], 1)
+
+        query = "SELECT count(*) FROM page_revision WHERE change_set = %s"
+        eventually(lambda: value(mirrord.app, query, begun["changeSet"]), "a version that names the change set")
+
+
+async def test_while_deletions_wait_for_a_person_nothing_is_applied(mirrord: Mirrord) -> None:
+    for number in range(40):
+        mirrord.file(f"Many {number}.md").write_text("text\n", encoding="utf-8")
+    mirrord.flush()
+    async with agent_of(mirrord) as agent:
+        await agent.call("begin_changes", title="During a halt")
+        await agent.call("create_page", title="Later", content="text\n")
+        for number in range(40):
+            mirrord.file(f"Many {number}.md").unlink()
+        eventually(lambda: json.loads(mirrord.run("halts", "--json").stdout), "the halt")
+        for _ in range(MAX_CALLS):
+            if (await agent.call("sync_status", wait=1))["halted"]:
+                break
+
+        assert (await agent.refused("apply_changes"))["code"] == "HALTED"
+        assert mirrord.text("Later.md") is None

@@ -113,14 +113,6 @@ def check_open(facts: DraftFacts) -> None:
         raise Failed("CHANGES_ENDED", "conflict", sentence, "Call begin_changes for a new one.", {"state": facts.state})
 
 
-def level_of(session: Session, connection: ConnectionChanges, change_set: str) -> Trust:
-    """The highest trust level of what was done in a change set; the lowest one for an unknown change set."""
-    if isinstance(connection.draft, OpenDraft) and connection.draft.facts.id == change_set:
-        return Trust(connection.draft.facts.level)
-    found_levels = [facts.level for facts in draft_store.list_drafts(session.tree) if facts.id.startswith(change_set)]
-    return Trust(max(found_levels, default=0))
-
-
 def current_draft(connection: ConnectionChanges | None, session: Session) -> OpenDraft:
     """The draft of a connection. Raises Failed without one, and if it has ended elsewhere."""
     draft = connection.draft if connection is not None else None
