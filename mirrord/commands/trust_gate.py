@@ -14,7 +14,6 @@ from mirrord.commands.core.command_plan import Command
 from mirrord.commands.core.failure import KINDS, MODIFIED_SENTENCE, Failed, Kind, translating_errors
 from mirrord.commands.core.session import Gate, Session
 from mirrord.domain.approval import REQUEST_LIFETIME, Answer, Preview, Request, RequestState, preview_facts
-from mirrord.domain.entry import new_id
 from mirrord.domain.long_work import Progress, ignore_progress
 from mirrord.domain.trust import Trust
 from mirrord.mirror.write import request_files
@@ -68,10 +67,10 @@ def run(
         with adding_event_facts(session, {"trust": level.name} if level is Trust.NOTIFY else {}):
             return CompletedCommand(command.call(session, arguments, progress))
     if consent is not None:
-        seed = _seed_of_call(_to_request(session, gate, name, arguments))
+        seed = _seed_of_call(session.new_request(name, arguments))
         with session.deriving_ids(seed), adding_event_facts(session, {"trust": level.name, "channel": "elicitation"}):
             return CompletedCommand(command.call(session, arguments, progress, partial(_check_consent, consent)))
-    request = _to_request(session, gate, name, arguments)
+    request = session.new_request(name, arguments)
     with translating_errors(), records_lock(session.tree):
         if (earlier := _answer_of_earlier(session, gate, request)) is not None:
             return earlier
@@ -91,7 +90,7 @@ def preview_if_needed(session: Session, gate: Gate, name: str, arguments: Mappin
     """Preview to confirm with a person before a command runs; None: unnecessary, or requested already."""
     if session.draft is not None or _is_trusted(gate, name, arguments):
         return None
-    new_request = _to_request(session, gate, name, arguments)
+    new_request = session.new_request(name, arguments)
     with translating_errors():
         if any(
             request.fingerprint == new_request.fingerprint and answer.delivered_at is None
@@ -127,21 +126,6 @@ def _check_consent(bases: Mapping[str, str], preview: Preview) -> None:
         raise Failed(
             "CONFLICT", "conflict", MODIFIED_SENTENCE, "Look at what is there now; if it is still right, call again."
         )
-
-
-def _to_request(session: Session, gate: Gate, name: str, arguments: Mapping[str, Any]) -> Request:
-    """The request without inputs and bases, which are added once it is known to be new."""
-    return Request(
-        id=new_id(),
-        command=name,
-        arguments=arguments,
-        inputs={},
-        bases={},
-        tenant_id=session.tenant_id,
-        actor=session.actor,
-        token=gate.token,
-        requested_at=datetime.now(UTC),
-    )
 
 
 def _answer_of_earlier(session: Session, gate: Gate, request: Request) -> Outcome | None:

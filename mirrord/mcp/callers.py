@@ -77,7 +77,7 @@ class Caller:
         self._lanes = Lanes()
         self._changes = ConnectionChanges(IDLE_SECONDS if by_session else None)
         self._changes_by_session: OrderedDict[str, ConnectionChanges] = OrderedDict()
-        self._owner = _owner_of(gate)
+        self._owner = _owner_of(session)
         self._changes.owner = self._owner
         self._cleaning: threading.Thread | None = None  # removes the files of an applied draft
 
@@ -179,9 +179,9 @@ def _leave_draft(changes: ConnectionChanges) -> None:
         changes.draft = None
 
 
-def _owner_of(gate: Gate) -> str:
+def _owner_of(session: Session) -> str:
     """A mark of whom change sets belong to: of the token, which itself is written nowhere."""
-    return digest_of(gate.token.encode()).hex()[:32] if gate.token is not None else "local"
+    return digest_of(session.token.encode()).hex()[:32] if session.token is not None else "local"
 
 
 def _with_changes(changes: ConnectionChanges, client: str | None, work: Callable[[], T]) -> T:
@@ -266,7 +266,7 @@ def create_caller(config: Config, tenant: Tenant, grant: Grant, token: str, *, b
     keyring = signed_tokens.Keyring(config.mirror)
     return Caller(
         _create_session(config, tenant, grant.actor, token),
-        _gate_of(config, token),
+        _gate_of(config),
         may_write=grant.may_write,
         still_holds=lambda: signed_tokens.check_grant(keyring, grant),
         by_session=by_session,
@@ -289,7 +289,7 @@ def attachable_dirs(config: Config) -> tuple[Path, ...]:
 
 def _create_session(config: Config, tenant: Tenant, actor: Actor, token: str | None = None) -> Session:
     writer = f"mcp-{secrets.token_hex(8)}"
-    session = Session(
+    return Session(
         open_tree(config, tenant),
         tenant.name,
         tenant.id,
@@ -299,14 +299,13 @@ def _create_session(config: Config, tenant: Tenant, actor: Actor, token: str | N
             attach_from=attachable_dirs(config),
             excluded_paths=(config.data,),  # Postgres and the private key
             sources_dir=config.sources_dir,
+            token=token,
         ),
     )
-    session.token = token
-    return session
 
 
-def _gate_of(config: Config, token: str | None = None) -> Gate:
-    return Gate(config.agents.trust, config.agents.limits, token, config.agents.elicitation)
+def _gate_of(config: Config) -> Gate:
+    return Gate(config.agents.trust, config.agents.limits, config.agents.elicitation)
 
 
 def _stay_valid() -> None:

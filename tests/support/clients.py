@@ -98,13 +98,15 @@ async def in_memory(
     mode: str = "auto",
     sets: Sequence[str] = DEFAULT_TOOLS,
     gate: Gate | None = None,
+    token: str | None = None,
     still_holds: Callable[[], None] = lambda: None,
     **client: Any,
 ) -> AsyncIterator[Agent]:
     """
     An agent of its own session in this process.
 
-    sets: of tools. gate: what it goes through; None: as nobody configured it. still_holds: of what it was let in by.
+    sets: of tools. gate: what it goes through; None: as nobody configured it. token: what let it in; None: local
+    trust. still_holds: raises once that is over.
     """
     session = Session(
         Tree(tenant.root),
@@ -112,7 +114,7 @@ async def in_memory(
         tenant.id,
         Actor("agent", "tester"),
         f"mcp-{uuid4().hex}",
-        SessionSettings(attach_from=(tenant.root.parent.parent / "outside",)),
+        SessionSettings(attach_from=(tenant.root.parent.parent / "outside",), token=token),
     )
     callers = Callers(Caller(session, gate or Gate(), may_write=may_write, still_holds=still_holds))
     try:

@@ -205,10 +205,10 @@ async def test_what_cannot_be_has_a_clear_answer(tenant: Tenant) -> None:
 
 
 async def test_a_change_set_of_another_token_is_as_unknown_as_none(tenant: Tenant) -> None:
-    async with memory(tenant, gate=Gate(token="one")) as agent:
+    async with memory(tenant, token="one") as agent:
         begun = await agent.call("begin_changes", title="Mine")
         await change_everything(agent)
-        async with memory(tenant, gate=Gate(token="two")) as other:
+        async with memory(tenant, token="two") as other:
             foreign = [
                 await other.refused(tool, changeSet=begun["changeSet"])
                 for tool in ("begin_changes", "apply_changes", "discard_changes")
@@ -216,7 +216,7 @@ async def test_a_change_set_of_another_token_is_as_unknown_as_none(tenant: Tenan
             unknown = await other.refused("begin_changes", changeSet="f" * 36)
             assert {answer["code"] for answer in [*foreign, unknown]} == {"CHANGES_NOT_FOUND"}
             assert (await other.call("changes_status"))["others"] == []
-        async with memory(tenant, gate=Gate(token="one")) as second:
+        async with memory(tenant, token="one") as second:
             busy = await second.refused("begin_changes", changeSet=begun["changeSet"])
             assert busy["code"] == "BUSY"
 

@@ -6,12 +6,14 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
 from mirrord.commands.core.failure import Failed, translating_errors
 from mirrord.commands.core.seen_pages import Memory, current_memory
+from mirrord.domain.approval import InputFile, Request
 from mirrord.domain.entry import Actor, Digest, EntryId, TenantId, new_id
 from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.domain.trust import DEFAULTS, Limits, RateLimit, Trust
@@ -23,7 +25,6 @@ from mirrord.research.sources.source_kinds import DIRECTORY
 
 if TYPE_CHECKING:
     from mirrord.commands.core.connection_changes import Draft
-    from mirrord.domain.approval import InputFile
     from mirrord.mirror.read.grep_process import Grep
     from mirrord.mirror.read.link_index import LinkIndex
 
@@ -33,13 +34,11 @@ class Gate:
     """
     The permissions of one caller.
 
-    levels: trust level by command name. token: the caller's token; None: a local caller. elicits: a person may approve
-    through the caller's client.
+    levels: trust level by command name. elicits: a person may approve through the caller's client.
     """
 
     levels: Mapping[str, Trust] = field(default_factory=lambda: DEFAULTS)
     limits: Limits = field(default_factory=Limits)
-    token: str | None = None
     elicits: bool = False
     _calls: RateLimit = field(init=False)
     _mutations: RateLimit = field(init=False)
@@ -60,18 +59,20 @@ class Gate:
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
     """
-    What a session may read outside its tree, and where the sources in the tree are.
+    What a session may read outside its tree, where the sources in the tree are, and who vouches for its caller.
 
     attach_from: absolute directories below which files may be attached. excluded_paths: paths never attached from, such
     as the data directory; the mirror's own root is always excluded.
     staged: files outside the tree by path, whose bytes were copied when a command was requested and are used by it.
     sources_dir: the directory of the tree below which sources are.
+    token: of the caller, for requests that the daemon checks; None: a local caller.
     """
 
     attach_from: tuple[Path, ...] = ()
     excluded_paths: tuple[Path, ...] = ()
-    staged: "Mapping[str, InputFile]" = field(default_factory=dict)
+    staged: Mapping[str, InputFile] = field(default_factory=dict)
     sources_dir: str = DIRECTORY
+    token: str | None = field(default=None, repr=False)
 
 
 DEFAULT_SETTINGS = SessionSettings()
@@ -83,11 +84,10 @@ class Session:
 
     tenant_name, tenant_id: of the tenant whose root *tree* is; the session closes the tree.
     writer: the name of this process's journal, a valid file name unique among processes.
-    attach_from, excluded_paths, staged, sources_dir: see SessionSettings.
+    attach_from, excluded_paths, staged, sources_dir, token: see SessionSettings.
     catalogue: the current pages of the tree.
     event_facts: facts added to the data of every later event; JSON.
     draft: the draft whose tree *tree* is; None: it is a tenant's.
-    token: of the caller, for requests that the daemon checks; None: a local caller.
     """
 
     def __init__(
@@ -108,10 +108,10 @@ class Session:
         self.excluded_paths = settings.excluded_paths
         self.sources_dir = settings.sources_dir
         self.staged = settings.staged
+        self.token = settings.token
         self.catalogue = Catalogue(tree, self.tenant_id)
         self.event_facts: Mapping[str, object] = {}
         self.draft: Draft | None = None
-        self.token: str | None = None
         self._seed: UUID | None = None
         self._memory = Memory()
         self._guard = threading.Lock()
@@ -179,6 +179,20 @@ class Session:
     def new_page_id(self, path: str) -> EntryId:
         """The id of a new page at *path*."""
         return EntryId(uuid5(self._seed, path)) if self._seed is not None else new_id()
+
+    def new_request(self, command: str, arguments: Mapping[str, object]) -> Request:
+        """A request of this caller to the daemon; inputs and bases are added once it is known to be new."""
+        return Request(
+            id=new_id(),
+            command=command,
+            arguments=arguments,
+            inputs={},
+            bases={},
+            tenant_id=self.tenant_id,
+            actor=self.actor,
+            token=self.token,
+            requested_at=datetime.now(UTC),
+        )
 
     def share_knowledge(self, other: "Session") -> None:
         """Share what *other* was shown and has read of the tree; files that differ are read again."""

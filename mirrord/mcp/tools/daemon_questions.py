@@ -2,13 +2,11 @@
 
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from mirrord.commands.core.failure import Failed, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.sync_status import is_daemon_alive
 from mirrord.domain.approval import Answer, Request, RequestState
-from mirrord.domain.entry import new_id
 from mirrord.mirror.write import question_files
 
 MAX_WAIT_SECONDS = 30.0  # seconds of waiting for the daemon
@@ -28,7 +26,7 @@ def ask_daemon(session: Session, command: str, arguments: Mapping[str, object], 
             f"No daemon runs on this tenant, so {unanswered} now.",
             "Ask the person to start it with `mirrord up`, then make the same call again.",
         )
-    request = _request_of(session, command, arguments)
+    request = session.new_request(command, arguments)
     with translating_errors():
         question_files.write(session.tree, request, Answer())
         answer = _wait_for_answer(session, request)
@@ -39,20 +37,6 @@ def ask_daemon(session: Session, command: str, arguments: Mapping[str, object], 
         "busy",
         f"The daemon did not answer within {MAX_WAIT_SECONDS:.0f} s; it may still do so.",
         "Call sync_status; if sync is halted, a person decides first. Then make the same call again.",
-    )
-
-
-def _request_of(session: Session, command: str, arguments: Mapping[str, object]) -> Request:
-    return Request(
-        id=new_id(),
-        command=command,
-        arguments=arguments,
-        inputs={},
-        bases={},
-        tenant_id=session.tenant_id,
-        actor=session.actor,
-        token=session.token,
-        requested_at=datetime.now(UTC),
     )
 
 

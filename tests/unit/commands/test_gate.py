@@ -283,7 +283,8 @@ def test_a_rate_forgets_after_a_minute_and_zero_is_no_limit() -> None:
 
 
 def test_requests_hold_the_token_only_while_it_has_to_be_verified(session: Session, root: Path) -> None:
-    pending = asked(session, Gate(RAISED, token="secret"), "create_page", {"title": "Alpha"})
+    session.token = "secret"
+    pending = asked(session, Gate(RAISED), "create_page", {"title": "Alpha"})
     file = root / request_files.path_of(pending.request_id)
     assert json.loads(file.read_text())["token"] == "secret"
     assert file.stat().st_mode & 0o777 == 0o600
