@@ -118,11 +118,6 @@ BROAD_EXCEPT = {
 MAX_FUNCTION_LINES = 50
 MAX_MODULE_LINES = 400
 MAX_PARAMETERS = 6
-ARGUMENTS_OF_TOOLS = {  # callers name them as the tool's arguments, which stay
-    "mirrord.commands.pages.find_command.find_pages",
-    "mirrord.commands.pages.search_command.search_pages",
-    "mirrord.research.surveys.survey_import.import_survey",
-}
 MAX_PACKAGE_MODULES = 25
 NAMES_WITHOUT_MEANING = ("manager", "util", "helper", "service", "common", "misc")
 
@@ -340,7 +335,6 @@ def overloaded(sources: Sources) -> list[str]:
         for node in nodes(source)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (count := _count_parameters(node)) > MAX_PARAMETERS
-        and f"{module}.{node.name}" not in ARGUMENTS_OF_TOOLS
     ]
 
 

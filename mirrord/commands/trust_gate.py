@@ -75,7 +75,7 @@ def run(
         if (earlier := _answer_of_earlier(session, gate, request)) is not None:
             return earlier
     # outside the lock: it may take long, and acquires the lock itself
-    with session.deriving_ids(request.id), closing(command.plan(session, **arguments)) as plan:
+    with session.deriving_ids(request.id), closing(command.plan_call(session, arguments)) as plan:
         if (idle_result := plan.idle_result(session)) is not None:
             return CompletedCommand(idle_result)
         request, answer = _add_preview(session, command, request, plan.preview(session))
@@ -97,8 +97,8 @@ def preview_if_needed(session: Session, gate: Gate, name: str, arguments: Mappin
             for request, answer in request_files.read_all(session.tree)
         ):
             return None
-    plan_command = COMMANDS[name].plan
-    with session.deriving_ids(_seed_of_call(new_request)), closing(plan_command(session, **arguments)) as plan:
+    plan_call = COMMANDS[name].plan_call
+    with session.deriving_ids(_seed_of_call(new_request)), closing(plan_call(session, arguments)) as plan:
         return plan.preview(session) if plan.idle_result(session) is None else None
 
 

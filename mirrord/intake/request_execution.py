@@ -4,7 +4,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -140,7 +140,8 @@ def _open_session(desk: TenantContext, request: Request) -> "Iterator[Session]":
 def _preview_command(session: "Session", request: Request) -> Preview:
     """Preview a request. Raises Failed, STALE, if it would not concern the same files as when it was made."""
     _check_bases(session, request.bases)
-    preview = _command_of(request).preview(session, **request.arguments)
+    with closing(_command_of(request).plan_call(session, request.arguments)) as plan:
+        preview = plan.preview(session)
     _check_preview(request, preview)
     return preview
 

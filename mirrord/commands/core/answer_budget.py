@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from mirrord.commands.core.failure import invalid_argument
@@ -11,6 +12,28 @@ T = TypeVar("T")
 ANSWER_BYTES = 4_096  # of JSON, unless the caller names a limit
 MAX_RESULTS = 100  # items of one answer
 _FRAME_BYTES = 260  # around the items: keys, counts, a cursor's own text
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPart:
+    """
+    Which part of all results an answer holds, and what it tells of the whole.
+
+    limit: of results, up to MAX_RESULTS; None: as fit in ANSWER_BYTES. cursor: from an answer to the same question, to
+    continue it; None: from the beginning. facets: count those of all results, in the first answer.
+    """
+
+    limit: int | None = None
+    cursor: str | None = None
+    facets: bool = False
+
+    @property
+    def counts_facets(self) -> bool:
+        """Whether this answer has facets."""
+        return self.facets and self.cursor is None
+
+
+FIRST_PART = AnswerPart()
 
 
 def take_fitting(

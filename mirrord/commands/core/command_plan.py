@@ -109,8 +109,9 @@ class Command(Generic[P, R]):
     """
     A command that changes something; to call it carries out its plan.
 
-    plan: called with a session and the arguments, JSON values by snake_case names; changes nothing. Raises Failed if
-    the command is impossible.
+    plan: called with a session and the arguments; changes nothing. Raises Failed if the command is impossible.
+    read_arguments: called with the arguments of a tool or a stored request, JSON values by snake_case names; returns
+    those of plan.
     inputs: arguments that are paths outside the tree; a request copies their bytes when it is made.
     dry_argument: name of an argument that, if true, makes the plan idle. is_long: plan also takes `progress`.
     lock: held from the planning to the end of the work.
@@ -122,6 +123,12 @@ class Command(Generic[P, R]):
     dry_argument: str | None = None
     is_long: bool = False
     lock: Lock = Session.writing
+    read_arguments: Callable[..., Mapping[str, Any]] = dict
+
+    def plan_call(self, session: Session, arguments: Mapping[str, Any], **extra: Any) -> Plan[R]:
+        """The plan for the *arguments* of a tool or a stored request; *extra* ones are passed on as they are."""
+        make_plan: Callable[..., Plan[R]] = self.plan
+        return make_plan(session, **self.read_arguments(**arguments), **extra)
 
     def preview(self, session: Session, /, *args: P.args, **kwargs: P.kwargs) -> Preview:
         """Show what a call with the same arguments would do."""
@@ -139,12 +146,10 @@ class Command(Generic[P, R]):
         progress: Progress = ignore_progress,
         check: Check | None = None,
     ) -> R:
-        """Do it with *arguments* by name, if *check* accepts; *progress* is passed to long commands."""
+        """Do it with *arguments* as of plan_call, if *check* accepts; *progress* is passed to long commands."""
         extra: dict[str, Any] = {"progress": progress} if self.is_long else {}
-        make_plan: Callable[..., Plan[R]] = self.plan
-        return self._perform(
-            session, partial(make_plan, session, **arguments, **extra), check, is_dry=self.is_dry(arguments)
-        )
+        make_plan = partial(self.plan_call, session, arguments, **extra)
+        return self._perform(session, make_plan, check, is_dry=self.is_dry(arguments))
 
     def _perform(
         self, session: Session, make_plan: Callable[[], Plan[R]], check: Check | None = None, *, is_dry: bool
@@ -180,6 +185,7 @@ def command(
     dry_argument: str | None = None,
     is_long: bool = False,
     lock: Lock = Session.writing,
+    read_arguments: Callable[..., Mapping[str, Any]] = dict,
 ) -> Callable[[Callable[Concatenate[Session, P], Plan[R]]], Command[P, R]]:
     """Make the decorated planning function the command *name*; see Command."""
-    return lambda plan: Command(name, plan, inputs, dry_argument, is_long, lock)
+    return lambda plan: Command(name, plan, inputs, dry_argument, is_long, lock, read_arguments)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from mirrord.commands.core.answer_budget import check_limit, json_bytes, take_fitting
+from mirrord.commands.core.answer_budget import FIRST_PART, AnswerPart, check_limit, json_bytes, take_fitting
 from mirrord.commands.core.failure import invalid_argument, translating_errors
 from mirrord.commands.core.list_cursor import cursor_of, start_index
 from mirrord.commands.core.session import Session
@@ -59,36 +59,30 @@ class PagesFound:
     note: str | None = None
 
 
-def find_pages(  # noqa: PLR0913  (the tool's arguments, by name)
-    session: Session,
-    page_filter: PageFilter,
-    path: str | None = None,
-    links: LinkFault | None = None,
-    facets: bool = False,
-    limit: int | None = None,
-    cursor: str | None = None,
+def find_pages(
+    session: Session, page_filter: PageFilter, links: LinkFault | None = None, part: AnswerPart = FIRST_PART
 ) -> PagesFound:
     """
-    The pages that fit *page_filter*, all or those below *path*.
+    The pages that fit *page_filter*.
 
-    links: only pages to which no other links, or with links that mean nothing or several pages. facets: of all these
-    pages, in the first answer. limit: of pages, up to 100; None: as fit in 4 KB. cursor: as in search_pages.
+    links: only pages to which no other links, or with links that mean nothing or several pages.
     """
-    check_limit(limit)
-    if facets and links is not None:
+    check_limit(part.limit)
+    if part.facets and links is not None:
         raise invalid_argument("INVALID_ARGUMENTS", "Links have no facets.", "Ask for links or for facets.")
-    question = f"find {path} {links} {page_filter.question}"
+    question = f"find {page_filter.path} {links} {page_filter.question}"
     with translating_errors():
         snapshot = session.catalogue.snapshot()
-        searched = pages_below(session, snapshot, path)
+        searched = pages_below(session, snapshot, page_filter.path)
         index = filter_pages(snapshot, searched, page_filter)
         summaries = _in_order(snapshot, index, page_filter)
-        start = start_index([summary.path for summary in summaries], cursor, question)
+        start = start_index([summary.path for summary in summaries], part.cursor, question)
         if links is not None:
-            return _find_by_links(session, snapshot, _LinkSearch(links, summaries, start, limit, question, page_filter))
-        counted = facets_of(summaries) if facets and cursor is None else None
+            search = _LinkSearch(links, summaries, start, part.limit, question, page_filter)
+            return _find_by_links(session, snapshot, search)
+        counted = facets_of(summaries) if part.counts_facets else None
         described = (_describe(snapshot, summary, page_filter) for summary in summaries[start:])
-        pages, _ = take_fitting(described, limit, _size_of, json_bytes(asdict(counted) if counted else None))
+        pages, _ = take_fitting(described, part.limit, _size_of, json_bytes(asdict(counted) if counted else None))
     end = start + len(pages)
     next_cursor = cursor_of(question, pages[-1].path, end) if pages and end < len(summaries) else None
     note = unknown_keys_note(searched, page_filter) if not summaries else None

@@ -33,7 +33,8 @@ class PageFilter:
     """
     What pages must have; None and () ask for nothing.
 
-    tag: key of a name; tags below it count. now: the moment of the question, in the zone of texts without one.
+    path: of a page or folder: it and the pages below it. tag: key of a name; tags below it count. now: the moment of
+    the question, in the zone of texts without one. question: text that differs for other conditions, path apart.
     """
 
     now: datetime
@@ -42,6 +43,7 @@ class PageFilter:
     after: datetime | None = None
     before: datetime | None = None
     question: str = ""
+    path: str | None = None
 
     @property
     def has_times(self) -> bool:
@@ -50,7 +52,7 @@ class PageFilter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether every page fits."""
+        """Whether every page below the path fits."""
         return self.tag is None and not self.conditions and not self.has_times
 
     def fits(self, summary: PageSummary, stat: Stat) -> bool:
@@ -72,6 +74,7 @@ def read_filter(
     where: Mapping[str, object] | None = None,
     modified_after: str | None = None,
     modified_before: str | None = None,
+    path: str | None = None,
 ) -> PageFilter:
     """The filter in a tool's arguments. Raises Failed for conditions and times that are none."""
     now = datetime.now().astimezone()
@@ -83,7 +86,8 @@ def read_filter(
     if tag_key == "":
         raise invalid_argument("INVALID_TAG", "The tag is empty.", "Name a tag, or leave the argument out.")
     after, before = _read_time(modified_after, now), _read_time(modified_before, now)
-    return PageFilter(now, tag_key, conditions, after, before, repr((tag, where, modified_after, modified_before)))
+    question = repr((tag, where, modified_after, modified_before))
+    return PageFilter(now, tag_key, conditions, after, before, question, path)
 
 
 def pages_below(session: Session, snapshot: Snapshot, path: str | None) -> PageIndex:
@@ -100,7 +104,7 @@ def pages_below(session: Session, snapshot: Snapshot, path: str | None) -> PageI
 
 
 def filter_pages(snapshot: Snapshot, index: PageIndex, page_filter: PageFilter) -> PageIndex:
-    """The pages of *index* that fit; itself if all do because nothing is asked."""
+    """The pages of *index*, those below the path, that fit; itself if all do because nothing is asked."""
     if page_filter.is_empty:
         return index
     stats, fits = snapshot.pages, page_filter.fits

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from mirrord.commands.core.answer_budget import check_limit, json_bytes, take_fitting
+from mirrord.commands.core.answer_budget import FIRST_PART, AnswerPart, check_limit, json_bytes, take_fitting
 from mirrord.commands.core.failure import invalid_argument, translating_errors
 from mirrord.commands.core.list_cursor import cursor_of, cursor_position, invalid_cursor
 from mirrord.commands.core.page_paths import find_card
@@ -66,39 +66,34 @@ class SearchResults:
     note: str | None = None
 
 
-def search_pages(  # noqa: PLR0913  (the tool's arguments, by name)
+def search_pages(
     session: Session,
     query: str,
-    path: str | None = None,
-    limit: int | None = None,
+    page_filter: PageFilter | None = None,
+    part: AnswerPart = FIRST_PART,
+    *,
     regex: bool = False,
     case_sensitive: bool = False,
-    cursor: str | None = None,
-    page_filter: PageFilter | None = None,
-    facets: bool = False,
 ) -> SearchResults:
     """
-    Search the pages that fit *page_filter*, all or one page and the pages below it.
+    Search the pages that fit *page_filter*; None: all pages.
 
     query: words and "phrases" that must all occur in a page; with *regex*, an expression that must match one of its
         lines (Rust's syntax, which excludes exponential run times).
-    limit: of pages, up to 100; None: as fit in 4 KB. cursor: from an answer to the same question, to continue it.
-    facets: count those of all matching pages, in the first answer.
     """
     _check_query(query)
-    check_limit(limit)
+    check_limit(part.limit)
     page_filter = page_filter or read_filter()
-    question = (
-        f"search {path} {regex} {case_sensitive} {query} {page_filter.question if not page_filter.is_empty else ''}"
-    )
-    search_question = _Question(query, path, case_sensitive, page_filter, *_read_cursor(cursor, question))
+    conditions = page_filter.question if not page_filter.is_empty else ""
+    question = f"search {page_filter.path} {regex} {case_sensitive} {query} {conditions}"
+    search_question = _Question(query, case_sensitive, page_filter, *_read_cursor(part.cursor, question))
     with translating_errors():
         search = (_search_expression if regex else _search_words)(session, search_question)
-        hits = list(search.hits) if facets and cursor is None else None
+        hits = list(search.hits) if part.counts_facets else None
         counted = facets_of(hit.summary for hit in hits) if hits is not None else None
         skipped = [card.path for card in search.index.maybe_binary if not _is_text(search.snapshot, card)]
         taken_bytes = json_bytes(skipped[:_MAX_SKIPPED], search.note, asdict(counted) if counted else None)
-        page_hits, has_more = take_fitting(search.hits if hits is None else hits, limit, _size_of, taken_bytes)
+        page_hits, has_more = take_fitting(search.hits if hits is None else hits, part.limit, _size_of, taken_bytes)
         ids = search.snapshot.ids([hit.summary for hit in page_hits])
     results = [
         SearchResult(hit.summary.path, hit.summary.title, hit.line, hit.context, str(ids[hit.summary.path]))
@@ -116,7 +111,6 @@ class _Question:
     """behind: the last result of the answer before. is_near: that answer was about words like those asked for."""
 
     query: str
-    path: str | None
     case_sensitive: bool
     page_filter: PageFilter
     behind: HitPosition | None
@@ -138,7 +132,7 @@ def _search_words(session: Session, search_question: _Question) -> _Search:
         raise invalid_argument("INVALID_QUERY", "There is nothing to search for.", "Give one word or more.")
     snapshot = session.catalogue.snapshot()
     matching = Hits(snapshot, session.grep, terms)
-    searched = pages_below(session, snapshot, search_question.path)
+    searched = pages_below(session, snapshot, search_question.page_filter.path)
     index = filter_pages(snapshot, searched, search_question.page_filter)
     hits = matching.search(index, search_question.behind)
     first = next(hits, None) if not search_question.is_near else None
@@ -182,7 +176,9 @@ def _search_expression(session: Session, search_question: _Question) -> _Search:
     pattern = search_question.query if search_question.case_sensitive else f"(?i){search_question.query}"
     pending_files = session.grep.matching_files(pattern)  # works while the tree is read
     snapshot = session.catalogue.snapshot()
-    index = filter_pages(snapshot, pages_below(session, snapshot, search_question.path), search_question.page_filter)
+    index = filter_pages(
+        snapshot, pages_below(session, snapshot, search_question.page_filter.path), search_question.page_filter
+    )
     try:
         matching = pending_files.result()
     except Damaged as error:

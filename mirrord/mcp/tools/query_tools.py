@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from mirrord.commands.core.answer_budget import AnswerPart
 from mirrord.commands.core.session import Session
 from mirrord.mcp.tools.arguments import (
     ANY,
@@ -47,7 +48,11 @@ class Filtered(Arguments):
         """Raises Failed for conditions and times that are none."""
         from mirrord.commands.pages.page_filters import read_filter
 
-        return read_filter(self.tag, self.where, self.modified_after, self.modified_before)
+        return read_filter(self.tag, self.where, self.modified_after, self.modified_before, self.path)
+
+    def to_part(self) -> AnswerPart:
+        """Which part of all pages is asked for."""
+        return AnswerPart(self.limit, self.cursor, self.facets)
 
 
 class Search(Filtered):
@@ -77,13 +82,10 @@ def _search_pages(session: Session, arguments: Search) -> Wire:
     answered = search_pages(
         session,
         arguments.query,
-        arguments.path,
-        arguments.limit,
-        arguments.regex,
-        arguments.case_sensitive,
-        arguments.cursor,
         arguments.to_filter(),
-        arguments.facets,
+        arguments.to_part(),
+        regex=arguments.regex,
+        case_sensitive=arguments.case_sensitive,
     )
     answer: dict[str, Any] = {"results": list(map(_hit_answer, answered.results)), "truncated": answered.truncated}
     if answered.skipped:
@@ -104,15 +106,7 @@ def _hit_answer(hit: "SearchResult") -> Wire:
 def _find_pages(session: Session, arguments: Find) -> Wire:
     from mirrord.commands.pages.find_command import find_pages
 
-    answered = find_pages(
-        session,
-        arguments.to_filter(),
-        arguments.path,
-        arguments.links,
-        arguments.facets,
-        arguments.limit,
-        arguments.cursor,
-    )
+    answered = find_pages(session, arguments.to_filter(), arguments.links, arguments.to_part())
     answer = {
         "pages": list(map(_page_answer, answered.pages)),
         **_extras(answered.total, answered.facets, answered.note),

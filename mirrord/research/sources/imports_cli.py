@@ -19,6 +19,7 @@ from mirrord.research.surveys.delimited_text import DELIMITERS
 from mirrord.research.surveys.survey_columns import Target, ValueType
 from mirrord.research.surveys.survey_import import import_survey
 from mirrord.research.surveys.survey_sources import Collation
+from mirrord.research.surveys.survey_table import TableFormat
 
 _COLLATION = click.Choice([collation.value for collation in Collation])
 _TAB_ESCAPE = "\\t"  # as typed in a shell
@@ -120,15 +121,15 @@ def survey_command(config: Config, options: _SurveyOptions) -> None:
     """
     mappings = [_parse_mapping(mapping) for mapping in options.maps]
     delimiter = "tab" if options.delimiter == _TAB_ESCAPE else options.delimiter
-    has_header, collation = not options.no_header, options.collation
+    table_format = TableFormat(delimiter, not options.no_header, mappings)
     with open_session(config, options.tenant) as session:
         path = str(options.table.absolute())
         if options.dry_run:
-            preview = import_survey.preview(session, path, delimiter, has_header, mappings, collation)
+            preview = import_survey.preview(session, path, table_format, options.collation)
             click.echo("\n".join(map(strip_controls, [preview.summary, *preview.lines])))
             return
         with progress_bar("Importing") as report:
-            imported = import_survey(session, path, delimiter, has_header, mappings, collation, progress=report)
+            imported = import_survey(session, path, table_format, options.collation, progress=report)
     click.echo(
         f"{imported.rows_processed} rows: {imported.sources_created} sources in {strip_controls(imported.path)}",
         nl=False,

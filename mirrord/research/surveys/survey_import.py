@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Any
 
 from mirrord.commands.core.command_plan import Plan, command, opening_journal
 from mirrord.commands.core.failure import Failed, invalid_argument
@@ -24,9 +25,17 @@ from mirrord.research.sources.source_listing import Holdings, read_holdings, sou
 from mirrord.research.surveys.survey_columns import DIRECTORY
 from mirrord.research.surveys.survey_pages import SurveyPages
 from mirrord.research.surveys.survey_sources import Collation, Survey, reserve_name
-from mirrord.research.surveys.survey_table import SURVEY_CODE, SurveyTable, TableCheck, check_table, open_table
+from mirrord.research.surveys.survey_table import (
+    SURVEY_CODE,
+    SurveyTable,
+    TableCheck,
+    TableFormat,
+    check_table,
+    open_table,
+)
 
 MAX_SURVEY_BYTES = 1 << 30  # bytes of a survey
+DETECTED = TableFormat()
 _MAX_CELL_CHARACTERS = 40  # characters of a cell in a preview
 _CHECKED_PERCENT, _BUILT_PERCENT = 20, 95  # progress when all rows are checked, and when all pages are written
 
@@ -97,13 +106,15 @@ class _SurveyImport(Plan[ImportedSurvey]):
         self.resources.close()
 
 
-@command("import_survey", inputs=("path",), is_long=True, lock=opening_journal)
-def import_survey(  # noqa: PLR0913  (the tool's arguments, by name)
+def _read_arguments(path: str, collation: str = "per_column", **table_format: Any) -> Mapping[str, object]:
+    return {"path": path, "table_format": TableFormat(**table_format), "collation": collation}
+
+
+@command("import_survey", inputs=("path",), is_long=True, lock=opening_journal, read_arguments=_read_arguments)
+def import_survey(
     session: Session,
     path: str,
-    delimiter: str = "auto",
-    has_header: bool = True,
-    column_mappings: Sequence[Mapping[str, object]] = (),
+    table_format: TableFormat = DETECTED,
     collation: str = "per_column",
     *,
     progress: Progress = ignore_progress,
@@ -111,20 +122,17 @@ def import_survey(  # noqa: PLR0913  (the tool's arguments, by name)
     """
     Import a table of text in which each row holds the answers of one person.
 
-    delimiter: comma, tab, semicolon, pipe, the sign itself, or auto. column_mappings: see codec.columns.
     collation: the answers that form one source: to one question (per_column), of one row (per_row), or all (single).
     """
     with ExitStack() as stack:
         original = stack.enter_context(original_files.copy_original(session, path, MAX_SURVEY_BYTES))
-        table = _to_table(original, delimiter, column_mappings, has_header=has_header)
+        table = _to_table(original, table_format)
         check = check_table(table)
         progress(_CHECKED_PERCENT, 100)
         return _SurveyImport(_to_survey(session, original, table, collation), check, progress, stack.pop_all())
 
 
-def _to_table(
-    original: Original, delimiter: str, mappings: Sequence[Mapping[str, object]], *, has_header: bool
-) -> SurveyTable:
+def _to_table(original: Original, table_format: TableFormat) -> SurveyTable:
     if original.copy is None:
         sentence = f"{original.name!r} has {original.size} bytes; a survey has at most {MAX_SURVEY_BYTES}."
         raise invalid_argument(f"{SURVEY_CODE}/TOO_LARGE", sentence, "Split it.")
@@ -133,7 +141,7 @@ def _to_table(
     if original.kind not in (Kind.TEXT, Kind.MARKDOWN):
         sentence = f"{original.name!r} is no table of text, but {original.kind.name}."
         raise invalid_argument(f"{SURVEY_CODE}/NOT_A_TABLE", sentence, "Export it as CSV.")
-    return open_table(original.copy, delimiter, mappings, has_header=has_header)
+    return open_table(original.copy, table_format)
 
 
 def _to_survey(session: Session, original: Original, table: SurveyTable, collation: str) -> Survey:

@@ -48,11 +48,23 @@ class TableCheck:
     text_counts: Mapping[int, int]
 
 
-def open_table(
-    file: Path, delimiter: str, mappings: Sequence[Mapping[str, object]], *, has_header: bool
-) -> SurveyTable:
+@dataclass(frozen=True, slots=True)
+class TableFormat:
     """
-    Detect how to read *file*. delimiter: its name, the sign itself, or auto.
+    How a table is to be read, as the caller says.
+
+    delimiter: comma, tab, semicolon, pipe, the sign itself, or auto. column_mappings: what columns mean, as
+    survey_columns reads it.
+    """
+
+    delimiter: str = "auto"
+    has_header: bool = True
+    column_mappings: Sequence[Mapping[str, object]] = ()
+
+
+def open_table(file: Path, table_format: TableFormat) -> SurveyTable:
+    """
+    Detect how to read *file*.
 
     Raises Failed for a file that is no table of text, and for unsuitable mappings; then `columns` of its facts lists
     the headers.
@@ -60,6 +72,7 @@ def open_table(
     encoding = _detect_encoding(file)
     with file.open(encoding=encoding, newline="") as stream:
         first_lines = list(islice(stream, _MAX_SAMPLE_LINES))
+    delimiter = table_format.delimiter
     sign = delimiter_of(first_lines) if delimiter == "auto" else DELIMITERS.get(delimiter, delimiter)
     if sign not in DELIMITERS.values():
         names_of_delimiters = ", ".join(DELIMITERS)
@@ -67,9 +80,10 @@ def open_table(
             f"{SURVEY_CODE}/INVALID_DELIMITER", f"{delimiter!r} is no delimiter.", f"Use auto, {names_of_delimiters}."
         )
     first = _first_row(first_lines, sign)
-    names = column_names(first, are_given=has_header)
+    names = column_names(first, are_given=table_format.has_header)
     try:
-        return SurveyTable(file, encoding, sign, has_header, names, columns_of(names, mappings))
+        columns = columns_of(names, table_format.column_mappings)
+        return SurveyTable(file, encoding, sign, table_format.has_header, names, columns)
     except Damaged as error:
         raise Failed(
             f"{SURVEY_CODE}/INVALID_MAPPING",

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mirrord.commands.core.answer_budget import ANSWER_BYTES
+from mirrord.commands.core.answer_budget import ANSWER_BYTES, AnswerPart
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import find_command
@@ -183,7 +184,7 @@ def test_results_are_ranked_by_title_heading_tag_and_text(session: Session, root
     for limit in (1, 2, 3):
         found, cursor = list[str](), None
         while cursor is not None or not found:
-            answer = search_pages(session, "whales orcas", limit=limit, cursor=cursor)
+            answer = search_pages(session, "whales orcas", part=AnswerPart(limit=limit, cursor=cursor))
             found, cursor = found + hits(answer), answer.next_cursor
         assert found == expected
 
@@ -191,11 +192,11 @@ def test_results_are_ranked_by_title_heading_tag_and_text(session: Session, root
 def test_results_go_on_where_the_last_page_lost_its_rank(session: Session, root: Path) -> None:
     for name in ("a", "b", "c"):
         page(root, f"{name}.md", "# Whales\n")
-    cursor = search_pages(session, "whales", limit=2).next_cursor
+    cursor = search_pages(session, "whales", part=AnswerPart(limit=2)).next_cursor
 
     (root / "b.md").write_text("whales, no longer a heading\n")
 
-    assert hits(search_pages(session, "whales", cursor=cursor)) == ["c.md", "b.md"]
+    assert hits(search_pages(session, "whales", part=AnswerPart(cursor=cursor))) == ["c.md", "b.md"]
 
 
 def test_misspelt_words_are_taken_for_near_ones_only_when_nothing_fits(session: Session, root: Path) -> None:
@@ -227,8 +228,8 @@ def test_misspelt_words_go_on_with_the_cursor(session: Session, root: Path) -> N
     for number in range(5):
         page(root, f"p{number}.md", "zebrafish\n")
 
-    first = search_pages(session, "zebrafsh", limit=2)
-    second = search_pages(session, "zebrafsh", limit=10, cursor=first.next_cursor)
+    first = search_pages(session, "zebrafsh", part=AnswerPart(limit=2))
+    second = search_pages(session, "zebrafsh", part=AnswerPart(limit=10, cursor=first.next_cursor))
 
     assert hits(first) + hits(second) == [f"p{number}.md" for number in range(5)]
     assert first.note == second.note
@@ -241,12 +242,12 @@ def test_filters_and_words_meet(session: Session, root: Path) -> None:
     draft = read_filter(where={"status": "draft"})
 
     assert hits(search_pages(session, "word", page_filter=draft)) == ["a.md", "sub/c.md"]
-    assert hits(search_pages(session, "word", "sub", page_filter=draft)) == ["sub/c.md"]
+    assert hits(search_pages(session, "word", replace(draft, path="sub"))) == ["sub/c.md"]
     assert hits(search_pages(session, "w.rd", regex=True, page_filter=draft)) == ["a.md", "sub/c.md"]
     assert hits(search_pages(session, "word", page_filter=read_filter("x", {"status": "draft"}))) == ["a.md"]
-    cursor = search_pages(session, "word", limit=1, page_filter=draft).next_cursor
+    cursor = search_pages(session, "word", page_filter=draft, part=AnswerPart(limit=1)).next_cursor
     with pytest.raises(Failed, match="cursor does not belong"):
-        search_pages(session, "word", cursor=cursor)
+        search_pages(session, "word", part=AnswerPart(cursor=cursor))
 
 
 def test_facets_count_all_matching_pages(session: Session, root: Path) -> None:
@@ -257,7 +258,7 @@ def test_facets_count_all_matching_pages(session: Session, root: Path) -> None:
         page(root, f"{'sub/' if number < 10 else ''}p{number:02}.md", text)
     page(root, "other.md", "other\n")
 
-    found = search_pages(session, "word", limit=3, facets=True)
+    found = search_pages(session, "word", part=AnswerPart(limit=3, facets=True))
 
     assert (len(found.results), found.total) == (3, 30)
     assert found.facets is not None
@@ -265,9 +266,9 @@ def test_facets_count_all_matching_pages(session: Session, root: Path) -> None:
     assert found.facets.folders == {"": 20, "sub": 10}
     assert found.facets.keys["status"].values == {"draft": 20, "done": 10}
     assert (found.facets.keys["number"].pages, found.facets.keys["number"].values) == (30, {})
-    again = search_pages(session, "word", limit=30, facets=True, cursor=found.next_cursor)
+    again = search_pages(session, "word", part=AnswerPart(limit=30, cursor=found.next_cursor, facets=True))
     assert (len(again.results), again.facets) == (27, None)
-    listed = find_pages(session, read_filter(), facets=True)
+    listed = find_pages(session, read_filter(), part=AnswerPart(facets=True))
     assert (listed.total, listed.facets and listed.facets.folders) == (31, {"": 21, "sub": 10})
 
 
@@ -278,15 +279,15 @@ def test_find_goes_on_with_the_cursor(session: Session, root: Path) -> None:
 
     found, cursor, answers = list[str](), None, 0
     while cursor is not None or not answers:
-        answer = find_pages(session, read_filter(), "a rather long folder", cursor=cursor)
+        answer = find_pages(session, read_filter(path="a rather long folder"), part=AnswerPart(cursor=cursor))
         found, cursor, answers = found + paths(answer), answer.next_cursor, answers + 1
 
     assert found == names
     assert 120 * 150 / ANSWER_BYTES < answers < 120 * 300 / ANSWER_BYTES
-    assert len(find_pages(session, read_filter(), limit=100).pages) == 100
+    assert len(find_pages(session, read_filter(), part=AnswerPart(limit=100)).pages) == 100
     for limit in (0, 101):
         with pytest.raises(Failed, match="limit is a number"):
-            find_pages(session, read_filter(), limit=limit)
+            find_pages(session, read_filter(), part=AnswerPart(limit=limit))
 
 
 @pytest.fixture
@@ -320,7 +321,7 @@ def test_broken_and_ambiguous_links_are_found_with_their_targets(session: Sessio
     page(linked, "nowhere.md", "")
     assert find_pages(session, read_filter(), links="broken").pages[0].targets == ("picture.png", "missing/file.md")
     with pytest.raises(Failed, match="Links have no facets"):
-        find_pages(session, read_filter(), links="broken", facets=True)
+        find_pages(session, read_filter(), links="broken", part=AnswerPart(facets=True))
 
 
 def test_a_long_look_at_links_goes_on_with_the_cursor(
@@ -331,15 +332,17 @@ def test_a_long_look_at_links_goes_on_with_the_cursor(
 
     found, cursor, answers = list[str](), None, 0
     while cursor is not None or not answers:
-        answer = find_pages(session, read_filter(), links="orphan", cursor=cursor)
+        answer = find_pages(session, read_filter(), links="orphan", part=AnswerPart(cursor=cursor))
         found, cursor, answers = found + paths(answer), answer.next_cursor, answers + 1
         assert (answer.note is None) == (cursor is None)
 
     assert (found, answers) == (expected, 6)
     monkeypatch.undo()
-    first = find_pages(session, read_filter(), links="orphan", limit=3)
+    first = find_pages(session, read_filter(), links="orphan", part=AnswerPart(limit=3))
     assert (
-        paths(first) + paths(find_pages(session, read_filter(), links="orphan", cursor=first.next_cursor)) == expected
+        paths(first)
+        + paths(find_pages(session, read_filter(), links="orphan", part=AnswerPart(cursor=first.next_cursor)))
+        == expected
     )
 
 
@@ -367,6 +370,6 @@ def test_the_order_is_that_of_a_plain_count_of_words(
         return (-len(title), -len(heading), -len(title | tag), number)
 
     fitting = [number for number, parts in enumerate(pages) if all(word in " ".join(parts.values()) for word in words)]
-    found = search_pages(session, " ".join(words), limit=100)
+    found = search_pages(session, " ".join(words), part=AnswerPart(limit=100))
 
     assert hits(found) == [f"p{number}.md" for number in sorted(fitting, key=rank)]

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirrord.commands.core.answer_budget import AnswerPart
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
+from mirrord.commands.pages.page_filters import read_filter
 from mirrord.commands.pages.search_command import SearchResults, search_pages
 from mirrord.domain.place import name_key
 from mirrord.domain.search_query import terms_of
@@ -111,10 +113,10 @@ def test_a_search_may_be_of_one_page_and_what_is_below(session: Session, root: P
     for path in ("a.md", "a/b.md", "a/c/d.md", "ab.md", "e/_index.md", "e/f.md"):
         page(root, path, "word")
 
-    assert paths(search_pages(session, "word", "a")) == ["a.md", "a/b.md", "a/c/d.md"]
-    assert paths(search_pages(session, "word", "e/")) == ["e/_index.md", "e/f.md"]
+    assert paths(search_pages(session, "word", read_filter(path="a"))) == ["a.md", "a/b.md", "a/c/d.md"]
+    assert paths(search_pages(session, "word", read_filter(path="e/"))) == ["e/_index.md", "e/f.md"]
     with pytest.raises(Failed, match="Page not found"):
-        search_pages(session, "word", "nowhere")
+        search_pages(session, "word", read_filter(path="nowhere"))
 
 
 @pytest.mark.parametrize("regex", [False, True])
@@ -170,7 +172,7 @@ def test_results_go_on_with_the_cursor(session: Session, root: Path) -> None:
     for limit in (1, 4, 5, 6, 25):
         found, cursor, truncated = list[str](), None, True
         while truncated:
-            answer = search_pages(session, "word", limit=limit, cursor=cursor)
+            answer = search_pages(session, "word", part=AnswerPart(limit=limit, cursor=cursor))
             found, cursor, truncated = found + paths(answer), answer.next_cursor, answer.truncated
             assert truncated == (cursor is not None)
         assert found == expected
@@ -180,13 +182,13 @@ def test_results_go_on_where_pages_went(session: Session, root: Path) -> None:
     for name in ("a", "b", "c", "d"):
         page(root, f"{name}.md", "word")
     for regex in (False, True):
-        cursor = search_pages(session, "word", limit=2, regex=regex).next_cursor
-        assert paths(search_pages(session, "word", cursor=cursor, regex=regex)) == ["c.md", "d.md"]
+        cursor = search_pages(session, "word", regex=regex, part=AnswerPart(limit=2)).next_cursor
+        assert paths(search_pages(session, "word", regex=regex, part=AnswerPart(cursor=cursor))) == ["c.md", "d.md"]
     (root / "b.md").unlink()
-    assert paths(search_pages(session, "word", cursor=cursor, regex=True)) == ["c.md", "d.md"]
+    assert paths(search_pages(session, "word", regex=True, part=AnswerPart(cursor=cursor))) == ["c.md", "d.md"]
 
     with pytest.raises(Failed) as failure:
-        search_pages(session, "other", cursor=cursor)
+        search_pages(session, "other", part=AnswerPart(cursor=cursor))
     assert failure.value.code == "INVALID_CURSOR"
 
 
@@ -237,7 +239,7 @@ def test_an_expression_that_is_none_is_explained(session: Session, root: Path, p
 )
 def test_what_cannot_be_searched_for_is_refused(session: Session, query: str, limit: int) -> None:
     with pytest.raises(Failed) as failure:
-        search_pages(session, query, limit=limit)
+        search_pages(session, query, part=AnswerPart(limit=limit))
     assert failure.value.code in ("INVALID_QUERY", "INVALID_LIMIT")
 
 
@@ -302,7 +304,7 @@ def test_common_words_are_found_without_asking_for_all_files(
     for number in range(30):
         page(root, f"p{number:02}.md", "common rare" if number in (7, 21) else "common")
 
-    assert len(search_pages(session, "common", limit=100).results) == 30
+    assert len(search_pages(session, "common", part=AnswerPart(limit=100)).results) == 30
     assert paths(search_pages(session, "common rare")) == ["p07.md", "p21.md"]
     assert paths(search_pages(session, "commonly")) == []
 
@@ -340,7 +342,7 @@ def _pages(root: Path) -> list[str]:
 def _all(session: Session, query: str, *, regex: bool = False) -> list[str]:
     found, cursor = list[str](), None
     while True:
-        answer = search_pages(session, query, limit=100, regex=regex, cursor=cursor)
+        answer = search_pages(session, query, regex=regex, part=AnswerPart(limit=100, cursor=cursor))
         found, cursor = found + paths(answer), answer.next_cursor
         if cursor is None:
             return found

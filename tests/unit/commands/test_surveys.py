@@ -15,6 +15,7 @@ from mirrord.research.sources.file_imports import import_file
 from mirrord.research.sources.folder_commands import list_folders
 from mirrord.research.sources.source_listing import read_holdings
 from mirrord.research.surveys.survey_import import import_survey
+from mirrord.research.surveys.survey_table import TableFormat
 from tests.unit.commands.conftest import Open, events, page
 from tests.unit.kills import killed_at
 
@@ -32,6 +33,7 @@ MAPPINGS: list[dict[str, object]] = [
     {"column": "What was good?", "target": "source_text"},
     {"column": "What was not?", "target": "source_text"},
 ]
+MAPPED = TableFormat(column_mappings=MAPPINGS)
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def targets(session: Session, path: str) -> list[str | None]:
 
 
 def test_each_question_is_a_source_and_each_row_a_case(root: Path, session: Session, outside: Path) -> None:
-    done = import_survey(session, written(outside, ROWS), column_mappings=MAPPINGS)
+    done = import_survey(session, written(outside, ROWS), MAPPED)
     assert (done.sources_created, done.cases_created, done.rows_processed) == (2, 3, 3)
     good, bad = "Sources/Wave 1/What was good-.md", "Sources/Wave 1/What was not-.md"
     cases = [f"Cases/Wave 1/{name}.md" for name in ("P1", "P3", "p-2")]
@@ -81,7 +83,7 @@ def test_each_question_is_a_source_and_each_row_a_case(root: Path, session: Sess
 
 
 def test_what_is_known_of_a_case_is_typed(root: Path, session: Session, outside: Path) -> None:
-    import_survey(session, written(outside, ROWS), column_mappings=MAPPINGS)
+    import_survey(session, written(outside, ROWS), MAPPED)
     found = [read_values(PageText(pages(root)[f"Cases/Wave 1/{name}.md"])) for name in ("P1", "p-2", "P3")]
     assert [one["attributes"] for one in found] == [
         {"Age": 34, "Joined": "2024-05-01", "Is member": True},
@@ -94,7 +96,7 @@ def test_what_is_known_of_a_case_is_typed(root: Path, session: Session, outside:
 
 
 def test_sources_are_sources_in_a_folder_and_the_file_is_kept(root: Path, session: Session, outside: Path) -> None:
-    done = import_survey(session, written(outside, ROWS), column_mappings=MAPPINGS)
+    done = import_survey(session, written(outside, ROWS), MAPPED)
     (folder,) = list_folders(session).folders
     assert (folder.id, folder.name) == (done.folder_id, "Wave 1")
     sources = read_holdings(session).sources
@@ -106,7 +108,7 @@ def test_sources_are_sources_in_a_folder_and_the_file_is_kept(root: Path, sessio
 def test_one_event_tells_of_each_source_and_case_and_one_of_the_survey(
     root: Path, session: Session, outside: Path
 ) -> None:
-    done = import_survey(session, written(outside, ROWS), column_mappings=MAPPINGS)
+    done = import_survey(session, written(outside, ROWS), MAPPED)
     told = events(root)
     assert sorted(kind for kind, _ in told) == ["CaseCreated"] * 3 + ["SourceImported"] * 2 + ["SurveyImported"]
     for kind, data in told:
@@ -119,14 +121,14 @@ def test_one_event_tells_of_each_source_and_case_and_one_of_the_survey(
 
 
 def test_each_row_may_be_a_source_or_all_be_one(root: Path, session: Session, outside: Path) -> None:
-    import_survey(session, written(outside, ROWS, "a.csv"), column_mappings=MAPPINGS, collation="per_row")
+    import_survey(session, written(outside, ROWS, "a.csv"), MAPPED, collation="per_row")
     row = pages(root)["Sources/a/p-2.md"]
     assert PageText(row).body == (
         "- [p/2](../../Cases/a/p-2.md)\n\n## What was good?\n\n\\# Nothing\n\n## What was not?\n\nNoise; all day\n\n"
     )
     assert targets(session, "Cases/a/p-2.md") == ["Sources/a/p-2.md"]
     second = [*ROWS, ["P9", "", "", "", "x", "y"]]
-    done = import_survey(session, written(outside, second, "b.csv"), column_mappings=MAPPINGS, collation="single")
+    done = import_survey(session, written(outside, second, "b.csv"), MAPPED, collation="single")
     assert (done.sources_created, done.cases_created) == (1, 4)
     body = PageText(pages(root)["Sources/b/b.md"]).body
     assert body.endswith("## [P9](../../Cases/b/P9.md)\n\n### What was good?\n\nx\n\n### What was not?\n\ny\n\n")
@@ -134,7 +136,9 @@ def test_each_row_may_be_a_source_or_all_be_one(root: Path, session: Session, ou
 
 def test_texts_alone_make_no_cases_and_rows_get_numbers(root: Path, session: Session, outside: Path) -> None:
     text = [{"column": 0, "target": "source_text"}]
-    done = import_survey(session, written(outside, [["one"], ["two"]], "t.csv"), has_header=False, column_mappings=text)
+    done = import_survey(
+        session, written(outside, [["one"], ["two"]], "t.csv"), TableFormat(has_header=False, column_mappings=text)
+    )
     assert (done.cases_created, done.cases_path, done.rows_processed) == (0, None, 2)
     assert PageText(pages(root)["Sources/t/Column 1.md"]).body == "## Row 1\n\none\n\n## Row 2\n\ntwo\n\n"
     assert not (root / "Cases").exists()
@@ -146,14 +150,16 @@ def test_texts_alone_make_no_cases_and_rows_get_numbers(root: Path, session: Ses
 )
 def test_signs_and_encodings_are_told(root: Path, session: Session, outside: Path, encoding: str, sign: str) -> None:
     (outside / "e.csv").write_bytes(f'Naïve{sign}Größe\n"Gr\nün{sign}"{sign}5\n'.encode(encoding))
-    preview = import_survey.preview(session, "e.csv", column_mappings=[{"column": "Naïve", "target": "source_text"}])
+    preview = import_survey.preview(
+        session, "e.csv", TableFormat(column_mappings=[{"column": "Naïve", "target": "source_text"}])
+    )
     assert preview.lines == ("Naïve | Größe", f"Gr ün{' '.join(sign.split())}".rstrip() + " | 5")
     assert preview.facts["delimiter"] == sign
 
 
 def test_a_preview_shows_first_rows_and_counts_and_changes_nothing(root: Path, session: Session, outside: Path) -> None:
     many = [*ROWS, *([f"X{number}", "", "", "", "good " * 20, ""] for number in range(100))]
-    preview = import_survey.preview(session, written(outside, many), column_mappings=MAPPINGS)
+    preview = import_survey.preview(session, written(outside, many), MAPPED)
     assert (preview.facts["rows"], preview.facts["cases"], preview.facts["answers"]) == (103, 103, 105)
     assert preview.lines[0].startswith("Id | Age | Joined")
     assert len(preview.lines) == 11 <= MAX_PREVIEW_LINES
@@ -183,7 +189,7 @@ def test_rows_that_do_not_fit_are_listed_by_line_and_nothing_is_made(
     page(outside, "f.csv", ",".join(ROWS[0]) + "\n" + text)
     for act in (import_survey.preview, import_survey):
         with pytest.raises(Failed) as failed:
-            act(session, "f.csv", column_mappings=MAPPINGS)
+            act(session, "f.csv", MAPPED)
         assert failed.value.code == f"SURVEY_NOT_IMPORTED/{code}"
         problems = failed.value.facts.get("problems", [])
         assert isinstance(problems, list)
@@ -198,31 +204,31 @@ def test_rows_that_do_not_fit_are_listed_by_line_and_nothing_is_made(
 
 def test_only_the_first_faults_are_listed(session: Session, outside: Path) -> None:
     with pytest.raises(Failed, match="and 180 more") as failed:
-        import_survey(session, written(outside, [ROWS[0], *[["x"]] * 200]), column_mappings=MAPPINGS)
+        import_survey(session, written(outside, [ROWS[0], *[["x"]] * 200]), MAPPED)
     assert failed.value.facts["problems_count"] == 200
 
 
 def test_a_mapping_that_does_not_fit_tells_which_columns_there_are(session: Session, outside: Path) -> None:
     for wrong in ([], [{"column": "Nope", "target": "source_text"}]):
         with pytest.raises(Failed) as failed:
-            import_survey(session, written(outside, ROWS), column_mappings=wrong)
+            import_survey(session, written(outside, ROWS), TableFormat(column_mappings=wrong))
         assert failed.value.code == "SURVEY_NOT_IMPORTED/INVALID_MAPPING"
         assert failed.value.facts["columns"] == ROWS[0]
     for delimiter, collation in (("x", "single"), ("auto", "both")):
         with pytest.raises(Failed, match=r"is no (delimiter|collation)"):
-            import_survey(session, written(outside, ROWS), delimiter, column_mappings=MAPPINGS, collation=collation)
+            import_survey(session, written(outside, ROWS), TableFormat(delimiter, column_mappings=MAPPINGS), collation)
 
 
 def test_the_same_file_is_recognised_whatever_it_is_called(root: Path, session: Session, outside: Path) -> None:
-    done = import_survey(session, written(outside, ROWS), column_mappings=MAPPINGS)
+    done = import_survey(session, written(outside, ROWS), MAPPED)
     before = pages(root)
     for act in (import_survey.preview, import_survey):
         with pytest.raises(Failed, match="in the folder 'Wave 1'") as failed:
-            act(session, written(outside, ROWS, "copy.csv"), column_mappings=MAPPINGS)
+            act(session, written(outside, ROWS, "copy.csv"), MAPPED)
         assert failed.value.code == "SURVEY_NOT_IMPORTED/ALREADY_IMPORTED"
         assert failed.value.facts["folder_id"] == done.folder_id
     assert pages(root) == before
-    other = import_survey(session, written(outside, ROWS[:3]), column_mappings=MAPPINGS)
+    other = import_survey(session, written(outside, ROWS[:3]), MAPPED)
     assert (other.name, other.path, other.cases_path) == ("Wave 1 (2)", "Sources/Wave 1 (2)", "Cases/Wave 1 (2)")
 
 
@@ -230,7 +236,7 @@ def test_names_that_are_taken_get_numbers(root: Path, session: Session, outside:
     page(outside, "What was not-.txt", "x")
     import_file(session, "What was not-.txt")
     rows = [ROWS[0], ["a:b", "", "", "", "1", "2"], ["A/B", "", "", "", "3", "4"], ["assets", "", "", "", "5", "6"]]
-    import_survey(session, written(outside, rows), column_mappings=MAPPINGS)
+    import_survey(session, written(outside, rows), MAPPED)
     names = {path.name for path in root.rglob("*.md")}
     assert {"a-b.md", "A-B (2).md", "assets_.md", "What was not- (2).md"} <= names
 
@@ -243,7 +249,7 @@ def test_a_question_that_no_file_can_be_called_by_is_the_title_of_its_source(
     rows = [["Id", "Why?", "Why\n not?", "Plain"], ["P1", "a", "b", "c"]]
     mappings: list[dict[str, object]] = [{"column": 0, "target": "identifier"}]
     mappings += [{"column": number, "target": "source_text"} for number in (1, 2, 3)]
-    import_survey(session, written(outside, rows), column_mappings=mappings)
+    import_survey(session, written(outside, rows), TableFormat(column_mappings=mappings))
     found = {one.name: one.title for one in read_holdings(session).sources if one.folder is not None}
     assert found == {"Why- (2)": "Why? (2)", "Why not-": "Why not?", "Plain": "Plain"}
 
@@ -251,7 +257,7 @@ def test_a_question_that_no_file_can_be_called_by_is_the_title_of_its_source(
 def test_long_columns_go_on_in_another_source(root: Path, session: Session, outside: Path) -> None:
     rows = [["Id", "Text"], *([f"P{number}", "word " * 4000] for number in range(50))]
     mappings = [{"column": 0, "target": "identifier"}, {"column": 1, "target": "source_text"}]
-    done = import_survey(session, written(outside, rows), column_mappings=mappings)
+    done = import_survey(session, written(outside, rows), TableFormat(column_mappings=mappings))
     assert done.sources_created == 3
     assert targets(session, "Cases/Wave 1/P49.md") == ["Sources/Wave 1/Text (3).md"]
     assert max(len(text) for text in pages(root).values()) < 450_000
@@ -262,7 +268,7 @@ def test_what_is_no_table_is_refused(session: Session, outside: Path) -> None:
     (outside / "b.csv").write_bytes(b"")
     for name, code in (("a.csv", "NOT_A_TABLE"), ("b.csv", "EMPTY")):
         with pytest.raises(Failed) as failed:
-            import_survey(session, name, column_mappings=MAPPINGS)
+            import_survey(session, name, MAPPED)
         assert failed.value.code == f"SURVEY_NOT_IMPORTED/{code}"
 
 
@@ -272,7 +278,7 @@ def test_a_survey_comes_whole_or_not_at_all_whenever_its_import_is_killed(
     name = written(outside, ROWS)
 
     def act(_: Path) -> None:
-        import_survey(connect(attach_from=(outside,)), name, column_mappings=MAPPINGS)
+        import_survey(connect(attach_from=(outside,)), name, MAPPED)
 
     outcomes, number = set[int](), 1
     while killed_at(number, root, act):
