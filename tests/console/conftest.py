@@ -116,6 +116,4 @@ def writer(console: Console) -> Tenant:
 @pytest.fixture(scope="session")
 def token(console: Console) -> str:
     """Lets an agent in."""
-    done = console.mirrord.run("tenant", "token", console.mirrord.tenant, "--actor", "writer")
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return console.mirrord.create_token("writer")

@@ -45,4 +45,4 @@ def hosting(dsn: str, directory: Path, tenant: str) -> Iterator[Host]:
     with Mirrord(directory, tenant=tenant, dsn=dsn) as started:
         save(started.file("Welcome.md"), "a tree that loses its last file halts\n")
         started.up()
-        yield Host(started, started.run("tenant", "token", tenant, "--actor", ACTOR).stdout.strip())
+        yield Host(started, started.create_token(ACTOR))

@@ -223,6 +223,12 @@ class Mirrord:
         mine: dict[str, Any] = next((one for one in found.pop("tenants") if one["name"] == self.tenant), {})
         return {**found, **mine}
 
+    def create_token(self, actor: str = "tester", *options: str) -> str:
+        """`mirrord tenant token`: what lets an agent of that name into this tenant; *options* are added."""
+        done = self.run("tenant", "token", self.tenant, "--actor", actor, *options)
+        assert done.returncode == 0, f"`mirrord tenant token` failed: {done.stderr}"
+        return done.stdout.strip()
+
     @property
     def app_dsn(self) -> str:
         """What `mirrord dsn` prints: an app's way in. Needs a running Postgres the first time."""

@@ -28,9 +28,7 @@ def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterat
 
 
 def agent_of(mirrord: Mirrord) -> AbstractAsyncContextManager[Agent]:
-    done = mirrord.run("tenant", "token", mirrord.tenant, "--actor", "tester")
-    assert done.returncode == 0, done.stderr
-    return on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": done.stdout.strip()}, "--tools", "pages,changes"))
+    return on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": mirrord.create_token()}, "--tools", "pages,changes"))
 
 
 async def test_pages_of_a_change_set_keep_their_ids_and_rows_name_it(mirrord: Mirrord) -> None:

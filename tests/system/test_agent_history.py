@@ -34,13 +34,7 @@ def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterat
 
 @pytest.fixture(scope="module")
 def token(mirrord: Mirrord) -> str:
-    return token_of(mirrord, "tester")
-
-
-def token_of(mirrord: Mirrord, actor: str, *options: str) -> str:
-    done = mirrord.run("tenant", "token", mirrord.tenant, "--actor", actor, *options)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return mirrord.create_token()
 
 
 def agent_of(mirrord: Mirrord, token: str) -> AbstractAsyncContextManager[Agent]:
@@ -92,7 +86,7 @@ async def test_the_last_look_is_remembered_by_actor_and_not_by_connection(mirror
             "Bystander.md": ("edited", "human file")
         }
         assert (await agent.call("list_changes"))["changes"] == []
-    async with agent_of(mirrord, token_of(mirrord, "another")) as agent:
+    async with agent_of(mirrord, mirrord.create_token("another")) as agent:
         assert "Bystander.md" in by_path(await agent.call("list_changes"))
 
 
@@ -173,7 +167,7 @@ async def test_questions_leave_no_files_and_need_a_daemon_but_no_right_to_write(
     async with agent_of(mirrord, token) as writer:
         await writer.call("write_page", path="Trashed.md", content=TEXT)
         await writer.call("delete_page", path="Trashed.md")
-    async with agent_of(mirrord, token_of(mirrord, "reader", "--scope", "read")) as agent:
+    async with agent_of(mirrord, mirrord.create_token("reader", "--scope", "read")) as agent:
         assert (await agent.call("page_history", path="Edited.md"))["versions"]
         deleted = (await agent.call("list_trash"))["trash"]
         assert "Trashed.md" in [page["path"] for page in deleted]

@@ -29,9 +29,7 @@ def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterat
 
 @pytest.fixture(scope="module")
 def token(mirrord: Mirrord) -> str:
-    done = mirrord.run("tenant", "token", mirrord.tenant, "--actor", "tester")
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return mirrord.create_token()
 
 
 def agent_of(mirrord: Mirrord, token: str) -> AbstractAsyncContextManager[Agent]:

@@ -29,9 +29,7 @@ def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterat
 
 @pytest.fixture(scope="module")
 def token(mirrord: Mirrord) -> str:
-    done = mirrord.run("tenant", "token", mirrord.tenant, "--actor", "tester")
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return mirrord.create_token()
 
 
 def agent_of(mirrord: Mirrord, token: str) -> AbstractAsyncContextManager[Agent]:
@@ -162,7 +160,7 @@ async def test_an_agent_is_told_what_it_cannot_undo(mirrord: Mirrord, token: str
 
 
 async def test_an_agent_undoes_nothing_of_others_and_nothing_without_a_daemon(mirrord: Mirrord, token: str) -> None:
-    other = mirrord.run("tenant", "token", mirrord.tenant, "--actor", "another").stdout.strip()
+    other = mirrord.create_token("another")
     async with agent_of(mirrord, other) as agent:
         page = (await agent.call("create_page", title="Theirs", content=TEXT))["pageId"]
         change_set = str(_named(mirrord, page)[2])
