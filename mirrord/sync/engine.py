@@ -308,6 +308,7 @@ class Engine:
         self.pulse.scans.add(self.scan_seconds, time.monotonic())
         self.pulse.step()
         unconfirmed = self.retries.note_scan(began)
+        self.sides.occupied_paths.note_scan(began)
         self.queue.mark(differing | unconfirmed.paths, unconfirmed.entries | take_barred(self.parts), forced=True)
         await self.problems.update(look)
         self.queue.mark(entries=[*await self.recovery.clean_up_leftovers(), *await self.recovery.sweep_trash()])

@@ -29,6 +29,8 @@ async def conclude(
         _mark_again(parts, [decision], delays[decision.state.entry])
     for path, entry in applied.occupied_paths.items():
         parts.queue.mark([path], forced=True, delay=delays.get(entry, 0.0))
+    for path, entry in applied.vacated_paths.items():
+        parts.retries.await_scan(entry, path)
     parts.barred |= applied.barred
     parts.retries.note_waiting(applied.later)
     for decision in applied.later:
@@ -92,6 +94,7 @@ async def _remember_done(parts: EngineParts, applied: PassOutcome) -> None:
     await asyncio.to_thread(parts.sides.state.store, cached, removed_paths - cached.keys())
     for decision in applied.carried_out:
         parts.retries.note_success(decision.state.entry)
+        parts.sides.occupied_paths.forget(decision.state.entry)
     parts.adoption.note_carried_out(applied.carried_out)
     parts.handshake.is_owed = True
     parts.last_done_at = time.monotonic()

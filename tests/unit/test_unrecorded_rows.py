@@ -9,6 +9,7 @@ from mirrord.domain.entry import Digest, EntryId, Place, Row, digest_of, id_of_p
 from mirrord.sync.observation import unrecorded_rows
 from mirrord.sync.observation.file_identity import identify_files
 from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile
+from mirrord.sync.observation.occupied_paths import OccupiedPaths
 from tests.unit.test_identity import FRESH, TENANT, A, B, base, found, row
 
 ONE, TWO = (id_of_path(TENANT, path) for path in ("One.md", "Two.md"))
@@ -100,3 +101,24 @@ def test_an_id_counts_first() -> None:
     memory = known_rows(unrecorded(ONE, "one", deleted=True), unrecorded(TWO, "two", deleted=True))
     files = [found("One.md", "two", claimed=B), found("Two.md", "one")]
     assert owners(files, memory)["One.md"] == B
+
+
+def test_a_row_whose_path_was_taken_is_known_by_its_bytes_alone() -> None:
+    files = [found("Box/Other name.md", "one"), found("Copy.md", "two"), found("Copy (2).md", "two")]
+    awaited = {ONE: digest_of(b"one"), TWO: digest_of(b"two")}
+    assert unrecorded_rows.match_awaited(files, awaited) == {"Box/Other name.md": ONE}
+    assert unrecorded_rows.match_awaited(files, awaited | {A: digest_of(b"one")}) == {}
+
+
+def test_a_taken_path_needs_a_scan_that_began_afterwards() -> None:
+    paths = OccupiedPaths()
+    assert not paths.needs_scan(ONE)
+    paths.note(ONE, 10.0)
+    paths.note_scan(9.0)
+    assert paths.needs_scan(ONE)
+    paths.note_scan(11.0)
+    assert not paths.needs_scan(ONE)
+    paths.note(ONE, 12.0)
+    assert paths.needs_scan(ONE)
+    paths.forget(ONE)
+    assert not paths.needs_scan(ONE)

@@ -54,7 +54,9 @@ async def match_by_place(
     page: it or its folder was renamed before the daemon recorded anything.
     """
     owners = await _match_unrecorded_bytes(connection, sides, look, memory, owners, rows)
-    owners = owners | await _match_lost_texts(connection, sides, look, memory, owners)
+    awaited = _awaited_pages(sides, memory, owners, rows)
+    owners = owners | unrecorded_rows.match_awaited(_unidentified_pages(look, owners, memory), awaited)
+    owners = owners | await _match_lost_texts(connection, sides, look, memory, owners, awaited)
     unrecorded_digests = {
         row.entry: row.digest for row in rows.values() if row.entry not in memory.base_of_entry and not row.deleted
     }
@@ -155,13 +157,17 @@ async def _match_unrecorded_bytes(
 
 
 async def _match_lost_texts(
-    connection: Connection, sides: Sides, look: LookResult, memory: EarlierState, owners: Mapping[str, EntryId]
+    connection: Connection,
+    sides: Sides,
+    look: LookResult,
+    memory: EarlierState,
+    owners: Mapping[str, EntryId],
+    awaited: dict[EntryId, Digest],
 ) -> dict[str, EntryId]:
     owned = set(owners.values())
-    files = [file for path, file in look.found_files.items() if _is_unidentified_page(file, owners[path], memory)]
-    lost = {base.entry: base.digest for base in memory.bases if _is_lost(base, memory)} | _unrecorded_pages(
-        sides, files, memory
-    )
+    files = _unidentified_pages(look, owners, memory)
+    lost = {base.entry: base.digest for base in memory.bases if _is_lost(base, memory)}
+    lost |= _unrecorded_pages(sides, files, memory) | awaited
     lost = {entry: digest for entry, digest in lost.items() if entry not in owned}
     matches = await _match_texts(connection, sides, lost, files)
     claims = {
@@ -216,6 +222,20 @@ def _unrecorded_pages(sides: Sides, files: Sequence[FoundFile], memory: EarlierS
     rows = (memory.rows.get(id_of_path(sides.tenant, file.path)) for file in files)
     pages = (row for row in rows if row is not None and _is_unrecorded_page(row, memory))
     return {row.entry: row.digest for row in pages if row.digest is not None}
+
+
+def _awaited_pages(
+    sides: Sides, memory: EarlierState, owners: Mapping[str, EntryId], rows: Mapping[EntryId, Row]
+) -> dict[EntryId, Digest]:
+    """Digests of those of *rows* that are unrecorded and have no file, though their path was taken lately."""
+    waiting = sides.occupied_paths.entries & rows.keys()
+    waiting -= set(owners.values()) if waiting else set()
+    pages = (rows[entry] for entry in waiting if _is_unrecorded_page(rows[entry], memory))
+    return {row.entry: row.digest for row in pages if row.digest is not None}
+
+
+def _unidentified_pages(look: LookResult, owners: Mapping[str, EntryId], memory: EarlierState) -> list[FoundFile]:
+    return [file for path, file in look.found_files.items() if _is_unidentified_page(file, owners[path], memory)]
 
 
 def _is_unrecorded_page(row: Row, memory: EarlierState) -> bool:

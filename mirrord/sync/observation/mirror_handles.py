@@ -13,6 +13,7 @@ from mirrord.mirror.write.journal import Journal
 from mirrord.sync.decisions.stale_buffers import OldBuffers
 from mirrord.sync.observation.file_look import Looker
 from mirrord.sync.observation.identity_evidence import KnownCopies
+from mirrord.sync.observation.occupied_paths import OccupiedPaths
 
 DAEMON_ACTOR = Actor("daemon", "mirrord")
 
@@ -42,6 +43,7 @@ class Sides:
     crowded: str | None = None
     old_buffers: OldBuffers = field(default_factory=OldBuffers)
     known_copies: KnownCopies = field(default_factory=KnownCopies)
+    occupied_paths: OccupiedPaths = field(default_factory=OccupiedPaths)
     _renewed: float = field(default_factory=lambda: _clock_seconds())
 
     def hold_lease(self, lease: Lease) -> None:

@@ -57,6 +57,11 @@ class Retries:
         self._scanned_at = began
         return Dirty(frozenset(path for _, path in self._unconfirmed.values()), frozenset(self._unconfirmed))
 
+    def await_scan(self, entry: EntryId, path: str) -> None:
+        """Note that *entry* waits for a scan, which may find at another path the file that was at *path*."""
+        self._unconfirmed[entry] = time.monotonic(), path
+        self._look_everywhere()
+
     def note_refused(self, entry: EntryId, version: int) -> None:
         """Note that *version*, written by an app, has no faithful text; the next version may have one."""
         self._refused_versions[entry] = version

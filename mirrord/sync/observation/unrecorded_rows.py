@@ -83,6 +83,21 @@ def match_exact_bytes(
     }
 
 
+def match_awaited(files: Iterable[FoundFile], awaited: Mapping[EntryId, Digest]) -> dict[str, EntryId]:
+    """
+    Match *files* to the entry of *awaited* that has their bytes, where both are the only ones.
+
+    awaited: digests of unrecorded rows whose path was taken when they were to be written.
+    """
+    file_counts, entry_counts = Counter(file.digest for file in files), Counter(awaited.values())
+    entry_of_digest = {digest: entry for entry, digest in awaited.items() if entry_counts[digest] == 1}
+    return {
+        file.path: entry_of_digest[file.digest]
+        for file in files
+        if file.digest in entry_of_digest and file_counts[file.digest] == 1
+    }
+
+
 def reassign_files(
     owners: Mapping[str, EntryId], matches: Mapping[str, EntryId], make_id: Callable[[], EntryId]
 ) -> dict[str, EntryId]:

@@ -96,6 +96,7 @@ async def apply_decisions(
         applied.written_paths |= written.written_paths
         applied.displaced_saves += written.displaced_saves
         applied.occupied_paths |= written.occupied_paths
+        applied.vacated_paths |= written.vacated_paths
 
 
 async def _merge_conflict(

@@ -1,6 +1,7 @@
 """Writes into the tree what rows say, verifies it, and records it as agreed."""
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -35,11 +36,13 @@ class FileOutcome(Outcome):
     written_paths: entry by path that holds its row's text, or is its folder.
     displaced_saves: saves between look and write, with row, path and expected digest.
     occupied_paths: entry that wants it by path that is occupied, perhaps by an own write whose base was never recorded.
+    vacated_paths: the same by path that was occupied at an earlier attempt: its file may have been renamed.
     """
 
     written_paths: dict[str, EntryId] = field(default_factory=dict)
     displaced_saves: list[tuple[Row, str, Digest | None, DisplacedSave]] = field(default_factory=list)
     occupied_paths: dict[str, EntryId] = field(default_factory=dict)
+    vacated_paths: dict[str, EntryId] = field(default_factory=dict)
 
 
 async def write_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[EntryId, bytes]) -> FileOutcome:
@@ -186,6 +189,7 @@ async def _write_all(
     with ExitStack() as unrecorded:
         for path in outcome.written_paths.keys() & {base.path for base in written}:
             unrecorded.callback(sides.looker.index.forget, path)  # not recorded: the next look finds our file
+            unrecorded.callback(sides.occupied_paths.note, outcome.written_paths[path], time.monotonic())
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await run_statements(connection, statements)
         unrecorded.pop_all()
@@ -224,14 +228,13 @@ async def _write_file(
         _report_wrong_bytes(decision, path, data, outcome)
         return None
     replaced_digest = file.digest if isinstance(file, File) and file.kind is not Kind.FOLDER else None
+    if replaced_digest is None and await _needs_scan(sides, decision, path, outcome):
+        return None
     try:
         written = await asyncio.to_thread(_replace_file, sides, path, data, row.entry, replaced_digest)
     except Stale:
         if replaced_digest is None:
-            outcome.occupied_paths[path] = row.entry
-        if replaced_digest is None and path not in sides.looker.index:
-            sentence = f"The page cannot be written to {path!r}: something that is not a page is there. Move it away."
-            outcome.troubles.append(Problem(path, "in-the-way", sentence, row.entry))
+            _note_occupied(sides, decision, path, outcome)
         outcome.stale.append(decision)
         return None
     except Busy:
@@ -254,6 +257,38 @@ async def _write_file(
     outcome.written_paths[path] = row.entry
     claimed = PageText(data.decode()).views.id if row.kind is Kind.PAGE else None
     return Base(row.entry, row.kind, path, _place_to_record(decision.state), row.version, digest_of(data), claimed)
+
+
+async def _needs_scan(sides: Sides, decision: Decision, path: str, outcome: FileOutcome) -> bool:
+    """Whether *path* was taken by what may be the unrecorded file of the entry, which is renamed or still there."""
+    entry = decision.state.entry
+    if decision.state.base is not None or not sides.occupied_paths.needs_scan(entry):
+        return False
+    if await asyncio.to_thread(_is_occupied, sides, path):
+        _note_occupied(sides, decision, path, outcome)
+        outcome.stale.append(decision)
+    else:
+        outcome.vacated_paths[path] = entry
+        outcome.later.append(decision)
+    return True
+
+
+def _is_occupied(sides: Sides, path: str) -> bool:
+    """Whether something is at *path*, or it cannot be looked at; blocking."""
+    try:
+        return sides.tree.stat(path) is not None
+    except (Refused, OSError):
+        return True
+
+
+def _note_occupied(sides: Sides, decision: Decision, path: str, outcome: FileOutcome) -> None:
+    entry = decision.state.entry
+    outcome.occupied_paths[path] = entry
+    if decision.state.base is None:
+        sides.occupied_paths.note(entry, time.monotonic())
+    if path not in sides.looker.index:
+        sentence = f"The page cannot be written to {path!r}: something that is not a page is there. Move it away."
+        outcome.troubles.append(Problem(path, "in-the-way", sentence, entry))
 
 
 def _place_to_record(state: State) -> Place:
