@@ -159,11 +159,11 @@ def nodes(source: str) -> tuple[ast.AST, ...]:
 @cache
 def sources() -> dict[str, str]:
     """Every module of mirrord."""
-    found = {}
+    module_sources = {}
     for file in sorted((ROOT / PACKAGE).rglob("*.py")):
         parts = file.relative_to(ROOT).with_suffix("").parts
-        found[".".join(part for part in parts if part != "__init__")] = file.read_text(encoding="utf-8")
-    return found
+        module_sources[".".join(part for part in parts if part != "__init__")] = file.read_text(encoding="utf-8")
+    return module_sources
 
 
 def imports(module: str, sources: Sources) -> Iterator[str]:
@@ -238,14 +238,14 @@ def unknown_rooms(sources: Sources) -> list[str]:
 
 def reached(module: str, imported: Mapping[str, set[str]]) -> set[str]:
     """Every module that importing *module* loads, directly or not; *imported*: what each of mirrord's own imports."""
-    found: set[str] = set()
+    visited: set[str] = set()
     waiting = [module]
     while waiting:
         current = waiting.pop()
-        if current not in found:
-            found.add(current)
+        if current not in visited:
+            visited.add(current)
             waiting += imported.get(current, ())
-    return found
+    return visited
 
 
 def reaches_of_the_agents_side(sources: Sources) -> list[str]:
@@ -297,12 +297,12 @@ def _effects_called(source: str) -> Iterator[str]:
 
 def broad_excepts(sources: Sources) -> list[str]:
     """Handlers that catch everything, beyond those that are allowed; to clean up there is `ExitStack`."""
-    found = []
+    places = []
     for module, source in sources.items():
         handlers = [node for node in nodes(source) if isinstance(node, ast.ExceptHandler)]
         lines = [handler.lineno for handler in handlers if _catches_everything(handler)]
-        found += [f"{module}:{line}" for line in sorted(lines)[BROAD_EXCEPT.get(module, 0) :]]
-    return found
+        places += [f"{module}:{line}" for line in sorted(lines)[BROAD_EXCEPT.get(module, 0) :]]
+    return places
 
 
 def _catches_everything(handler: ast.ExceptHandler) -> bool:
@@ -347,7 +347,9 @@ def crowded_packages(sources: Sources) -> list[str]:
     """Packages of more modules than a reader can look over."""
     counts = Counter(module.rpartition(".")[0] for module in sources)
     packages = {module for module in sources if any(other.startswith(f"{module}.") for other in sources)}
-    modules = {name: count - sum(one.rpartition(".")[0] == name for one in packages) for name, count in counts.items()}
+    modules = {
+        name: count - sum(package.rpartition(".")[0] == name for package in packages) for name, count in counts.items()
+    }
     return [f"{name} has {count} modules" for name, count in modules.items() if count > MAX_PACKAGE_MODULES]
 
 

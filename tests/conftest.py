@@ -124,9 +124,9 @@ def app_connection(admin_dsn: str, tenant: TenantId, connect: Callable[[str], Co
 @pytest.fixture
 def daemon_connection(admin_dsn: str, tenant: TenantId, connect: Callable[[str], Connection]) -> Connection:
     """What mirrord's own transactions of the tenant have."""
-    known = conninfo_to_dict(daemon_dsn(admin_dsn))
-    options = f"{known['options']} -c mirrord.tenant={tenant} -c mirrord.cascade=off"
-    return connect(make_conninfo("", **{**known, "options": options}))
+    daemon_info = conninfo_to_dict(daemon_dsn(admin_dsn))
+    options = f"{daemon_info['options']} -c mirrord.tenant={tenant} -c mirrord.cascade=off"
+    return connect(make_conninfo("", **{**daemon_info, "options": options}))
 
 
 def _administered(cluster: EmbeddedPostgres) -> psycopg.Connection[tuple[object, ...]]:
@@ -135,11 +135,11 @@ def _administered(cluster: EmbeddedPostgres) -> psycopg.Connection[tuple[object,
 
 def _create_database(cluster: EmbeddedPostgres, template: str) -> str:
     name = f"test_{next(_numbers)}"
-    own = sql.Identifier(name)
+    database_name = sql.Identifier(name)
     with _administered(cluster) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(own, sql.Identifier(template)))
-        connection.execute(sql.SQL("ALTER DATABASE {} SET search_path = mirrord, public").format(own))
-        connection.execute(sql.SQL("REVOKE CREATE, TEMPORARY ON DATABASE {} FROM PUBLIC").format(own))
+        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(database_name, sql.Identifier(template)))
+        connection.execute(sql.SQL("ALTER DATABASE {} SET search_path = mirrord, public").format(database_name))
+        connection.execute(sql.SQL("REVOKE CREATE, TEMPORARY ON DATABASE {} FROM PUBLIC").format(database_name))
     return cluster.dsn(database=name)
 
 

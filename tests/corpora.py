@@ -33,8 +33,8 @@ def gfm() -> list[Example]:
 
 
 def _examples(name: str) -> list[Example]:
-    found = json.loads((CORPORA / "spec" / f"{name}.json").read_text(encoding="utf-8"))
-    return [Example(each["example"], each["markdown"], each["html"]) for each in found]
+    examples = json.loads((CORPORA / "spec" / f"{name}.json").read_text(encoding="utf-8"))
+    return [Example(each["example"], each["markdown"], each["html"]) for each in examples]
 
 
 def paths(vault: str, every: int = 1) -> list[Path]:

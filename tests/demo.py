@@ -67,14 +67,14 @@ class Show:
         row = page_of(self.mirrord.app, UUID(result["pageId"]))
         if row is None or result.get("deleted", False) != row.deleted:
             return None
-        wanted = result.get("digest")
-        return row if wanted is None or digest_of((row.markdown or "").encode()).hex() == wanted else None
+        digest = result.get("digest")
+        return row if digest is None or digest_of((row.markdown or "").encode()).hex() == digest else None
 
     def _print(self, tool: str, arguments: Mapping[str, Any], result: Mapping[str, Any], seconds: float) -> None:
         self.console.print(f"\n[bold]{tool}[/] {escape(json.dumps(arguments, ensure_ascii=False))}")
         text = json.dumps(result, ensure_ascii=False)
-        shown = text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
-        self.console.print(f"  -> {escape(shown)}  [dim]{seconds * 1000:.1f} ms[/]")
+        short = text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+        self.console.print(f"  -> {escape(short)}  [dim]{seconds * 1000:.1f} ms[/]")
 
 
 async def session(show: Show) -> None:

@@ -37,12 +37,12 @@ def gfm_html(markdown: str) -> str:
     return str(markdown_to_html_with_extensions(markdown, Options.CMARK_OPT_UNSAFE, _EXTENSIONS))
 
 
-def verdict(one: str, other: str) -> Verdict:
+def verdict(first: str, other: str) -> Verdict:
     """Of two pages of HTML."""
-    one, other = plain(one), plain(other)
-    if one == other:
+    first, other = plain(first), plain(other)
+    if first == other:
         return Verdict.SAME
-    return Verdict.SPACING if loose(one) == loose(other) else Verdict.DIFFERENT
+    return Verdict.SPACING if loose(first) == loose(other) else Verdict.DIFFERENT
 
 
 def plain(html: str) -> str:

@@ -91,11 +91,11 @@ class Show:
         waiting = await self.call(tool, **arguments)
         assert waiting["status"] == "pending_approval", f"{tool} asked nobody: {waiting}"
         request = waiting["request_id"]
-        known = "SELECT FROM mirrord.approval WHERE id = %s"
-        await self.happens(f"the request {request}", known, request)
+        approval_query = "SELECT FROM mirrord.approval WHERE id = %s"
+        await self.happens(f"the request {request}", approval_query, request)
         await self.person("approvals", "show", request)
         await self.person("approvals", "approve", request)
-        outcome = await self._answer(tool, arguments, is_over=lambda one: one.get("status") != "pending_approval")
+        outcome = await self._answer(tool, arguments, is_over=lambda answer: answer.get("status") != "pending_approval")
         self._result(outcome)
         return outcome
 
@@ -103,24 +103,24 @@ class Show:
         """A command that a person runs, and what it prints."""
         self.console.print(f"  [magenta]$ mirrord {escape(' '.join(words))}[/]")
         run = partial(self.mirrord.run, *words, "--tenant", self.mirrord.tenant, seconds=PATIENCE_SECONDS)
-        done = await anyio.to_thread.run_sync(run)
-        assert done.returncode == 0, done.stderr
-        self._lines(done.stdout.splitlines(), "    ")
+        completed = await anyio.to_thread.run_sync(run)
+        assert completed.returncode == 0, completed.stderr
+        self._lines(completed.stdout.splitlines(), "    ")
 
-    async def happens(self, what: str, query: str, *values: object, least: int = 1) -> list[tuple[Any, ...]]:
-        """What Postgres says, as soon as there are *least* rows; the client goes on meanwhile."""
+    async def happens(self, expectation: str, query: str, *values: object, min_rows: int = 1) -> list[tuple[Any, ...]]:
+        """What Postgres says, as soon as there are *min_rows* rows; the client goes on meanwhile."""
 
         def found() -> list[tuple[Any, ...]] | None:
             rows = self.mirrord.app.execute(query, values).fetchall()
-            return rows if len(rows) >= least else None
+            return rows if len(rows) >= min_rows else None
 
-        look = partial(eventually, found, what, PATIENCE_SECONDS, pause=LOOK_SECONDS)
+        look = partial(eventually, found, expectation, PATIENCE_SECONDS, pause=LOOK_SECONDS)
         return await anyio.to_thread.run_sync(look)
 
-    async def rows(self, what: str, query: str, *values: object, least: int = 1) -> None:
+    async def rows(self, expectation: str, query: str, *values: object, min_rows: int = 1) -> None:
         """The same, shown."""
-        rows = await self.happens(what, query, *values, least=least)
-        self.console.print(f"  [green]{escape(what)}[/]")
+        rows = await self.happens(expectation, query, *values, min_rows=min_rows)
+        self.console.print(f"  [green]{escape(expectation)}[/]")
         self._lines(["  ".join(str(value) for value in row if value is not None) for row in rows], "    ")
 
     def _lines(self, lines: Sequence[str], indent: str) -> None:
@@ -146,7 +146,7 @@ async def session(show: Show, outside: Path) -> None:
         "segments in Postgres:",
         "SELECT label, kind, count(*) FROM mirrord.segment WHERE page_id = %s GROUP BY 1, 2 ORDER BY 3 DESC, 1",
         interview["pageId"],
-        least=len(detected["speakers"]),
+        min_rows=len(detected["speakers"]),
     )
 
     show.step("It makes folders, and moves the interview.")
@@ -161,7 +161,7 @@ async def session(show: Show, outside: Path) -> None:
         "cases in Postgres:",
         "SELECT name, frontmatter ->> 'type', frontmatter::text FROM mirrord.page "
         "WHERE frontmatter ->> 'type' = 'case' AND deleted_at IS NULL ORDER BY name",
-        least=3,
+        min_rows=3,
     )
 
     show.step("It deletes the notes: only with a person's approval, and to the trash.")
@@ -169,15 +169,15 @@ async def session(show: Show, outside: Path) -> None:
     await show.call("list_sources")
 
     show.step("What the agent did without asking, and every event in order.")
-    await show.happens("the notices", "SELECT FROM mirrord.event WHERE data ->> 'trust' = 'NOTIFY'", least=2)
+    await show.happens("the notices", "SELECT FROM mirrord.event WHERE data ->> 'trust' = 'NOTIFY'", min_rows=2)
     for kind, count in {"ApprovalExecuted": 6, "SourceImported": 3, "CaseCreated": 3, "SourceDeleted": 1}.items():
-        await show.happens(f"{count} events {kind}", "SELECT FROM mirrord.event WHERE type = %s", kind, least=count)
+        await show.happens(f"{count} events {kind}", "SELECT FROM mirrord.event WHERE type = %s", kind, min_rows=count)
     await show.person("notifications")
     await show.rows(
         "events in Postgres:",
         "SELECT to_char(occurred_at, 'HH24:MI:SS.MS'), type, actor ->> 'kind', actor ->> 'name', channel, "
         "coalesce(data ->> 'path', data ->> 'name', data ->> 'command') FROM mirrord.event ORDER BY occurred_at, id",
-        least=10,
+        min_rows=10,
     )
 
 

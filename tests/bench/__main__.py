@@ -16,22 +16,22 @@ from tests.bench.ground import Ground, ground
 from tests.bench.parts import PARTS, Part, minutes
 from tests.bench.record import Measured
 
-_said = Console(stderr=True)
+_console = Console(stderr=True)
 
 
 def main() -> int:
     """The exit code: 0 unless something could not be measured."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended then too
-    asked = _asked()
-    parts = [part for part in PARTS if part.name in asked.parts or not (asked.parts or part.asked)]
+    options = _asked()
+    parts = [part for part in PARTS if part.name in options.parts or not (options.parts or part.asked)]
     names = ", ".join(part.name for part in parts)
-    _said.print(f"{names}: about {minutes(parts) * asked.scale:.0f} minutes on two cores", style="dim")
-    file = asked.json or (record.place() if asked.scale == 1 else None)
-    measured = _measured(parts, asked.scale, file)
-    Console(width=140).print(figures.shown((one.part, one.figures) for one in measured))
-    worst = [max(getattr(one, name) for one in measured) for name in ("stolen", "load", "turning")]
+    _console.print(f"{names}: about {minutes(parts) * options.scale:.0f} minutes on two cores", style="dim")
+    file = options.json or (record.place() if options.scale == 1 else None)
+    measured = _measured(parts, options.scale, file)
+    Console(width=140).print(figures.shown((measurement.part, measurement.figures) for measurement in measured))
+    worst = [max(getattr(measurement, name) for measurement in measured) for name in ("stolen", "load", "turning")]
     Console(width=140).print(pace.sentence(*worst), style="dim")
-    return 1 if any(one.failure for one in measured) else 0
+    return 1 if any(measurement.failure for measurement in measured) else 0
 
 
 def _asked() -> argparse.Namespace:
@@ -44,43 +44,43 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("parts", nargs="*", metavar="PART", help="only these; all but restart-200k by default")
     parser.add_argument("--scale", type=float, default=1.0, help="a share of all sizes, to try a part; not recorded")
     parser.add_argument("--json", type=Path, help="record into this file instead of docs/benchmarks")
-    asked = parser.parse_args()
-    if unknown := set(asked.parts) - {part.name for part in PARTS}:
+    options = parser.parse_args()
+    if unknown := set(options.parts) - {part.name for part in PARTS}:
         parser.error(f"there is no part {', '.join(sorted(unknown))}; --help lists them")
-    if not 0 < asked.scale <= 1:
+    if not 0 < options.scale <= 1:
         parser.error("--scale is more than 0 and at most 1")
-    return asked
+    return options
 
 
 def _measured(parts: list[Part], scale: float, file: Path | None) -> list[Measured]:
     """Parts on equally many pages share a ground, unless it has none. file: where each part is recorded at once."""
-    found = []
+    measurements = []
     for pages, group in itertools.groupby(parts, key=lambda part: part.pages or part.name):
         size = round(pages * scale) if isinstance(pages, int) else 0
         with (
             tempfile.TemporaryDirectory(prefix="mirrord-bench-", ignore_cleanup_errors=True) as directory,
-            ground(Path(directory, "ground"), size, scale) as made,
+            ground(Path(directory, "ground"), size, scale) as prepared_ground,
         ):
             for part in group:
-                found.append(_measure(part, made))
+                measurements.append(_measure(part, prepared_ground))
                 if file is not None:
-                    record.add(file, found[-1], [part.name for part in PARTS])
-    return found
+                    record.add(file, measurements[-1], [part.name for part in PARTS])
+    return measurements
 
 
-def _measure(part: Part, made: Ground) -> Measured:
+def _measure(part: Part, prepared_ground: Ground) -> Measured:
     """If it fails, the others are measured all the same."""
-    _said.print(f"measuring {part.name}: {part.what} …", style="dim")
+    _console.print(f"measuring {part.name}: {part.what} …", style="dim")
     load, turning = os.getloadavg()[0], pace.turning()
     before, began, failure = pace.Times.now(), time.monotonic(), None
-    taken: list[figures.Figure] = []
+    part_figures: list[figures.Figure] = []
     try:
-        taken = part.act(made)
+        part_figures = part.act(prepared_ground)
     except Exception as error:  # of any measurement, for any reason
         failure = f"{type(error).__name__}: {error}"
-        _said.print(f"! {part.name}: {failure}", markup=False)
+        _console.print(f"! {part.name}: {failure}", markup=False)
     stolen = pace.Times.now().stolen_since(before)
-    return Measured(part.name, taken, time.monotonic() - began, stolen, load, turning, failure)
+    return Measured(part.name, part_figures, time.monotonic() - began, stolen, load, turning, failure)
 
 
 if __name__ == "__main__":

@@ -33,12 +33,12 @@ def figures(directory: Path, pages: int) -> list[Figure]:
     tenant = tenant_in(directory / "mirror")
     (directory / "data" / "pg").mkdir(parents=True)
     paths = generate(tenant.root, pages)
-    found = [_starts(directory)]
+    agent_figures = [_starts(directory)]
     with _ours(directory) as ours, _empty(directory) as empty:
-        found += _calls(ours, empty, paths, directory)
+        agent_figures += _calls(ours, empty, paths, directory)
         megabytes_now = megabytes(ours.pid, "VmRSS")
-        found.append(Figure("agents: server's memory", megabytes_now, "MB", Goal(IDLE_MEGABYTES)))
-    return [*found, *_beside_bare_files(directory, tenant, paths)]
+        agent_figures.append(Figure("agents: server's memory", megabytes_now, "MB", Goal(IDLE_MEGABYTES)))
+    return [*agent_figures, *_beside_bare_files(directory, tenant, paths)]
 
 
 def _starts(directory: Path) -> Figure:
@@ -89,11 +89,11 @@ def in_turns(paths: Sequence[str], *acts: Callable[[str], object]) -> list[float
     """The p50 of each of *acts*, in milliseconds."""
     spans: list[list[float]] = [[] for _ in acts]
     for path in paths[:CALLS]:
-        for act, taken in zip(acts, spans, strict=True):
+        for act, act_spans in zip(acts, spans, strict=True):
             began = time.perf_counter()
             act(path)
-            taken.append((time.perf_counter() - began) * 1000)
-    return [statistics.median(taken) for taken in spans]
+            act_spans.append((time.perf_counter() - began) * 1000)
+    return [statistics.median(act_spans) for act_spans in spans]
 
 
 @contextmanager
@@ -125,9 +125,9 @@ def _beside_bare_files(directory: Path, tenant: Tenant, paths: Sequence[str]) ->
 
     start = _start(directory, files, lambda wire: wire.call("list_directory", path=str(tenant.root)))
     with files(directory) as wire:
-        whole = {path: str(tenant.root / path) for path in paths}
-        (read,) = in_turns(paths, lambda path: wire.call("read_text_file", path=whole[path]))
-        (written,) = in_turns(paths, lambda path: wire.call("write_file", path=whole[path], content="#\n"))
+        full_paths = {path: str(tenant.root / path) for path in paths}
+        (read,) = in_turns(paths, lambda path: wire.call("read_text_file", path=full_paths[path]))
+        (written,) = in_turns(paths, lambda path: wire.call("write_file", path=full_paths[path], content="#\n"))
     return [
         Figure("server-filesystem: start → first result", start, "ms"),
         Figure("server-filesystem: read, p50", read, "ms"),

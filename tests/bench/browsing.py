@@ -60,8 +60,8 @@ def measure(ground: Ground) -> list[Figure]:
             browser = playwright.chromium.launch(executable_path=chromium.PROGRAM, args=chromium.arguments())
             state = _signed_in(browser, link_of(mirrord))
             paints, bare_paints = _in_turns(_painted, lambda: _stranger(browser, state), f"{tenant}/", f"{bare}/tree")
-            with browser.new_context(storage_state=state) as known:
-                opens, bare_opens = _in_turns(_shown, known.new_page, f"{tenant}/p/{page}", f"{bare}/page")
+            with browser.new_context(storage_state=state) as signed_in:
+                opens, bare_opens = _in_turns(_shown, signed_in.new_page, f"{tenant}/p/{page}", f"{bare}/page")
             browser.close()
     return [
         median(paint, paints, Goal(PAINT), bare_paints),
@@ -146,11 +146,11 @@ def _in_turns(look: Look, window: Callable[[], Page], *addresses: str) -> list[l
     """Milliseconds that each of *addresses* took, every time in a window of its own; the first time does not count."""
     spans: list[list[float]] = [[] for _ in addresses]
     for _ in range(1 + ROUNDS):
-        for address, taken in zip(addresses, spans, strict=True):
+        for address, address_spans in zip(addresses, spans, strict=True):
             page = window()
-            taken.append(look(page, address))
+            address_spans.append(look(page, address))
             page.close()
-    return [taken[1:] for taken in spans]
+    return [address_spans[1:] for address_spans in spans]
 
 
 def _painted(page: Page, address: str) -> float:

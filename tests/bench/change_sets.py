@@ -30,11 +30,11 @@ def figures(directory: Path, pages: int) -> list[Figure]:
         spans = sorted((_change_set(agent, _part(paths, number), number), number) for number in range(ROUNDS))
         bare = sorted(_bare(directory, number) for number in range(ROUNDS))
         span, floor = spans[ROUNDS // 2][0], bare[ROUNDS // 2]
-        found = [
+        change_figures = [
             Figure("change set: begin → 50 edits → apply", span, "ms", Goal(WHOLE_MILLISECONDS)),
             Figure("change set: one page of it", span / EDITS, "ms", Goal(times=REPLACEMENTS), floor / EDITS),
         ]
-        return found + _reads(agent, plain, paths)
+        return change_figures + _reads(agent, plain, paths)
 
 
 def _change_set(agent: Wire, paths: list[str], number: int) -> float:
@@ -71,14 +71,14 @@ def _reads(agent: Wire, plain: Wire, paths: list[str]) -> list[Figure]:
         "search_pages": lambda wire, path: wire.call("search_pages", query=Path(path).stem, limit=5),
         "get_tree": lambda wire, _: wire.call("get_tree"),
     }
-    found = []
+    read_figures = []
     for name, read in reads.items():
         for wire in (agent, plain):
             read(wire, paths[0])
         drafted, bare = in_turns(paths[:READS_COUNT], partial(read, agent), partial(read, plain))
-        found.append(Figure(f"change set open: {name}, p50", drafted, "ms", Goal(times=READS), bare))
+        read_figures.append(Figure(f"change set open: {name}, p50", drafted, "ms", Goal(times=READS), bare))
     agent.call("discard_changes")
-    return found
+    return read_figures
 
 
 def _part(paths: list[str], number: int) -> list[str]:

@@ -21,9 +21,9 @@ def rows_to_tree(ground: Ground) -> list[Figure]:
     ours, theirs = [], []
     for number in range(ROUNDS):
         began = time.perf_counter()
-        done = mirrord.run("export", str(mirrord.directory / f"export-{number}"))
+        completed = mirrord.run("export", str(mirrord.directory / f"export-{number}"))
         ours.append(time.perf_counter() - began)
-        assert done.returncode == 0, f"`mirrord export` failed: {done.stderr}"
+        assert completed.returncode == 0, f"`mirrord export` failed: {completed.stderr}"
         theirs.append(_bare(ground, mirrord.directory / f"bare-export-{number}"))
     _assert_equal(ground, mirrord.directory / "export-0")
     return [Figure(name, statistics.median(ours), "s", goal, statistics.median(theirs))]

@@ -84,14 +84,14 @@ def shown(parts: Iterable[tuple[str, Sequence[Figure]]]) -> Table:
     table.add_column("")
     for name, figures in parts:
         table.add_row(f"[bold]{name}[/bold]")
-        for one in figures:
-            table.add_row(f"  {one.name}", *_cells(one))
+        for figure in figures:
+            table.add_row(f"  {figure.name}", *_cells(figure))
     return table
 
 
 def as_json(figures: Iterable[Figure]) -> list[dict[str, Any]]:
     """For programs: {name, value, unit, goal {limit, times, at_least, gated}, floor, ratio, met}."""
-    return [asdict(one) | {"ratio": one.ratio, "met": one.met} for one in figures]
+    return [asdict(figure) | {"ratio": figure.ratio, "met": figure.met} for figure in figures]
 
 
 def _cells(figure: Figure) -> list[str]:

@@ -40,10 +40,14 @@ def measure(root: Path) -> list[Figure]:
     page = root / "Work" / "A rare page.md"
     page.write_text(f"One word: {RARE}.\n")
     try:
-        asked = subprocess.run([sys.executable, "-m", __spec__.name, root], check=True, capture_output=True, text=True)
+        completed = subprocess.run(
+            [sys.executable, "-m", __spec__.name, root], check=True, capture_output=True, text=True
+        )
     finally:
         page.unlink()
-    return [Figure(**{**one, "goal": one["goal"] and Goal(**one["goal"])}) for one in json.loads(asked.stdout)]
+    return [
+        Figure(**{**facts, "goal": facts["goal"] and Goal(**facts["goal"])}) for facts in json.loads(completed.stdout)
+    ]
 
 
 def main(root: str) -> None:
@@ -98,7 +102,7 @@ def _figures(session: Session, root: str, before: float) -> list[Figure]:
     rg = shutil.which("rg")
     rare = _median(lambda: subprocess.run([rg, "-i", "-n", RARE, root], stdout=subprocess.DEVNULL)) if rg else None
     walk, look = _median(lambda: _walk(root)), _median(lambda: [file.stat() for file in Path(root, folder).iterdir()])
-    found = [
+    finding_figures = [
         _figure("list_pages of a folder", lambda: list_pages(session, folder), Goal(LIST), look),
         _figure("get_tree of two levels", lambda: get_tree(session, depth=2), Goal(TREE), walk),
         _figure("get_page_links", lambda: get_page_links(session, linked), Goal(LINKS), walk),
@@ -106,7 +110,7 @@ def _figures(session: Session, root: str, before: float) -> list[Figure]:
         _figure("search_pages, a common word", lambda: search_pages(session, COMMON_WORD), Goal(COMMON), rare),
     ]
     grown = Figure("memory of a reader's knowledge of the tree", _megabytes() - before, "MB", Goal(MEMORY))
-    return [*found, grown]
+    return [*finding_figures, grown]
 
 
 def _figure(name: str, act: Callable[[], object], goal: Goal | None, floor: float | None) -> Figure:

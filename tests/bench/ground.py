@@ -64,8 +64,8 @@ class Ground:
     def until_texts(self) -> None:
         """Return when every page's text is in its row."""
         app, pause = self.mirrord.app, max(0.005, self.pages / 200_000)  # counting takes longer the more there is
-        what = f"{self.pages} rows, each with its text"
-        eventually(lambda: _count(app, _TEXTS) >= self.pages, what, PATIENCE, pause=pause)
+        expectation = f"{self.pages} rows, each with its text"
+        eventually(lambda: _count(app, _TEXTS) >= self.pages, expectation, PATIENCE, pause=pause)
 
     def until_documents(self) -> None:
         """Return when every page's document is in its row too."""
@@ -82,20 +82,20 @@ class Ground:
 
     def ids(self) -> dict[str, UUID]:
         """The entries of the tree by path, as the daemon remembers them."""
-        found = self.mirrord.app.execute("SELECT path, entry_id FROM mirrord.mirror_base WHERE path IS NOT NULL")
-        return dict(found.fetchall())
+        cursor = self.mirrord.app.execute("SELECT path, entry_id FROM mirrord.mirror_base WHERE path IS NOT NULL")
+        return dict(cursor.fetchall())
 
     def nearest(self, size: int, count: int) -> list[str]:
         """So many pages whose files are nearest to *size* bytes, in the order of the tree."""
         root = self.mirrord.root
-        near = sorted(self.paths, key=lambda path: abs((root / path).stat().st_size - size))[:count]
-        return sorted(near)
+        nearest_paths = sorted(self.paths, key=lambda path: abs((root / path).stat().st_size - size))[:count]
+        return sorted(nearest_paths)
 
     def directory(self, name: str) -> Path:
         """A new directory outside the tree, on the same disk."""
-        made = self.mirrord.directory / name
-        made.mkdir()
-        return made
+        path = self.mirrord.directory / name
+        path.mkdir()
+        return path
 
 
 @contextmanager
@@ -105,8 +105,8 @@ def ground(directory: Path, pages: int, share: float = 1.0) -> Iterator[Ground]:
         directory.mkdir()
         mirrord.postgres.start()
         mirrord.dsn = mirrord.postgres.dsn()
-        made = mirrord.run("init", mirrord.tenant)
-        assert made.returncode == 0, f"`mirrord init` failed: {made.stderr}"
+        completed = mirrord.run("init", mirrord.tenant)
+        assert completed.returncode == 0, f"`mirrord init` failed: {completed.stderr}"
         size = SMALL_PAGE if pages > MANY else ORDINARY
         yield Ground(mirrord, pages, generate(mirrord.root, pages, average_bytes=size), share)
 

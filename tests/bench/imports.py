@@ -63,15 +63,15 @@ def _assert_nothing_moved(mirrord: Mirrord) -> None:
 
 def _until_documents(ground: Ground) -> float:
     """Wait for them; the most memory that the workers had together, in 10⁶ bytes."""
-    mirrord, most = ground.mirrord, 0.0
+    mirrord, peak_megabytes = ground.mirrord, 0.0
 
     def all_derived() -> bool:
-        nonlocal most
-        most = max(most, sum(megabytes(worker, "VmRSS") for worker in mirrord.workers()))
+        nonlocal peak_megabytes
+        peak_megabytes = max(peak_megabytes, sum(megabytes(worker, "VmRSS") for worker in mirrord.workers()))
         return ground.has_documents()
 
     eventually(all_derived, f"{ground.pages} rows with their document", 3600.0, pause=0.1)
-    return most
+    return peak_megabytes
 
 
 def _raw(ground: Ground) -> tuple[float, float]:

@@ -127,9 +127,9 @@ class BareRows:
 
     def await_row(self, file: Path) -> None:
         """Return when the row of *file* has its text."""
-        wanted = [str(file), file.read_text(encoding="utf-8")]
+        parameters = [str(file), file.read_text(encoding="utf-8")]
         query = "SELECT 1 FROM public.bare WHERE path = %s AND text = %s"
-        until(lambda: self.app.execute(query, wanted).fetchone() is not None, f"the bare loop's row of {file}")
+        until(lambda: self.app.execute(query, parameters).fetchone() is not None, f"the bare loop's row of {file}")
 
 
 @contextmanager
@@ -208,9 +208,9 @@ def _contains(file: Path, line: str) -> bool:
     return line.encode() in file.read_bytes()
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
+def until(condition: Callable[[], bool], expectation: str) -> None:
     """Look very often."""
-    eventually(condition, what, pause=PAUSE)
+    eventually(condition, expectation, pause=PAUSE)
 
 
 def milliseconds_since(began: float) -> float:

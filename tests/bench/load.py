@@ -57,8 +57,8 @@ def in_rows(app: Connection) -> Arrived:
 
     def arrived(waiting: dict[Spot, bytes]) -> list[Spot]:
         by_row = {(spot.tenant, spot.entry): spot for spot in waiting}
-        wanted = [[tenant for tenant, _ in by_row], [entry for _, entry in by_row], list(waiting.values())]
-        return [by_row[tenant, entry] for tenant, entry in app.execute(_ARRIVED, wanted).fetchall()]
+        parameters = [[tenant for tenant, _ in by_row], [entry for _, entry in by_row], list(waiting.values())]
+        return [by_row[tenant, entry] for tenant, entry in app.execute(_ARRIVED, parameters).fetchall()]
 
     return arrived
 

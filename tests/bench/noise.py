@@ -25,16 +25,16 @@ class Noise:
 @contextmanager
 def noise(directory: Path, rate: float) -> Iterator[Noise]:
     """A neighbour for the length of a `with`."""
-    made, command = Noise(), [sys.executable, "-m", "tests.bench.noise", str(directory), str(rate)]
+    background, command = Noise(), [sys.executable, "-m", "tests.bench.noise", str(directory), str(rate)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline(), "the noisy neighbour ended before it saved"
         began = time.monotonic()
         try:
-            yield made
+            yield background
         finally:
             process.terminate()
-            made.rate = int(process.stdout.readline() or 0) / (time.monotonic() - began)
+            background.rate = int(process.stdout.readline() or 0) / (time.monotonic() - began)
 
 
 def main(directory: str, rate: str) -> None:

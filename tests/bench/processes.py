@@ -32,12 +32,12 @@ def cpu_seconds(pids: Iterable[int]) -> float:
 
 def children(pid: int) -> list[int]:
     """The processes that *pid* started and that live."""
-    found = []
+    pids = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         fields = _fields(stat)
         if fields and int(fields[1]) == pid:
-            found.append(int(stat.parent.name))
-    return found
+            pids.append(int(stat.parent.name))
+    return pids
 
 
 def _ticks(pid: int) -> int:

@@ -42,10 +42,10 @@ def place() -> Path:
 
 def add(file: Path, measured: Measured, order: Sequence[str]) -> None:
     """Put one part into a record, which is made if there is none. order: of all parts there are."""
-    known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    parts = {**known.get("parts", {}), measured.part: _as_json(measured)}
-    kept = {name: parts[name] for name in order if name in parts}
-    record = {"version": version("mirrord"), "parts": kept}
+    earlier = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    parts = {**earlier.get("parts", {}), measured.part: _as_json(measured)}
+    ordered_parts = {name: parts[name] for name in order if name in parts}
+    record = {"version": version("mirrord"), "parts": ordered_parts}
     file.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -65,6 +65,6 @@ def _as_json(measured: Measured) -> dict[str, Any]:
 
 def _commit() -> str:
     """What was measured; with a `+` where the product differs from it."""
-    asked = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    completed = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     same = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "mirrord"], cwd=ROOT, capture_output=True)
-    return (asked.stdout.strip() or "unknown") + ("+" if same.returncode else "")
+    return (completed.stdout.strip() or "unknown") + ("+" if same.returncode else "")

@@ -69,8 +69,8 @@ def _at_work(ground: Ground, tenants: int, pages: int) -> Iterator[list[Spot]]:
         eventually(lambda: _count(app) >= tenants * pages, f"{tenants * pages} documents", PATIENCE, pause=0.2)
         mirrord.flush(PATIENCE)
         ground.until_linked()
-        found = app.execute(f"{_SPOTS} JOIN mirrord.tenant ON tenant.id = base.tenant_id WHERE base.path LIKE '%.md'")
-        yield [Spot(mirrord.mirror / name / path, tenant, entry) for name, path, tenant, entry in found.fetchall()]
+        cursor = app.execute(f"{_SPOTS} JOIN mirrord.tenant ON tenant.id = base.tenant_id WHERE base.path LIKE '%.md'")
+        yield [Spot(mirrord.mirror / name / path, tenant, entry) for name, path, tenant, entry in cursor.fetchall()]
     mirrord.stop()
 
 

@@ -30,10 +30,10 @@ def writes_to_rows(ground: Ground) -> list[Figure]:
             page = settled(mirrord.app, ids[path])
             text = f"{mirrord.text(path)}\nwrite {number}\n"
             began = time.perf_counter()
-            asked = agent.send_call("write_page", path=path, content=text)
+            call = agent.send_call("write_page", path=path, content=text)
             until(partial(is_newer, mirrord.app, page), f"the row of write {number}, {path}")
             ours.append(milliseconds_since(began))
-            agent.answer_of_call(asked)
+            agent.answer_of_call(call)
             settle(mirrord.app, page)
             theirs.append(_bare_write(loop, number, text))
     name = "tool write → row"

@@ -45,12 +45,12 @@ def build(pages: int, *, seed: int = 1, average_bytes: int = 3000) -> Iterator[t
 
 
 def _folders(chance: random.Random, count: int) -> list[str]:
-    made = dict.fromkeys(AREAS[:count])
-    while len(made) < count:
-        above = chance.choice(list(made))
+    folders = dict.fromkeys(AREAS[:count])
+    while len(folders) < count:
+        above = chance.choice(list(folders))
         if above.count("/") < 4:
-            made[f"{above}/{_words(chance, 1).capitalize()} {len(made)}"] = None
-    return list(made)
+            folders[f"{above}/{_words(chance, 1).capitalize()} {len(folders)}"] = None
+    return list(folders)
 
 
 def _page(chance: random.Random, title: str, titles: list[str], average_bytes: int) -> str:
@@ -137,5 +137,5 @@ _BLOCKS: dict[Callable[[random.Random, list[str]], str], int] = {
 
 
 if __name__ == "__main__":
-    made = generate(Path(sys.argv[1]), int(sys.argv[2]))
-    print(f"{len(made)} pages")
+    written_pages = generate(Path(sys.argv[1]), int(sys.argv[2]))
+    print(f"{len(written_pages)} pages")

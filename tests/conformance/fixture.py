@@ -171,8 +171,8 @@ def _questions(server: Server) -> None:
     @server.tool()
     async def test_sampling(prompt: str, context: Context[None]) -> str:
         """Asks the client's model."""
-        asked = SamplingMessage(role="user", content=TextContent(type="text", text=prompt))
-        params = CreateMessageRequestParams(messages=[asked], max_tokens=100)
+        sampling_message = SamplingMessage(role="user", content=TextContent(type="text", text=prompt))
+        params = CreateMessageRequestParams(messages=[sampling_message], max_tokens=100)
         answer = await context.session.create_message(params.messages, max_tokens=100)
         assert isinstance(answer.content, TextContent)
         return f"LLM response: {answer.content.text}"
@@ -193,8 +193,8 @@ def _questions(server: Server) -> None:
         return await _asked(context, "Please choose", Choices)
 
 
-async def _asked(context: Context[None], message: str, wanted: type[BaseModel]) -> str:
-    answer = await context.elicit(message, wanted)
+async def _asked(context: Context[None], message: str, answer_type: type[BaseModel]) -> str:
+    answer = await context.elicit(message, answer_type)
     content = answer.data.model_dump_json() if answer.action == "accept" else "{}"
     return f"Elicitation completed: action={answer.action}, content={content}"
 

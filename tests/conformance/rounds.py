@@ -50,19 +50,19 @@ def _elicit(key: str, kind: str = "string") -> ElicitRequest:
 
 
 def _sample(text: str) -> CreateMessageRequest:
-    asked = SamplingMessage(role="user", content=TextContent(type="text", text=text))
-    return CreateMessageRequest(params=CreateMessageRequestParams(messages=[asked], max_tokens=50))
+    sampling_message = SamplingMessage(role="user", content=TextContent(type="text", text=text))
+    return CreateMessageRequest(params=CreateMessageRequestParams(messages=[sampling_message], max_tokens=50))
 
 
 def _done(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)])
 
 
-def _answers(context: Context[None], wanted: Mapping[str, object]) -> Mapping[str, Any] | None:
+def _answers(context: Context[None], requested: Mapping[str, object]) -> Mapping[str, Any] | None:
     """What was answered, None unless everything was."""
-    given = context.input_responses or {}
-    complete = all(name in given and not _is_empty(given[name]) for name in wanted)
-    return given if complete else None
+    responses = context.input_responses or {}
+    complete = all(name in responses and not _is_empty(responses[name]) for name in requested)
+    return responses if complete else None
 
 
 def _is_empty(answer: object) -> bool:
@@ -73,8 +73,8 @@ def _single(server: Server, name: str, requests: Callable[[], Requests]) -> None
     @server.tool(name)
     async def ask(context: Context[None]) -> CallToolResult | InputRequiredResult:
         """Asks once."""
-        given = _answers(context, requests())
-        return InputRequiredResult(input_requests=requests()) if given is None else _done(f"Got {given}")
+        responses = _answers(context, requests())
+        return InputRequiredResult(input_requests=requests()) if responses is None else _done(f"Got {responses}")
 
 
 def _stateful(server: Server, name: str, requests: Requests, answer: str) -> None:

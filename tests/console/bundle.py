@@ -24,9 +24,11 @@ def built() -> Path:
 
 def run(*words: str) -> str:
     """What `node` prints in the editor's directory. Fails the test where it fails."""
-    done = subprocess.run(["node", *words], cwd=SOURCE, capture_output=True, text=True, timeout=BUILDING, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    completed = subprocess.run(
+        ["node", *words], cwd=SOURCE, capture_output=True, text=True, timeout=BUILDING, check=False
+    )
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
 
 
 def _is_current() -> bool:

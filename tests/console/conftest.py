@@ -57,9 +57,9 @@ def console(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def _free_port() -> int:
-    with socket.socket() as asked:
-        asked.bind(("127.0.0.1", 0))
-        return int(asked.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -102,15 +102,15 @@ async def person(console: Console, browser: Browser, signed_in: StorageState) ->
             return people[-1]
 
         yield sit_down
-        assert [error for one in people for error in one.errors] == []
+        assert [error for guest in people for error in guest.errors] == []
 
 
 @pytest.fixture(scope="session")
 def writer(console: Console) -> Tenant:
     """Where agents work that need no process of their own."""
-    found = tree_marker.read(Tree(console.mirrord.root))
-    assert found is not None
-    return Tenant(found.tenant, found.tenant_id, console.mirrord.root)
+    marker = tree_marker.read(Tree(console.mirrord.root))
+    assert marker is not None
+    return Tenant(marker.tenant, marker.tenant_id, console.mirrord.root)
 
 
 @pytest.fixture(scope="session")

@@ -48,7 +48,7 @@ class Person:
 
     def __post_init__(self) -> None:
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("console", lambda said: self.errors.append(said.text) if "Policy" in said.text else None)
+        self.page.on("console", lambda message: self.errors.append(message.text) if "Policy" in message.text else None)
 
     async def open(self, path: str) -> UUID:
         """Open a page of the tree in the editor; its id."""
@@ -98,7 +98,7 @@ def becomes(file: Path, text: str) -> None:
     """Wait until a file holds this text; the difference fails the test."""
     with suppress(Awaited):
         eventually(lambda: file.read_text(encoding="utf-8") == text, str(file))
-    assert (found := file.read_text(encoding="utf-8")) == text, f"{file.name} holds {found!r}, not {text!r}"
+    assert (content := file.read_text(encoding="utf-8")) == text, f"{file.name} holds {content!r}, not {text!r}"
 
 
 def line_changed(before: str, after: str) -> tuple[list[str], list[str]]:
@@ -109,8 +109,8 @@ def line_changed(before: str, after: str) -> tuple[list[str], list[str]]:
 
 def link_of(mirrord: Mirrord) -> str:
     """A link that lets somebody into the tenant's console."""
-    done = mirrord.run("console", "link", "--tenant", mirrord.tenant)
-    assert done.returncode == 0, done.stderr
-    found = re.search(r"http\S+", done.stdout)
-    assert found is not None
-    return found[0]
+    completed = mirrord.run("console", "link", "--tenant", mirrord.tenant)
+    assert completed.returncode == 0, completed.stderr
+    match = re.search(r"http\S+", completed.stdout)
+    assert match is not None
+    return match[0]

@@ -92,8 +92,8 @@ async def test_the_browser_of_a_tenant_opens_nothing_of_another(
     console: Console, person: NewPerson, neighbour: str
 ) -> None:
     with psycopg.connect(neighbour, autocommit=True) as other:
-        made = other.execute("INSERT INTO mirrord.page (name, markdown) VALUES ('Secret', 'secret') RETURNING id")
-        (secret,) = made.fetchone() or (None,)
+        inserted = other.execute("INSERT INTO mirrord.page (name, markdown) VALUES ('Secret', 'secret') RETURNING id")
+        (secret,) = inserted.fetchone() or (None,)
     reader = await person()
     answers = [
         await reader.page.goto(f"{console.url}/t/{tenant}/{where}")

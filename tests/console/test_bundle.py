@@ -12,10 +12,10 @@ LARGEST = 350_000  # bytes, as a browser loads it
 def test_merging_loses_nothing_and_leaves_the_cursor_alone() -> None:
     node.installed(SOURCE)
 
-    said = run("build.js", "--test")
+    output = run("build.js", "--test")
 
-    assert "# fail 0" in said
-    assert int(said.partition("# pass ")[2].split()[0]) > 20
+    assert "# fail 0" in output
+    assert int(output.partition("# pass ")[2].split()[0]) > 20
 
 
 def test_the_built_editor_is_small() -> None:

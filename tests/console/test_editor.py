@@ -77,20 +77,20 @@ async def test_pages_that_are_only_looked_at_are_not_written(console: Console, p
 async def test_two_browsers_and_a_text_editor_work_on_one_page(console: Console, person: NewPerson) -> None:
     file = console.mirrord.file("Together.md")
     save(file, "# Together\n\nfirst\n\nsecond\n\nthird\n")
-    one, other = await person(), await person()
-    await one.open("Together.md")
+    typist, other = await person(), await person()
+    await typist.open("Together.md")
     await other.open("Together.md")
 
-    await one.after("first")
-    await one.type(" by one")
+    await typist.after("first")
+    await typist.type(" by one")
     await other.after("second")
     await other.type(" by other")
     eventually(lambda: "by one" in (text := file.read_text()) and "by other" in text, "both in the file")
     save(file, file.read_text().replace("third", "third by an editor"))
-    for each in (one, other):
+    for each in (typist, other):
         for words in ("first by one", "second by other", "third by an editor"):
             await each.sees(words)
-    await one.type(" still here")
+    await typist.type(" still here")
     await other.type(" and here")
 
     text = "# Together\n\nfirst by one still here\n\nsecond by other and here\n\nthird by an editor\n"
@@ -222,7 +222,7 @@ async def test_what_an_agent_writes_is_in_the_open_editor_within_a_second(
             began = time.monotonic()
             await reader.type(f" {number}")
             spans.append(await coming - began)
-            becomes(file, f"mine{''.join(f' {one}' for one in range(1, number + 1))}\n\nround {number}\n")
+            becomes(file, f"mine{''.join(f' {earlier}' for earlier in range(1, number + 1))}\n\nround {number}\n")
     await reader.type(" and on")
 
     typed = "".join(f" {number}" for number in range(1, len(spans) + 1))
@@ -405,9 +405,13 @@ async def test_axe_has_no_serious_finding_in_light_and_dark(console: Console, pe
     await reader.page.add_script_tag(path=axe)
     for scheme in ("light", "dark"):
         await reader.page.emulate_media(color_scheme=scheme)
-        found = await reader.page.evaluate("axe.run(document).then(result => result.violations)")
+        violations = await reader.page.evaluate("axe.run(document).then(result => result.violations)")
 
-        grave = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+        grave = [
+            (violation["id"], violation["nodes"][0]["html"])
+            for violation in violations
+            if violation["impact"] in ("serious", "critical")
+        ]
         assert grave == [], scheme
 
 
@@ -454,4 +458,4 @@ async def test_a_long_page_opens_quickly(console: Console, person: NewPerson) ->
 async def busy(watch: CDPSession) -> float:
     """Seconds of the processor that the page has used."""
     metrics = (await watch.send("Performance.getMetrics"))["metrics"]
-    return next(float(one["value"]) for one in metrics if one["name"] == "TaskDuration")
+    return next(float(metric["value"]) for metric in metrics if metric["name"] == "TaskDuration")

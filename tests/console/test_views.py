@@ -76,9 +76,9 @@ async def test_the_markdown_view_keeps_every_byte_around_an_edit(console: Consol
     await writer.is_told("saved")
     await on_disk(writer)
 
-    held = eventually(lambda: (now := file.read_bytes()) and b"half" in now and now, "the edit in the file")
+    saved = eventually(lambda: (now := file.read_bytes()) and b"half" in now and now, "the edit in the file")
 
-    assert held == b"---\ntitle:   'Bytes'  # kept\n---\r\n\r\n\tone\r\ntwo and a half\n\r\nthree  \r\n"
+    assert saved == b"---\ntitle:   'Bytes'  # kept\n---\r\n\r\n\tone\r\ntwo and a half\n\r\nthree  \r\n"
 
 
 async def test_the_markdown_view_merges_nothing_and_lets_a_person_choose(console: Console, person: NewPerson) -> None:
@@ -267,10 +267,10 @@ async def test_an_approval_granted_in_the_console_is_carried_out_and_seen_by_the
     decider = await operator(console, browser, "attention")
     server = process(console.mirrord.mirror, {"MIRRORD_TOKEN": token}, "--tools", "sources")
     async with on_stdio(server) as agent:
-        asked = await pending(agent, "create_folder", name="Proposed")
+        answer = await pending(agent, "create_folder", name="Proposed")
         await decider.page.get_by_role("button", name="Approve").click(timeout=PATIENCE)
         outcome = await carried_out(agent, "create_folder", name="Proposed")
-    assert asked["status"] == "pending_approval"
+    assert answer["status"] == "pending_approval"
     assert outcome["folder_id"]
     assert any(console.mirrord.root.rglob("Proposed"))
     await decider.context.close()
@@ -326,9 +326,13 @@ async def test_axe_has_no_serious_finding_in_other_views(console: Console, perso
     await expect(reader.page.locator(".waiting")).to_have_count(0, timeout=PATIENCE)
     await reader.page.add_script_tag(path=axe)
 
-    found = await reader.page.evaluate("axe.run(document).then(result => result.violations)")
+    violations = await reader.page.evaluate("axe.run(document).then(result => result.violations)")
 
-    grave = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+    grave = [
+        (violation["id"], violation["nodes"][0]["html"])
+        for violation in violations
+        if violation["impact"] in ("serious", "critical")
+    ]
     assert grave == []
     assert await reader.page.evaluate("document.documentElement.scrollWidth") <= 360
 
@@ -350,8 +354,8 @@ async def test_an_import_is_seen_on_the_status_page_from_its_beginning_to_its_en
 
     bar = reader.page.get_by_role("progressbar", name="Processing files and rows")
     await expect(reader.page.locator(".queue")).to_contain_text("the oldest since", timeout=PATIENCE)
-    done, total = int(await bar.get_attribute("value") or 0), int(await bar.get_attribute("max") or 0)
-    assert done < 200 <= total
+    progress, total = int(await bar.get_attribute("value") or 0), int(await bar.get_attribute("max") or 0)
+    assert progress < 200 <= total
     pause.unlink()
     await expect(reader.page.locator("progress")).to_have_count(0, timeout=2 * PATIENCE)
     await expect(reader.page.locator(".queue")).to_have_text("The queue is empty.", timeout=PATIENCE)

@@ -64,13 +64,13 @@ def _device(path: str) -> Callable[[World], None]:
 def _socket(path: str) -> Callable[[World], None]:
     def plant(world: World) -> None:
         _cleared(world.base / path)
-        here = Path.cwd()
+        previous_directory = Path.cwd()
         os.chdir((world.base / path).parent)  # a socket's path has about a hundred bytes
         try:
-            with socket.socket(socket.AF_UNIX) as made:
-                made.bind(Path(path).name)
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(Path(path).name)
         finally:
-            os.chdir(here)
+            os.chdir(previous_directory)
 
     return plant
 
@@ -246,19 +246,25 @@ def _all_of_them(world: World) -> None:
 
 
 FILES: Mapping[str, Planted] = {
-    **{what: Planted(plant, _ON_PAGE, _CLOSED) for what, plant in _PAGE.items()},
+    **{description: Planted(plant, _ON_PAGE, _CLOSED) for description, plant in _PAGE.items()},
     "around pages that are none": Planted(_all_of_them, _AROUND, frozenset({DONE})),
-    **{f"as a folder, {what}": Planted(plant, _IN_DIRECTORY, _CLOSED) for what, plant in _DIRECTORY.items()},
+    **{
+        f"as a folder, {description}": Planted(plant, _IN_DIRECTORY, _CLOSED)
+        for description, plant in _DIRECTORY.items()
+    },
     "a hard link": Planted(_hard_link(f"{_HERE}Welcome.md", "uploads/plan.png"), _EDITS, _CLOSED_OR_DONE),
-    **{f"uploaded, {what}": Planted(plant, {"attach": _attaching()}, _CLOSED) for what, plant in _UPLOADS.items()},
+    **{
+        f"uploaded, {description}": Planted(plant, {"attach": _attaching()}, _CLOSED)
+        for description, plant in _UPLOADS.items()
+    },
     "from elsewhere": Planted(_kept, {path: _attaching(filePath=path) for path in _SOURCES}, _CLOSED),
     "names": Planted(
         lambda world: None, {name: _attaching(fileName=name) for name in _NAMES}, frozenset({"INVALID_NAME"})
     ),
     **{
-        f"in place of {what}": Planted(
+        f"in place of {description}": Planted(
             _link(f"{_HERE}{path}", "elsewhere"), {act: _ACTS[act] for act in sorted(acts)}, _CLOSED
         )
-        for what, (path, acts) in _PRIVATE.items()
+        for description, (path, acts) in _PRIVATE.items()
     },
 }

@@ -15,10 +15,10 @@ _FORGED = frozenset({"NOT_IN_TRASH", "INVALID_DIGEST", "CONFLICT", "INVALID_ARGU
 
 
 def _deep(levels: int) -> list[Any]:
-    found: list[Any] = []
+    nested: list[Any] = []
     for _ in range(levels):
-        found = [found]
-    return found
+        nested = [nested]
+    return nested
 
 
 def _read(**arguments: Any) -> Call:

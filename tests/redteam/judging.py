@@ -59,10 +59,10 @@ class Attacker:
 
     def _judge(self, outcome: Outcome, codes: frozenset[str]) -> None:
         check(self.world, self._sent, outcome, codes, self._before)
-        own = inside(self.world)
+        state = inside(self.world)
         if outcome.code != DONE:
-            assert own == self._own, f"a call that failed changed {sorted(own.items() ^ self._own.items())}"
-        self._own = own
+            assert state == self._own, f"a call that failed changed {sorted(state.items() ^ self._own.items())}"
+        self._own = state
 
 
 @asynccontextmanager
@@ -79,18 +79,18 @@ async def attacker(world: World) -> AsyncIterator[Attacker]:
 
 async def call(client: Client, tool: str, arguments: Mapping[str, Any]) -> Outcome:
     """Call, and see that the reply is one that clients understand."""
-    begun = time.perf_counter()
+    start = time.perf_counter()
     with anyio.fail_after(_PATIENCE):
         result = await client.call_tool(tool, dict(arguments))
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start
     return Outcome(_code(result), result.model_dump_json(), seconds)
 
 
 def check(world: World, sent: object, outcome: Outcome, codes: frozenset[str], before: State) -> None:
     """Fails unless the attack did."""
     assert outside(world) == before, "something outside was changed"
-    found = told(world, sent, outcome.text)
-    assert not found, f"the reply tells {found}"
+    leaks = told(world, sent, outcome.text)
+    assert not leaks, f"the reply tells {leaks}"
     assert outcome.code in codes, outcome.text[:1000]
     assert outcome.seconds < LIMIT
     assert len(outcome.text) < (_LONGEST if outcome.code == DONE else _LONGEST_FAILURE)
@@ -98,8 +98,8 @@ def check(world: World, sent: object, outcome: Outcome, codes: frozenset[str], b
 
 def told(world: World, sent: object, text: str) -> list[str]:
     """The secrets in *text*; what somebody sent is none to them."""
-    known = json.dumps(sent, ensure_ascii=False, default=str)
-    return [secret for secret in world.secrets() if secret in text and secret not in known]
+    sent_text = json.dumps(sent, ensure_ascii=False, default=str)
+    return [secret for secret in world.secrets() if secret in text and secret not in sent_text]
 
 
 def _code(result: CallToolResult) -> str:

@@ -82,8 +82,8 @@ async def test_files_that_hold_anything_are_never_overwritten(tmp_path: Path, br
     world = world_in(tmp_path)
     file = world.root / ".records/collections/bad.yaml"
     file.parent.mkdir(parents=True)
-    held = _BROKEN[broken].encode("latin-1")
-    file.write_bytes(held)
+    content = _BROKEN[broken].encode("latin-1")
+    file.write_bytes(content)
     async with attacker(world) as attacking:
         unreadable = frozenset({"UNREADABLE", "CATEGORY_NOT_FOUND"} if broken != "tag" else {"UNREADABLE", DONE})
         for tool, arguments in (
@@ -95,7 +95,7 @@ async def test_files_that_hold_anything_are_never_overwritten(tmp_path: Path, br
                 await attacking.attack(tool, arguments, unreadable)
         await attacking.attack("collection_list", {}, frozenset({DONE}))
         await attacking.attack("collection_content", {"name": "bad"}, unreadable)
-    assert file.read_bytes() == held
+    assert file.read_bytes() == content
 
 
 async def test_records_that_are_links_are_neither_read_nor_written(tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ FOREIGN = (
 )
 
 
-@pytest.mark.parametrize("headers", FOREIGN, ids=[str(list(one.values())) for one in FOREIGN])
+@pytest.mark.parametrize("headers", FOREIGN, ids=[str(list(headers.values())) for headers in FOREIGN])
 def test_a_change_from_another_site_is_not_made_even_with_the_mark(ada: Browser, headers: dict[str, Any]) -> None:
     answer = ada.ask("POST", "/t/demo/api/pages", {"parent": None, "title": "Foreign"}, **headers)
     assert answer.status == 403
@@ -299,11 +299,11 @@ def test_a_header_that_says_what_the_method_really_is_changes_nothing(ada: Brows
 # The other tenant
 
 
-@pytest.mark.parametrize("what", READS, ids=[one.partition("?")[0] or "/" for one in READS])
-def test_a_rivals_page_is_not_there(ada: Browser, theirs: str, what: str) -> None:
-    nothing = ada.ask("GET", f"/t/nobody/api/pages/{uuid4()}{what}")
-    in_theirs = no_secret(ada.ask("GET", f"/t/rival/api/pages/{theirs}{what}"))
-    in_mine = no_secret(ada.ask("GET", f"/t/demo/api/pages/{theirs}{what}"))
+@pytest.mark.parametrize("path", READS, ids=[path.partition("?")[0] or "/" for path in READS])
+def test_a_rivals_page_is_not_there(ada: Browser, theirs: str, path: str) -> None:
+    nothing = ada.ask("GET", f"/t/nobody/api/pages/{uuid4()}{path}")
+    in_theirs = no_secret(ada.ask("GET", f"/t/rival/api/pages/{theirs}{path}"))
+    in_mine = no_secret(ada.ask("GET", f"/t/demo/api/pages/{theirs}{path}"))
     assert (in_theirs.status, in_theirs.data) == (nothing.status, nothing.data) == (404, nothing.data)
     assert in_mine.status in (404, 422) or in_mine.json == []
 
@@ -362,12 +362,12 @@ def test_a_stream_tells_nothing_of_a_rival(console: Console, ada: Browser, their
         rival = console.browser(RIVAL)
         eventually(lambda: "again" in rival.get(f"pages/{theirs}")["markdown"], "the rival's change")
         ada.send("PATCH", f"pages/{mine}", {"version": version(ada, mine), "icon": "🔔"})
-        seen = []
+        messages = []
         for name, data in stream.events():
-            seen.append(json.dumps(data))
+            messages.append(json.dumps(data))
             if name == "page" and data["id"] == mine and (data["by"] or {}).get("name") == "ada":
                 break
-    assert theirs not in "".join(seen)
+    assert theirs not in "".join(messages)
     save(console.mirrord.mirror / RIVAL / "Secret.md", f"# Secret\n\n{SECRET}\n")
 
 
@@ -487,8 +487,8 @@ def test_a_name_writes_no_header(ada: Browser, mine: str, name: str) -> None:
     assert answer.status in (201, 400, 415, 422)
     assert not {"set-cookie", "x-evil"} & set(answer.headers)
     if answer.status == 201:
-        shown = eventually(lambda: _found(ada, mine, answer.json["src"]), "the picture")
-        assert not {"set-cookie", "x-evil"} & set(shown.headers)
+        picture = eventually(lambda: _found(ada, mine, answer.json["src"]), "the picture")
+        assert not {"set-cookie", "x-evil"} & set(picture.headers)
 
 
 def test_too_much_is_refused_before_it_is_read(console: Console, ada: Browser, mine: str) -> None:
@@ -536,13 +536,13 @@ class _Markup(HTMLParser):
         self.found: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        known = dict(attrs)
-        if tag == "script" and not (known.get("src") or "").startswith("/static/"):
+        attributes = dict(attrs)
+        if tag == "script" and not (attributes.get("src") or "").startswith("/static/"):
             self.found.append("script")
         if tag in ("iframe", "object", "embed", "base", "style", "img"):
             self.found.append(tag)
-        self.found += [name for name in known if name.startswith("on") or name == "style"]
-        links = [known.get(name) or "" for name in ("href", "src", "action")]
+        self.found += [name for name in attributes if name.startswith("on") or name == "style"]
+        links = [attributes.get(name) or "" for name in ("href", "src", "action")]
         self.found += [link for link in links if re.match(r"\s*(javascript|data|vbscript):", link, re.IGNORECASE)]
 
 
@@ -674,8 +674,8 @@ def test_a_title_is_no_path(console: Console, ada: Browser, title: str) -> None:
 
 
 def _on_disk(browser: Browser, page: str) -> str | None:
-    found = browser.get(f"pages/{page}")
-    return str(found["path"]) if found["on_disk"] else None
+    stored = browser.get(f"pages/{page}")
+    return str(stored["path"]) if stored["on_disk"] else None
 
 
 QUERIES = ("' OR '1'='1", "%", "_", "\\", "%%' --", "'; DROP TABLE mirrord.page; --", "%(part)s", "\x00", "{0}", "$1")
@@ -686,10 +686,10 @@ def test_a_search_is_for_words_whatever_they_look_like(ada: Browser, text: str) 
     answer = ada.ask("GET", f"/t/demo/api/search?q={''.join(f'%{byte:02x}' for byte in text.encode())}")
     assert answer.status == 200
     words = text.replace("\0", "").strip()
-    assert all(one["words"].lower() == words.lower() for one in answer.json["saying"])
-    for one in answer.json["called"]:
-        name = ada.get(f"pages/{one['id']}")["name"]
-        assert words.lower() in f"{one['title']}\n{one['alias']}\n{name}".lower()
+    assert all(hit["words"].lower() == words.lower() for hit in answer.json["saying"])
+    for hit in answer.json["called"]:
+        name = ada.get(f"pages/{hit['id']}")["name"]
+        assert words.lower() in f"{hit['title']}\n{hit['alias']}\n{name}".lower()
 
 
 IDS = ("' OR 1=1 --", "00000000-0000-0000-0000-000000000000", "1", "null", "%00", "{x}", "../trash", "urn:uuid:1")

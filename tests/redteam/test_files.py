@@ -9,9 +9,9 @@ from tests.redteam.judging import attacker
 from tests.redteam.world import world_in
 
 
-@pytest.mark.parametrize("what", FILES)
-async def test_what_lies_in_the_tree_leads_no_tool_out_of_it(tmp_path: Path, what: str) -> None:
-    world, planted = world_in(tmp_path), FILES[what]
+@pytest.mark.parametrize("trap", FILES)
+async def test_what_lies_in_the_tree_leads_no_tool_out_of_it(tmp_path: Path, trap: str) -> None:
+    world, planted = world_in(tmp_path), FILES[trap]
     planted.plant(world)
     async with attacker(world) as attacking:
         for tool, arguments in planted.calls.values():

@@ -28,20 +28,20 @@ DONE_OUTSIDE: Mapping[str, Callable[[World], object]] = {
 }
 
 
-@pytest.mark.parametrize("what", TOLD)
-def test_a_reply_that_tells_a_secret_is_an_escape(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("case", TOLD)
+def test_a_reply_that_tells_a_secret_is_an_escape(tmp_path: Path, case: str) -> None:
     world = world_in(tmp_path)
     before = outside(world)
     check(world, {}, Outcome(DONE, "nothing", 0.1), _OK, before)
     with pytest.raises(AssertionError):
-        check(world, {}, Outcome(DONE, TOLD[what](world), 0.1), _OK, before)
+        check(world, {}, Outcome(DONE, TOLD[case](world), 0.1), _OK, before)
 
 
-@pytest.mark.parametrize("what", DONE_OUTSIDE)
-def test_a_change_outside_is_an_escape(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("case", DONE_OUTSIDE)
+def test_a_change_outside_is_an_escape(tmp_path: Path, case: str) -> None:
     world = world_in(tmp_path)
     before = outside(world)
-    DONE_OUTSIDE[what](world)
+    DONE_OUTSIDE[case](world)
     with pytest.raises(AssertionError, match="outside was changed"):
         check(world, {}, Outcome(DONE, "nothing", 0.1), _OK, before)
 

@@ -15,6 +15,6 @@ async def test_no_tool_follows_a_path_that_leads_elsewhere(tmp_path: Path, kind:
     async with attacker(world) as attacking:
         for path, (looking, making) in PATHS[kind].items():
             for tries, codes in ((LOOKING, looking), (MAKING, making)):
-                for made in tries.values():
-                    tool, arguments = made(path)
+                for make_call in tries.values():
+                    tool, arguments = make_call(path)
                     await attacking.attack(tool, world.filled(arguments), codes)

@@ -42,30 +42,30 @@ CALLS: tuple[tuple[str, Mapping[str, Any]], ...] = (
 )
 
 
-@pytest.mark.parametrize("what", SWAPS)
-async def test_nothing_swapped_for_a_link_meanwhile_leads_out(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("case", SWAPS)
+async def test_nothing_swapped_for_a_link_meanwhile_leads_out(tmp_path: Path, case: str) -> None:
     world = world_in(tmp_path)
-    here, target = (world.base / path for path in SWAPS[what])
+    swapped, target = (world.base / path for path in SWAPS[case])
     async with attacker(world) as attacking:
-        with swapping(here, target):
+        with swapping(swapped, target):
             before = unswapped(world)
             for _ in range(_ROUNDS):
                 for tool, arguments in CALLS:
                     outcome = await call(attacking.client, tool, world.filled(arguments))
                     assert told(world, [world.filled(arguments)], outcome.text) == []
                     assert unswapped(world) == before
-    held = [state[-1] for path, state in inside(world).items() if "/assets/" in path]
-    assert not any(isinstance(one, bytes) and b"canary" in one for one in held)
+    contents = [state[-1] for path, state in inside(world).items() if "/assets/" in path]
+    assert not any(isinstance(content, bytes) and b"canary" in content for content in contents)
 
 
 @contextmanager
-def swapping(here: Path, target: Path) -> Iterator[None]:
-    """Let *here* and a link to *target* change places, again and again, for the length of a `with`."""
-    here.parent.mkdir(parents=True, exist_ok=True)
-    link = here.with_name(".swapped")
+def swapping(swapped: Path, target: Path) -> Iterator[None]:
+    """Let *swapped* and a link to *target* change places, again and again, for the length of a `with`."""
+    swapped.parent.mkdir(parents=True, exist_ok=True)
+    link = swapped.with_name(".swapped")
     link.symlink_to(target)
     stop = threading.Event()
-    thread = threading.Thread(target=_swap, args=(here, link, stop))
+    thread = threading.Thread(target=_swap, args=(swapped, link, stop))
     thread.start()
     try:
         yield
@@ -74,12 +74,12 @@ def swapping(here: Path, target: Path) -> Iterator[None]:
         thread.join()
 
 
-def _swap(here: Path, link: Path, stop: threading.Event) -> None:
-    directory = os.open(here.parent, os.O_RDONLY | os.O_DIRECTORY)
+def _swap(swapped: Path, link: Path, stop: threading.Event) -> None:
+    directory = os.open(swapped.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         while not stop.wait(0.0005):
             try:
-                kernel.exchange(directory, here.name, directory, link.name)
+                kernel.exchange(directory, swapped.name, directory, link.name)
             except FileNotFoundError:  # deleted, or moved away with its folder
                 continue
     finally:

@@ -31,8 +31,8 @@ def good(world: World) -> str:
 
 
 def claims_of(world: World) -> Claims:
-    found: Claims = jwt.decode(good(world), options={"verify_signature": False})
-    return found
+    claims: Claims = jwt.decode(good(world), options={"verify_signature": False})
+    return claims
 
 
 def private(world: World) -> Ed25519PrivateKey:
@@ -143,10 +143,10 @@ async def test_a_forged_token_lets_nobody_in(tmp_path: Path, forgery: str) -> No
 def test_a_forged_token_starts_no_server_and_its_refusal_tells_nothing(tmp_path: Path, forgery: str) -> None:
     world = world_in(tmp_path)
     token = FORGERIES[forgery](world)
-    shown = replace(world.config, tenants=("demo",), agents=replace(world.config.agents, token=token))
+    config = replace(world.config, tenants=("demo",), agents=replace(world.config.agents, token=token))
 
     with pytest.raises(Refused) as refused:
-        local_caller(shown)
+        local_caller(config)
     assert told(world, [], str(refused.value)) == []
     assert token[:20] not in str(refused.value) or len(token) < 20
 

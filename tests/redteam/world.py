@@ -126,18 +126,24 @@ def inside(world: World) -> State:
 
 
 def _state(top: Path, leaving_out: Collection[Path]) -> State:
-    found: State = {}
+    entries: State = {}
     for name in sorted(os.listdir(top)):  # noqa: PTH208  (names of every kind, also those that are not UTF-8)
         path = top / name
         if path in leaving_out:
             continue
-        one = path.lstat()
-        if stat.S_ISDIR(one.st_mode):
-            found[str(path)] = ("directory", one.st_mode, one.st_ino)
-            found |= _state(path, leaving_out)
+        status = path.lstat()
+        if stat.S_ISDIR(status.st_mode):
+            entries[str(path)] = ("directory", status.st_mode, status.st_ino)
+            entries |= _state(path, leaving_out)
         else:
-            found[str(path)] = (one.st_mode, one.st_ino, one.st_size, one.st_mtime_ns, _held(path, one.st_mode))
-    return found
+            entries[str(path)] = (
+                status.st_mode,
+                status.st_ino,
+                status.st_size,
+                status.st_mtime_ns,
+                _held(path, status.st_mode),
+            )
+    return entries
 
 
 def _held(path: Path, mode: int) -> object:

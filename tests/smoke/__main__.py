@@ -49,9 +49,9 @@ def main() -> int:
     directory = Path(tempfile.mkdtemp(prefix="mirrord-smoke-"))
     began = time.monotonic()
     with Mirrord(directory) as mirrord:
-        held = _count_held(mirrord)
-    print(f"{held} of {1 + len(PROOFS)} hold, in {time.monotonic() - began:.0f} s")
-    if held == 1 + len(PROOFS):
+        held_count = _count_held(mirrord)
+    print(f"{held_count} of {1 + len(PROOFS)} hold, in {time.monotonic() - began:.0f} s")
+    if held_count == 1 + len(PROOFS):
         shutil.rmtree(directory)
         return 0
     print(f"Kept: {directory}; the daemon's log is {mirrord.log}")

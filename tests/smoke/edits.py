@@ -70,12 +70,12 @@ def an_edited_row_changes_only_its_own_lines_of_the_file(mirrord: Mirrord) -> No
     assert page is not None
     content["content"][1]["content"][0]["text"] = "The new words of this paragraph."
     mirrord.app.execute("UPDATE mirrord.page SET content = %s WHERE id = %s", [Jsonb(content), page.id])
-    wanted = SPELLED.replace("The old words", "The new words")
-    eventually(lambda: mirrord.text(path) == wanted, f"the new paragraph in {path}, and nothing else")
+    expected = SPELLED.replace("The old words", "The new words")
+    eventually(lambda: mirrord.text(path) == expected, f"the new paragraph in {path}, and nothing else")
     mirrord.app.execute("UPDATE mirrord.page SET title = 'Plain' WHERE id = %s", [page.id])
     eventually(lambda: "Plain" in (mirrord.text(path) or ""), f"the new title in {path}")
 
-    lines = list(zip(wanted.split("\n"), (mirrord.text(path) or "").split("\n"), strict=True))
+    lines = list(zip(expected.split("\n"), (mirrord.text(path) or "").split("\n"), strict=True))
     changed = [after for before, after in lines if before != after]
     assert len(changed) == 1, f"a new title changed the lines {changed}"
     assert changed[0].endswith("# kept"), f"the comment beside the title is gone: {changed[0]!r}"
@@ -93,11 +93,11 @@ def an_inserted_row_becomes_a_file(mirrord: Mirrord) -> None:
             "INSERT INTO mirrord.page (id, parent_id, title, content) VALUES (%s, %s, 'Two', %s)",
             [child, parent, Jsonb(words)],
         )
-    for name, page, said in (("Row- one.md", parent, "Above.\n"), ("Row- one/Two.md", child, "From a row.\n")):
+    for name, page, ending in (("Row- one.md", parent, "Above.\n"), ("Row- one/Two.md", child, "From a row.\n")):
         eventually(partial(mirrord.text, name), f"a file {name}")
         text = mirrord.text(name) or ""
         assert f"id: {page}" in text, f"{name} does not carry its id: {text!r}"
-        assert text.endswith(said), f"{name} does not end with {said!r}: {text!r}"
+        assert text.endswith(ending), f"{name} does not end with {ending!r}: {text!r}"
 
 
 def _content(mirrord: Mirrord, path: str) -> dict[str, Any] | None:

@@ -17,13 +17,13 @@ def nothing_is_lost_when_the_daemon_is_killed_amid_200_edits(mirrord: Mirrord) -
     """Killed after the first half is made, while it works on it; the second half is made while it is down."""
     rows = _make_pages(mirrord, "Killed")
     edits = _edits(mirrord, "Killed", rows)
-    done = sum(1 for _ in islice(edits, PAGES * ROUNDS))
+    edit_count = sum(1 for _ in islice(edits, PAGES * ROUNDS))
     mirrord.kill()
-    done += sum(1 for _ in edits)
+    edit_count += sum(1 for _ in edits)
     mirrord.up()
     mirrord.flush()
 
-    assert done == 200, f"{done} edits were made instead of 200"
+    assert edit_count == 200, f"{edit_count} edits were made instead of 200"
     _assert_equal(mirrord)
     _assert_complete(mirrord, "Killed")
 
@@ -75,8 +75,8 @@ def flush_and_check_agree(mirrord: Mirrord) -> None:
     _assert_complete(mirrord, "Agreed")
     with mirrord.frozen():
         save(mirrord.file("Agreed/file 0.md"), "nobody saw this yet\n")
-        found = mirrord.check()
-    assert list(found) == ["Agreed/file 0.md"], f"`mirrord check` found {found} after one file was changed"
+        verdicts = mirrord.check()
+    assert list(verdicts) == ["Agreed/file 0.md"], f"`mirrord check` found {verdicts} after one file was changed"
     mirrord.flush()
     _assert_equal(mirrord)
 
@@ -124,8 +124,8 @@ def _keep_saving(mirrord: Mirrord, seconds: float) -> int:
 
 
 def _assert_equal(mirrord: Mirrord) -> None:
-    found = mirrord.check()
-    assert not found, f"the sides differ after `flush`: {found}"
+    verdicts = mirrord.check()
+    assert not verdicts, f"the sides differ after `flush`: {verdicts}"
 
 
 def _assert_complete(mirrord: Mirrord, folder: str) -> None:

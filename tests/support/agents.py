@@ -22,9 +22,9 @@ def agent(mirrord: Mirrord) -> Iterator[Session]:
     """A session of one agent; it dies at the end of the `with`."""
     prepare_process()
     tree = Tree(mirrord.root)
-    found = tree_marker.read(tree)
-    assert found is not None
-    session = Session(tree, mirrord.tenant, UUID(str(found.tenant_id)), AGENT, f"mcp-{next(_numbers)}")
+    marker = tree_marker.read(tree)
+    assert marker is not None
+    session = Session(tree, mirrord.tenant, UUID(str(marker.tenant_id)), AGENT, f"mcp-{next(_numbers)}")
     try:
         yield session
     finally:

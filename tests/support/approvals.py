@@ -48,10 +48,10 @@ class Asker:
     def __init__(self, root: Path, tenant: str, attach_from: tuple[Path, ...] = ()) -> None:
         prepare_process()
         tree = Tree(root)
-        found = tree_marker.read(tree)
-        assert found is not None
+        marker = tree_marker.read(tree)
+        assert marker is not None
         self.root = root
-        self.session = Session(tree, tenant, found.tenant_id, LOCAL_ACTOR, "mcp-test", SessionSettings(attach_from))
+        self.session = Session(tree, tenant, marker.tenant_id, LOCAL_ACTOR, "mcp-test", SessionSettings(attach_from))
         self.gate = Gate(LEVELS, Limits(pending=0))
 
     def calls(self, name: str, arguments: Mapping[str, Any]) -> PendingRequest | dict[str, Any] | Failed:
@@ -89,8 +89,8 @@ class Asker:
 
     def says(self, request: UUID) -> dict[str, Any]:
         """What a request's file says now."""
-        found: dict[str, Any] = json.loads(self.file(request).read_text())
-        return found
+        facts: dict[str, Any] = json.loads(self.file(request).read_text())
+        return facts
 
 
 def taken_in(mirrord: Mirrord, agent: Asker, request: UUID) -> None:
@@ -110,9 +110,9 @@ def state(mirrord: Mirrord, request: UUID) -> str | None:
     return row[0] if row else None
 
 
-def await_state(mirrord: Mirrord, request: UUID, wanted: str) -> None:
-    """Return when a request has come to be *wanted*."""
-    eventually(lambda: state(mirrord, request) == wanted, f"request {request} to be {wanted}")
+def await_state(mirrord: Mirrord, request: UUID, expected_state: str) -> None:
+    """Return when a request has come to be *expected_state*."""
+    eventually(lambda: state(mirrord, request) == expected_state, f"request {request} to be {expected_state}")
 
 
 def approve(mirrord: Mirrord, request: UUID) -> None:

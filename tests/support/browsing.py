@@ -47,9 +47,9 @@ class Browser:
         answer = self.ask("GET", link.removeprefix(self.url))
         assert answer.status == 303, answer.text
         self.cookie = answer.headers["set-cookie"].partition(";")[0]
-        found = re.search(r'name="csrf" content="(\w+)"', self.ask("GET", f"/t/{self.tenant}/").text)
-        assert found is not None
-        self.mark = found[1]
+        match = re.search(r'name="csrf" content="(\w+)"', self.ask("GET", f"/t/{self.tenant}/").text)
+        assert match is not None
+        self.mark = match[1]
         return self
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str | None) -> Answer:
@@ -63,13 +63,13 @@ class Browser:
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         if data is not None and data is not body:
             usual["content-type"] = "application/json"
-        said = usual | {name.replace("_", "-"): value for name, value in headers.items()}
+        all_headers = usual | {name.replace("_", "-"): value for name, value in headers.items()}
         with closing(http.client.HTTPConnection(self.host, timeout=20)) as connection:
-            sent = {name: value for name, value in said.items() if value is not None}
+            sent = {name: value for name, value in all_headers.items() if value is not None}
             connection.request(method, path, data, sent)
             response = connection.getresponse()
-            known = {name.lower(): value for name, value in response.getheaders()}
-            return Answer(response.status, known, response.read())
+            answer_headers = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, answer_headers, response.read())
 
     def get(self, path: str) -> Any:
         """What the tenant's API answers."""
@@ -127,9 +127,9 @@ class Stream:
             elif line.startswith("data: "):
                 yield name, json.loads(line.removeprefix("data: "))
 
-    def until(self, name: str, **wanted: Any) -> dict[str, Any]:
+    def until(self, name: str, **expected: Any) -> dict[str, Any]:
         """The first event of that name with that data."""
-        for found, data in self.events():
-            if found == name and all(data.get(key) == value for key, value in wanted.items()):
+        for event, data in self.events():
+            if event == name and all(data.get(key) == value for key, value in expected.items()):
                 return data
-        raise AssertionError(f"the stream ended without {name} {wanted}")
+        raise AssertionError(f"the stream ended without {name} {expected}")

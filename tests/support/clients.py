@@ -53,11 +53,11 @@ def process(
     (mirror.parent / "data" / "pg").mkdir(parents=True, exist_ok=True)
     program = [sys.executable, "-c", _PROGRAM]
     command = [sys.executable, "-m", "tests.support.sealed", *program] if sealed else program
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+    outer_environment = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
     return StdioServerParameters(
         command=command[0],
         args=[*command[1:], "--mirror", str(mirror), "--data", str(mirror.parent / "data"), *arguments],
-        env={**kept, "PYTHONPATH": str(Path(mirrord.__file__).parents[1]), **(environment or {})},
+        env={**outer_environment, "PYTHONPATH": str(Path(mirrord.__file__).parents[1]), **(environment or {})},
         cwd=mirror.parent,
     )
 

@@ -34,8 +34,8 @@ class Near(Mirrord):
         """As Mirrord.run(), but that nobody watches over *seconds*; a daemon has a process of its own."""
         if arguments[0] == "up":
             return super().run(*arguments, seconds=seconds)
-        done = run_command(*arguments, *self.places)
-        return subprocess.CompletedProcess(arguments, done.code, done.out, done.err)
+        result = run_command(*arguments, *self.places)
+        return subprocess.CompletedProcess(arguments, result.code, result.out, result.err)
 
 
 def commands(dsn: str, tenant: object, directory: Path) -> Command:

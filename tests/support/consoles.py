@@ -33,9 +33,9 @@ class Console:
     def link(self, tenant: str | None = None, name: str = "ada") -> str:
         """A fresh link, for an operator or for one tenant only."""
         only = () if tenant is None else ("--tenant", tenant)
-        done = self.mirrord.run("console", "link", "--name", name, *only)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
+        completed = self.mirrord.run("console", "link", "--name", name, *only)
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout.strip()
 
     def browser(self, tenant: str = "demo", *, only: bool = False, name: str = "ada") -> Browser:
         """Somebody who signed in and looks at *tenant*; only: they may see no other."""

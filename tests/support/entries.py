@@ -25,8 +25,8 @@ def add(connection: Connection, table: str, /, **columns: object) -> UUID:
     )
     row = connection.execute(statement).fetchone()
     assert row is not None
-    made: UUID = row[0]
-    return made
+    entry_id: UUID = row[0]
+    return entry_id
 
 
 def add_page(connection: Connection, **columns: object) -> UUID:
@@ -62,9 +62,9 @@ def row_of(connection: Connection, entry: UUID, table: str = "page") -> dict[str
     """Every column of an entry that exists."""
     query = sql.SQL("SELECT * FROM mirrord.{} WHERE id = %s").format(sql.Identifier(table))
     with connection.cursor(row_factory=dict_row) as cursor:
-        found = cursor.execute(query, [entry]).fetchone()
-    assert found is not None
-    return found
+        row = cursor.execute(query, [entry]).fetchone()
+    assert row is not None
+    return row
 
 
 def history(connection: Connection, page: UUID) -> list[dict[str, Any]]:

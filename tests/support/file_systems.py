@@ -19,8 +19,8 @@ def directory_on(kind: str, directory: Path) -> Iterator[Path]:
     if kind == "own":
         yield directory
     elif kind == "tmpfs":
-        with tempfile.TemporaryDirectory(dir=MEMORY, ignore_cleanup_errors=True) as made:
-            yield Path(made)
+        with tempfile.TemporaryDirectory(dir=MEMORY, ignore_cleanup_errors=True) as path:
+            yield Path(path)
     else:
         with _mounted(kind, directory) as mounted:
             yield mounted
@@ -50,5 +50,5 @@ def _run(*words: str) -> None:
 
 def _failure(*words: str) -> str:
     """What the command said if it failed."""
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    return done.stderr or words[0] if done.returncode else ""
+    completed = subprocess.run(words, capture_output=True, text=True, check=False)
+    return completed.stderr or words[0] if completed.returncode else ""

@@ -47,15 +47,15 @@ class _Filter:
         number = self._library.seccomp_syscall_resolve_name(call.encode())
         if number >= 0:
             array = (_Compared * len(compared))(*compared)
-            done = self._library.seccomp_rule_add_array(
+            code = self._library.seccomp_rule_add_array(
                 self._context, ctypes.c_uint32(action), number, len(compared), array
             )
-            assert done == 0, f"{call}: {os.strerror(-done)}"
+            assert code == 0, f"{call}: {os.strerror(-code)}"
 
     def load(self) -> None:
         """From now on, for this process and all it starts."""
-        done = self._library.seccomp_load(self._context)
-        assert done == 0, os.strerror(-done)
+        code = self._library.seccomp_load(self._context)
+        assert code == 0, os.strerror(-code)
 
 
 def asked(unit: str, key: str) -> list[str]:
@@ -65,12 +65,12 @@ def asked(unit: str, key: str) -> list[str]:
 
 def allowed_calls(unit: str) -> set[str]:
     """The names of all calls that `SystemCallFilter=` leaves."""
-    left: set[str] = set()
+    allowed: set[str] = set()
     groups = _groups()
     for line in asked(unit, "SystemCallFilter"):
         calls = {call for word in line.lstrip("~").split() for call in _expanded(word, groups)}
-        left = left - calls if line.startswith("~") else left | calls
-    return left
+        allowed = allowed - calls if line.startswith("~") else allowed | calls
+    return allowed
 
 
 def _groups() -> dict[str, list[str]]:
@@ -114,8 +114,8 @@ def confine(unit: str) -> None:
     if asked(unit, "LockPersonality") == ["yes"]:
         odd.rule(refused, "personality", _Compared(0, _NOT_EQUAL, 0))
     for families in asked(unit, "RestrictAddressFamilies"):
-        known = {int(getattr(socket, name)) for name in families.split()}
-        for family in set(range(64)) - known:
+        family_numbers = {int(getattr(socket, name)) for name in families.split()}
+        for family in set(range(64)) - family_numbers:
             odd.rule(_ERRNO | errno.EAFNOSUPPORT, "socket", _Compared(0, _EQUAL, family))
     (number,) = asked(unit, "SystemCallErrorNumber")
     listed = _Filter(_ERRNO | int(getattr(errno, number)))

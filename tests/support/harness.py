@@ -32,17 +32,19 @@ class Awaited(AssertionError):
     """Something that had to happen did not happen in time."""
 
 
-def eventually(condition: Callable[[], T | None], what: str, seconds: float = PATIENCE, *, pause: float = PAUSE) -> T:
+def eventually(
+    condition: Callable[[], T | None], expectation: str, seconds: float = PATIENCE, *, pause: float = PAUSE
+) -> T:
     """
     The first true value *condition* gives; it is asked again after each *pause*, in seconds.
 
-    what: the end of a sentence that begins with "In vain awaited for 20 s: ".
-    Raises Awaited after *seconds*, with *what* and the last value.
+    expectation: the end of a sentence that begins with "In vain awaited for 20 s: ".
+    Raises Awaited after *seconds*, with *expectation* and the last value.
     """
     end = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > end:
-            raise Awaited(f"In vain awaited for {seconds:g} s: {what}. Last seen: {value!r}")
+            raise Awaited(f"In vain awaited for {seconds:g} s: {expectation}. Last seen: {value!r}")
         time.sleep(pause)
     return value
 
@@ -132,8 +134,8 @@ class Mirrord:
 
         def logged() -> dict[str, Any] | None:
             running = self.running
-            if found := next((event for event in self.events() if event.get("event") == name), None):
-                return found
+            if logged_event := next((event for event in self.events() if event.get("event") == name), None):
+                return logged_event
             if not running:
                 raise Awaited(f"The daemon ended before it logged {name!r}; {self.log} ends with:\n{self.log_end()}")
             return None
@@ -204,38 +206,42 @@ class Mirrord:
 
     def flush(self, seconds: float = 60.0) -> None:
         """`mirrord flush`: return when every change known now is on both sides."""
-        done = self.run("flush", "--timeout", str(seconds), seconds=seconds + 30)
-        assert done.returncode == 0, f"`mirrord flush` failed: {done.stderr or done.stdout}"
+        completed = self.run("flush", "--timeout", str(seconds), seconds=seconds + 30)
+        assert completed.returncode == 0, f"`mirrord flush` failed: {completed.stderr or completed.stdout}"
 
     def check(self) -> dict[str, str]:
         """`mirrord check`: the verdict of every path whose file and row differ; empty: both sides are equal."""
-        done = self.run("check", "--json")
-        assert done.returncode in (0, 1), f"`mirrord check` failed: {done.stderr or done.stdout}"
-        found = {one["path"]: one["verdict"] for one in json.loads(done.stdout)[self.tenant]}
-        assert bool(found) == bool(done.returncode), f"`mirrord check` listed {found} and exited {done.returncode}"
-        return found
+        completed = self.run("check", "--json")
+        assert completed.returncode in (0, 1), f"`mirrord check` failed: {completed.stderr or completed.stdout}"
+        verdicts = {
+            difference["path"]: difference["verdict"] for difference in json.loads(completed.stdout)[self.tenant]
+        }
+        assert bool(verdicts) == bool(completed.returncode), (
+            f"`mirrord check` listed {verdicts} and exited {completed.returncode}"
+        )
+        return verdicts
 
     def status(self) -> dict[str, Any]:
         """`mirrord status --json`, of this tenant: its counts, with `daemon`, `database` and `degraded` beside them."""
-        done = self.run("status", "--json")
-        assert done.returncode == 0, f"`mirrord status` failed: {done.stderr or done.stdout}"
-        found: dict[str, Any] = json.loads(done.stdout)
-        mine: dict[str, Any] = next((one for one in found.pop("tenants") if one["name"] == self.tenant), {})
-        return {**found, **mine}
+        completed = self.run("status", "--json")
+        assert completed.returncode == 0, f"`mirrord status` failed: {completed.stderr or completed.stdout}"
+        status: dict[str, Any] = json.loads(completed.stdout)
+        mine: dict[str, Any] = next((tenant for tenant in status.pop("tenants") if tenant["name"] == self.tenant), {})
+        return {**status, **mine}
 
     def create_token(self, actor: str = "tester", *options: str) -> str:
         """`mirrord tenant token`: what lets an agent of that name into this tenant; *options* are added."""
-        done = self.run("tenant", "token", self.tenant, "--actor", actor, *options)
-        assert done.returncode == 0, f"`mirrord tenant token` failed: {done.stderr}"
-        return done.stdout.strip()
+        completed = self.run("tenant", "token", self.tenant, "--actor", actor, *options)
+        assert completed.returncode == 0, f"`mirrord tenant token` failed: {completed.stderr}"
+        return completed.stdout.strip()
 
     @property
     def app_dsn(self) -> str:
         """What `mirrord dsn` prints: an app's way in. Needs a running Postgres the first time."""
         if self._app_dsn is None:
-            done = self.run("dsn", "--tenant", self.tenant)
-            assert done.returncode == 0, f"`mirrord dsn` failed: {done.stderr}"
-            self._app_dsn = done.stdout.strip()
+            completed = self.run("dsn", "--tenant", self.tenant)
+            assert completed.returncode == 0, f"`mirrord dsn` failed: {completed.stderr}"
+            self._app_dsn = completed.stdout.strip()
         return self._app_dsn
 
     @property
@@ -256,8 +262,8 @@ class Mirrord:
 
     def text(self, path: str) -> str | None:
         """What a file holds now; None: there is none."""
-        held = contents(self.file(path))
-        return None if held is None else held.decode()
+        content = contents(self.file(path))
+        return None if content is None else content.decode()
 
     def events(self) -> Iterator[dict[str, Any]]:
         """The log of the daemon started last, oldest first: {time, level, event, …}. Other output is skipped."""
@@ -275,10 +281,10 @@ class Mirrord:
         """Stopped amid a transaction, the daemon would hold up the app: then it goes on, to be stopped later."""
         os.kill(self.pid, signal.SIGSTOP)
         with psycopg.connect(self.dsn or self.postgres.dsn(), autocommit=True) as connection:
-            found = connection.execute(
+            transactions = connection.execute(
                 "SELECT FROM pg_stat_activity WHERE application_name = 'mirrord' AND xact_start IS NOT NULL"
             )
-            if found.rowcount == 0:
+            if transactions.rowcount == 0:
                 return True
         os.kill(self.pid, signal.SIGCONT)
         return False
@@ -303,8 +309,8 @@ def _answers(connection: Connection) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
-    return {**kept, "PYTHONPATH": str(Path(mirrord.__file__).parents[1])}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+    return {**inherited, "PYTHONPATH": str(Path(mirrord.__file__).parents[1])}
 
 
 def _members(group: int) -> Iterator[int]:

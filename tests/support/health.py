@@ -42,10 +42,10 @@ async def _differing(mirrord: Mirrord) -> list[str]:
     try:
         async with Database(mirrord.dsn, size=1) as database:
             tenant = (await tenant_rows.load_tenants(database))[mirrord.tenant]
-            found = await check_tree(database, tenant, tree)
+            checked = await check_tree(database, tenant, tree)
     finally:
         tree.close()
-    return [f"{one.verdict} {one.path}" for one in found if one.verdict is not Verdict.OK]
+    return [f"{entry.verdict} {entry.path}" for entry in checked if entry.verdict is not Verdict.OK]
 
 
 def problem(mirrord: Mirrord, path: str) -> str | None:
@@ -63,13 +63,13 @@ def assert_listed(mirrord: Mirrord, path: str, *words: str) -> None:
 
 def assert_said(mirrord: Mirrord, path: str, *words: str) -> None:
     """The problem of *path* now; while something waits because of it, a look everywhere does not end."""
-    found = problem(mirrord, path)
-    assert found is not None, f"no problem is listed for {path!r}"
-    missing = [word for word in words if word not in found]
-    assert not missing, f"{found!r} does not say {missing}"
+    sentence = problem(mirrord, path)
+    assert sentence is not None, f"no problem is listed for {path!r}"
+    missing = [word for word in words if word not in sentence]
+    assert not missing, f"{sentence!r} does not say {missing}"
     status = asyncio.run(gather_status(Config(mirrord.mirror, mirrord.data, mirrord.dsn)))
-    said = {"tenant": mirrord.tenant, "kind": "problem", "path": path, "sentence": found}
-    assert any(said.items() <= one.items() and one["remedy"] for one in status["attention"])
+    expected = {"tenant": mirrord.tenant, "kind": "problem", "path": path, "sentence": sentence}
+    assert any(expected.items() <= item.items() and item["remedy"] for item in status["attention"])
 
 
 def assert_over(mirrord: Mirrord, path: str) -> None:

@@ -42,12 +42,12 @@ class Loaded:
 
     def begin(self, arguments: Sequence[str], *, log: Path, cwd: Path, env: Mapping[str, str]) -> "Copy":
         """A daemon; *arguments* follow `mirrord`."""
-        told, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         log.touch()  # as soon as it began, its log is read
-        asked = {"arguments": list(arguments), "log": str(log), "cwd": str(cwd), "env": dict(env)}
+        order = {"arguments": list(arguments), "log": str(log), "cwd": str(cwd), "env": dict(env)}
         with theirs:
-            socket.send_fds(self._asking, [json.dumps(asked).encode()], [theirs.fileno()])
-        return Copy(told)
+            socket.send_fds(self._asking, [json.dumps(order).encode()], [theirs.fileno()])
+        return Copy(ours)
 
     def close(self) -> None:
         """It begins no more; what it began goes on."""
@@ -64,9 +64,9 @@ class Loaded:
 class Copy:
     """A daemon that was begun, with what tests use of Popen."""
 
-    def __init__(self, told: socket.socket) -> None:
-        self._told = told
-        self.pid = int(told.recv(32))
+    def __init__(self, connection: socket.socket) -> None:
+        self._told = connection
+        self.pid = int(connection.recv(32))
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
@@ -105,10 +105,10 @@ def serve(descriptor: int) -> None:
 
     gc.freeze()  # a copy that looks at these for garbage would copy them all
     with socket.socket(fileno=descriptor) as asking:
-        asked = _begin_and_tell(asking)
-    if asked is not None:
-        _become(asked)
-        sys.exit(cli.main(asked["arguments"], prog_name="mirrord", standalone_mode=False) or 0)
+        order = _begin_and_tell(asking)
+    if order is not None:
+        _become(order)
+        sys.exit(cli.main(order["arguments"], prog_name="mirrord", standalone_mode=False) or 0)
 
 
 def _begin_and_tell(asking: socket.socket) -> dict[str, Any] | None:
@@ -125,22 +125,22 @@ def _begin_and_tell(asking: socket.socket) -> dict[str, Any] | None:
                 if not message:  # nobody asks any more
                     waiting.unregister(asking)
                     continue
-                told = socket.socket(fileno=descriptors[0])
+                connection = socket.socket(fileno=descriptors[0])
                 if (child := os.fork()) == 0:
-                    told.close()
+                    connection.close()
                     _close([key for key in waiting.get_map().values() if key.data is not None])
-                    asked: dict[str, Any] = json.loads(message)
-                    return asked
-                told.send(str(child).encode())
-                waiting.register(os.pidfd_open(child), selectors.EVENT_READ, (child, told))
+                    order: dict[str, Any] = json.loads(message)
+                    return order
+                connection.send(str(child).encode())
+                waiting.register(os.pidfd_open(child), selectors.EVENT_READ, (child, connection))
     return None
 
 
-def _tell(descriptor: int, child: int, told: socket.socket) -> None:
+def _tell(descriptor: int, child: int, connection: socket.socket) -> None:
     os.close(descriptor)
     _, status = os.waitpid(child, 0)
-    with told, suppress(OSError):  # whoever asked may be gone
-        told.send(str(os.waitstatus_to_exitcode(status)).encode())
+    with connection, suppress(OSError):  # whoever asked may be gone
+        connection.send(str(os.waitstatus_to_exitcode(status)).encode())
 
 
 def _close(keys: Sequence[selectors.SelectorKey]) -> None:
@@ -149,13 +149,13 @@ def _close(keys: Sequence[selectors.SelectorKey]) -> None:
         key.data[1].close()
 
 
-def _become(asked: Mapping[str, Any]) -> None:
+def _become(order: Mapping[str, Any]) -> None:
     """What Popen would have done before the program began."""
     os.setsid()
-    os.chdir(asked["cwd"])
+    os.chdir(order["cwd"])
     os.environ.clear()
-    os.environ.update(asked["env"])
-    log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    os.environ.update(order["env"])
+    log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     for output in (1, 2):
         os.dup2(log, output)
     os.close(log)

@@ -59,9 +59,9 @@ class Mirror:
 
     def page(self, path: str) -> Page:
         """The living row at *path*; there has to be one."""
-        found = page_at(self.app, path)
-        assert found is not None, f"no row at {path!r}; there are {self.rows()}"
-        return found
+        row = page_at(self.app, path)
+        assert row is not None, f"no row at {path!r}; there are {self.rows()}"
+        return row
 
     def ids(self, *paths: str) -> list[UUID]:
         """The ids of the living rows at *paths*."""
@@ -85,12 +85,12 @@ class Mirror:
 
     def files(self) -> dict[str, str]:
         """Every visible file of the tree, with its text."""
-        return {name: held.decode() for name, held in tree(self.root).items() if not name.startswith(".")}
+        return {name: content.decode() for name, content in tree(self.root).items() if not name.startswith(".")}
 
     def problems(self) -> dict[tuple[str, str], str]:
         """What is listed, by path and code."""
-        found = self.app.execute("SELECT path, code, sentence FROM mirrord.problem").fetchall()
-        return {(path, code): sentence for path, code, sentence in found}
+        problem_rows = self.app.execute("SELECT path, code, sentence FROM mirrord.problem").fetchall()
+        return {(path, code): sentence for path, code, sentence in problem_rows}
 
     def versions(self) -> dict[UUID, int]:
         """The version of every page and folder."""

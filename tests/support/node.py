@@ -39,19 +39,23 @@ def is_current(directory: Path) -> bool:
     lock, got = directory / "package-lock.json", directory / "node_modules" / ".package-lock.json"
     if not got.exists():
         return False
-    wanted = json.loads(lock.read_text(encoding="utf-8"))["packages"]
-    found = json.loads(got.read_text(encoding="utf-8"))["packages"]
-    return all(found.get(name) == package for name, package in wanted.items() if name and not package.get("optional"))
+    locked = json.loads(lock.read_text(encoding="utf-8"))["packages"]
+    installed = json.loads(got.read_text(encoding="utf-8"))["packages"]
+    return all(
+        installed.get(name) == package for name, package in locked.items() if name and not package.get("optional")
+    )
 
 
 def install(directory: Path, *options: str) -> None:
     """`npm ci` in *directory*; skips the test where the registry is out of reach."""
     command = [*_COMMAND, *options]
     try:
-        done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=INSTALLATION, check=False)
+        completed = subprocess.run(
+            command, cwd=directory, capture_output=True, text=True, timeout=INSTALLATION, check=False
+        )
     except subprocess.TimeoutExpired:
         pytest.skip(f"{directory.name}: npm did not finish within {INSTALLATION} s")
-    if done.returncode:
-        reason = [line for line in done.stderr.splitlines() if line.startswith("npm error")]
-        assert not any(code in done.stderr for code in OUR_FAULT), done.stderr
+    if completed.returncode:
+        reason = [line for line in completed.stderr.splitlines() if line.startswith("npm error")]
+        assert not any(code in completed.stderr for code in OUR_FAULT), completed.stderr
         pytest.skip(f"{directory.name}: npm failed, is the registry out of reach? {reason[:1]}")

@@ -12,15 +12,15 @@ def approve(mirrord: Mirrord, request: str) -> None:
     """`mirrord approvals approve`, as soon as the daemon knows the request."""
     query = "SELECT FROM mirrord.approval WHERE id = %s"
     eventually(lambda: mirrord.app.execute(query, [request]).fetchone() is not None, f"the request {request}")
-    done = mirrord.run("approvals", "approve", request, "--tenant", mirrord.tenant)
-    assert done.returncode == 0, done.stderr
+    completed = mirrord.run("approvals", "approve", request, "--tenant", mirrord.tenant)
+    assert completed.returncode == 0, completed.stderr
 
 
 async def pending(agent: Agent, tool: str, **arguments: Any) -> dict[str, Any]:
     """What an agent is told whose call waits for a person."""
-    told = await agent.call(tool, **arguments)
-    assert told["status"] == "pending_approval", f"{tool} did it: {told}"
-    return told
+    answer = await agent.call(tool, **arguments)
+    assert answer["status"] == "pending_approval", f"{tool} did it: {answer}"
+    return answer
 
 
 async def granted(agent: Agent, mirrord: Mirrord, tool: str, **arguments: Any) -> dict[str, Any]:

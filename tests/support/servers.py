@@ -26,7 +26,12 @@ def programs() -> dict[int, Path]:
     roots = [Path(root) for root in (package and package.submodule_search_locations) or ()]
     places = {18: [root / "pginstall18/bin" for root in roots], 16: [root / "pginstall/bin" for root in roots]}
     places[15] = [DEBIAN_15]
-    return {version: place for version, found in places.items() for place in found if (place / "initdb").exists()}
+    return {
+        version: place
+        for version, version_places in places.items()
+        for place in version_places
+        if (place / "initdb").exists()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +68,9 @@ def served(directory: Path, version: int) -> Iterator[Server]:
 
 def _run(*command: object) -> str:
     words = [sys.executable, "-I", "-S", server_launch.__file__, *map(str, command)]
-    done = subprocess.run(words, capture_output=True, text=True, cwd="/", env={"LC_ALL": "C.UTF-8", "PATH": ""})
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    completed = subprocess.run(words, capture_output=True, text=True, cwd="/", env={"LC_ALL": "C.UTF-8", "PATH": ""})
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
 
 
 def _answers(server: Server) -> bool:

@@ -15,8 +15,8 @@ def contents(path: Path) -> bytes | None:
 
 def tree(root: Path) -> dict[str, bytes]:
     """Every file outside .mirrord, by its path. What goes during the walk may be missing; nothing is raised."""
-    found = ((path, contents(path)) for path in files(root))
-    return {path.relative_to(root).as_posix(): held for path, held in found if held is not None}
+    pairs = ((path, contents(path)) for path in files(root))
+    return {path.relative_to(root).as_posix(): content for path, content in pairs if content is not None}
 
 
 def files(root: Path) -> Iterator[Path]:

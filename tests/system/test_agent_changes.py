@@ -67,7 +67,7 @@ async def change_everything(agent: Agent) -> None:
 
 async def test_changes_are_seen_by_their_connection_alone_until_they_are_applied(tenant: Tenant) -> None:
     async with stdio(tenant) as agent, stdio(tenant) as other:
-        begun = await agent.call("begin_changes", title="Tidy up")
+        opened = await agent.call("begin_changes", title="Tidy up")
         await change_everything(agent)
 
         assert pages(tenant) == PAGES
@@ -93,31 +93,38 @@ async def test_changes_are_seen_by_their_connection_alone_until_they_are_applied
 
         applied = await agent.call("apply_changes", message="Tidied")
 
-        assert applied["changeSet"] == begun["changeSet"]
+        assert applied["changeSet"] == opened["changeSet"]
         assert (applied["created"], applied["edited"], applied["moved"], applied["deleted"]) == (1, 1, 1, 1)
         after = pages(tenant)
         assert after.keys() == {"Inbox.md", "Projects/Alpha.md", "Archive/Beta.md", "New.md"}
         assert "the first" in after["Projects/Alpha.md"]
         await other.call("read_page", path="New.md")
-        told = events(tenant)
-        assert told[0]["type"] == "ChangesApplied"
-        assert told[0]["data"]["title"] == "Tidy up"
-        assert told[0]["data"]["message"] == "Tidied"
-        assert told[0]["data"]["pages"] == 4
-        assert {event["data"]["change_set"] for event in told} == {begun["changeSet"]}
-        assert sorted(event["type"] for event in told[1:]) == ["PageCreated", "PageDeleted", "PageMoved", "PageWritten"]
+        recorded = events(tenant)
+        assert recorded[0]["type"] == "ChangesApplied"
+        assert recorded[0]["data"]["title"] == "Tidy up"
+        assert recorded[0]["data"]["message"] == "Tidied"
+        assert recorded[0]["data"]["pages"] == 4
+        assert {event["data"]["change_set"] for event in recorded} == {opened["changeSet"]}
+        assert sorted(event["type"] for event in recorded[1:]) == [
+            "PageCreated",
+            "PageDeleted",
+            "PageMoved",
+            "PageWritten",
+        ]
         assert (await agent.call("changes_status"))["open"] is None
 
 
 async def test_a_change_set_survives_its_server_and_is_continued(tenant: Tenant) -> None:
     async with stdio(tenant) as agent:
-        begun = await agent.call("begin_changes", title="Long work")
+        opened = await agent.call("begin_changes", title="Long work")
         await change_everything(agent)
     async with stdio(tenant) as agent:
         status = await agent.call("changes_status")
         assert status["open"] is None
-        assert [(one["title"], one["state"], one["pages"]) for one in status["others"]] == [("Long work", "open", 4)]
-        await agent.call("begin_changes", changeSet=begun["changeSet"][:13])
+        assert [(change_set["title"], change_set["state"], change_set["pages"]) for change_set in status["others"]] == [
+            ("Long work", "open", 4)
+        ]
+        await agent.call("begin_changes", changeSet=opened["changeSet"][:13])
         await agent.call("edit_page", path="New.md", edits=[{"find": "# New", "replace": "# Newer"}])
         await agent.call("apply_changes")
     assert "# Newer" in pages(tenant)["New.md"]
@@ -188,7 +195,7 @@ async def test_what_cannot_be_has_a_clear_answer(tenant: Tenant) -> None:
         assert (await agent.refused("begin_changes"))["code"] == "INVALID_TITLE"
         unknown = await agent.refused("begin_changes", changeSet="01234567-89ab-7def-8123-456789abcdef")
         assert unknown["code"] == "CHANGES_NOT_FOUND"
-        begun = await agent.call("begin_changes", title="One")
+        opened = await agent.call("begin_changes", title="One")
         assert (await agent.refused("begin_changes", title="Two"))["code"] == "CHANGES_OPEN"
         assert (await agent.refused("apply_changes"))["code"] == "NOTHING_CHANGED"
         await change_everything(agent)
@@ -201,23 +208,23 @@ async def test_what_cannot_be_has_a_clear_answer(tenant: Tenant) -> None:
         again = await agent.refused("apply_changes")
         assert again["code"] == "CHANGES_ENDED"
         assert "applied already" in again["error"]
-        assert (await agent.refused("apply_changes", changeSet=begun["changeSet"]))["code"] == "CHANGES_ENDED"
+        assert (await agent.refused("apply_changes", changeSet=opened["changeSet"]))["code"] == "CHANGES_ENDED"
 
 
 async def test_a_change_set_of_another_token_is_as_unknown_as_none(tenant: Tenant) -> None:
     async with memory(tenant, token="one") as agent:
-        begun = await agent.call("begin_changes", title="Mine")
+        opened = await agent.call("begin_changes", title="Mine")
         await change_everything(agent)
         async with memory(tenant, token="two") as other:
             foreign = [
-                await other.refused(tool, changeSet=begun["changeSet"])
+                await other.refused(tool, changeSet=opened["changeSet"])
                 for tool in ("begin_changes", "apply_changes", "discard_changes")
             ]
             unknown = await other.refused("begin_changes", changeSet="f" * 36)
             assert {answer["code"] for answer in [*foreign, unknown]} == {"CHANGES_NOT_FOUND"}
             assert (await other.call("changes_status"))["others"] == []
         async with memory(tenant, token="one") as second:
-            busy = await second.refused("begin_changes", changeSet=begun["changeSet"])
+            busy = await second.refused("begin_changes", changeSet=opened["changeSet"])
             assert busy["code"] == "BUSY"
 
 
@@ -253,9 +260,9 @@ async def test_discarded_changes_leave_the_tree_as_it_was_and_their_texts_in_the
 
 async def test_a_draft_that_nobody_wrote_to_for_two_weeks_is_removed_with_the_next_begin(tenant: Tenant) -> None:
     async with memory(tenant) as agent:
-        begun = await agent.call("begin_changes", title="Forgotten")
+        opened = await agent.call("begin_changes", title="Forgotten")
         await change_everything(agent)
-    directory = tenant.root / ".mirrord/drafts" / begun["changeSet"]
+    directory = tenant.root / ".mirrord/drafts" / opened["changeSet"]
     facts = json.loads((directory / "draft.json").read_text())
     (directory / "draft.json").write_text(json.dumps(facts | {"begun_at": facts["begun_at"] - 15 * 86_400}))
     long_ago = time.time() - 15 * 86_400
@@ -263,7 +270,7 @@ async def test_a_draft_that_nobody_wrote_to_for_two_weeks_is_removed_with_the_ne
         os.utime(file, (long_ago, long_ago))
     async with memory(tenant) as agent:
         await agent.call("begin_changes", title="Another")
-        assert [one["title"] for one in (await agent.call("changes_status"))["others"]] == []
+        assert [change_set["title"] for change_set in (await agent.call("changes_status"))["others"]] == []
     assert not directory.exists()
     assert pages(tenant) == PAGES
 
@@ -291,9 +298,9 @@ async def test_however_its_id_is_written_a_change_set_needs_the_person_it_needs(
 ) -> None:
     gate = Gate(levels=trust_levels({"delete_page": "suggest"}))
     async with memory(tenant, gate=gate) as agent:
-        begun = await agent.call("begin_changes", title="Deletions")
+        opened = await agent.call("begin_changes", title="Deletions")
         await agent.call("delete_page", path="Old.md")
-        pending = await agent.call("apply_changes", changeSet=written(begun["changeSet"]))
+        pending = await agent.call("apply_changes", changeSet=written(opened["changeSet"]))
         assert pending["status"] == "pending_approval"
         assert pages(tenant) == PAGES
 

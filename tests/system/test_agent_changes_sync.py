@@ -35,7 +35,7 @@ async def test_pages_of_a_change_set_keep_their_ids_and_rows_name_it(mirrord: Mi
     mirrord.flush()
     async with agent_of(mirrord) as agent:
         ids = {name: (await agent.call("read_page", path=f"Projects/{name}.md"))["pageId"] for name in PAGES}
-        begun = await agent.call("begin_changes", title="Tidy up")
+        opened = await agent.call("begin_changes", title="Tidy up")
         await agent.call("move_page", sourcePath="Projects/Moved.md", destinationPath="Archive/Away.md")
         moved = await agent.call("read_page", path="Archive/Away.md")
         assert moved["pageId"] == ids["Moved"]
@@ -46,10 +46,10 @@ async def test_pages_of_a_change_set_keep_their_ids_and_rows_name_it(mirrord: Mi
         await agent.call("apply_changes", message="Tidied")
         mirrord.flush()
 
-        away = page_of(mirrord.app, UUID(ids["Moved"]))
-        assert away is not None
-        assert away.name == "Away"
-        assert "# Away" in (away.markdown or "")
+        moved_row = page_of(mirrord.app, UUID(ids["Moved"]))
+        assert moved_row is not None
+        assert moved_row.name == "Away"
+        assert "# Away" in (moved_row.markdown or "")
         edited = page_of(mirrord.app, UUID(ids["Edited"]))
         assert edited is not None
         assert "# New" in (edited.markdown or "")
@@ -59,18 +59,18 @@ async def test_pages_of_a_change_set_keep_their_ids_and_rows_name_it(mirrord: Mi
 
         def is_named() -> bool:
             rows = mirrord.app.execute(
-                "SELECT page_id FROM page_revision WHERE change_set = %s", [begun["changeSet"]]
+                "SELECT page_id FROM page_revision WHERE change_set = %s", [opened["changeSet"]]
             ).fetchall()
             return {str(row[0]) for row in rows} >= {ids["Moved"], ids["Edited"], created}
 
         eventually(is_named, "versions that name the change set")
         query = "SELECT kind, title, message FROM change_set WHERE id = %s"
-        assert mirrord.app.execute(query, [begun["changeSet"]]).fetchone() == ("draft", "Tidy up", "Tidied")
+        assert mirrord.app.execute(query, [opened["changeSet"]]).fetchone() == ("draft", "Tidy up", "Tidied")
 
 
 async def test_what_a_person_approves_is_applied_by_the_daemon_as_one_change_set(mirrord: Mirrord) -> None:
     async with agent_of(mirrord) as agent:
-        begun = await agent.call("begin_changes", title="Proposal")
+        opened = await agent.call("begin_changes", title="Proposal")
         await agent.call("write_page", path="Proposed.md", content="# Proposed\n")
         pending = await agent.call("apply_changes")
         assert pending["status"] == "pending_approval"
@@ -85,10 +85,10 @@ async def test_what_a_person_approves_is_applied_by_the_daemon_as_one_change_set
             if "changeSet" in outcome:
                 break
             await agent.call("sync_status", path="Proposed.md", wait=1)  # the answer follows the file in a moment
-        assert (outcome["changeSet"], outcome["created"]) == (begun["changeSet"], 1)
+        assert (outcome["changeSet"], outcome["created"]) == (opened["changeSet"], 1)
 
         query = "SELECT count(*) FROM page_revision WHERE change_set = %s"
-        eventually(lambda: value(mirrord.app, query, begun["changeSet"]), "a version that names the change set")
+        eventually(lambda: value(mirrord.app, query, opened["changeSet"]), "a version that names the change set")
 
 
 async def test_while_deletions_wait_for_a_person_nothing_is_applied(mirrord: Mirrord) -> None:

@@ -43,10 +43,10 @@ async def prepared(tenant: Tenant) -> AsyncIterator[Agent]:
 
 
 async def refused(agent: Agent, error_type: str, tool: str, **arguments: Any) -> dict[str, Any]:
-    found = await agent.refused(tool, **arguments)
-    assert found["error_type"] == error_type
-    assert found["instruction"]
-    return found
+    refusal = await agent.refused(tool, **arguments)
+    assert refusal["error_type"] == error_type
+    assert refusal["instruction"]
+    return refusal
 
 
 async def test_list_collections_successfully(tenant: Tenant) -> None:
@@ -129,24 +129,24 @@ async def test_validate_description(tenant: Tenant) -> None:
 
 async def test_validate_category_references_names_all_that_are_missing(tenant: Tenant) -> None:
     async with prepared(tenant) as agent:
-        found = await refused(
+        refusal = await refused(
             agent, "category_not_found", "collection_add", name="x", categories=["one", "books", "two"]
         )
-        assert found["missing"] == ["one", "two"]
-        assert "'one', 'two'" in found["error"]
+        assert refusal["missing"] == ["one", "two"]
+        assert "'one', 'two'" in refusal["error"]
 
 
 async def test_auto_save_configuration_another_process_sees_every_change_at_once(tenant: Tenant) -> None:
     async with (
-        on_stdio(process(tenant.root.parent, None, "--tools", "pages,collections")) as one,
+        on_stdio(process(tenant.root.parent, None, "--tools", "pages,collections")) as first,
         in_memory(tenant, sets=["collections"]) as other,
     ):
-        names = [tool.name for tool in (await one.client.list_tools()).tools]
+        names = [tool.name for tool in (await first.client.list_tools()).tools]
         assert {"list_pages", "collection_add"} <= set(names)
-        await one.call("category_add", name="books", dir="Books")
-        await one.call("collection_add", **READING)
+        await first.call("category_add", name="books", dir="Books")
+        await first.call("collection_add", **READING)
         assert (await other.call("collection_list"))["value"] == [READING]
-        await one.call("collection_update", name="reading", remove_categories=["books"])
+        await first.call("collection_update", name="reading", remove_categories=["books"])
         assert (await other.call("collection_list"))["value"] == [{**READING, "categories": []}]
 
 
@@ -193,8 +193,8 @@ async def test_use_session_management_without_a_session_every_tool_says_how_to_g
 
         async with in_memory(tenant, sets=["collections"], still_holds=revoked) as stranger:
             for tool in tools_of(["collections"]):
-                found = await refused(stranger, "no_session", tool.name, name="x")
-                assert "mirrord tenant token" in found["instruction"]
+                refusal = await refused(stranger, "no_session", tool.name, name="x")
+                assert "mirrord tenant token" in refusal["instruction"]
         assert (await agent.call("collection_list"))["value"] == [READING]
 
 
@@ -204,8 +204,8 @@ async def test_distinguish_change_vs_update(tenant: Tenant) -> None:
         assert (await agent.call("collection_list"))["value"] == [{**READING, "categories": ["poems"]}]
         await agent.call("collection_update", name="reading", add_categories=["books"])
         assert (await agent.call("collection_list"))["value"] == [{**READING, "categories": ["poems", "books"]}]
-        found = await agent.refused("collection_update", name="reading", new_name="x")
-        assert found["error"] == "collection_update has no argument 'new_name'; did you mean 'name'?"
+        refusal = await agent.refused("collection_update", name="reading", new_name="x")
+        assert refusal["error"] == "collection_update has no argument 'new_name'; did you mean 'name'?"
 
 
 async def test_categories_have_the_same_five_verbs_and_collections_follow(tenant: Tenant) -> None:
@@ -216,7 +216,11 @@ async def test_categories_have_the_same_five_verbs_and_collections_follow(tenant
         assert changed["message"] == "Collections that follow: reading."
         updated = await agent.call("category_update", name="shelf", add_patterns=["!novels/"], remove_patterns=["x"])
         assert updated["value"]["patterns"] == ["*.md", "!novels/"]
-        assert [one["name"] for one in (await agent.call("category_list"))["value"]] == ["shelf", "poems", "novels"]
+        assert [category["name"] for category in (await agent.call("category_list"))["value"]] == [
+            "shelf",
+            "poems",
+            "novels",
+        ]
         assert (await agent.call("collection_content", name="reading"))["value"] == {
             "name": "reading",
             "pages": [

@@ -46,11 +46,11 @@ def session(mirrord: Mirrord) -> Iterator[Session]:
 
 
 def _row(mirrord: Mirrord, kind: str, key: str) -> Row | None:
-    found = mirrord.app.execute(
+    row = mirrord.app.execute(
         "SELECT id::text, data, text FROM record WHERE kind = %s AND key = %s AND deleted_at IS NULL AND ahead = '{}'",
         [kind, key],
     ).fetchone()
-    return (found[0], found[1], found[2]) if found else None
+    return (row[0], row[1], row[2]) if row else None
 
 
 def _equal(mirrord: Mirrord, kind: str, key: str) -> Row:
@@ -86,7 +86,7 @@ def test_what_tools_change_is_in_the_rows_and_told_once(mirrord: Mirrord, sessio
         ),
         "the collection that follows",
     )
-    told = [
+    recorded = [
         *("CategoryAdded", "CategoryAdded", "CollectionAdded", "CategoryChanged", "CollectionUpdated"),
         *("CategoryRemoved", "CollectionUpdated"),
     ]
@@ -98,12 +98,12 @@ def test_what_tools_change_is_in_the_rows_and_told_once(mirrord: Mirrord, sessio
                     "SELECT type FROM event WHERE type LIKE 'C%' ORDER BY occurred_at, id"
                 ).fetchall()
             ]
-            == told
+            == recorded
         ),
         "the events in their order, once each",
     )
     eventually(lambda: not list(mirrord.file(".mirrord/tmp").glob("*/a.*")), "the copies of what was written to go")
-    assert [one.path for one in collection_content(session, "reading").pages] == ["Books/A.md"]
+    assert [page.path for page in collection_content(session, "reading").pages] == ["Books/A.md"]
 
     first = _equal(mirrord, "collection", "reading")
     change_collection(session, "reading", new_name="Reading", description="")
@@ -120,26 +120,27 @@ def test_what_people_and_apps_change_is_what_tools_see_and_change_further(mirror
     _equal(mirrord, "collection", "mine")
     update_collection(session, "mine", ["two"])
     _equal(mirrord, "collection", "mine")
-    done = mirrord.app.execute(
+    cursor = mirrord.app.execute(
         "UPDATE record SET data = jsonb_set(data, '{categories}', data -> 'categories' || '[\"three\"]') "
         "WHERE kind = 'collection' AND key = 'mine'"
     )
-    assert done.rowcount == 1
+    assert cursor.rowcount == 1
 
     expected = text.replace("  # first\n", "  # first\n  - two\n  - three\n")
     eventually(lambda: mirrord.text(path) == expected, "the app's change in the file")
-    mine = next(one for one in list_collections(session).values if one["name"] == "mine")
+    mine = next(collection for collection in list_collections(session).values if collection["name"] == "mine")
     assert mine["categories"] == ["one", "two", "three"]
     mirrord.app.execute(
         "INSERT INTO record (kind, key, data) VALUES ('category', 'of-app', %s)", [Jsonb({"dir": "Apps"})]
     )
     eventually(
-        lambda: "of-app" in [one["name"] for one in list_categories(session).values], "the app's category in the list"
+        lambda: "of-app" in [category["name"] for category in list_categories(session).values],
+        "the app's category in the list",
     )
     assert update_collection(session, "mine", ["of-app"], ["two"]).value["categories"] == ["one", "three", "of-app"]
     _equal(mirrord, "collection", "mine")
-    found = mirrord.app.execute("SELECT categories FROM collection WHERE name = 'mine'").fetchone()
-    assert found == (["one", "three", "of-app"],)
+    row = mirrord.app.execute("SELECT categories FROM collection WHERE name = 'mine'").fetchone()
+    assert row == (["one", "three", "of-app"],)
 
 
 def test_a_broken_hand_edit_is_a_problem_with_its_line_and_nobody_overwrites_it(
@@ -148,8 +149,8 @@ def test_a_broken_hand_edit_is_a_problem_with_its_line_and_nobody_overwrites_it(
     path, broken = ".records/collections/broken.yaml", "# mine\ncategories:\n  - [one\nkept: 1\n"
     add_collection(session, "broken", "still")
     _equal(mirrord, "collection", "broken")
-    whole = mirrord.text(path)
-    assert whole is not None
+    text = mirrord.text(path)
+    assert text is not None
     save(mirrord.file(path), broken)
     sentence = eventually(lambda: problem(mirrord, path), "the problem in Postgres")
     assert "line" in str(sentence)
@@ -165,7 +166,7 @@ def test_a_broken_hand_edit_is_a_problem_with_its_line_and_nobody_overwrites_it(
         lambda: "line 2: `categories` is not a list of texts" in (problem(mirrord, path) or ""),
         "the problem of what can be read but means nothing",
     )
-    save(mirrord.file(path), whole)
+    save(mirrord.file(path), text)
     eventually(lambda: problem(mirrord, path) is None, "the problem to go")
 
 
@@ -182,7 +183,7 @@ def test_a_text_that_a_tool_wrote_and_somebody_overwrote_at_once_is_in_the_trash
     assert ours is not None
     eventually(lambda: (row := _row(mirrord, "category", "quick")) is not None and row[2] == "dir: Three\n", "the save")
     trash = mirrord.file(".mirrord/trash")
-    eventually(lambda: any(one.read_text() == ours for one in trash.glob("w.*")), "what the tool wrote, in the trash")
+    eventually(lambda: any(file.read_text() == ours for file in trash.glob("w.*")), "what the tool wrote, in the trash")
     eventually(lambda: not list(mirrord.file(".mirrord/tmp").glob("*/a.*")), "the copies to go")
     mirrord.flush()
     assert mirrord.check() == {}

@@ -107,7 +107,7 @@ async def test_too_many_calls_are_told_how_long_to_wait(tenant: Tenant) -> None:
 @pytest.mark.filterwarnings("ignore:ping is removed")
 @both_eras
 async def test_whatever_a_client_asks_for_counts_but_pings(tenant: Tenant, mode: str) -> None:
-    asked: dict[str, Callable[[Client], Awaitable[object]]] = {
+    requests: dict[str, Callable[[Client], Awaitable[object]]] = {
         "resources/read": lambda client: client.read_resource("page:///Alpha.md"),
         "resources/list": lambda client: client.list_resources(),
         "resources/templates/list": lambda client: client.list_resource_templates(),
@@ -122,7 +122,7 @@ async def test_whatever_a_client_asks_for_counts_but_pings(tenant: Tenant, mode:
                 await agent.client.send_ping()
         for _ in range(50):
             await agent.reply("read_page", CALL)
-        for ask in asked.values():
+        for ask in requests.values():
             with pytest.raises(MCPError, match="Too many calls in a minute") as refused:
                 await ask(agent.client)
             assert refused.value.error.code == BUSY
@@ -137,31 +137,31 @@ async def test_a_person_may_approve_in_the_client_where_an_operator_allows_it(
 ) -> None:
     questions = []
 
-    async def answer(_: ClientRequestContext, asked: ElicitRequestParams) -> ElicitResult:
-        questions.append(asked.message)
+    async def answer(_: ClientRequestContext, question: ElicitRequestParams) -> ElicitResult:
+        questions.append(question.message)
         return ElicitResult(action=action, content={} if action == "accept" else None)
 
     gate = Gate(RAISED, elicits=True)
     async with in_memory(tenant, mode=mode, gate=gate, elicitation_callback=answer) as agent:
         result = await agent.reply("delete_page", CALL)
 
-    said = result.structured_content or {}
+    content = result.structured_content or {}
     assert [question.splitlines()[0] for question in questions] == ["The page Alpha.md would go to the trash."]
     assert (tenant.root / "Alpha.md").exists() is (action != "accept")
     if action == "accept":
-        assert said["deleted"] is True
+        assert content["deleted"] is True
         ((_, data),) = events(tenant.root)
         assert (data["trust"], data["channel"]) == ("REQUIRE", "elicitation")
     elif action == "decline":
-        assert said["code"] == "REJECTED"
+        assert content["code"] == "REJECTED"
         assert not (tenant.root / ".records/approvals").exists()
     else:
-        assert said["status"] == "pending_approval"
+        assert content["status"] == "pending_approval"
 
 
 async def test_a_person_is_not_asked_in_the_client_unless_an_operator_allows_it(tenant: Tenant) -> None:
-    async def answer(_: ClientRequestContext, asked: ElicitRequestParams) -> ElicitResult:
-        raise AssertionError(asked.message)
+    async def answer(_: ClientRequestContext, question: ElicitRequestParams) -> ElicitResult:
+        raise AssertionError(question.message)
 
     async with in_memory(tenant, mode=LEGACY, gate=Gate(RAISED), elicitation_callback=answer) as agent:
         pending = await agent.call("delete_page", **CALL)
@@ -172,8 +172,8 @@ async def test_a_person_is_not_asked_in_the_client_unless_an_operator_allows_it(
 def _conclude(tenant: Tenant, request: str) -> None:
     """What the daemon does in the end."""
     tree = Tree(tenant.root)
-    for asked, answer in request_files.read_all(tree):
-        assert str(asked.id) == request
+    for stored, answer in request_files.read_all(tree):
+        assert str(stored.id) == request
         result = {"page_id": "p", "trash_id": "t", "path": "Alpha.md", "below": {"Alpha/B.md": "u"}}
-        request_files.write(tree, asked, Answer(RequestState.EXECUTED, answer.expires_at, answer.preview, result))
+        request_files.write(tree, stored, Answer(RequestState.EXECUTED, answer.expires_at, answer.preview, result))
     tree.close()

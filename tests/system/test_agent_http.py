@@ -78,9 +78,9 @@ async def served(config: Config, tenant: Tenant) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def connected(url: str, shown: str, mode: str = "auto") -> AsyncIterator[Agent]:
+async def connected(url: str, bearer: str, mode: str = "auto") -> AsyncIterator[Agent]:
     async with (
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {shown}"}) as bare,
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {bearer}"}) as bare,
         Client(streamable_http_client(url, http_client=bare), mode=mode) as client,
     ):
         yield Agent(client)
@@ -100,13 +100,13 @@ async def test_a_token_lets_in(config: Config, tenant: Tenant, mode: str) -> Non
 
 
 async def test_what_one_session_read_lets_no_other_session_of_the_token_write(config: Config, tenant: Tenant) -> None:
-    shown = token(config, tenant)
-    async with served(config, tenant) as url, connected(url, shown, "legacy") as one:
-        await one.call("read_page", path="Welcome.md")
+    bearer = token(config, tenant)
+    async with served(config, tenant) as url, connected(url, bearer, "legacy") as first:
+        await first.call("read_page", path="Welcome.md")
         (tenant.root / "Welcome.md").write_text("# A person's\n", encoding="utf-8")
-        async with connected(url, shown, "legacy") as other:
+        async with connected(url, bearer, "legacy") as other:
             await other.call("read_page", path="Welcome.md")
-            assert (await one.refused("write_page", path="Welcome.md", content="# One\n"))["code"] == "CONFLICT"
+            assert (await first.refused("write_page", path="Welcome.md", content="# One\n"))["code"] == "CONFLICT"
             await other.call("write_page", path="Welcome.md", content="# Other\n")
     assert (tenant.root / "Welcome.md").read_text(encoding="utf-8") == "# Other\n"
 
@@ -114,8 +114,8 @@ async def test_what_one_session_read_lets_no_other_session_of_the_token_write(co
 async def test_without_sessions_the_digest_of_a_text_that_the_token_was_shown_counts(
     config: Config, tenant: Tenant
 ) -> None:
-    shown = token(config, tenant)
-    async with served(config, tenant) as url, connected(url, shown, "2026-07-28") as agent:
+    bearer = token(config, tenant)
+    async with served(config, tenant) as url, connected(url, bearer, "2026-07-28") as agent:
         page = await agent.call("read_page", path="Welcome.md")
         refused = await agent.refused("write_page", path="Welcome.md", content="# Mine\n")
         assert (refused["code"], "expectedDigest" in refused["instruction"]) == ("READ_FIRST", True)
@@ -123,14 +123,14 @@ async def test_without_sessions_the_digest_of_a_text_that_the_token_was_shown_co
 
 
 async def test_what_was_shown_is_remembered_for_the_token_and_for_no_other(config: Config, tenant: Tenant) -> None:
-    one, other = token(config, tenant, actor="one"), token(config, tenant, actor="other")
+    own_token, other = token(config, tenant, actor="one"), token(config, tenant, actor="other")
     async with served(config, tenant) as url:
-        async with connected(url, one, "2026-07-28") as agent:
+        async with connected(url, own_token, "2026-07-28") as agent:
             digest = (await agent.call("read_page", path="Welcome.md"))["digest"]
         async with connected(url, other, "2026-07-28") as agent:
             written = {"path": "Welcome.md", "expectedDigest": digest}
             assert (await agent.refused("write_page", content="# Other\n", **written))["code"] == "READ_FIRST"
-        async with connected(url, one, "2026-07-28") as agent:
+        async with connected(url, own_token, "2026-07-28") as agent:
             await agent.call("write_page", content="# One\n", **written)
 
 
@@ -145,7 +145,7 @@ async def test_without_a_token_of_this_tenant_nobody_is_answered(config: Config,
     wrong = ["nonsense", "a.b.c", token(config, elsewhere), token(config, tenant, hours=-1)]
     async with served(config, tenant) as url:
         assert await answer(url) == 401
-        assert [await answer(url, authorization=f"Bearer {one}") for one in wrong] == [401] * len(wrong)
+        assert [await answer(url, authorization=f"Bearer {credential}") for credential in wrong] == [401] * len(wrong)
         assert await answer(url, authorization=f"Bearer {token(config, tenant)}") == 200
 
 
@@ -160,21 +160,21 @@ async def test_a_request_that_is_too_large_is_told_the_limit(config: Config, ten
 
     headers = {**HEADERS, "content-type": "application/json", "authorization": f"Bearer {token(config, tenant)}"}
     async with served(config, tenant) as url, httpx2.AsyncClient() as client:
-        done = await client.post(url, content=body if is_declared else pieces(), headers=headers)
+        response = await client.post(url, content=body if is_declared else pieces(), headers=headers)
         nobody = await client.post(url, content=body, headers={**headers, "authorization": "Bearer no"})
-    assert (done.status_code, done.headers["content-type"]) == (413, "application/json")
-    error = done.json()["error"]
+    assert (response.status_code, response.headers["content-type"]) == (413, "application/json")
+    error = response.json()["error"]
     assert (error["code"], error["data"]["code"], error["data"]["limitBytes"]) == (-32600, "TOO_LARGE", 4 << 20)
     assert "edit_page" in error["data"]["instruction"]
     assert nobody.status_code == 401
 
 
 async def test_a_stream_of_the_handshake_era_ends_with_its_token(config: Config, tenant: Tenant) -> None:
-    shown, number = token_and_id(config, tenant)
-    headers = {**HEADERS, "authorization": f"Bearer {shown}"}
+    bearer, number = token_and_id(config, tenant)
+    headers = {**HEADERS, "authorization": f"Bearer {bearer}"}
     async with served(config, tenant) as url, httpx2.AsyncClient(headers=headers, timeout=PATIENCE_SECONDS) as client:
-        begun = await client.post(url, json=HELLO)
-        session = {"mcp-session-id": begun.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
+        greeting = await client.post(url, json=HELLO)
+        session = {"mcp-session-id": greeting.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
         await client.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=session)
         async with client.stream("GET", url, headers=session) as stream:
             assert stream.status_code == 200
@@ -185,12 +185,12 @@ async def test_a_stream_of_the_handshake_era_ends_with_its_token(config: Config,
 
 
 async def test_a_subscription_of_the_newest_protocol_ends_with_its_token(config: Config, tenant: Tenant) -> None:
-    shown, number = token_and_id(config, tenant)
+    bearer, number = token_and_id(config, tenant)
     uri = "page:///Welcome.md"
     with anyio.fail_after(PATIENCE_SECONDS):
         async with (
             served(config, tenant) as url,
-            connected(url, shown, "2026-07-28") as agent,
+            connected(url, bearer, "2026-07-28") as agent,
             agent.client.listen(resource_subscriptions=[uri]) as events,
         ):
             (tenant.root / "Welcome.md").write_text("# Told\n", encoding="utf-8")
@@ -202,18 +202,18 @@ async def test_a_subscription_of_the_newest_protocol_ends_with_its_token(config:
 
 async def test_other_hosts_and_origins_are_refused(config: Config, tenant: Tenant) -> None:
     async with served(config, tenant) as url:
-        shown = f"Bearer {token(config, tenant)}"
-        assert await answer(url, authorization=shown, host="evil.example") == 421
-        assert await answer(url, authorization=shown, origin="http://evil.example") == 403
-        assert await answer(url, authorization=shown, origin="http://localhost:1234") == 200
+        authorization = f"Bearer {token(config, tenant)}"
+        assert await answer(url, authorization=authorization, host="evil.example") == 421
+        assert await answer(url, authorization=authorization, origin="http://evil.example") == 403
+        assert await answer(url, authorization=authorization, origin="http://localhost:1234") == 200
 
 
 @pytest.mark.parametrize(
-    ("address", "found"),
+    ("address", "parsed"),
     [("127.0.0.1:80", ("127.0.0.1", 80)), ("[::1]:8765", ("[::1]", 8765)), ("8765", ("127.0.0.1", 8765))],
 )
-def test_addresses_are_host_and_port(address: str, found: tuple[str, int]) -> None:
-    assert http.parse_address(address) == found
+def test_addresses_are_host_and_port(address: str, parsed: tuple[str, int]) -> None:
+    assert http.parse_address(address) == parsed
 
 
 @pytest.mark.parametrize("address", ["", "host", "host:", "host:0", "host:99999", "host:http"])

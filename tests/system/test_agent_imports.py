@@ -25,38 +25,38 @@ MAPPINGS = [
 
 
 async def test_an_agent_imports_a_document_and_once_a_person_approves_a_survey(host: Host, tmp_path: Path) -> None:
-    async with host.agent() as one:
-        await _imports_a_document(host, one, tmp_path / "Talk.html")
-        await _imports_a_survey(host, one, tmp_path / "Wave.csv")
+    async with host.agent() as agent:
+        await _imports_a_document(host, agent, tmp_path / "Talk.html")
+        await _imports_a_survey(host, agent, tmp_path / "Wave.csv")
 
 
-async def _imports_a_document(host: Host, one: Agent, file: Path) -> None:
+async def _imports_a_document(host: Host, agent: Agent, file: Path) -> None:
     file.write_text("<h1>Talk</h1><p>INTERVIEWER: Was it <b>loud</b>?</p><p>ANSWER: No.</p>")
-    done = await one.call("import_file", path=str(file))
-    again = await one.call("import_file", path=str(file), name="Talk again")
-    text = await one.call("get_source_text", source_id=done["source_id"])
-    refused = await one.refused("import_file", path="/etc/passwd")
+    imported = await agent.call("import_file", path=str(file))
+    again = await agent.call("import_file", path=str(file), name="Talk again")
+    text = await agent.call("get_source_text", source_id=imported["source_id"])
+    refused = await agent.refused("import_file", path="/etc/passwd")
 
-    assert (done["name"], done["source_type"], done["path"]) == ("Talk", "text", "Sources/Talk.md")
+    assert (imported["name"], imported["source_type"], imported["path"]) == ("Talk", "text", "Sources/Talk.md")
     assert text["content"] == "# Talk\n\nINTERVIEWER: Was it **loud**?\n\nANSWER: No.\n"
-    assert [one["name"] for one in again["duplicates"]] == ["Talk"]
+    assert [source["name"] for source in again["duplicates"]] == ["Talk"]
     assert refused["code"] == "FILE_NOT_FOUND"
     row = eventually(lambda: host.mirrord.page("Sources/Talk"), "the row of the source")
-    assert str(row.id) == done["pageId"]
-    assert host.told(1, source_id=done["source_id"]) == [("SourceImported", "agent", ACTOR)]
+    assert str(row.id) == imported["pageId"]
+    assert host.told(1, source_id=imported["source_id"]) == [("SourceImported", "agent", ACTOR)]
 
 
-async def _imports_a_survey(host: Host, one: Agent, file: Path) -> None:
+async def _imports_a_survey(host: Host, agent: Agent, file: Path) -> None:
     """It is imported as it was when it was asked for."""
     file.write_text(SURVEY)
-    refused = await one.refused("import_survey", path=str(file))
+    refused = await agent.refused("import_survey", path=str(file))
     assert refused["columns"] == ["Id", "Age", "Why?"]
-    waiting = await pending(one, "import_survey", path=str(file), column_mappings=MAPPINGS)
+    waiting = await pending(agent, "import_survey", path=str(file), column_mappings=MAPPINGS)
     assert waiting["preview"]["lines"] == ["Id | Age | Why?", "P1 | 34 | Because it is near.", "P2 |  | "]
     file.write_text("Id;Age;Why?\nX;1;others\n")
-    done = await granted(one, host.mirrord, "import_survey", path=str(file), column_mappings=MAPPINGS)
+    imported = await granted(agent, host.mirrord, "import_survey", path=str(file), column_mappings=MAPPINGS)
 
-    assert (done["sources_created"], done["cases_created"], done["rows_processed"]) == (1, 2, 2)
+    assert (imported["sources_created"], imported["cases_created"], imported["rows_processed"]) == (1, 2, 2)
     row = eventually(lambda: host.mirrord.page("Cases/Wave/P1"), "the row of a case")
     assert "[Why?](../../Sources/Wave/Why-.md#P1)" in (row.markdown or "")
     assert sorted(kind for kind, *_ in host.told(3, survey="Wave")) == ["CaseCreated", "CaseCreated", "SourceImported"]
@@ -68,14 +68,14 @@ def test_a_person_imports_at_the_command_line_and_nobody_is_asked(host: Host, ad
     (tmp_path / "Notes.txt").write_text("Ana: Hi.\n")
     (tmp_path / "Locked.doc").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600)
     (tmp_path / "Second.csv").write_text(f"{SURVEY}P3;5;No.\n")
-    made = run("sources", "import", str(tmp_path / "Notes.txt"), str(tmp_path / "Locked.doc"))
-    assert "Sources/Notes.md" in made.out
-    assert "before 2007" in made.err
-    assert made.code != 0
+    import_run = run("sources", "import", str(tmp_path / "Notes.txt"), str(tmp_path / "Locked.doc"))
+    assert "Sources/Notes.md" in import_run.out
+    assert "before 2007" in import_run.err
+    assert import_run.code != 0
     survey = ["sources", "survey", str(tmp_path / "Second.csv"), "--map", "Id=identifier", "--map", "2=source_text"]
     assert "3 rows, 3 cases" in run(*survey, "--dry-run").out
-    done = run(*survey, "--map", "Age=case_attribute:number:Years")
-    assert done.out == "3 rows: 1 sources in Sources/Second, 3 cases in Cases/Second.\n"
+    survey_run = run(*survey, "--map", "Age=case_attribute:number:Years")
+    assert survey_run.out == "3 rows: 1 sources in Sources/Second, 3 cases in Cases/Second.\n"
     assert "Years: 34" in host.mirrord.file("Cases/Second/P1.md").read_text()
     ((kind, by, _),) = host.told(1, cases_path="Cases/Second")
     assert (kind, by) == ("SurveyImported", "human")
@@ -92,19 +92,19 @@ async def test_a_client_that_asks_hears_how_far_an_import_is(tmp_path: Path, mod
     rows = "".join(f"P{number};Because {number}.\n" for number in range(1_200))
     (outside / "Wave.csv").write_text(f"Id;Why?\n{rows}")
     tenant, gate = tenant_in(tmp_path / "mirror"), Gate(elicits=True)
-    async with in_memory(tenant, mode=mode, sets=["sources"], gate=gate, elicitation_callback=approve) as one:
-        document = await _heard(one, "import_file", path=str(outside / "Talk.html"))
+    async with in_memory(tenant, mode=mode, sets=["sources"], gate=gate, elicitation_callback=approve) as agent:
+        document = await _heard(agent, "import_file", path=str(outside / "Talk.html"))
         columns = [MAPPINGS[0], MAPPINGS[2]]
-        survey = await _heard(one, "import_survey", path=str(outside / "Wave.csv"), column_mappings=columns)
+        survey = await _heard(agent, "import_survey", path=str(outside / "Wave.csv"), column_mappings=columns)
 
     for heard in (document, survey):
-        done = [share for share, _ in heard]
-        assert done == sorted(set(done))
-        assert len(done) > 1
+        shares = [share for share, _ in heard]
+        assert shares == sorted(set(shares))
+        assert len(shares) > 1
         assert heard[-1] == (100, 100)
 
 
-async def _heard(one: Agent, tool: str, **arguments: Any) -> list[tuple[float, float | None]]:
+async def _heard(agent: Agent, tool: str, **arguments: Any) -> list[tuple[float, float | None]]:
     """What the client of a call was told: how much was done, of how much."""
     heard = list[tuple[float, float | None]]()
 
@@ -112,7 +112,7 @@ async def _heard(one: Agent, tool: str, **arguments: Any) -> list[tuple[float, f
         assert message is None
         heard.append((progress, total))
 
-    result = await one.client.call_tool(tool, arguments, progress_callback=hear)
+    result = await agent.client.call_tool(tool, arguments, progress_callback=hear)
     assert not result.is_error, result.structured_content
     return heard
 
@@ -129,10 +129,10 @@ def test_a_person_imports_a_tree_and_exports_it_again(host: Host, admin_dsn: str
     assert "passed over: 1 .png files that are neither pages nor attachments" in looked.out
 
     (vault / "Welcome.md").unlink()
-    done = run("import", str(vault), "--json")
+    result = run("import", str(vault), "--json")
 
-    facts = json.loads(done.out)
-    assert (done.code, facts["imported"], facts["taken_in"]) == (0, 2, True)
+    facts = json.loads(result.out)
+    assert (result.code, facts["imported"], facts["taken_in"]) == (0, 2, True)
     page = mirrord.page("Work/Plan")
     assert page is not None
     assert page.markdown == "of the vault: Work/Plan.md\n"

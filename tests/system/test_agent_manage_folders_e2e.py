@@ -21,15 +21,15 @@ def source(host: Host, path: str) -> int:
 @allure.story("QC-027.13 Agent Manage Folders")  # type: ignore[no-untyped-call, untyped-decorator]  # it has no types
 async def test_an_agent_makes_folders_and_moves_a_source_once_a_person_approves(host: Host) -> None:
     ana = source(host, "Sources/Ana.md")
-    async with host.agent() as one:
-        waiting = await pending(one, "create_folder", name="Interviews")
+    async with host.agent() as agent:
+        waiting = await pending(agent, "create_folder", name="Interviews")
         assert waiting["preview"]["summary"] == "The folder 'Interviews' would be made at the top level."
-        assert "Interviews" not in {folder["name"] for folder in (await one.call("list_folders"))["folders"]}
-        outer = await granted(one, host.mirrord, "create_folder", name="Interviews")
-        inner = await granted(one, host.mirrord, "create_folder", name="2024", parent_id=outer["folder_id"])
-        moved = await granted(one, host.mirrord, "move_source_to_folder", source_id=ana, folder_id=inner["folder_id"])
-        listed = await one.call("list_folders")
-        sources = await one.call("list_sources", folder_id=inner["folder_id"])
+        assert "Interviews" not in {folder["name"] for folder in (await agent.call("list_folders"))["folders"]}
+        outer = await granted(agent, host.mirrord, "create_folder", name="Interviews")
+        inner = await granted(agent, host.mirrord, "create_folder", name="2024", parent_id=outer["folder_id"])
+        moved = await granted(agent, host.mirrord, "move_source_to_folder", source_id=ana, folder_id=inner["folder_id"])
+        listed = await agent.call("list_folders")
+        sources = await agent.call("list_sources", folder_id=inner["folder_id"])
 
     assert (outer["name"], outer["parent_id"]) == ("Interviews", None)
     assert moved | {"path": ""} == {
@@ -38,11 +38,14 @@ async def test_an_agent_makes_folders_and_moves_a_source_once_a_person_approves(
         "folder_id": inner["folder_id"],
         "path": "",
     }
-    shown = {(folder["id"], folder["name"], folder["parent_id"]) for folder in listed["folders"]}
-    assert {(outer["folder_id"], "Interviews", None), (inner["folder_id"], "2024", outer["folder_id"])} <= shown
+    listed_folders = {(folder["id"], folder["name"], folder["parent_id"]) for folder in listed["folders"]}
+    assert {
+        (outer["folder_id"], "Interviews", None),
+        (inner["folder_id"], "2024", outer["folder_id"]),
+    } <= listed_folders
     assert all(folder["created_at"] for folder in listed["folders"] if folder["name"] in ("Interviews", "2024"))
     assert listed["total_count"] == len(listed["folders"])
-    assert [(one["id"], one["segments_count"]) for one in sources["sources"]] == [(ana, 0)]
+    assert [(source["id"], source["segments_count"]) for source in sources["sources"]] == [(ana, 0)]
     row = eventually(lambda: host.mirrord.page("Sources/Interviews/2024"), "the row of the folder")
     assert number_of(row.id) == inner["folder_id"]  # type: ignore[arg-type]
     assert host.told(1, folder_id=outer["folder_id"]) == [("FolderCreated", "agent", ACTOR)]
@@ -53,10 +56,10 @@ async def test_an_agent_makes_folders_and_moves_a_source_once_a_person_approves(
 @allure.story("QC-027.13 Agent Manage Folders")  # type: ignore[no-untyped-call, untyped-decorator]  # it has no types
 async def test_a_name_that_is_taken_is_refused_before_a_person_is_asked(host: Host) -> None:
     host.mirrord.file("Sources/Reports").mkdir(parents=True)
-    async with host.agent() as one:
-        refused = await one.refused("create_folder", name="reports")
-        blank = await one.refused("create_folder", name=" ")
-        nowhere = await one.refused("create_folder", name="X", parent_id=1)
+    async with host.agent() as agent:
+        refused = await agent.refused("create_folder", name="reports")
+        blank = await agent.refused("create_folder", name=" ")
+        nowhere = await agent.refused("create_folder", name="X", parent_id=1)
 
     assert refused["code"] == "FOLDER_NOT_CREATED/DUPLICATE_NAME"
     assert refused["error"].startswith("There is something called 'reports' at the top level already")
@@ -67,20 +70,20 @@ async def test_a_name_that_is_taken_is_refused_before_a_person_is_asked(host: Ho
 @allure.story("QC-027.13 Agent Manage Folders")  # type: ignore[no-untyped-call, untyped-decorator]  # it has no types
 async def test_an_agent_renames_a_folder_and_deletes_it_once_it_is_empty(host: Host) -> None:
     source(host, "Sources/Old/Ben.md")
-    async with host.agent() as one:
-        folders = {folder["name"]: folder["id"] for folder in (await one.call("list_folders"))["folders"]}
-        renamed = await granted(one, host.mirrord, "rename_folder", folder_id=folders["Old"], new_name="New")
-        refused = await one.refused("delete_folder", folder_id=folders["Old"])
+    async with host.agent() as agent:
+        folders = {folder["name"]: folder["id"] for folder in (await agent.call("list_folders"))["folders"]}
+        renamed = await granted(agent, host.mirrord, "rename_folder", folder_id=folders["Old"], new_name="New")
+        refused = await agent.refused("delete_folder", folder_id=folders["Old"])
         host.mirrord.file("Sources/New/Ben.md").rename(host.mirrord.file("Sources/Ben.md"))
-        gone = await granted(one, host.mirrord, "delete_folder", folder_id=str(folders["Old"]))
+        deleted = await granted(agent, host.mirrord, "delete_folder", folder_id=str(folders["Old"]))
 
     assert (renamed["folder_id"], renamed["old_name"], renamed["name"]) == (folders["Old"], "Old", "New")
     assert refused["code"] == "FOLDER_NOT_DELETED/NOT_EMPTY"
     assert refused["error"] == "The folder 'New' is not empty: it holds 1 source."
-    assert gone == {"folder_id": folders["Old"], "name": "New"}
+    assert deleted == {"folder_id": folders["Old"], "name": "New"}
     assert not host.mirrord.file("Sources/New").exists()
     every = host.told(4, folder_id=folders["Old"])  # two by hand: the folder, and the source that was put there
-    assert [told for told in every if told[1] == "agent"] == [
+    assert [event for event in every if event[1] == "agent"] == [
         ("FolderRenamed", "agent", ACTOR),
         ("FolderDeleted", "agent", ACTOR),
     ]

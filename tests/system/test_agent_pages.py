@@ -32,20 +32,22 @@ async def test_list_pages_returns_correct_directory_listing(tenant: Tenant) -> N
     async with in_memory(tenant) as agent:
         pages = (await agent.call("list_pages"))["pages"]
 
-    assert [(one["path"], one["title"], one["icon"], one["hasChildren"]) for one in pages] == [
+    assert [(page["path"], page["title"], page["icon"], page["hasChildren"]) for page in pages] == [
         ("Projects/_index.md", "Projects", None, True),
         ("Welcome.md", "Welcome", "👋", False),
     ]
-    assert all(UUID(one["pageId"]) for one in pages)
+    assert all(UUID(page["pageId"]) for page in pages)
 
 
 async def test_list_pages_with_depth_parameter_limits_nesting(tenant: Tenant) -> None:
     async with in_memory(tenant) as agent:
-        found = [[one["path"] for one in (await agent.call("list_pages", depth=n))["pages"]] for n in (1, 2, 3)]
+        paths_by_depth = [
+            [page["path"] for page in (await agent.call("list_pages", depth=n))["pages"]] for n in (1, 2, 3)
+        ]
 
-    assert found[0] == ["Projects/_index.md", "Welcome.md"]
-    assert found[1] == ["Projects/_index.md", "Projects/Alpha.md", "Projects/Deep", "Welcome.md"]
-    assert found[2] == [
+    assert paths_by_depth[0] == ["Projects/_index.md", "Welcome.md"]
+    assert paths_by_depth[1] == ["Projects/_index.md", "Projects/Alpha.md", "Projects/Deep", "Welcome.md"]
+    assert paths_by_depth[2] == [
         *("Projects/_index.md", "Projects/Alpha.md", "Projects/Deep", "Projects/Deep/Below.md", "Welcome.md")
     ]
 
@@ -53,7 +55,7 @@ async def test_list_pages_with_depth_parameter_limits_nesting(tenant: Tenant) ->
 async def test_list_pages_of_a_folder_includes_content_where_asked(tenant: Tenant) -> None:
     async with in_memory(tenant) as agent:
         pages = (await agent.call("list_pages", path="Projects", includeContent=True))["pages"]
-    assert ALPHA in [one.get("content") for one in pages]
+    assert ALPHA in [page.get("content") for page in pages]
 
 
 async def test_read_page_returns_content_and_frontmatter(tenant: Tenant) -> None:
@@ -70,54 +72,54 @@ async def test_read_page_returns_content_and_frontmatter(tenant: Tenant) -> None
 async def test_read_page_for_non_existent_path_returns_error(tenant: Tenant) -> None:
     async with in_memory(tenant) as agent:
         refused = await agent.refused("read_page", path="Projects/Nonexistent.md")
-        near = await agent.refused("read_page", path="Projects/Alhpa.md")
+        refusal = await agent.refused("read_page", path="Projects/Alhpa.md")
 
     assert refused["error"] == "Page not found at path: Projects/Nonexistent.md"
     assert (refused["code"], refused["error_type"]) == ("PAGE_NOT_FOUND", "not_found")
-    assert "Projects/Alpha.md" in near["instruction"]
+    assert "Projects/Alpha.md" in refusal["instruction"]
 
 
 async def test_write_page_updates_existing_file(tenant: Tenant) -> None:
     new = ALPHA + "\n## Timeline\n"
     async with in_memory(tenant) as agent:
-        shown = await agent.call("read_page", path="Projects/Alpha.md")
-        done = await agent.call("write_page", path="Projects/Alpha.md", content=new)
+        page = await agent.call("read_page", path="Projects/Alpha.md")
+        written = await agent.call("write_page", path="Projects/Alpha.md", content=new)
 
-    assert (done["success"], done["path"], done["created"]) == (True, "Projects/Alpha.md", False)
-    assert done["pageId"] == shown["pageId"]
+    assert (written["success"], written["path"], written["created"]) == (True, "Projects/Alpha.md", False)
+    assert written["pageId"] == page["pageId"]
     assert (tenant.root / "Projects" / "Alpha.md").read_bytes() == new.encode()
 
 
 async def test_write_page_creates_new_file(tenant: Tenant) -> None:
     async with in_memory(tenant) as agent:
-        done = await agent.call("write_page", path="Projects/Gamma", content="# Gamma\n")
+        written = await agent.call("write_page", path="Projects/Gamma", content="# Gamma\n")
 
-    assert (done["success"], done["path"], done["created"]) == (True, "Projects/Gamma.md", True)
+    assert (written["success"], written["path"], written["created"]) == (True, "Projects/Gamma.md", True)
     text = (tenant.root / "Projects" / "Gamma.md").read_text(encoding="utf-8")
-    assert f"id: {done['pageId']}" in text
+    assert f"id: {written['pageId']}" in text
     assert text.endswith("# Gamma\n")
 
 
 async def test_create_page_generates_correct_path_and_frontmatter(tenant: Tenant) -> None:
     async with in_memory(tenant) as agent:
-        done = await agent.call("create_page", title="Beta", parentPath="Projects", content="# Beta\n", icon="🌱")
-        page = await agent.call("read_page", path=done["path"])
+        created = await agent.call("create_page", title="Beta", parentPath="Projects", content="# Beta\n", icon="🌱")
+        page = await agent.call("read_page", path=created["path"])
 
-    assert done["path"] == "Projects/Beta.md"
-    assert page["frontmatter"] == {"id": done["pageId"], "title": "Beta", "icon": "🌱"}
-    assert page["pageId"] == done["pageId"]
+    assert created["path"] == "Projects/Beta.md"
+    assert page["frontmatter"] == {"id": created["pageId"], "title": "Beta", "icon": "🌱"}
+    assert page["pageId"] == created["pageId"]
     assert page["content"].endswith("# Beta\n")
 
 
 async def test_delete_page_removes_file(tenant: Tenant) -> None:
     async with in_memory(tenant) as agent:
-        shown = await agent.call("read_page", path="Projects/Alpha.md")
-        done = await agent.call("delete_page", path="Projects/Alpha.md")
+        page = await agent.call("read_page", path="Projects/Alpha.md")
+        deleted = await agent.call("delete_page", path="Projects/Alpha.md")
         assert not (tenant.root / "Projects" / "Alpha.md").exists()
-        back = await agent.call("restore_page", trashId=done["trashId"])
+        back = await agent.call("restore_page", trashId=deleted["trashId"])
 
-    assert (done["deleted"], done["pageId"]) == (True, shown["pageId"])
-    assert (back["path"], back["digest"]) == ("Projects/Alpha.md", shown["digest"])
+    assert (deleted["deleted"], deleted["pageId"]) == (True, page["pageId"])
+    assert (back["path"], back["digest"]) == ("Projects/Alpha.md", page["digest"])
     assert (tenant.root / "Projects" / "Alpha.md").read_bytes() == ALPHA.encode()
 
 
@@ -132,24 +134,24 @@ async def test_a_page_with_children_is_deleted_only_recursively(tenant: Tenant) 
 
 async def test_move_page_takes_links_along_and_demotes_nothing_else(tenant: Tenant) -> None:
     async with in_memory(tenant) as agent:
-        done = await agent.call("move_page", sourcePath="Projects/Alpha.md", destinationPath="Archive/Omega.md")
+        moved = await agent.call("move_page", sourcePath="Projects/Alpha.md", destinationPath="Archive/Omega.md")
         links = await agent.call("get_page_links", path="Archive/Omega.md")
 
-    assert (done["success"], done["newPath"], done["linksRewritten"]) == (True, "Archive/Omega.md", 1)
-    assert "linksLeft" not in done
+    assert (moved["success"], moved["newPath"], moved["linksRewritten"]) == (True, "Archive/Omega.md", 1)
+    assert "linksLeft" not in moved
     assert (tenant.root / "Welcome.md").read_text(encoding="utf-8").endswith("Start with [[Omega]].\n")
-    assert [one["path"] for one in links["incoming"]] == ["Welcome.md"]
+    assert [link["path"] for link in links["incoming"]] == ["Welcome.md"]
 
 
 async def test_search_pages_finds_matching_content(tenant: Tenant) -> None:
     async with in_memory(tenant) as agent:
-        found = await agent.call("search_pages", query="architecture diagram")
+        answer = await agent.call("search_pages", query="architecture diagram")
 
-    (hit,) = found["results"]
+    (hit,) = answer["results"]
     assert (hit["path"], hit["title"]) == ("Projects/Alpha.md", "Alpha")
     assert ALPHA.splitlines()[hit["matchLine"] - 1] == "See the architecture diagram below, and [[Welcome]]."
     assert "architecture diagram" in hit["matchContext"]
-    assert found["truncated"] is False
+    assert answer["truncated"] is False
 
 
 async def test_get_page_links_returns_outgoing_and_incoming_links(tenant: Tenant) -> None:
@@ -190,7 +192,7 @@ async def test_several_pages_are_read_at_once_each_or_why_not(tenant: Tenant) ->
     async with in_memory(tenant) as agent:
         pages = (await agent.call("read_pages", paths=["Welcome", "Nowhere", "Projects/Alpha.md"]))["pages"]
 
-    assert [one["path"] for one in pages] == ["Welcome.md", "Nowhere", "Projects/Alpha.md"]
+    assert [page["path"] for page in pages] == ["Welcome.md", "Nowhere", "Projects/Alpha.md"]
     assert pages[1]["error"] == "Page not found at path: Nowhere"
     assert pages[2]["content"] == ALPHA
 
@@ -204,12 +206,12 @@ async def test_edits_are_made_all_or_none(tenant: Tenant) -> None:
         )
         tried = await agent.call("edit_page", path="Projects/Alpha.md", edits=edits, dryRun=True)
         assert (tenant.root / "Projects" / "Alpha.md").read_bytes() == ALPHA.encode()
-        done = await agent.call("edit_page", path="Projects/Alpha.md", edits=edits)
+        edited = await agent.call("edit_page", path="Projects/Alpha.md", edits=edits)
         page = await agent.call("read_page", path="Projects/Alpha.md")
 
     assert refused["error_type"] in ("invalid", "not_found", "conflict")
     assert "-Project details.\n+Project facts." in tried["diff"]
-    assert (tried["written"], done["written"], tried["diff"]) == (False, True, done["diff"])
+    assert (tried["written"], edited["written"], tried["diff"]) == (False, True, edited["diff"])
     assert page["frontmatter"] == {"title": "Alpha", "status": "done"}
 
 
@@ -227,8 +229,8 @@ async def test_a_page_that_somebody_changed_meanwhile_is_not_overwritten(tenant:
         digest = digest_of(file.read_bytes()).hex()
         unread = await agent.refused("write_page", path="Projects/Alpha.md", content="# Mine\n", expectedDigest=digest)
         assert (unread["code"], "digest" in unread) == ("READ_FIRST", False)
-        shown = await agent.call("read_page", path="Projects/Alpha.md")
-        await agent.call("write_page", path="Projects/Alpha.md", content="# Mine\n", expectedDigest=shown["digest"])
+        page = await agent.call("read_page", path="Projects/Alpha.md")
+        await agent.call("write_page", path="Projects/Alpha.md", content="# Mine\n", expectedDigest=page["digest"])
 
 
 @pytest.mark.parametrize(
@@ -253,7 +255,7 @@ async def test_a_path_through_a_page_is_a_mistake_and_no_error_of_mirrord(
     tenant: Tenant, tool: str, arguments: dict[str, Any]
 ) -> None:
     async with in_memory(tenant) as agent:
-        names = {one.name: one for one in (await agent.client.list_tools()).tools}
+        names = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
         assert set(arguments) <= set(names[tool].input_schema["properties"])
         result = await agent.client.call_tool(tool, arguments)
     answer = result.structured_content or {}
@@ -263,8 +265,8 @@ async def test_a_path_through_a_page_is_a_mistake_and_no_error_of_mirrord(
 
 async def test_a_deleted_page_does_not_come_back_below_another_page(tenant: Tenant) -> None:
     async with in_memory(tenant) as agent:
-        gone = await agent.call("delete_page", path="Projects/Alpha.md")
-        refused = await agent.refused("restore_page", trashId=gone["trashId"], path="Welcome.md/x")
+        deleted = await agent.call("delete_page", path="Projects/Alpha.md")
+        refused = await agent.refused("restore_page", trashId=deleted["trashId"], path="Welcome.md/x")
     assert refused["code"] != "INTERNAL_ERROR"
 
 
@@ -300,40 +302,40 @@ async def test_the_workflow_example(tenant: Tenant, mode: str) -> None:
     updated = ALPHA + "\nUpdated content with new section.\n\n## Timeline\n"
     async with on_stdio(process(tenant.root.parent), mode=mode) as agent:
         listed = (await agent.call("list_pages", depth=2))["pages"]
-        shown = await agent.call("read_page", path="Projects/Alpha.md")
+        page = await agent.call("read_page", path="Projects/Alpha.md")
         written = await agent.call("write_page", path="Projects/Alpha.md", content=updated)
         created = await agent.call(
             "create_page", title="Beta", parentPath="Projects", content="# Beta\n\nNew project.\n"
         )
-        found = (await agent.call("search_pages", query="architecture diagram"))["results"]
+        hits = (await agent.call("search_pages", query="architecture diagram"))["results"]
 
-    assert {(one["path"], one["title"], one["hasChildren"]) for one in listed} >= {
+    assert {(page["path"], page["title"], page["hasChildren"]) for page in listed} >= {
         ("Projects/_index.md", "Projects", True),
         ("Projects/Alpha.md", "Alpha", False),
         ("Welcome.md", "Welcome", False),
     }
-    assert shown["content"] == ALPHA
+    assert page["content"] == ALPHA
     assert (written["success"], written["path"]) == (True, "Projects/Alpha.md")
     assert created["path"] == "Projects/Beta.md"
-    assert [one["path"] for one in found] == ["Projects/Alpha.md"]
+    assert [hit["path"] for hit in hits] == ["Projects/Alpha.md"]
 
 
 async def test_a_folder_without_a_page_is_taken_by_the_tools_for_pages(tenant: Tenant) -> None:
     async with on_stdio(process(tenant.root.parent)) as agent:
-        shown = await agent.call("read_page", path="Projects/Deep")
-        assert (shown["content"], shown["title"], shown["hasChildren"]) == ("", "Deep", True)
-        assert "write_page" in shown["note"]
+        page = await agent.call("read_page", path="Projects/Deep")
+        assert (page["content"], page["title"], page["hasChildren"]) == ("", "Deep", True)
+        assert "write_page" in page["note"]
         assert (await agent.call("read_pages", paths=["Projects/Deep"]))["pages"][0]["title"] == "Deep"
         assert "write_page" in (await agent.refused("edit_page", path="Projects/Deep", edits=EDITS))["instruction"]
         moved = await agent.call("move_page", sourcePath="Projects/Deep", destinationPath="Depths")
         assert (moved["newPath"], (tenant.root / "Depths/Below.md").exists()) == ("Depths", True)
         assert (await agent.refused("delete_page", path="Depths"))["code"] == "HAS_CHILDREN"
-        gone = await agent.call("delete_page", path="Depths", recursive=True)
+        deleted = await agent.call("delete_page", path="Depths", recursive=True)
         assert not (tenant.root / "Depths").exists()
-        await agent.call("restore_page", trashId=gone["below"]["Depths/Below.md"])
-        assert (await agent.call("restore_page", trashId=gone["trashId"]))["path"] == "Depths"
-        made = await agent.call("write_page", path="Depths", content="# Depths\n")
-        assert (made["path"], made["created"]) == ("Depths/_index.md", True)
+        await agent.call("restore_page", trashId=deleted["below"]["Depths/Below.md"])
+        assert (await agent.call("restore_page", trashId=deleted["trashId"]))["path"] == "Depths"
+        written = await agent.call("write_page", path="Depths", content="# Depths\n")
+        assert (written["path"], written["created"]) == ("Depths/_index.md", True)
 
 
 EDITS = [{"find": "a", "replace": "b"}]

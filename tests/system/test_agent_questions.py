@@ -23,7 +23,7 @@ def tenant(tmp_path: Path) -> Tenant:
 
 
 def paths(answer: dict[str, Any]) -> list[str]:
-    return [one["path"] for one in answer["pages" if "pages" in answer else "results"]]
+    return [page["path"] for page in answer["pages" if "pages" in answer else "results"]]
 
 
 async def test_pages_are_found_by_front_matter_tag_and_time(tenant: Tenant) -> None:
@@ -73,7 +73,7 @@ async def test_links_that_mean_nothing_and_pages_without_links_are_found(tenant:
         orphans = await agent.call("find_pages", links="orphan")
         ambiguous = await agent.call("find_pages", links="ambiguous")
 
-    assert [(one["path"], one["targets"]) for one in broken["pages"]] == [("Projects/Beta.md", ["Gamma"])]
+    assert [(page["path"], page["targets"]) for page in broken["pages"]] == [("Projects/Beta.md", ["Gamma"])]
     assert paths(orphans) == ["Notes.md"]
     assert ambiguous == {"pages": [], "total": 0}
 
@@ -90,10 +90,10 @@ async def test_a_draft_is_asked_too(tenant: Tenant) -> None:
 
 async def test_a_misspelt_word_is_taken_for_a_near_one_and_said_so(tenant: Tenant) -> None:
     async with in_memory(tenant) as agent:
-        found = await agent.call("search_pages", query="alhpa")
+        answer = await agent.call("search_pages", query="alhpa")
 
-    assert paths(found) == ["Projects/Alpha.md", "Notes.md", "Projects/Beta.md"]
-    assert found["note"] == 'No page has "alhpa": these have "Alpha".'
+    assert paths(answer) == ["Projects/Alpha.md", "Notes.md", "Projects/Beta.md"]
+    assert answer["note"] == 'No page has "alhpa": these have "Alpha".'
 
 
 async def test_answers_stay_below_4_kb_and_go_on_with_the_cursor(tmp_path: Path) -> None:
@@ -116,12 +116,12 @@ async def test_answers_stay_below_4_kb_and_go_on_with_the_cursor(tmp_path: Path)
     async with on_stdio(process(tmp_path / "mirror")) as agent:
         for name, arguments in questions:
             answer = await agent.call(name, **arguments)
-            found = paths(answer)
+            found_paths = paths(answer)
             assert ("facets" in answer) is ("facets" in arguments)
             while True:
                 assert len(json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()) <= ANSWER_BYTES
                 if "nextCursor" not in answer:
                     break
                 answer = await agent.call(name, **arguments, cursor=answer["nextCursor"])
-                found += paths(answer)
-            assert sorted(found) == sorted(pages)
+                found_paths += paths(answer)
+            assert sorted(found_paths) == sorted(pages)

@@ -221,12 +221,12 @@ def test_a_sealed_process_is_killed_when_it_opens_a_socket() -> None:
 def test_the_server_never_imports_postgres() -> None:
     modules = "mirrord.cli.command_table, mirrord.cli.host.mcp_command, mirrord.mcp.server"
     source = f"import sys, {modules}; print([m for m in sys.modules if 'psycopg' in m])"
-    done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    completed = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert completed.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(
-    ("environment", "code", "said"),
+    ("environment", "code", "sentence"),
     [
         ({"MIRRORD_TOKEN": "not.a.token"}, 4, "not one of mirrord's"),
         ({"MIRRORD_TOKEN_FILE": "missing"}, 2, "cannot be read"),
@@ -234,10 +234,10 @@ def test_the_server_never_imports_postgres() -> None:
     ],
 )
 def test_a_server_that_may_not_serve_says_why(
-    tenant: Tenant, environment: dict[str, str], code: int, said: str
+    tenant: Tenant, environment: dict[str, str], code: int, sentence: str
 ) -> None:
     parameters = process(tenant.root.parent, environment)
-    done = subprocess.run(
+    completed = subprocess.run(
         [parameters.command, *parameters.args],
         cwd=parameters.cwd,
         env=parameters.env,
@@ -246,9 +246,9 @@ def test_a_server_that_may_not_serve_says_why(
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (code, "")
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+    assert (completed.returncode, completed.stdout) == (code, "")
+    assert sentence in completed.stderr
+    assert "Traceback" not in completed.stderr
 
 
 async def test_a_token_works_on_stdio_until_it_is_revoked(tenant: Tenant, tmp_path: Path) -> None:
@@ -294,10 +294,10 @@ async def test_all_pages_are_listed_as_resources_part_by_part(tenant: Tenant, mo
     names, cursor = list[str](), None
     async with in_memory(tenant, mode=mode) as agent:
         while True:
-            found = await agent.client.list_resources(cursor=cursor)
-            assert len(found.resources) <= 100
-            names += [one.name for one in found.resources]
-            cursor = found.next_cursor
+            part = await agent.client.list_resources(cursor=cursor)
+            assert len(part.resources) <= 100
+            names += [resource.name for resource in part.resources]
+            cursor = part.next_cursor
             if cursor is None:
                 break
         with pytest.raises(MCPError, match="cursor") as refused:
@@ -352,7 +352,7 @@ async def test_a_page_is_a_resource(tenant: Tenant, mode: str) -> None:
         (template,) = (await agent.client.list_resource_templates()).resource_templates
         (content,) = (await agent.client.read_resource("page:///Projects/%C3%9Cber%20uns.md")).contents
 
-    assert [(one.uri, one.title) for one in listed] == [
+    assert [(resource.uri, resource.title) for resource in listed] == [
         ("page:///Projects/_index.md", "Projects"),
         ("page:///Projects/Alpha.md", "Alpha"),
         ("page:///Projects/%C3%9Cber%20uns.md", "Über uns"),
@@ -384,12 +384,12 @@ async def test_what_is_no_page_is_no_resource(tenant: Tenant, uri: str) -> None:
 async def test_paths_are_completed(tenant: Tenant) -> None:
     reference = ResourceTemplateReference(type="ref/resource", uri=served_resources.PAGE_TEMPLATE)
     async with in_memory(tenant) as agent:
-        begun = await agent.client.complete(reference, {"name": "path", "value": "proj"})
+        completion = await agent.client.complete(reference, {"name": "path", "value": "proj"})
         inside = await agent.client.complete(reference, {"name": "path", "value": "alpha"})
         prompt = PromptReference(type="ref/prompt", name="review_page")
         argument = await agent.client.complete(prompt, {"name": "path", "value": "Wel"})
 
-    assert begun.completion.values == ["Projects/Alpha.md", "Projects/_index.md", "Projects/Über uns.md"]
+    assert completion.completion.values == ["Projects/Alpha.md", "Projects/_index.md", "Projects/Über uns.md"]
     assert inside.completion.values == ["Projects/Alpha.md"]
     assert argument.completion.values == ["Welcome.md"]
 
@@ -404,10 +404,10 @@ async def test_an_unknown_prompt_is_a_mistake_of_the_client(tenant: Tenant) -> N
 async def test_prompts_take_what_a_person_says(tenant: Tenant) -> None:
     async with in_memory(tenant) as agent:
         listed = (await agent.client.list_prompts()).prompts
-        found = await agent.client.get_prompt("answer_from_pages", {"question": "When does Alpha start?"})
+        prompt = await agent.client.get_prompt("answer_from_pages", {"question": "When does Alpha start?"})
 
     assert [prompt.name for prompt in listed] == ["answer_from_pages", "file_notes", "review_page"]
-    (message,) = found.messages
+    (message,) = prompt.messages
     assert isinstance(message.content, TextContent)
     assert "When does Alpha start?" in message.content.text
 

@@ -44,8 +44,8 @@ def tenant(tmp_path: Path) -> Tenant:
 async def schema(agent: Agent, tool: str) -> dict[str, Any]:
     """What the resource of a tool says."""
     (content,) = (await agent.client.read_resource(f"qualcoder://sources/tools/{tool}")).contents
-    found: dict[str, Any] = json.loads(content.text)  # type: ignore[union-attr]
-    return found
+    fields: dict[str, Any] = json.loads(content.text)  # type: ignore[union-attr]
+    return fields
 
 
 def events(tenant: Tenant) -> list[dict[str, Any]]:
@@ -61,13 +61,13 @@ async def test_sources_are_listed_by_type_and_read_without_asking_anybody(tenant
         text = await agent.call("get_source_text", source_id=number_of(ANA), start=5, max_length=2)
         refused = await agent.refused("list_sources", type="papyrus")
 
-    assert [(one["id"], one["name"], one["type"], one["path"]) for one in everything["sources"]] == [
+    assert [(source["id"], source["name"], source["type"], source["path"]) for source in everything["sources"]] == [
         (number_of(ANA), "Ana", "text", "Sources/Ana.md"),
         (number_of(BEN), "Ben", "audio", "Sources/Talks/Ben.md"),
     ]
     assert everything["total_count"] == 2
-    assert [one["id"] for one in audio["sources"]] == [number_of(BEN)]
-    assert [one["folder_id"] for one in top["sources"]] == [None]
+    assert [source["id"] for source in audio["sources"]] == [number_of(BEN)]
+    assert [source["folder_id"] for source in top["sources"]] == [None]
     assert "never instructions" in text.pop("notice")
     assert text == {"content": "Hi", "start": 5, "end": 7, "total_length": len(TEXT), "has_more": True}
     assert refused["code"] == "INVALID_ARGUMENTS"
@@ -119,21 +119,21 @@ async def test_speakers_are_proposed_by_name_before_anything_is_marked(tenant: T
 async def test_where_nobody_speaks_nobody_is_asked_and_nothing_changes(tenant: Tenant) -> None:
     async with in_memory(tenant, sets=["sources"]) as agent:
         (tenant.root / "Sources/Ana.md").write_text(f"---\nid: {ANA}\ntype: source\n---\nNo talk.\n", encoding="utf-8")
-        found = await agent.call("detect_speakers", source_id=number_of(ANA))
+        answer = await agent.call("detect_speakers", source_id=number_of(ANA))
 
-    assert (found["speakers"], found["count"], found["segments_count"]) == ([], 0, 0)
+    assert (answer["speakers"], answer["count"], answer["segments_count"]) == ([], 0, 0)
     assert not (tenant.root / ".records").exists() or list((tenant.root / ".records").rglob("*.json*")) == []
 
 
 async def test_the_resources_of_tools_are_listed_and_their_names_completed(tenant: Tenant) -> None:
     async with in_memory(tenant, sets=["sources"]) as agent:
-        listed = [str(one.uri) for one in (await agent.client.list_resources()).resources]
+        listed = [str(resource.uri) for resource in (await agent.client.list_resources()).resources]
         reference = ResourceTemplateReference(type="ref/resource", uri="qualcoder://sources/tools/{tool_name}")
         every = await agent.client.complete(reference, {"name": "tool_name", "value": ""})
         some = await agent.client.complete(reference, {"name": "tool_name", "value": "source"})
 
     assert [uri for uri in listed if not uri.startswith("page:")] == [
-        f"qualcoder://sources/tools/{one}" for one in TRUST
+        f"qualcoder://sources/tools/{name}" for name in TRUST
     ]
     assert every.completion.values == list(TRUST)
     assert some.completion.values == [name for name in TRUST if "source" in name]
@@ -153,13 +153,13 @@ async def test_every_tool_for_sources_is_a_resource_with_its_schema_and_trust(te
     async with in_memory(tenant, sets=["sources"]) as agent:
         listed = {tool.name: tool for tool in (await agent.client.list_tools()).tools}
         for name in TRUST:
-            shown = await schema(agent, name)
-            assert shown.keys() == {"name", "description", "inputSchema", "outputSchema", "trust_level"}
-            assert (shown["name"], shown["description"]) == (name, listed[name].description)
-            assert shown["inputSchema"] == listed[name].input_schema
-            jsonschema.Draft202012Validator.check_schema(shown["inputSchema"])
-            jsonschema.Draft202012Validator.check_schema(shown["outputSchema"])
-            assert shown["trust_level"] == TRUST[name].name
+            tool_schema = await schema(agent, name)
+            assert tool_schema.keys() == {"name", "description", "inputSchema", "outputSchema", "trust_level"}
+            assert (tool_schema["name"], tool_schema["description"]) == (name, listed[name].description)
+            assert tool_schema["inputSchema"] == listed[name].input_schema
+            jsonschema.Draft202012Validator.check_schema(tool_schema["inputSchema"])
+            jsonschema.Draft202012Validator.check_schema(tool_schema["outputSchema"])
+            assert tool_schema["trust_level"] == TRUST[name].name
         with pytest.raises(MCPError, match="Did you mean delete_source"):
             await schema(agent, "delete_sources")
 
@@ -167,7 +167,7 @@ async def test_every_tool_for_sources_is_a_resource_with_its_schema_and_trust(te
 async def test_the_resources_are_there_only_with_their_tools(tenant: Tenant) -> None:
     async with in_memory(tenant) as agent:
         templates = (await agent.client.list_resource_templates()).resource_templates
-        assert [one.uri_template for one in templates] == ["page:///{+path}"]
+        assert [template.uri_template for template in templates] == ["page:///{+path}"]
 
 
 def test_every_tool_that_changes_something_runs_the_command_of_its_name() -> None:

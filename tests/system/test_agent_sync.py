@@ -57,8 +57,10 @@ def _words(node: dict[str, Any]) -> str:
 
 async def test_create_page_appears_in_the_database_visible_in_the_browser(mirrord: Mirrord, token: str) -> None:
     async with agent_of(mirrord, token) as agent:
-        done = await agent.call("create_page", title="Beta", parentPath="Projects", content="# Beta\n\nNew project.\n")
-    row = the_row(mirrord, done["pageId"], lambda row: "New project." in words(row))
+        created = await agent.call(
+            "create_page", title="Beta", parentPath="Projects", content="# Beta\n\nNew project.\n"
+        )
+    row = the_row(mirrord, created["pageId"], lambda row: "New project." in words(row))
 
     assert (row.name, row.kind, row.deleted) == ("Beta", "page", False)
     assert row.content is not None
@@ -68,19 +70,19 @@ async def test_create_page_appears_in_the_database_visible_in_the_browser(mirror
 async def test_write_page_updates_block_content_in_the_database(mirrord: Mirrord, token: str) -> None:
     async with agent_of(mirrord, token) as agent:
         await agent.call("read_page", path="Projects/Written.md")
-        done = await agent.call("write_page", path="Projects/Written.md", content=TEXT + "\n- [ ] a task\n")
-        row = the_row(mirrord, done["pageId"], lambda row: "a task" in words(row))
+        written = await agent.call("write_page", path="Projects/Written.md", content=TEXT + "\n- [ ] a task\n")
+        row = the_row(mirrord, written["pageId"], lambda row: "a task" in words(row))
         status = await agent.call("sync_status", path="Projects/Written.md", wait=10)
 
     assert row.content is not None
     assert row.content["content"][-1]["type"] == "taskList"
-    assert (status["daemon"], status["synced"], status["digest"]) == (True, True, done["digest"])
+    assert (status["daemon"], status["synced"], status["digest"]) == (True, True, written["digest"])
 
 
 async def test_delete_page_removes_the_page_from_the_database(mirrord: Mirrord, token: str) -> None:
     async with agent_of(mirrord, token) as agent:
-        done = await agent.call("delete_page", path="Projects/Deleted.md")
-    the_row(mirrord, done["pageId"], lambda row: row.deleted)
+        deleted = await agent.call("delete_page", path="Projects/Deleted.md")
+    the_row(mirrord, deleted["pageId"], lambda row: row.deleted)
 
 
 async def test_a_folder_without_a_page_is_moved_deleted_and_brought_back_in_the_database(
@@ -93,13 +95,13 @@ async def test_a_folder_without_a_page_is_moved_deleted_and_brought_back_in_the_
         the_row(mirrord, page["pageId"], lambda row: row.parent_id == UUID(folder))
         await agent.call("move_page", sourcePath="Plain", destinationPath="Bare")
         the_row(mirrord, folder, lambda row: row.name == "Bare")
-        gone = await agent.call("delete_page", path="Bare", recursive=True)
-        assert gone["pageId"] == folder
+        deleted = await agent.call("delete_page", path="Bare", recursive=True)
+        assert deleted["pageId"] == folder
         the_row(mirrord, page["pageId"], lambda row: row.deleted)
         the_row(mirrord, folder, lambda row: row.deleted)
-        back = await agent.call("restore_page", trashId=gone["trashId"])
+        back = await agent.call("restore_page", trashId=deleted["trashId"])
         the_row(mirrord, back["pageId"], lambda row: (row.name, row.deleted) == ("Bare", False))
-        await agent.call("restore_page", trashId=gone["below"]["Bare/Inside.md"])
+        await agent.call("restore_page", trashId=deleted["below"]["Bare/Inside.md"])
         the_row(mirrord, page["pageId"], lambda row: not row.deleted and row.parent_id == UUID(back["pageId"]))
 
 
@@ -130,9 +132,9 @@ async def test_what_an_agent_left_out_of_a_text_it_had_read_does_not_come_back(m
     type_into(mirrord, path, "Typed in the browser.")
     async with agent_of(mirrord, token) as agent:
         assert "Typed" in (await agent.call("read_page", path=path))["content"]
-        done = await agent.call("write_page", path=path, content=text)
+        written = await agent.call("write_page", path=path, content=text)
         status = await agent.call("sync_status", path=path, wait=10)
-    row = the_row(mirrord, done["pageId"], lambda row: "facts" in (row.markdown or ""))
+    row = the_row(mirrord, written["pageId"], lambda row: "facts" in (row.markdown or ""))
 
     assert (status["synced"], row.markdown, mirrord.text(path)) == (True, text, text)
 
@@ -166,17 +168,17 @@ def type_into(mirrord: Mirrord, path: str, line: str) -> None:
     """Add a paragraph as an editor in a browser does: a new document over the version it shows; waits for the file."""
 
     def derived() -> Page | None:
-        found = mirrord.page(path)
-        return found if found is not None and found.content is not None else None
+        row = mirrord.page(path)
+        return row if row is not None and row.content is not None else None
 
     row = eventually(derived, f"the document of {path}")
     assert row.content is not None
     paragraph = {"type": "paragraph", "content": [{"type": "text", "text": line}]}
     content = {**row.content, "content": [*row.content["content"], paragraph]}
-    done = mirrord.app.execute(
+    cursor = mirrord.app.execute(
         "UPDATE mirrord.page SET content = %s WHERE id = %s AND version = %s", [Jsonb(content), row.id, row.version]
     )
-    assert done.rowcount == 1
+    assert cursor.rowcount == 1
     eventually(lambda: line in (mirrord.text(path) or ""), f"the file of {path}")
 
 

@@ -123,15 +123,15 @@ async def test_an_agent_undoes_what_its_connection_changed_and_redoes_it(mirrord
     async with _undoer(mirrord, token) as agent:
         await agent.call("edit_page", path="Undone.md", edits=[{"find": "details", "replace": "facts"}])
         await agent.call("write_page", path="Undone folder/Made.md", content=TEXT)
-        done = await agent.call("undo_changes")
-        assert (done["undone"], sorted(done["changes"]), done["left"]) == (
+        undone = await agent.call("undo_changes")
+        assert (undone["undone"], sorted(undone["changes"]), undone["left"]) == (
             True,
             ["Made: is deleted", "Undone folder: is deleted", "Undone: gets its earlier text"],
             [],
         )
         eventually(lambda: mirrord.text("Undone.md") == TEXT, "the earlier text in the file")
         eventually(lambda: not mirrord.file("Undone folder").exists(), "the end of the folder")
-        redone = await agent.call("undo_changes", changeSet=done["changeSet"])
+        redone = await agent.call("undo_changes", changeSet=undone["changeSet"])
         assert redone["undone"]
         eventually(lambda: "facts" in (mirrord.text("Undone.md") or ""), "the text again")
         eventually(mirrord.file("Undone folder/Made.md").exists, "the page again")
@@ -149,7 +149,7 @@ async def test_an_agent_is_told_what_it_cannot_undo(mirrord: Mirrord, token: str
         save(mirrord.file("Clash.md"), "# Rewritten by a person\n")
         eventually(lambda: _text(mirrord, edited["pageId"]).startswith("# Rewritten"), "the person's text")
         clash = await agent.call("undo_changes")
-        assert (clash["undone"], clash["changes"], [left["name"] for left in clash["left"]]) == (False, [], ["Clash"])
+        assert (clash["undone"], clash["changes"], [entry["name"] for entry in clash["left"]]) == (False, [], ["Clash"])
         mirrord.app.execute(
             "UPDATE page SET markdown = %s WHERE id = %s", [TEXT.replace("details", "facts"), edited["pageId"]]
         )

@@ -46,9 +46,9 @@ def agent(mirrord: Mirrord, tmp_path: Path) -> Iterator[Asker]:
 @pytest.fixture
 def name(mirrord: Mirrord) -> str:
     """The name of a page that is there."""
-    found = f"Page {uuid4().hex[:8]}"
-    mirrord.file(f"{found}.md").write_text("one\n")
-    return found
+    title = f"Page {uuid4().hex[:8]}"
+    mirrord.file(f"{title}.md").write_text("one\n")
+    return title
 
 
 def _events(mirrord: Mirrord, request: UUID) -> list[tuple[str, str, str]]:
@@ -64,16 +64,16 @@ def test_a_person_looks_approves_and_the_agent_gets_the_outcome_once(mirrord: Mi
     request = agent.asks("delete_page", call)
     await_state(mirrord, request, "pending")
 
-    shown = mirrord.run("approvals", "show", str(request), "--tenant", mirrord.tenant)
-    assert f"The page {name}.md would go to the trash." in shown.stdout
-    assert "REQUIRE" in shown.stdout
+    preview_output = mirrord.run("approvals", "show", str(request), "--tenant", mirrord.tenant)
+    assert f"The page {name}.md would go to the trash." in preview_output.stdout
+    assert "REQUIRE" in preview_output.stdout
     assert mirrord.file(f"{name}.md").exists()
-    assert [one["kind"] for one in mirrord.status()["attention"] if one["path"] == str(request)] == ["approval"]
-    left = mirrord.run("approvals", "approve", "--all", "--tenant", mirrord.tenant)
-    assert f"approve {request}" in left.stderr  # REQUIRE is never among all
+    assert [item["kind"] for item in mirrord.status()["attention"] if item["path"] == str(request)] == ["approval"]
+    refused_run = mirrord.run("approvals", "approve", "--all", "--tenant", mirrord.tenant)
+    assert f"approve {request}" in refused_run.stderr  # REQUIRE is never among all
     assert state(mirrord, request) == "pending"
-    done = mirrord.run("approvals", "approve", str(request), "--tenant", mirrord.tenant)
-    assert done.returncode == 0, done.stderr
+    approval_run = mirrord.run("approvals", "approve", str(request), "--tenant", mirrord.tenant)
+    assert approval_run.returncode == 0, approval_run.stderr
 
     await_state(mirrord, request, "executed")
     assert not mirrord.file(f"{name}.md").exists()
@@ -83,8 +83,8 @@ def test_a_person_looks_approves_and_the_agent_gets_the_outcome_once(mirrord: Mi
     again = agent.calls("delete_page", call)
     assert isinstance(again, Failed)  # a new request for a page that is gone
     assert again.code == "PAGE_NOT_FOUND"
-    (asked, granted, executed) = _events(mirrord, request)
-    assert asked == ("ApprovalRequested", "local", "daemon")
+    (requested, granted, executed) = _events(mirrord, request)
+    assert requested == ("ApprovalRequested", "local", "daemon")
     assert (granted[0], granted[2]) == ("ApprovalGranted", "cli")
     assert executed == ("ApprovalExecuted", "local", "daemon")
     query = "SELECT data ->> 'request_id' FROM mirrord.event WHERE type = 'PageDeleted' AND data ->> 'path' = %s"
@@ -101,25 +101,27 @@ def test_proposals_are_decided_together_and_what_needs_its_own_decision_is_not(
     edits = [{"path": page, "edits": [{"find": "one", "replace": "two"}]} for page in (name, second)]
     proposed = [agent.asks("edit_page", edit) for edit in edits]
     grave = agent.asks("delete_page", {"path": third})
-    for one in (*proposed, grave):
-        await_state(mirrord, one, "pending")
-    shown = {asked["id"]: asked["needs_own_decision"] for asked in person.get("attention")["approvals"]}
-    assert [shown[str(one)] for one in (*proposed, grave)] == [False, False, True]
+    for request in (*proposed, grave):
+        await_state(mirrord, request, "pending")
+    needs_decision = {
+        approval["id"]: approval["needs_own_decision"] for approval in person.get("attention")["approvals"]
+    }
+    assert [needs_decision[str(request)] for request in (*proposed, grave)] == [False, False, True]
 
     together = {"ids": [*map(str, proposed), str(grave)], "approve": True}
     assert "a separate decision" in person.send("POST", "approvals", together, 422)["sentence"]
-    assert [state(mirrord, one) for one in (*proposed, grave)] == ["pending"] * 3
+    assert [state(mirrord, request) for request in (*proposed, grave)] == ["pending"] * 3
     unknown = {"ids": [str(proposed[0]), str(uuid4())], "approve": True}
     assert person.ask("POST", f"/t/{mirrord.tenant}/api/approvals", unknown).status in (404, 409, 422)
     assert state(mirrord, proposed[0]) == "pending"  # all of them, or none
 
     assert person.send("POST", "approvals", {"ids": [*map(str, proposed)], "approve": True}) == {"decided": 2}
-    for one in proposed:
-        await_state(mirrord, one, "executed")
+    for request in proposed:
+        await_state(mirrord, request, "executed")
     assert [mirrord.text(f"{page}.md") for page in (name, second)] == ["two\n"] * 2
-    assert {event[2] for one in proposed for event in _events(mirrord, one) if event[0] == "ApprovalGranted"} == {
-        "console"
-    }
+    assert {
+        event[2] for request in proposed for event in _events(mirrord, request) if event[0] == "ApprovalGranted"
+    } == {"console"}
     again = person.send("POST", "approvals", {"ids": [*map(str, proposed)], "approve": True}, 422)
     assert again["sentence"]
     reason = {"ids": [str(grave)], "approve": False, "reason": "not yet"}
@@ -219,8 +221,8 @@ def test_what_was_asked_for_never_changes(mirrord: Mirrord, agent: Asker, name: 
 
     agent.change(request, arguments={"path": other.stem}, bases={other.name: digest_of(b"two\n").hex()})
 
-    said = eventually(lambda: problem(mirrord, path), "a problem")
-    assert "was changed after it was taken in" in said
+    sentence = eventually(lambda: problem(mirrord, path), "a problem")
+    assert "was changed after it was taken in" in sentence
     approve(mirrord, request)
     await_state(mirrord, request, "executed")
     assert other.exists()
@@ -257,8 +259,8 @@ def test_a_new_page_is_byte_for_byte_what_the_preview_showed(
     approve(mirrord, request)
 
     await_state(mirrord, request, "executed")
-    shown = [line[1:] for line in lines if line.startswith("+") and not line.startswith("+++")]
-    assert mirrord.file(f"{title}.md").read_text().splitlines() == shown
+    previewed = [line[1:] for line in lines if line.startswith("+") and not line.startswith("+++")]
+    assert mirrord.file(f"{title}.md").read_text().splitlines() == previewed
 
 
 def test_the_second_of_two_requests_about_the_same_segments_is_asked_again(
@@ -282,13 +284,13 @@ def test_the_second_of_two_requests_about_the_same_segments_is_asked_again(
 
 def test_a_request_that_was_run_is_not_run_again(mirrord: Mirrord, agent: Asker, name: str) -> None:
     request = agent.asks("delete_page", {"path": name})
-    asked = agent.file(request).read_bytes()
+    content = agent.file(request).read_bytes()
     approve(mirrord, request)
     await_state(mirrord, request, "executed")
     eventually(lambda: agent.says(request)["state"] == "executed", "the outcome")
     mirrord.file(f"{name}.md").write_text("one\n")
 
-    agent.file(request).write_bytes(asked)
+    agent.file(request).write_bytes(content)
 
     eventually(lambda: agent.says(request)["state"] == "executed", "the truth in the file")
     assert mirrord.file(f"{name}.md").exists()
@@ -305,17 +307,17 @@ def test_a_request_that_is_not_its_askers_is_a_problem_and_nothing_else(
         "no text can hold": {"arguments": {"path": "\0"}},
         "value of the wrong kind": {"inputs": []},
     }
-    made = {}
+    requests = {}
     with mirrord.frozen():
         for number, (words, facts) in enumerate(forged.items()):
-            made[words] = agent.asks("create_page", {"title": f"{name} {number}"})
-            agent.change(made[words], **facts)
+            requests[words] = agent.asks("create_page", {"title": f"{name} {number}"})
+            agent.change(requests[words], **facts)
         link = agent.file(uuid4())
-        link.symlink_to(agent.file(made["The token"]))
+        link.symlink_to(agent.file(requests["The token"]))
 
     look_everywhere(mirrord)
 
-    for words, request in made.items():
+    for words, request in requests.items():
         assert words in (problem(mirrord, f".records/approvals/{request}.json") or "")
         assert state(mirrord, request) is None
         agent.file(request).unlink()
@@ -355,9 +357,9 @@ def test_what_was_done_without_asking_is_told_once(mirrord: Mirrord, agent: Aske
     assert isinstance(run(agent.session, Gate(), "delete_page", {"path": name}), CompletedCommand)
     look_everywhere(mirrord)
 
-    told = mirrord.run("notifications", "--read", "--tenant", mirrord.tenant)
+    completed = mirrord.run("notifications", "--read", "--tenant", mirrord.tenant)
 
-    assert f"agent local: PageDeleted {name}.md" in told.stdout
+    assert f"agent local: PageDeleted {name}.md" in completed.stdout
     assert mirrord.run("notifications", "--json", "--tenant", mirrord.tenant).stdout.strip() == "[]"
 
 
@@ -373,8 +375,8 @@ def test_a_daemon_that_is_killed_before_it_told_does_not_run_the_command_again(
             approve(mirrord, request)
             eventually(lambda: _claimed(mirrord, request), "the claim")
             connection.execute("SELECT FROM mirrord.approval WHERE id = %s FOR UPDATE", [request])
-        made = mirrord.file(f"{name} (2).md")
-        eventually(made.exists, "the page")
+        created_file = mirrord.file(f"{name} (2).md")
+        eventually(created_file.exists, "the page")
         eventually(lambda: str(request) in _event_lines(mirrord), "the event of that")
         mirrord.kill()
         connection.execute(_END_WAITING)  # its last words may have reached Postgres, which waits to write them
@@ -387,7 +389,7 @@ def test_a_daemon_that_is_killed_before_it_told_does_not_run_the_command_again(
     outcome = agent.gets("create_page", call)
     assert isinstance(outcome, Failed)
     assert outcome.code == "INTERRUPTED"
-    assert [done["path"] for done in outcome.facts["done"]] == [made.name]  # type: ignore[attr-defined]
+    assert [step["path"] for step in outcome.facts["done"]] == [created_file.name]  # type: ignore[attr-defined]
 
 
 _END_WAITING = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"

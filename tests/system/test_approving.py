@@ -80,10 +80,10 @@ async def offices(
             await opened.enter_async_context(opened_mirror(database, app_connection, directory, tenant))
             for directory in directories
         ]
-        made = [Office(mirror) for mirror in mirrors]
-        for one in made:
-            opened.callback(one.agent.session.close)
-        yield made
+        opened_offices = [Office(mirror) for mirror in mirrors]
+        for office in opened_offices:
+            opened.callback(office.agent.session.close)
+        yield opened_offices
 
 
 @pytest.fixture
@@ -111,18 +111,18 @@ async def test_how_far_an_approved_import_is_can_be_seen_until_it_is_over(office
     request = agent.asks("import_survey", {"path": str(file), "column_mappings": maps})
     await office.work()
     office.mirror.app.execute("SELECT mirrord.approve(%s)", [request])
-    approver, seen = Approver(office.desk, lambda: True), set[Work]()
+    approver, states = Approver(office.desk, lambda: True), set[Work]()
 
     working = asyncio.ensure_future(approver.work())
     while not working.done():
         if approver.long_work is not None:
-            seen.add(approver.long_work)
+            states.add(approver.long_work)
         await asyncio.sleep(0)
 
     agent.session.close()
     assert (await office.stored(request)).state == "executed"
-    assert len({one.done for one in seen}) > 2
-    assert {(one.what, one.total) for one in seen} == {("command", 100)}
+    assert len({work.done for work in states}) > 2
+    assert {(work.what, work.total) for work in states} == {("command", 100)}
     assert approver.long_work is None
 
 
@@ -143,11 +143,11 @@ async def test_a_request_that_breaks_its_command_is_told_so_and_the_next_is_take
     request = await office.approved()
     await office.work()
 
-    found = request_files.read(office.desk.sides.tree, request_files.path_of(forged.id))
-    assert isinstance(found, tuple)
-    assert found[1].state == "failed"
-    assert found[1].failure is not None
-    assert found[1].failure["code"] == "INTERNAL_ERROR"
+    stored = request_files.read(office.desk.sides.tree, request_files.path_of(forged.id))
+    assert isinstance(stored, tuple)
+    assert stored[1].state == "failed"
+    assert stored[1].failure is not None
+    assert stored[1].failure["code"] == "INTERNAL_ERROR"
     assert (await office.stored(request)).state == "executed"
 
 
@@ -185,18 +185,18 @@ async def test_what_one_that_died_had_done_is_told_and_not_done_again(office: Of
 
 
 async def test_only_the_mirror_that_was_asked_runs_a_request(offices: list[Office]) -> None:
-    asked, other = offices
-    request = await asked.approved()
+    office, other = offices
+    request = await office.approved()
     copy = other.agent.file(request)
     copy.parent.mkdir(parents=True, exist_ok=True)
-    copy.write_bytes(asked.agent.file(request).read_bytes())
+    copy.write_bytes(office.agent.file(request).read_bytes())
 
     await other.work()
 
     assert (other.pages(), (await other.stored(request)).state) == ([], "approved")
     assert "in another mirror" in other.mirror.problems()[(f".records/approvals/{request}.json", "approval")]
-    await asked.work()
-    assert (asked.pages(), (await asked.stored(request)).state) == (["Alpha.md"], "executed")
+    await office.work()
+    assert (office.pages(), (await office.stored(request)).state) == (["Alpha.md"], "executed")
     assert other.agent.says(request)["state"] == "pending"
 
 
@@ -241,15 +241,15 @@ async def test_every_tool_that_asks_by_default_is_done_when_a_person_approved(of
     renamed = await _done(office, "rename_folder", {"folder_id": folder["folder_id"], "new_name": "Interviews"})
     moved = {"source_id": brought["source_id"], "folder_id": folder["folder_id"]}
     assert (await _done(office, "move_source_to_folder", moved))["folder_id"] == folder["folder_id"]
-    found = await _done(office, "detect_speakers", {"source_id": brought["source_id"]})
-    gone = await _done(office, "delete_source", {"source_id": brought["source_id"]})
+    detected = await _done(office, "detect_speakers", {"source_id": brought["source_id"]})
+    deleted = await _done(office, "delete_source", {"source_id": brought["source_id"]})
     emptied = await _done(office, "delete_folder", {"folder_id": folder["folder_id"]})
     answers = await _done(office, "import_survey", {"path": str(survey), "column_mappings": COLUMNS})
 
     assert (outside / "talk.txt").as_uri() in (office.agent.session.tree.root / linked["path"]).read_text()
     assert (renamed["old_name"], emptied["name"]) == ("Talks", "Interviews")
-    assert (found["speakers"], found["count"]) == (["Ana", "Ben"], 2)
-    assert gone["deleted_segments_count"] == 4
+    assert (detected["speakers"], detected["count"]) == (["Ana", "Ben"], 2)
+    assert deleted["deleted_segments_count"] == 4
     assert (answers["rows_processed"], answers["cases_created"]) == (2, 2)
 
 

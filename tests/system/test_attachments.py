@@ -51,14 +51,14 @@ def test_a_file_below_assets_becomes_a_row_with_its_bytes(mirrord: Mirrord) -> N
     data = os.urandom(2 * PART_BYTES + 17)
     _put(mirrord, "Trip/assets/2024/photo.jpg", data)
 
-    found = eventually(lambda: _row(mirrord, "2024/photo.jpg"), "a row of the photo")
-    assert found[1] == digest_of(data)
-    assert found[2:4] == (len(data), "image/jpeg")
-    assert _bytes(mirrord, found[1]) == data
+    row = eventually(lambda: _row(mirrord, "2024/photo.jpg"), "a row of the photo")
+    assert row[1] == digest_of(data)
+    assert row[2:4] == (len(data), "image/jpeg")
+    assert _bytes(mirrord, row[1]) == data
     parent = mirrord.app.execute(
         "SELECT page.name, page.kind FROM attachment JOIN page ON page.id = attachment.parent_id "
         "WHERE attachment.id = %s",
-        [found[0]],
+        [row[0]],
     ).fetchone()
     assert parent == ("Trip", "folder")
 

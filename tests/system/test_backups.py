@@ -67,8 +67,8 @@ def sample(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         save(mirrord.file("notes.txt"), "not synced\n")
         save(mirrord.file("assets/big.bin"), PICTURE + b"newer")
         Path(os.fsdecode(os.fsencode(mirrord.root) + b"/not-\xff-utf8")).write_text("odd")
-        done = _create(mirrord, place / "kept")
-        assert done.code == 0, done.err
+        result = _create(mirrord, place / "kept")
+        assert result.code == 0, result.err
         yield BackupSample(mirrord, tenant, place / "kept")
 
 
@@ -104,12 +104,12 @@ def _decide(dsn: str, tenant: TenantId) -> None:
         connection.execute("UPDATE mirrord.page_revision SET change_set = %s WHERE version = 1", [change_set])
 
 
-def _create(mirrord: Near, directory: Path, *more: str) -> Done:
-    return run_command("backup", "create", str(directory), *more, *mirrord.places)
+def _create(mirrord: Near, directory: Path, *options: str) -> Done:
+    return run_command("backup", "create", str(directory), *options, *mirrord.places)
 
 
-def _restore(sample: BackupSample, dsn: str, into: Path, *more: str) -> Done:
-    return run_command("backup", "restore", str(sample.directory), *more, *_places(dsn, into))
+def _restore(sample: BackupSample, dsn: str, into: Path, *options: str) -> Done:
+    return run_command("backup", "restore", str(sample.directory), *options, *_places(dsn, into))
 
 
 def _places(dsn: str, into: Path) -> list[str]:
@@ -132,13 +132,13 @@ def _rows(connection: Connection, table: str) -> list[Any]:
     query = sql.SQL("SELECT {} FROM mirrord.{}").format(
         sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier(name)) for name in columns), sql.Identifier(table)
     )
-    found = [dict(zip(columns, row, strict=True)) for row in connection.execute(query).fetchall()]
-    return sorted(found, key=json.dumps)
+    rows = [dict(zip(columns, row, strict=True)) for row in connection.execute(query).fetchall()]
+    return sorted(rows, key=json.dumps)
 
 
 def _texts_that_end(app: Connection, end: str) -> list[str]:
-    found = app.execute("SELECT markdown FROM page WHERE deleted_at IS NULL AND markdown LIKE %s", [f"%{end}"])
-    return [text for (text,) in found.fetchall()]
+    cursor = app.execute("SELECT markdown FROM page WHERE deleted_at IS NULL AND markdown LIKE %s", [f"%{end}"])
+    return [text for (text,) in cursor.fetchall()]
 
 
 def _clock(dsn: str, tenant: TenantId) -> int:
@@ -152,23 +152,23 @@ def test_every_table_with_a_tenant_is_kept_or_known_to_follow_from_others(admin_
             "SELECT table_name FROM information_schema.columns JOIN information_schema.tables USING (table_name) "
             "WHERE tables.table_schema = 'mirrord' AND table_type = 'BASE TABLE' AND column_name = 'tenant_id'"
         ).fetchall()
-        kept = set(value(connection, "SELECT mirrord.kept_tables()"))
-    assert {name for (name,) in tables} - kept == NOT_KEPT
-    assert kept.isdisjoint(NOT_KEPT)
+        kept_tables = set(value(connection, "SELECT mirrord.kept_tables()"))
+    assert {name for (name,) in tables} - kept_tables == NOT_KEPT
+    assert kept_tables.isdisjoint(NOT_KEPT)
 
 
 def test_every_column_comes_back_and_the_tree_is_written_from_them(
     sample: BackupSample, fresh_dsn: str, tmp_path: Path
 ) -> None:
-    done = _restore(sample, fresh_dsn, tmp_path)
-    assert done.code == 0, done.err
+    result = _restore(sample, fresh_dsn, tmp_path)
+    assert result.code == 0, result.err
     assert sample.mirrord.dsn is not None
     rows = _all_rows(fresh_dsn, sample.tenant)
     assert rows == _all_rows(sample.mirrord.dsn, sample.tenant)
-    assert [table for table, found in rows.items() if not found and table != "segment_anchor"] == []
+    assert [table for table, table_rows in rows.items() if not table_rows and table != "segment_anchor"] == []
     assert _clock(fresh_dsn, sample.tenant) == _clock(sample.mirrord.dsn, sample.tenant)
     with psycopg.connect(fresh_dsn) as connection:  # no number is given twice
-        highest = max(int(one["id"]) for one in rows["conflict"])
+        highest = max(int(conflict["id"]) for conflict in rows["conflict"])
         assert value(connection, "SELECT nextval('mirrord.conflict_id_seq')") > highest
 
     with Near(tmp_path, dsn=fresh_dsn) as restored:
@@ -184,10 +184,10 @@ def test_every_column_comes_back_and_the_tree_is_written_from_them(
         assert page is not None
         (beside,) = _texts_that_end(restored.app, "newest, and in no row\n")  # both sides, without a common past
         assert restored.text("Page.md") == "# Page\n\ntwo, see [[Child]]\n"
-        assert [one["markdown"] for one in history(restored.app, page.id)][-1] == restored.text("Page.md")
+        assert [version["markdown"] for version in history(restored.app, page.id)][-1] == restored.text("Page.md")
         assert beside.startswith("---\nid: ")
-        found = {file.read_bytes() for file in (restored.root / "assets").iterdir()}
-        assert {PICTURE, PICTURE + b"newer"} <= found | {restored.file("assets/big.bin").read_bytes()}
+        contents = {file.read_bytes() for file in (restored.root / "assets").iterdir()}
+        assert {PICTURE, PICTURE + b"newer"} <= contents | {restored.file("assets/big.bin").read_bytes()}
         query = "SELECT count(*) FROM page_link WHERE source_id = %s AND target_id IS NOT NULL"
         assert value(restored.app, query, page.id) == 1
         assert change(restored.app, page.id, title="Goes on") == 1
@@ -199,18 +199,18 @@ def test_python_alone_gets_the_text_of_every_page_as_the_guide_says(sample: Back
     script = guide.partition("### Without mirrord")[2].partition("```python\n")[2].partition("```")[0]
     (listed,) = (sample.directory / "backups" / "demo").iterdir()
     subprocess.run([sys.executable, "-I", "-S", "-c", script, listed, tmp_path], check=True)
-    found = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*.md")}
-    assert found.keys() == {"Page.md", "Folder/Child.md", "By an app.md"}
-    assert found["Folder/Child.md"] == sample.mirrord.text("Folder/Child.md")
-    assert found["Page.md"] == "# Page\n\ntwo, see [[Child]]\n"
+    text_by_path = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*.md")}
+    assert text_by_path.keys() == {"Page.md", "Folder/Child.md", "By an app.md"}
+    assert text_by_path["Folder/Child.md"] == sample.mirrord.text("Folder/Child.md")
+    assert text_by_path["Page.md"] == "# Page\n\ntwo, see [[Child]]\n"
 
 
 def test_a_copy_under_another_name_is_the_same_but_for_its_tenant(sample: BackupSample, tmp_path: Path) -> None:
     dsn = sample.mirrord.dsn
     assert dsn is not None
-    done = _restore(sample, dsn, tmp_path, "--as", "twin", "--json")
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["into"] == str(tmp_path / "mirror" / "twin")
+    result = _restore(sample, dsn, tmp_path, "--as", "twin", "--json")
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["into"] == str(tmp_path / "mirror" / "twin")
     with psycopg.connect(daemon_dsn(dsn)) as connection:
         twin = TenantId(value(connection, "SELECT id FROM mirrord.tenant WHERE name = 'twin'"))
     assert twin != sample.tenant
@@ -220,10 +220,10 @@ def test_a_copy_under_another_name_is_the_same_but_for_its_tenant(sample: Backup
 def test_what_is_there_already_is_not_restored_over(sample: BackupSample, tmp_path: Path) -> None:
     assert sample.mirrord.dsn is not None
     before = _all_rows(sample.mirrord.dsn, sample.tenant)
-    for more in ((), ("--as", "demo")):
-        done = _restore(sample, sample.mirrord.dsn, tmp_path, *more)
-        assert done.code == 4
-        assert "has pages already. Restore it --as a new one." in done.err
+    for options in ((), ("--as", "demo")):
+        result = _restore(sample, sample.mirrord.dsn, tmp_path, *options)
+        assert result.code == 4
+        assert "has pages already. Restore it --as a new one." in result.err
     assert _all_rows(sample.mirrord.dsn, sample.tenant) == before
     assert not (tmp_path / "mirror" / "demo").exists()
 
@@ -236,10 +236,10 @@ def survivor(sample: BackupSample, fresh_dsn: str, tmp_path: Path) -> Path:
     save(root / "notes.txt", "newer than the backup\n")
     save(root / "Folder/Child.md", "newer than the backup\n")
     before = _listing(root)
-    done = _restore(sample, fresh_dsn, tmp_path, "--json")
-    assert done.code == 0, done.err
+    result = _restore(sample, fresh_dsn, tmp_path, "--json")
+    assert result.code == 0, result.err
     beside = tmp_path / "mirror" / "demo.from-backup-1"
-    assert json.loads(done.out)["into"] == str(beside)
+    assert json.loads(result.out)["into"] == str(beside)
     assert (beside / "notes.txt").read_text() == "not synced\n"
     assert _listing(root) == before
     return root
@@ -252,10 +252,12 @@ async def test_a_tree_that_is_still_there_keeps_its_files_and_each_is_the_page_i
     app = connect(app_dsn(fresh_dsn, sample.tenant))
     async with Database(fresh_dsn) as database, opened_mirror(database, app, survivor.parent, sample.tenant):
         tree = Tree(survivor)
-        assert [one for one in await check_tree(database, sample.tenant, tree) if one.verdict is not Verdict.OK] == []
+        assert [
+            entry for entry in await check_tree(database, sample.tenant, tree) if entry.verdict is not Verdict.OK
+        ] == []
         tree.close()
-    came = {path.partition(" (conflict")[0] for path in _listing(survivor) - before}
-    assert came == {"Page", "Folder/Child", "assets/big"}  # what both sides have, without a common past
+    new_paths = {path.partition(" (conflict")[0] for path in _listing(survivor) - before}
+    assert new_paths == {"Page", "Folder/Child", "assets/big"}  # what both sides have, without a common past
     assert (survivor / "notes.txt").read_text() == "newer than the backup\n"
     assert len(_texts_that_end(app, "newer than the backup\n")) == 1
 
@@ -295,10 +297,10 @@ def test_a_flipped_byte_anywhere_is_found_and_nothing_is_restored(
     places = [(path, place) for path in files for place in {0, min(8, _last(path)), _last(path) // 2, _last(path)}]
     assert [(path, place) for path, place in places if not _flipped(path, place, lambda: _damages(backups))] == []
     (rows, *_) = [path for path in files if path.suffix == ".gz"]
-    done = _flipped(rows, 10, lambda: _restore(sample, fresh_dsn, tmp_path))
-    assert done.code == 4
-    assert "is damaged, so nothing was restored" in done.err
-    assert rows.name in done.err
+    result = _flipped(rows, 10, lambda: _restore(sample, fresh_dsn, tmp_path))
+    assert result.code == 4
+    assert "is damaged, so nothing was restored" in result.err
+    assert rows.name in result.err
     assert rows.name in _flipped(rows, 12, lambda: run_command("backup", "verify", str(sample.directory))).out
     with psycopg.connect(daemon_dsn(fresh_dsn)) as connection:
         assert value(connection, "SELECT count(*) FROM mirrord.tenant") == 0
@@ -312,18 +314,18 @@ def _last(path: Path) -> int:
 def _flipped(path: Path, place: int, act: Callable[[], Any]) -> Any:
     """What *act* returns while one byte of a file is another."""
     data = bytearray(path.read_bytes())
-    whole = bytes(data)
+    original = bytes(data)
     data[place] ^= 0x20
     path.write_bytes(data)
     try:
         return act()
     finally:
-        path.write_bytes(whole)
+        path.write_bytes(original)
 
 
 def _damages(backups: Backups) -> list[str]:
     reader = BackupChecker(backups)
-    return [damage for one in backups.list_backups() for damage in reader.check(one, lambda _, __: None).damages]
+    return [damage for backup in backups.list_backups() for damage in reader.check(backup, lambda _, __: None).damages]
 
 
 def test_an_object_that_is_damaged_keeps_old_ones_from_going_until_it_is_stored_anew(
@@ -331,16 +333,16 @@ def test_an_object_that_is_damaged_keeps_old_ones_from_going_until_it_is_stored_
 ) -> None:
     directory = tmp_path / "kept"
     assert _create(sample.mirrord, directory, "--tenant", "demo").code == 0
-    (manifest,) = [one.manifest for one in Backups(directory).list_backups()]
+    (manifest,) = [backup.manifest for backup in Backups(directory).list_backups()]
     assert manifest is not None
     chunk = directory / "objects" / manifest.files.chunks[0].name[:2] / f"{manifest.files.chunks[0].name}.gz"
     chunk.write_bytes(b"something else")
-    done = _create(sample.mirrord, directory, "--tenant", "demo", "--keep", "1")
-    assert (done.code, f"{chunk} is damaged" in done.err) == (1, True)
+    result = _create(sample.mirrord, directory, "--tenant", "demo", "--keep", "1")
+    assert (result.code, f"{chunk} is damaged" in result.err) == (1, True)
     chunk.unlink()
-    done = run_command("backup", "verify", str(directory), "--json")
-    assert done.code == 1
-    assert json.loads(done.out)[0]["damages"] == [f"{chunk} is gone."]
+    result = run_command("backup", "verify", str(directory), "--json")
+    assert result.code == 1
+    assert json.loads(result.out)[0]["damages"] == [f"{chunk} is gone."]
     (again,) = json.loads(_create(sample.mirrord, directory, "--tenant", "demo", "--json").out)
     assert (again["added"], again["obstacle"]) == (1, None)
     assert run_command("backup", "verify", str(directory)).code == 0
@@ -349,9 +351,9 @@ def test_an_object_that_is_damaged_keeps_old_ones_from_going_until_it_is_stored_
 def test_of_two_at_once_the_second_says_so(sample: BackupSample) -> None:
     with Backups(sample.directory).open_for_writing():
         for arguments in (("create", str(sample.directory), *sample.mirrord.places), ("verify", str(sample.directory))):
-            done = run_command("backup", *arguments)
-            assert done.code == 4
-            assert "is going on" in done.err
+            result = run_command("backup", *arguments)
+            assert result.code == 4
+            assert "is going on" in result.err
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
@@ -362,15 +364,15 @@ def test_a_full_disk_leaves_earlier_backups_whole(sample: BackupSample, tmp_path
         directory = tmp_path / "kept"
         assert _create(sample.mirrord, directory, "--tenant", "demo").code == 0
         save(sample.mirrord.file("large.txt"), os.urandom(2 << 20))
-        done = _create(sample.mirrord, directory, "--tenant", "demo")
+        result = _create(sample.mirrord, directory, "--tenant", "demo")
         verified = run_command("backup", "verify", str(directory))
-        left = list((directory / "incoming").iterdir())
+        leftovers = list((directory / "incoming").iterdir())
     finally:
         sample.mirrord.file("large.txt").unlink(missing_ok=True)
         subprocess.run(["umount", tmp_path], check=True)
-    assert done.code == 3
-    assert "is full; no new backup was made, earlier backups are complete" in done.err
-    assert (verified.out.split(), left) == (["whole", "1", "demo"], [])
+    assert result.code == 3
+    assert "is full; no new backup was made, earlier backups are complete" in result.err
+    assert (verified.out.split(), leftovers) == (["whole", "1", "demo"], [])
 
 
 def test_a_restore_that_is_killed_is_done_by_the_next(
@@ -382,8 +384,8 @@ def test_a_restore_that_is_killed_is_done_by_the_next(
             holder.execute(sql.SQL("LOCK TABLE mirrord.{}").format(sql.Identifier(table)))
             _killed_when_it_waits(sample, fresh_dsn, tmp_path, watcher)
         eventually(lambda: value(watcher, _BACKENDS) == 0, "the end of the killed restore's transaction")
-    done = _restore(sample, fresh_dsn, tmp_path)
-    assert done.code == 0, done.err
+    result = _restore(sample, fresh_dsn, tmp_path)
+    assert result.code == 0, result.err
     assert sample.mirrord.dsn is not None
     assert _all_rows(fresh_dsn, sample.tenant) == _all_rows(sample.mirrord.dsn, sample.tenant)
 
@@ -436,10 +438,10 @@ def test_columns_that_a_backup_did_not_know_yet_get_their_defaults(daemon_connec
 
 
 def test_without_a_tenant_there_is_nothing_to_keep(fresh_dsn: str, tmp_path: Path) -> None:
-    done = run_command("backup", "create", str(tmp_path / "kept"), *_places(fresh_dsn, tmp_path))
-    assert done.code == 2
-    assert "There is no tenant yet" in done.err
-    done = run_command("backup", "create", str(tmp_path / "mirror" / "kept"), *_places(fresh_dsn, tmp_path))
-    assert (done.code, "would hold itself" in done.err) == (2, True)
-    done = run_command("backup", "list", str(tmp_path))
-    assert (done.code, "holds no backups" in done.err) == (2, True)
+    result = run_command("backup", "create", str(tmp_path / "kept"), *_places(fresh_dsn, tmp_path))
+    assert result.code == 2
+    assert "There is no tenant yet" in result.err
+    result = run_command("backup", "create", str(tmp_path / "mirror" / "kept"), *_places(fresh_dsn, tmp_path))
+    assert (result.code, "would hold itself" in result.err) == (2, True)
+    result = run_command("backup", "list", str(tmp_path))
+    assert (result.code, "holds no backups" in result.err) == (2, True)

@@ -142,7 +142,7 @@ def test_of_two_names_that_readers_take_for_one_the_later_gets_a_number(
 
     def spelled() -> Path | None:
         """Of names that differ in spelling only, the one that the numbered file has."""
-        keys = {unicodedata.normalize("NFC", one.name).casefold(): one for one in mirrord.root.iterdir()}
+        keys = {unicodedata.normalize("NFC", path.name).casefold(): path for path in mirrord.root.iterdir()}
         return keys.get(numbered.casefold())
 
     twin = eventually(spelled, f"a file {numbered!r}")
@@ -226,10 +226,10 @@ def test_status_says_every_sentence_to_a_person(mirrord: Mirrord) -> None:
     save(mirrord.file("Said.md"), LATIN)
     os.mkfifo(mirrord.file("Said too.md"))
     assert_listed(mirrord, "Said.md", "UTF-8")
-    said = mirrord.run("status").stdout
+    output = mirrord.run("status").stdout
     listed = mirrord.app.execute("SELECT sentence FROM mirrord.problem").fetchall()
     assert len(listed) >= 2
-    assert [sentence for (sentence,) in listed if sentence not in said] == []
+    assert [sentence for (sentence,) in listed if sentence not in output] == []
 
 
 def test_problems_that_were_mended_while_the_daemon_was_down_are_over_when_it_is_up(mirrord: Mirrord) -> None:

@@ -76,8 +76,8 @@ def test_an_attachment_whose_name_climbs_stays_below_assets(mirrord: Mirrord) ->
     data = b"a picture"
     mirrord.app.execute("INSERT INTO mirrord.blob (digest, part, bytes) VALUES (%s, 0, %s)", [digest_of(data), data])
     add_attachment(mirrord.app, name="../../.mirrord/climbing.png", digest=digest_of(data), size=len(data))
-    found = eventually(lambda: list(mirrord.file("assets").rglob("climbing.png")), "the attachment's file")
-    assert [file.read_bytes() for file in found] == [data]
+    files = eventually(lambda: list(mirrord.file("assets").rglob("climbing.png")), "the attachment's file")
+    assert [file.read_bytes() for file in files] == [data]
 
 
 def test_nul_is_refused_in_every_column(mirrord: Mirrord) -> None:

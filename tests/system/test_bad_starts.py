@@ -57,7 +57,7 @@ def test_a_database_that_is_down_at_start_is_awaited(tmp_path: Path) -> None:
         awaited = mirrord.wait_event("postgres_awaited")
         assert "Postgres is out of reach" in awaited["error"]
         status = eventually(lambda: _with_daemon(mirrord), "a status that knows the daemon")
-        assert [one for one in status["degraded"] if "Postgres is out of reach" in one]
+        assert [reason for reason in status["degraded"] if "Postgres is out of reach" in reason]
         assert mirrord.running
         try:
             postgres.start()
@@ -124,9 +124,9 @@ def test_a_mirror_directory_of_somebody_else_is_said_to_be_unwritable(fresh_dsn:
         directory.chmod(0o777)
         (directory / "mirror").mkdir()
         (directory / "mirror").chmod(0o755)
-        done = _up_as_nobody(directory, fresh_dsn)
-        assert done.returncode == USAGE, done.stderr
-        assert f"The mirror directory {directory / 'mirror'} cannot be written: Permission denied" in done.stderr
+        completed = _up_as_nobody(directory, fresh_dsn)
+        assert completed.returncode == USAGE, completed.stderr
+        assert f"The mirror directory {directory / 'mirror'} cannot be written: Permission denied" in completed.stderr
         assert list((directory / "mirror").iterdir()) == []
     finally:
         shutil.rmtree(directory)
@@ -155,12 +155,12 @@ def test_a_second_daemon_on_the_same_root_is_refused(mirrord: Mirrord, tmp_path:
 
 def _assert_refused(mirrord: Mirrord, code: int, *words: str) -> None:
     """`mirrord up` ends with one sentence that holds *words*."""
-    done = mirrord.run("up", "--plain", "--tenant", mirrord.tenant)
-    said = [line for line in done.stderr.splitlines() if line.startswith("mirrord: ")]
-    assert done.returncode == code, done.stderr
-    assert len(said) == 1, done.stderr
-    assert "Traceback" not in done.stderr
-    assert [word for word in words if word not in said[0]] == [], said[0]
+    completed = mirrord.run("up", "--plain", "--tenant", mirrord.tenant)
+    messages = [line for line in completed.stderr.splitlines() if line.startswith("mirrord: ")]
+    assert completed.returncode == code, completed.stderr
+    assert len(messages) == 1, completed.stderr
+    assert "Traceback" not in completed.stderr
+    assert [word for word in words if word not in messages[0]] == [], messages[0]
 
 
 def _with_daemon(mirrord: Mirrord) -> dict[str, Any] | None:

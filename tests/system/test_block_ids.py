@@ -48,8 +48,8 @@ def blocks_of(mirrord: Mirrord, path: str, text: str) -> list[dict[str, Any]]:
         page = mirrord.page(path)
         if page is None or page.markdown != text or page.ahead or page.content is None:
             return None
-        found: list[dict[str, Any]] = page.content["content"]
-        return found
+        blocks: list[dict[str, Any]] = page.content["content"]
+        return blocks
 
     return eventually(derived, f"the document of {path} as it was saved")
 
@@ -58,9 +58,9 @@ def prior_of(mirrord: Mirrord, page: UUID) -> object:
     return row_of(mirrord.app, page)["prior"]
 
 
-@pytest.mark.parametrize("more", [0, 3000], ids=["short", "long"])
-def test_an_edit_of_one_block_in_the_file_changes_no_other_block_of_the_row(mirrord: Mirrord, more: int) -> None:
-    text = TEXT + "".join(f"\nParagraph {number}.\n" for number in range(more))
+@pytest.mark.parametrize("paragraphs", [0, 3000], ids=["short", "long"])
+def test_an_edit_of_one_block_in_the_file_changes_no_other_block_of_the_row(mirrord: Mirrord, paragraphs: int) -> None:
+    text = TEXT + "".join(f"\nParagraph {number}.\n" for number in range(paragraphs))
     save(mirrord.file("Plan.md"), text)
     before = blocks_of(mirrord, "Plan.md", text)
     ends = ("", " edited", " edited, and again")
@@ -140,11 +140,11 @@ async def test_the_next_document_ends_the_one_before_and_makes_no_version(
     change(app_connection, page, markdown="b\n")
     render(daemon_connection, page, "b\n")
     async with database.transaction(tenant) as connection:
-        (found,) = await derived_rows.load_underived(connection, tenant, 10, 1000, [])
-        assert (found.entry, found.markdown, found.prior_content is not None) == (page, "b\n", True)
-        await derived_rows.store_content(connection, tenant, [(EntryId(page), found.version, b'{"type": "doc"}')])
+        (underived,) = await derived_rows.load_underived(connection, tenant, 10, 1000, [])
+        assert (underived.entry, underived.markdown, underived.prior_content is not None) == (page, "b\n", True)
+        await derived_rows.store_content(connection, tenant, [(EntryId(page), underived.version, b'{"type": "doc"}')])
     after = row_of(app_connection, page)
-    assert (after["content"], after["prior"], after["version"]) == ({"type": "doc"}, None, found.version)
+    assert (after["content"], after["prior"], after["version"]) == ({"type": "doc"}, None, underived.version)
 
 
 def test_apps_cannot_write_the_document_before(app_connection: Connection) -> None:

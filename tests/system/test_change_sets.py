@@ -120,10 +120,10 @@ def test_a_text_belongs_to_the_change_set_of_its_event(daemon_connection: Connec
 def test_an_event_names_nobody_until_its_version_exists(daemon_connection: Connection) -> None:
     daemon, change_set = daemon_connection, _begin(daemon_connection)
     page, digest = _write(daemon, "one"), digest_of(b"two").hex()
-    told = {"page_id": page, "digest": digest, "change_set": change_set}
-    assert not _tell(daemon, "PageWritten", **told)
+    facts = {"page_id": page, "digest": digest, "change_set": change_set}
+    assert not _tell(daemon, "PageWritten", **facts)
     _write(daemon, "two", page)
-    assert _tell(daemon, "PageWritten", **told)
+    assert _tell(daemon, "PageWritten", **facts)
     assert _authors(daemon, page) == [(SOMEONE, None), (TOLD, change_set)]
 
 
@@ -141,8 +141,8 @@ def test_a_move_belongs_to_the_agent_and_the_text_before_it_does_not(daemon_conn
     daemon, change_set = daemon_connection, _begin(daemon_connection)
     page = _write(daemon, "one", name="Old", name_key="old")
     _take_in(daemon, page, name="New")
-    told = {"page_id": page, "digest": digest_of(b"one").hex(), "old_path": "Old.md", "path": "New.md"}
-    assert _tell(daemon, "PageMoved", **told, change_set=change_set)
+    facts = {"page_id": page, "digest": digest_of(b"one").hex(), "old_path": "Old.md", "path": "New.md"}
+    assert _tell(daemon, "PageMoved", **facts, change_set=change_set)
     assert _authors(daemon, page) == [(SOMEONE, None), (TOLD, change_set)]
 
 
@@ -151,8 +151,8 @@ def test_a_move_with_a_new_text_gives_both_versions_their_author(daemon_connecti
     page = _write(daemon, "one", name="Old", name_key="old")
     _take_in(daemon, page, name="New")
     _write(daemon, "two", page)
-    told = {"page_id": page, "digest": digest_of(b"two").hex(), "old_path": "Old.md", "path": "New/_index.md"}
-    assert _tell(daemon, "PageMoved", **told, change_set=change_set)
+    facts = {"page_id": page, "digest": digest_of(b"two").hex(), "old_path": "Old.md", "path": "New/_index.md"}
+    assert _tell(daemon, "PageMoved", **facts, change_set=change_set)
     assert _authors(daemon, page)[1:] == [(TOLD, change_set), (TOLD, change_set)]
 
 
@@ -196,20 +196,20 @@ def test_attachments_and_records_belong_to_the_change_set_of_their_events(daemon
         picture = add_attachment(daemon, parent_id=page)
         record = add(daemon, "record", kind="category", key="red", data=Jsonb({}), text="dir: x\n", digest=digest)
         change(daemon, record, "record", deleted_at="now")
-    told = {"page_id": page, "digest": digest_of(b"x").hex(), "path": "assets/a.png", "change_set": change_set}
-    assert _tell(daemon, "AttachmentAdded", **told)
+    facts = {"page_id": page, "digest": digest_of(b"x").hex(), "path": "assets/a.png", "change_set": change_set}
+    assert _tell(daemon, "AttachmentAdded", **facts)
     assert _tell(daemon, "CategoryAdded", record_id=record, digest=digest.hex(), change_set=change_set)
     assert _tell(daemon, "CategoryRemoved", record_id=record, change_set=change_set)
     assert _authors(daemon, picture, "attachment") == [(TOLD, change_set)]
     assert _authors(daemon, record, "record") == [(TOLD, change_set)] * 2
 
 
-@pytest.mark.parametrize("told", ["unknown", "of another author", "no uuid"])
+@pytest.mark.parametrize("case", ["unknown", "of another author", "no uuid"])
 def test_an_event_puts_nothing_into_a_change_set_that_is_not_its_authors(
-    daemon_connection: Connection, told: str
+    daemon_connection: Connection, case: str
 ) -> None:
     other = _begin(daemon_connection, actor=Jsonb({"kind": "agent", "name": "another"}))
-    change_set = {"unknown": uuid4(), "of another author": other, "no uuid": "x"}[told]
+    change_set = {"unknown": uuid4(), "of another author": other, "no uuid": "x"}[case]
     page, digest = _write(daemon_connection, "one"), digest_of(b"one").hex()
     assert _tell(daemon_connection, "PageWritten", page_id=page, digest=digest, change_set=change_set)
     assert _authors(daemon_connection, page) == [(TOLD, None)]

@@ -33,7 +33,7 @@ async def test_no_transaction_stands_still_while_files_are_read(
 
     monkeypatch.setattr(check_module, "_read_digests", observed)
     sides = mirror.opened.sides
-    found = await check_tree(database, sides.tenant, sides.tree)
+    checked = await check_tree(database, sides.tenant, sides.tree)
 
-    assert [(one.path, one.verdict) for one in found] == [("Page.md", Verdict.OK)]
+    assert [(entry.path, entry.verdict) for entry in checked] == [("Page.md", Verdict.OK)]
     assert standing == [0]

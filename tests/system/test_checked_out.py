@@ -81,10 +81,10 @@ def attachments(mirrord: Mirrord) -> dict[bytes, UUID]:
 
 
 def git(mirrord: Mirrord, *words: str) -> str:
-    own = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "core.excludesFile=/dev/null"]
-    done = subprocess.run(["git", *own, *words], cwd=mirrord.root, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    git_options = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "core.excludesFile=/dev/null"]
+    completed = subprocess.run(["git", *git_options, *words], cwd=mirrord.root, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
 
 
 def begin_repository(mirrord: Mirrord, count: int) -> dict[str, UUID]:
@@ -146,12 +146,12 @@ def test_a_folder_that_was_removed_and_copied_back_elsewhere_keeps_every_id(
     """The file system gives the numbers of the removed files to the new ones."""
     write_notes(mirrord.root / "old", count)
     notes = ids(mirrord)
-    kept = tmp_path / "kept"
-    shutil.copytree(mirrord.root / "old", kept)
+    backup = tmp_path / "kept"
+    shutil.copytree(mirrord.root / "old", backup)
     for number in range(fewer):
-        (kept / f"D{number:03}.md").unlink()
+        (backup / f"D{number:03}.md").unlink()
     shutil.rmtree(mirrord.root / "old")
-    shutil.copytree(kept, mirrord.root / "new", copy_function=shutil.copy)
+    shutil.copytree(backup, mirrord.root / "new", copy_function=shutil.copy)
     expected = {text: id_ for text, id_ in notes.items() if text not in map(text_of, range(fewer))}
 
     assert same_pages(expected, ids(mirrord))
@@ -231,15 +231,15 @@ def test_an_archive_unpacked_over_the_tree_keeps_every_id(mirrord: Mirrord, tmp_
     write_notes(mirrord.root / "docs", FEW)
     notes = ids(mirrord)
     archive = tmp_path / "docs.zip"
-    with zipfile.ZipFile(archive, "w") as made:
+    with zipfile.ZipFile(archive, "w") as packed:
         for path in (mirrord.root / "docs").iterdir():
-            made.write(path, f"docs/{path.name}")
+            packed.write(path, f"docs/{path.name}")
     for number in range(3):
         (mirrord.root / f"docs/D{number:03}.md").rename(mirrord.root / f"docs/Moved {number}.md")
     assert same_pages(notes, ids(mirrord))
     moved = {text_of(number) for number in range(3)}
-    with zipfile.ZipFile(archive) as given:
-        given.extractall(mirrord.root)
+    with zipfile.ZipFile(archive) as zip_file:
+        zip_file.extractall(mirrord.root)
 
     after = ids_by_path(mirrord)
 

@@ -140,10 +140,10 @@ def test_a_page_without_an_id_comes_back_from_the_trash_as_itself(mirrord: Mirro
     before = mirrord.page("Trashed.md")
     assert before is not None
     with agent(mirrord) as session:
-        gone = delete_page(session, "Trashed")
+        deleted = delete_page(session, "Trashed")
         query = "SELECT deleted_at IS NOT NULL FROM mirrord.page WHERE id = %s"
         eventually(lambda: value(mirrord.app, query, before.id), "the tombstone")
-        restore_page(session, gone.trash_id, "Back/Again")
+        restore_page(session, deleted.trash_id, "Back/Again")
         eventually(lambda: mirrord.page("Back/Again.md"), "the row at the new place")
         mirrord.flush()
     after = mirrord.page("Back/Again.md")

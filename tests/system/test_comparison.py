@@ -17,12 +17,12 @@ async def test_every_base_is_told_once(mirror: Mirror, pages: int) -> None:
     await mirror.settle()
     sides = mirror.engine.sides
     async with sides.database.transaction(sides.tenant) as connection:
-        told = [
-            one
+        bases = [
+            base
             async for some in entry_comparison.load_base_batches(connection, sides.tenant, sides.mirror)
-            for one in some
+            for base in some
         ]
-    assert sorted(path for _, path, _ in told if path) == [f"{number}.md" for number in range(pages)]
+    assert sorted(path for _, path, _ in bases if path) == [f"{number}.md" for number in range(pages)]
 
 
 async def test_what_differs_is_found_wherever_its_base_comes(mirror: Mirror) -> None:

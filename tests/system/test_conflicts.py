@@ -56,7 +56,9 @@ def conflicts(mirrord: Mirrord) -> list[dict[str, Any]]:
 def conflict_of(mirrord: Mirrord, path: str) -> dict[str, Any]:
     """The open conflict of a path."""
     return eventually(
-        lambda: next((one for one in conflicts(mirrord) if one["path"] == path and one["open"]), None),
+        lambda: next(
+            (conflict for conflict in conflicts(mirrord) if conflict["path"] == path and conflict["open"]), None
+        ),
         f"a conflict of {path}",
     )
 
@@ -70,8 +72,10 @@ def sibling_of(mirrord: Mirrord, stem: str) -> Path:
 
 
 def settled(mirrord: Mirrord, number: int) -> str | None:
-    found: str | None = next(one["resolution"] for one in conflicts(mirrord) if one["number"] == number)
-    return found
+    resolution: str | None = next(
+        conflict["resolution"] for conflict in conflicts(mirrord) if conflict["number"] == number
+    )
+    return resolution
 
 
 def trashed(mirrord: Mirrord) -> list[bytes]:
@@ -83,8 +87,8 @@ def test_taking_the_file_writes_its_text_back_and_puts_the_sibling_into_the_tras
     number = conflict_of(mirrord, "Take file.md")["number"]
     sibling = sibling_of(mirrord, "Take file")
     content = sibling.read_bytes()
-    done = command(mirrord, "conflicts", "take-file", str(number))
-    assert done.code == 0, done.err
+    result = command(mirrord, "conflicts", "take-file", str(number))
+    assert result.code == 0, result.err
 
     eventually(lambda: mirrord.text("Take file.md") == "red\n", "the file's text in the file")
     eventually(lambda: not sibling.exists(), "the sibling to go")
@@ -106,7 +110,7 @@ def test_a_merged_text_from_an_editor_is_the_pages(mirrord: Mirrord) -> None:
         encoding="utf-8",
     )
     ours, theirs = pty.openpty()
-    done = subprocess.run(
+    completed = subprocess.run(
         [
             *(sys.executable, "-c", "from mirrord.cli import main; main()"),
             *("conflicts", "take-merged", str(number), "--tenant", mirrord.tenant),
@@ -120,7 +124,7 @@ def test_a_merged_text_from_an_editor_is_the_pages(mirrord: Mirrord) -> None:
     )
     os.close(ours)
     os.close(theirs)
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
     eventually(lambda: mirrord.text("Edited.md") == "violet, by an editor\n", "the merged text in the file")
 
 
@@ -129,8 +133,8 @@ def test_a_conflict_is_settled_while_the_daemon_is_down(mirrord: Mirrord) -> Non
     number = conflict_of(mirrord, "Down.md")["number"]
     sibling = sibling_of(mirrord, "Down")
     mirrord.stop()
-    done = command(mirrord, "conflicts", "take-file", str(number))
-    assert done.code == 0, done.err
+    result = command(mirrord, "conflicts", "take-file", str(number))
+    assert result.code == 0, result.err
     assert mirrord.text("Down.md") == "blue\n"
     mirrord.up()
     eventually(lambda: mirrord.text("Down.md") == "red\n", "the file's text in the file")
@@ -148,13 +152,13 @@ def test_deleting_the_siblings_file_settles_the_conflict(mirrord: Mirrord) -> No
 
 def test_renaming_the_siblings_file_makes_it_a_page_of_its_own(mirrord: Mirrord) -> None:
     change_both(mirrord, "Rename.md", file="red\n", row="blue\n")
-    found = conflict_of(mirrord, "Rename.md")
+    conflict = conflict_of(mirrord, "Rename.md")
     look_everywhere(mirrord)
     sibling_of(mirrord, "Rename").rename(mirrord.file("Red.md"))
-    eventually(lambda: settled(mirrord, found["number"]) == "sibling-renamed", "the conflict to be settled")
+    eventually(lambda: settled(mirrord, conflict["number"]) == "sibling-renamed", "the conflict to be settled")
     page = mirrord.page("Red.md")
     assert page is not None
-    assert page.id == found["sibling"]
+    assert page.id == conflict["sibling"]
 
 
 def test_a_sibling_edited_on_both_sides_has_a_conflict_of_its_own(mirrord: Mirrord) -> None:
@@ -174,8 +178,8 @@ def test_a_sibling_edited_on_both_sides_has_a_conflict_of_its_own(mirrord: Mirro
     assert command(mirrord, "conflicts", "take-file", str(inner["number"])).code == 0
     eventually(lambda: sibling.read_text(encoding="utf-8") == f"{head}dark red\n", "the inner choice in the file")
     look_everywhere(mirrord)
-    seen = json.loads(command(mirrord, "conflicts", "show", str(outer["number"]), "--json").out)["seen"]
-    assert command(mirrord, "conflicts", "take-file", str(outer["number"]), "--seen", seen).code == 0
+    seen_state = json.loads(command(mirrord, "conflicts", "show", str(outer["number"]), "--json").out)["seen"]
+    assert command(mirrord, "conflicts", "take-file", str(outer["number"]), "--seen", seen_state).code == 0
     eventually(lambda: mirrord.text("Twice.md") == "dark red\n", "the outer choice in the file")
     eventually(lambda: siblings(mirrord, "Twice") == [], "both siblings to go")
 
@@ -192,15 +196,15 @@ def test_an_attachment_changed_on_both_sides_is_kept_twice_and_listed(mirrord: M
         save(file, b"red")
         mirrord.app.execute("INSERT INTO blob (digest, part, bytes) VALUES (%s, 0, 'blue')", [digest_of(b"blue")])
         write_bytes(mirrord, attachment[0], b"blue")
-    found = conflict_of(mirrord, "assets/plan.png")
-    assert (found["kind"], found["entry"]) == ("attachment", attachment[0])
+    conflict = conflict_of(mirrord, "assets/plan.png")
+    assert (conflict["kind"], conflict["entry"]) == ("attachment", attachment[0])
     sibling = sibling_of(mirrord, "plan")
     assert (sibling.parent, sibling.suffix) == (file.parent, ".png")
     assert sibling.read_bytes() == b"red"
     eventually(lambda: file.read_bytes() == b"blue", "the row's bytes in the file")
     look_everywhere(mirrord)
 
-    assert command(mirrord, "conflicts", "take-file", str(found["number"])).code == 0
+    assert command(mirrord, "conflicts", "take-file", str(conflict["number"])).code == 0
     eventually(lambda: file.read_bytes() == b"red", "the file's bytes back")
     eventually(lambda: not sibling.exists(), "the sibling to go")
     look_everywhere(mirrord)
@@ -232,8 +236,8 @@ def test_a_restored_version_reaches_the_file_and_a_deleted_page_gets_its_file_ba
     look_everywhere(mirrord)
     mirrord.app.execute("DELETE FROM page WHERE id = %s", [page.id])
     eventually(lambda: not mirrord.file("Notes/History.md").exists(), "the file to go")
-    done = command(mirrord, "restore", "Notes/History.md", "--version", "2")
-    assert done.code == 0, done.err
+    result = command(mirrord, "restore", "Notes/History.md", "--version", "2")
+    assert result.code == 0, result.err
     eventually(lambda: mirrord.text("Notes/History.md") == "two\n", "the second version in the file")
     look_everywhere(mirrord)
     assert mirrord.check() == {}

@@ -18,9 +18,9 @@ NEEDED = 22  # the suite's Node; npm has one where the system's is older
 
 
 def runtime(directory: Path) -> str:
-    own = shutil.which("node")
-    if own is not None and _major(own) >= NEEDED:
-        return own
+    program = shutil.which("node")
+    if program is not None and _major(program) >= NEEDED:
+        return program
     packaged = sorted(directory.glob("node_modules/node-linux-*/bin/node"))
     if not packaged:
         pytest.skip(f"Node {NEEDED} or newer is needed for the conformance suite")
@@ -29,8 +29,8 @@ def runtime(directory: Path) -> str:
 
 
 def _major(program: str) -> int:
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
-    return int(re.findall(r"\d+", said)[0])
+    output = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    return int(re.findall(r"\d+", output)[0])
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def test_the_conformance_suite_passes(revision: str, tmp_path: Path) -> None:
     directory = node.installed(SOURCE)
     program = runtime(directory)
     with served(tmp_path) as url:
-        done = subprocess.run(
+        completed = subprocess.run(
             [program, str(SUITE), "server", "--url", url, "--requirements", revision],
             cwd=directory,
             capture_output=True,
@@ -62,5 +62,5 @@ def test_the_conformance_suite_passes(revision: str, tmp_path: Path) -> None:
             check=False,
         )
 
-    assert done.returncode == 0, done.stdout[done.stdout.rfind("=== SUMMARY") :] or done.stderr
-    assert "server-initialize: 3 passed" in done.stdout or "caching: 8 passed" in done.stdout
+    assert completed.returncode == 0, completed.stdout[completed.stdout.rfind("=== SUMMARY") :] or completed.stderr
+    assert "server-initialize: 3 passed" in completed.stdout or "caching: 8 passed" in completed.stdout

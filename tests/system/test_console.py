@@ -51,8 +51,8 @@ def settled(ada: Browser, page: str) -> dict[str, Any]:
     """A page once it is derived and on disk."""
 
     def done() -> dict[str, Any] | None:
-        found: dict[str, Any] = ada.get(f"pages/{page}")
-        return found if found["on_disk"] and found["content"] is not None else None
+        page_now: dict[str, Any] = ada.get(f"pages/{page}")
+        return page_now if page_now["on_disk"] and page_now["content"] is not None else None
 
     return eventually(done, f"{page} to be on disk")
 
@@ -76,18 +76,18 @@ def test_texts_that_a_window_has_are_not_sent_again(console: Console, ada: Brows
     version = page["version"]
     facts = {name: value for name, value in page.items() if name not in ("markdown", "content")}
     assert ada.get(f"pages/{page['id']}?known={version}") == facts
-    for known in (version + 1, "x", "9" * 30, ""):
-        assert ada.get(f"pages/{page['id']}?known={known}") == page
+    for known_version in (version + 1, "x", "9" * 30, ""):
+        assert ada.get(f"pages/{page['id']}?known={known_version}") == page
 
 
 def test_a_browser_keeps_our_own_files_below_their_digest_only(ada: Browser) -> None:
-    found = re.search(r'src="(/static/(\w+)/console\.js)"', ada.ask("GET", "/t/demo/").text)
-    assert found is not None
-    kept, asked = ada.ask("GET", found[1]), ada.ask("GET", found[1].replace(found[2], "0" * 16))
-    assert "immutable" in kept.headers["cache-control"]
-    assert asked.headers["cache-control"] == "no-cache"
-    assert kept.data == asked.data == ada.ask("GET", "/static/console.js").data
-    again = ada.ask("GET", "/static/console.js", if_none_match=kept.headers["etag"])
+    match = re.search(r'src="(/static/(\w+)/console\.js)"', ada.ask("GET", "/t/demo/").text)
+    assert match is not None
+    by_digest, by_other_digest = ada.ask("GET", match[1]), ada.ask("GET", match[1].replace(match[2], "0" * 16))
+    assert "immutable" in by_digest.headers["cache-control"]
+    assert by_other_digest.headers["cache-control"] == "no-cache"
+    assert by_digest.data == by_other_digest.data == ada.ask("GET", "/static/console.js").data
+    again = ada.ask("GET", "/static/console.js", if_none_match=by_digest.headers["etag"])
     assert (again.status, again.data) == (304, b"")
 
 
@@ -95,8 +95,8 @@ def test_a_document_saved_in_the_browser_is_in_the_file_and_told_as_on_disk(cons
     page = made(ada, "Typed")
     with ada.live() as stream:
         version = ada.send("PUT", f"pages/{page['id']}/content", {"version": page["version"], "content": DOCUMENT})
-        told = stream.until("page", id=page["id"], version=version["version"], on_disk=True)
-    assert told["by"] == {"kind": "human", "name": "ada", "channel": "console"}
+        event = stream.until("page", id=page["id"], version=version["version"], on_disk=True)
+    assert event["by"] == {"kind": "human", "name": "ada", "channel": "console"}
     assert "typed here" in (console.mirrord.text("Typed.md") or "")
 
 
@@ -120,10 +120,10 @@ def test_a_change_of_a_file_is_told_and_resumed(console: Console, ada: Browser) 
     page = console.page("Welcome")["id"]
     with ada.live() as stream:
         save(console.mirrord.file("Welcome.md"), (console.mirrord.text("Welcome.md") or "") + "\nFrom an editor.\n")
-        told = stream.until("page", id=page, by={"kind": "human", "name": "file", "channel": "file"})
+        event = stream.until("page", id=page, by={"kind": "human", "name": "file", "channel": "file"})
         last = stream.last
     save(console.mirrord.file("Welcome.md"), (console.mirrord.text("Welcome.md") or "") + "\nWhile nobody looked.\n")
-    version = told["version"] + 1
+    version = event["version"] + 1
     eventually(lambda: ada.get(f"pages/{page}")["version"] == version, "the second change")
     with ada.live(since=last) as stream:
         assert stream.until("page", id=page, version=version)
@@ -169,7 +169,7 @@ def test_a_new_page_in_a_folder_is_renamed_moved_deleted_and_brought_back(consol
     page = settled(ada, page["id"])
     ada.send("DELETE", f"pages/{page['id']}", {"version": page["version"]})
     eventually(lambda: not console.mirrord.file("Delta- 2.md").exists(), "the file to go")
-    assert page["id"] in [one["id"] for one in ada.get("trash")]
+    assert page["id"] in [trashed["id"] for trashed in ada.get("trash")]
     ada.send("POST", f"pages/{page['id']}/revive", {})
     eventually(lambda: console.mirrord.file("Delta- 2.md").exists(), "the file to come back")
 
@@ -205,24 +205,24 @@ def test_a_page_cannot_be_moved_below_itself(ada: Browser) -> None:
 
 
 def test_search_takes_signs_as_they_are(ada: Browser) -> None:
-    assert [one["title"] for one in ada.get("search?q=100%25")["saying"]] == ["Alpha"]
-    assert [one["title"] for one in ada.get("search?q=a_b")["saying"]] == ["Alpha"]
+    assert [hit["title"] for hit in ada.get("search?q=100%25")["saying"]] == ["Alpha"]
+    assert [hit["title"] for hit in ada.get("search?q=a_b")["saying"]] == ["Alpha"]
     assert ada.get("search?q=a%25b")["saying"] == []
-    found = ada.get("search?q=DETAILS")["saying"][0]
-    assert found["words"] == "Details"
-    assert [(one["title"], one["alias"]) for one in ada.get("search?q=second")["called"]] == [("Beta", "Second")]
+    first_hit = ada.get("search?q=DETAILS")["saying"][0]
+    assert first_hit["words"] == "Details"
+    assert [(hit["title"], hit["alias"]) for hit in ada.get("search?q=second")["called"]] == [("Beta", "Second")]
 
 
 def test_links_are_completed_previewed_followed_and_found_backwards(console: Console, ada: Browser) -> None:
     welcome, alpha = (console.page(path)["id"] for path in ("Welcome", "Projects/Alpha"))
     completed = ada.get("completions?q=alp")
-    assert [(one["path"], one["target"]) for one in completed] == [("Projects/Alpha.md", "Alpha")]
+    assert [(link["path"], link["target"]) for link in completed] == [("Projects/Alpha.md", "Alpha")]
     preview = ada.get(f"preview?target=Alpha%23Details&from={welcome}")
     assert (preview["id"], preview["title"], preview["href"]) == (alpha, "Alpha", f"/t/demo/p/{alpha}#Details")
     assert preview["text"].startswith("# Alpha")
     assert ada.get(f"pages/{welcome}/resolve?target=Projects/Alpha.md&kind=markdown")["id"] == alpha
     assert ada.ask("GET", f"/t/demo/api/preview?target=Nowhere&from={welcome}").status == 404
-    assert [one["id"] for one in ada.get(f"pages/{alpha}/backlinks")] == [welcome]
+    assert [backlink["id"] for backlink in ada.get(f"pages/{alpha}/backlinks")] == [welcome]
 
 
 def test_a_picture_becomes_an_attachment_beside_the_page_and_is_shown(console: Console, ada: Browser) -> None:
@@ -231,11 +231,11 @@ def test_a_picture_becomes_an_attachment_beside_the_page_and_is_shown(console: C
     assert (answer.status, answer.json) == (201, {"src": "./assets/shot.png"})
     file = console.mirrord.file("Projects/assets/shot.png")
     eventually(lambda: contents(file) == PICTURE + b"new", "the picture on disk")
-    shown = eventually(lambda: _shown(ada, page, "./assets/shot.png"), "the picture to be found by its name")
-    assert (shown.headers["content-type"], shown.data) == ("image/png", PICTURE + b"new")
+    picture = eventually(lambda: _shown(ada, page, "./assets/shot.png"), "the picture to be found by its name")
+    assert (picture.headers["content-type"], picture.data) == ("image/png", PICTURE + b"new")
     assert ada.upload(page, "shot.png", PICTURE + b"new").json == {"src": "./assets/shot.png"}
     assert ada.upload(page, "shot.png", PICTURE + b"other").json == {"src": "./assets/shot%20%282%29.png"}
-    again = ada.ask("GET", f"/t/demo/p/{page}/file?src=assets/shot.png", if_none_match=shown.headers["etag"])
+    again = ada.ask("GET", f"/t/demo/p/{page}/file?src=assets/shot.png", if_none_match=picture.headers["etag"])
     assert (again.status, again.data) == (304, b"")
 
 
@@ -250,7 +250,7 @@ def test_history_shows_words_that_changed_and_goes_back(console: Console, ada: B
     for text in ("one two\n", "one three\n"):
         version = ada.send("PUT", f"pages/{page['id']}/markdown", {"version": version, "markdown": text})["version"]
     versions = ada.get(f"pages/{page['id']}/history")
-    assert [one["version"] for one in versions][:2] == [version, version - 1]
+    assert [revision["version"] for revision in versions][:2] == [version, version - 1]
     assert versions[0]["by"]["name"] == "ada"
     lines = ada.get(f"pages/{page['id']}/diff?before={version - 1}&after={version}")["hunks"][0]
     pieces = [(line["mark"], [piece["text"] for piece in line["pieces"] if piece["changed"]]) for line in lines]
@@ -266,40 +266,40 @@ def test_a_conflict_is_settled_in_the_console(console: Console, ada: Browser) ->
         ada_row = console.mirrord.app
         ada_row.execute("UPDATE mirrord.page SET markdown = 'the row\n' WHERE id = %s", (page["id"],))
         save(console.mirrord.file("Dispute.md"), "the file\n")
-    found = eventually(lambda: ada.get("attention")["conflicts"], "the conflict")[0]
-    assert (found["base"], found["file"], found["row"]) == ("both\n", "the file\n", "the row\n")
-    assert "merged" in found["can"]
-    body = {"choice": "merged", "seen": found["seen"], "text": "both of them\n"}
-    ada.send("POST", f"conflicts/{found['number']}", body)
+    conflict = eventually(lambda: ada.get("attention")["conflicts"], "the conflict")[0]
+    assert (conflict["base"], conflict["file"], conflict["row"]) == ("both\n", "the file\n", "the row\n")
+    assert "merged" in conflict["can"]
+    body = {"choice": "merged", "seen": conflict["seen"], "text": "both of them\n"}
+    ada.send("POST", f"conflicts/{conflict['number']}", body)
     eventually(lambda: console.mirrord.text("Dispute.md") == "both of them\n", "the merged text in the file")
     assert ada.get("attention")["conflicts"] == []
 
 
 def test_an_attachment_changed_on_both_sides_is_looked_at_and_settled(console: Console, ada: Browser) -> None:
     file = console.mirrord.file("assets/disputed.png")
-    both, ours, theirs = (PICTURE + one for one in (b"0", b"1", b"2"))
+    both, ours, theirs = (PICTURE + suffix for suffix in (b"0", b"1", b"2"))
     save(file, both)
-    found = "SELECT id FROM mirrord.attachment WHERE name LIKE 'disputed%' AND deleted_at IS NULL"
-    attachment = eventually(lambda: console.mirrord.app.execute(found).fetchone(), "the attachment's row")[0]
+    query = "SELECT id FROM mirrord.attachment WHERE name LIKE 'disputed%' AND deleted_at IS NULL"
+    attachment = eventually(lambda: console.mirrord.app.execute(query).fetchone(), "the attachment's row")[0]
     with console.mirrord.frozen():
         save(file, ours)
         _replace(console, attachment, theirs)
     conflict = eventually(lambda: ada.get("attention")["conflicts"], "the conflict")[0]
     assert (conflict["kind"], conflict["is_picture"], conflict["can"]) == ("attachment", True, ["file", "row"])
-    number, seen = conflict["number"], conflict["seen"]
+    number, seen_state = conflict["number"], conflict["seen"]
     sides = {side: ada.ask("GET", f"/t/demo/conflicts/{number}/{side}") for side in conflict["sides"]}
-    assert {side: shown.data for side, shown in sides.items()} == {"base": both, "file": ours, "row": theirs}
-    assert {shown.headers["content-type"] for shown in sides.values()} == {"image/png"}
+    assert {side: answer.data for side, answer in sides.items()} == {"base": both, "file": ours, "row": theirs}
+    assert {answer.headers["content-type"] for answer in sides.values()} == {"image/png"}
     assert console.browser("rival").ask("GET", f"/t/rival/conflicts/{number}/row").status == 404
     assert ada.ask("GET", f"/t/demo/conflicts/{number}/other").status == 404
 
-    ada.send("POST", f"conflicts/{number}", {"choice": "merged", "seen": seen, "text": "x"}, 422)
+    ada.send("POST", f"conflicts/{number}", {"choice": "merged", "seen": seen_state, "text": "x"}, 422)
     ada.send("POST", f"conflicts/{number}", {"choice": "file", "seen": "1/1"}, 422)
-    ada.send("POST", f"conflicts/{number}", {"choice": "file", "seen": seen})
+    ada.send("POST", f"conflicts/{number}", {"choice": "file", "seen": seen_state})
     eventually(lambda: contents(file) == ours, "the bytes of the file, at its place")
     assert ada.get("attention")["conflicts"] == []
-    assert console.mirrord.app.execute(found).fetchall() == [(attachment,)]  # what links to it goes on meaning it
-    eventually(lambda: [one.name for one in file.parent.glob("disputed*")] == [file.name], "the sibling to go")
+    assert console.mirrord.app.execute(query).fetchall() == [(attachment,)]  # what links to it goes on meaning it
+    eventually(lambda: [path.name for path in file.parent.glob("disputed*")] == [file.name], "the sibling to go")
 
 
 def _replace(console: Console, attachment: object, data: bytes) -> None:
@@ -319,9 +319,9 @@ def disputed_record(console: Console, ada: Browser, key: str) -> dict[str, Any]:
     with console.mirrord.frozen():
         app.execute(f"UPDATE record SET data = data || '{{\"description\": \"row\"}}' WHERE key = '{key}'")
         save(file, "# kept\ndescription: file # mine\n")
-    found: dict[str, Any] = eventually(lambda: ada.get("attention")["conflicts"], "the conflict")[0]
+    conflict: dict[str, Any] = eventually(lambda: ada.get("attention")["conflicts"], "the conflict")[0]
     eventually(lambda: console.mirrord.text(path) == "# kept\ndescription: row\n", "the row's text in the file")
-    return found
+    return conflict
 
 
 @pytest.mark.parametrize(
@@ -336,21 +336,21 @@ def test_a_record_changed_on_both_sides_is_settled_in_the_console(
     console: Console, ada: Browser, choice: str, merged: str | None, becomes: str
 ) -> None:
     key = f"disputed-{choice}"
-    found = disputed_record(console, ada, key)
-    assert (found["kind"], found["can"], found["why_not"]) == ("record", ["file", "row", "merged"], None)
-    assert (found["file"], found["row"]) == ("# kept\ndescription: file # mine\n", "# kept\ndescription: row\n")
+    conflict = disputed_record(console, ada, key)
+    assert (conflict["kind"], conflict["can"], conflict["why_not"]) == ("record", ["file", "row", "merged"], None)
+    assert (conflict["file"], conflict["row"]) == ("# kept\ndescription: file # mine\n", "# kept\ndescription: row\n")
 
-    where = f"conflicts/{found['number']}"
+    where = f"conflicts/{conflict['number']}"
     ada.send("POST", where, {"choice": choice, "seen": "99/0", "text": merged}, 422)
-    ada.send("POST", where, {"choice": "merged", "seen": found["seen"], "text": "description: [\n"}, 422)
-    ada.send("POST", where, {"choice": choice, "seen": found["seen"], "text": merged})
+    ada.send("POST", where, {"choice": "merged", "seen": conflict["seen"], "text": "description: [\n"}, 422)
+    ada.send("POST", where, {"choice": choice, "seen": conflict["seen"], "text": merged})
 
     eventually(lambda: console.mirrord.text(f".records/categories/{key}.yaml") == becomes, "the text in the file")
     assert ada.get("attention")["conflicts"] == []
-    said = "SELECT text, data IS NOT NULL, ahead FROM record WHERE key = %s"
-    eventually(lambda: console.mirrord.app.execute(said, [key]).fetchone() == (becomes, True, []), "what it says")
+    query = "SELECT text, data IS NOT NULL, ahead FROM record WHERE key = %s"
+    eventually(lambda: console.mirrord.app.execute(query, [key]).fetchone() == (becomes, True, []), "what it says")
     how = "SELECT resolution, resolved_by ->> 'name' FROM conflict WHERE id = %s"
-    assert console.mirrord.app.execute(how, [found["number"]]).fetchone() == (f"took-{choice}", "ada")
+    assert console.mirrord.app.execute(how, [conflict["number"]]).fetchone() == (f"took-{choice}", "ada")
 
 
 def test_a_halt_is_decided_in_the_console(console: Console, ada: Browser) -> None:
@@ -360,8 +360,8 @@ def test_a_halt_is_decided_in_the_console(console: Console, ada: Browser) -> Non
     eventually(lambda: all(console.mirrord.page(name) for name in names), "the pages", pause=0.2)
     for name in names:
         console.mirrord.file(name).unlink()
-    seen = eventually(lambda: ada.get("attention")["halts"], "the halt", pause=0.1)
-    assert seen[0]["paths"][0].startswith("Many/")
+    halts = eventually(lambda: ada.get("attention")["halts"], "the halt", pause=0.1)
+    assert halts[0]["paths"][0].startswith("Many/")
     eventually(lambda: _brought_back(console, ada, names), "the files to come back", pause=0.1)
 
 
@@ -377,10 +377,10 @@ def test_status_tells_of_mirrors_and_how_soon_changes_are_on_disk(ada: Browser) 
     with ada.live() as stream:
         page = made(ada, "Timed")
         stream.until("page", id=page["id"], on_disk=True)
-        found = ada.get("status")
-    assert all(0 < seconds < 20 for seconds in found["to_disk"])
-    assert [one["is_held"] for one in found["mirrors"]] == [True]
-    assert found["counts"]["pages"] >= 4
+        status = ada.get("status")
+    assert all(0 < seconds < 20 for seconds in status["to_disk"])
+    assert [mirror["is_held"] for mirror in status["mirrors"]] == [True]
+    assert status["counts"]["pages"] >= 4
 
 
 def test_status_tells_what_waits_and_how_soon_changes_are_carried_over(console: Console, ada: Browser) -> None:
@@ -388,10 +388,10 @@ def test_status_tells_what_waits_and_how_soon_changes_are_carried_over(console: 
         stream.until("mirrors")
         save(console.mirrord.file("Told.md"), "of this change\n")
         stream.until("mirrors")
-        told = eventually(lambda: _carried_over(ada), "the daemon to tell of a change")
-    assert (told["state"]["waits"], told["state"]["work"]) == (0, [])
-    assert 0 < told["state"]["file_to_row"]["median"] < 20
-    assert str(console.mirrord.root) == told["root"]
+        figures = eventually(lambda: _carried_over(ada), "the daemon to tell of a change")
+    assert (figures["state"]["waits"], figures["state"]["work"]) == (0, [])
+    assert 0 < figures["state"]["file_to_row"]["median"] < 20
+    assert str(console.mirrord.root) == figures["root"]
     guest = console.browser(only=True).get("status")["mirrors"][0]
     assert [guest[hidden] for hidden in ("host", "root", "holder")] == [None, None, None]
     assert guest["state"]["file_to_row"]["count"] >= 1
@@ -412,13 +412,13 @@ def test_an_operator_is_told_what_waits_in_each_tenant_some_of_them_at_once(
         administrator.execute(MANY_TENANTS)
         administrator.execute(RIVALS_PROBLEM)
     first = eventually(lambda: _more(ada.ask("GET", "/api/waiting").json), "the tenants made a moment ago")
-    rest = ada.ask("GET", f"/api/waiting?after={first['next']}").json
-    assert (len(first["counts"]), first["next"], rest["next"]) == (50, "many-58", None)
-    names = [*first["counts"], *rest["counts"]]
+    second = ada.ask("GET", f"/api/waiting?after={first['next']}").json
+    assert (len(first["counts"]), first["next"], second["next"]) == (50, "many-58", None)
+    names = [*first["counts"], *second["counts"]]
     assert names == ["demo", *(f"many-{number}" for number in range(10, 70)), "rival"]
     nothing = {"conflicts": 0, "halts": 0, "problems": 0, "approvals": 0}
     assert first["counts"]["many-10"] == nothing
-    assert rest["counts"]["rival"] == nothing | {"problems": 1}
+    assert second["counts"]["rival"] == nothing | {"problems": 1}
     assert first["counts"]["demo"]["problems"] == len(ada.get("attention")["problems"])
     assert 'data-name="many-69"' in ada.ask("GET", "/").text
 
@@ -466,11 +466,11 @@ def test_a_session_outlives_the_daemon(console: Console) -> None:
 
 
 def test_a_port_that_is_taken_is_told_and_keeps_nothing_from_being_synced(module_dsn: str, tmp_path: Path) -> None:
-    with socket.socket() as taken, Near(tmp_path, tenant="third", dsn=module_dsn) as started:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
+    with socket.socket() as listener, Near(tmp_path, tenant="third", dsn=module_dsn) as started:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
         save(started.file("Welcome.md"), "hello\n")
-        started.up("--console", str(taken.getsockname()[1]))
+        started.up("--console", str(listener.getsockname()[1]))
         eventually(lambda: "--console PORT" in str(started.status()["degraded"]), "the reason")
         assert started.page("Welcome") is not None
 

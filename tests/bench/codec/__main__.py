@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not corpora.CORPORA.exists():
         print(corpora.MISSING, file=sys.stderr)
         return 2
-    whole = Report()
+    total_report = Report()
     with ProcessPoolExecutor(options.processes) as workers:
         for name, measure in _sections(options, workers).items():
             if options.only and name not in options.only:
@@ -53,12 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             Console(stderr=True).print(f"measuring {name} …", style="dim")
             report = measure()
             _show(console, report, verbose=options.verbose)
-            whole.add(report)
-    console.print(_beside_anchors(whole))
-    console.print(figures.shown([("codec", whole.figures)]))
+            total_report.add(report)
+    console.print(_beside_anchors(total_report))
+    console.print(figures.shown([("codec", total_report.figures)]))
     if options.json:
-        options.json.write_text(json.dumps(_result(whole, options), indent=2, ensure_ascii=False) + "\n", "utf-8")
-    return 1 if whole.broken else 0
+        options.json.write_text(
+            json.dumps(_result(total_report, options), indent=2, ensure_ascii=False) + "\n", "utf-8"
+        )
+    return 1 if total_report.broken else 0
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -86,41 +88,41 @@ def _sections(options: argparse.Namespace, workers: ProcessPoolExecutor) -> Mapp
 
 
 def _together(*reports: Report) -> Report:
-    whole = Report()
+    total_report = Report()
     for report in reports:
-        whole.add(report)
-    return whole
+        total_report.add(report)
+    return total_report
 
 
 def _show(console: Console, report: Report, *, verbose: bool) -> None:
-    shown = report.broken + report.notes if verbose else report.broken[:SHOWN]
-    for line in shown:
+    shown_lines = report.broken + report.notes if verbose else report.broken[:SHOWN]
+    for line in shown_lines:
         console.print(f"! {line}", markup=False, highlight=False, soft_wrap=True)
-    if (hidden := len(report.broken) - len(shown)) > 0:
+    if (hidden := len(report.broken) - len(shown_lines)) > 0:
         console.print(f"! and {hidden} more (--verbose)", markup=False)
 
 
-def _beside_anchors(whole: Report) -> Table:
+def _beside_anchors(total_report: Report) -> Table:
     table = Table(title="every block written anew", box=None, pad_edge=False, header_style="bold")
     table.add_column("")
     for column in ("CommonMark 652", "GFM 673", "same bytes"):
         table.add_column(column, justify="right")
     for name, *values in ANCHORS:
         table.add_row(name, *(f"{value:g} %" for value in values))
-    found = {figure.name: f"{figure.value:.1f} %" for figure in whole.figures}
+    value_by_name = {figure.name: f"{figure.value:.1f} %" for figure in total_report.figures}
     names = ("CommonMark, anew: same HTML", "GFM, anew: same HTML", "CommonMark, anew: same bytes")
-    table.add_row("mirrord", *(found.get(name, "not measured") for name in names), style="bold")
+    table.add_row("mirrord", *(value_by_name.get(name, "not measured") for name in names), style="bold")
     return table
 
 
-def _result(whole: Report, options: argparse.Namespace) -> dict[str, object]:
+def _result(total_report: Report, options: argparse.Namespace) -> dict[str, object]:
     machine = {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.system()}
     return {
         "machine": machine,
         "seed": options.seed,
         "anchors": [dict(zip(("name", "commonmark", "gfm", "bytes"), each, strict=True)) for each in ANCHORS],
-        "figures": figures.as_json(whole.figures),
-        "broken": whole.broken,
+        "figures": figures.as_json(total_report.figures),
+        "broken": total_report.broken,
     }
 
 

@@ -58,7 +58,7 @@ def measure_pages(workers: Executor) -> Report:
     """Each block of the vaults anew in its style, and each page as a new one."""
     report = Report()
     paths = [path for vault in corpora.VAULTS for path in corpora.paths(vault)]
-    blocks = [each for found in workers.map(blocks_of, paths, chunksize=20) for each in found]
+    blocks = [each for page_blocks in workers.map(blocks_of, paths, chunksize=20) for each in page_blocks]
     _count(report, "real blocks, anew", blocks, strict=True)
     _count(report, "real pages, as new ones", list(workers.map(_page, paths, chunksize=20)))
     return report
@@ -72,13 +72,13 @@ def in_style(body: str) -> str:
         Damaged: a block is refused, or the page is not read back.
     """
     page = outline_of(body)
-    wanted = [normalize(node) for node in read_nodes(page)]
-    pairs = zip(wanted, page.segments, strict=True)
+    expected_nodes = [normalize(node) for node in read_nodes(page)]
+    pairs = zip(expected_nodes, page.segments, strict=True)
     sources = [render_block(node, style_of(segment.tokens or ()), page.references) for node, segment in pairs]
     sources = [source.replace("\n", first_line_ending(body)) for source in sources]
     for widened in (False, True):
         result = _joined(page, sources, first_line_ending(body) * 2 if widened else "")
-        if _meaning(read_nodes(outline_of(result))) == _meaning(wanted):
+        if _meaning(read_nodes(outline_of(result))) == _meaning(expected_nodes):
             return result
     raise Damaged("the blocks written anew run together")
 
@@ -90,17 +90,17 @@ def as_new_page(body: str) -> str:
     Raises:
         Damaged: it is refused.
     """
-    wanted = NewViews(
+    new_views = NewViews(
         None, None, None, None, None, read_document("\n" + body)
     )  # no front matter can begin on the second line
-    return render(PageText(""), frozenset(["content"]), wanted, stem="Page").text.removeprefix("\n")
+    return render(PageText(""), frozenset(["content"]), new_views, stem="Page").text.removeprefix("\n")
 
 
-def _joined(page: Outline, sources: Sequence[str], least: str) -> str:
+def _joined(page: Outline, sources: Sequence[str], min_gap: str) -> str:
     result = page.gap(-1)
     for index, source in enumerate(sources):
         last = index + 1 == len(sources)
-        result += source + (page.gap(index) if last else max(page.gap(index), least, key=len))
+        result += source + (page.gap(index) if last else max(page.gap(index), min_gap, key=len))
     return result
 
 
@@ -148,15 +148,20 @@ def _block(page: Outline, index: int, node: Node, place: str) -> Rewritten:
         return Rewritten("refused", place, before, str(refusal))
     if not is_plain([node]):
         return Rewritten("unjudged", place, before, after)
-    known, in_place = definitions(page), before + page.gap(index)  # blank lines may belong to an open code block
-    return Rewritten(verdict(gfm_html(known + in_place), gfm_html(known + after)).value, place, before, after)
+    page_definitions, in_place = (
+        definitions(page),
+        before + page.gap(index),
+    )  # blank lines may belong to an open code block
+    return Rewritten(
+        verdict(gfm_html(page_definitions + in_place), gfm_html(page_definitions + after)).value, place, before, after
+    )
 
 
 def definitions(page: Outline) -> str:
     """Those of *page*, to be put before one of its blocks."""
     tokens = [segment.tokens or () for segment in page.segments]
-    found = [page.source(index) for index, block in enumerate(tokens) if block and block[0].type == "definition"]
-    return "".join(f"{definition}\n\n" for definition in found)
+    sources = [page.source(index) for index, block in enumerate(tokens) if block and block[0].type == "definition"]
+    return "".join(f"{definition}\n\n" for definition in sources)
 
 
 def is_plain(content: Sequence[Mapping[str, Any]]) -> bool:
@@ -170,20 +175,20 @@ def is_plain(content: Sequence[Mapping[str, Any]]) -> bool:
     )
 
 
-def _count(report: Report, name: str, found: Sequence[Rewritten], *, strict: bool = False) -> None:
-    counts = Counter(each.outcome for each in found)
-    judged = len(found) - counts["unjudged"]
-    same_bytes = sum(each.after == each.before for each in found)
+def _count(report: Report, name: str, rewritten: Sequence[Rewritten], *, strict: bool = False) -> None:
+    counts = Counter(each.outcome for each in rewritten)
+    judged = len(rewritten) - counts["unjudged"]
+    same_bytes = sum(each.after == each.before for each in rewritten)
     report.figures += [
         Figure(f"{name}: same HTML", share(counts["same"], judged), "%", ALL if strict else None),
         Figure(f"{name}: only spacing of lists differs", counts["spacing"], f"of {judged:,}"),
-        Figure(f"{name}: same bytes", share(same_bytes, len(found)), "%"),
-        Figure(f"{name}: refused", counts["refused"], f"of {len(found):,}"),
+        Figure(f"{name}: same bytes", share(same_bytes, len(rewritten)), "%"),
+        Figure(f"{name}: refused", counts["refused"], f"of {len(rewritten):,}"),
         Figure(f"{name}: wrong", counts["different"], f"of {judged:,}", NONE),
     ]
-    for each in found:
-        shown = f"{name}, {each.place}: {shortened(each.before)} → {shortened(each.after)}"
+    for each in rewritten:
+        note = f"{name}, {each.place}: {shortened(each.before)} → {shortened(each.after)}"
         if each.outcome == "different":
-            report.broken.append(f"wrong: {shown}")
+            report.broken.append(f"wrong: {note}")
         elif each.outcome == "refused" or (strict and each.outcome == "spacing"):
-            report.notes.append(f"{each.outcome}: {shown}")
+            report.notes.append(f"{each.outcome}: {note}")

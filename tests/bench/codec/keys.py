@@ -53,7 +53,7 @@ class Round:
 def measure(workers: Executor) -> Report:
     """Every real head in three of its variants, one key each."""
     paths = [path for vault in corpora.VAULTS for path in corpora.paths(vault)]
-    rounds = [each for found in workers.map(rounds_of, paths, chunksize=50) for each in found]
+    rounds = [each for page_rounds in workers.map(rounds_of, paths, chunksize=50) for each in page_rounds]
     report = Report()
     report.figures = [
         _restored("front matter: one key there and back", [each for each in rounds if not each.free], ALL),
@@ -66,8 +66,8 @@ def measure(workers: Executor) -> Report:
     ]
     for each in rounds:
         if each.outcome != "restored":
-            shown = f"front matter, {each.place}: {each.outcome}: {shortened(each.head, 600)}"
-            (report.broken if each.lost else report.notes).append(shown)
+            note = f"front matter, {each.place}: {each.outcome}: {shortened(each.head, 600)}"
+            (report.broken if each.lost else report.notes).append(note)
     return report
 
 
@@ -115,12 +115,12 @@ def _is_free(entry: Property, value: Json) -> bool:
 def _there_and_back(text: str, before: Mapping[str, Json], key: str | None) -> str:
     """*key* None: one more key, which goes again."""
     if key is None:
-        there = with_keys(PageText(text), {"a new key": "x: y"}).text
-        back = with_keys(PageText(there), {"a new key": REMOVED}).text
+        changed = with_keys(PageText(text), {"a new key": "x: y"}).text
+        back = with_keys(PageText(changed), {"a new key": REMOVED}).text
     else:
-        there = with_keys(PageText(text), {key: _changed(before[key])}).text
-        back = with_keys(PageText(there), {key: before[key]}).text
-    if there == text:
+        changed = with_keys(PageText(text), {key: _changed(before[key])}).text
+        back = with_keys(PageText(changed), {key: before[key]}).text
+    if changed == text:
         return "nothing was changed"
     if back == text:
         return "restored"

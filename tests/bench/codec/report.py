@@ -25,12 +25,16 @@ class Report:
         self.notes += other.notes
 
 
-def share(part: int, whole: int) -> float:
+def share(part: int, total: int) -> float:
     """Percent; of nothing it is everything."""
-    return 100.0 * part / whole if whole else 100.0
+    return 100.0 * part / total if total else 100.0
 
 
 def shortened(text: str, length: int = 400) -> str:
     """*text* as a Python literal, the middle left out if it is long."""
-    shown = repr(text)
-    return shown if len(shown) <= length else f"{shown[: length // 2]} … {shown[-length // 2 :]}"
+    representation = repr(text)
+    return (
+        representation
+        if len(representation) <= length
+        else f"{representation[: length // 2]} … {representation[-length // 2 :]}"
+    )

@@ -44,8 +44,8 @@ def _rendering(texts: list[str]) -> Iterator[Figure]:
         text = _page(texts, size)
         content = orjson.loads(values_to_store(text, None)[0])["content"]  # with ids, as apps have it
         content[len(content) // 2] = {"type": "paragraph", "content": [text_node("an edited block")]}
-        wanted = replace(_WANTED, content=make_document(content))
-        act = partial(render, PageText(text), frozenset(["content"]), wanted, "Page")
+        new_views = replace(_WANTED, content=make_document(content))
+        act = partial(render, PageText(text), frozenset(["content"]), new_views, "Page")
         spans = [_seconds(act) * 1000 for _ in range(ROUNDS)]
         yield Figure(f"one changed block of a page of {name} rendered, p50", statistics.median(spans), "ms")
 

@@ -79,21 +79,21 @@ def trial(seed: int, every: int = 1) -> Outcome:
     """The edit of a real page that *seed* stands for, made and checked; *every*: of fewer pages."""
     chance = random.Random(seed)
     kind = chance.choice(list(KINDS))
-    path, text, made = _found(kind, _paths(every), chance)
-    return replace(outcome_of(kind, text, made), seed=seed, place=str(path.relative_to(corpora.CORPORA)))
+    path, text, change = _found(kind, _paths(every), chance)
+    return replace(outcome_of(kind, text, change), seed=seed, place=str(path.relative_to(corpora.CORPORA)))
 
 
-def outcome_of(kind: str, text: str, made: Edit) -> Outcome:
+def outcome_of(kind: str, text: str, change: Edit) -> Outcome:
     """What becomes of the page *text* by an edit of that kind."""
     outcome = Outcome(kind)
-    wanted = make_document(list(made.content))
+    expected = make_document(list(change.content))
     try:
-        result = render(PageText(text), frozenset(["content"]), replace(_WANTED, content=wanted), stem="Page").text
+        result = render(PageText(text), frozenset(["content"]), replace(_WANTED, content=expected), stem="Page").text
     except Damaged as refusal:
         return replace(outcome, refusal=str(refusal))
     except Exception as error:  # a crash is an outcome too
         return replace(outcome, wrong=f"{type(error).__name__}: {error}")
-    return replace(outcome, wrong=_wrong(text, made, result), tight=_is_tight(kind, text, made, result))
+    return replace(outcome, wrong=_wrong(text, change, result), tight=_is_tight(kind, text, change, result))
 
 
 def _found(kind: str, paths: Sequence[Path], chance: random.Random) -> tuple[Path, str, Edit]:
@@ -102,7 +102,7 @@ def _found(kind: str, paths: Sequence[Path], chance: random.Random) -> tuple[Pat
     for _ in range(ATTEMPTS):
         path, other = min(chance.choices(paths, k=2), key=_size), chance.choice(paths)  # rather small ones
         content = _content(path)
-        if made := edit(kind, content, _content(other), chance):
+        if change := edit(kind, content, _content(other), chance):
             break
     else:
         raise LookupError(f"no page has something to {kind}")
@@ -112,7 +112,7 @@ def _found(kind: str, paths: Sequence[Path], chance: random.Random) -> tuple[Pat
         text != corpora.text_of(path) and read_document(text).get("content", []) != content
     ):  # blanks and tabs can change what a page says
         text = corpora.text_of(path)
-    return path, text, made
+    return path, text, change
 
 
 @cache
@@ -153,36 +153,40 @@ def _only_ended(before: PageText, after: PageText) -> bool:
     return not before.body and before.bom == after.bom and after.head.rstrip("\r\n") == before.head
 
 
-def _wrong(text: str, made: Edit, result: str) -> str:
+def _wrong(text: str, change: Edit, result: str) -> str:
     before, after = PageText(text), PageText(result)
     if (before.bom, before.head) != (after.bom, after.head) and not _only_ended(before, after):
         return "the front matter changed"
     new = outline_of(after.body)
-    wanted, got = normalize(make_document(list(made.content))), normalize(make_document(read_nodes(new)))
-    if fingerprint(got) != fingerprint(wanted):
+    expected, got = normalize(make_document(list(change.content))), normalize(make_document(read_nodes(new)))
+    if fingerprint(got) != fingerprint(expected):
         return f"the page says something else: {shortened(after.body)}"
-    changed = _changed_blocks(_old(text).blocks, new, made)
-    if len(changed) > made.moves:
+    changed = _changed_blocks(_old(text).blocks, new, change)
+    if len(changed) > change.moves:
         return f"another block changed: {changed[0]}"
     if _old(text).agreed and not _is_noted_twice(new) and not _agrees(new):
         return f"cmark sees other blocks: {shortened(after.body, 2000)}"
     return ""
 
 
-def _changed_blocks(old: Mapping[str, Sequence[str]], new: Outline, made: Edit) -> list[str]:
+def _changed_blocks(old: Mapping[str, Sequence[str]], new: Outline, change: Edit) -> list[str]:
     """Old blocks that lost their bytes though they were not edited; equal ones stand for each other."""
     present: Mapping[str, list[str]] = defaultdict(list)
     for index, node in enumerate(read_nodes(new)):
         present[fingerprint(normalize(node))].append(new.source(index))
-    kept = Counter(
-        fingerprint(normalize(node)) for node, place in zip(made.content, made.places, strict=True) if place is not None
+    kept_counts = Counter(
+        fingerprint(normalize(node))
+        for node, place in zip(change.content, change.places, strict=True)
+        if place is not None
     )
     lost = []
-    for meaning, count in kept.items():
-        there = [source for source in present[meaning] if any(_is_same(before, source) for before in old[meaning])]
-        if meaning != _EMPTY and len(there) < count:
-            gone = (Counter(old[meaning]) - Counter(there)).elements()
-            lost += [shortened(each) for each in gone if not _is_other(each, new, meaning)]
+    for meaning, count in kept_counts.items():
+        sources_present = [
+            source for source in present[meaning] if any(_is_same(before, source) for before in old[meaning])
+        ]
+        if meaning != _EMPTY and len(sources_present) < count:
+            lost_sources = (Counter(old[meaning]) - Counter(sources_present)).elements()
+            lost += [shortened(each) for each in lost_sources if not _is_other(each, new, meaning)]
     return lost
 
 
@@ -193,8 +197,8 @@ def _is_same(before: str, after: str) -> bool:
 
 def _is_other(source: str, page: Outline, meaning: str) -> bool:
     """Whether a block has to be written anew to mean the same: the definitions it refers to changed."""
-    here = [fingerprint(normalize(node)) for node in read_nodes(outline_of(source, page.references))]
-    return here != [meaning]
+    meanings = [fingerprint(normalize(node)) for node in read_nodes(outline_of(source, page.references))]
+    return meanings != [meaning]
 
 
 def _is_noted_twice(page: Outline) -> bool:
@@ -210,25 +214,25 @@ def _notes(page: Outline) -> list[str]:
 
 def _agrees(page: Outline) -> bool:
     """Whether the judge, given one block after the other, sees what it sees in the whole page."""
-    known = definitions(page) + "".join(f"{note}\n\n" for note in _notes(page) if not gfm_html(note))
-    pieces = (plain(gfm_html(known + page.source(index))) for index in range(len(page.segments)))
+    page_definitions = definitions(page) + "".join(f"{note}\n\n" for note in _notes(page) if not gfm_html(note))
+    pieces = (plain(gfm_html(page_definitions + page.source(index))) for index in range(len(page.segments)))
     return loose(plain(gfm_html(page.body))) == loose("".join(pieces))
 
 
-def _is_tight(kind: str, text: str, made: Edit, result: str) -> bool | None:
+def _is_tight(kind: str, text: str, change: Edit, result: str) -> bool | None:
     """Whether the lines that went or came are those of one item or row."""
-    if made.moves:
-        return not _changed_blocks(_old(text).blocks, outline_of(PageText(result).body), made)
+    if change.moves:
+        return not _changed_blocks(_old(text).blocks, outline_of(PageText(result).body), change)
     if not kind.endswith(_NESTED):
         return None
     old, new = split_lines(with_unix_endings(text)), split_lines(with_unix_endings(result))
     matches = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     same = sum(match.size for match in matches)
-    gone, come = len(old) - same, len(new) - same
+    removed_count, added_count = len(old) - same, len(new) - same
     if kind.startswith("insert"):
-        return gone == 0
+        return removed_count == 0
     if kind.startswith("delete"):
-        return come == 0
+        return added_count == 0
     if kind.startswith("move"):
         return sorted(line.strip() for line in old) == sorted(line.strip() for line in new)
-    return gone == come <= 1
+    return removed_count == added_count <= 1

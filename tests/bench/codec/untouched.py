@@ -17,9 +17,9 @@ def measure(workers: Executor) -> Report:
     for count, changed in workers.map(_of_texts, _batches()):
         total += count
         report.broken += changed
-    kept = total - len(report.broken)
+    joined_count = total - len(report.broken)
     report.figures = [
-        Figure("untouched texts joined byte for byte", share(kept, total), "%", ALL),
+        Figure("untouched texts joined byte for byte", share(joined_count, total), "%", ALL),
         Figure("untouched texts", total, "texts"),
     ]
     return report

@@ -129,12 +129,12 @@ class Field:
         definitions, rows = self._definitions(), self._rows()
         words = [word for attack in attacks for word in self._play(attack, attacker)]
         words += self._others_go_on()
-        found = [f"it ran: {word}" for word in words if CONFESSION in word]
-        found += ["it read the other tenant's rows"] if any(SECRET in word for word in words) else []
-        found += ["it changed definitions or rights"] if self._definitions() != definitions else []
-        found += ["it changed the other tenant's rows"] if self._rows() != rows else []
-        found += ["it wrote a file of the server's"] if self.marker.exists() else []
-        return found
+        breaches = [f"it ran: {word}" for word in words if CONFESSION in word]
+        breaches += ["it read the other tenant's rows"] if any(SECRET in word for word in words) else []
+        breaches += ["it changed definitions or rights"] if self._definitions() != definitions else []
+        breaches += ["it changed the other tenant's rows"] if self._rows() != rows else []
+        breaches += ["it wrote a file of the server's"] if self.marker.exists() else []
+        return breaches
 
     def _play(self, attack: Attack, attacker: Attacker) -> list[str]:
         words: list[str] = []
@@ -153,14 +153,14 @@ class Field:
             return app_dsn(self.server.dsn(self.database), self.here)
         working = self.server.dsn(self.database, "mirrord_daemon")
         acting = acting_dsn(working, APP_ROLE) if attacker is Attacker.CONSOLE else daemon_dsn(working)
-        known = psycopg.conninfo.conninfo_to_dict(acting)
-        return make_conninfo("", **{**known, "options": f"{known['options']} -c mirrord.tenant={self.here}"})
+        parameters = psycopg.conninfo.conninfo_to_dict(acting)
+        return make_conninfo("", **{**parameters, "options": f"{parameters['options']} -c mirrord.tenant={self.here}"})
 
     def _filled(self, statement: str) -> str:
         if "{" not in statement:
             return statement
-        known = {"a": self.here, "b": self.there, "marker": self.marker, "database": self.database}
-        for name, value in (known | {"superuser": self.server.superuser, "victim": "1"}).items():
+        replacements = {"a": self.here, "b": self.there, "marker": self.marker, "database": self.database}
+        for name, value in (replacements | {"superuser": self.server.superuser, "victim": "1"}).items():
             statement = statement.replace("{" + name + "}", str(value))
         return statement.replace("{{", "{").replace("}}", "}")
 

@@ -31,10 +31,10 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def field(server: Server, tmp_path: Path) -> Field:
-    made = next(fields(server, tmp_path))
-    asyncio.run(migrate(made.dsn))
-    made.prepare()
-    return made
+    new_field = next(fields(server, tmp_path))
+    asyncio.run(migrate(new_field.dsn))
+    new_field.prepare()
+    return new_field
 
 
 def test_there_are_attacks_of_every_kind() -> None:
@@ -60,15 +60,15 @@ def test_the_suite_sees_a_type_that_stands_in_the_way_of_an_older_function(serve
         "type pg_temp.jsonb",
         ("CREATE DOMAIN pg_temp.jsonb AS pg_catalog.jsonb CHECK (own.confess())", *ENTRANCES),
     )
-    found = older.come_through([shadow], Attacker.APP)
-    assert "it ran: runs as mirrord_owner" in found
-    assert "it changed definitions or rights" in found
+    breaches = older.come_through([shadow], Attacker.APP)
+    assert "it ran: runs as mirrord_owner" in breaches
+    assert "it changed definitions or rights" in breaches
 
 
 def test_by_default_an_app_makes_no_objects_of_its_own(server: Server, tmp_path: Path) -> None:
-    made = next(fields(server, tmp_path))
-    asyncio.run(migrate(made.dsn))
-    with psycopg.connect(server.dsn(made.database, "mirrord_app"), autocommit=True) as app:
+    new_field = next(fields(server, tmp_path))
+    asyncio.run(migrate(new_field.dsn))
+    with psycopg.connect(server.dsn(new_field.database, "mirrord_app"), autocommit=True) as app:
         for statement in (
             "CREATE TEMP TABLE t ()",
             "CREATE TABLE public.t ()",

@@ -38,10 +38,10 @@ def ignoring_case(monkeypatch: pytest.MonkeyPatch) -> None:
         return opened(directory, spelled(directory, path), flags, mode)
 
     def renameat2(source_in: int, source: str, target_in: int, target: str, flags: int) -> None:
-        there = spelled(target_in, target)
-        if flags == kernel._NOREPLACE and there in os.listdir(target_in):
+        target_name = spelled(target_in, target)
+        if flags == kernel._NOREPLACE and target_name in os.listdir(target_in):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
-        renamed(source_in, spelled(source_in, source), target_in, there, flags)
+        renamed(source_in, spelled(source_in, source), target_in, target_name, flags)
 
     monkeypatch.setattr(kernel, "openat2", openat2)
     monkeypatch.setattr(kernel, "_renameat2", renameat2)
@@ -49,13 +49,13 @@ def ignoring_case(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def spelled(directory: int, path: str) -> str:
     """*path* with every part as its directory spells it."""
-    found = ""
+    spelling = ""
     for part in path.split("/"):
-        above = f"/proc/self/fd/{directory}/{found}"
+        above = f"/proc/self/fd/{directory}/{spelling}"
         names = [entry.name for entry in Path(above).iterdir()] if Path(above).is_dir() else []
         same = [part] if part in names else [name for name in names if name_key(name) == name_key(part)]
-        found = f"{found}/{(same or [part])[0]}".lstrip("/")
-    return found
+        spelling = f"{spelling}/{(same or [part])[0]}".lstrip("/")
+    return spelling
 
 
 @pytest.fixture
@@ -77,10 +77,10 @@ def poison(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Paths of files: mirrord itself fails on deletions with one of them, and tries again soon."""
     paths, entomb = set[str](), deletions.entomb_rows
 
-    async def failing(sides: Sides, gone: Sequence[Decision]) -> Outcome:
-        if any(one.state.base is not None and one.state.base.path in paths for one in gone):
+    async def failing(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
+        if any(decision.state.base is not None and decision.state.base.path in paths for decision in decisions):
             raise RuntimeError("nobody foresaw this")
-        return await entomb(sides, gone)
+        return await entomb(sides, decisions)
 
     monkeypatch.setattr(deletions, "entomb_rows", failing)
     monkeypatch.setattr(passes, "FAILED_RETRY_SECONDS", 0.2)

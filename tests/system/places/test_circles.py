@@ -30,12 +30,12 @@ async def test_of_two_folders_moved_into_each_other_the_rows_move_wins(mirror: M
 async def test_a_circle_of_three_is_refused_too(mirror: Mirror) -> None:
     mirror.write({f"{name}/{name}.md": f"{name}\n" for name in ("One", "Two", "Three")})
     await mirror.settle()
-    one, two, three = mirror.ids("One", "Two", "Three")
+    first, two, three = mirror.ids("One", "Two", "Three")
     mirror.rename(("One", "Two/One"))
     change(mirror.app, two, parent_id=three)
-    change(mirror.app, three, parent_id=one)
+    change(mirror.app, three, parent_id=first)
     await mirror.settle()
-    assert mirror.ids("One", "One/Three", "One/Three/Two") == [one, three, two]
+    assert mirror.ids("One", "One/Three", "One/Three/Two") == [first, three, two]
     assert mirror.files().keys() == {"One/One.md", "One/Three/Three.md", "One/Three/Two/Two.md"}
 
 

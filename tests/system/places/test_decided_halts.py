@@ -32,15 +32,15 @@ async def decided(halted: Mirror) -> Mirror:
 
 def count_halts(mirror: Mirror) -> int:
     """Those that stand."""
-    found: int = value(mirror.app, "SELECT count(*) FROM mirrord.halt WHERE closed_at IS NULL")
-    return found
+    count: int = value(mirror.app, "SELECT count(*) FROM mirrord.halt WHERE closed_at IS NULL")
+    return count
 
 
-async def assert_carried_out(mirror: Mirror, more: int = 0) -> None:
+async def assert_carried_out(mirror: Mirror, extra: int = 0) -> None:
     async with asyncio.timeout(20):
         while count_halts(mirror):
             await mirror.work()
-    assert mirror.count_living() == PAGES - GONE + more
+    assert mirror.count_living() == PAGES - GONE + extra
     await mirror.settle()  # what was gathered meanwhile is carried over now
     closed = value(mirror.app, "SELECT count(*) FROM mirrord.halt")
     assert (closed, mirror.problems()) == (1, {})
@@ -56,7 +56,7 @@ async def test_while_an_app_holds_one_of_the_rows(decided: Mirror) -> None:
         decided.engine.request_scan()
         while "New" not in decided.rows():
             await decided.work()
-    await assert_carried_out(decided, more=1)
+    await assert_carried_out(decided, extra=1)
 
 
 async def test_while_deletions_go_on(decided: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,9 +88,9 @@ async def test_later_deletions_are_asked_about_together(halted: Mirror) -> None:
     for number in (GONE, GONE + 1):
         (halted.root / f"Page {number:02}.md").unlink()
         await halted.settle()
-    found = halted.app.execute("SELECT sentence, cardinality(entries) AS n FROM mirrord.halt ORDER BY id").fetchall()
-    assert [count for _, count in found] == [GONE, 2]
-    assert found[1][0].startswith("More deletions wait, ")
+    halts = halted.app.execute("SELECT sentence, cardinality(entries) AS n FROM mirrord.halt ORDER BY id").fetchall()
+    assert [count for _, count in halts] == [GONE, 2]
+    assert halts[1][0].startswith("More deletions wait, ")
 
 
 async def test_others_are_weighed_by_themselves_while_what_was_decided_is_carried_out(decided: Mirror) -> None:

@@ -47,12 +47,12 @@ async def test_a_folder_whose_name_another_takes_is_moved_whichever_sync_fails(
 ) -> None:
     mirror.write({"Box/One.md": "one\n", "Box/Two.md": "two\n"})
     await mirror.settle()
-    box, one, two = mirror.ids("Box", "Box/One", "Box/Two")
+    box, first, two = mirror.ids("Box", "Box/One", "Box/Two")
     change(mirror.app, box, name="Crate")
     new = add_folder(mirror.app, name="Box")
     failing("fsync", number, error)
     await mirror.settle()
-    assert mirror.ids("Crate", "Crate/One", "Crate/Two", "Box") == [box, one, two, new]
+    assert mirror.ids("Crate", "Crate/One", "Crate/Two", "Box") == [box, first, two, new]
     assert mirror.files() == {"Crate/One.md": "one\n", "Crate/Two.md": "two\n"}
     assert (mirror.root / "Box").is_dir()
     assert mirror.count_living() == 4

@@ -14,14 +14,14 @@ MANY = 1_000
 
 def seq(mirror: Mirror) -> int:
     """The tenant's clock."""
-    found: int = value(mirror.app, "SELECT coalesce(max(seq), 0) FROM mirrord.entry_feed")
-    return found
+    last_seq: int = value(mirror.app, "SELECT coalesce(max(seq), 0) FROM mirrord.entry_feed")
+    return last_seq
 
 
 def fed_since(mirror: Mirror, before: int) -> int:
     """How many entries the feed names since then."""
-    found: int = value(mirror.app, "SELECT count(*) FROM mirrord.entry_feed WHERE seq > %s", before)
-    return found
+    count: int = value(mirror.app, "SELECT count(*) FROM mirrord.entry_feed WHERE seq > %s", before)
+    return count
 
 
 async def test_f1_a_renamed_folder_is_one_update_of_its_row_however_many_pages_it_holds(mirror: Mirror) -> None:
@@ -80,11 +80,11 @@ async def test_f2_a_large_folder_deleted_in_files_waits_for_a_decision(mirror: M
 async def test_f3_a_page_changed_in_postgres_outlives_its_folders_deletion_in_files(mirror: Mirror) -> None:
     mirror.write({"Gone/Sub/edited.md": "old\n", "Gone/Sub/same.md": "same\n", "Gone/_index.md": "index\n"})
     await mirror.settle()
-    gone, sub, edited, same = mirror.ids("Gone", "Gone/Sub", "Gone/Sub/edited", "Gone/Sub/same")
+    folder, sub, edited, same = mirror.ids("Gone", "Gone/Sub", "Gone/Sub/edited", "Gone/Sub/same")
     _remove(mirror.root / "Gone")
     change(mirror.app, edited, markdown="new\n")
     await mirror.settle()
-    assert mirror.ids("Gone", "Gone/Sub", "Gone/Sub/edited") == [gone, sub, edited]
+    assert mirror.ids("Gone", "Gone/Sub", "Gone/Sub/edited") == [folder, sub, edited]
     assert "new\n" in mirror.files()["Gone/Sub/edited.md"]
     assert "Gone/Sub/same.md" not in mirror.files()
     lost = page_of(mirror.app, same)
@@ -97,25 +97,25 @@ async def test_f4_a_folder_deleted_in_postgres_stays_with_what_is_not_synced_in_
     mirror.write({"Gone/page.md": "page\n", "Gone/_index.md": "index\n", "Gone/Sub/deep.md": "deep\n"})
     mirror.write({"Gone/Sub/plan.ods": "not synced\n", ".mirrorignore": "*.draft.md\n", "Gone/a.draft.md": "ignored\n"})
     await mirror.settle()
-    gone, sub = mirror.ids("Gone", "Gone/Sub")
-    delete(mirror.app, gone)
+    folder, sub = mirror.ids("Gone", "Gone/Sub")
+    delete(mirror.app, folder)
     await mirror.settle()
-    left = {path: text for path, text in mirror.files().items() if path != "Stays.md"}
-    assert left == {"Gone/Sub/plan.ods": "not synced\n", "Gone/a.draft.md": "ignored\n"}
-    assert mirror.ids("Gone", "Gone/Sub") == [gone, sub]
+    files = {path: text for path, text in mirror.files().items() if path != "Stays.md"}
+    assert files == {"Gone/Sub/plan.ods": "not synced\n", "Gone/a.draft.md": "ignored\n"}
+    assert mirror.ids("Gone", "Gone/Sub") == [folder, sub]
     assert mirror.count_living() == 3
 
 
 async def test_f4_a_page_made_in_a_folder_while_postgres_deletes_it_keeps_the_folder(mirror: Mirror) -> None:
     mirror.write({"Gone/page.md": "page\n"})
     await mirror.settle()
-    (gone,) = mirror.ids("Gone")
-    delete(mirror.app, gone)
+    (folder,) = mirror.ids("Gone")
+    delete(mirror.app, folder)
     mirror.write({"Gone/fresh.md": "fresh\n"})
     await mirror.settle()
     assert mirror.files() == {"Gone/fresh.md": "fresh\n"}
     assert mirror.rows() == {"Gone": None, "Gone/fresh": "fresh\n"}
-    assert mirror.ids("Gone") == [gone]
+    assert mirror.ids("Gone") == [folder]
 
 
 async def test_f5_a_page_moved_out_by_its_row_outlives_its_folders_deletion_in_files(mirror: Mirror) -> None:
@@ -133,9 +133,9 @@ async def test_f5_a_page_moved_out_by_its_row_outlives_its_folders_deletion_in_f
 async def test_f5_a_page_moved_out_in_files_outlives_its_folders_deletion_in_postgres(mirror: Mirror) -> None:
     mirror.write({"Gone/page.md": "page\n", "Gone/other.md": "other\n"})
     await mirror.settle()
-    gone, page = mirror.ids("Gone", "Gone/page")
+    folder, page = mirror.ids("Gone", "Gone/page")
     mirror.rename(("Gone/page.md", "page.md"))
-    delete(mirror.app, gone)
+    delete(mirror.app, folder)
     await mirror.settle()
     assert mirror.files() == {"page.md": "page\n"}
     assert mirror.rows() == {"page": "page\n"}

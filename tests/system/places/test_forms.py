@@ -203,16 +203,16 @@ async def test_an_editors_late_save_of_a_promoted_page_is_merged_into_it(mirror:
 
 
 async def test_an_id_in_the_file_says_which_page_it_is(mirror: Mirror) -> None:
-    one, other = uuid4(), uuid4()
+    first, other = uuid4(), uuid4()
     mirror.write(
-        {"W.md": f"---\nid: {one}\n---\none\n", "V.md": f"---\nid: {other}\n---\nother\n", "W/Child.md": "c\n"}
+        {"W.md": f"---\nid: {first}\n---\none\n", "V.md": f"---\nid: {other}\n---\nother\n", "W/Child.md": "c\n"}
     )
     await mirror.settle()
     mirror.rename(("W.md", "aside.md"), ("V.md", "W/_index.md"))
     await mirror.settle()
     assert mirror.page("W").id == other
-    assert page_of(mirror.app, one) is not None
-    assert mirror.page("aside").id == one
+    assert page_of(mirror.app, first) is not None
+    assert mirror.page("aside").id == first
 
 
 async def test_an_unknown_id_in_the_page_file_of_a_known_folder_does_not_make_another_folder(mirror: Mirror) -> None:

@@ -16,7 +16,7 @@ async def test_it_stays_one_page(mirror: Mirror, column: str, writes: bool, old:
     mirror.write({f"{old}.md": TEXT})
     await mirror.settle()
     page = mirror.page(old)
-    with (mirror.root / f"{old}.md").open("r+b") as held:
+    with (mirror.root / f"{old}.md").open("r+b") as stream:
         mirror.rename((f"{old}.md", "n0.md"))
         change(mirror.app, page.id, **{column: f"An app's words.\n\n{TEXT}" if column == "markdown" else "q0"})
         mirror.engine.request_scan()
@@ -24,8 +24,8 @@ async def test_it_stays_one_page(mirror: Mirror, column: str, writes: bool, old:
         for _ in range(ROUNDS):
             await mirror.work()
         if writes:
-            held.seek(0, 2)
-            held.write(b"\nThe program's words.\n")
+            stream.seek(0, 2)
+            stream.write(b"\nThe program's words.\n")
     await mirror.settle()
     assert mirror.count_living() == 1, mirror.files()
     (path,) = mirror.files()

@@ -26,14 +26,14 @@ async def other(
 
 def directories(mirror: Mirror) -> set[str]:
     """The visible directories of the tree."""
-    found = {path.relative_to(mirror.root).as_posix() for path in mirror.root.rglob("*") if path.is_dir()}
-    return {path for path in found if not path.startswith(".")}
+    paths = {path.relative_to(mirror.root).as_posix() for path in mirror.root.rglob("*") if path.is_dir()}
+    return {path for path in paths if not path.startswith(".")}
 
 
 def trashed(mirror: Mirror) -> list[str]:
     """The texts in the trash."""
-    found = (mirror.root / ".mirrord/trash").glob("d.*")
-    return [path.read_text() for path in found if path.suffix != ".json"]
+    copies = (mirror.root / ".mirrord/trash").glob("d.*")
+    return [path.read_text() for path in copies if path.suffix != ".json"]
 
 
 async def family(mirror: Mirror, page: str = "P.md") -> tuple[UUID, UUID]:
@@ -52,21 +52,21 @@ async def test_what_a_moved_page_leaves_in_its_directory_belongs_to_a_folder(
     mirror.write({"P/assets/a.png": "a", "P/Box/In.md": "in\n", "P/Sub/_index.md": "sub\n", "P/Sub/Leaf.md": "leaf\n"})
     await mirror.settle()
     await other.settle()
-    kept = mirror.ids("P/Box", "P/Box/In", "P/Sub", "P/Sub/Leaf")
+    kept_ids = mirror.ids("P/Box", "P/Box/In", "P/Sub", "P/Sub/Leaf")
     files = mirror.files()
     mirror.rename((old, "Q.md"))
     await mirror.settle()
     assert mirror.files() == {"Q.md" if path == old else path: text for path, text in files.items()}
-    assert mirror.ids("Q", "P/Child", "P/Box", "P/Box/In", "P/Sub", "P/Sub/Leaf") == [page, child, *kept]
+    assert mirror.ids("Q", "P/Child", "P/Box", "P/Box/In", "P/Sub", "P/Sub/Leaf") == [page, child, *kept_ids]
     assert mirror.page("P").kind == "folder"
     assert mirror.count_living() == 7
     await other.settle()
     assert other.files() == mirror.files()
     assert directories(other) == directories(mirror)
     versions = mirror.versions()
-    for one in (mirror, other):
-        one.engine.request_comparison()
-        await one.settle()
+    for host in (mirror, other):
+        host.engine.request_comparison()
+        await host.settle()
     assert mirror.versions() == versions
     assert mirror.problems() == {}
 
@@ -85,14 +85,14 @@ async def test_an_empty_directory_that_a_moved_page_leaves_is_a_folder_at_once(m
 
 
 async def test_a_page_that_is_moved_and_edited_is_known_by_its_id(mirror: Mirror) -> None:
-    own = uuid4()
-    mirror.write({"P.md": f"---\nid: {own}\n---\nthe page\n", "P/Child.md": "the child\n"})
+    page_id = uuid4()
+    mirror.write({"P.md": f"---\nid: {page_id}\n---\nthe page\n", "P/Child.md": "the child\n"})
     await mirror.settle()
     (child,) = mirror.ids("P/Child")
     (mirror.root / "P.md").unlink()
-    mirror.write({"Q.md": f"---\nid: {own}\n---\nthe page, edited\n"})
+    mirror.write({"Q.md": f"---\nid: {page_id}\n---\nthe page, edited\n"})
     await mirror.settle()
-    assert mirror.ids("Q", "P/Child") == [own, child]
+    assert mirror.ids("Q", "P/Child") == [page_id, child]
     assert mirror.page("P").kind == "folder"
 
 

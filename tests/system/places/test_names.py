@@ -60,7 +60,7 @@ async def test_another_spelling_of_a_name_in_rows_renames_the_file(
 
 
 async def test_two_pages_made_at_one_path_on_both_sides_are_two_pages(mirror: Mirror) -> None:
-    made = add_page(mirror.app, name="Same", markdown="from an app\n")
+    row_id = add_page(mirror.app, name="Same", markdown="from an app\n")
     mirror.write({"Same.md": "from a file\n"})
     await mirror.settle()
     texts = list(mirror.files().values())
@@ -68,7 +68,7 @@ async def test_two_pages_made_at_one_path_on_both_sides_are_two_pages(mirror: Mi
     assert any("from an app" in text for text in texts)
     assert any("from a file" in text for text in texts)
     assert "from an app" in (mirror.page("Same").markdown or "")
-    assert mirror.page("Same").id == made
+    assert mirror.page("Same").id == row_id
 
 
 async def test_a_row_renamed_to_a_name_that_a_new_file_has_taken_waits_for_it(mirror: Mirror) -> None:
@@ -88,12 +88,12 @@ async def test_a_file_renamed_to_a_name_that_a_new_row_has_taken_gets_a_number(m
     mirror.write({"old.md": "old\n"})
     await mirror.settle()
     (page,) = mirror.ids("old")
-    made = add_page(mirror.app, name="new", markdown="new\n")
+    row_id = add_page(mirror.app, name="new", markdown="new\n")
     mirror.rename(("old.md", "new.md"))
     await mirror.settle()
     assert mirror.count_living() == len(mirror.files()) == 2
     assert sorted(mirror.rows()) == ["new", "new (2)"]
-    assert {page, made} == set(mirror.ids("new", "new (2)"))
+    assert {page, row_id} == set(mirror.ids("new", "new (2)"))
     assert "old\n" in mirror.files().values()
 
 

@@ -17,9 +17,9 @@ async def test_a_file_that_was_saved_while_its_row_was_replaced_is_of_the_new_ro
     mirror.write({PATH: "colour: crimson\n"})
     await mirror.settle()
     assert value(mirror.app, LIVING) == new
-    said = value(mirror.app, "SELECT text FROM mirrord.record WHERE id = %s", new)
-    assert (mirror.root / PATH).read_text(encoding="utf-8") == said
-    kept = value(mirror.app, "SELECT string_agg(text, '') FROM mirrord.record_revision")
+    text = value(mirror.app, "SELECT text FROM mirrord.record WHERE id = %s", new)
+    assert (mirror.root / PATH).read_text(encoding="utf-8") == text
+    versions = value(mirror.app, "SELECT string_agg(text, '') FROM mirrord.record_revision")
     disputed = value(mirror.app, "SELECT coalesce(string_agg(file_text, ''), '') FROM mirrord.conflict")
-    assert "crimson" in said + kept + disputed
-    assert "dark" in said
+    assert "crimson" in text + versions + disputed
+    assert "dark" in text

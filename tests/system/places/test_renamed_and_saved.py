@@ -120,7 +120,7 @@ async def test_a_folder_renamed_during_a_comparison_keeps_its_pages(mirror: Mirr
     while len(mirror.engine.queue):
         await mirror.work()
     await mirror.settle()
-    known_ids = {UUID(str(found)) for (found,) in mirror.app.execute(_IDS_OF_PLAN).fetchall()}
+    known_ids = {UUID(str(page_id)) for (page_id,) in mirror.app.execute(_IDS_OF_PLAN).fetchall()}
     assert known_ids == {page}
     text = (f"Preface.\n\n{TEXT}" if row == "written" else TEXT) + (MORE if edited else "")
     is_living = edited or row != "deleted"
@@ -163,8 +163,8 @@ async def test_a_new_page_under_the_name_of_one_that_was_renamed_is_another_page
         change(mirror.app, page.id, markdown=TEXT + MORE)
     await mirror.settle()
     assert mirror.page("Old plan").id == page.id
-    kept = TEXT + MORE if app_writes else TEXT
-    assert mirror.files() == {"Old plan.md": kept, "Plan.md": "# Another plan\n\nWe stay at home.\n"}
+    expected = TEXT + MORE if app_writes else TEXT
+    assert mirror.files() == {"Old plan.md": expected, "Plan.md": "# Another plan\n\nWe stay at home.\n"}
 
 
 async def test_a_save_that_leaves_the_old_text_beside_it_is_a_save(mirror: Mirror) -> None:

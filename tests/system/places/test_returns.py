@@ -22,9 +22,9 @@ async def test_a_page_with_an_id_that_was_moved_out_comes_back_as_the_same_page(
     outside = mirror.root.parent / "outside.md"
     (mirror.root / "Page.md").rename(outside)
     await mirror.settle()
-    gone = page_of(mirror.app, page)
-    assert gone is not None
-    assert gone.deleted
+    row = page_of(mirror.app, page)
+    assert row is not None
+    assert row.deleted
     (mirror.root / back).parent.mkdir(exist_ok=True)
     outside.rename(mirror.root / back)
     await mirror.settle()
@@ -130,9 +130,9 @@ async def test_children_of_a_new_page_wait_while_the_file_of_another_has_its_nam
         inner = add_page(mirror.app, name="Child", markdown="child\n", parent_id=fresh)
         add_page(mirror.app, name="Grandchild", markdown="grandchild\n", parent_id=inner)
     await mirror.settle()
-    shown = {str(path.relative_to(mirror.root)) for path in mirror.root.rglob("*") if ".mirrord" not in path.parts}
+    paths = {str(path.relative_to(mirror.root)) for path in mirror.root.rglob("*") if ".mirrord" not in path.parts}
     below = {"Alpha/Child"} | ({"Alpha/Child.md", "Alpha/Child/Grandchild.md"} if child == "page" else set())
-    assert shown == {"Alpha.md", "Alpha (2).md", "Kept.md", "Alpha"} | below
+    assert paths == {"Alpha.md", "Alpha (2).md", "Kept.md", "Alpha"} | below
     assert mirror.ids("Alpha", "Alpha (2)") == [fresh, alpha]
 
 

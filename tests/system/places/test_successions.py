@@ -19,8 +19,8 @@ async def folder_and_page(mirror: Mirror, page: str = "X.md") -> tuple[UUID, UUI
     mirror.write({"W/Child.md": "the child\n", "W/Sub/Leaf.md": "the leaf\n", "W/assets/picture.png": "picture"})
     mirror.write({page: "the page\n"})
     await mirror.settle()
-    folder, child, leaf, known = mirror.ids("W", "W/Child", "W/Sub/Leaf", page.removesuffix(".md"))
-    return folder, known, [child, leaf]
+    folder, child, leaf, page_id = mirror.ids("W", "W/Child", "W/Sub/Leaf", page.removesuffix(".md"))
+    return folder, page_id, [child, leaf]
 
 
 def parents_of_pictures(mirror: Mirror) -> list[UUID]:
@@ -28,11 +28,11 @@ def parents_of_pictures(mirror: Mirror) -> list[UUID]:
     return [parent for (parent,) in mirror.app.execute(query)]
 
 
-async def assert_succeeded(mirror: Mirror, page: UUID, children: list[UUID], more: dict[str, str]) -> None:
-    """Of the folder nothing is left but its name; *more* files than its children's."""
-    held = {"W/Child.md": "the child\n", "W/Sub/Leaf.md": "the leaf\n", "W/assets/picture.png": "picture"}
+async def assert_succeeded(mirror: Mirror, page: UUID, children: list[UUID], extra: dict[str, str]) -> None:
+    """Of the folder nothing is left but its name; *extra* files than its children's."""
+    files = {"W/Child.md": "the child\n", "W/Sub/Leaf.md": "the leaf\n", "W/assets/picture.png": "picture"}
     for _ in range(2):
-        assert mirror.files() == held | more
+        assert mirror.files() == files | extra
         assert mirror.ids("W", "W/Child", "W/Sub/Leaf") == [page, *children]
         assert (parents_of_pictures(mirror), mirror.problems()) == ([page], {})
         versions = mirror.versions()
@@ -82,11 +82,11 @@ async def test_and_leaves_a_directory_whose_children_have_the_names_of_its_new_o
     _, page, children = await folder_and_page(mirror)
     mirror.write({"X/Child.md": "its child\n"})
     await mirror.settle()
-    (own,) = mirror.ids("X/Child")
+    (child,) = mirror.ids("X/Child")
     mirror.rename(("X.md", "W.md"))
     await mirror.settle()
     await assert_succeeded(mirror, page, children, {"W.md": "the page\n", "X/Child.md": "its child\n"})
-    assert mirror.ids("X/Child") == [own]
+    assert mirror.ids("X/Child") == [child]
     assert mirror.page("X").kind == "folder"
 
 
@@ -128,7 +128,7 @@ async def test_but_not_of_a_folder_that_an_app_renamed_meanwhile(mirror: Mirror)
         "Child": "the child\n",
         "Leaf": "the leaf\n",
     }
-    assert all(lives(mirror.app, one) for one in children)
+    assert all(lives(mirror.app, entry) for entry in children)
 
 
 async def test_nor_does_such_a_folder_take_the_file_along(mirror: Mirror) -> None:
@@ -137,8 +137,8 @@ async def test_nor_does_such_a_folder_take_the_file_along(mirror: Mirror) -> Non
     change(mirror.app, folder, name="Elsewhere")
     await mirror.settle()
     assert mirror.ids("Elsewhere", "W", "W/Child", "W/Sub/Leaf") == [folder, page, *children]
-    held = {"W/Child.md": "the child\n", "W/Sub/Leaf.md": "the leaf\n", "W/assets/picture.png": "picture"}
-    assert (mirror.files(), mirror.problems()) == (held | {"W/_index.md": "the page\n"}, {})
+    files = {"W/Child.md": "the child\n", "W/Sub/Leaf.md": "the leaf\n", "W/assets/picture.png": "picture"}
+    assert (mirror.files(), mirror.problems()) == (files | {"W/_index.md": "the page\n"}, {})
     assert (mirror.root / "Elsewhere").is_dir()
 
 
@@ -147,7 +147,7 @@ async def test_but_not_of_a_folder_to_which_an_app_gave_a_text_meanwhile(mirror:
     mirror.rename(("X.md", "W.md"))
     change(mirror.app, folder, markdown="from an app\n")
     await mirror.settle()
-    assert all(lives(mirror.app, one) for one in (folder, page, *children))
+    assert all(lives(mirror.app, entry) for entry in (folder, page, *children))
     texts = sorted(text for text in mirror.rows().values() if text is not None)
     assert texts == ["from an app\n", "the child\n", "the leaf\n", "the page\n"]
     assert sorted(text for path, text in mirror.files().items() if path.endswith(".md")) == texts
@@ -180,8 +180,8 @@ async def test_in_another_tree_where_something_is_in_the_way_and_the_children_ar
     (in_the_way,) = (path for path in mirror.root.rglob("*") if path.is_fifo())  # its directory may have moved
     in_the_way.unlink()
     await mirror.settle()
-    held = {"W/Child.md": "edited\n", "W/Sub/Leaf.md": "edited\n", "W/assets/picture.png": "picture"}
-    assert mirror.files() == held | {form: "the page\n"}
+    files = {"W/Child.md": "edited\n", "W/Sub/Leaf.md": "edited\n", "W/assets/picture.png": "picture"}
+    assert mirror.files() == files | {form: "the page\n"}
     assert mirror.ids("W", "W/Child", "W/Sub/Leaf") == [page, *children]
     assert (parents_of_pictures(mirror), mirror.problems()) == ([page], {})
 
@@ -216,20 +216,20 @@ def succeed_in_rows(daemon: Connection, folder: UUID, page: UUID, *, index: bool
 
 
 @pytest.mark.parametrize("form", ["Box/W.md", "Box/W/_index.md"])
-@pytest.mark.parametrize("held", [{}, {"Box/W/Child.md": "the child\n"}])
-async def test_of_a_folder_in_its_own_directory(mirror: Mirror, form: str, held: dict[str, str]) -> None:
+@pytest.mark.parametrize("contents", [{}, {"Box/W/Child.md": "the child\n"}])
+async def test_of_a_folder_in_its_own_directory(mirror: Mirror, form: str, contents: dict[str, str]) -> None:
     beside = {"Box/Other.md": "the other\n"}
-    mirror.write({"Box.md": "the page\n", **beside, **held})
+    mirror.write({"Box.md": "the page\n", **beside, **contents})
     (mirror.root / "Box/W").mkdir(exist_ok=True)
     await mirror.settle()
     page, folder = mirror.ids("Box", "Box/W")
     mirror.rename(("Box.md", form))
     await mirror.settle()
-    assert mirror.files() == {form: "the page\n", **beside, **held}
+    assert mirror.files() == {form: "the page\n", **beside, **contents}
     assert mirror.ids("Box/W") == [page]
     assert not lives(mirror.app, folder)
     assert mirror.page("Box").kind == "folder"
-    assert mirror.rows().keys() == {name.removesuffix(".md") for name in [*beside, *held]} | {"Box", "Box/W"}
+    assert mirror.rows().keys() == {name.removesuffix(".md") for name in [*beside, *contents]} | {"Box", "Box/W"}
     assert mirror.problems() == {}
 
 

@@ -86,13 +86,13 @@ async def test_names_that_change_hands_in_files_change_hands_in_rows(
     mirror.write(texts)
     await mirror.settle()
     ids = {name: mirror.page(name).id for name in "abc"}
-    known = mirror.versions()
+    versions = mirror.versions()
     rename_files(mirror, names)
     await mirror.settle()
     assert mirror.files() == renamed(texts, names)
     assert mirror.problems() == {}
     assert {old: mirror.page(names.get(old, old)).id for old in "abc"} == ids
-    assert mirror.versions().keys() == known.keys()
+    assert mirror.versions().keys() == versions.keys()
     for path, text in renamed(texts, names).items():
         assert mirror.page(path).markdown == text
 
@@ -197,10 +197,10 @@ async def test_careful_saves_that_reuse_inodes_are_edits(mirror: Mirror) -> None
     mirror.write(LEAVES)
     await mirror.settle()
     ids = mirror.ids("a", "b")
-    one, other = ((mirror.root / path).stat().st_ino for path in ("a.md", "b.md"))
+    inode, other = ((mirror.root / path).stat().st_ino for path in ("a.md", "b.md"))
     mirror.rename(("a.md", "aside"), ("b.md", "a.md"), ("aside", "b.md"))
     mirror.write({"a.md": "A, edited\n", "b.md": "B, edited\n"})
-    assert [(mirror.root / path).stat().st_ino for path in ("a.md", "b.md")] == [other, one]
+    assert [(mirror.root / path).stat().st_ino for path in ("a.md", "b.md")] == [other, inode]
     await mirror.settle()
     assert mirror.ids("a", "b") == ids
     assert mirror.rows() == {"a": "A, edited\n", "b": "B, edited\n", "c": "C\n"}
@@ -325,16 +325,16 @@ async def test_pages_of_one_template_do_not_change_places_when_a_script_rewrites
 
 @shapes
 @rotations
-@pytest.mark.parametrize("held", "ab")
+@pytest.mark.parametrize("held_name", "ab")
 async def test_names_that_change_hands_in_files_while_an_app_holds_one_of_the_rows(
-    mirror: Mirror, texts: dict[str, str], names: dict[str, str], held: str
+    mirror: Mirror, texts: dict[str, str], names: dict[str, str], held_name: str
 ) -> None:
     mirror.write(texts)
     await mirror.settle()
     ids = {name: mirror.page(name).id for name in "abc"}
     living = mirror.count_living()
     with mirror.app.transaction():
-        mirror.app.execute("SELECT FROM mirrord.page WHERE name = %s FOR UPDATE", [held])
+        mirror.app.execute("SELECT FROM mirrord.page WHERE name = %s FOR UPDATE", [held_name])
         rename_files(mirror, names)
         mirror.engine.request_scan()
         for _ in range(3):

@@ -18,9 +18,9 @@ TEXTS = {name: f"# {name}\n\nWhat only {name} says, at some length.\n" for name 
 class Hosts:
     """A mirror at work, and the tree of another one, whose daemon wrote every file and recorded only the folder."""
 
-    def __init__(self, here: Mirror, there: Path, again: AbstractAsyncContextManager[Mirror]) -> None:
-        self.here, self.there, self.again = here, there, again
-        self.ids = {name: here.page(f"Shelf/{name}").id for name in TEXTS}
+    def __init__(self, mirror: Mirror, root: Path, again: AbstractAsyncContextManager[Mirror]) -> None:
+        self.here, self.there, self.again = mirror, root, again
+        self.ids = {name: mirror.page(f"Shelf/{name}").id for name in TEXTS}
 
     def swap(self) -> None:
         """Swap the two files in the other tree."""
@@ -37,10 +37,10 @@ class Hosts:
     async def meet(self) -> dict[UUID, str | None]:
         """Start the other daemon, and settle until both trees are equal; the texts of the living pages by id."""
         await self.here.settle()
-        async with self.again as there:
-            for mirror in (self.here, there, self.here):
+        async with self.again as twin:
+            for mirror in (self.here, twin, self.here):
                 await mirror.settle()
-            assert self.here.files() == there.files()
+            assert self.here.files() == twin.files()
         query = "SELECT id, markdown FROM mirrord.page WHERE deleted_at IS NULL AND kind = 'page' AND name <> 'Keep'"
         return dict(self.here.app.execute(query).fetchall())
 
@@ -51,8 +51,8 @@ async def hosts(
 ) -> Hosts:
     mirror.write({"Keep.md": "keep\n", "Shelf/Keep.md": "keep\n"})
     await mirror.settle()
-    async with opened_mirror(database, app_connection, tmp_path / "there", tenant) as there:
-        root = there.root
+    async with opened_mirror(database, app_connection, tmp_path / "there", tenant) as twin:
+        root = twin.root
     mirror.write({f"Shelf/{name}.md": text for name, text in TEXTS.items()})
     await mirror.settle()
     for name, text in TEXTS.items():
