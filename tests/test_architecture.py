@@ -45,8 +45,8 @@ def test_pure_modules_touch_nothing() -> None:
 
 
 def test_every_exception_to_purity_is_still_needed() -> None:
-    known = sources()
-    unused = [pair for pair in PURE_EXCEPTIONS if pair[1] not in imports(pair[0], known)]
+    module_sources = sources()
+    unused = [pair for pair in PURE_EXCEPTIONS if pair[1] not in imports(pair[0], module_sources)]
     assert unused == []
 
 
@@ -75,8 +75,8 @@ def test_values_are_named_for_what_they_hold() -> None:
 
 
 def test_every_allowed_empty_name_is_still_there() -> None:
-    known = sources()
-    bound = {(module, name) for module in known for name, _ in bound_names(parsed(known[module]))}
+    module_sources = sources()
+    bound = {(module, name) for module in module_sources for name, _ in bound_names(parsed(module_sources[module]))}
     assert EMPTY_NAMES_ALLOWED.keys() - bound == set()
 
 
@@ -98,8 +98,8 @@ def test_every_module_says_what_it_is() -> None:
     ],
 )
 def test_an_import_that_goes_up_or_sideways_is_found(module: str, source: str) -> None:
-    known = {module: source, "mirrord.daemon": "", "mirrord.db.connect": ""}
-    assert len(upward_imports(known)) == 1
+    module_sources = {module: source, "mirrord.daemon": "", "mirrord.db.connect": ""}
+    assert len(upward_imports(module_sources)) == 1
 
 
 def test_an_import_that_goes_down_or_stays_in_its_room_is_none_of_our_business() -> None:
@@ -117,22 +117,22 @@ def test_a_relative_import_is_refused() -> None:
 
 
 def test_postgres_is_found_behind_several_imports() -> None:
-    known = {
+    module_sources = {
         "mirrord.mcp.server": "from mirrord.config import Config",
         "mirrord.config": "from mirrord.mirror.write import lock",
         "mirrord.mirror.write.lock": "def late():\n    import psycopg.rows",
     }
-    assert reaches_of_the_agents_side(known) == ["mirrord.mcp.server reaches psycopg.rows"]
+    assert reaches_of_the_agents_side(module_sources) == ["mirrord.mcp.server reaches psycopg.rows"]
 
 
 def test_a_parser_behind_several_imports_is_found_unless_a_function_or_only_types_ask_for_it() -> None:
     later = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import yaml\ndef late():\n    import pathspec"
-    known = {
+    module_sources = {
         "mirrord.mcp.server": "from mirrord.mcp import callers",
         "mirrord.mcp.callers": "class Caller:\n    import markdown_it.token",
         "mirrord.commands.pages.page_listing": later,
     }
-    assert slow_first_answers(known) == ["mirrord.mcp.server loads markdown_it.token"]
+    assert slow_first_answers(module_sources) == ["mirrord.mcp.server loads markdown_it.token"]
 
 
 @pytest.mark.parametrize(
@@ -153,12 +153,12 @@ def test_an_effect_in_a_pure_module_is_found(module: str, source: str) -> None:
 
 
 def test_values_texts_and_other_pure_modules_are_no_effects() -> None:
-    known = {
+    module_sources = {
         "mirrord.sync.observation.file_identity": "import re\nfrom mirrord.mirror.tree.tree_layout import Spot",
         "mirrord.sync.decisions.tree_history": "from mirrord.mirror.tree_marker import Marker",
         "mirrord.sync.engine": "import os",
     }
-    assert impurities(known) == []
+    assert impurities(module_sources) == []
 
 
 @pytest.mark.parametrize("caught", ["", " Exception", " BaseException as error", " (OSError, Exception)"])
@@ -221,6 +221,6 @@ def test_a_module_without_a_docstring_is_found() -> None:
 
 
 def test_a_package_of_26_modules_is_found() -> None:
-    known = {"mirrord.db": "", **{f"mirrord.db.table_{number}": "" for number in range(26)}}
-    assert crowded_packages(known) == ["mirrord.db has 26 modules"]
-    assert crowded_packages(dict.fromkeys(list(known)[:26], "")) == []
+    module_sources = {"mirrord.db": "", **{f"mirrord.db.table_{number}": "" for number in range(26)}}
+    assert crowded_packages(module_sources) == ["mirrord.db has 26 modules"]
+    assert crowded_packages(dict.fromkeys(list(module_sources)[:26], "")) == []

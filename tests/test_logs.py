@@ -26,8 +26,8 @@ TEXTS = {
 }
 
 
-def log_calls(known: Sources) -> Iterator[tuple[str, ast.Call]]:
-    for module, source in known.items():
+def log_calls(module_sources: Sources) -> Iterator[tuple[str, ast.Call]]:
+    for module, source in module_sources.items():
         for node in nodes(source):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LEVELS:
                 receiver = node.func.value
@@ -35,9 +35,9 @@ def log_calls(known: Sources) -> Iterator[tuple[str, ast.Call]]:
                     yield f"{module}:{node.lineno}", node
 
 
-def faults(known: Sources) -> list[str]:
+def faults(module_sources: Sources) -> list[str]:
     """Every call that logs something else than a constant word and harmless facts."""
-    return [f"{where} {fault}" for where, call in log_calls(known) for fault in _faults(call)]
+    return [f"{where} {fault}" for where, call in log_calls(module_sources) for fault in _faults(call)]
 
 
 def _faults(call: ast.Call) -> Iterator[str]:
@@ -132,6 +132,6 @@ def test_a_traceback_tells_where_and_what_kind_but_quotes_no_page(log_file: Path
         log.exception("pass_failed")
     line = json.loads(log_file.read_text(encoding="utf-8"))
     assert (line["event"], line["level"]) == ("pass_failed", "error")
-    for told in ("ParserError: while parsing a flow sequence", "RuntimeError: It failed.", "tests/test_logs.py"):
-        assert told in line["traceback"]
+    for words in ("ParserError: while parsing a flow sequence", "RuntimeError: It failed.", "tests/test_logs.py"):
+        assert words in line["traceback"]
     assert page not in log_file.read_text(encoding="utf-8")

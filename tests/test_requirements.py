@@ -21,8 +21,8 @@ CASES = ("Cases", "SKB-31.6")
 @cache
 def parts() -> dict[str, str]:
     """What stands below each heading, up to the next."""
-    _, *found = re.split(r"^#+ (.+)\n", TABLES.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return dict(zip(found[::2], found[1::2], strict=True))
+    _, *sections = re.split(r"^#+ (.+)\n", TABLES.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(sections[::2], sections[1::2], strict=True))
 
 
 @cache
@@ -54,15 +54,15 @@ def lines_of(document: str) -> set[int]:
 def _document(mark: str) -> str:
     if not DOCUMENTS.is_dir():
         pytest.skip(MISSING)
-    (found,) = (text for file in DOCUMENTS.iterdir() if mark in (text := file.read_text(encoding="utf-8")))
-    return found
+    (content,) = (text for file in DOCUMENTS.iterdir() if mark in (text := file.read_text(encoding="utf-8")))
+    return content
 
 
 @pytest.mark.parametrize("heading", parts())
 def test_every_test_that_is_named_is_in_a_file_that_is_named_beside_it(heading: str) -> None:
     named = re.findall(r"`(test_\w+)`", parts()[heading])
-    known = {name for file in files_named(parts()[heading]) for name in functions(file)}
-    assert set(named) <= known
+    functions_named = {name for file in files_named(parts()[heading]) for name in functions(file)}
+    assert set(named) <= functions_named
 
 
 def test_tests_are_named_for_every_document() -> None:
@@ -80,7 +80,7 @@ def test_every_line_of_a_document_has_a_row_with_a_test(heading: str) -> None:
 def test_every_case_a_document_asks_for_has_a_row_with_a_test() -> None:
     heading, document = CASES
     tested = {first for first, last in rows(parts()[heading]) if last.startswith("`test_")}
-    _, asked = re.split(r"^## Testing Requirements$", _document(document), flags=re.MULTILINE)
-    cases = re.findall(r"^- (\w.+)$", asked.partition("\n---\n")[0], flags=re.MULTILINE)
+    _, requirements = re.split(r"^## Testing Requirements$", _document(document), flags=re.MULTILINE)
+    cases = re.findall(r"^- (\w.+)$", requirements.partition("\n---\n")[0], flags=re.MULTILINE)
     assert len(cases) >= 18
     assert set(cases) <= tested

@@ -16,14 +16,14 @@ from tests.support.rows import Connection
 
 
 @pytest.fixture
-def here(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
+def first_host(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     """One host's installation; its daemon is down."""
     with Near(tmp_path / "here", dsn=fresh_dsn) as installed:
         yield installed
 
 
 @pytest.fixture
-def there(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
+def second_host(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     """Another host's, of the same tenant."""
     with Near(tmp_path / "there", dsn=fresh_dsn) as installed:
         yield installed

@@ -20,21 +20,21 @@ def _rename(connection: Connection, page: UUID, name: str) -> None:
 def test_an_app_that_writes_rows_in_another_order_than_mirrord_is_not_made_to_fail(
     app_connection: Connection, daemon_connection: Connection, admin_dsn: str
 ) -> None:
-    one, other = (add_page(app_connection, name=name, markdown="text\n") for name in ("One", "Other"))
-    for page, name in ((one, "One"), (other, "Other")):
+    first, other = (add_page(app_connection, name=name, markdown="text\n") for name in ("One", "Other"))
+    for page, name in ((first, "One"), (other, "Other")):
         place(daemon_connection, page, name)
     with (
         psycopg.connect(admin_dsn, autocommit=True) as watching,
         ThreadPoolExecutor(1) as beside,
         app_connection.transaction(),
     ):
-        _rename(app_connection, one, "First of the app's")
+        _rename(app_connection, first, "First of the app's")
         daemon_connection.execute("BEGIN")
         _rename(daemon_connection, other, "Second of mirrord's")
         written = beside.submit(_rename, app_connection, other, "Second of the app's")
         eventually(lambda: value(watching, _WAITS, app_connection.info.backend_pid), "the app to wait", pause=0.01)
         with pytest.raises(psycopg.errors.LockNotAvailable):
-            _rename(daemon_connection, one, "First of mirrord's")
+            _rename(daemon_connection, first, "First of mirrord's")
         daemon_connection.execute("ROLLBACK")
         written.result(10)
     names = "SELECT array_agg(name ORDER BY name) FROM mirrord.page"

@@ -36,9 +36,9 @@ def suffering_together(pages: Sequence[tuple[str, str | None]]) -> list[StoredVa
 
 @pytest.fixture
 async def deriver(mirror: Mirror) -> AsyncIterator[Deriver]:
-    begun = Workers()
-    yield Deriver(mirror.opened.sides, begun, PageRate())
-    begun.terminate()
+    workers = Workers()
+    yield Deriver(mirror.opened.sides, workers, PageRate())
+    workers.terminate()
 
 
 @pytest.mark.parametrize("fault", [DEADLY, ENDLESS])
@@ -67,9 +67,9 @@ async def test_while_a_full_batch_is_stored_the_next_is_derived_and_each_page_on
     mirror.write({f"Page {number}.md": f"# Number {number}\n" for number in range(8)})
     await mirror.settle()
 
-    held = [await deriver.derive_some() for _ in range(4)]
+    counts = [await deriver.derive_some() for _ in range(4)]
 
-    assert held == [3, 3, 2, 0]
+    assert counts == [3, 3, 2, 0]
     assert value(mirror.app, UNDERIVED) == 0
 
 

@@ -48,16 +48,20 @@ def test_an_installation_is_looked_after_from_ready_to_stopping(
         _assert_a_pause_is_no_reason_to_wait(mirrord, capsys)
         assert mirrord.stop() == 0
         assert [
-            one for one in manager.heard_until(lambda one: "STOPPING=1" in one)[:-1] if "WATCHDOG=1" not in one
+            notice
+            for notice in manager.heard_until(lambda notice: "STOPPING=1" in notice)[:-1]
+            if "WATCHDOG=1" not in notice
         ] == []
         assert '"event": "stopped"' in (logs / "mirrord.log").read_text(encoding="utf-8")
         assert list(mirrord.events())  # and on standard error, for the journal
 
 
 def _assert_heard_ready(manager: Manager) -> None:
-    starting = manager.heard_until(lambda one: "READY=1" in one)
-    assert [one for one in starting[:-1] if "WATCHDOG=1" in one] == []  # nothing is fed before there is something
-    assert [one for one in starting if one[0].startswith("EXTEND_TIMEOUT_USEC=")]
+    starting = manager.heard_until(lambda notice: "READY=1" in notice)
+    assert [
+        notice for notice in starting[:-1] if "WATCHDOG=1" in notice
+    ] == []  # nothing is fed before there is something
+    assert [notice for notice in starting if notice[0].startswith("EXTEND_TIMEOUT_USEC=")]
     assert "WATCHDOG=1" in starting[-1]
     assert manager.heard()[1] == "WATCHDOG=1"
 
@@ -65,9 +69,9 @@ def _assert_heard_ready(manager: Manager) -> None:
 def _assert_well(mirrord: Mirrord, capsys: pytest.CaptureFixture[str]) -> None:
     """And nothing of the doctor stays."""
     before = _rows(mirrord), sorted(mirrord.mirror.rglob("*"))
-    found, code = _run(doctor, mirrord, capsys)
-    verdicts = {one["check"]: one["verdict"] for one in found}
-    assert {"ok", "note"} >= set(verdicts.values()), found
+    findings, code = _run(doctor, mirrord, capsys)
+    verdicts = {finding["check"]: finding["verdict"] for finding in findings}
+    assert {"ok", "note"} >= set(verdicts.values()), findings
     assert [verdicts[name] for name in ("tenants apart", "feed latency", "watch latency", "tenant demo")] == ["ok"] * 4
     assert code == 0
     assert (_rows(mirrord), sorted(mirrord.mirror.rglob("*"))) == before
@@ -76,7 +80,7 @@ def _assert_well(mirrord: Mirrord, capsys: pytest.CaptureFixture[str]) -> None:
 def _assert_a_database_that_is_down_is_found(mirrord: Mirrord) -> None:
     """And everything else looked at."""
     facts = asyncio.run(gather_facts(replace(_config_of(mirrord), dsn="host=127.0.0.1 port=1 connect_timeout=2")))
-    (finding,) = [one for one in diagnose(facts) if one.verdict is Verdict.UNAVAILABLE]
+    (finding,) = [finding for finding in diagnose(facts) if finding.verdict is Verdict.UNAVAILABLE]
     assert finding.check == "Postgres"
     assert "Postgres is out of reach" in finding.sentence
     assert facts.host.watching is not None
@@ -85,10 +89,10 @@ def _assert_a_database_that_is_down_is_found(mirrord: Mirrord) -> None:
 
 def _assert_a_read_only_mirror_is_found(mirrord: Mirrord) -> None:
     with read_only(mirrord.mirror):
-        found = _odd(_config_of(mirrord))
-    assert (found[0].check, found[0].verdict) == ("mirror", Verdict.UNAVAILABLE)
-    assert "Read-only file system" in found[0].sentence
-    assert exit_code_of(found) == EXIT_UNAVAILABLE
+        findings = _odd(_config_of(mirrord))
+    assert (findings[0].check, findings[0].verdict) == ("mirror", Verdict.UNAVAILABLE)
+    assert "Read-only file system" in findings[0].sentence
+    assert exit_code_of(findings) == EXIT_UNAVAILABLE
 
 
 def _assert_what_was_missed_is_mended(mirrord: Mirrord, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,11 +103,11 @@ def _assert_what_was_missed_is_mended(mirrord: Mirrord, capsys: pytest.CaptureFi
         update = "UPDATE mirrord.page SET markdown = 'behind', digest = %s WHERE name = 'Page'"
         assert connection.execute(update, [uuid4().bytes * 2]).rowcount == 1
     (listed,), code = _run(check, mirrord, capsys, "--fix")
-    found = {one["path"]: one for one in listed}
-    assert found["Page.md"]["was"] in ("STALE", "DIFFERS")
+    by_path = {item["path"]: item for item in listed}
+    assert by_path["Page.md"]["was"] in ("STALE", "DIFFERS")
     assert mirrord.text("Page.md") == "behind"
-    assert found["Not text.md"]["verdict"] == "EXTRA"
-    assert "UTF-8" in found["Not text.md"]["why"]
+    assert by_path["Not text.md"]["verdict"] == "EXTRA"
+    assert "UTF-8" in by_path["Not text.md"]["why"]
     assert code == EXIT_DIFFERENT
 
     mirrord.file("Not text.md").unlink()
@@ -115,9 +119,9 @@ def _assert_a_pause_is_no_reason_to_wait(mirrord: Mirrord, capsys: pytest.Captur
     eventually(lambda: "paused" in str(problem(mirrord, "")), "the pause on the list")
     save(mirrord.file("Waits.md"), "a page\n")
     (listed,), code = _run(check, mirrord, capsys, "--fix")
-    (found,) = listed
-    assert (found["path"], found["verdict"], code) == ("Waits.md", "EXTRA", EXIT_DIFFERENT)
-    assert "paused" in found["why"]
+    (difference,) = listed
+    assert (difference["path"], difference["verdict"], code) == ("Waits.md", "EXTRA", EXIT_DIFFERENT)
+    assert "paused" in difference["why"]
     mirrord.file("PAUSE").unlink()
     look_everywhere(mirrord)
     assert differing(mirrord) == []
@@ -132,9 +136,9 @@ def test_a_hole_between_tenants_is_found(fresh_dsn: str, tmp_path: Path) -> None
     with psycopg.connect(fresh_dsn, autocommit=True) as connection:
         for hole, words in holes.items():
             connection.execute(hole.encode())
-            found = {one.check: one for one in _odd(Config(tmp_path, tmp_path, fresh_dsn))}
-            assert words in found["tenants apart"].sentence
-            assert "`mirrord migrate --policies`" in str(found["tenants apart"].remedy)
+            by_check = {finding.check: finding for finding in _odd(Config(tmp_path, tmp_path, fresh_dsn))}
+            assert words in by_check["tenants apart"].sentence
+            assert "`mirrord migrate --policies`" in str(by_check["tenants apart"].remedy)
 
 
 def test_holes_between_tenants_are_closed_by_the_advised_command(
@@ -159,14 +163,14 @@ def test_holes_between_tenants_are_closed_by_the_advised_command(
 
 
 def test_a_database_without_a_schema_is_not_given_one(empty_dsn: str, tmp_path: Path) -> None:
-    found = {one.check: one for one in _odd(Config(tmp_path, tmp_path, empty_dsn))}
-    assert "has schema 0" in found["schema"].sentence
+    by_check = {finding.check: finding for finding in _odd(Config(tmp_path, tmp_path, empty_dsn))}
+    assert "has schema 0" in by_check["schema"].sentence
     with psycopg.connect(empty_dsn) as connection:
         assert connection.execute("SELECT to_regnamespace('mirrord')").fetchone() == (None,)
 
 
 def test_an_embedded_cluster_is_not_made_by_asking(tmp_path: Path) -> None:
-    assert [one.check for one in _odd(Config(tmp_path, tmp_path / "data"))] == ["daemon"]
+    assert [finding.check for finding in _odd(Config(tmp_path, tmp_path / "data"))] == ["daemon"]
     assert not (tmp_path / "data").exists()
 
 
@@ -176,8 +180,8 @@ def _config_of(mirrord: Mirrord) -> Config:
 
 def _odd(config: Config) -> list[Finding]:
     """What is worth a word; without notes, which are of the machine, such as whether this is a disk."""
-    found = diagnose(asyncio.run(gather_facts(config)))
-    return [one for one in found if one.verdict in (Verdict.WRONG, Verdict.UNAVAILABLE)]
+    findings = diagnose(asyncio.run(gather_facts(config)))
+    return [finding for finding in findings if finding.verdict in (Verdict.WRONG, Verdict.UNAVAILABLE)]
 
 
 def _run(

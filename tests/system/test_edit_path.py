@@ -38,9 +38,9 @@ class Traced:
     file: Path
     idle: Set[Function]
 
-    def functions_of(self, edit: Edit, what: str) -> Set[Function]:
+    def functions_of(self, edit: Edit, words: str) -> Set[Function]:
         """The functions from *edit*, which is given a new text, to the end of its pass; fewest of some edits."""
-        return min((self._trace_edit(edit, f"{what} {number}\n") for number in range(EDITS)), key=len)
+        return min((self._trace_edit(edit, f"{words} {number}\n") for number in range(EDITS)), key=len)
 
     def _trace_edit(self, edit: Edit, text: str) -> Set[Function]:
         wait_for_rest(self.mirror)

@@ -55,13 +55,13 @@ def test_every_save_is_one_version_of_the_same_page(mirrord: Mirrord, name: str)
         _save(EDITORS[name], mirrord.file(path), text)
         assert mirrord.text(path) == text, "the editor itself failed"
         eventually(lambda: _text(mirrord, path) == text, f"the row with {text!r}")  # noqa: B023
-    found = mirrord.page(path)
-    assert found is not None
-    assert found.id == first.id
+    page = mirrord.page(path)
+    assert page is not None
+    assert page.id == first.id
     query = "SELECT markdown FROM mirrord.page_revision WHERE page_id = %s ORDER BY version"
-    assert [row[0] for row in mirrord.app.execute(query, [found.id])] == texts
+    assert [row[0] for row in mirrord.app.execute(query, [page.id])] == texts
     beside = "SELECT name FROM mirrord.page WHERE parent_id = %s"
-    assert mirrord.app.execute(beside, [found.parent_id]).fetchall() == [("Page",)]
+    assert mirrord.app.execute(beside, [page.parent_id]).fetchall() == [("Page",)]
 
 
 def _save(editor: Save, path: Path, text: str) -> None:

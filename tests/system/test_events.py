@@ -85,11 +85,11 @@ def test_events_are_no_pages_and_reach_no_other_mirror(mirrord: Mirrord) -> None
 
 
 def test_a_line_that_does_not_end_yet_waits_for_its_end(mirrord: Mirrord) -> None:
-    whole, torn = _event(mirrord), _event(mirrord)
+    complete, torn = _event(mirrord), _event(mirrord)
     line = encode_event(torn)
     file = _file(mirrord, "torn")
-    _append(file, encode_event(whole), line[:40])
-    _await(mirrord, whole)
+    _append(file, encode_event(complete), line[:40])
+    _await(mirrord, complete)
     look_everywhere(mirrord)
     assert _stored(mirrord, torn.event_id) == 0
     _append(file, line[40:])
@@ -199,9 +199,9 @@ def _written(mirrord: Mirrord, name: str, *texts: str) -> Page:
 
 
 def _actors(mirrord: Mirrord, page: str) -> list[str]:
-    done = mirrord.run("history", page, "--json", "--tenant", mirrord.tenant)
-    assert done.returncode == 0, done.stderr
-    return [one["actor"]["name"] for one in json.loads(done.stdout)["versions"]]
+    completed = mirrord.run("history", page, "--json", "--tenant", mirrord.tenant)
+    assert completed.returncode == 0, completed.stderr
+    return [version["actor"]["name"] for version in json.loads(completed.stdout)["versions"]]
 
 
 def _updated_by(mirrord: Mirrord, page: UUID) -> dict[str, str]:

@@ -51,12 +51,12 @@ def _prepared() -> None:
 
 def shown(root: Path) -> dict[str, bytes | None]:
     """What of a tree is in rows: every file with its bytes; None: a directory."""
-    found: dict[str, bytes | None] = {}
+    contents: dict[str, bytes | None] = {}
     for path in root.rglob("*"):
         name = path.relative_to(root).as_posix()
         if not name.startswith((".mirror", ".records/events", ".records/approvals")):
-            found[name] = path.read_bytes() if path.is_file() else None
-    return found
+            contents[name] = path.read_bytes() if path.is_file() else None
+    return contents
 
 
 def document(*nodes: dict[str, object]) -> str:
@@ -128,9 +128,9 @@ async def test_rows_that_no_daemon_has_seen_are_exported_as_it_would_write_them(
     add(app, "record", kind="category", key="reading", data=json.dumps({"name": "reading"}))
     delete(app, add_page(app, title="Deleted"))
 
-    done = await exported(database, tenant, tmp_path / "out")
+    outcome = await exported(database, tenant, tmp_path / "out")
 
-    assert done.left == []
+    assert outcome.left == []
     assert value(app, "SELECT count(*) FROM mirrord.page WHERE markdown IS NULL AND deleted_at IS NULL") >= 5
     async with opened_mirror(database, app, tmp_path / "mirror", tenant) as mirror:
         await mirror.settle()
@@ -152,11 +152,11 @@ async def test_what_cannot_be_exported_is_told_and_all_else_is_exported(
     app.execute(INSERT_BLOB, [wrong, 0, b"those"])
     add_attachment(app, name="wrong.bin", digest=wrong, size=5)
 
-    done = await exported(database, tenant, tmp_path / "out")
+    outcome = await exported(database, tenant, tmp_path / "out")
 
-    assert {one.path for one in done.left} == {"Unwritable.md", "Broken.md", "assets/lost.bin", "assets/wrong.bin"}
-    found = shown(tmp_path / "out")
-    assert ({*found}, found["Broken.md"]) == ({"Fine.md", "Broken.md"}, b"---\n: [\n---\nbefore\n")
+    assert {item.path for item in outcome.left} == {"Unwritable.md", "Broken.md", "assets/lost.bin", "assets/wrong.bin"}
+    contents = shown(tmp_path / "out")
+    assert ({*contents}, contents["Broken.md"]) == ({"Fine.md", "Broken.md"}, b"---\n: [\n---\nbefore\n")
     assert json.loads((tmp_path / "out" / MANIFEST_PATH).read_text())["complete"] is False
 
 
@@ -197,12 +197,12 @@ def test_the_command_exports_one_tenant_and_refuses_to_mix(
     run = commands(admin_dsn, tenant, tmp_path)
     out = tmp_path / "out"
 
-    done = run("export", str(out), "--json")
+    first_run = run("export", str(out), "--json")
 
-    assert (done.code, json.loads(done.out)["counts"]) == (0, {"page": 1})
+    assert (first_run.code, json.loads(first_run.out)["counts"]) == (0, {"page": 1})
     assert (list(shown(out)), (out / "Mine.md").read_text()[-6:]) == (["Mine.md"], "\nmine\n")
-    told = run("export", str(out))
-    assert (told.code, told.out.splitlines()[1]) == (0, "0 files written, 1 were there already, 0 removed.")
+    second_run = run("export", str(out))
+    assert (second_run.code, second_run.out.splitlines()[1]) == (0, "0 files written, 1 were there already, 0 removed.")
     (out / "Mine.md").write_text("edited")
     edited = run("export", str(out))
     assert (edited.code, "'Mine.md' is there with other bytes" in edited.err) == (1, True)

@@ -32,30 +32,30 @@ def clock(connection: Connection) -> int:
     return seq
 
 
-async def follow(database: Database, tenant: TenantId, done: Callable[[], bool]) -> list[UUID]:
-    """Read the feed as the daemon does until *done*, and once more; every entry as often as it was read."""
+async def follow(database: Database, tenant: TenantId, is_done: Callable[[], bool]) -> list[UUID]:
+    """Read the feed as the daemon does until *is_done*, and once more; every entry as often as it was read."""
     read: list[UUID] = []
     cursor = 0
     while True:
-        last = done()
+        last = is_done()
         async with database.transaction(tenant) as connection:
-            known, cursor, more = await entry_states.load_changed_entries(
+            changed, cursor, has_more = await entry_states.load_changed_entries(
                 connection, tenant, NO_MIRROR, cursor, limit=7
             )
-        read += known.entries
-        if last and not more:
+        read += changed.entries
+        if last and not has_more:
             return read
 
 
 def write_pages(connection: Connection) -> list[UUID]:
     """Many small transactions, some of which are taken back; the pages that were kept."""
-    kept = []
+    committed = []
     for number in range(TRANSACTIONS):
         connection.execute("BEGIN")
         pages = [add_page(connection) for _ in range(number % 3 + 1)]
         connection.execute("ROLLBACK" if number % 5 == 4 else "COMMIT")
-        kept += pages if number % 5 != 4 else []
-    return kept
+        committed += pages if number % 5 != 4 else []
+    return committed
 
 
 @pytest.fixture
@@ -65,8 +65,8 @@ def writers(admin_dsn: str, tenant: TenantId, connect: Callable[[str], Connectio
 
 @pytest.fixture
 def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(WRITERS) as made:
-        yield made
+    with ThreadPoolExecutor(WRITERS) as executor:
+        yield executor
 
 
 async def test_nothing_is_skipped_or_read_twice_while_many_write(
@@ -77,7 +77,7 @@ async def test_nothing_is_skipped_or_read_twice_while_many_write(
     pool: ThreadPoolExecutor,
 ) -> None:
     app_connection.execute("BEGIN")
-    late = add_page(app_connection)  # written first, committed last: what a serial number would lose
+    late_page = add_page(app_connection)  # written first, committed last: what a serial number would lose
     running: list[Future[list[UUID]]] = [pool.submit(write_pages, writer) for writer in writers]
 
     def done() -> bool:
@@ -87,18 +87,18 @@ async def test_nothing_is_skipped_or_read_twice_while_many_write(
         return False
 
     read = await follow(database, tenant, done)
-    written = [late, *(page for future in running for page in future.result())]
+    written = [late_page, *(page for future in running for page in future.result())]
     assert sorted(read) == sorted(written)
 
 
 def test_seqs_are_the_order_of_commits_without_gaps(
     writers: list[Connection], app_connection: Connection, pool: ThreadPoolExecutor
 ) -> None:
-    kept = list(pool.map(write_pages, writers))
+    committed = list(pool.map(write_pages, writers))
     seqs = feed(app_connection)
-    for pages in kept:
-        own = [seqs[page] for page in pages]
-        assert own == sorted(own)
+    for pages in committed:
+        own_seqs = [seqs[page] for page in pages]
+        assert own_seqs == sorted(own_seqs)
     transactions = WRITERS * (TRANSACTIONS - TRANSACTIONS // 5)
     assert set(seqs.values()) == set(range(1, transactions + 1))
     assert clock(app_connection) == transactions
@@ -153,10 +153,10 @@ def test_a_savepoint_that_is_taken_back_takes_its_seq_along(app_connection: Conn
     lost = add_page(app_connection)
     app_connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
     app_connection.execute("ROLLBACK TO here")
-    kept = add_page(app_connection)
+    page = add_page(app_connection)
     app_connection.execute("COMMIT")
-    assert feed(app_connection) == {kept: 1}
-    assert lost != kept
+    assert feed(app_connection) == {page: 1}
+    assert lost != page
 
 
 async def test_a_seq_is_never_split_between_two_readings(
@@ -166,10 +166,10 @@ async def test_a_seq_is_never_split_between_two_readings(
         together = {add_page(app_connection) for _ in range(20)}
     alone = add_page(app_connection)
     async with database.transaction(tenant) as connection:
-        known, seq, more = await entry_states.load_changed_entries(connection, tenant, NO_MIRROR, 0, limit=3)
-        assert (set(known.entries), seq, more) == (together, 1, True)
-        known, seq, more = await entry_states.load_changed_entries(connection, tenant, NO_MIRROR, seq, limit=3)
-        assert (set(known.entries), seq, more) == ({alone}, 2, False)
+        changed, seq, has_more = await entry_states.load_changed_entries(connection, tenant, NO_MIRROR, 0, limit=3)
+        assert (set(changed.entries), seq, has_more) == (together, 1, True)
+        changed, seq, has_more = await entry_states.load_changed_entries(connection, tenant, NO_MIRROR, seq, limit=3)
+        assert (set(changed.entries), seq, has_more) == ({alone}, 2, False)
         assert await entry_states.load_changed_entries(connection, tenant, NO_MIRROR, 2, limit=3) == (
             entry_states.LoadedEntries(),
             2,
@@ -258,8 +258,8 @@ async def test_a_bulk_update_is_one_seq_that_is_read_at_once(
     database: Database, tenant: TenantId, app_connection: Connection, rows: int
 ) -> None:
     app_connection.execute("SET statement_timeout = 0")
-    made = "INSERT INTO mirrord.page (title) SELECT 'Page ' || n FROM generate_series(1, %s) AS n"
-    app_connection.execute(made, [rows])
+    query = "INSERT INTO mirrord.page (title) SELECT 'Page ' || n FROM generate_series(1, %s) AS n"
+    app_connection.execute(query, [rows])
     app_connection.execute("UPDATE mirrord.page SET title = title || ' new'")
     assert set(feed(app_connection).values()) == {2}
     assert len(await follow_one(database, tenant)) == rows
@@ -286,9 +286,9 @@ async def test_what_happened_behind_the_triggers_is_found_by_the_full_compare(
     bases = [Base(EntryId(uuid4()), Kind.PAGE, f"{n}.md", Place(None, n), 0, digest_of(b"x"), None) for n in "abc"]
     async with database.transaction(tenant) as connection:
         await run_statements(
-            connection, [writer.insert(one, one.place, one.place.name, PageValues("x")) for one in bases]
+            connection, [writer.insert(base, base.place, base.place.name, PageValues("x")) for base in bases]
         )
-    lost, changed, same = (one.entry for one in bases)
+    lost, changed, same = (base.entry for base in bases)
     async with database.transaction(tenant) as connection:
         assert await entry_comparison.load_differing(connection, tenant, mirror) == []
     before = feed(app_connection)

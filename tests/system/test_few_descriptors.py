@@ -23,10 +23,10 @@ def mirrord(tmp_path: Path) -> Iterator[Mirrord]:
         yield started
 
 
-def limit_descriptors(pid: int, most: int) -> int:
+def limit_descriptors(pid: int, limit: int) -> int:
     """Let a process have at most so many; what its limit was."""
     was, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, hard))
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, hard))
     return was
 
 

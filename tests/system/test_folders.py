@@ -239,11 +239,11 @@ def test_a_folder_cannot_be_moved_below_itself(app_connection: Connection) -> No
 
 
 def test_a_loop_of_new_folders_is_refused(app_connection: Connection) -> None:
-    one, other = uuid4(), uuid4()
+    first, other = uuid4(), uuid4()
     app_connection.execute("BEGIN")
     app_connection.execute("SET CONSTRAINTS ALL DEFERRED")
-    add_folder(app_connection, id=one, parent_id=other)
-    add_folder(app_connection, id=other, parent_id=one)
+    add_folder(app_connection, id=first, parent_id=other)
+    add_folder(app_connection, id=other, parent_id=first)
     with pytest.raises(errors.CheckViolation, match="below itself"):
         app_connection.execute("COMMIT")
 
@@ -259,16 +259,16 @@ def test_a_loop_that_is_gone_before_the_commit_is_fine(app_connection: Connectio
 def test_of_two_moves_that_make_a_loop_together_the_second_is_refused(
     app_connection: Connection, other_connection: Connection
 ) -> None:
-    one, other = add_folder(app_connection), add_folder(app_connection)
+    first, other = add_folder(app_connection), add_folder(app_connection)
     app_connection.execute("BEGIN")
-    change(app_connection, one, parent_id=other)
+    change(app_connection, first, parent_id=other)
     with ThreadPoolExecutor(1) as aside:
-        second = aside.submit(change, other_connection, other, parent_id=one)
+        second = aside.submit(change, other_connection, other, parent_id=first)
         wait_until_blocked(app_connection, other_connection)
         app_connection.execute("COMMIT")
         with pytest.raises(errors.CheckViolation, match="below itself"):
             second.result()
-    assert row_of(app_connection, one)["parent_id"] == other
+    assert row_of(app_connection, first)["parent_id"] == other
     assert row_of(app_connection, other)["parent_id"] is None
 
 
@@ -284,6 +284,6 @@ def test_of_two_such_moves_at_the_same_moment_exactly_one_is_refused(
 
     with ThreadPoolExecutor(2) as together:
         for _ in range(10):
-            one, other = add_folder(app_connection), add_folder(app_connection)
-            moved = together.map(moves, (app_connection, other_connection), (one, other), (other, one))
+            first, other = add_folder(app_connection), add_folder(app_connection)
+            moved = together.map(moves, (app_connection, other_connection), (first, other), (other, first))
             assert sorted(moved) == [False, True]

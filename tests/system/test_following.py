@@ -123,8 +123,8 @@ async def test_a_row_reaches_its_file_although_other_files_never_stop_changing(m
 
 def test_pages_that_come_often_are_left_to_processes() -> None:
     rate = PageRate()
-    asked = [rate.is_low() for _ in range(THREAD_PAGES_PER_SECOND + 1)]
-    assert asked == [True] * THREAD_PAGES_PER_SECOND + [False]
+    answers = [rate.is_low() for _ in range(THREAD_PAGES_PER_SECOND + 1)]
+    assert answers == [True] * THREAD_PAGES_PER_SECOND + [False]
 
 
 async def test_workers_go_home_although_nothing_comes_any_more(

@@ -33,7 +33,7 @@ def _after(mirrord: Mirrord, path: str, text: str, statement: str, *values: obje
     """What the file of *path* holds after an app's UPDATE of its page, which had *text*."""
     save(mirrord.file(path), text)
     page = eventually(
-        lambda: found if (found := mirrord.page(path)) and found.markdown == text else None, f"a row of {path}"
+        lambda: page if (page := mirrord.page(path)) and page.markdown == text else None, f"a row of {path}"
     )
     mirrord.app.execute(f"UPDATE page SET {statement} WHERE id = %s".encode(), [*values, page.id])
     eventually(lambda: mirrord.text(path) != text, f"{path} to change")

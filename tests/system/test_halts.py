@@ -113,9 +113,9 @@ def test_a_root_replaced_by_an_empty_checkout_is_not_touched_until_adopted(mirro
     sentence = eventually(lambda: problem(mirrord, ""), "the problem of the root")
     assert "another directory" in sentence
     mirrord.stop()
-    done = mirrord.run("up", "--plain", "--tenant", mirrord.tenant)
-    assert done.returncode == HALTED
-    assert "mirrord adopt --tenant demo" in done.stderr
+    completed = mirrord.run("up", "--plain", "--tenant", mirrord.tenant)
+    assert completed.returncode == HALTED
+    assert "mirrord adopt --tenant demo" in completed.stderr
     assert _rows(mirrord) == before
     assert sorted(path.name for path in mirrord.root.rglob("*.md")) == ["README.md"]
 
@@ -143,7 +143,7 @@ def test_a_pause_holds_both_ways_and_says_since_when_and_then_everything_goes_on
 
     mirrord.file("PAUSE").unlink()
     eventually(lambda: mirrord.text("Page 00.md") == "written in the pause", "the row's text in its file")
-    eventually(lambda: (found := mirrord.page("Page 01")) and found.markdown == "saved in the pause\n", "the save")
+    eventually(lambda: (page := mirrord.page("Page 01")) and page.markdown == "saved in the pause\n", "the save")
     eventually(lambda: mirrord.page("Page 02") is None, "the deletion")
     assert problem(mirrord, "") is None
     assert mirrord.page("PAUSE") is None
@@ -166,14 +166,14 @@ def test_a_whole_tenant_becomes_what_it_was_and_nothing_is_done_before_yes(mirro
     look_everywhere(mirrord)
     changed = tree(mirrord.root)
 
-    shown = mirrord.run("restore-all", "--at", then.isoformat())
-    assert shown.returncode == 0, shown.stderr
-    assert "Nothing was done yet" in shown.stderr
-    assert "3 revive, 11 change, 1 move, 1 leave" in shown.stdout
+    preview = mirrord.run("restore-all", "--at", then.isoformat())
+    assert preview.returncode == 0, preview.stderr
+    assert "Nothing was done yet" in preview.stderr
+    assert "3 revive, 11 change, 1 move, 1 leave" in preview.stdout
     assert tree(mirrord.root) == changed
 
-    done = mirrord.run("restore-all", "--at", then.isoformat(), "--delete-newer", "--yes")
-    assert done.returncode == 0, done.stderr
+    completed = mirrord.run("restore-all", "--at", then.isoformat(), "--delete-newer", "--yes")
+    assert completed.returncode == 0, completed.stderr
     look_everywhere(mirrord)
     eventually(lambda: tree(mirrord.root) == before, "everything as it was")
     assert differing(mirrord) == []
@@ -182,8 +182,8 @@ def test_a_whole_tenant_becomes_what_it_was_and_nothing_is_done_before_yes(mirro
 
 
 def test_a_moment_that_is_none_is_said_to_be_one(mirrord: Mirrord) -> None:
-    done = mirrord.run("restore-all", "--at", "yesterday")
-    assert (done.returncode, "is no moment" in done.stderr) == (2, True)
+    completed = mirrord.run("restore-all", "--at", "yesterday")
+    assert (completed.returncode, "is no moment" in completed.stderr) == (2, True)
 
 
 def _pages() -> dict[str, str]:
@@ -194,9 +194,9 @@ def _halt(mirrord: Mirrord) -> dict[str, Any]:
     """The only halt, once there is one, as `mirrord halts --json` has it."""
     query = "SELECT id FROM mirrord.halt WHERE closed_at IS NULL"
     eventually(lambda: mirrord.app.execute(query).fetchone(), "a halt")
-    found: list[dict[str, Any]] = json.loads(mirrord.run("halts", "--json").stdout)
-    assert len(found) == 1
-    return found[0]
+    halts: list[dict[str, Any]] = json.loads(mirrord.run("halts", "--json").stdout)
+    assert len(halts) == 1
+    return halts[0]
 
 
 def _compare_and_halt(mirrord: Mirrord) -> dict[str, Any]:
@@ -206,22 +206,22 @@ def _compare_and_halt(mirrord: Mirrord) -> dict[str, Any]:
 
 
 def _resume(mirrord: Mirrord, halt: dict[str, Any], decision: str) -> None:
-    done = mirrord.run("resume", str(halt["id"]), decision)
-    assert done.returncode == 0, done.stderr
+    completed = mirrord.run("resume", str(halt["id"]), decision)
+    assert completed.returncode == 0, completed.stderr
     query = "SELECT id FROM mirrord.halt WHERE closed_at IS NULL"
     eventually(lambda: mirrord.app.execute(query).fetchone() is None, "the halt to be closed")
 
 
-def _vanish(dsn: str, which: str) -> None:
+def _vanish(dsn: str, condition: str) -> None:
     """Rows go as only a superuser can let them go: behind the triggers."""
     with psycopg.connect(dsn, autocommit=True) as connection, connection.transaction():
         connection.execute("SET LOCAL session_replication_role = replica")
         connection.execute("LOCK TABLE mirrord.page IN SHARE ROW EXCLUSIVE MODE")  # the feed's rows come last elsewhere
         for table in ("page_revision", "entry_feed", "link_name"):
             column = "page_id" if table == "page_revision" else "entry_id"
-            query = f"DELETE FROM mirrord.{table} WHERE {column} IN (SELECT id FROM mirrord.page WHERE {which})"
+            query = f"DELETE FROM mirrord.{table} WHERE {column} IN (SELECT id FROM mirrord.page WHERE {condition})"
             connection.execute(query.encode())
-        connection.execute(f"DELETE FROM mirrord.page WHERE {which}".encode())
+        connection.execute(f"DELETE FROM mirrord.page WHERE {condition}".encode())
 
 
 def _rows(mirrord: Mirrord) -> dict[UUID, int]:

@@ -62,14 +62,14 @@ def held(dsn: str, statements: list[str]) -> Iterator[list[Connection]]:
 
 def edit_everywhere(mirrord: Mirrord) -> list[float]:
     """Seconds that edits of the free tenant take, of files and rows in turns; files of the others change meanwhile."""
-    began, taken = time.monotonic(), []
+    began, durations = time.monotonic(), []
     for number in range(EDITS):
         path, text = f"P{number % PAGES}.md", f"# Page {number % PAGES}\n\nEdit {number} after {began}.\n"
         for tenant in HELD:
             save(mirrord.mirror / tenant / path, text)
-        taken.append(seconds_of_edit(mirrord, path, text, by_row=bool(number % 2)))
+        durations.append(seconds_of_edit(mirrord, path, text, by_row=bool(number % 2)))
         time.sleep(max(0.0, began + number / EDITS_PER_SECOND - time.monotonic()))  # a person's own pace
-    return taken
+    return durations
 
 
 def seconds_of_edit(mirrord: Mirrord, path: str, text: str, *, by_row: bool) -> float:
@@ -85,17 +85,17 @@ def seconds_of_edit(mirrord: Mirrord, path: str, text: str, *, by_row: bool) -> 
     return time.perf_counter() - began
 
 
-def slow(taken: list[float]) -> list[float]:
-    return [seconds for seconds in taken if seconds > SLOW_SECONDS]
+def slow(durations: list[float]) -> list[float]:
+    return [seconds for seconds in durations if seconds > SLOW_SECONDS]
 
 
 @pytest.mark.parametrize(
-    "what", [pytest.param(what, marks=[] if what == QUICK else [pytest.mark.slow]) for what in HOLDS]
+    "hold", [pytest.param(name, marks=[] if name == QUICK else [pytest.mark.slow]) for name in HOLDS]
 )
-def test_a_tenant_does_not_wait_for_transactions_of_the_apps_of_others(mirrord: Mirrord, what: str) -> None:
+def test_a_tenant_does_not_wait_for_transactions_of_the_apps_of_others(mirrord: Mirrord, hold: str) -> None:
     without = edit_everywhere(mirrord)
     assert mirrord.dsn is not None
-    with held(mirrord.dsn, HOLDS[what]) as apps:
+    with held(mirrord.dsn, HOLDS[hold]) as apps:
         beside = edit_everywhere(mirrord)
         assert all(app.info.transaction_status == TransactionStatus.INTRANS for app in apps)
     assert len(slow(beside)) <= len(slow(without)) + NOISE, (slow(beside), slow(without))

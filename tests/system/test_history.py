@@ -29,11 +29,11 @@ def put(daemon: Connection, entry: UUID, text: str, **columns: object) -> None:
     change(daemon, entry, markdown=text, digest=digest_of(text.encode()), **columns)
 
 
-def versions(mirrord: Command, said: str) -> list[dict[str, Any]]:
-    done = mirrord("history", said, "--json")
-    assert done.code == 0, done.err
-    found: list[dict[str, Any]] = json.loads(done.out)["versions"]
-    return found
+def versions(mirrord: Command, reference: str) -> list[dict[str, Any]]:
+    result = mirrord("history", reference, "--json")
+    assert result.code == 0, result.err
+    listed: list[dict[str, Any]] = json.loads(result.out)["versions"]
+    return listed
 
 
 def test_a_version_says_what_it_changed_and_who_did_it(mirrord: Command, daemon_connection: Connection) -> None:
@@ -46,12 +46,18 @@ def test_a_version_says_what_it_changed_and_who_did_it(mirrord: Command, daemon_
     delete(daemon_connection, entry)
     change(daemon_connection, entry, deleted_at=None)
 
-    found = versions(mirrord, str(entry))
-    assert [one["version"] for one in found] == [5, 4, 3, 2, 1]
-    assert [one["changed"] for one in found] == [["restored"], ["deleted"], ["place", "title"], ["text"], ["created"]]
-    assert found[3]["actor"] == {"kind": "app", "name": "editor"}
-    assert [one["place"] for one in found] == ["Folder/Other"] * 3 + ["Page"] * 2
-    assert found[0]["size"] == 4
+    page_versions = versions(mirrord, str(entry))
+    assert [version["version"] for version in page_versions] == [5, 4, 3, 2, 1]
+    assert [version["changed"] for version in page_versions] == [
+        ["restored"],
+        ["deleted"],
+        ["place", "title"],
+        ["text"],
+        ["created"],
+    ]
+    assert page_versions[3]["actor"] == {"kind": "app", "name": "editor"}
+    assert [version["place"] for version in page_versions] == ["Folder/Other"] * 3 + ["Page"] * 2
+    assert page_versions[0]["size"] == 4
     line = mirrord("history", str(entry)).out.splitlines()[3]
     assert "app editor" in line
     assert "text" in line
@@ -61,18 +67,18 @@ def test_a_page_is_found_by_its_path_its_title_and_its_id(mirrord: Command, daem
     folder = add_folder(daemon_connection, name="Projects", name_key="projects")
     entry = page(daemon_connection, "text\n", parent_id=folder, name="Alpha", title="The first letter")
     page(daemon_connection, "text\n", name="Alpha", title="Another")
-    for said in (str(entry), "Projects/Alpha.md", "Projects/Alpha", "The first letter"):
-        assert json.loads(mirrord("history", said, "--json").out)["page"] == str(entry)
+    for reference in (str(entry), "Projects/Alpha.md", "Projects/Alpha", "The first letter"):
+        assert json.loads(mirrord("history", reference, "--json").out)["page"] == str(entry)
     assert json.loads(mirrord("history", "Projects", "--json").out)["page"] == str(folder)
 
 
 def test_a_title_that_several_pages_have_is_no_answer(mirrord: Command, daemon_connection: Connection) -> None:
     page(daemon_connection, "text\n", name="A", title="Same")
     page(daemon_connection, "text\n", name="B", title="Same")
-    done = mirrord("history", "Same")
-    assert done.code == 2
-    assert "A.md" in done.err
-    assert "B.md" in done.err
+    result = mirrord("history", "Same")
+    assert result.code == 2
+    assert "A.md" in result.err
+    assert "B.md" in result.err
 
 
 def test_a_deleted_page_and_a_renamed_one_are_found_by_the_path_they_had(
@@ -101,11 +107,11 @@ def test_a_page_that_lives_is_meant_before_one_that_was_deleted(
 def test_a_difference_shows_text_place_and_title(mirrord: Command, daemon_connection: Connection) -> None:
     entry = page(daemon_connection, "one\ntwo\nthree", name="Page")
     put(daemon_connection, entry, "one\n2\nthree\n", name="New", title="New")
-    done = mirrord("diff", "New")
-    assert done.code == 1
-    assert "place: Page → New" in done.out
-    assert "title: Page → New" in done.out
-    assert " one\n-two\n-three\n\\ No newline at end of file\n+2\n+three\n" in done.out
+    result = mirrord("diff", "New")
+    assert result.code == 1
+    assert "place: Page → New" in result.out
+    assert "title: Page → New" in result.out
+    assert " one\n-two\n-three\n\\ No newline at end of file\n+2\n+three\n" in result.out
     facts = json.loads(mirrord("diff", "New", "1", "2", "--json").out)
     assert facts["place"] == ["Page", "New"]
     assert "+2" in facts["diff"]
@@ -124,8 +130,8 @@ def test_a_restored_version_is_the_next_one_and_tells_where_it_comes_from(
 ) -> None:
     entry = page(daemon_connection, "---\ntitle: First\nicon: x\n---\none\n", title="First", icon="x")
     put(daemon_connection, entry, "two\n", title="Page", icon=None)
-    done = mirrord("restore", str(entry), "--version", "1")
-    assert done.code == 0, done.err
+    result = mirrord("restore", str(entry), "--version", "1")
+    assert result.code == 0, result.err
 
     row = row_of(daemon_connection, entry)
     assert row["markdown"] == "---\ntitle: First\nicon: x\n---\none\n"
@@ -155,8 +161,8 @@ def test_a_deleted_page_lives_again_with_the_folder_it_is_in(mirrord: Command, d
     put(daemon_connection, entry, "two\n")
     delete(daemon_connection, entry)
     delete(daemon_connection, folder)
-    done = mirrord("restore", "Folder/Page", "--version", "1")
-    assert "lives again" in done.out
+    result = mirrord("restore", "Folder/Page", "--version", "1")
+    assert "lives again" in result.out
     assert row_of(daemon_connection, entry)["markdown"] == "one\n"
     assert lives(daemon_connection, entry)
     assert lives(daemon_connection, folder)
@@ -181,9 +187,9 @@ def test_a_place_below_the_page_itself_is_refused(mirrord: Command, daemon_conne
     entry = page(daemon_connection, "one\n", parent_id=upper, name="Lower")
     change(daemon_connection, entry, parent_id=None)
     change(daemon_connection, upper, parent_id=entry)
-    done = mirrord("restore", str(entry), "--version", "1", "--place")
-    assert done.code == 4
-    assert "below itself" in done.err
+    result = mirrord("restore", str(entry), "--version", "1", "--place")
+    assert result.code == 4
+    assert "below itself" in result.err
     assert row_of(daemon_connection, entry)["version"] == 2
 
 

@@ -32,13 +32,13 @@ def bring(mirror: Mirror, root: Path, tenant: TenantId, into: str = "") -> list[
     session = Session(Tree(mirror.root), "demo", tenant, Actor("human", "ada"), f"cli-{new_id()}")
     source = Tree(root)
     try:
-        found = survey_tree(session, source, into, ignore_progress)
-        carried = import_tree(session, source, found, ignore_progress)
+        surveyed = survey_tree(session, source, into, ignore_progress)
+        carried = import_tree(session, source, surveyed, ignore_progress)
     finally:
         source.close()
         session.close()
-    assert (found.omissions, carried.omissions, carried.imported_count) == ([], [], len(found.new))
-    return found.copies
+    assert (surveyed.omissions, carried.omissions, carried.imported_count) == ([], [], len(surveyed.new))
+    return surveyed.copies
 
 
 async def test_an_export_imported_into_an_empty_tenant_is_the_same_tree(
@@ -50,13 +50,13 @@ async def test_an_export_imported_into_an_empty_tenant_is_the_same_tree(
     connect: Callable[[str], Connection],
     tmp_path: Path,
 ) -> None:
-    async with opened_mirror(database, app_connection, tmp_path / "one", tenant) as one:
-        write(one.root, ODD | {"Named.md": f"---\nid: {KEPT}\n---\nkept\n".encode()})
-        (one.root / "Empty/Deeper").mkdir(parents=True)
-        made = EntryId(add_page(app_connection, title="Made by an app"))
-        await one.settle()
+    async with opened_mirror(database, app_connection, tmp_path / "one", tenant) as first:
+        write(first.root, ODD | {"Named.md": f"---\nid: {KEPT}\n---\nkept\n".encode()})
+        (first.root / "Empty/Deeper").mkdir(parents=True)
+        app_page = EntryId(add_page(app_connection, title="Made by an app"))
+        await first.settle()
         await export_tenant(database, "demo", tenant, tmp_path / "out", ignore_progress, force=False)
-        before = shown(one.root)
+        before = shown(first.root)
 
     async with opened_mirror(
         database, connect(app_dsn(admin_dsn, other_tenant)), tmp_path / "two", other_tenant
@@ -65,15 +65,18 @@ async def test_an_export_imported_into_an_empty_tenant_is_the_same_tree(
         await two.settle()
 
         assert shown(two.root) == before
-        assert two.ids("Named", "Made by an app") == [KEPT, made]
+        assert two.ids("Named", "Made by an app") == [KEPT, app_page]
         await export_tenant(database, "demo", other_tenant, tmp_path / "back", ignore_progress, force=False)
         assert shown(tmp_path / "back") == before
 
         copies = bring(two, tmp_path / "out", other_tenant, "Again")
         await two.settle()
 
-        told = {DuplicateId("Again/Named.md", "Named.md"), DuplicateId("Again/Made by an app.md", "Made by an app.md")}
-        assert {*copies} == told
-        assert two.ids("Named", "Made by an app") == [KEPT, made]
+        duplicates = {
+            DuplicateId("Again/Named.md", "Named.md"),
+            DuplicateId("Again/Made by an app.md", "Made by an app.md"),
+        }
+        assert {*copies} == duplicates
+        assert two.ids("Named", "Made by an app") == [KEPT, app_page]
         assert two.page("Again/Named").id != KEPT
         assert {f"Again/{path}" for path in before if not path.startswith(".")} <= shown(two.root).keys()

@@ -155,9 +155,9 @@ def test_a_row_cannot_hang_below_another_tenants_page(app_connection: Connection
     page = add_page(app_connection)
     with pytest.raises(errors.ForeignKeyViolation):
         add_page(stranger, parent_id=page)
-    own = add_page(stranger)
+    own_page = add_page(stranger)
     with pytest.raises(errors.ForeignKeyViolation):
-        change(stranger, own, parent_id=page)
+        change(stranger, own_page, parent_id=page)
 
 
 def test_two_tenants_may_use_the_same_id(app_connection: Connection, stranger: Connection) -> None:

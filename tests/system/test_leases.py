@@ -250,8 +250,8 @@ async def _work(engine: Engine, *, once: bool = False) -> None:
 
 
 def _page(connection: Connection, name: str) -> UUID:
-    found: UUID = value(connection, "SELECT id FROM mirrord.page WHERE name = %s", name)
-    return found
+    page: UUID = value(connection, "SELECT id FROM mirrord.page WHERE name = %s", name)
+    return page
 
 
 def _state(connection: Connection, root: Path) -> tuple[list[object], dict[str, bytes]]:
@@ -287,8 +287,8 @@ async def test_who_takes_a_mirror_over_waits_for_a_transaction_that_holds_its_le
         await (await connection.execute("SELECT 1")).fetchone()  # the transaction has begun on the server
         with pytest.raises(Locked):
             await mirror_leases.acquire_lease(database, sides.tenant, sides.mirror, "another", root_locked=True)
-    taken = await mirror_leases.acquire_lease(database, sides.tenant, sides.mirror, "another", root_locked=True)
+    new_lease = await mirror_leases.acquire_lease(database, sides.tenant, sides.mirror, "another", root_locked=True)
     with pytest.raises(Fenced):
         async with database.transaction(sides.tenant, lease):
             pass
-    assert await mirror_leases.renew_leases(database, [lease, taken]) == {lease.mirror}
+    assert await mirror_leases.renew_leases(database, [lease, new_lease]) == {lease.mirror}

@@ -95,7 +95,7 @@ class Tree:
     async def say(self, page: UUID | None = None) -> None:
         page = page or self.some()
         chosen = self.chance.choices(TARGETS, k=self.chance.randrange(4))
-        text = " ".join(self.chance.choice([f"[[{one}#h]]", f"[a]({one}#h)"]) for one in chosen)
+        text = " ".join(self.chance.choice([f"[[{name}#h]]", f"[a]({name}#h)"]) for name in chosen)
         row = self.connection.execute("SELECT version FROM mirrord.page WHERE id = %s", [page]).fetchone()
         if row and page:
             async with self.database.transaction(self.tenant) as connection:
@@ -103,14 +103,14 @@ class Tree:
 
     async def link(self) -> Links:
         """What links mean once nothing is due."""
-        more = 1
-        while more:
+        linked_count = 1
+        while linked_count:
             async with self.database.transaction(self.tenant) as connection:
-                more = await link_batch(connection, self.tenant)
+                linked_count = await link_batch(connection, self.tenant)
         rows = self.connection.execute(
             "SELECT source_id, number, target, target_id, ambiguous, target_key FROM mirrord.page_link"
         ).fetchall()
-        return {(source, number): tuple(rest) for source, number, *rest in rows}
+        return {(source, number): tuple(meaning) for source, number, *meaning in rows}
 
     def forget(self) -> None:
         """All that was ever found out."""
@@ -131,11 +131,11 @@ async def test_links_mean_what_they_would_mean_anew(
     for step in range(STEPS):
         await tree.change()
         if step % 3 == 0:
-            kept = await tree.link()
+            meanings = await tree.link()
     for _ in range(5):
         await tree.change()
-        kept = await tree.link()
+        meanings = await tree.link()
         tree.forget()
-        assert kept == await tree.link()
-        resolved += sum(row[1] is not None for row in kept.values())
+        assert meanings == await tree.link()
+        resolved += sum(row[1] is not None for row in meanings.values())
     assert resolved > 0

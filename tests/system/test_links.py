@@ -45,11 +45,11 @@ def _links(mirrord: Mirrord, path: str) -> list[tuple[Any, ...]]:
 
 
 def _await_links(mirrord: Mirrord, path: str, *expected: tuple[Any, ...]) -> None:
-    wanted = list(expected)
+    expected_links = list(expected)
     try:
-        eventually(lambda: _links(mirrord, path) == wanted, f"the links of {path}")
+        eventually(lambda: _links(mirrord, path) == expected_links, f"the links of {path}")
     except Awaited:
-        assert _links(mirrord, path) == wanted
+        assert _links(mirrord, path) == expected_links
 
 
 def _await_meaning(mirrord: Mirrord, path: str, *names: str | None) -> None:
@@ -96,10 +96,10 @@ def test_links_of_every_kind_are_listed_in_order_with_what_they_mean(mirrord: Mi
         ("wikilink", "", "Source", False),
         ("wikilink", "Nobody", None, False),
     )
-    said = mirrord.app.execute(
+    rows = mirrord.app.execute(
         "SELECT heading, alias FROM page_link WHERE source_id = %s ORDER BY number", [_id(mirrord, "Kinds/Source")]
     ).fetchall()
-    assert said == [
+    assert rows == [
         (None, None),
         ("Part", "shown"),
         (None, None),
@@ -315,18 +315,18 @@ def test_the_command_lists_what_is_broken_and_what_leads_to_a_page(mirrord: Mirr
         ("wikilink", "Cmd Twin", None, True),
     )
     _await_meaning(mirrord, "Cmd/Cmd Target", "Source")
-    found = json.loads(mirrord.run("links", "Cmd/Source.md", "--json", "--tenant", "links").stdout)
-    assert [(one["written"], one["to"], one["state"]) for one in found["outgoing"]] == [
+    answer = json.loads(mirrord.run("links", "Cmd/Source.md", "--json", "--tenant", "links").stdout)
+    assert [(link["written"], link["to"], link["state"]) for link in answer["outgoing"]] == [
         ("Cmd Target#Part", "Cmd/Cmd Target.md", "resolved"),
         ("Cmd Nobody", None, "unresolved"),
         ("Cmd Twin", None, "ambiguous"),
     ]
-    assert [(one["from"], one["written"]) for one in found["incoming"]] == [("Cmd/Cmd Target.md", "Source.md")]
+    assert [(link["from"], link["written"]) for link in answer["incoming"]] == [("Cmd/Cmd Target.md", "Source.md")]
 
-    said = mirrord.run("links", "--unresolved", "--tenant", "links").stdout.splitlines()
-    mine = [line for line in said if "Cmd/Source.md" in line]
+    lines = mirrord.run("links", "--unresolved", "--tenant", "links").stdout.splitlines()
+    mine = [line for line in lines if "Cmd/Source.md" in line]
     assert len(mine) == 2
-    assert not any("Cmd Target" in line for line in said)
+    assert not any("Cmd Target" in line for line in lines)
     refused = mirrord.run("links", "No such page", "--tenant", "links")
     assert (refused.returncode, "No page has the path, title or id" in refused.stderr) == (2, True)
 
@@ -352,9 +352,9 @@ def test_the_wikilinks_of_a_real_vault_mean_the_files_they_name(alone: Mirrord) 
     _await_settled(alone, 90.0)
     query = f"SELECT target, {TARGET_NAME} FROM page_link WHERE kind = 'wikilink'"
     links = alone.app.execute(query.encode()).fetchall()
-    wanted = [(target, name) for target, name in links if stems[target.lower()] == 1]
-    assert len(wanted) > 150
-    assert [link for link in wanted if link[1] is None or link[0].lower() != link[1].lower()] == []
+    unique_links = [(target, name) for target, name in links if stems[target.lower()] == 1]
+    assert len(unique_links) > 150
+    assert [link for link in unique_links if link[1] is None or link[0].lower() != link[1].lower()] == []
 
 
 def test_links_are_looked_up_although_edits_go_on_without_a_pause(mirrord: Mirrord) -> None:

@@ -54,8 +54,8 @@ def execute(mirrord: Mirrord, statement: str) -> None:
 
 def problem(mirrord: Mirrord) -> str | None:
     """What is listed of the page."""
-    found: str | None = value(mirrord.app, "SELECT sentence FROM mirrord.problem WHERE code = 'livelock'")
-    return found
+    sentence: str | None = value(mirrord.app, "SELECT sentence FROM mirrord.problem WHERE code = 'livelock'")
+    return sentence
 
 
 def version(mirrord: Mirrord) -> int:
@@ -127,16 +127,16 @@ def test_a_stopped_page_goes_on(mirrord: Mirrord, how: str) -> None:
 @contextmanager
 def formatters(mirrord: Mirrord) -> Iterator[None]:
     """One program keeps stars in the file, another keeps dashes in the row."""
-    done = Event()
+    stopped = Event()
 
     def format_file() -> None:
-        while not done.wait(0.002):
+        while not stopped.wait(0.002):
             text = mirrord.text("Loop.md") or ""
             if "- one" in text:
                 save(mirrord.file("Loop.md"), text.replace("- one", "* one"))
 
     def format_row(app: Connection) -> None:
-        while not done.wait(0.002):
+        while not stopped.wait(0.002):
             page = page_at(app, "Loop")
             if page is not None and "* one" in (page.markdown or ""):
                 text = page.markdown.replace("* one", "- one") if page.markdown else ""
@@ -149,7 +149,7 @@ def formatters(mirrord: Mirrord) -> Iterator[None]:
         try:
             yield
         finally:
-            done.set()
+            stopped.set()
             for thread in threads:
                 thread.join()
 

@@ -53,10 +53,10 @@ async def test_where_only_a_superuser_may_log_in_it_is_said_what_helps(fresh_dsn
 @pytest.fixture
 def open_place() -> Iterator[Path]:
     """A directory that others may enter."""
-    made = Path(tempfile.mkdtemp(prefix="mirrord-logins-"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
+    directory = Path(tempfile.mkdtemp(prefix="mirrord-logins-"))
+    directory.chmod(0o755)
+    yield directory
+    shutil.rmtree(directory)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may act as another user")
@@ -68,9 +68,9 @@ def test_another_user_is_refused_though_every_door_to_the_socket_is_open(open_pl
         for door in (sockets, next(sockets.glob(".s.PGSQL.*[0-9]"))):
             door.chmod(0o777)
         for role in ("postgres", "mirrord_app"):
-            asked = [str(EmbeddedPostgres.program_path("psql")), embedded.dsn(role), "-c", "SELECT 1"]
+            command = [str(EmbeddedPostgres.program_path("psql")), embedded.dsn(role), "-c", "SELECT 1"]
             refused = subprocess.run(
-                asked, user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True, text=True, cwd="/", env={}
+                command, user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True, text=True, cwd="/", env={}
             )
             assert refused.returncode != 0
             assert "Peer authentication failed" in refused.stderr, refused.stderr

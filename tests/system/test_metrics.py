@@ -53,15 +53,19 @@ async def told(config: Config, name: str) -> float:
     """The value of a series of the tenant; 0 where it has none yet."""
     assert config.metrics is not None
     _, text = await asked(config.metrics, "/metrics")
-    found = [one.value for one in samples(text) if one.name == f"mirrord_{name}" and one.labels == {"tenant": "demo"}]
-    return found[0] if found else 0.0
+    values = [
+        sample.value
+        for sample in samples(text)
+        if sample.name == f"mirrord_{name}" and sample.labels == {"tenant": "demo"}
+    ]
+    return values[0] if values else 0.0
 
 
-async def measured(config: Config, name: str, least: float = 1) -> None:
+async def measured(config: Config, name: str, minimum: float = 1) -> None:
     """Return when a series of the tenant is at least so much."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            if await told(config, name) >= least:
+            if await told(config, name) >= minimum:
                 return
             await asyncio.sleep(0.01)
 
@@ -91,19 +95,22 @@ async def test_edits_on_both_sides_are_measured_and_shown(config: Config) -> Non
         assert await asked(str(config.metrics), "/readyz") == (200, '{"ready":true,"reasons":[]}')
 
         with _terminal(config) as watching:
-            shown = await asyncio.to_thread(_seen, watching, ["in sync", "file → row", "Page 1.md", "demo"])
-            assert "\x1b[?1049h" in shown, "it has the screen for itself"
+            output = await asyncio.to_thread(_seen, watching, ["in sync", "file → row", "Page 1.md", "demo"])
+            assert "\x1b[?1049h" in output, "it has the screen for itself"
             watching.process.send_signal(signal.SIGINT)
-            rest = await asyncio.to_thread(_seen, watching, ["\x1b[?1049l"])
-            assert (await asyncio.to_thread(watching.process.wait, PATIENCE), "Traceback" in rest) == (0, False)
+            remaining_output = await asyncio.to_thread(_seen, watching, ["\x1b[?1049l"])
+            assert (await asyncio.to_thread(watching.process.wait, PATIENCE), "Traceback" in remaining_output) == (
+                0,
+                False,
+            )
 
 
 async def test_a_daemon_without_its_lease_or_its_port_says_so_and_goes_on(config: Config) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        taken = Config(config.mirror, config.data, config.dsn, config.tenants, metrics=other.getsockname())
-        async with at_work(taken) as daemon:
+        busy_config = Config(config.mirror, config.data, config.dsn, config.tenants, metrics=other.getsockname())
+        async with at_work(busy_config) as daemon:
             assert "cannot be had" in " ".join(daemon.reasons())
             save(config.mirror / "demo/Page.md", "one\n")
             pulse = daemon.mirrors["demo"].engine.pulse

@@ -44,9 +44,9 @@ async def test_several_migrations_at_once_create_the_schema_once(empty_dsn: str)
 def test_two_processes_that_migrate_at_once_create_the_schema_once(empty_dsn: str) -> None:
     command = [sys.executable, "-c", MIGRATE, empty_dsn]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    said = sorted(process.communicate(timeout=60)[0].strip() for process in processes)
+    outputs = sorted(process.communicate(timeout=60)[0].strip() for process in processes)
     assert [process.returncode for process in processes] == [0, 0]
-    assert said == sorted(["[]", str(["schema"])])
+    assert outputs == sorted(["[]", str(["schema"])])
 
 
 async def test_a_schema_from_the_future_is_refused_and_left_alone(fresh_dsn: str) -> None:

@@ -43,10 +43,10 @@ def mounted(mirrord: Mirrord, mount: Mount, path: str) -> Iterator[None]:
     source.mkdir(exist_ok=True)
     target.mkdir(exist_ok=True)
     try:
-        done = subprocess.run(["mount", *mount(source, target)], capture_output=True)
+        completed = subprocess.run(["mount", *mount(source, target)], capture_output=True)
     except FileNotFoundError:
         pytest.skip("no mount here")
-    if done.returncode:
+    if completed.returncode:
         pytest.skip("may not mount")
     try:
         save(target / "mounted.md", "On the mount.\n")
@@ -56,13 +56,13 @@ def mounted(mirrord: Mirrord, mount: Mount, path: str) -> Iterator[None]:
 
 
 def problem(mirrord: Mirrord, path: str) -> str | None:
-    found: str | None = value(mirrord.app, "SELECT sentence FROM mirrord.problem WHERE path = %s", path)
-    return found
+    sentence: str | None = value(mirrord.app, "SELECT sentence FROM mirrord.problem WHERE path = %s", path)
+    return sentence
 
 
 def update(mirrord: Mirrord, name: str, text: str) -> None:
-    done = mirrord.app.execute("UPDATE mirrord.page SET markdown = %s WHERE name = %s", [text, name])
-    assert done.rowcount == 1
+    cursor = mirrord.app.execute("UPDATE mirrord.page SET markdown = %s WHERE name = %s", [text, name])
+    assert cursor.rowcount == 1
 
 
 def is_synced(mirrord: Mirrord, name: str, text: str) -> None:

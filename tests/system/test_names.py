@@ -33,8 +33,8 @@ def test_a_changed_name_is_not_placed_until_mirrord_has_cleaned_it(
 def test_two_siblings_cannot_be_placed_under_equal_names(
     app_connection: Connection, daemon_connection: Connection
 ) -> None:
-    one, other = add_page(app_connection), add_page(app_connection)
-    place(daemon_connection, one, "Caf\u00e9")
+    first, other = add_page(app_connection), add_page(app_connection)
+    place(daemon_connection, first, "Caf\u00e9")
     with pytest.raises(errors.UniqueViolation, match="page_name_is_free"):
         place(daemon_connection, other, "cafe\u0301".upper())
     place(daemon_connection, other, "Café (2)")
@@ -43,11 +43,11 @@ def test_two_siblings_cannot_be_placed_under_equal_names(
 def test_two_siblings_can_swap_their_names_in_one_transaction(
     app_connection: Connection, daemon_connection: Connection
 ) -> None:
-    one, other = add_page(app_connection), add_page(app_connection)
-    place(daemon_connection, one, "A")
+    first, other = add_page(app_connection), add_page(app_connection)
+    place(daemon_connection, first, "A")
     place(daemon_connection, other, "B")
     with daemon_connection.transaction():
         daemon_connection.execute("SET CONSTRAINTS ALL DEFERRED")
-        place(daemon_connection, one, "B")
+        place(daemon_connection, first, "B")
         place(daemon_connection, other, "A")
-    assert (row_of(app_connection, one)["name"], row_of(app_connection, other)["name"]) == ("B", "A")
+    assert (row_of(app_connection, first)["name"], row_of(app_connection, other)["name"]) == ("B", "A")

@@ -102,14 +102,14 @@ def test_records_that_no_row_can_hold_are_kept_as_text(mirrord: Mirrord) -> None
     yaml = ['dir: "\\0"\n', 'dir: "\\ud800"\n', "dir: " + "[" * DEEP]
     values = ['"\\u0000"', '"\\ud800"', "1e400", "NaN", LARGE, "9" * 5000, deep("[]")]
     texts = {f".records/categories/odd-{n}.yaml": text for n, text in enumerate(yaml)}
-    texts |= {f".records/segments/{uuid4()}.json": f'{{"a": {said}}}' for said in values}
+    texts |= {f".records/segments/{uuid4()}.json": f'{{"a": {literal}}}' for literal in values}
     save_all(mirrord, texts)
     look_everywhere(mirrord)
     for path, text in texts.items():
         assert_said(mirrord, path, path)
         key = path.rpartition("/")[2].partition(".")[0]
-        found = mirrord.app.execute("SELECT text, data FROM mirrord.record WHERE key = %s", [key]).fetchone()
-        assert found == (text, None)
+        row = mirrord.app.execute("SELECT text, data FROM mirrord.record WHERE key = %s", [key]).fetchone()
+        assert row == (text, None)
         assert mirrord.text(path) == text
 
 

@@ -68,10 +68,12 @@ def upgrade(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with Installation(directory, module_dsn) as installation:
         _restore(installation, module_dsn)
         columns = _columns(module_dsn)
-        rows, found = _rows(module_dsn, columns), _files(installation.root)
+        rows, files_before = _rows(module_dsn, columns), _files(installation.root)
         installation.up()
         installation.flush()
-        yield Upgrade(installation, module_dsn, rows, _rows(module_dsn, columns), found, _files(installation.root))
+        yield Upgrade(
+            installation, module_dsn, rows, _rows(module_dsn, columns), files_before, _files(installation.root)
+        )
 
 
 def test_the_database_is_migrated(upgrade: Upgrade) -> None:

@@ -49,9 +49,9 @@ async def test_a_retry_finds_its_version_gone_and_a_forgery_of_it_is_refused(
     with pytest.raises(errors.UniqueViolation):
         await write(database, tenant, edit(tenant, mirror, entry, 3, "two", 1))
     assert await write(database, tenant, edit(tenant, mirror, entry, 3, "two", 3)) == [4]
-    found = history(app_connection, UUID(str(entry)))
-    made = [operation_id(mirror, entry, version, digest_of(b"two")) for version in (1, 3)]
-    assert [one["op_id"] for one in found] == [None, made[0], None, made[1]]
+    versions = history(app_connection, UUID(str(entry)))
+    operation_ids = [operation_id(mirror, entry, version, digest_of(b"two")) for version in (1, 3)]
+    assert [version["op_id"] for version in versions] == [None, operation_ids[0], None, operation_ids[1]]
 
 
 async def test_an_operation_of_another_mirror_page_version_or_text_is_another() -> None:
@@ -99,8 +99,8 @@ async def test_a_text_written_behind_the_triggers_becomes_a_version_and_the_one_
         assert await add_missing_versions(opened.sides) == 0
     finally:
         opened.close()
-    found = history(app_connection, UUID(str(forged)))
-    assert [one["markdown"] for one in found] == ["one\n", "one\n", "by nobody\n"]
+    versions = history(app_connection, UUID(str(forged)))
+    assert [version["markdown"] for version in versions] == ["one\n", "one\n", "by nobody\n"]
     row = row_of(app_connection, UUID(str(forged)))
     assert (row["markdown"], row["digest"], row["version"]) == ("by nobody\n", digest_of(b"by nobody\n"), 3)
     assert len(history(app_connection, UUID(str(other)))) == 1

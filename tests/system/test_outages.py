@@ -71,12 +71,12 @@ def app_writes(mirrord: Mirrord, path: str, text: str) -> None:
     mirrord.app.execute("UPDATE mirrord.page SET markdown = %s WHERE name = %s", [text, path.removesuffix(".md")])
 
 
-def terminate(admin: Connection, which: str) -> list[int]:
+def terminate(admin: Connection, condition: str) -> list[int]:
     """End backends; their process ids."""
-    found = admin.execute(f"SELECT pid FROM pg_stat_activity WHERE {which}".encode()).fetchall()
-    for (pid,) in found:
+    rows = admin.execute(f"SELECT pid FROM pg_stat_activity WHERE {condition}".encode()).fetchall()
+    for (pid,) in rows:
         admin.execute("SELECT pg_terminate_backend(%s)", [pid])
-    return [pid for (pid,) in found]
+    return [pid for (pid,) in rows]
 
 
 def listeners(admin: Connection) -> set[int]:
@@ -84,7 +84,7 @@ def listeners(admin: Connection) -> set[int]:
 
 
 def outage(mirrord: Mirrord, words: str) -> str | None:
-    return next((one for one in mirrord.status()["degraded"] if words in one), None)
+    return next((reason for reason in mirrord.status()["degraded"] if words in reason), None)
 
 
 def test_losing_only_the_listening_connection_costs_a_second_and_it_comes_back(
@@ -214,7 +214,7 @@ def test_what_happened_behind_the_triggers_is_found_at_the_next_full_compare(
     )
     mirrord.restart()
     eventually(lambda: has_row(mirrord, "Lost.md", "one\n"), "the row again")
-    found = mirrord.page("Lost.md")
-    assert found is not None
-    assert found.id == lost.id
+    page = mirrord.page("Lost.md")
+    assert page is not None
+    assert page.id == lost.id
     eventually(lambda: mirrord.text("Forged.md") == text, "the row's text")

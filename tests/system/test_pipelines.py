@@ -127,16 +127,16 @@ async def test_of_a_transaction_that_is_left_early_nothing_is_kept(
 async def test_a_transaction_whose_task_is_cancelled_holds_nothing(
     database: Database, tenant: TenantId, app_connection: rows.Connection
 ) -> None:
-    begun = asyncio.Event()
+    started = asyncio.Event()
 
     async def stand_still() -> None:
         async with database.transaction(tenant) as connection:
             await add(connection, tenant, uuid4(), "A")
-            begun.set()
+            started.set()
             await (await connection.execute(SLEEP)).fetchone()
 
     task = asyncio.create_task(stand_still())
-    await begun.wait()
+    await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -166,13 +166,13 @@ async def test_of_a_transaction_without_a_tenant_with_an_error_nothing_is_kept(d
 
 
 def test_an_outbox_gives_all_it_has_as_one_command() -> None:
-    given: list[int] = []
-    outbox = CommandQueue([lambda: given.append(1), lambda: given.append(2)])
+    executed: list[int] = []
+    outbox = CommandQueue([lambda: executed.append(1), lambda: executed.append(2)])
 
     with outbox.hold():
         assert not outbox
     assert outbox
     outbox.popleft()()
 
-    assert given == [1, 2]
+    assert executed == [1, 2]
     assert not outbox

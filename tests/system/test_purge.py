@@ -33,30 +33,32 @@ def bury(daemon: Connection, entry: UUID, table: str = "page") -> None:
     daemon.execute(f"UPDATE mirrord.{table} SET deleted_at = {LONG_AGO} WHERE id = %s".encode(), [entry])
 
 
-def add_mirror(daemon: Connection, *, acknowledged: int, held: str = "clock_timestamp() + interval '1 minute'") -> UUID:
+def add_mirror(
+    daemon: Connection, *, acknowledged: int, expiry: str = "clock_timestamp() + interval '1 minute'"
+) -> UUID:
     mirror = uuid4()
     daemon.execute(
         "INSERT INTO mirrord.mirror (tenant_id, id, ack_seq, expires_at) "
-        f"VALUES (mirrord.current_tenant(), %s, %s, {held})".encode(),
+        f"VALUES (mirrord.current_tenant(), %s, %s, {expiry})".encode(),
         [mirror, acknowledged],
     )
     return mirror
 
 
 def seq(daemon: Connection) -> int:
-    found = value(daemon, "SELECT seq FROM mirrord.tenant_clock WHERE tenant_id = mirrord.current_tenant()")
-    assert isinstance(found, int)
-    return found
+    current_seq = value(daemon, "SELECT seq FROM mirrord.tenant_clock WHERE tenant_id = mirrord.current_tenant()")
+    assert isinstance(current_seq, int)
+    return current_seq
 
 
-async def purge(database: Database, tenant: TenantId, kept: timedelta = TOMBSTONE_AGE) -> list[UUID]:
-    gone: list[UUID] = []
+async def purge(database: Database, tenant: TenantId, retention: timedelta = TOMBSTONE_AGE) -> list[UUID]:
+    purged: list[UUID] = []
     while True:
         async with database.transaction(tenant) as connection:
-            some = await purge_batch(connection, tenant, kept)
+            some = await purge_batch(connection, tenant, retention)
         if not some:
-            return gone
-        gone += some
+            return purged
+        purged += some
 
 
 def is_there(daemon: Connection, entry: UUID, table: str = "page") -> bool:
@@ -90,7 +92,7 @@ async def test_a_mirror_that_nobody_runs_any_more_holds_nothing_back(
 ) -> None:
     entry = page(daemon_connection)
     bury(daemon_connection, entry)
-    add_mirror(daemon_connection, acknowledged=0, held=LONG_AGO)
+    add_mirror(daemon_connection, acknowledged=0, expiry=LONG_AGO)
     add_mirror(daemon_connection, acknowledged=seq(daemon_connection))
     assert await purge(database, tenant) == [entry]
 
@@ -122,8 +124,8 @@ async def test_a_folder_goes_after_what_was_in_it(
     for entry, table in ((picture, "attachment"), (inside, "page"), (folder, "page")):
         bury(daemon_connection, entry, table)
     add_mirror(daemon_connection, acknowledged=seq(daemon_connection))
-    gone = await purge(database, tenant)
-    assert gone.index(picture) < gone.index(inside) < gone.index(folder)
+    purged = await purge(database, tenant)
+    assert purged.index(picture) < purged.index(inside) < purged.index(folder)
 
 
 async def test_an_id_that_is_used_again_is_not_purged_any_more(
@@ -142,8 +144,8 @@ async def test_an_id_that_is_used_again_is_not_purged_any_more(
 @pytest.fixture
 def mirrord(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
     """A daemon of this test's own."""
-    with Mirrord(tmp_path, tenant="away", dsn=fresh_dsn) as made:
-        yield made
+    with Mirrord(tmp_path, tenant="away", dsn=fresh_dsn) as installation:
+        yield installation
 
 
 async def test_a_mirror_that_was_away_longer_brings_no_deleted_page_back_and_loses_no_edit(mirrord: Mirrord) -> None:
@@ -179,9 +181,9 @@ async def _forget(dsn: str, names: tuple[str, ...]) -> None:
     """What happens to pages of these names, and to the tenant's mirrors, in 401 days without this mirror."""
     with psycopg.connect(dsn, autocommit=True) as admin:
         tenant = value(admin, "SELECT id FROM mirrord.tenant")
-    known = conninfo_to_dict(daemon_dsn(dsn))
-    options = f"{known['options']} -c mirrord.tenant={tenant}"
-    with psycopg.connect(make_conninfo("", **{**known, "options": options}), autocommit=True) as daemon:
+    daemon_info = conninfo_to_dict(daemon_dsn(dsn))
+    options = f"{daemon_info['options']} -c mirrord.tenant={tenant}"
+    with psycopg.connect(make_conninfo("", **{**daemon_info, "options": options}), autocommit=True) as daemon:
         daemon.execute("DELETE FROM mirrord.page WHERE name = ANY (%s)", [list(names)])
         daemon.execute(f"UPDATE mirrord.page SET deleted_at = {LONG_AGO} WHERE deleted_at IS NOT NULL".encode())
         daemon.execute(f"UPDATE mirrord.mirror SET expires_at = {LONG_AGO}".encode())

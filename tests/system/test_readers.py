@@ -73,14 +73,15 @@ class Reader:
             *(card for path in snapshot.folders if (card := snapshot.find(path))),
         ]
         return {
-            path.removesuffix("/_index.md").removesuffix(".md"): str(one) for path, one in snapshot.ids(cards).items()
+            path.removesuffix("/_index.md").removesuffix(".md"): str(entry_id)
+            for path, entry_id in snapshot.ids(cards).items()
         }
 
 
 def _links(mirrord: Mirrord) -> set[tuple[str, str, str | None]]:
-    said = json.loads(mirrord.run("links", "--json").stdout)["outgoing"]
-    found = ((one["from"], one["written"].partition("#")[0], one["to"]) for one in said)
-    return {(page, written, to) for page, written, to in found if written}
+    outgoing = json.loads(mirrord.run("links", "--json").stdout)["outgoing"]
+    links = ((link["from"], link["written"].partition("#")[0], link["to"]) for link in outgoing)
+    return {(page, written, to) for page, written, to in links if written}
 
 
 def _ids(mirrord: Mirrord) -> dict[str, str]:

@@ -18,7 +18,7 @@ from tests.support.trees import tree
 
 NFC, NFD = (unicodedata.normalize(form, "Café") for form in ("NFC", "NFD"))
 NAMES = pytest.mark.parametrize(
-    ("one", "other"), [("README", "Readme"), (NFC, NFD)], ids=["differing in case", "NFC and NFD"]
+    ("first_name", "other"), [("README", "Readme"), (NFC, NFD)], ids=["differing in case", "NFC and NFD"]
 )
 BROUGHT = {"README": "# One\n\nThe first of the two.\n", "Readme": "# Other\n\nThe second of the two.\n"}
 
@@ -33,9 +33,9 @@ def mirrord(admin_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    made = tmp_path / "source"
-    made.mkdir()
-    return made
+    directory = tmp_path / "source"
+    directory.mkdir()
+    return directory
 
 
 def rsync(source: Path, mirrord: Mirrord, *options: str) -> None:
@@ -49,26 +49,29 @@ def rsync(source: Path, mirrord: Mirrord, *options: str) -> None:
 
 def _copy(source: Path, target: Path) -> None:
     for file in source.iterdir():
-        there, stat = target / file.name, file.stat()
-        if there.exists() and (there.stat().st_size, there.stat().st_mtime_ns) == (stat.st_size, stat.st_mtime_ns):
+        destination, stat = target / file.name, file.stat()
+        if destination.exists() and (destination.stat().st_size, destination.stat().st_mtime_ns) == (
+            stat.st_size,
+            stat.st_mtime_ns,
+        ):
             continue
         fresh = target / f".{file.name}.aB3xYz"
         fresh.write_bytes(file.read_bytes())
         os.utime(fresh, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-        fresh.rename(there)
+        fresh.rename(destination)
 
 
-def write_both(source: Path, one: str, other: str) -> tuple[str, str]:
+def write_both(source: Path, first_name: str, other: str) -> tuple[str, str]:
     first, second = BROUGHT.values()
-    save(source / f"{one}.md", first)
+    save(source / f"{first_name}.md", first)
     save(source / f"{other}.md", second)
     return first, second
 
 
 def pages(mirrord: Mirrord) -> dict[UUID, tuple[str, str]]:
     """Every living page: its name and text, by its id."""
-    found = mirrord.app.execute("SELECT id, name, markdown FROM mirrord.page WHERE deleted_at IS NULL").fetchall()
-    return {page: (name, text) for page, name, text in found}
+    rows = mirrord.app.execute("SELECT id, name, markdown FROM mirrord.page WHERE deleted_at IS NULL").fetchall()
+    return {page: (name, text) for page, name, text in rows}
 
 
 def bring(source: Path, mirrord: Mirrord) -> dict[UUID, tuple[str, str]]:
@@ -87,8 +90,8 @@ def all_texts(mirrord: Mirrord) -> set[str]:
 
 
 @NAMES
-def test_copying_again_adds_no_page(mirrord: Mirrord, source: Path, one: str, other: str) -> None:
-    texts = write_both(source, one, other)
+def test_copying_again_adds_no_page(mirrord: Mirrord, source: Path, first_name: str, other: str) -> None:
+    texts = write_both(source, first_name, other)
     before = bring(source, mirrord)
     files = tree(mirrord.root)
     for _ in range(3):
@@ -103,12 +106,14 @@ def test_copying_again_adds_no_page(mirrord: Mirrord, source: Path, one: str, ot
 
 
 @NAMES
-def test_an_edit_of_the_source_is_an_edit_of_the_twin(mirrord: Mirrord, source: Path, one: str, other: str) -> None:
-    texts = write_both(source, one, other)
+def test_an_edit_of_the_source_is_an_edit_of_the_twin(
+    mirrord: Mirrord, source: Path, first_name: str, other: str
+) -> None:
+    texts = write_both(source, first_name, other)
     before = bring(source, mirrord)
     files, edited = sorted(tree(mirrord.root)), dict[str, str]()
     for number in range(3):
-        for name, text in zip((one, other), texts, strict=True):
+        for name, text in zip((first_name, other), texts, strict=True):
             edited[name] = f"{text}\nEdited at the source{'!' * number}\n"  # rsync compares sizes
             save(source / f"{name}.md", edited[name])
         rsync(source, mirrord)
@@ -123,9 +128,9 @@ def test_an_edit_of_the_source_is_an_edit_of_the_twin(mirrord: Mirrord, source: 
 
 @NAMES
 def test_an_edit_of_the_twin_outlives_copies_of_the_old_text(
-    mirrord: Mirrord, source: Path, one: str, other: str
+    mirrord: Mirrord, source: Path, first_name: str, other: str
 ) -> None:
-    write_both(source, one, other)
+    write_both(source, first_name, other)
     bring(source, mirrord)
     (twin,) = (path for path in tree(mirrord.root) if "(2)" in path)
     text = (mirrord.text(twin) or "") + "\nEdited in the tree.\n"

@@ -29,10 +29,10 @@ def mirrord(admin_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def _row(mirrord: Mirrord, kind: str, key: str) -> Row | None:
-    found = mirrord.app.execute(
+    row = mirrord.app.execute(
         "SELECT id, text, data, version FROM record WHERE kind = %s AND key = %s AND deleted_at IS NULL", [kind, key]
     ).fetchone()
-    return (found[0], found[1], found[2], found[3]) if found else None
+    return (row[0], row[1], row[2], row[3]) if row else None
 
 
 def _data(mirrord: Mirrord, kind: str, key: str) -> dict[str, object] | None:
@@ -50,8 +50,8 @@ def _category(mirrord: Mirrord, key: str, text: str = BOOKS) -> str:
 
 def _write(mirrord: Mirrord, key: str, change: dict[str, object]) -> None:
     """An app changes some values."""
-    done = mirrord.app.execute("UPDATE record SET data = data || %s WHERE key = %s", [Jsonb(change), key])
-    assert done.rowcount == 1
+    cursor = mirrord.app.execute("UPDATE record SET data = data || %s WHERE key = %s", [Jsonb(change), key])
+    assert cursor.rowcount == 1
 
 
 def _trashed(mirrord: Mirrord, text: str) -> bool:
@@ -93,8 +93,8 @@ def test_a_text_that_an_app_gives_is_the_file_byte_for_byte_and_read(mirrord: Mi
             _write(mirrord, "given", {"dir": "Soon"})
     eventually(lambda: contents(mirrord.file(path)) == text.encode(), "the text in the file")
     eventually(lambda: _data(mirrord, "category", "given") == {"dir": "Films"}, "what it says")
-    found = mirrord.app.execute("SELECT text FROM record_revision WHERE key = 'given' ORDER BY version").fetchall()
-    assert [one[0] for one in found] == [BOOKS, "dir: Lost?\n", text]
+    rows = mirrord.app.execute("SELECT text FROM record_revision WHERE key = 'given' ORDER BY version").fetchall()
+    assert [row[0] for row in rows] == [BOOKS, "dir: Lost?\n", text]
     _write(mirrord, "given", {"dir": "Books"})
     changed = text.replace("Films", "Books").encode()
     eventually(lambda: contents(mirrord.file(path)) == changed, "the value in the file")
@@ -159,26 +159,26 @@ def test_segments_are_written_as_canonical_json_and_seen_one_by_one(mirrord: Mir
     mirrord.app.execute("INSERT INTO record (kind, key, data) VALUES ('segment', %s, %s)", [page, Jsonb(segments)])
     text = eventually(lambda: mirrord.text(f".records/segments/{page}.json"), "the file of the segments")
     assert text.startswith('{\n  "a": {\n    "end": 3,\n    "start": 0\n  },\n')
-    found = mirrord.app.execute(
+    rows = mirrord.app.execute(
         "SELECT id, first, behind, label FROM segment WHERE page_id = %s ORDER BY first", [page]
     ).fetchall()
-    assert found == [("a", 0, 3, None), ("b", 4, 9, "Ana")]
+    assert rows == [("a", 0, 3, None), ("b", 4, 9, "Ana")]
 
 
 def test_a_renamed_record_keeps_its_id_and_two_may_swap_their_names(mirrord: Mirrord) -> None:
-    one, other = _category(mirrord, "one", "dir: One\n"), _category(mirrord, "other", "dir: Other\n")
+    first, other = _category(mirrord, "one", "dir: One\n"), _category(mirrord, "other", "dir: Other\n")
     before = {key: _row(mirrord, "category", key) for key in ("one", "other")}
-    aside = mirrord.file(one).with_name(".aside")
+    aside = mirrord.file(first).with_name(".aside")
     with mirrord.frozen():
-        mirrord.file(one).rename(aside)
-        mirrord.file(other).rename(mirrord.file(one))
+        mirrord.file(first).rename(aside)
+        mirrord.file(other).rename(mirrord.file(first))
         aside.rename(mirrord.file(other))
     eventually(lambda: _data(mirrord, "category", "one") == {"dir": "Other"}, "the swapped names")
     after = {key: _row(mirrord, "category", key) for key in ("one", "other")}
     assert before["one"] is not None
     assert after["other"] is not None
     assert after["other"][:3] == before["one"][:3]
-    mirrord.file(one).rename(mirrord.file(".records/categories/third.yaml"))
+    mirrord.file(first).rename(mirrord.file(".records/categories/third.yaml"))
     third = eventually(lambda: _row(mirrord, "category", "third"), "the renamed record")
     assert before["other"] is not None
     assert third[0] == before["other"][0]
@@ -209,20 +209,20 @@ def disputed(mirrord: Mirrord) -> tuple[str, int]:
         save(mirrord.file(path), BOOKS.replace("dir: Books", "dir: Of the file"))
         _write(mirrord, key, {"dir": "Of the row"})
     query = "SELECT id FROM conflict WHERE path = %s AND resolved_at IS NULL"
-    found = eventually(lambda: mirrord.app.execute(query, [path]).fetchone(), "the conflict")
+    conflict = eventually(lambda: mirrord.app.execute(query, [path]).fetchone(), "the conflict")
     eventually(lambda: "dir: Of the row" in (mirrord.text(path) or ""), "the row's text in the file")
-    return path, found[0]
+    return path, conflict[0]
 
 
 def test_of_one_value_the_rows_stays_and_the_files_text_is_a_conflict(
     mirrord: Mirrord, disputed: tuple[str, int]
 ) -> None:
     path, number = disputed
-    kept = mirrord.app.execute(
+    cursor = mirrord.app.execute(
         "SELECT base_text, file_text, row_text, sibling_id FROM conflict WHERE id = %s", [number]
     )
-    texts = [BOOKS.replace("dir: Books", f"dir: {which}") for which in ("Books", "Of the file", "Of the row")]
-    assert kept.fetchone() == (*texts, None)
+    texts = [BOOKS.replace("dir: Books", f"dir: {directory}") for directory in ("Books", "Of the file", "Of the row")]
+    assert cursor.fetchone() == (*texts, None)
     assert mirrord.text(path) == texts[2]
     assert [path.name for path in mirrord.file(path).parent.glob("*conflict*")] == []
     assert path in mirrord.run("conflicts", "list", "--tenant", mirrord.tenant).stdout
@@ -230,8 +230,8 @@ def test_of_one_value_the_rows_stays_and_the_files_text_is_a_conflict(
 
 def test_a_person_takes_the_files_text_of_a_record(mirrord: Mirrord, disputed: tuple[str, int]) -> None:
     path, number = disputed
-    done = mirrord.run("conflicts", "take-file", str(number), "--tenant", mirrord.tenant)
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = mirrord.run("conflicts", "take-file", str(number), "--tenant", mirrord.tenant)
+    assert (completed.returncode, completed.stderr) == (0, "")
     eventually(lambda: "dir: Of the file" in (mirrord.text(path) or ""), "the file's text again")
     row = mirrord.app.execute("SELECT resolution FROM conflict WHERE id = %s", [number]).fetchone()
     assert row == ("took-file",)
@@ -263,8 +263,8 @@ def test_a_deleted_record_whose_name_another_has_by_now_is_not_brought_back(
     arguments = ("conflicts", "take-file", str(number), "--tenant", mirrord.tenant)
     unseen = mirrord.run(*arguments)
     assert unseen.returncode == 4
-    seen = unseen.stderr.rpartition("--seen ")[2].split()[0].strip("`.'")
-    refused = mirrord.run(*arguments, "--seen", seen)
+    seen_state = unseen.stderr.rpartition("--seen ")[2].split()[0].strip("`.'")
+    refused = mirrord.run(*arguments, "--seen", seen_state)
     assert refused.returncode == 4
     assert f"Meanwhile there is another record called {path!r}; delete or rename that first." in refused.stderr
     assert _data(mirrord, "category", key) == {"dir": "A"}

@@ -140,7 +140,7 @@ def test_a_database_put_back_while_the_daemon_was_down_is_healed_by_the_files(
             mirrord.app.execute("UPDATE mirrord.page SET markdown = %s WHERE id = %s", [f"{number}", page.id])
         mirrord.up()
         eventually(lambda: _halts(mirrord) == ["database-rewind"], "the rewind to be told")
-        _assert_healed(mirrord, kept="49")
+        _assert_healed(mirrord, kept_text="49")
         mirrord.stop()
 
 
@@ -203,16 +203,16 @@ async def test_a_clock_forgets_the_transactions_of_another_cluster(
         connection.execute("UPDATE mirrord.epoch SET system = 1")
         connection.execute("UPDATE mirrord.tenant_clock SET xid = '1000000' WHERE tenant_id = %s", [tenant])
         query = "SELECT xid IS NULL FROM mirrord.tenant_clock WHERE tenant_id = %s"
-        async with database.connection() as asked:
-            first = await mirror_leases.load_epoch(asked)
+        async with database.connection() as other_connection:
+            first = await mirror_leases.load_epoch(other_connection)
         assert connection.execute(query, [tenant]).fetchone() == (True,)
         connection.execute("UPDATE mirrord.tenant_clock SET xid = '1000000' WHERE tenant_id = %s", [tenant])
-        async with database.connection() as asked:
-            assert await mirror_leases.load_epoch(asked) == first
+        async with database.connection() as other_connection:
+            assert await mirror_leases.load_epoch(other_connection) == first
         assert connection.execute(query, [tenant]).fetchone() == (False,)
         connection.execute("UPDATE mirrord.epoch SET id = gen_random_uuid()")
-        async with database.connection() as asked:
-            assert await mirror_leases.load_epoch(asked) != first
+        async with database.connection() as other_connection:
+            assert await mirror_leases.load_epoch(other_connection) != first
 
 
 def _edit_after_a_copy(mirrord: Mirrord, postgres: EmbeddedPostgres, copy: Path) -> None:
@@ -237,7 +237,7 @@ def _edit_everything(mirrord: Mirrord) -> None:
     _settle(mirrord)
 
 
-def _assert_healed(mirrord: Mirrord, kept: str = "Kept, first\n") -> None:
+def _assert_healed(mirrord: Mirrord, kept_text: str = "Kept, first\n") -> None:
     """The files brought the lost tail back; of a deletion that was lost, nothing is known."""
     _settle(mirrord)
     assert _texts(mirrord) == {
@@ -246,7 +246,7 @@ def _assert_healed(mirrord: Mirrord, kept: str = "Kept, first\n") -> None:
         "Deleted.md": "Deleted, first\n",
         "Moved away.md": "Moved, first\n",
         "New.md": "New\n",
-        "Kept.md": kept,
+        "Kept.md": kept_text,
     }
     assert_syncs(mirrord)
 
@@ -272,7 +272,7 @@ def _rows(mirrord: Mirrord) -> dict[tuple[str, UUID], tuple[int, bool]]:
 
 
 def _texts(mirrord: Mirrord) -> dict[str, str]:
-    return {path: held.decode() for path, held in tree(mirrord.root).items() if not path.startswith("Canary")}
+    return {path: content.decode() for path, content in tree(mirrord.root).items() if not path.startswith("Canary")}
 
 
 def _put_back(copy: Path, place: Path) -> None:
@@ -287,14 +287,14 @@ def _copy_stopped(postgres: EmbeddedPostgres, target: Path) -> None:
 
 
 def _dump_and_restore(source: EmbeddedPostgres, target: EmbeddedPostgres) -> None:
-    whole = subprocess.run(
+    dump = subprocess.run(
         [EmbeddedPostgres.program_path("pg_dumpall"), "--clean", "--if-exists", "-d", source.dsn(database="postgres")],
         capture_output=True,
         check=True,
     )
     subprocess.run(
         [EmbeddedPostgres.program_path("psql"), "-q", "-d", target.dsn(database="postgres")],
-        input=whole.stdout,
+        input=dump.stdout,
         capture_output=True,
         check=True,
     )

@@ -57,9 +57,9 @@ def _await(mirrord: Mirrord, page: UUID, **expected: object) -> None:
 
     def says() -> bool:
         row = mirrord.app.execute(f"SELECT {columns} FROM segment WHERE page_id = %s", [page]).fetchone()
-        said = (_file(mirrord, page) or {}).get("s", {})
+        segment = (_file(mirrord, page) or {}).get("s", {})
         names = {"first": "start", "behind": "end"}
-        in_file = tuple(said.get(names.get(key, key), False) for key in expected)
+        in_file = tuple(segment.get(names.get(key, key), False) for key in expected)
         return row == tuple(expected.values()) == in_file
 
     eventually(says, f"a segment with {expected}, in {_file(mirrord, page)}")
@@ -67,10 +67,10 @@ def _await(mirrord: Mirrord, page: UUID, **expected: object) -> None:
 
 def test_a_span_that_an_app_marked_is_told_what_it_says(mirrord: Mirrord) -> None:
     page = _marked(mirrord, "Marked")
-    said = _file(mirrord, page)
-    assert said is not None
-    assert said["s"]["prefix"] == TEXT[: TEXT.index(QUOTE)]
-    assert said["s"]["label"] == "flood"
+    segments = _file(mirrord, page)
+    assert segments is not None
+    assert segments["s"]["prefix"] == TEXT[: TEXT.index(QUOTE)]
+    assert segments["s"]["label"] == "flood"
 
 
 def test_a_segment_follows_an_edit_of_the_file_and_one_of_the_row(mirrord: Mirrord) -> None:
@@ -104,11 +104,11 @@ def test_segments_that_a_command_removed_with_their_page_come_back_too(mirrord: 
     with mirrord.frozen():
         mirrord.file("Removed.md").unlink()
         mirrord.file(f".records/segments/{page}.json").unlink()
-    gone = (
+    query = (
         "SELECT count(*) FROM (SELECT FROM page WHERE id = %s AND deleted_at IS NULL "
         "UNION ALL SELECT FROM segment WHERE page_id = %s)"
     )
-    eventually(lambda: mirrord.app.execute(gone, [page, page]).fetchone() == (0,), "both rows to end")
+    eventually(lambda: mirrord.app.execute(query, [page, page]).fetchone() == (0,), "both rows to end")
     save(mirrord.file("Removed.md"), TEXT)
     _await(mirrord, page, quote=QUOTE, detached=False)
 
@@ -119,11 +119,11 @@ def test_every_turn_of_a_source_is_a_segment_in_postgres_once_speakers_were_dete
     eventually(lambda: mirrord.page("Sources/Talk.md"), "the source's row")
     assert mirrord.run("sources", "speakers", "Talk", "--tenant", mirrord.tenant).returncode == 0
 
-    found = "SELECT label, quote, kind FROM segment WHERE page_id = %s ORDER BY first"
+    turns_query = "SELECT label, quote, kind FROM segment WHERE page_id = %s ORDER BY first"
     expected = [("Ana", "How was it?", "speaker"), ("Ben", QUOTE, "speaker"), ("Ana", "And then?", "speaker")]
-    eventually(lambda: mirrord.app.execute(found, [entry]).fetchall() == expected, "the turns in Postgres")
-    told = "SELECT data -> 'speakers' FROM event WHERE type = 'SpeakersDetected'"
-    eventually(lambda: mirrord.app.execute(told).fetchall() == [(["Ana", "Ben"],)], "the event in Postgres")
+    eventually(lambda: mirrord.app.execute(turns_query, [entry]).fetchall() == expected, "the turns in Postgres")
+    event_query = "SELECT data -> 'speakers' FROM event WHERE type = 'SpeakersDetected'"
+    eventually(lambda: mirrord.app.execute(event_query).fetchall() == [(["Ana", "Ben"],)], "the event in Postgres")
 
 
 def test_segments_are_not_counted_among_deletions_that_may_be_an_accident(mirrord: Mirrord) -> None:

@@ -78,8 +78,8 @@ def disputed(daemon: Connection, page: UUID, path: str, name: str) -> Dispute:
 
 
 def resolution(daemon: Connection, dispute: Dispute) -> str | None:
-    found = value(daemon, "SELECT resolution FROM mirrord.conflict WHERE id = %s", dispute.number)
-    return str(found) if found is not None else None
+    stored = value(daemon, "SELECT resolution FROM mirrord.conflict WHERE id = %s", dispute.number)
+    return str(stored) if stored is not None else None
 
 
 def test_the_list_names_both(mirrord: Command, dispute: Dispute) -> None:
@@ -87,14 +87,14 @@ def test_the_list_names_both(mirrord: Command, dispute: Dispute) -> None:
         listed = mirrord(*arguments).out
         assert "Page.md" in listed
         assert f"{NAME}.md" in listed
-    (one,) = json.loads(mirrord("conflicts", "list", "--json").out)
-    assert (one["number"], one["path"], one["sibling_path"]) == (dispute.number, "Page.md", f"{NAME}.md")
+    (conflict,) = json.loads(mirrord("conflicts", "list", "--json").out)
+    assert (conflict["number"], conflict["path"], conflict["sibling_path"]) == (dispute.number, "Page.md", f"{NAME}.md")
 
 
 def test_show_tells_what_each_side_changed(mirrord: Command, dispute: Dispute) -> None:
-    shown = mirrord("conflicts", "show", dispute.said).out
-    assert "-colour?\n+blue\n" in shown
-    assert "-colour?\n+red\n" in shown
+    output = mirrord("conflicts", "show", dispute.said).out
+    assert "-colour?\n+blue\n" in output
+    assert "-colour?\n+red\n" in output
     facts = json.loads(mirrord("conflicts", "show", dispute.said, "--json").out)
     assert (facts["base"], facts["file"], facts["row"], facts["seen"]) == (BASE, FILE, ROW, "2/1")
 
@@ -102,13 +102,13 @@ def test_show_tells_what_each_side_changed(mirrord: Command, dispute: Dispute) -
 def test_taking_the_file_gives_the_page_its_exact_text(
     mirrord: Command, dispute: Dispute, daemon_connection: Connection
 ) -> None:
-    done = mirrord("conflicts", "take-file", dispute.said)
-    assert done.code == 0, done.err
+    result = mirrord("conflicts", "take-file", dispute.said)
+    assert result.code == 0, result.err
     row = row_of(daemon_connection, dispute.page)
     assert (row["markdown"], row["version"], row["digest"]) == (FILE, 3, digest_of(FILE.encode()))
     assert not lives(daemon_connection, dispute.sibling)
     assert resolution(daemon_connection, dispute) == "took-file"
-    assert [one["markdown"] for one in history(daemon_connection, dispute.page)] == [BASE, ROW, FILE]
+    assert [version["markdown"] for version in history(daemon_connection, dispute.page)] == [BASE, ROW, FILE]
     assert mirrord("conflicts").out == ""
 
 
@@ -137,9 +137,9 @@ def test_a_merged_text_comes_from_a_file(
 def test_a_merged_text_keeps_the_id_the_page_shows(
     mirrord: Command, dispute: Dispute, daemon_connection: Connection, tmp_path: Path
 ) -> None:
-    own = f"---\nid: {dispute.page}\n---\nblue\n"
-    change(daemon_connection, dispute.page, **text(own))
-    daemon_connection.execute("UPDATE mirrord.conflict SET row_text = %s, row_version = 3", [own])
+    own_text = f"---\nid: {dispute.page}\n---\nblue\n"
+    change(daemon_connection, dispute.page, **text(own_text))
+    daemon_connection.execute("UPDATE mirrord.conflict SET row_text = %s, row_version = 3", [own_text])
     merged = tmp_path / "merged.md"
     merged.write_text("violet\n", encoding="utf-8")
     assert mirrord("conflicts", "take-merged", dispute.said, str(merged)).code == 0
@@ -152,9 +152,9 @@ def test_a_text_with_markers_left_is_refused(
     merged = tmp_path / "merged.md"
     merged.write_text(mirrord("conflicts", "show", dispute.said, "--markers").out, encoding="utf-8")
     assert {"blue", "red"} <= set(merged.read_text(encoding="utf-8").splitlines())
-    done = mirrord("conflicts", "take-merged", dispute.said, str(merged))
-    assert done.code == 4
-    assert "markers" in done.err
+    result = mirrord("conflicts", "take-merged", dispute.said, str(merged))
+    assert result.code == 4
+    assert "markers" in result.err
     assert resolution(daemon_connection, dispute) is None
     merged.write_bytes(b"\xff")
     assert mirrord("conflicts", "take-merged", dispute.said, str(merged)).code == 4
@@ -166,10 +166,10 @@ def test_a_page_that_changed_since_is_not_overwritten_unseen(
     mirrord: Command, dispute: Dispute, daemon_connection: Connection
 ) -> None:
     change(daemon_connection, dispute.page, **text("green\n"))
-    done = mirrord("conflicts", "take-file", dispute.said)
-    assert done.code == 4
-    assert "'Page.md' changed since the conflict arose" in done.err
-    assert "--seen 3/1" in done.err
+    result = mirrord("conflicts", "take-file", dispute.said)
+    assert result.code == 4
+    assert "'Page.md' changed since the conflict arose" in result.err
+    assert "--seen 3/1" in result.err
     assert row_of(daemon_connection, dispute.page)["markdown"] == "green\n"
     assert lives(daemon_connection, dispute.sibling)
     assert mirrord("conflicts", "take-file", dispute.said, "--seen", "2/1").code == 4
@@ -190,9 +190,9 @@ def test_an_edited_sibling_is_not_dropped_unseen_and_its_text_is_taken_when_seen
 ) -> None:
     change(daemon_connection, dispute.sibling, **text(sibling_text(dispute.sibling, "dark red\n")))
     for command in ("take-row", "take-file"):
-        done = mirrord("conflicts", command, dispute.said)
-        assert done.code == 4
-        assert "The sibling of 'Page.md' changed" in done.err
+        result = mirrord("conflicts", command, dispute.said)
+        assert result.code == 4
+        assert "The sibling of 'Page.md' changed" in result.err
     assert mirrord("conflicts", "take-file", dispute.said, "--seen", "2/2").code == 0
     assert row_of(daemon_connection, dispute.page)["markdown"] == "dark red\n"
 
@@ -201,14 +201,14 @@ def test_pages_below_the_sibling_and_a_conflict_of_its_own_come_first(
     mirrord: Command, dispute: Dispute, daemon_connection: Connection
 ) -> None:
     child = add(daemon_connection, "page", name="Child", name_key="child", parent_id=dispute.sibling, **text("c\n"))
-    done = mirrord("conflicts", "take-row", dispute.said)
-    assert done.code == 4
-    assert "below the sibling" in done.err
+    result = mirrord("conflicts", "take-row", dispute.said)
+    assert result.code == 4
+    assert "below the sibling" in result.err
     delete(daemon_connection, child)
     inner = disputed(daemon_connection, dispute.sibling, f"{NAME}.md", f"{NAME} (conflict 2026-01-02 030406Z abcdef)")
-    done = mirrord("conflicts", "take-row", dispute.said)
-    assert done.code == 4
-    assert f"settle {inner.number} first" in done.err
+    result = mirrord("conflicts", "take-row", dispute.said)
+    assert result.code == 4
+    assert f"settle {inner.number} first" in result.err
     assert mirrord("conflicts", "take-row", inner.said).code == 0
     assert mirrord("conflicts", "take-row", dispute.said).code == 0
 
@@ -217,8 +217,8 @@ def test_taking_the_file_of_a_deleted_page_brings_it_back(
     mirrord: Command, dispute: Dispute, daemon_connection: Connection
 ) -> None:
     delete(daemon_connection, dispute.page)
-    done = mirrord("conflicts", "take-file", dispute.said)
-    assert done.code == 4
+    result = mirrord("conflicts", "take-file", dispute.said)
+    assert result.code == 4
     assert mirrord("conflicts", "take-file", dispute.said, "--seen", "3/1").code == 0
     assert lives(daemon_connection, dispute.page)
     assert row_of(daemon_connection, dispute.page)["markdown"] == FILE
@@ -248,9 +248,9 @@ async def test_a_change_at_the_very_moment_leaves_everything_as_it_was(
 def test_a_settled_conflict_is_not_settled_again(mirrord: Command, dispute: Dispute) -> None:
     assert mirrord("conflicts", "take-row", dispute.said).code == 0
     for command in ("show", "take-file", "take-row"):
-        done = mirrord("conflicts", command, dispute.said)
-        assert done.code == 2
-        assert "no open conflict" in done.err
+        result = mirrord("conflicts", command, dispute.said)
+        assert result.code == 2
+        assert "no open conflict" in result.err
 
 
 def test_an_app_that_deletes_the_sibling_settles_it_and_restoring_it_opens_it_again(
@@ -279,13 +279,13 @@ def test_a_page_that_got_the_files_text_by_hand_is_settled(
 
 
 def test_an_attachment_has_conflicts_too(mirrord: Command, daemon_connection: Connection, tmp_path: Path) -> None:
-    found = disputed_attachment(daemon_connection)
-    shown = mirrord("conflicts", "show", found.said)
-    assert "3 bytes" in shown.out
-    assert mirrord("conflicts", "take-file", found.said).code == 0
-    row = row_of(daemon_connection, found.page, "attachment")
+    disputed = disputed_attachment(daemon_connection)
+    result = mirrord("conflicts", "show", disputed.said)
+    assert "3 bytes" in result.out
+    assert mirrord("conflicts", "take-file", disputed.said).code == 0
+    row = row_of(daemon_connection, disputed.page, "attachment")
     assert (row["digest"], row["size"], row["version"]) == (digest_of(b"red"), 3, 2)
-    assert not lives(daemon_connection, found.sibling, "attachment")
+    assert not lives(daemon_connection, disputed.sibling, "attachment")
 
     other = disputed_attachment(daemon_connection, "b")
     merged = tmp_path / "merged.png"
@@ -304,9 +304,9 @@ def test_an_attachment_has_conflicts_too(mirrord: Command, daemon_connection: Co
 
 
 def test_an_attachment_that_got_the_files_bytes_is_settled(daemon_connection: Connection) -> None:
-    found = disputed_attachment(daemon_connection)
-    change(daemon_connection, found.page, "attachment", digest=digest_of(b"red"))
-    assert resolution(daemon_connection, found) == "same-text"
+    disputed = disputed_attachment(daemon_connection)
+    change(daemon_connection, disputed.page, "attachment", digest=digest_of(b"red"))
+    assert resolution(daemon_connection, disputed) == "same-text"
 
 
 def test_options_of_a_subcommand_follow_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,16 +69,16 @@ def test_check_tells_the_page_of_which_a_byte_differs(mirrord: Mirrord) -> None:
         save(mirrord.file(f"Notes/{name}.md"), f"the page {name}\n")
     mirrord.up()
     look_everywhere(mirrord)
-    done = mirrord.run("check")
-    assert (done.returncode, done.stdout) == (0, "")
+    completed = mirrord.run("check")
+    assert (completed.returncode, completed.stdout) == (0, "")
     with mirrord.frozen():
         save(mirrord.file("Notes/Other.md"), "the page other\n")
         mirrord.file("Notes/Gone.md").unlink()
         save(mirrord.file("Notes/New.md"), "new\n")
-        done = mirrord.run("check")
-    assert done.returncode == 1
-    found = [line.split(maxsplit=1) for line in done.stdout.splitlines()]
-    assert found == [
+        completed = mirrord.run("check")
+    assert completed.returncode == 1
+    verdicts = [line.split(maxsplit=1) for line in completed.stdout.splitlines()]
+    assert verdicts == [
         ["MISSING", "demo/Notes/Gone.md"],
         ["EXTRA", "demo/Notes/New.md"],
         ["DIFFERS", "demo/Notes/Other.md"],
@@ -116,8 +116,8 @@ def test_rows_deleted_by_the_dozen_wait_for_a_decision(mirrord: Mirrord, pages: 
     number = _halt(mirrord, lambda: _delete(mirrord, removed), "are gone from the rows")
     assert _texts(mirrord, pages) == pages
     _resume(mirrord, number, "--apply")
-    left = {path: text for path, text in pages.items() if path not in removed}
-    eventually(lambda: _texts(mirrord, pages) == left, "the files to go")
+    remaining = {path: text for path, text in pages.items() if path not in removed}
+    eventually(lambda: _texts(mirrord, pages) == remaining, "the files to go")
     trashed = (mirrord.root / ".mirrord" / "trash").iterdir()
     texts = {entry.read_bytes().decode() for entry in trashed if entry.is_file()}
     assert texts >= {pages[path] for path in removed}
@@ -128,19 +128,19 @@ def _halt(mirrord: Mirrord, act: Callable[[], None], words: str) -> str:
     """Do what must halt; the halt's number, as `mirrord halts` lists it."""
     act()
     eventually(lambda: mirrord.app.execute("SELECT id FROM mirrord.halt WHERE closed_at IS NULL").fetchone(), "a halt")
-    done = mirrord.run("halts")
-    assert words in done.stdout
-    number = done.stdout.split()[0]
-    assert f"mirrord resume {number} --apply" in done.stdout
-    assert f"mirrord resume {number} --discard" in done.stdout
-    assert f"Page 04.md and {REMOVED - 5} more" in done.stdout
+    completed = mirrord.run("halts")
+    assert words in completed.stdout
+    number = completed.stdout.split()[0]
+    assert f"mirrord resume {number} --apply" in completed.stdout
+    assert f"mirrord resume {number} --discard" in completed.stdout
+    assert f"Page 04.md and {REMOVED - 5} more" in completed.stdout
     assert words in mirrord.run("status").stdout
     return number
 
 
 def _resume(mirrord: Mirrord, number: str, decision: str) -> None:
-    done = mirrord.run("resume", number, decision)
-    assert done.returncode == 0, done.stderr
+    completed = mirrord.run("resume", number, decision)
+    assert completed.returncode == 0, completed.stderr
     eventually(lambda: mirrord.run("halts").stdout == "", "the halt to be closed")
 
 
@@ -178,7 +178,7 @@ def _row_of(mirrord: Mirrord, path: str) -> bytes | None:
 
 def _contents(mirrord: Mirrord) -> dict[str, bytes]:
     """The bytes of every page file."""
-    return {path: held for path, held in tree(mirrord.root).items() if path.endswith(".md")}
+    return {path: content for path, content in tree(mirrord.root).items() if path.endswith(".md")}
 
 
 def _rows(mirrord: Mirrord) -> list[tuple[Any, ...]]:

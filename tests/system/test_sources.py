@@ -45,8 +45,8 @@ def is_deleted(mirrord: Mirrord, entry: EntryId) -> bool:
 
 def living(mirrord: Mirrord, table: str, **columns: Any) -> int:
     """How many rows that are not deleted have these values."""
-    wanted = " AND ".join(f"{name} = %s" for name in columns)
-    query = f"SELECT count(*) FROM mirrord.{table} WHERE deleted_at IS NULL AND {wanted}"
+    condition = " AND ".join(f"{name} = %s" for name in columns)
+    query = f"SELECT count(*) FROM mirrord.{table} WHERE deleted_at IS NULL AND {condition}"
     row = mirrord.app.execute(query, list(columns.values())).fetchone()
     assert row is not None
     return int(row[0])
@@ -56,24 +56,24 @@ def test_a_folder_has_the_same_id_in_tools_and_rows_however_it_was_made(mirrord:
     mirrord.file("Sources/By hand").mkdir(parents=True)
     by_hand = row_id(mirrord, "Sources/By hand")
     with agent(mirrord) as session:
-        made = create_folder(session, "By tool")
+        created = create_folder(session, "By tool")
         by_tool = row_id(mirrord, "Sources/By tool")
-        listed = {one.name: one.id for one in list_folders(session).folders}
-        assert listed == {"By hand": number_of(by_hand), "By tool": made.folder_id}
-        assert number_of(by_tool) == made.folder_id
+        listed = {folder.name: folder.id for folder in list_folders(session).folders}
+        assert listed == {"By hand": number_of(by_hand), "By tool": created.folder_id}
+        assert number_of(by_tool) == created.folder_id
 
         rename_folder(session, listed["By hand"], "Was by hand")
         rename_folder(session, listed["By tool"], "Was by tool")
-        assert {one.id for one in list_folders(session).folders} == set(listed.values())
+        assert {folder.id for folder in list_folders(session).folders} == set(listed.values())
         assert row_id(mirrord, "Sources/Was by hand") == by_hand
         assert row_id(mirrord, "Sources/Was by tool") == by_tool
         mirrord.flush()
-        assert {one.id for one in list_folders(session).folders} == set(listed.values())
+        assert {folder.id for folder in list_folders(session).folders} == set(listed.values())
 
         for number in listed.values():
             delete_folder(session, number)
-        gone = (by_hand, by_tool)
-        eventually(lambda: all(is_deleted(mirrord, entry) for entry in gone), "the folders' rows deleted")
+        folder_ids = (by_hand, by_tool)
+        eventually(lambda: all(is_deleted(mirrord, entry) for entry in folder_ids), "the folders' rows deleted")
 
 
 def test_a_source_moves_and_goes_and_comes_back_with_all_that_is_its_own(mirrord: Mirrord) -> None:
@@ -93,13 +93,13 @@ def test_a_source_moves_and_goes_and_comes_back_with_all_that_is_its_own(mirrord
         (attachment,) = eventually(lambda: _attachments(mirrord), "the attachment's row")
         assert attachment == row_id(mirrord, "Sources/Talks")
 
-        gone = delete_source(session, number_of(ANA))
-        assert gone.deleted_segments_count == 1
+        deleted = delete_source(session, number_of(ANA))
+        assert deleted.deleted_segments_count == 1
         eventually(lambda: is_deleted(mirrord, ANA), "the source's row deleted")
         eventually(lambda: living(mirrord, "record", kind="segment", key=str(ANA)) == 0, "no segments")
         eventually(lambda: not _attachments(mirrord), "no attachment")
 
-        restore_page(session, gone.trash_id)
+        restore_page(session, deleted.trash_id)
         assert row_id(mirrord, "Sources/Talks/Anna") == ANA
         eventually(lambda: living(mirrord, "record", kind="segment", key=str(ANA)) == 1, "the segments again")
         eventually(lambda: _attachments(mirrord), "the attachment again")
@@ -111,14 +111,14 @@ def test_a_source_moves_and_goes_and_comes_back_with_all_that_is_its_own(mirrord
 
 def test_events_of_folders_and_sources_are_in_the_table_once_and_in_order(mirrord: Mirrord) -> None:
     with agent(mirrord) as session:
-        made = create_folder(session, "Told")
-        delete_folder(session, made.folder_id)
+        created = create_folder(session, "Told")
+        delete_folder(session, created.folder_id)
     query = (
         "SELECT type, actor ->> 'name', channel FROM mirrord.event "
         "WHERE data ->> 'folder_id' = %s AND data ->> 'name' = 'Told' ORDER BY occurred_at"
     )
     rows = eventually(
-        lambda: found if len(found := mirrord.app.execute(query, [str(made.folder_id)]).fetchall()) == 2 else None,
+        lambda: rows if len(rows := mirrord.app.execute(query, [str(created.folder_id)]).fetchall()) == 2 else None,
         "two events",
     )
     assert rows == [("FolderCreated", "writer", "file"), ("FolderDeleted", "writer", "file")]

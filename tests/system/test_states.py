@@ -24,17 +24,17 @@ def mirrord(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def state(mirrord: Mirrord) -> dict[str, Any] | None:
-    found: dict[str, Any] | None = value(mirrord.app, "SELECT state FROM mirrord.mirror")
-    return found
+    stored: dict[str, Any] | None = value(mirrord.app, "SELECT state FROM mirrord.mirror")
+    return stored
 
 
 def said(mirrord: Mirrord, work: str | None) -> dict[str, Any]:
     """What it says once *work* goes on; None: no long work does, and nothing waits."""
 
     def now() -> dict[str, Any] | None:
-        found = state(mirrord) or {"work": None}
-        kinds = [one["what"] for one in found["work"] or ()]
-        return found if kinds == ([work] if work else []) and (work or not found.get("waits", 1)) else None
+        current = state(mirrord) or {"work": None}
+        kinds = [item["what"] for item in current["work"] or ()]
+        return current if kinds == ([work] if work else []) and (work or not current.get("waits", 1)) else None
 
     return eventually(now, f"long work: {work}")
 
@@ -47,15 +47,15 @@ def edit(mirrord: Mirrord, text: str) -> None:
 
 def test_edits_change_it_no_oftener_than_the_lease_is_renewed(mirrord: Mirrord) -> None:
     said(mirrord, None)
-    seen, edits, until = [str(state(mirrord))], 0, time.monotonic() + mirror_leases.RENEWAL_SECONDS + 1
+    states, edits, until = [str(state(mirrord))], 0, time.monotonic() + mirror_leases.RENEWAL_SECONDS + 1
     while time.monotonic() < until:
         edit(mirrord, f"edited at {time.monotonic()}\n")
         edits += 1
-        if (now := str(state(mirrord))) != seen[-1]:
-            seen.append(now)
+        if (now := str(state(mirrord))) != states[-1]:
+            states.append(now)
 
     assert edits > 10
-    assert 2 <= len(seen) <= 3  # one renewal, or two
+    assert 2 <= len(states) <= 3  # one renewal, or two
 
 
 def test_an_import_is_told_from_its_beginning_to_its_end(mirrord: Mirrord) -> None:
@@ -65,15 +65,15 @@ def test_an_import_is_told_from_its_beginning_to_its_end(mirrord: Mirrord) -> No
     for number in range(MANY):
         save(mirrord.file(f"Import/{number}.md"), f"{number}\n")
 
-    begun = said(mirrord, "import")
-    shown = eventually(lambda: mirrord.status()["work"], "long work in `mirrord status`", pause=0.3)
+    beginning = said(mirrord, "import")
+    shown_work = eventually(lambda: mirrord.status()["work"], "long work in `mirrord status`", pause=0.3)
     pause.unlink()
     ended = said(mirrord, None)
 
-    (work,) = begun["work"]
-    assert (begun["waits"] >= MANY / 2, work["done"] < work["total"]) == (True, True)
-    assert [(one["what"], one["total"] >= MANY / 2) for one in shown] == [("import", True)]
-    assert begun["since"] <= time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+    (work,) = beginning["work"]
+    assert (beginning["waits"] >= MANY / 2, work["done"] < work["total"]) == (True, True)
+    assert [(item["what"], item["total"] >= MANY / 2) for item in shown_work] == [("import", True)]
+    assert beginning["since"] <= time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
     assert ended["since"] is None
     assert 0 < ended["file_to_row"]["median"] <= ended["file_to_row"]["p99"]
     assert mirrord.page(f"Import/{MANY - 1}") is not None

@@ -35,8 +35,8 @@ def tiptap() -> Iterator[TipTap]:
 
 
 def rendered(text: str | None, content: Document) -> str:
-    wanted = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
-    return render(PageText(text or ""), frozenset(["content"]), wanted, stem="Page").text
+    new_views = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
+    return render(PageText(text or ""), frozenset(["content"]), new_views, stem="Page").text
 
 
 def meaning(node: Node) -> str:
@@ -53,19 +53,19 @@ def identified(node: Node, path: str = "b") -> Node:
 
 
 def ids(node: Node) -> list[Json]:
-    own = node.get("attrs", {}).get("id")
-    return [own, *(each for child in node.get("content", []) for each in ids(child))]
+    own_id = node.get("attrs", {}).get("id")
+    return [own_id, *(each for child in node.get("content", []) for each in ids(child))]
 
 
-def lost(given: Node, got: Node) -> Iterator[str]:
-    """What of *given* is not in *got*, whatever the normal form thinks of it."""
-    if given["type"] != got["type"] or given.get("text") != got.get("text"):
-        yield f"{given['type']} became {got}"
-    for one, other in zip(in_order(given), in_order(got), strict=True):
-        yield from _lost_attributes(one, other)
-    children, others = given.get("content", []), got.get("content", [])
+def lost(sent: Node, got: Node) -> Iterator[str]:
+    """What of *sent* is not in *got*, whatever the normal form thinks of it."""
+    if sent["type"] != got["type"] or sent.get("text") != got.get("text"):
+        yield f"{sent['type']} became {got}"
+    for sent_node, other in zip(in_order(sent), in_order(got), strict=True):
+        yield from _lost_attributes(sent_node, other)
+    children, others = sent.get("content", []), got.get("content", [])
     if len(children) != len(others):
-        yield f"{given['type']}: {others} instead of {children}"
+        yield f"{sent['type']}: {others} instead of {children}"
     for child, other in zip(children, others, strict=False):
         yield from lost(child, other)
 
@@ -75,11 +75,11 @@ def in_order(node: Node) -> list[Node | Mark]:
     return [node, *sorted(node.get("marks", []), key=lambda mark: mark["type"])]
 
 
-def _lost_attributes(given: Node | Mark, got: Node | Mark) -> Iterator[str]:
+def _lost_attributes(sent: Node | Mark, got: Node | Mark) -> Iterator[str]:
     attrs = got.get("attrs", {})
-    for key, value in given.get("attrs", {}).items():
+    for key, value in sent.get("attrs", {}).items():
         if value is not None and attrs.get(key) != value:
-            yield f"{given['type']}.{key}"
+            yield f"{sent['type']}.{key}"
 
 
 def changed(before: str, after: str) -> tuple[str, str]:
@@ -182,13 +182,15 @@ def test_the_editor_declares_every_node_mark_and_attribute_of_the_schema(tiptap:
 
 def test_what_tiptap_adds_by_itself_says_nothing_in_the_schema(tiptap: TipTap) -> None:
     declared = tiptap.schema()
-    known = {name: attributes_of(name) for name in NODES} | {name: dict(found) for name, found in MARKS.items()}
+    attributes_by_name = {name: attributes_of(name) for name in NODES} | {
+        name: dict(mark_attributes) for name, mark_attributes in MARKS.items()
+    }
 
-    said = {
+    differing = {
         f"{name}.{key}"
         for name, attributes in (declared["nodes"] | declared["marks"]).items()
         for key, default in attributes.items()
-        if default is not None and known[name][key].default != default
+        if default is not None and attributes_by_name[name][key].default != default
     }
 
-    assert said == {"heading.level"}  # which every heading says anyway
+    assert differing == {"heading.level"}  # which every heading says anyway

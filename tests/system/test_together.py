@@ -32,8 +32,8 @@ def edit(writer: StatementBuilder, entry: EntryId, number: int) -> Statement:
 
 def shape(app: Connection, entry: EntryId) -> list[dict[str, object]]:
     rows = [row_of(app, UUID(str(entry))), *history(app, UUID(str(entry)))]
-    told = [{key: "its own" if value == str(entry) else value for key, value in row.items()} for row in rows]
-    return [{key: value for key, value in row.items() if key not in VARY} for row in told]
+    comparable = [{key: "its own" if value == str(entry) else value for key, value in row.items()} for row in rows]
+    return [{key: value for key, value in row.items() if key not in VARY} for row in comparable]
 
 
 async def test_texts_written_together_are_what_they_are_one_by_one(
@@ -45,17 +45,17 @@ async def test_texts_written_together_are_what_they_are_one_by_one(
     async with database.transaction(tenant, None, FILE_ACTOR) as connection:
         firsts = [base(entry, "one") for entry in (*apart, *together)]
         await run_statements(
-            connection, [writer.insert(one, one.place, one.place.name, PageValues("one")) for one in firsts]
+            connection, [writer.insert(first, first.place, first.place.name, PageValues("one")) for first in firsts]
         )
         alone = [await run_statements(connection, [edit(writer, entry, n)]) for n, entry in enumerate(apart)]
         at_once = await run_statements(connection, [edit(writer, entry, n) for n, entry in enumerate(together)])
 
     assert at_once == [2, 2, 2, None]
     assert [version for versions in alone for version in versions] == at_once
-    for one, other in zip(apart, together, strict=True):
-        assert shape(app_connection, one) == shape(app_connection, other)
-        bases = [daemon_connection.execute(BASES, [entry]).fetchone() for entry in (one, other)]
+    for single, other in zip(apart, together, strict=True):
+        assert shape(app_connection, single) == shape(app_connection, other)
+        bases = [daemon_connection.execute(BASES, [entry]).fetchone() for entry in (single, other)]
         assert bases[0] is not None
         assert bases[1] is not None
         assert bases[0][:3] + bases[0][4:] == bases[1][:3] + bases[1][4:]
-        assert [bases[0][3], bases[1][3]] == [str(one), str(other)]
+        assert [bases[0][3], bases[1][3]] == [str(single), str(other)]

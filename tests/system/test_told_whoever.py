@@ -86,7 +86,7 @@ def told(mirrord: Mirrord, entry: object) -> list[tuple[str, str, str, dict[str,
 
 
 def types(mirrord: Mirrord, entry: object) -> list[str]:
-    return [one[0] for one in told(mirrord, entry)]
+    return [event[0] for event in told(mirrord, entry)]
 
 
 def made(mirrord: Mirrord, *paths: str) -> list[EntryId]:
@@ -102,8 +102,8 @@ def made(mirrord: Mirrord, *paths: str) -> list[EntryId]:
 
 
 def sql(mirrord: Mirrord, query: str, *values: object) -> Any:
-    found = mirrord.app.execute(query, values)
-    first = found.fetchone() if found.description else None
+    cursor = mirrord.app.execute(query, values)
+    first = cursor.fetchone() if cursor.description else None
     return first[0] if first else None
 
 
@@ -120,10 +120,10 @@ def test_sql_makes_renames_moves_deletes_and_restores_a_source(mirrord: Mirrord)
     sql(mirrord, "DELETE FROM page WHERE id = %s", page)
     assert types(mirrord, page)[3:] == ["SourceDeleted"]
     sql(mirrord, "UPDATE page SET deleted_at = NULL WHERE id = %s", page)
-    found = told(mirrord, page)
-    assert [one[0] for one in found][4:] == ["PageRestored"]
-    assert {(actor, channel) for _, actor, channel, _ in found} == {("mirrord_app", "app")}
-    imported, renamed, moved, deleted, _ = (one[3] for one in found)
+    events = told(mirrord, page)
+    assert [event[0] for event in events][4:] == ["PageRestored"]
+    assert {(actor, channel) for _, actor, channel, _ in events} == {("mirrord_app", "app")}
+    imported, renamed, moved, deleted, _ = (event[3] for event in events)
     number = number_of(page)
     assert imported["source_id"] == renamed["source_id"] == moved["source_id"] == deleted["source_id"] == number
     assert (imported["source_type"], imported["folder_id"], imported["name"]) == (
@@ -162,11 +162,11 @@ def test_sql_makes_renames_moves_deletes_and_restores_a_folder(mirrord: Mirrord)
     sql(mirrord, "DELETE FROM page WHERE id = %s", folder)
     assert types(mirrord, folder)[3:] == ["FolderDeleted"]
     sql(mirrord, "UPDATE page SET deleted_at = NULL WHERE id = %s", folder)
-    found = told(mirrord, folder)
-    assert [one[0] for one in found][4:] == ["PageRestored"]
-    assert all(one[3]["folder_id"] == number_of(folder) for one in found)
-    assert (found[1][3]["old_name"], found[1][3]["name"]) == ("F", "G")
-    assert found[2][3]["parent_id"] == number_of(above)
+    events = told(mirrord, folder)
+    assert [event[0] for event in events][4:] == ["PageRestored"]
+    assert all(event[3]["folder_id"] == number_of(folder) for event in events)
+    assert (events[1][3]["old_name"], events[1][3]["name"]) == ("F", "G")
+    assert events[2][3]["parent_id"] == number_of(above)
 
 
 def test_a_deleted_folder_tells_of_each_source_in_it(mirrord: Mirrord) -> None:
@@ -192,9 +192,9 @@ def test_files_make_rename_move_delete_and_restore_a_source(mirrord: Mirrord) ->
     assert types(mirrord, page)[3:] == ["SourceDeleted"]
     save(mirrord.file("Sources/M2/n.md"), saved)
     assert row(mirrord, "Sources/M2/n.md") == page
-    found = told(mirrord, page)
-    assert [one[0] for one in found][4:] == ["PageRestored"]
-    assert {(actor, channel) for _, actor, channel, _ in found} == {("file", "file")}
+    events = told(mirrord, page)
+    assert [event[0] for event in events][4:] == ["PageRestored"]
+    assert {(actor, channel) for _, actor, channel, _ in events} == {("file", "file")}
 
 
 def test_files_make_rename_and_delete_folders(mirrord: Mirrord) -> None:
@@ -221,8 +221,8 @@ class Ada:
         """The version of a page once that is on disk."""
 
         def quiet() -> int | None:
-            found = self.browser.get(f"pages/{page}")
-            return int(found["version"]) if found["on_disk"] or found["deleted"] else None
+            answer = self.browser.get(f"pages/{page}")
+            return int(answer["version"]) if answer["on_disk"] or answer["deleted"] else None
 
         return eventually(quiet, f"{page} on disk")
 
@@ -252,9 +252,9 @@ def test_a_person_at_the_console_makes_renames_moves_deletes_and_restores_source
     ada.send("DELETE", page)
     assert types(mirrord, page)[3:] == ["SourceDeleted"]
     ada.browser.send("POST", f"pages/{page}/revive", {})
-    found = told(mirrord, page)
-    assert [one[0] for one in found][4:] == ["PageRestored"]
-    assert {(actor, channel) for _, actor, channel, _ in found} == {("ada", "console")}
+    events = told(mirrord, page)
+    assert [event[0] for event in events][4:] == ["PageRestored"]
+    assert {(actor, channel) for _, actor, channel, _ in events} == {("ada", "console")}
     ada.send("PATCH", folder, title="By the console", icon=None)
     assert types(mirrord, folder)[1:] == ["FolderRenamed"]
     ada.send("DELETE", folder)
@@ -278,10 +278,10 @@ def test_what_tools_tell_is_not_told_again(mirrord: Mirrord) -> None:
         assert types(mirrord, page)[2:] == ["SourceMovedToFolder"]
         detect_speakers(session, number_of(page))
         assert types(mirrord, page)[3:] == ["SpeakersDetected"]
-        gone = delete_source(session, number_of(page))
+        deleted = delete_source(session, number_of(page))
         eventually(lambda: mirrord.page("Sources/Tooled/by a tool.md") is None, "the tombstone")
         assert types(mirrord, page)[4:] == ["SourceDeleted"]
-        restore_page(session, gone.trash_id)
+        restore_page(session, deleted.trash_id)
         eventually(lambda: mirrord.page("Sources/Tooled/by a tool.md"), "the source back")
         assert types(mirrord, page)[5:] == ["PageRestored"]
         move_page(session, "Sources/Tooled/by a tool.md", "Sources/by a tool.md")
@@ -314,8 +314,8 @@ def test_what_a_person_does_after_a_tool_is_told_beside_it(mirrord: Mirrord) -> 
         rename_source(session, number_of(page), "after 2")
         mirrord.file("Sources/after 2.md").rename(mirrord.file("Sources/after 3.md"))
     row(mirrord, "Sources/after 3.md")
-    found = told(mirrord, page)
-    assert [(kind, data.get("old_name"), data["name"]) for kind, _, _, data in found[1:]] == [
+    events = told(mirrord, page)
+    assert [(kind, data.get("old_name"), data["name"]) for kind, _, _, data in events[1:]] == [
         ("SourceRenamed", "after", "after 2"),
         ("SourceRenamed", "after 2", "after 3"),
     ]
@@ -328,8 +328,8 @@ def test_the_command_line_tells_once(mirrord: Mirrord) -> None:
         ["sources", "rename", str(page), "by line"],
         ["sources", "move", str(page), "Sources/Lines"],
     ):
-        done = mirrord.run(*words, "--tenant", mirrord.tenant)
-        assert done.returncode == 0, done.stderr
+        completed = mirrord.run(*words, "--tenant", mirrord.tenant)
+        assert completed.returncode == 0, completed.stderr
     row(mirrord, "Sources/Lines/by line.md")
     assert types(mirrord, page)[1:] == ["SourceRenamed", "SourceMovedToFolder"]
     assert types(mirrord, row(mirrord, "Sources/Lines")) == ["FolderCreated"]
@@ -366,16 +366,16 @@ def test_collections_and_categories_are_told_whoever_changes_them(mirrord: Mirro
     sql(mirrord, "UPDATE record SET data = data || %s WHERE id = %s", Jsonb({"patterns": ["a*"]}), category)
     assert types(mirrord, category)[2:] == ["CategoryUpdated"]
     mirrord.flush()
-    done = mirrord.run("categories", "change", "talks", "--description", "said", "--tenant", mirrord.tenant)
-    assert done.returncode == 0, done.stderr
+    completed = mirrord.run("categories", "change", "talks", "--description", "said", "--tenant", mirrord.tenant)
+    assert completed.returncode == 0, completed.stderr
     eventually(
         lambda: sql(mirrord, "SELECT data ->> 'description' FROM record WHERE id = %s", category) == "said", "the row"
     )
     assert types(mirrord, category)[3:] == ["CategoryChanged"]
     sql(mirrord, "DELETE FROM record WHERE id = %s", collection)
-    found = told(mirrord, collection)
-    assert [one[0] for one in found] == ["CollectionAdded", "CollectionRemoved"]
-    assert found[0][3]["categories"] == found[1][3]["categories"] == ["talks"]
+    events = told(mirrord, collection)
+    assert [event[0] for event in events] == ["CollectionAdded", "CollectionRemoved"]
+    assert events[0][3]["categories"] == events[1][3]["categories"] == ["talks"]
 
 
 def test_who_speaks_is_told_when_an_app_says_it(mirrord: Mirrord) -> None:
@@ -389,8 +389,8 @@ def test_who_speaks_is_told_when_an_app_says_it(mirrord: Mirrord) -> None:
 
 def test_a_case_by_hand_is_told(mirrord: Mirrord) -> None:
     save(mirrord.file("Cases/R9.md"), "---\ntype: case\ntitle: R 9\nsurvey: Wave\n---\n")
-    found = told(mirrord, row(mirrord, "Cases/R9.md"))
-    assert [(kind, data["name"], data["survey"]) for kind, _, _, data in found] == [("CaseCreated", "R 9", "Wave")]
+    events = told(mirrord, row(mirrord, "Cases/R9.md"))
+    assert [(kind, data["name"], data["survey"]) for kind, _, _, data in events] == [("CaseCreated", "R 9", "Wave")]
 
 
 def test_ordinary_pages_tell_nothing_and_an_edit_leaves_no_note(mirrord: Mirrord) -> None:

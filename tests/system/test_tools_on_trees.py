@@ -43,13 +43,13 @@ class Desk:
         return self.mirrord.root
 
     def run(self, *words: str) -> str:
-        done = subprocess.run(words, cwd=self.root, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{words}: {done.stderr or done.stdout}"
-        return done.stdout
+        completed = subprocess.run(words, cwd=self.root, capture_output=True, text=True, check=False)
+        assert completed.returncode == 0, f"{words}: {completed.stderr or completed.stdout}"
+        return completed.stdout
 
     def git(self, *words: str) -> str:
-        own = [part for option in GIT_OPTIONS for part in ("-c", option)]
-        return self.run("git", *own, *words)
+        git_options = [part for option in GIT_OPTIONS for part in ("-c", option)]
+        return self.run("git", *git_options, *words)
 
     def commit(self) -> None:
         self.git("add", "-A")
@@ -83,12 +83,12 @@ class Desk:
 
 
 def by_number(rows: list[tuple[str, UUID]]) -> Ids:
-    found = defaultdict[int, set[UUID]](set)
+    ids_by_number = defaultdict[int, set[UUID]](set)
     for text, id_ in rows:
         match = _NUMBER.search(text)
         assert match is not None, text
-        found[int(match[1])].add(id_)
-    return dict(found)
+        ids_by_number[int(match[1])].add(id_)
+    return dict(ids_by_number)
 
 
 def write_note(path: Path, number: int) -> None:
@@ -107,8 +107,8 @@ def write_notes(root: Path, count: int) -> None:
 
 def move_folders(desk: Desk, before: Ids) -> None:
     """Up, down, below each other, and their names exchanged."""
-    for one, other in (("docs", "handbook"), ("handbook/guides", "guides"), ("notes", "guides/notes")):
-        desk.run("mv", one, other)
+    for source, other in (("docs", "handbook"), ("handbook/guides", "guides"), ("notes", "guides/notes")):
+        desk.run("mv", source, other)
     assert desk.ids() == before
     desk.run("mv", "guides", "between")
     desk.run("mv", "handbook", "guides")
@@ -248,9 +248,9 @@ def desk(admin_dsn: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iter
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__)
 @pytest.mark.parametrize(
     "desk",
-    [*_QUICK, *(pytest.param(one, marks=pytest.mark.slow) for one in _SLOW)],
+    [*_QUICK, *(pytest.param(tool, marks=pytest.mark.slow) for tool in _SLOW)],
     indirect=True,
-    ids=lambda one: f"{one[0]}-{one[1]}",
+    ids=lambda pair: f"{pair[0]}-{pair[1]}",
 )
 def test_every_page_stays_the_page_it_was(desk: Desk, act: Callable[[Desk, Ids], None]) -> None:
     before = desk.ids()

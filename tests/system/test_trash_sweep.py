@@ -27,15 +27,15 @@ async def test_a_text_that_is_a_version_leaves_the_trash_and_one_that_is_none_st
     change(mirror.app, page, markdown="two\n")
     await mirror.settle()
     mirror.write({"Page.md": "seen by nobody\n"})
-    seen = digest_of(b"seen by nobody\n")
-    replace.write(sides.tree, sides.journal, "Page.md", b"three\n", replace.ExpectedFile(EntryId(page), seen))
-    assert {one.label.expected for one in trash.list_trash(sides.tree)} == {digest_of(b"one\n"), seen}
+    digest = digest_of(b"seen by nobody\n")
+    replace.write(sides.tree, sides.journal, "Page.md", b"three\n", replace.ExpectedFile(EntryId(page), digest))
+    assert {item.label.expected for item in trash.list_trash(sides.tree)} == {digest_of(b"one\n"), digest}
 
     await mirror.engine.recovery.sweep_trash()
     assert len(trash.list_trash(sides.tree)) == 2
     monkeypatch.setattr(trash, "VERSION_RETENTION", timedelta(0))
     await mirror.engine.recovery.sweep_trash()
-    assert {one.label.expected for one in trash.list_trash(sides.tree)} == {seen}
+    assert {item.label.expected for item in trash.list_trash(sides.tree)} == {digest}
 
 
 async def test_a_displaced_save_is_in_the_trash_under_its_own_digest_so_that_no_copy_is_dropped_for_it(
@@ -52,5 +52,5 @@ async def test_a_displaced_save_is_in_the_trash_under_its_own_digest_so_that_no_
 
     await mirror.engine.recovery.absorb_pending()
 
-    assert {one.label.expected for one in trash.list_trash(sides.tree)} == {digest_of(save)}
+    assert {item.label.expected for item in trash.list_trash(sides.tree)} == {digest_of(save)}
     assert not written_copies.was_replaced(sides.tree, Label(EntryId(page), None, expected))

@@ -234,21 +234,26 @@ def test_a_change_set_is_listed_shown_and_undone_by_commands(
     stamp = "UPDATE mirrord.page_revision SET change_set = %s, actor = %s WHERE version = 2"
     daemon.execute(stamp, [change_set, Jsonb(AGENT)])
 
-    done = mirrord("changes")
-    assert (done.code, str(change_set)[:18] in done.out, "2 entries" in done.out) == (0, True, True)
-    done = mirrord("changes", "show", str(change_set)[:13])
-    assert (done.code, "+by an agent" in done.out, "-first" in done.out, "edited" in done.out) == (1, True, True, True)
-    done = mirrord("changes", "show", str(change_set), "--json")
-    assert {entry["name"] for entry in json.loads(done.out)["entries"]} == {"Plan", "Ideas"}
+    result = mirrord("changes")
+    assert (result.code, str(change_set)[:18] in result.out, "2 entries" in result.out) == (0, True, True)
+    result = mirrord("changes", "show", str(change_set)[:13])
+    assert (result.code, "+by an agent" in result.out, "-first" in result.out, "edited" in result.out) == (
+        1,
+        True,
+        True,
+        True,
+    )
+    result = mirrord("changes", "show", str(change_set), "--json")
+    assert {entry["name"] for entry in json.loads(result.out)["entries"]} == {"Plan", "Ideas"}
 
-    done = mirrord("undo", str(change_set), "--dry-run")
-    assert (done.code, done.out) == (0, "page       Ideas: gets its earlier text\n")
-    assert ("Nothing was done" in done.err, "Plan: left, it was edited" in done.err) == (True, True)
-    done = mirrord("undo", str(change_set))
-    assert (done.code, undo_plan.EDITED in done.err, "--partial" in done.err) == (4, True, True)
+    result = mirrord("undo", str(change_set), "--dry-run")
+    assert (result.code, result.out) == (0, "page       Ideas: gets its earlier text\n")
+    assert ("Nothing was done" in result.err, "Plan: left, it was edited" in result.err) == (True, True)
+    result = mirrord("undo", str(change_set))
+    assert (result.code, undo_plan.EDITED in result.err, "--partial" in result.err) == (4, True, True)
     assert value(daemon, "SELECT markdown FROM mirrord.page WHERE id = %s", ideas) == "by an agent\n"
-    done = mirrord("undo", "--by", "researcher", "--since", "2020-01-01", "--partial")
-    assert (done.code, done.out) == (0, "page       Ideas: gets its earlier text\n"), done.err
+    result = mirrord("undo", "--by", "researcher", "--since", "2020-01-01", "--partial")
+    assert (result.code, result.out) == (0, "page       Ideas: gets its earlier text\n"), result.err
     assert value(daemon, "SELECT markdown FROM mirrord.page WHERE id = %s", ideas) == "first\n"
 
 
@@ -266,5 +271,5 @@ def test_a_change_set_is_listed_shown_and_undone_by_commands(
 def test_a_wrong_command_says_how_it_is_right(
     admin_dsn: str, tenant: TenantId, tmp_path: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
-    done = commands(admin_dsn, tenant, tmp_path)("undo", *arguments)
-    assert (done.code, sentence in done.err) == (2, True), done.err
+    result = commands(admin_dsn, tenant, tmp_path)("undo", *arguments)
+    assert (result.code, sentence in result.err) == (2, True), result.err

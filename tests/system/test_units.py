@@ -42,14 +42,14 @@ def test_the_units_in_the_repository_are_those_that_are_installed() -> None:
     "layout", [STANDARD, ODD, Layout(False), Layout(False, ODD.program, ODD.mirror, ODD.data, ODD.backup)], ids=str
 )
 def test_systemd_has_nothing_to_say_against_them(layout: Layout, tmp_path: Path) -> None:
-    whose = ["--system"] if layout.is_system else ["--user"]
-    done = subprocess.run(
-        ["systemd-analyze", "verify", *whose, *map(str, _written(layout, tmp_path))],
+    scope = ["--system"] if layout.is_system else ["--user"]
+    completed = subprocess.run(
+        ["systemd-analyze", "verify", *scope, *map(str, _written(layout, tmp_path))],
         env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
         capture_output=True,
         text=True,
     )
-    assert (done.stderr, done.returncode) == ("", 0)
+    assert (completed.stderr, completed.returncode) == ("", 0)
 
 
 @systemd
@@ -57,10 +57,12 @@ def test_systemd_has_nothing_to_say_against_them(layout: Layout, tmp_path: Path)
 def test_little_is_exposed(layout: Layout, tmp_path: Path) -> None:
     services = [str(file) for file in _written(layout, tmp_path) if file.suffix == ".service"]
     for service in services:
-        done = subprocess.run(
+        completed = subprocess.run(
             ["systemd-analyze", "security", "--offline=true", service], capture_output=True, text=True, check=True
         )
-        assert float(done.stdout.strip().splitlines()[-1].split(": ")[1].split()[0]) <= MOST_EXPOSED, done.stdout
+        assert float(completed.stdout.strip().splitlines()[-1].split(": ")[1].split()[0]) <= MOST_EXPOSED, (
+            completed.stdout
+        )
 
 
 def test_odd_paths_reach_the_unit_as_they_are() -> None:
@@ -83,8 +85,8 @@ def confined() -> Iterator[Mirrord]:
             os.chown(place, NOBODY, NOBODY)
             become = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
             # the second is not the unit's: Python itself may be where only root may look
-            kept = "-all,+lease,+dac_read_search"
-            become += (f"--inh-caps={kept}", f"--ambient-caps={kept}", f"--bounding-set={kept}")
+            capabilities = "-all,+lease,+dac_read_search"
+            become += (f"--inh-caps={capabilities}", f"--ambient-caps={capabilities}", f"--bounding-set={capabilities}")
         with Mirrord(Path(place)) as mirrord:
             mirrord.command = (*become, sys.executable, "-m", "tests.support.filtered", str(unit), *Mirrord.command)
             yield mirrord
@@ -106,8 +108,8 @@ def test_a_daemon_with_its_own_postgres_works_under_the_filters(confined: Mirror
         eventually(lambda: confined.text("Page.md") == "from a row", "the row's text in the file")
         query = "SELECT content FROM mirrord.page WHERE name = 'Page' AND content IS NOT NULL"
         eventually(lambda: administrator.execute(query).fetchone(), "a document, which a worker makes")
-    told = eventually(Heartbeat(confined.mirror).read, "what the daemon says")
-    assert told["degraded"] == []  # leases are to be had, too
+    heartbeat = eventually(Heartbeat(confined.mirror).read, "what the daemon says")
+    assert heartbeat["degraded"] == []  # leases are to be had, too
     assert confined.stop() == 0
 
 

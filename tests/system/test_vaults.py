@@ -63,10 +63,10 @@ def insert(mirrord: Mirrord, name: str, data: bytes, parent: object = None) -> N
 
 def meant(mirrord: Mirrord) -> str | None:
     """What the note's embedded picture means."""
-    found = mirrord.app.execute(
+    target = mirrord.app.execute(
         "SELECT a.name FROM page_link AS l JOIN attachment AS a ON a.id = l.target_id WHERE l.target = 'photo.png'"
     ).fetchone()
-    return found[0] if found else None
+    return target[0] if target else None
 
 
 def is_equal(mirrord: Mirrord) -> bool:
@@ -81,9 +81,9 @@ def test_pictures_of_a_vault_are_synced_linked_exported_and_the_same_after_a_res
 ) -> None:
     mirrord = begin(where)
     path = PICTURES[where]
-    found = eventually(lambda: row(mirrord, "./photo.png"), "a row of the picture")
+    first_row = eventually(lambda: row(mirrord, "./photo.png"), "a row of the picture")
     above = path.rpartition("/")[0].rpartition("/")[2] or None
-    assert found[1:] == (above, digest_of(BYTES), "image/png")
+    assert first_row[1:] == (above, digest_of(BYTES), "image/png")
     eventually(lambda: meant(mirrord) == "./photo.png", "the meaning of the link")
     assert is_equal(mirrord)
 
@@ -96,10 +96,10 @@ def test_pictures_of_a_vault_are_synced_linked_exported_and_the_same_after_a_res
     mirrord.stop()
     mirrord.file(path).write_bytes(BYTES + b"changed while nobody looked")
     mirrord.up()
-    eventually(lambda: (again := row(mirrord, "./photo.png")) and again[2] != found[2], "the new bytes in the row")
+    eventually(lambda: (again := row(mirrord, "./photo.png")) and again[2] != first_row[2], "the new bytes in the row")
     again = row(mirrord, "./photo.png")
     assert again is not None
-    assert again[0] == found[0]
+    assert again[0] == first_row[0]
     assert is_equal(mirrord)
 
 
@@ -129,7 +129,7 @@ def test_an_app_inserts_and_deletes_files_beside_pages_and_renames_their_folder(
 
     put(mirrord, "odd.xyz", b"changed in the tree")
     changed = digest_of(b"changed in the tree")
-    eventually(lambda: (one := row(mirrord, "./odd.xyz")) and one[2] == changed, "the bytes of the file")
+    eventually(lambda: (current := row(mirrord, "./odd.xyz")) and current[2] == changed, "the bytes of the file")
     mirrord.restart()
     assert is_equal(mirrord)
     assert row(mirrord, "./odd.xyz") is not None
@@ -138,7 +138,7 @@ def test_an_app_inserts_and_deletes_files_beside_pages_and_renames_their_folder(
     eventually(lambda: not mirrord.file("Diary/from app.png").exists(), "the deleted file to go")
     eventually(lambda: not mirrord.file("odd.xyz").exists(), "the other deleted file to go")
     deleted, trash = {b"made by an app", b"changed in the tree"}, mirrord.root / ".mirrord/trash"
-    eventually(lambda: deleted <= {one.read_bytes() for one in trash.glob("d.*")}, "the bytes in the trash")
+    eventually(lambda: deleted <= {file.read_bytes() for file in trash.glob("d.*")}, "the bytes in the trash")
     assert is_equal(mirrord)
 
 
@@ -148,7 +148,7 @@ def test_files_renamed_moved_and_deleted_in_the_tree_are_the_same_attachments(be
     mirrord.file("Daily/photo.png").rename(mirrord.file("Daily/view.png"))
     assert eventually(lambda: row(mirrord, "./view.png"), "the new name")[0] == first[0]
     mirrord.file("Daily").rename(mirrord.file("Diary"))
-    eventually(lambda: (one := row(mirrord, "./view.png")) and one[1] == "Diary", "the new folder")
+    eventually(lambda: (current := row(mirrord, "./view.png")) and current[1] == "Diary", "the new folder")
     mirrord.file("Diary/assets").mkdir()
     mirrord.file("Diary/view.png").rename(mirrord.file("Diary/assets/view.png"))
     assert eventually(lambda: row(mirrord, "view.png"), "the name below assets")[0] == first[0]
@@ -192,7 +192,9 @@ def test_a_change_of_the_vaults_setting_takes_more_in_at_once_and_never_deletes(
     put(mirrord, "photo.png", BYTES + b"!")
     mirrord.up()
     changed = digest_of(BYTES + b"!")
-    eventually(lambda: (one := row(mirrord, "./photo.png")) and one[2] == changed, "the change of what is synced")
+    eventually(
+        lambda: (current := row(mirrord, "./photo.png")) and current[2] == changed, "the change of what is synced"
+    )
     assert is_equal(mirrord)
 
 
@@ -203,11 +205,11 @@ def test_status_says_which_files_are_not_synced_and_what_takes_them_in(begin: Be
     mirrord.restart()
     mirrord.flush()
 
-    found = eventually(lambda: mirrord.status()["not_synced"], "the files that are not synced", pause=0.5)
-    assert (found["files"], found["endings"]) == (5, {".png": 2, ".canvas": 1, ".markdown": 1, ".MD": 1})
-    assert 'attachments = ["assets/", ".obsidian", "*.png", "*.canvas"]' in found["remedy"]
-    told = mirrord.run("status", *mirrord.places).stdout
-    assert "5 files are not synced: 2 .png, 1 .MD, 1 .canvas, 1 .markdown" in " ".join(told.split())
+    counted = eventually(lambda: mirrord.status()["not_synced"], "the files that are not synced", pause=0.5)
+    assert (counted["files"], counted["endings"]) == (5, {".png": 2, ".canvas": 1, ".markdown": 1, ".MD": 1})
+    assert 'attachments = ["assets/", ".obsidian", "*.png", "*.canvas"]' in counted["remedy"]
+    output = mirrord.run("status", *mirrord.places).stdout
+    assert "5 files are not synced: 2 .png, 1 .MD, 1 .canvas, 1 .markdown" in " ".join(output.split())
 
     mirrord.stop()
     (mirrord.directory / "mirrord.toml").write_text(
@@ -233,7 +235,7 @@ def test_both_sides_of_a_picture_beside_a_page_are_kept(begin: Begin) -> None:
     mirrord.up()
 
     def kept() -> bool:
-        return {one.read_bytes() for one in mirrord.file("Daily").glob("*.png")} == {b"of the file", b"of the row"}
+        return {file.read_bytes() for file in mirrord.file("Daily").glob("*.png")} == {b"of the file", b"of the row"}
 
     eventually(kept, "both pictures beside each other")
     assert contents(mirrord.file("Daily/photo.png")) == b"of the row"

@@ -42,9 +42,9 @@ def need(kind: str, sentence: str, remedy: str = "") -> dict[str, str]:
     return {"tenant": "demo", "kind": kind, "path": "", "sentence": sentence, "remedy": remedy}
 
 
-def drawn(what: dict[str, Any], width: int = PIPE_COLUMNS, most: int | None = None) -> str:
+def drawn(state: dict[str, Any], width: int = PIPE_COLUMNS, max_lines: int | None = None) -> str:
     console = Console(file=io.StringIO(), width=width)
-    console.print(render_board(what, width=width, max_lines=most))
+    console.print(render_board(state, width=width, max_lines=max_lines))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -56,7 +56,7 @@ def test_latencies_of_the_last_minutes_stand_beside_the_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "total", "line"),
+    ("kind", "total", "line"),
     [
         ("scan", 10_000, "demo: looking at the whole tree: 2,500 of 10,000 (25%)"),
         ("import", None, "demo: working through files and rows: 2,500"),
@@ -64,20 +64,20 @@ def test_latencies_of_the_last_minutes_stand_beside_the_counts() -> None:
         ("command", 2_500, "demo: carrying out what was approved: 2,500 of 2,500 (100%)"),
     ],
 )
-def test_long_work_says_how_far_it_is(what: str, total: int | None, line: str) -> None:
-    work = [{"what": what, "done": 2_500, "total": total}]
+def test_long_work_says_how_far_it_is(kind: str, total: int | None, line: str) -> None:
+    work = [{"what": kind, "done": 2_500, "total": total}]
     assert line in drawn(found(tenant(work=work))).splitlines()
     assert facts_of_pulse(PULSE | {"work": work})["work"] == work
     assert "demo:" not in drawn(found(tenant()))
 
 
 @pytest.mark.parametrize(
-    ("width", "there", "gone"), [(160, "assets", "…"), (100, "p99", "assets"), (80, "halts", "p99")]
+    ("width", "present", "absent"), [(160, "assets", "…"), (100, "p99", "assets"), (80, "halts", "p99")]
 )
-def test_a_narrow_terminal_gets_what_matters_most(width: int, there: str, gone: str) -> None:
+def test_a_narrow_terminal_gets_what_matters_most(width: int, present: str, absent: str) -> None:
     text = drawn(found(tenant()), width)
-    assert there in text
-    assert gone not in text
+    assert present in text
+    assert absent not in text
     assert max(map(len, text.splitlines())) <= width
 
 
@@ -94,14 +94,14 @@ def test_what_needs_a_person_comes_with_the_command_and_halts_come_first() -> No
 
 def test_of_many_tenants_those_are_shown_that_something_waits_for() -> None:
     many = [tenant(f"t{number}") for number in range(30)]
-    text = drawn(found(*many, tenant("z-busy", pending=9), tenant("z-bad", conflicts=1)), most=3)
+    text = drawn(found(*many, tenant("z-busy", pending=9), tenant("z-bad", conflicts=1)), max_lines=3)
     names = [line.split()[0] for line in text.splitlines() if line.startswith(("t", "z"))][1:]
     assert names == ["z-bad", "z-busy", "t0"]
     assert "… 29 more" in text
 
 
 def test_only_so_much_is_listed_and_the_rest_is_counted() -> None:
-    text = drawn(found(tenant(), attention=[need("problem", str(number)) for number in range(9)]), most=4)
+    text = drawn(found(tenant(), attention=[need("problem", str(number)) for number in range(9)]), max_lines=4)
     assert text.count("problem in demo") == 4
     assert "… and 5 more" in text
 
@@ -140,8 +140,8 @@ def test_postgres_out_of_reach_is_said() -> None:
 
 def test_a_page_cannot_make_the_terminal_obey() -> None:
     evil = "\x1b[2J[red]x"
-    shown = tenant(lately=[{"at": iso_time(1.0), "direction": "file → row", "path": evil}])
-    text = drawn(found(shown, attention=[need("problem", evil)], degraded=[evil]))
+    shown_tenant = tenant(lately=[{"at": iso_time(1.0), "direction": "file → row", "path": evil}])
+    text = drawn(found(shown_tenant, attention=[need("problem", evil)], degraded=[evil]))
     assert "\x1b" not in text
     assert text.count("[red]x") == 3
 
@@ -155,8 +155,8 @@ def test_files_that_are_not_synced_are_told_with_what_takes_them_in() -> None:
     lines = drawn(found(tenant(not_synced=facts_of_unsynced(untaken)))).splitlines()
     line = next(line for line in lines if "not synced" in line)
     assert line.startswith("demo: 4 files are not synced: 2 .png, 1 without an ending, 1 .md; for instance 'a.png'.")
-    whole = " ".join(" ".join(lines).split())
-    assert '`attachments = ["assets/", "*.png"]` below [mirror] in mirrord.toml takes them in' in whole
+    text = " ".join(" ".join(lines).split())
+    assert '`attachments = ["assets/", "*.png"]` below [mirror] in mirrord.toml takes them in' in text
 
     none = facts_of_unsynced({"files": 0, "endings": {}, "example": None, "attachments": ["assets/"]})
     assert "not synced" not in drawn(

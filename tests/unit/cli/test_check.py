@@ -36,5 +36,5 @@ def test_every_verdict_has_a_reason_that_is_likely(verdict: Verdict) -> None:
 
 
 def test_what_was_odd_and_is_not_any_more_was_mended() -> None:
-    found = CheckResult([STALE, Finding("b.md", Verdict.OK)], {"a.md": Verdict.STALE, "b.md": Verdict.MISSING}, {})
-    assert (found.differing, found.repaired) == ([STALE], {"b.md": Verdict.MISSING})
+    result = CheckResult([STALE, Finding("b.md", Verdict.OK)], {"a.md": Verdict.STALE, "b.md": Verdict.MISSING}, {})
+    assert (result.differing, result.repaired) == ([STALE], {"b.md": Verdict.MISSING})

@@ -34,20 +34,20 @@ def test_a_person_keeps_collections_with_all_verbs_and_the_same_events(root: Pat
     )
     assert run("categories", "update", "every", "--add", "A", "--remove", "b").out == "every  Books  A  every book\n"
     assert json.loads(run("collections", "content", "books", "--json").out)[0]["path"] == "Books/A.md"
-    assert [one["name"] for one in json.loads(run("categories", "list", "--json").out)] == ["novels", "every"]
+    assert [category["name"] for category in json.loads(run("categories", "list", "--json").out)] == ["novels", "every"]
     assert run("categories", "list").out.split() == ["novels", "Books", "novels/,", "!drafts/", "every", "Books", "A"]
     assert run("categories", "remove", "every").code == 0
     assert run("collections", "list").out.split() == ["books"]
     assert run("collections", "remove", "books").code == 0
 
     (file,) = (root / ".records/events").glob("*.jsonl")
-    told = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [one["type"] for one in told] == [
+    recorded = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [event["type"] for event in recorded] == [
         *("CategoryAdded", "CategoryAdded", "CollectionAdded", "CollectionUpdated", "CollectionChanged"),
         *("CollectionChanged", "CollectionUpdated", "CategoryChanged", "CollectionUpdated", "CategoryUpdated"),
         *("CategoryRemoved", "CollectionUpdated", "CollectionRemoved"),
     ]
-    assert {json.dumps(one["actor"]) for one in told} == {'{"kind": "human", "name": "ana"}'}
+    assert {json.dumps(event["actor"]) for event in recorded} == {'{"kind": "human", "name": "ana"}'}
 
 
 def test_what_is_wrong_is_said_in_a_sentence_with_its_exit_code(root: Path, run: Command) -> None:
@@ -60,7 +60,7 @@ def test_what_is_wrong_is_said_in_a_sentence_with_its_exit_code(root: Path, run:
     assert run("categories", "add", "a b").code == 2
     assert run("categories", "add", "a").code == 0
     assert run("categories", "add", "A") == Done(4, err="mirrord: There is a category 'a' already.\n")
-    said = run("collections", "remove", "broken")
-    assert (said.code, "line 2" in said.err) == (3, True)
-    said = run("collections", "list")
-    assert (said.code, "broken.yaml cannot be read: line 2" in said.err) == (0, True)
+    result = run("collections", "remove", "broken")
+    assert (result.code, "line 2" in result.err) == (3, True)
+    result = run("collections", "list")
+    assert (result.code, "broken.yaml cannot be read: line 2" in result.err) == (0, True)

@@ -59,13 +59,13 @@ def standing(**changes: Any) -> Facts:
 
 
 def odd(facts: Facts) -> list[Finding]:
-    return [one for one in diagnose(facts) if one.verdict is not Verdict.OK]
+    return [finding for finding in diagnose(facts) if finding.verdict is not Verdict.OK]
 
 
 def test_of_an_installation_that_is_well_nothing_is_to_be_done() -> None:
-    found = diagnose(WELL)
-    assert [one for one in found if one.verdict is not Verdict.OK or one.remedy] == []
-    assert exit_code_of(found) == 0
+    findings = diagnose(WELL)
+    assert [finding for finding in findings if finding.verdict is not Verdict.OK or finding.remedy] == []
+    assert exit_code_of(findings) == 0
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_a_mirror_that_cannot_be_written_hinders_no_other_check() -> None:
     facts = Facts(
         replace(HOST, mirror=Directory("/m", "Permission denied"), calls=None, watching=None), WELL.daemon, SERVER
     )
-    assert [one.check for one in odd(facts)] == ["mirror"]
-    assert {"data", "Postgres", "tenants apart"} <= {one.check for one in diagnose(facts)}
+    assert [finding.check for finding in odd(facts)] == ["mirror"]
+    assert {"data", "Postgres", "tenants apart"} <= {finding.check for finding in diagnose(facts)}
 
 
 def test_a_tenant_that_is_mirrored_elsewhere_needs_no_lease_here() -> None:
@@ -157,7 +157,7 @@ def test_a_tenant_that_is_mirrored_elsewhere_needs_no_lease_here() -> None:
 
 def test_without_a_daemon_nothing_else_is_said_of_what_waits() -> None:
     facts = replace(standing(is_leased=False, oldest_seconds=1e6), daemon=DaemonStatus(alive=False))
-    assert [one.check for one in odd(facts)] == ["daemon"]
+    assert [finding.check for finding in odd(facts)] == ["daemon"]
 
 
 def test_the_remedy_for_too_few_watches_is_enough() -> None:

@@ -21,10 +21,10 @@ def install(into: Path, *arguments: str) -> None:
 def test_all_units_are_written_and_the_next_commands_said(into: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install(into, "--system")
     assert {file.name for file in into.iterdir()} == {SERVICE, CHECK, TIMER, BACKUP, BACKUP_TIMER}
-    said = capsys.readouterr().out
-    assert f"wrote {into / SERVICE}" in said
-    assert "systemctl enable --now mirrord.service mirrord-check.timer mirrord-backup.timer" in said
-    assert "init NAME --data '/var/lib/mirrord' --mirror '/var/lib/mirrord/mirror'" in said
+    output = capsys.readouterr().out
+    assert f"wrote {into / SERVICE}" in output
+    assert "systemctl enable --now mirrord.service mirrord-check.timer mirrord-backup.timer" in output
+    assert "init NAME --data '/var/lib/mirrord' --mirror '/var/lib/mirrord/mirror'" in output
 
 
 def test_a_dry_run_writes_nothing(into: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,10 +33,10 @@ def test_a_person_orders_sources_in_folders(root: Path, run: Command) -> None:
     assert run("folders", "create", "2024", "--in", "Talks").code == 0
     assert run("sources", "move", "ana", "Talks/2024") == Done(0, "Sources/Talks/2024/Ana.md\n")
     listed = json.loads(run("folders", "list", "--json").out)
-    assert [(one["name"], one["parent_id"]) for one in listed] == [("Talks", None), ("2024", listed[0]["id"])]
+    assert [(folder["name"], folder["parent_id"]) for folder in listed] == [("Talks", None), ("2024", listed[0]["id"])]
     assert run("folders", "rename", "Sources/Talks", "Interviews") == Done(0, "Talks is called Interviews.\n")
-    said = run("folders", "delete", str(listed[1]["id"]))
-    assert (said.code, "not empty: it holds 1 source." in said.err) == (4, True)
+    result = run("folders", "delete", str(listed[1]["id"]))
+    assert (result.code, "not empty: it holds 1 source." in result.err) == (4, True)
     assert run("sources", "move", str(number_of(ANA)), "/") == Done(0, "Sources/Ana.md\n")
     assert run("folders", "delete", "Interviews/2024").code == 0
     assert [line.split()[1:] for line in run("folders", "list").out.splitlines()] == [["Sources/Interviews"]]
@@ -77,12 +77,12 @@ def test_what_a_person_does_is_told_by_the_same_events(root: Path, run: Command)
     run("folders", "delete", "Interviews")
     run("sources", "delete", "Anna")
 
-    told = events(root)
-    assert [one["type"] for one in told] == [
+    recorded = events(root)
+    assert [event["type"] for event in recorded] == [
         *("FolderCreated", "SourceMovedToFolder", "SourceRenamed", "SourceMovedToFolder", "FolderRenamed"),
         *("FolderDeleted", "SourceDeleted"),
     ]
-    assert {json.dumps(one["actor"]) for one in told} == {'{"kind": "human", "name": "ana"}'}
+    assert {json.dumps(event["actor"]) for event in recorded} == {'{"kind": "human", "name": "ana"}'}
 
 
 def test_what_is_wrong_is_said_in_a_sentence(run: Command) -> None:

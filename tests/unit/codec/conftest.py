@@ -51,5 +51,5 @@ def pages(paths: list[Path]) -> list[str]:
 @pytest.fixture(scope="session")
 def own_pages() -> list[str]:
     """Pages that every checkout has."""
-    found = [*(CHECKOUT / "tests" / "cases").rglob("*.md"), *(CHECKOUT / "data" / "sample").rglob("*.md")]
-    return [corpora.text_of(path) for path in sorted(found)]
+    paths = [*(CHECKOUT / "tests" / "cases").rglob("*.md"), *(CHECKOUT / "data" / "sample").rglob("*.md")]
+    return [corpora.text_of(path) for path in sorted(paths)]

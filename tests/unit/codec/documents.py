@@ -89,15 +89,20 @@ _atoms: Nodes = st.one_of(
 )
 _text = st.builds(text_node, texts, _marks)
 inline = st.lists(st.one_of(_text, _text, _text, _atoms), max_size=5)
-_own = st.sampled_from(
+_attributes = st.sampled_from(
     [{}, {}, {}, {}, {}, {"textAlign": "center"}, {"x": ["-->", {"y": None}]}, {"textAlign": "left", "id": "an id"}]
 )
-paragraphs: Nodes = st.builds(lambda content, own: _node("paragraph", content, **own), inline, _own)
+paragraphs: Nodes = st.builds(
+    lambda content, attributes: _node("paragraph", content, **attributes), inline, _attributes
+)
 _leaves: Nodes = st.one_of(
     paragraphs,
     paragraphs,
     st.builds(
-        lambda level, content, own: _node("heading", content, level=level, **own), st.integers(0, 7), inline, _own
+        lambda level, content, attributes: _node("heading", content, level=level, **attributes),
+        st.integers(0, 7),
+        inline,
+        _attributes,
     ),
     st.builds(
         lambda language, text: _node("codeBlock", [text_node(text)], language=language),
@@ -133,7 +138,7 @@ _merged = st.sampled_from([{}] * 9 + [{"colspan": 2}])
 
 def _table(width: int) -> Nodes:
     cell = st.builds(
-        lambda name, content, own, merged: _node(name, [content], **{**own, **merged}),
+        lambda name, content, attributes, merged: _node(name, [content], **{**attributes, **merged}),
         st.sampled_from(["tableCell", "tableCell", "tableHeader"]),
         paragraphs,
         _cell_attrs,
@@ -146,27 +151,34 @@ def _table(width: int) -> Nodes:
     header = row(paragraphs.map(lambda content: _node("tableHeader", [content])))
     rows = st.lists(row(cell), max_size=2)
     return st.builds(
-        lambda head, rest, own: _node("table", [head, *rest], **own), st.one_of(header, row(cell)), rows, _own
+        lambda head, body_rows, attributes: _node("table", [head, *body_rows], **attributes),
+        st.one_of(header, row(cell)),
+        rows,
+        _attributes,
     )
 
 
 def _containers(children: Nodes) -> Nodes:
     content = st.lists(children, min_size=1, max_size=3)
-    item = st.builds(lambda blocks, own: _node("listItem", blocks, **own), st.lists(children, max_size=3), _own)
+    item = st.builds(
+        lambda blocks, attributes: _node("listItem", blocks, **attributes), st.lists(children, max_size=3), _attributes
+    )
     items = st.lists(item, min_size=1, max_size=3)
     task = st.builds(
-        lambda checked, blocks, own: _node("taskItem", blocks, checked=checked, **own),
+        lambda checked, blocks, attributes: _node("taskItem", blocks, checked=checked, **attributes),
         st.booleans(),
         st.lists(children, max_size=2),
-        _own,
+        _attributes,
     )
     callout = st.builds(
-        lambda kind, fold, title, blocks, own: _node("callout", blocks, type=kind, fold=fold, title=title, **own),
+        lambda kind, fold, title, blocks, attributes: _node(
+            "callout", blocks, type=kind, fold=fold, title=title, **attributes
+        ),
         st.sampled_from(["note", "my own", "a]b"]),
         st.sampled_from(["", "-", "+"]),
         st.sampled_from(["", "A *title*"]),
         content,
-        _own,
+        _attributes,
     )
     details = st.builds(
         lambda opened, summary, blocks: _node(
@@ -180,8 +192,8 @@ def _containers(children: Nodes) -> Nodes:
         lambda label, blocks: _node("footnoteDef", blocks, label=label), st.sampled_from(["q", "a.b"]), content
     )
     return st.one_of(
-        st.builds(lambda blocks, own: _node("blockquote", blocks, **own), content, _own),
-        st.builds(lambda blocks, own: _node("bulletList", blocks, **own), items, _own),
+        st.builds(lambda blocks, attributes: _node("blockquote", blocks, **attributes), content, _attributes),
+        st.builds(lambda blocks, attributes: _node("bulletList", blocks, **attributes), items, _attributes),
         st.builds(lambda start, blocks: _node("orderedList", blocks, start=start), st.integers(0, 12), items),
         st.lists(task, min_size=1, max_size=3).map(lambda blocks: _node("taskList", blocks)),
         callout,

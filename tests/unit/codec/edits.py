@@ -84,11 +84,11 @@ def _tree(tokens: Sequence[Token]) -> list[_Found]:
     return stack[0]
 
 
-def _fill(unit: Unit, found: _Found, written: Sequence[str]) -> None:
-    inside = found.inside
-    if found.kind == "leaf" or found.kind == "row":
+def _fill(unit: Unit, located: _Found, written: Sequence[str]) -> None:
+    inside = located.inside
+    if located.kind == "leaf" or located.kind == "row":
         return
-    if found.kind == "callout" and inside and inside[0].kind == "leaf":
+    if located.kind == "callout" and inside and inside[0].kind == "leaf":
         inside[0].start += 1
         if inside[0].start >= inside[0].end:
             inside = inside[1:]
@@ -152,12 +152,12 @@ def edited(body: str, random: Random, fresh: Sequence[Node]) -> Edit | None:
         at, to = sorted((place, to))
     head = siblings[at - 1].end if at else siblings[0].start
     behind = siblings[to + 1].start if to + 1 < len(siblings) else siblings[-1].end
-    kept = [(one.start, one.end) for one in siblings[at : to + 1]] if name == "move" else []
+    kept_spans = [(sibling.start, sibling.end) for sibling in siblings[at : to + 1]] if name == "move" else []
     if path and at == 0 and name in ("insert", "delete", "move"):
         # the first line of what is in an item begins with its marker, the first number of a list is its start
         behind = siblings[to + 1].start + 1 if to + 1 < len(siblings) else behind
-        kept = [(start + 1, end) for start, end in kept]
-    return Edit(name, make_document(tree), head, total - behind, kept)
+        kept_spans = [(start + 1, end) for start, end in kept_spans]
+    return Edit(name, make_document(tree), head, total - behind, kept_spans)
 
 
 def _place(page: list[Unit], random: Random) -> tuple[list[int], list[Unit]]:
@@ -183,13 +183,13 @@ def _texts(node: Node) -> Iterator[Node]:
 
 def _changed(node: Node, random: Random) -> bool:
     if node["type"] == "taskItem" and random.random() < 0.5:
-        done = bool(node.get("attrs", {}).get("checked"))
-        node["attrs"] = {**node.get("attrs", {}), "checked": not done}
+        is_checked = bool(node.get("attrs", {}).get("checked"))
+        node["attrs"] = {**node.get("attrs", {}), "checked": not is_checked}
         return True
-    found = list(_texts(node))
-    if not found:
+    texts = list(_texts(node))
+    if not texts:
         return False
-    text = random.choice(found)
+    text = random.choice(texts)
     words = text["text"].split(" ")
     words.insert(random.randrange(len(words) + 1), random.choice(["new", "word!", "*", "1.", "a_b"]))
     text["text"] = " ".join(words)

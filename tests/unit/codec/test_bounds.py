@@ -41,8 +41,8 @@ REPEATED = (
 )
 
 
-def half(one: str, other: str) -> Callable[[int], str]:
-    return lambda size: one * (size // len(one) // 2) + other * (size // len(other) // 2)
+def half(first: str, other: str) -> Callable[[int], str]:
+    return lambda size: first * (size // len(first) // 2) + other * (size // len(other) // 2)
 
 
 def repeated(unit: str) -> Callable[[int], str]:
@@ -113,10 +113,10 @@ def test_four_times_the_text_costs_about_four_times_the_time(
 def test_where_many_sections_end_is_found_at_once() -> None:
     levels = [1, 2] * 100_000
     start = time.process_time()
-    found = next_at_or_above(levels)
+    ends = next_at_or_above(levels)
 
     assert time.process_time() - start < 2.0  # generous: it takes a tenth of that
-    assert found == [min(number + 2 - number % 2, len(levels)) for number in range(len(levels))]
+    assert ends == [min(number + 2 - number % 2, len(levels)) for number in range(len(levels))]
 
 
 def test_pictures_in_pictures_take_no_more_memory_than_the_parser_goes_deep() -> None:

@@ -33,24 +33,24 @@ def content(page: Document) -> list[Node]:
 
 def ids(page: Document) -> list[str | None]:
     """Of all that needs one."""
-    found: list[str | None] = []
+    node_ids: list[str | None] = []
 
     def collect(node: Node, *, needs: bool) -> None:
         if node["type"] in BLOCKS:
-            found.extend([id_of(node)] if needs else [])
+            node_ids.extend([id_of(node)] if needs else [])
             for child in node.get("content") or []:
                 if node["type"] not in TEXTBLOCKS | {"codeBlock"}:
                     collect(child, needs=child["type"] in ITEMS)
 
     for node in content(page):
         collect(node, needs=True)
-    return found
+    return node_ids
 
 
 def assert_identified(page: Document) -> None:
-    found = ids(page)
-    assert all(found), page
-    assert len(set(found)) == len(found), page
+    page_ids = ids(page)
+    assert all(page_ids), page
+    assert len(set(page_ids)) == len(page_ids), page
 
 
 def numbered(count: int) -> list[Node]:
@@ -92,8 +92,10 @@ def test_what_is_carried_means_what_was_read(text: str, other: str) -> None:
 def test_unchanged_blocks_are_the_same_whatever_happens_elsewhere(page: list[Node], data: st.DataObject) -> None:
     distinct = list({meaning(node): node for node in page}.values())
     old = keep_nodes_and_ids(make_document(distinct), None)
-    kept = data.draw(st.lists(st.sampled_from(distinct), unique_by=meaning)) if distinct else []
-    new = [_without_ids(node) for one in kept for node in (*data.draw(st.lists(blocks, max_size=2)), one)]
+    kept_nodes = data.draw(st.lists(st.sampled_from(distinct), unique_by=meaning)) if distinct else []
+    new = [
+        _without_ids(node) for kept_node in kept_nodes for node in (*data.draw(st.lists(blocks, max_size=2)), kept_node)
+    ]
 
     result = keep_nodes_and_ids(make_document(new), old)
 
@@ -101,7 +103,7 @@ def test_unchanged_blocks_are_the_same_whatever_happens_elsewhere(page: list[Nod
     before = {meaning(node): node for node in content(old)}
     after = {meaning(node): node for node in content(result) if counts[meaning(node)] == 1}
     assert all(after[key] == before[key] for key in after.keys() & before.keys())
-    assert {key for key in after if key in before} >= {meaning(n) for n in kept if counts[meaning(n)] == 1}
+    assert {key for key in after if key in before} >= {meaning(n) for n in kept_nodes if counts[meaning(n)] == 1}
 
 
 @given(st.lists(_texts, min_size=1, max_size=8, unique=True), st.data())
@@ -119,19 +121,19 @@ def test_an_edited_block_is_told_from_a_new_one_beside_it() -> None:
     )
     new = [paragraph("one"), paragraph("all new"), paragraph("the quick red fox"), paragraph("three")]
 
-    found = ids(keep_nodes_and_ids(make_document(new), old))
+    new_ids = ids(keep_nodes_and_ids(make_document(new), old))
 
-    assert [found[0], found[2], found[3]] == ids(old)
+    assert [new_ids[0], new_ids[2], new_ids[3]] == ids(old)
 
 
 def test_a_block_that_was_moved_and_edited_keeps_its_id_and_a_new_one_there_gets_its_own() -> None:
     page = numbered(5)
     old = keep_nodes_and_ids(make_document([paragraph("the quick brown fox jumps"), *page]), None)
 
-    found = ids(keep_nodes_and_ids(make_document([*page, paragraph("the quick red fox jumps")]), old))
+    new_ids = ids(keep_nodes_and_ids(make_document([*page, paragraph("the quick red fox jumps")]), old))
     other = ids(keep_nodes_and_ids(make_document([*page, paragraph("nothing of it is there any more")]), old))
 
-    assert found == [*ids(old)[1:], ids(old)[0]]
+    assert new_ids == [*ids(old)[1:], ids(old)[0]]
     assert other[-1] not in ids(old)
 
 
@@ -156,7 +158,7 @@ def test_moved_blocks_keep_their_ids(order: list[int]) -> None:
 @given(st.integers(0, 11), st.integers(0, 3))
 def test_equal_blocks_keep_their_ids_beside_their_neighbours(index: int, removed: int) -> None:
     rule: Node = {"type": "horizontalRule"}
-    page = [node for one in numbered(6) for node in (one, rule)]
+    page = [node for block in numbered(6) for node in (block, rule)]
     old = content(keep_nodes_and_ids(make_document(page), None))
     changed = [*page[:index], paragraph("new"), *page[index + removed :]]
 
@@ -233,9 +235,9 @@ def test_of_equal_ids_the_first_stays() -> None:
 
     moved = keep_nodes_and_ids(make_document([paragraph("two"), paragraph("one"), paragraph("three")]), old)
 
-    found = ids(moved)
-    assert found[1:] == ["x", "y"]
-    assert found[0] not in ("x", "y", None)
+    new_ids = ids(moved)
+    assert new_ids[1:] == ["x", "y"]
+    assert new_ids[0] not in ("x", "y", None)
 
 
 def test_an_id_is_never_given_twice_though_its_first_bearer_was_edited() -> None:
@@ -311,9 +313,9 @@ def test_an_id_an_app_uses_is_not_handed_to_another_block() -> None:
     old = make_document([paragraph("one", id="x"), paragraph("two", id="y")])
     written = make_document([paragraph("one"), paragraph("a copy of one", id="x"), paragraph("two", id="y")])
 
-    found = ids(complete_ids(written, old))
+    new_ids = ids(complete_ids(written, old))
 
-    assert found[1:] == ["x", "y"]
+    assert new_ids[1:] == ["x", "y"]
     assert_identified(complete_ids(written, old))
 
 
@@ -329,7 +331,7 @@ def test_what_an_app_wrote_stays_but_for_its_ids(written: Document) -> None:
 def _without_ids(value: Node) -> Node:
     result: Node = {**value}
     if value["type"] in BLOCKS:
-        result["attrs"] = {key: one for key, one in (value.get("attrs") or {}).items() if key != "id"}
+        result["attrs"] = {key: attribute for key, attribute in (value.get("attrs") or {}).items() if key != "id"}
     if value.get("content"):
         result["content"] = [_without_ids(child) for child in value["content"]]
     return result

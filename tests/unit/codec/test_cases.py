@@ -29,9 +29,9 @@ def test_markdown_is_read_as(markdown: str, content: str) -> None:
 
 @pytest.mark.parametrize(("content", "markdown"), cases("write.md", 2))
 def test_content_is_written_as(content: str, markdown: str) -> None:
-    wanted = NewViews(None, None, None, None, None, make_document(json.loads(content)))
+    new_views = NewViews(None, None, None, None, None, make_document(json.loads(content)))
 
-    assert render(PageText(""), frozenset(["content"]), wanted, stem="Page").text == markdown
+    assert render(PageText(""), frozenset(["content"]), new_views, stem="Page").text == markdown
 
 
 @pytest.mark.parametrize(("before", "change", "after"), cases("frontmatter.md", 3))

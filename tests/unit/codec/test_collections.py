@@ -43,8 +43,8 @@ def test_what_a_file_says_is_read() -> None:
 def test_only_what_changes_is_written() -> None:
     books = read_group(CATEGORIES, "books", BOOKS)
     changed = group_text(CATEGORIES, BOOKS, PageGroup("books", ("novels/**", "essays/**", "x"), "Books"))
-    more = BOOKS.replace("  - 'essays/**'\n", "  - 'essays/**'\n  - x\n")
-    assert changed == more.replace("description: long ones\n", "")
+    extended = BOOKS.replace("  - 'essays/**'\n", "  - 'essays/**'\n  - x\n")
+    assert changed == extended.replace("description: long ones\n", "")
     assert group_text(CATEGORIES, BOOKS, books) == BOOKS
     odd = "categories: [2024, a]\n# end\n"
     assert group_text(COLLECTIONS, odd, read_group(COLLECTIONS, "x", odd)) == odd
@@ -87,18 +87,18 @@ _NAMES = st.text("abZ09_-", min_size=1, max_size=6).filter(is_valid_name)
 @example("x", [], "\u3000a ", [])
 @given(_NAMES, st.lists(_NAMES, max_size=5), _WORDS, st.lists(_NAMES, max_size=5))
 def test_what_is_written_is_read_back(name: str, categories: list[str], description: str, others: list[str]) -> None:
-    one = PageGroup(name, tuple(categories), "", description or None, "2026-01-02T03:04:05.678901+00:00")
-    other = PageGroup(name, tuple(others), created=one.created)
-    text = group_text(COLLECTIONS, None, one)
-    assert read_group(COLLECTIONS, name, text) == one
+    group = PageGroup(name, tuple(categories), "", description or None, "2026-01-02T03:04:05.678901+00:00")
+    other = PageGroup(name, tuple(others), created=group.created)
+    text = group_text(COLLECTIONS, None, group)
+    assert read_group(COLLECTIONS, name, text) == group
     again = group_text(COLLECTIONS, text, other)
     assert read_group(COLLECTIONS, name, again) == other
-    assert read_group(COLLECTIONS, name, group_text(COLLECTIONS, again, one)) == one
+    assert read_group(COLLECTIONS, name, group_text(COLLECTIONS, again, group)) == group
 
 
 @settings(max_examples=40)
 @given(_WORDS, st.lists(_WORDS.filter(lambda text: fault_in(text) is None), max_size=4))
 def test_directories_and_patterns_are_read_back(directory: str, patterns: list[str]) -> None:
     plain = directory.strip("/").removeprefix("./") if directory != "." else ""
-    one = PageGroup("x", tuple(patterns), plain.strip("/"))
-    assert read_group(CATEGORIES, "x", group_text(CATEGORIES, None, one)).members == one.members
+    group = PageGroup("x", tuple(patterns), plain.strip("/"))
+    assert read_group(CATEGORIES, "x", group_text(CATEGORIES, None, group)).members == group.members

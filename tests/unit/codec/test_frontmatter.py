@@ -96,8 +96,8 @@ def test_setting_one_key_leaves_every_other_byte(order: list[str], place: int, v
     parts = PageText(result)
     assert parts.body == "body\n---\n"
     assert is_same_json(read_values(parts), {**before, order[place]: value})
-    own = raws[place]
-    comment = own[: own.index("comment:")] if order[place] == "comment" else ""
+    own_source = raws[place]
+    comment = own_source[: own_source.index("comment:")] if order[place] == "comment" else ""
     assert parts.head.startswith(f"---{ending}" + "".join(raws[:place]) + comment)
     assert parts.head.endswith("".join(raws[place + 1 :]) + f"---{ending}")
     assert (result == text) == is_same_json(before[order[place]], value)
@@ -125,8 +125,8 @@ def test_new_keys_say_what_was_asked(added: dict[str, Json], text: str) -> None:
     assert is_same_json(read_values(parts), {**read_values(PageText(text)), **added})
     assert parts.body == PageText(text).body
     assert orjson.dumps(read_values(parts))
-    gone: Mapping[str, Json | Removed] = {key: REMOVED for key in added if key != "own"}
-    assert "own" in added or with_keys(PageText(result), gone).text == text
+    removals: Mapping[str, Json | Removed] = {key: REMOVED for key in added if key != "own"}
+    assert "own" in added or with_keys(PageText(result), removals).text == text
 
 
 @pytest.mark.parametrize("value", ["\0", ["a", {"b": "c\0"}], {"\0": 1}])

@@ -23,15 +23,15 @@ _PLAIN = "One\n\n- two\n- three\n\n> four\n\n| a |\n|---|\n\nFive [a] six\n\n```
 
 
 def same(got: Reading, body: str) -> None:
-    whole = read_whole(body)
-    assert got.body == whole.body
-    assert list(got.spans) == list(whole.spans)
-    assert list(got.blocks) == list(whole.blocks)
-    assert _meant(got) == _meant(whole)
+    reread = read_whole(body)
+    assert got.body == reread.body
+    assert list(got.spans) == list(reread.spans)
+    assert list(got.blocks) == list(reread.blocks)
+    assert _meant(got) == _meant(reread)
 
 
 def _meant(reading: Reading) -> dict[str, tuple[object, object]]:
-    return {label: (one["href"], one["title"]) for label, one in reading.references.items()}
+    return {label: (reference["href"], reference["title"]) for label, reference in reading.references.items()}
 
 
 def check(old: str, new: str) -> bool:
@@ -52,8 +52,8 @@ def check(old: str, new: str) -> bool:
 def test_an_edit_anywhere_is_read_as_the_whole_page_is(
     above: str, old: str, below: str, new: str, surrounded: bool
 ) -> None:
-    lead, rest = (_PLAIN, "\n\n" + _PLAIN) if surrounded else ("", "")
-    check(lead + above + old + below + rest, lead + above + new + below + rest)
+    lead, tail = (_PLAIN, "\n\n" + _PLAIN) if surrounded else ("", "")
+    check(lead + above + old + below + tail, lead + above + new + below + tail)
 
 
 @given(markdown, st.data())

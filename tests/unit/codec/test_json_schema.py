@@ -71,9 +71,9 @@ def test_any_markdown_is_read_as_a_valid_document(text: str) -> None:
 @given(documents)
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))
 def test_any_document_is_read_as_a_valid_one_where_markdown_has_a_form_for_it(content: Document) -> None:
-    wanted = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
+    new_views = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
     try:
-        text = render(PageText(""), frozenset(["content"]), wanted, stem="Page").text
+        text = render(PageText(""), frozenset(["content"]), new_views, stem="Page").text
     except Damaged:
         reject()
 
@@ -131,15 +131,15 @@ def test_the_codec_knows_the_nodes_and_marks_of_the_table() -> None:
 
 
 def test_a_default_is_not_missed_in_the_normal_form() -> None:
-    things = {name: attributes_of(name) for name in NODES.keys() - {"doc", "text"}} | dict(MARK_TABLE)
-    kept = {
+    attributes_by_name = {name: attributes_of(name) for name in NODES.keys() - {"doc", "text"}} | dict(MARK_TABLE)
+    kept_defaults = {
         f"{name}.{key}"
-        for name, attributes in things.items()
+        for name, attributes in attributes_by_name.items()
         for key, attribute in attributes.items()
         if attribute.default is not None and key in _kept(name, {key: attribute.default})
     }
 
-    assert kept == set()
+    assert kept_defaults == set()
 
 
 def test_ids_and_the_spelling_of_links_are_not_missed_in_the_normal_form() -> None:

@@ -100,11 +100,11 @@ def test_sixty_four_kilobytes_of_nesting_neither_crash_nor_take_long(unit: str) 
 @given(st.text(alphabet=st.sampled_from("ab: -[]{}#&*!|>'\"%@`\n\r\t,?~<é\u2028\x85"), max_size=60))
 def test_any_text_is_read_or_refused(source: str) -> None:
     try:
-        found = read_properties(source)
+        properties = read_properties(source)
     except Damaged:
         return
-    if found:
-        assert set(load_values(source)) == {entry.key for entry in found}
+    if properties:
+        assert set(load_values(source)) == {entry.key for entry in properties}
 
 
 @given(st.text(alphabet=st.sampled_from("é😀a \u2028"), min_size=1, max_size=8))

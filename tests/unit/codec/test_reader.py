@@ -59,12 +59,12 @@ def test_blank_lines_after_a_block_belong_to_the_gap(block: str) -> None:
 def test_deep_nesting_stays_raw_instead_of_losing_its_content(unit: str) -> None:
     text = unit * DEEP + "kept\n\nafter\n"
 
-    first, *rest = read_document(text)["content"]
+    first, *following = read_document(text)["content"]
 
     assert first["type"] == "rawBlock"
     assert first["attrs"]["raw"] == text[: len(str(first["attrs"]["raw"]))]
     assert "kept" in str(first)
-    assert "after" in str([first, *rest])
+    assert "after" in str([first, *following])
 
 
 def test_deep_emphasis_stays_raw() -> None:

@@ -62,7 +62,7 @@ def test_a_key_is_added_on_a_line_of_its_own(ending: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "text", "said"),
+    ("form", "text", "reason"),
     [
         (RecordFormat.YAML, "dir: A\npatterns: [a\n", "line 3"),
         (RecordFormat.YAML, "- a\n", "line 1: it is not made of"),
@@ -83,8 +83,8 @@ def test_a_key_is_added_on_a_line_of_its_own(ending: str) -> None:
     ],
     ids=lambda value: str(value)[:24],
 )
-def test_what_cannot_be_read_is_damaged_and_says_where(form: RecordFormat, text: str, said: str) -> None:
-    with pytest.raises(Damaged, match=said):
+def test_what_cannot_be_read_is_damaged_and_says_where(form: RecordFormat, text: str, reason: str) -> None:
+    with pytest.raises(Damaged, match=reason):
         read_record(form, text)
     with pytest.raises(Damaged):
         write_record(form, text, {"a": 1})

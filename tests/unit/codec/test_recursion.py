@@ -77,12 +77,12 @@ def tick(*path: int) -> Change:
 
 
 def check(body: str, change: Change, expected: str) -> None:
-    wanted = read_document(body)
-    change(wanted)
-    result = splice_document(body, wanted, first_line_ending(body))
+    document = read_document(body)
+    change(document)
+    result = splice_document(body, document, first_line_ending(body))
 
     assert result == expected
-    assert meaning(read_document(result)) == meaning(wanted)
+    assert meaning(read_document(result)) == meaning(document)
 
 
 @pytest.mark.parametrize(
@@ -239,11 +239,11 @@ def test_an_edit_of_a_written_page_leaves_what_it_does_not_mean(content: Documen
 
 
 def test_edits_of_real_pages_leave_every_other_block_item_and_row(pages: list[str]) -> None:
-    found = []
+    outcomes = []
     for number, page in enumerate(pages):
         body = PageText(page).body
-        found.append(law(body.replace("\n", "\r\n") if number % 3 == 0 else body, Random(number)))
+        outcomes.append(law(body.replace("\n", "\r\n") if number % 3 == 0 else body, Random(number)))
 
-    tried = [each for each in found if each is not None]
+    tried = [each for each in outcomes if each is not None]
     assert len(tried) > 30
-    assert tried.count("") >= len(tried) - 1, found
+    assert tried.count("") >= len(tried) - 1, outcomes

@@ -39,10 +39,10 @@ def names(tree: Tree, moves: Mapping[str, str]) -> Names:
     """The tree once *moves*, old path -> new, are done."""
     named, files = [], {}
     for path, (title, aliases) in tree.items():
-        here = moves.get(path, path)
-        kind = Kind.ATTACHMENT if "/assets/" in here else Kind.PAGE
-        named += candidates_of(entry(path), kind, here, title, aliases)
-        files[entry(path)] = here
+        new_path = moves.get(path, path)
+        kind = Kind.ATTACHMENT if "/assets/" in new_path else Kind.PAGE
+        named += candidates_of(entry(path), kind, new_path, title, aliases)
+        files[entry(path)] = new_path
     return Names(group_by_key(named), files)
 
 
@@ -239,31 +239,33 @@ def moving(draw: st.DrawFn) -> Moving:
 
 
 @given(moving())
-def test_after_any_move_every_link_means_what_it_meant(made: Moving) -> None:
-    before, after = sites(made.page, made.moves, made.tree)
-    result = relink_page(PageText(made.text), before, after)
+def test_after_any_move_every_link_means_what_it_meant(moving: Moving) -> None:
+    before, after = sites(moving.page, moving.moves, moving.tree)
+    result = relink_page(PageText(moving.text), before, after)
 
-    old, new = links_of(PageText(made.text)), links_of(result.page)
+    old, new = links_of(PageText(moving.text)), links_of(result.page)
     assert [(link.kind, link.heading) for link in old] == [(link.kind, link.heading) for link in new]
     for was, now in zip(old, new, strict=True):
-        meant = before.entry_of_link(was.kind, was.target)
-        if meant is not None and after.entry_of_link(now.kind, now.target) != meant:
+        target = before.entry_of_link(was.kind, was.target)
+        if target is not None and after.entry_of_link(now.kind, now.target) != target:
             assert was.target == now.target
-            assert _is_unspeakable(after.names.files[meant], was.kind)
+            assert _is_unspeakable(after.names.files[target], was.kind)
 
 
 @given(moving())
-def test_no_byte_changes_outside_the_targets_of_links(made: Moving) -> None:
-    result = relink_page(PageText(made.text), *sites(made.page, made.moves, made.tree)).page.text
+def test_no_byte_changes_outside_the_targets_of_links(moving: Moving) -> None:
+    result = relink_page(PageText(moving.text), *sites(moving.page, moving.moves, moving.tree)).page.text
 
-    spans = [target_span(made.text, link) for link in links_of(PageText(made.text))]
+    spans = [target_span(moving.text, link) for link in links_of(PageText(moving.text))]
     others = [target_span(result, link) for link in links_of(PageText(result))]
-    assert _without(made.text, spans) == _without(result, others)
+    assert _without(moving.text, spans) == _without(result, others)
 
 
 @given(moving())
-def test_where_nothing_moves_nothing_changes(made: Moving) -> None:
-    assert relink_page(PageText(made.text), *sites(made.page, {}, made.tree)) == RelinkedPage(PageText(made.text), 0)
+def test_where_nothing_moves_nothing_changes(moving: Moving) -> None:
+    assert relink_page(PageText(moving.text), *sites(moving.page, {}, moving.tree)) == RelinkedPage(
+        PageText(moving.text), 0
+    )
 
 
 def _is_unspeakable(path: str, kind: str) -> bool:

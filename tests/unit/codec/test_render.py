@@ -61,12 +61,12 @@ def test_content_that_did_not_change_leaves_every_byte_of_real_pages(pages: list
 
 
 def test_the_columns_of_a_new_page_become_its_front_matter() -> None:
-    wanted = NewViews(
+    new_views = NewViews(
         ID, "A: b", "🌳", "a0", {"tags": ["x"], "title": "other", "id": "other"}, make_document([paragraph("c")])
     )
     everything = frozenset(["id", "title", "icon", "position", "frontmatter", "content"])
 
-    assert render(PageText(""), everything, wanted, stem="Page").text == (
+    assert render(PageText(""), everything, new_views, stem="Page").text == (
         f"---\nid: {ID}\ntags:\n  - x\ntitle: 'A: b'\nicon: 🌳\nposition: a0\n---\nc\n"
     )
 
@@ -74,11 +74,11 @@ def test_the_columns_of_a_new_page_become_its_front_matter() -> None:
 @pytest.mark.parametrize("line", [f"id: {ID[::-1]}", "id: mine", "id:", "id: [a]"])
 def test_an_id_in_the_file_is_never_touched(line: str) -> None:
     text = f"---\na: 1\n{line}\n---\n"
-    wanted = replace(NOTHING, id=ID, frontmatter={"a": 1, "id": "theirs"})
+    new_views = replace(NOTHING, id=ID, frontmatter={"a": 1, "id": "theirs"})
 
-    assert render(PageText(text), frozenset(["id", "frontmatter"]), wanted, stem="Page").text == text
+    assert render(PageText(text), frozenset(["id", "frontmatter"]), new_views, stem="Page").text == text
     assert (
-        render(PageText(text), frozenset(["frontmatter"]), replace(wanted, frontmatter={"a": 1}), stem="Page").text
+        render(PageText(text), frozenset(["frontmatter"]), replace(new_views, frontmatter={"a": 1}), stem="Page").text
         == text
     )
 
@@ -100,29 +100,33 @@ def test_a_title_is_written_only_when_the_page_shows_another(text: str, title: s
 
 
 def test_a_column_beats_the_same_key_of_the_front_matter() -> None:
-    wanted = replace(NOTHING, title="a", icon="i", frontmatter={"title": "b", "new": 1})
+    new_views = replace(NOTHING, title="a", icon="i", frontmatter={"title": "b", "new": 1})
 
     text = render(
-        PageText("---\ntitle: a\nold: 1\n---\n"), frozenset(["title", "frontmatter"]), wanted, stem="Page"
+        PageText("---\ntitle: a\nold: 1\n---\n"), frozenset(["title", "frontmatter"]), new_views, stem="Page"
     ).text
 
     assert text == "---\ntitle: a\nnew: 1\n---\n"
 
 
 def test_a_position_is_written_also_where_the_file_has_none() -> None:
-    ahead, wanted = frozenset(["position"]), replace(NOTHING, position="a1")
+    ahead, new_views = frozenset(["position"]), replace(NOTHING, position="a1")
 
-    assert render(PageText("# a\n"), ahead, wanted, stem="Page").text == "---\nposition: a1\n---\n# a\n"
-    assert render(PageText("---\nposition: a0\n---\n"), ahead, wanted, stem="Page").text == "---\nposition: a1\n---\n"
+    assert render(PageText("# a\n"), ahead, new_views, stem="Page").text == "---\nposition: a1\n---\n# a\n"
+    assert (
+        render(PageText("---\nposition: a0\n---\n"), ahead, new_views, stem="Page").text == "---\nposition: a1\n---\n"
+    )
 
 
 def test_values_that_did_not_change_keep_how_they_are_written() -> None:
     text = "---\nat: 1:30\nok: no\nversion: 1.10\nsee: [[Page]]\ndate: 2024-01-05 10:00:00 # then\nn: 1\n---\n"
-    seen: dict[str, Json] = {
+    front_matter: dict[str, Json] = {
         "at": "1:30", "ok": "no", "version": 1.1, "see": "[[Page]]", "date": "2024-01-05T10:00:00", "n": 2
     }  # fmt: skip
 
-    changed = render(PageText(text), frozenset(["frontmatter"]), replace(NOTHING, frontmatter=seen), stem="Page").text
+    changed = render(
+        PageText(text), frozenset(["frontmatter"]), replace(NOTHING, frontmatter=front_matter), stem="Page"
+    ).text
 
     assert changed == text.replace("n: 1\n", "n: 2\n")
 

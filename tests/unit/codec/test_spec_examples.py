@@ -27,25 +27,25 @@ def test_an_example_is_its_parts(examples: list[str], variant: str) -> None:
 
 @pytest.mark.parametrize("rewrite", [in_style, as_new_page])
 def test_an_example_of_commonmark_written_anew_means_the_same(commonmark: list[Example], rewrite: Rewrite) -> None:
-    found = _by_outcome(commonmark, commonmark_html, rewrite)
+    numbers_by_outcome = _by_outcome(commonmark, commonmark_html, rewrite)
 
-    assert found["different"] <= WRONG[commonmark_html]
-    assert found["refused"] <= (REFUSED[commonmark_html] if rewrite is as_new_page else set())
-    assert len(found["same"]) > 600
+    assert numbers_by_outcome["different"] <= WRONG[commonmark_html]
+    assert numbers_by_outcome["refused"] <= (REFUSED[commonmark_html] if rewrite is as_new_page else set())
+    assert len(numbers_by_outcome["same"]) > 600
 
 
 @pytest.mark.parametrize("rewrite", [in_style, as_new_page])
 def test_an_example_of_gfm_written_anew_means_the_same(gfm: list[Example], rewrite: Rewrite) -> None:
-    found = _by_outcome(gfm, gfm_html, rewrite)
+    numbers_by_outcome = _by_outcome(gfm, gfm_html, rewrite)
 
-    assert found["different"] <= WRONG[gfm_html]
-    assert found["refused"] <= (REFUSED[gfm_html] if rewrite is as_new_page else set())
-    assert len(found["same"]) > 620
+    assert numbers_by_outcome["different"] <= WRONG[gfm_html]
+    assert numbers_by_outcome["refused"] <= (REFUSED[gfm_html] if rewrite is as_new_page else set())
+    assert len(numbers_by_outcome["same"]) > 620
 
 
 def _by_outcome(examples: Sequence[Example], html: Html, rewrite: Rewrite) -> Mapping[str, set[int]]:
     """The numbers of the examples."""
-    found: Mapping[str, set[int]] = defaultdict(set)
+    numbers_by_outcome: Mapping[str, set[int]] = defaultdict(set)
     for each in examples:
-        found[rewritten(each, html, rewrite).outcome].add(each.number)
-    return found
+        numbers_by_outcome[rewritten(each, html, rewrite).outcome].add(each.number)
+    return numbers_by_outcome

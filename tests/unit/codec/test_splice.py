@@ -22,8 +22,8 @@ from tests.unit.codec.documents import blocks, markdown, meaning
 NEW: Node = {"type": "paragraph", "content": [text_node("an *edited* block")]}
 
 
-def spliced(body: str, wanted: Document) -> str:
-    return render.splice_document(body, wanted, first_line_ending(body))
+def spliced(body: str, document: Document) -> str:
+    return render.splice_document(body, document, first_line_ending(body))
 
 
 def raw(source: str) -> Node:
@@ -68,13 +68,13 @@ def test_an_edit_leaves_all_other_blocks_or_is_refused(body: str, number: int, n
     page = outline_of(body)
     content = read_nodes(page)
     index = number % (len(content) + 1)
-    wanted = make_document([*content[:index], node, *content[index + 1 :]])
+    document = make_document([*content[:index], node, *content[index + 1 :]])
     try:
-        result = spliced(body, wanted)
+        result = spliced(body, document)
     except Damaged:
         return
 
-    assert meaning(make_document(read_nodes(outline_of(result)))) == meaning(wanted)
+    assert meaning(make_document(read_nodes(outline_of(result)))) == meaning(document)
     if outline_of(result).references != page.references:
         return  # with a definition blocks lose what they meant, and are written anew
     position = 0

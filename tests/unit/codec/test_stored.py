@@ -17,8 +17,8 @@ TEXT = "---\ntitle: x\n---\n# One\n\ntwo\n\n- three\n- four\n\nfive\n\nsix\n"
 
 
 def blocks(document: bytes | str) -> list[Node]:
-    found: list[Node] = orjson.loads(document)["content"]
-    return found
+    nodes: list[Node] = orjson.loads(document)["content"]
+    return nodes
 
 
 def json_of(text: str, prior: str | None) -> bytes:

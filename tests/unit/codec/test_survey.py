@@ -51,8 +51,8 @@ def test_what_a_spreadsheet_writes_is_read_the_same(table: list[list[str]]) -> N
 
 
 def test_rows_know_the_line_where_they_begin() -> None:
-    found = list(read_rows(['a,"x\n', 'y"\n', "\n", "b,c\n"], ","))
-    assert [row.line for row in found if not row.is_empty] == [1, 4]
+    rows = list(read_rows(['a,"x\n', 'y"\n', "\n", "b,c\n"], ","))
+    assert [row.line for row in rows if not row.is_empty] == [1, 4]
 
 
 def test_a_mark_and_a_line_that_says_the_sign_are_no_cells() -> None:
@@ -82,7 +82,7 @@ def test_every_column_has_a_name_of_its_own() -> None:
 
 
 def test_columns_are_found_by_header_number_and_digits() -> None:
-    found = columns_of(
+    columns = columns_of(
         ["Id", "Age", "Why"],
         [
             {"column": "id", "target": "identifier"},
@@ -90,9 +90,9 @@ def test_columns_are_found_by_header_number_and_digits() -> None:
             {"column": "2", "target": "source_text"},
         ],
     )
-    assert found.identifier == Column(0, "Id")
-    assert found.attributes == (Column(1, "Years", ValueType.NUMBER),)
-    assert found.texts == (Column(2, "Why"),)
+    assert columns.identifier == Column(0, "Id")
+    assert columns.attributes == (Column(1, "Years", ValueType.NUMBER),)
+    assert columns.texts == (Column(2, "Why"),)
 
 
 TEXT: dict[str, object] = {"column": "a", "target": "source_text"}
@@ -157,14 +157,14 @@ ANSWERS = st.text("ab#*_`[]()<>!&;~=$%^|\\-+1.) \n:\"'漢é{}\t")
 def test_an_answer_means_its_letters(text: str) -> None:
     written = survey_columns.answer_markdown(text)
     lines = [line.strip() for line in text.strip().split("\n")]
-    shown = list[str]()
+    texts = list[str]()
     for block in read_document(f"{written}\n")["content"] if written else []:
         assert block["type"] == "paragraph", written
         for node in block.get("content", []):
             assert node["type"] == "text", written
             assert "marks" not in node or {mark["type"] for mark in node["marks"]} == {"link"}
-            shown.append(node["text"])
-    assert "".join("".join(shown).split()) == "".join("".join(lines).split())
+            texts.append(node["text"])
+    assert "".join("".join(texts).split()) == "".join("".join(lines).split())
 
 
 @given(
@@ -173,9 +173,9 @@ def test_an_answer_means_its_letters(text: str) -> None:
     )
 )
 def test_a_front_matter_says_what_it_was_given(attributes: dict[str, str | int | bool]) -> None:
-    kept = {name: value for name, value in attributes.items() if not isinstance(value, str) or value.isprintable()}
-    found = read_values(PageText(survey_columns.front_matter_markdown({"title": "x", "attributes": kept})))
-    assert found.get("attributes", {}) == kept
+    printable = {name: value for name, value in attributes.items() if not isinstance(value, str) or value.isprintable()}
+    values = read_values(PageText(survey_columns.front_matter_markdown({"title": "x", "attributes": printable})))
+    assert values.get("attributes", {}) == printable
 
 
 def test_a_value_of_several_lines_stays_so() -> None:

@@ -29,10 +29,10 @@ EXAMPLES = [pytest.param(text, content, id=name_of(text)) for text, content in e
 
 @pytest.mark.parametrize(("text", "content"), EXAMPLES)
 def test_an_example_is_read_and_written_as_shown(text: str, content: Document) -> None:
-    wanted = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
+    new_views = NewViews(id=None, title=None, icon=None, position=None, frontmatter=None, content=content)
 
     assert meaning(read_document(text)) == meaning(content)
-    assert render(PageText(""), frozenset(["content"]), wanted, stem="Page").text == text
+    assert render(PageText(""), frozenset(["content"]), new_views, stem="Page").text == text
 
 
 def test_the_examples_keep_to_the_schema() -> None:
@@ -47,33 +47,38 @@ def test_every_example_is_found() -> None:
 
 
 def test_the_examples_have_every_node_mark_and_attribute_in_them() -> None:
-    seen: set[str] = set()
+    names: set[str] = set()
     for _, content in examples():
-        _see(content, seen)
-    things = {name: node.attributes for name, node in NODES.items()} | dict(MARKS)
-    native = {f"{name}.{key}" for name, found in things.items() for key, one in found.items() if one.native}
+        _see(content, names)
+    attributes_by_name = {name: node.attributes for name, node in NODES.items()} | dict(MARKS)
+    native = {
+        f"{name}.{key}"
+        for name, attributes in attributes_by_name.items()
+        for key, attribute in attributes.items()
+        if attribute.native
+    }
 
-    assert seen >= NODES.keys() | MARKS.keys()
-    assert seen >= native
+    assert names >= NODES.keys() | MARKS.keys()
+    assert names >= native
 
 
-def _see(node: Node, seen: set[str]) -> None:
-    for one in (node, *node.get("marks", [])):
-        seen.add(one["type"])
-        seen.update(f"{one['type']}.{key}" for key in one.get("attrs", {}))
+def _see(node: Node, names: set[str]) -> None:
+    for element in (node, *node.get("marks", [])):
+        names.add(element["type"])
+        names.update(f"{element['type']}.{key}" for key in element.get("attrs", {}))
     for child in node.get("content", []):
-        _see(child, seen)
+        _see(child, names)
 
 
 def test_the_tables_name_every_node_mark_and_attribute() -> None:
-    told = dict(ROW.findall(GUIDE))
+    documented = dict(ROW.findall(GUIDE))
     nodes = {name: _cell(node.attributes) for name, node in NODES.items()}
 
-    assert told == nodes | {name: _cell(attributes) for name, attributes in MARKS.items()}
+    assert documented == nodes | {name: _cell(attributes) for name, attributes in MARKS.items()}
 
 
 def _cell(attributes: Mapping[str, Attribute]) -> str:
-    return ", ".join(f"*`{key}`*" if one.required else f"`{key}`" for key, one in attributes.items())
+    return ", ".join(f"*`{key}`*" if attribute.required else f"`{key}`" for key, attribute in attributes.items())
 
 
 def test_the_module_it_points_to_is_the_one_that_is_tested() -> None:

@@ -35,22 +35,22 @@ def test_a_page_is_its_parts(own_pages: list[str], variant: str) -> None:
 def test_content_that_did_not_change_leaves_every_byte(own_pages: list[str], variant: str) -> None:
     for page in own_pages:
         text = VARIANTS[variant](page)
-        wanted = NewViews(None, None, None, None, None, content=read_document(text))
-        assert render(PageText(text), frozenset(["content"]), wanted, stem="Page").text == text
+        new_views = NewViews(None, None, None, None, None, content=read_document(text))
+        assert render(PageText(text), frozenset(["content"]), new_views, stem="Page").text == text
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_random_edit_says_what_was_wanted_and_leaves_every_other_block(own_pages: list[str], kind: str) -> None:
-    done = 0
+    edit_count = 0
     for seed, page in enumerate(own_pages):
         chance = random.Random(seed)
         text = VARIANTS[chance.choice(list(VARIANTS))](page)
         foreign = read_document(chance.choice(own_pages))["content"]
-        if made := edit(kind, read_document(text)["content"], foreign, chance):
-            outcome = outcome_of(kind, text, made)
+        if change := edit(kind, read_document(text)["content"], foreign, chance):
+            outcome = outcome_of(kind, text, change)
             assert outcome.wrong == "", f"{seed}: {outcome}"
-            done += not outcome.refusal
-    assert done
+            edit_count += not outcome.refusal
+    assert edit_count
 
 
 @settings(max_examples=60)
@@ -59,8 +59,8 @@ def test_a_random_edit_says_what_was_wanted_and_leaves_every_other_block(own_pag
 @example("[^q]: n\n", "insert a block", {"type": "doc", "content": read_document("> [!note]\n> [^q]\n")["content"]}, 1)
 @given(markdown, st.sampled_from(list(KINDS)), documents, st.integers(0, 10**6))
 def test_a_random_edit_of_anything_does_so_too(text: str, kind: str, foreign: Document, seed: int) -> None:
-    if made := edit(kind, read_document(text)["content"], foreign["content"], random.Random(seed)):
-        assert outcome_of(kind, text, made).wrong == ""
+    if change := edit(kind, read_document(text)["content"], foreign["content"], random.Random(seed)):
+        assert outcome_of(kind, text, change).wrong == ""
 
 
 @given(st.one_of(st.binary(), BOTH.map(str.encode)))

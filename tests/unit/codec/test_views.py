@@ -26,11 +26,11 @@ def test_front_matter_that_cannot_be_read_is_a_sentence_and_loses_nothing_else()
 
 
 @pytest.mark.parametrize(
-    ("line", "shown"),
+    ("line", "expected"),
     [("id: '0042'", "0042"), ("id:", ""), ("id: [a, b]", "[a, b]"), ("id:\n  - a", "- a"), ("title: x", None)],
 )
-def test_an_id_is_shown_whatever_it_is(line: str, shown: str | None) -> None:
-    assert PageText(f"---\n{line}\n---\n").views.id == shown
+def test_an_id_is_shown_whatever_it_is(line: str, expected: str | None) -> None:
+    assert PageText(f"---\n{line}\n---\n").views.id == expected
 
 
 def test_a_title_that_is_a_list_or_empty_is_none() -> None:

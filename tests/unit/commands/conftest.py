@@ -25,9 +25,9 @@ def _prepared() -> None:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    made = tmp_path / "mirror" / "acme"
-    made.mkdir(parents=True)
-    return made
+    directory = tmp_path / "mirror" / "acme"
+    directory.mkdir(parents=True)
+    return directory
 
 
 @pytest.fixture

@@ -25,35 +25,35 @@ def _agent(root: str, number: int, results: "multiprocessing.Queue[list[Acknowle
     """Reads a page and appends to it, again and again."""
     prepare_process()
     session = Session(Tree(Path(root)), "acme", TENANT, Actor("agent", f"agent-{number}"), f"mcp-{number}")
-    done, chance, end = list[Acknowledged](), random.Random(number), time.monotonic() + SECONDS
-    while time.monotonic() < end or len(done) * AGENTS < LEAST:
+    acknowledged, chance, end = list[Acknowledged](), random.Random(number), time.monotonic() + SECONDS
+    while time.monotonic() < end or len(acknowledged) * AGENTS < LEAST:
         path = f"{chance.randrange(PAGES)}.md"
         try:
             before = read_page(session, path).content
-            after = f"{before[-400:]}agent {number}.{len(done)}\n"
+            after = f"{before[-400:]}agent {number}.{len(acknowledged)}\n"
             write_page(session, path, after)
         except Failed as failed:
             if failed.code not in CODES:
                 raise
         else:
-            done.append((path, before, after))
+            acknowledged.append((path, before, after))
     session.close()
-    results.put(done)
+    results.put(acknowledged)
 
 
 def _person(root: str, results: "multiprocessing.Queue[list[Acknowledged]]") -> None:
     """Saves as editors do, without asking, from what was read a moment before: in place, or renamed over."""
-    done, chance, end = list[Acknowledged](), random.Random(99), time.monotonic() + SECONDS
-    while time.monotonic() < end or len(done) < LEAST:
+    acknowledged, chance, end = list[Acknowledged](), random.Random(99), time.monotonic() + SECONDS
+    while time.monotonic() < end or len(acknowledged) < LEAST:
         file = Path(root, f"{chance.randrange(PAGES)}.md")
         before = file.read_text()
         time.sleep(chance.random() / 200)
-        after = f"{before[-400:]}person {len(done)}\n"
+        after = f"{before[-400:]}person {len(acknowledged)}\n"
         fresh = file.with_suffix(".saving")
         fresh.write_text(after)
         fresh.replace(file)
-        done.append((file.name, before, after))
-    results.put(done)
+        acknowledged.append((file.name, before, after))
+    results.put(acknowledged)
 
 
 def test_eight_agents_and_a_person_lose_no_acknowledged_write(root: Path) -> None:
@@ -65,19 +65,19 @@ def test_eight_agents_and_a_person_lose_no_acknowledged_write(root: Path) -> Non
     person = context.Process(target=_person, args=(str(root), results))
     for process in (*agents, person):
         process.start()
-    found = [results.get(timeout=60) for _ in range(AGENTS + 1)]
+    batches = [results.get(timeout=60) for _ in range(AGENTS + 1)]
     for process in (*agents, person):
         process.join(60)
 
-    acknowledged = [one for done in found for one in done if "agent" in one[2].splitlines()[-1]]
-    kept = _kept(root)
-    lost = [(path, text) for path, _, text in acknowledged if text not in kept]
+    acknowledged = [write for batch in batches for write in batch if "agent" in write[2].splitlines()[-1]]
+    kept_texts = _kept(root)
+    lost = [(path, text) for path, _, text in acknowledged if text not in kept_texts]
     assert lost == []
     assert len(acknowledged) >= LEAST
-    saves = [(path, text) for done in found for path, _, text in done if "person" in text.splitlines()[-1]]
+    saves = [(path, text) for batch in batches for path, _, text in batch if "person" in text.splitlines()[-1]]
     assert len(saves) >= LEAST
     last_saves = dict(saves)  # what the person overwrote itself is the person's business
-    assert all(text in kept for text in last_saves.values())
+    assert all(text in kept_texts for text in last_saves.values())
 
 
 def _kept(root: Path) -> set[str]:

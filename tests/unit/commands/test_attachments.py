@@ -15,9 +15,9 @@ from tests.unit.commands.conftest import Open, events, page
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    made = tmp_path / "outside"
-    made.mkdir()
-    return made
+    directory = tmp_path / "outside"
+    directory.mkdir()
+    return directory
 
 
 @pytest.fixture
@@ -66,10 +66,10 @@ def test_only_what_lies_below_a_listed_directory_is_attached(
     (outside / "link.txt").symlink_to(secret)
     (outside / "directory").symlink_to(elsewhere)
     os.mkfifo(outside / "pipe")
-    asked = [str(secret), str(outside / "link.txt"), "directory/secret.txt", "../elsewhere/secret.txt", "pipe", "gone"]
-    asked += [str(outside), "", "a\0b", str(root / ".mirrord/id"), str(root / "Projects/Alpha.md")]
+    paths = [str(secret), str(outside / "link.txt"), "directory/secret.txt", "../elsewhere/secret.txt", "pipe", "gone"]
+    paths += [str(outside), "", "a\0b", str(root / ".mirrord/id"), str(root / "Projects/Alpha.md")]
     page(root, ".mirrord/id", "{}")
-    for path in asked:
+    for path in paths:
         with pytest.raises(Failed) as caught:
             add_attachment(session, "Projects/Alpha", path)
         assert str(outside) not in f"{caught.value} {caught.value.instruction}"

@@ -64,8 +64,8 @@ def look(session: Session, root: Path, into: str = "") -> TreeSurvey:
 def bring(session: Session, root: Path, into: str = "") -> tuple[TreeSurvey, ImportOutcome]:
     source = Tree(root)
     try:
-        found = survey_tree(session, source, into, ignore_progress)
-        return found, import_tree(session, source, found, ignore_progress)
+        surveyed = survey_tree(session, source, into, ignore_progress)
+        return surveyed, import_tree(session, source, surveyed, ignore_progress)
     finally:
         source.close()
 
@@ -81,16 +81,16 @@ def shown(root: Path) -> dict[str, bytes | None]:
 
 
 def test_a_vault_comes_in_and_what_does_not_is_told(session: Session, root: Path, vault: Path) -> None:
-    found, carried = bring(session, vault)
+    surveyed, carried = bring(session, vault)
 
     files = {path: file for path, file in shown(root).items() if file is not None}
     names = "Home.md Work/_index.md Work/Plan.md Work/assets/deep/plan.png .records/categories/reading.yaml".split()
     assert files == {name: VAULT[name].encode() for name in names}
     assert (root / "Empty/Deeper").is_dir()
     assert (carried.imported_count, carried.differing, carried.omissions) == (5, [], [])
-    assert {one.path for one in found.omissions} == {"Latin.md", "Link.md", "Linked", "Pipe.md"}
-    assert [one.path for one in found.differing] == ["Home/_index.md"]  # the page Home already
-    assert found.ignored_counts == {"hidden": 5, ".png": 1, "ignored": 1, "without ending": 1, "unfinished": 1}
+    assert {omission.path for omission in surveyed.omissions} == {"Latin.md", "Link.md", "Linked", "Pipe.md"}
+    assert [page.path for page in surveyed.differing] == ["Home/_index.md"]  # the page Home already
+    assert surveyed.ignored_counts == {"hidden": 5, ".png": 1, "ignored": 1, "without ending": 1, "unfinished": 1}
     assert list((root / ".mirrord/tmp/mcp-0").iterdir()) == []
 
 
@@ -98,16 +98,16 @@ def test_a_second_import_finds_everything_there(session: Session, root: Path, va
     bring(session, vault)
     before = shown(root)
 
-    found, carried = bring(session, vault)
+    surveyed, carried = bring(session, vault)
 
-    assert (found.new, found.folders, found.same, carried.imported_count) == ([], [], 5, 0)
+    assert (surveyed.new, surveyed.folders, surveyed.same, carried.imported_count) == ([], [], 5, 0)
     assert shown(root) == before
 
 
 def test_looking_changes_nothing(session: Session, root: Path, vault: Path) -> None:
-    found = look(session, vault)
+    surveyed = look(session, vault)
 
-    assert (len(found.new), found.same) == (5, 0)
+    assert (len(surveyed.new), surveyed.same) == (5, 0)
     assert list(root.iterdir()) == []
 
 
@@ -118,10 +118,10 @@ def test_nothing_in_the_mirror_is_overwritten_nor_doubled_under_a_name_that_read
     for path, text in ours.items():
         page(root, path, text)
 
-    found, carried = bring(session, vault)
+    surveyed, carried = bring(session, vault)
 
-    assert {one.path for one in found.differing} >= {"Work/Plan.md", "Home.md", "Home/_index.md", "Latin.md"}
-    assert {one.path for one in found.differing} >= {"Empty", "Empty/Deeper"}
+    assert {item.path for item in surveyed.differing} >= {"Work/Plan.md", "Home.md", "Home/_index.md", "Latin.md"}
+    assert {item.path for item in surveyed.differing} >= {"Empty", "Empty/Deeper"}
     assert carried.imported_count == 3
     assert {path: (root / path).read_text() for path in ours} == ours
     assert not (root / "Empty").exists()
@@ -146,10 +146,10 @@ def test_a_folder_that_can_be_none_is_refused(session: Session, vault: Path, int
 def test_what_the_mirror_ignores_stays_out(session: Session, root: Path, vault: Path) -> None:
     page(root, ".mirrorignore", "Work/\n")
 
-    found, carried = bring(session, vault)
+    surveyed, carried = bring(session, vault)
 
     assert carried.imported_count == 2
-    assert found.ignored_counts["ignored"] == 4
+    assert surveyed.ignored_counts["ignored"] == 4
     assert not (root / "Work").exists()
 
 
@@ -159,11 +159,11 @@ def test_pictures_beside_pages_come_in_with_the_setting_that_makes_them_attachme
     page(vault, "photo.png", "picture")
     page(vault, "Work/board.canvas", "{}")
 
-    found, carried = bring(session, vault)
+    surveyed, carried = bring(session, vault)
     assert (root / "photo.png").read_bytes() == b"picture"
     assert (root / ".obsidian/app.json").read_bytes() == b"{}"
     assert not (root / "Work/board.canvas").exists()
-    assert (carried.imported_count, found.ignored_counts[".canvas"]) == (7, 1)
+    assert (carried.imported_count, surveyed.ignored_counts[".canvas"]) == (7, 1)
     assert not look(session, vault).new
 
 
@@ -172,16 +172,16 @@ def test_where_the_mirror_has_its_own_setting_that_decides(session: Session, roo
     page(vault, "photo.png", "picture")
     page(vault, "Media/photo.png", "picture")
 
-    found, _ = bring(session, vault)
+    surveyed, _ = bring(session, vault)
     assert not (root / "photo.png").exists()
     assert (root / "Media/photo.png").exists()
-    assert found.ignored_counts[".png"] == 2
+    assert surveyed.ignored_counts[".png"] == 2
 
 
 def test_copies_of_pages_are_told(session: Session, vault: Path) -> None:
     entry, other = new_id(), new_id()
-    for path, one in (("B.md", entry), ("A.md", entry), ("C.md", other), ("D.md", "my own key")):
-        page(vault, path, f"---\nid: {one}\n---\n")
+    for path, page_id in (("B.md", entry), ("A.md", entry), ("C.md", other), ("D.md", "my own key")):
+        page(vault, path, f"---\nid: {page_id}\n---\n")
 
     assert look(session, vault).copies == [DuplicateId("B.md", "A.md")]
 
@@ -189,24 +189,24 @@ def test_copies_of_pages_are_told(session: Session, vault: Path) -> None:
 def test_too_large_a_file_is_left(session: Session, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mirrord.commands.pages.tree_import_preview.MAX_FILE_BYTES", 4)
 
-    assert {one.path for one in look(session, vault).omissions} > {"Home.md", "Work/Plan.md"}
+    assert {omission.path for omission in look(session, vault).omissions} > {"Home.md", "Work/Plan.md"}
 
 
 def test_what_changes_between_the_look_and_the_import_overwrites_nothing(
     session: Session, root: Path, vault: Path
 ) -> None:
     source = Tree(vault)
-    found = survey_tree(session, source, "", ignore_progress)
+    surveyed = survey_tree(session, source, "", ignore_progress)
     page(root, "Home.md", "saved meanwhile\n")
     page(root, "Work/Plan.md", VAULT["Work/Plan.md"])
     (vault / "Work/_index.md").unlink()
 
-    carried = import_tree(session, source, found, ignore_progress)
+    carried = import_tree(session, source, surveyed, ignore_progress)
 
     source.close()
     assert (carried.imported_count, carried.same) == (2, 1)
-    assert [one.path for one in carried.differing] == ["Home.md"]
-    assert [one.path for one in carried.omissions] == ["Work/_index.md"]
+    assert [item.path for item in carried.differing] == ["Home.md"]
+    assert [omission.path for omission in carried.omissions] == ["Work/_index.md"]
     assert (root / "Home.md").read_text() == "saved meanwhile\n"
 
 
@@ -214,9 +214,12 @@ def test_a_link_in_the_mirror_leads_nowhere(session: Session, root: Path, vault:
     (tmp_path / "outside").mkdir()
     (root / "Work").symlink_to(tmp_path / "outside")
 
-    found, carried = bring(session, vault)
+    surveyed, carried = bring(session, vault)
 
-    assert {one.path for one in (*found.omissions, *carried.omissions)} >= {"Work/Plan.md", "Work/_index.md"}
+    assert {omission.path for omission in (*surveyed.omissions, *carried.omissions)} >= {
+        "Work/Plan.md",
+        "Work/_index.md",
+    }
     assert list((tmp_path / "outside").iterdir()) == []
 
 
@@ -236,9 +239,9 @@ def test_a_full_disk_is_told_and_the_next_import_goes_on(
     with pytest.raises(Failed, match=r"full.*2 of 5 files are in the mirror"):
         bring(session, vault)
 
-    found, carried = bring(session, vault)
+    surveyed, carried = bring(session, vault)
 
-    assert (found.same, carried.imported_count, carried.omissions) == (2, 3, [])
+    assert (surveyed.same, carried.imported_count, carried.omissions) == (2, 3, [])
 
 
 def test_killed_at_any_call_the_next_import_goes_on(tmp_path: Path, vault: Path) -> None:

@@ -71,14 +71,14 @@ def test_what_a_draft_shows_is_what_applying_it_leaves(steps: list[Step]) -> Non
             trash: list[str] = []
             for step in steps:
                 act(draft.session, step, trash)
-            shown = view(draft.session)
+            drafted_view = view(draft.session)
             before = files_of(root)
             applied = apply_if_anything(session, draft.facts.id)
             if applied is None:
                 assert files_of(root) == before
-            assert view(session)["texts"] == shown["texts"]
+            assert view(session)["texts"] == drafted_view["texts"]
             if applied is not None:
-                assert view(session)["directories"] == shown["directories"]
+                assert view(session)["directories"] == drafted_view["directories"]
 
 
 BLOCKS = [f"block {number}" for number in range(6)]
@@ -101,17 +101,17 @@ def test_change_sets_that_touch_different_blocks_commute(first: set[str], second
             with (
                 session_in(root) as session,
                 session_in(root, "mcp-other") as other,
-                draft_in(session) as one,
+                draft_in(session) as first_draft,
                 draft_in(other) as two,
             ):
-                for draft, blocks in ((one, first), (two, second)):
+                for draft, blocks in ((first_draft, first), (two, second)):
                     edits = [{"find": block, "replace": f"{block} changed"} for block in sorted(blocks)]
                     edit_page(draft.session, "Page.md", edits)
-                with two.session.deriving_ids(TENANT), one.session.deriving_ids(TENANT):
+                with two.session.deriving_ids(TENANT), first_draft.session.deriving_ids(TENANT):
                     write_page(two.session, "Beside.md", "# Beside\n")
                     if moves:
-                        write_page(one.session, "New.md", "# New\n")
-                drafts = (session, one), (other, two)
+                        write_page(first_draft.session, "New.md", "# New\n")
+                drafts = (session, first_draft), (other, two)
                 for number in order:
                     apply_changes(drafts[number][0], drafts[number][1].facts.id)
             outcomes.append(pages(root))

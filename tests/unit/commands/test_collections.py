@@ -56,20 +56,20 @@ def prepared(session: Session) -> None:
 
 
 def collections(session: Session) -> list[object]:
-    return [one["name"] for one in list_collections(session).values]
+    return [collection["name"] for collection in list_collections(session).values]
 
 
 def test_a_collection_is_added_to_disk_with_its_event(root: Path, session: Session) -> None:
     add_category(session, "novels", "Books", ["novels/"])
-    done = add_collection(session, "reading", "what I read", ["novels"])
+    added = add_collection(session, "reading", "what I read", ["novels"])
 
-    assert done.value == {"name": "reading", "categories": ["novels"], "description": "what I read"}
+    assert added.value == {"name": "reading", "categories": ["novels"], "description": "what I read"}
     text = (root / READING).read_text()
     assert text.startswith("categories:\n  - novels\ndescription: what I read\ncreated: ")
     kind, data = events(root)[-1]
     assert kind == "CollectionAdded"
     assert data == {
-        **done.value,
+        **added.value,
         "path": READING,
         "record_id": data["record_id"],
         "digest": digest_of(text.encode()).hex(),
@@ -85,12 +85,12 @@ def test_lists_show_the_oldest_first_and_a_new_name_keeps_its_position(root: Pat
     change_collection(session, "zoo", new_name="aaa")
     change_collection(session, "middle", new_name="MIDDLE")
     assert collections(session) == ["aaa", "MIDDLE", "alpha", "by-hand"]
-    assert sorted(one.name for one in (root / ".records/collections").iterdir()) == [
+    assert sorted(file.name for file in (root / ".records/collections").iterdir()) == [
         *("MIDDLE.yaml", "aaa.yaml", "alpha.yaml", "by-hand.yaml")
     ]
-    shown = list_collections(session, verbose=True).values[0]
-    assert shown["path"] == ".records/collections/aaa.yaml"
-    assert str(shown["created"])[:3] == "202"
+    described = list_collections(session, verbose=True).values[0]
+    assert described["path"] == ".records/collections/aaa.yaml"
+    assert str(described["created"])[:3] == "202"
 
 
 def test_names_are_one_without_case(session: Session) -> None:
@@ -145,10 +145,10 @@ def test_descriptions_that_are_none_are_refused_everywhere(session: Session, des
 
 
 def test_a_description_of_500_characters_in_any_script_is_kept_and_an_empty_one_clears_it(session: Session) -> None:
-    said = "Größe, 日本語: #no comment\n" + "x" * 472
-    assert len(said) <= 500
-    add_collection(session, "x", said)
-    assert list_collections(session).values[0]["description"] == said
+    description = "Größe, 日本語: #no comment\n" + "x" * 472
+    assert len(description) <= 500
+    add_collection(session, "x", description)
+    assert list_collections(session).values[0]["description"] == description
     assert change_collection(session, "x", description="").value["description"] is None
     assert add_collection(session, "y", "").value["description"] is None
 
@@ -192,10 +192,10 @@ def test_what_is_not_there_is_not_found_by_any_verb(session: Session) -> None:
 
 def test_change_replaces_and_keeps_what_is_not_given(root: Path, session: Session) -> None:
     prepared(session)
-    done = change_collection(session, "reading", categories=["poems", "POEMS", "novels"])
-    assert done.value == {"name": "reading", "categories": ["poems", "novels"], "description": "what I read"}
-    done = change_collection(session, "reading", new_name="books", categories=[], description="")
-    assert done.value == {"name": "books", "categories": [], "description": None}
+    changed = change_collection(session, "reading", categories=["poems", "POEMS", "novels"])
+    assert changed.value == {"name": "reading", "categories": ["poems", "novels"], "description": "what I read"}
+    changed = change_collection(session, "reading", new_name="books", categories=[], description="")
+    assert changed.value == {"name": "books", "categories": [], "description": None}
     kind, data = events(root)[-1]
     assert (kind, data["old_name"], data["path"]) == ("CollectionChanged", "reading", ".records/collections/books.yaml")
     assert not (root / READING).exists()
@@ -210,8 +210,8 @@ def test_change_replaces_and_keeps_what_is_not_given(root: Path, session: Sessio
 def test_update_takes_out_first_then_puts_in_and_does_not_mind_what_is_absent(root: Path, session: Session) -> None:
     prepared(session)
     before = len(events(root))
-    done = update_collection(session, "reading", ["poems", "novels"], ["novels", "absent"])
-    assert done.value["categories"] == ["essays", "poems", "novels"]
+    updated = update_collection(session, "reading", ["poems", "novels"], ["novels", "absent"])
+    assert updated.value["categories"] == ["essays", "poems", "novels"]
     assert update_collection(session, "reading", None, ["ESSAYS"]).value["categories"] == ["poems", "novels"]
     again = update_collection(session, "reading", ["poems"], [])
     assert again.message == "Nothing was changed: it says that already."
@@ -241,8 +241,8 @@ def test_a_category_that_goes_or_is_renamed_is_followed_by_the_collections_that_
     page(root, ".records/collections/mine.yaml", "# mine\ncategories:\n  - poems   # first\n  - Novels\nkey: kept\n")
     begin = len(events(root))
 
-    done = change_category(session, "novels", new_name="fiction")
-    assert done.message == "Collections that follow: reading, mine."
+    changed = change_category(session, "novels", new_name="fiction")
+    assert changed.message == "Collections that follow: reading, mine."
     mine = (root / ".records/collections/mine.yaml").read_text()
     assert mine == "# mine\ncategories:\n  - poems   # first\n  - fiction\nkey: kept\n"
     assert read_group(COLLECTIONS, "reading", (root / READING).read_text()).members == ("fiction", "essays")
@@ -270,9 +270,9 @@ def test_a_category_renamed_to_one_that_a_collection_names_already_stands_in_it_
 
 def test_categories_are_changed_and_updated(root: Path, session: Session) -> None:
     (root / "Books").mkdir()
-    done = add_category(session, "novels", "books/", ["*.md", "*.md", "!drafts/"], "all of them")
+    added = add_category(session, "novels", "books/", ["*.md", "*.md", "!drafts/"], "all of them")
     value = {"name": "novels", "dir": "Books", "patterns": ["*.md", "!drafts/"], "description": "all of them"}
-    assert (done.value, done.message) == (value, None)
+    assert (added.value, added.message) == (value, None)
     changed = change_category(session, "novels", dir="Later", patterns=["a/**"], description="")
     assert changed.value == {"name": "novels", "dir": "Later", "patterns": ["a/**"], "description": None}
     updated = update_category(session, "novels", ["b/**", "a/**"], ["a/**", "zzz"])
@@ -343,8 +343,8 @@ def test_a_collection_means_the_pages_of_its_categories_in_order_each_once(root:
     add_category(session, "all", "Books")
     add_category(session, "root", "", ["Other"])
     add_collection(session, "reading", categories=["novels", "all", "root"])
-    found = collection_content(session, "READING")
-    assert [(one.path, one.category) for one in found.pages] == [
+    content = collection_content(session, "READING")
+    assert [(page.path, page.category) for page in content.pages] == [
         ("Books/novels/A.md", "novels"),
         ("Books/novels/A/Part.md", "novels"),
         ("Books/novels/B.md", "novels"),
@@ -353,9 +353,9 @@ def test_a_collection_means_the_pages_of_its_categories_in_order_each_once(root:
         ("Books/Z.md", "all"),
         ("Other.md", "root"),
     ]
-    assert (found.total, found.problems, found.next_cursor) == (7, [], None)
+    assert (content.total, content.problems, content.next_cursor) == (7, [], None)
     change_collection(session, "reading", categories=["root", "all"])
-    assert [one.path for one in collection_content(session, "reading").pages][:2] == ["Other.md", "Books/_index.md"]
+    assert [page.path for page in collection_content(session, "reading").pages][:2] == ["Other.md", "Books/_index.md"]
 
 
 def test_the_content_of_a_long_collection_goes_on_with_a_cursor(root: Path, session: Session) -> None:
@@ -363,12 +363,12 @@ def test_the_content_of_a_long_collection_goes_on_with_a_cursor(root: Path, sess
         page(root, f"Books/{number:03}.md", "text")
     add_category(session, "books", "Books")
     add_collection(session, "reading", categories=["books"])
-    found, cursor = list[str](), None
+    paths, cursor = list[str](), None
     for _ in range(3):
         answer = collection_content(session, "reading", cursor)
-        found += [one.path for one in answer.pages]
+        paths += [page.path for page in answer.pages]
         cursor = answer.next_cursor
-    assert found == [f"Books/{number:03}.md" for number in range(230)]
+    assert paths == [f"Books/{number:03}.md" for number in range(230)]
     assert cursor is None
     with refused("INVALID_CURSOR", "invalid"):
         collection_content(session, "reading", "nonsense")
@@ -379,7 +379,7 @@ def test_long_lists_go_on_with_a_cursor(root: Path, session: Session) -> None:
         page(root, f".records/collections/{number:03}.yaml", "" if number < 120 else "- broken\n")
     first = list_collections(session)
     second = list_collections(session, cursor=first.next_cursor)
-    names = [one["name"] for one in first.values + second.values]
+    names = [collection["name"] for collection in first.values + second.values]
     assert names == [f"{number:03}" for number in range(120)]
     assert (len(first.values), second.next_cursor) == (100, None)
     assert len(list_collections(session, limit=None).values) == 120
@@ -395,10 +395,10 @@ def test_what_a_collection_names_in_vain_is_told_and_the_rest_is_shown(root: Pat
     page(root, ".records/categories/outside.yaml", "dir: ../rival\n")
     add_category(session, "books", "Books")
     add_category(session, "far", "Nowhere")
-    found = collection_content(session, "mine")
-    assert [one.path for one in found.pages] == ["Books/A.md"]
+    content = collection_content(session, "mine")
+    assert [page.path for page in content.pages] == ["Books/A.md"]
     words = ["'gone'", "'Nowhere'", "broken.yaml", "outside"]
-    assert all(word in problem for word, problem in zip(words, found.problems, strict=True))
+    assert all(word in problem for word, problem in zip(words, content.problems, strict=True))
 
 
 def test_a_lock_that_is_not_given_back_is_a_lock_error_after_two_seconds(root: Path, session: Session) -> None:
@@ -501,13 +501,13 @@ def test_processes_that_change_collections_at_once_lose_nothing(root: Path, sess
         process.join(60)
     assert [process.exitcode for process in processes] == [0] * PROCESSES
 
-    own = {f"own-{number}-{step}" for number in range(PROCESSES) for step in range(EACH)}
+    own_names = {f"own-{number}-{step}" for number in range(PROCESSES) for step in range(EACH)}
     shared = read_group(COLLECTIONS, "shared", (root / ".records/collections/shared.yaml").read_text())
-    assert set(shared.members) == own
-    assert set(collections(session)) == own | {"shared"}
+    assert set(shared.members) == own_names
+    assert set(collections(session)) == own_names | {"shared"}
     kinds = [kind for kind, _ in events(root)]
-    assert kinds.count("CollectionAdded") == len(own) + 1
-    assert kinds.count("CategoryAdded") == kinds.count("CollectionUpdated") == len(own)
+    assert kinds.count("CollectionAdded") == len(own_names) + 1
+    assert kinds.count("CategoryAdded") == kinds.count("CollectionUpdated") == len(own_names)
 
 
 def _state(root: Path) -> tuple[frozenset[str], frozenset[tuple[str, ...]]]:
@@ -556,8 +556,8 @@ def test_a_kill_at_any_call_leaves_whole_files_and_the_next_writer_finishes(
         assert _state(root) in (before, after), f"killed at call {number}"
         nothing += _state(root) == before
         finished += _state(root) == after
-        told = [kind for kind, data in events(root) if kind in ("CategoryRemoved", "CategoryChanged")]
-        assert bool(told) == (_state(root) == after)
+        kinds_told = [kind for kind, data in events(root) if kind in ("CategoryRemoved", "CategoryChanged")]
+        assert bool(kinds_told) == (_state(root) == after)
     assert nothing > 2
     assert finished > 5
 

@@ -141,8 +141,8 @@ def test_a_file_is_copied_before_its_first_change_and_no_other(root: Path, lower
     with draft_over(root, lower) as draft:
         edit_page(draft, "Inbox.md", [{"find": "See", "replace": "Read"}])
 
-        own = {path for path, stat in draft.tree.own_entries() if stat.is_file}
-    assert own == {"Inbox.md"}
+        copied_paths = {path for path, stat in draft.tree.own_entries() if stat.is_file}
+    assert copied_paths == {"Inbox.md"}
     assert (root / "Inbox.md").read_text() == PAGES["Inbox.md"]
     assert (root / ".mirrord/drafts/one/tree/Inbox.md").read_text() == "# Inbox\n\n- Read [[Alpha]].\n"
 

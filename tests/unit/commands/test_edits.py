@@ -27,11 +27,11 @@ blocks = st.lists(
 
 def test_a_text_is_replaced_where_it_stands_as_often_as_expected(root: Path, session: Session) -> None:
     page(root, "A.md", TEXT)
-    done = edit_page(session, "A", [{"find": "two", "replace": "2"}, {"find": "one", "replace": "1", "count": 2}])
+    edited = edit_page(session, "A", [{"find": "two", "replace": "2"}, {"find": "one", "replace": "1", "count": 2}])
     expected = TEXT.replace("one two one", "1 2 1")
     assert (root / "A.md").read_text() == expected
-    assert done.digest == digest_of(expected.encode()).hex()
-    assert "-one two one\n+1 2 1" in done.diff
+    assert edited.digest == digest_of(expected.encode()).hex()
+    assert "-one two one\n+1 2 1" in edited.diff
     assert [kind for kind, _ in events(root)] == ["PageWritten"]
 
 
@@ -39,7 +39,7 @@ TABLE = "| a | b |\n| - | - |\n| 1 | 2 |"
 
 
 @pytest.mark.parametrize(
-    ("own", "new", "expected"),
+    ("content", "new", "expected"),
     [
         ("- a\n- b\n", "- c", "- a\n- b\n- c\n"),
         ("- a\n  - deeper\n", "- c\n- d", "- a\n  - deeper\n- c\n- d\n"),
@@ -55,14 +55,16 @@ TABLE = "| a | b |\n| - | - |\n| 1 | 2 |"
     ],
 )
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_what_is_appended_goes_on_with_a_tight_list_or_a_table(own: str, new: str, expected: str, ending: str) -> None:
-    text = f"# A\n\n{own}\n## B\n\nb\n".replace("\n", ending)
+def test_what_is_appended_goes_on_with_a_tight_list_or_a_table(
+    content: str, new: str, expected: str, ending: str
+) -> None:
+    text = f"# A\n\n{content}\n## B\n\nb\n".replace("\n", ending)
     after = apply_edits(PageText(text), [SectionEdit("A", Action.APPEND, new)]).text
     assert after == f"# A\n\n{expected}\n## B\n\nb\n".replace("\n", ending)
 
 
 @pytest.mark.parametrize(
-    ("edit", "code", "found"),
+    ("edit", "code", "found_count"),
     [
         ({"find": "one", "replace": "1"}, "TEXT_NOT_FOUND", 2),
         ({"find": "three", "replace": "3"}, "TEXT_NOT_FOUND", 0),
@@ -70,14 +72,14 @@ def test_what_is_appended_goes_on_with_a_tight_list_or_a_table(own: str, new: st
     ],
 )
 def test_one_edit_that_does_not_fit_undoes_all(
-    root: Path, session: Session, edit: dict[str, object], code: str, found: int | None
+    root: Path, session: Session, edit: dict[str, object], code: str, found_count: int | None
 ) -> None:
     page(root, "A.md", TEXT)
     with pytest.raises(Failed) as caught:
         edit_page(session, "A", [{"find": "two", "replace": "2"}, edit])
     assert caught.value.code == code
     assert str(caught.value).startswith("Edit 2 of 2: ")
-    assert caught.value.facts.get("found") == found
+    assert caught.value.facts.get("found") == found_count
     assert (root / "A.md").read_text() == TEXT
 
 
@@ -85,7 +87,7 @@ def test_edits_that_say_what_they_expect_are_made_in_a_page_that_changed_elsewhe
     root: Path, session: Session
 ) -> None:
     page(root, "A.md", TEXT)
-    shown = read_page(session, "A")
+    page_read = read_page(session, "A")
     page(root, "A.md", TEXT.replace("one two one", "one two one, and a person's words"))
 
     edit_page(session, "A", [{"find": "two", "replace": "2"}])
@@ -94,11 +96,11 @@ def test_edits_that_say_what_they_expect_are_made_in_a_page_that_changed_elsewhe
     for edit in ({"heading": "B", "action": "append", "text": "x"}, {"find": "2", "replace": "3"}):
         page(root, "A.md", (root / "A.md").read_text() + "\nMore.\n")
         with pytest.raises(Failed) as refused:  # a heading does not say what is below it, and a digest does
-            edit_page(session, "A", [edit], shown.digest)
+            edit_page(session, "A", [edit], page_read.digest)
         assert refused.value.code == "CONFLICT"
-    with pytest.raises(Failed) as gone:
+    with pytest.raises(Failed) as missing:
         edit_page(session, "A", [{"find": "two", "replace": "2"}])
-    assert gone.value.code == "TEXT_NOT_FOUND"
+    assert missing.value.code == "TEXT_NOT_FOUND"
 
 
 @pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan")])
@@ -183,9 +185,9 @@ def test_the_id_of_a_page_is_never_edited(root: Path, session: Session) -> None:
 
 def test_a_dry_run_shows_and_writes_nothing(root: Path, session: Session) -> None:
     page(root, "A.md", TEXT)
-    shown = edit_page(session, "A", [{"find": "two", "replace": "2"}], dry_run=True)
-    assert not shown.written
-    assert "-one two one\n+one 2 one" in shown.diff
+    preview = edit_page(session, "A", [{"find": "two", "replace": "2"}], dry_run=True)
+    assert not preview.written
+    assert "-one two one\n+one 2 one" in preview.diff
     assert (root / "A.md").read_text() == TEXT
     assert not (root / ".mirrord").exists()
 
@@ -269,8 +271,8 @@ def test_editing_a_section_leaves_everything_before_and_behind(text: str, data: 
     assert new.startswith(text[: at[0]])
     assert new.endswith(text[at[1] :])
     assert "NEW" in new[at[0] : len(new) - len(text[at[1] :])]
-    left = [other.title for other in sections if not at[0] <= other.start < at[1]]
-    assert [other.title for other in sections_of(PageText(new))] == left
+    expected_titles = [other.title for other in sections if not at[0] <= other.start < at[1]]
+    assert [other.title for other in sections_of(PageText(new))] == expected_titles
 
 
 @given(st.text(max_size=20), st.text(min_size=1, max_size=3), st.text(max_size=3))

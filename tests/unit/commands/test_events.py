@@ -10,6 +10,6 @@ def test_what_one_command_did_is_in_the_order_of_its_moments(session: Session) -
 
     _, text = event_lines(session, happened)
 
-    told = [decode_event(line) for line in text.encode().splitlines()]
-    assert sorted(told, key=lambda event: event.occurred_at) == told
-    assert len({event.occurred_at for event in told}) == len(told)
+    recorded = [decode_event(line) for line in text.encode().splitlines()]
+    assert sorted(recorded, key=lambda event: event.occurred_at) == recorded
+    assert len({event.occurred_at for event in recorded}) == len(recorded)

@@ -31,20 +31,20 @@ SOURCE = "---\ntype: source\n---\n\nSaid.\n"
 def entry_in(file: Path) -> EntryId:
     """The UUID in the front matter of a page."""
     (line,) = (line for line in file.read_text().splitlines() if line.startswith("id: "))
-    found = parse_id(line.removeprefix("id: "))
-    assert found is not None
-    return found
+    entry_id = parse_id(line.removeprefix("id: "))
+    assert entry_id is not None
+    return entry_id
 
 
 def shown(session: Session) -> list[tuple[str, int | None]]:
     """The name and the parent of every folder."""
-    return [(one.name, one.parent_id) for one in list_folders(session).folders]
+    return [(folder.name, folder.parent_id) for folder in list_folders(session).folders]
 
 
 def files(root: Path) -> set[str]:
     """Every visible file and empty directory."""
-    found = {str(one.relative_to(root)) for one in root.rglob("*") if one.is_file() or not any(one.iterdir())}
-    return {path for path in found if not path.startswith(".")}
+    paths = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() or not any(path.iterdir())}
+    return {path for path in paths if not path.startswith(".")}
 
 
 def test_a_tree_without_sources_has_no_folders(root: Path, session: Session) -> None:
@@ -54,17 +54,17 @@ def test_a_tree_without_sources_has_no_folders(root: Path, session: Session) -> 
 
 
 def test_a_folder_is_made_with_a_page_that_keeps_its_id(root: Path, session: Session) -> None:
-    made = create_folder(session, "Interviews")
+    created = create_folder(session, "Interviews")
     file = root / "Sources/Interviews/_index.md"
 
-    assert made.folder_id == number_of(entry_in(file))
-    assert (made.name, made.parent_id, made.path) == ("Interviews", None, "Sources/Interviews/_index.md")
+    assert created.folder_id == number_of(entry_in(file))
+    assert (created.name, created.parent_id, created.path) == ("Interviews", None, "Sources/Interviews/_index.md")
     (listed,) = list_folders(session).folders
-    assert (listed.id, listed.name, listed.parent_id) == (made.folder_id, "Interviews", None)
+    assert (listed.id, listed.name, listed.parent_id) == (created.folder_id, "Interviews", None)
     assert listed.created_at is not None
     assert f"created: {listed.created_at}" in file.read_text().replace("'", "").replace('"', "")
-    facts = {"folder_id": made.folder_id, "name": "Interviews", "parent_id": None, "path": made.path}
-    digest = read_page(session, made.path).digest
+    facts = {"folder_id": created.folder_id, "name": "Interviews", "parent_id": None, "path": created.path}
+    digest = read_page(session, created.path).digest
     assert events(root) == [("FolderCreated", {**facts, "page_id": str(entry_in(file)), "digest": digest})]
 
 
@@ -92,14 +92,14 @@ def test_a_directory_a_person_made_is_a_folder_whose_time_is_not_known(root: Pat
     page(root, "Sources/Ana/Below/Notes.md", "of a source, no folder")
     (root / "Sources/assets/pictures").mkdir(parents=True)
 
-    found = list_folders(session)
+    listed = list_folders(session)
     by_hand = number_of(id_of_path(TENANT, "Sources/By hand"))
-    assert [(one.id, one.name, one.parent_id, one.created_at) for one in found.folders] == [
+    assert [(folder.id, folder.name, folder.parent_id, folder.created_at) for folder in listed.folders] == [
         (by_hand, "By hand", None, None),
         (number_of(id_of_path(TENANT, "Sources/By hand/Deep")), "Deep", by_hand, None),
         (number_of(id_of_path(TENANT, "Sources/Noted.md")), "Noted", None, "2024-05-01"),
     ]
-    assert found.total_count == 3
+    assert listed.total_count == 3
 
 
 def test_a_long_list_goes_on_with_a_cursor(root: Path, session: Session) -> None:
@@ -108,19 +108,19 @@ def test_a_long_list_goes_on_with_a_cursor(root: Path, session: Session) -> None
 
     first = list_folders(session)
     assert (len(first.folders), first.total_count) == (500, 501)
-    rest = list_folders(session, first.next_cursor)
-    assert ([one.name for one in rest.folders], rest.total_count, rest.next_cursor) == (["500"], 501, None)
+    second = list_folders(session, first.next_cursor)
+    assert ([folder.name for folder in second.folders], second.total_count, second.next_cursor) == (["500"], 501, None)
 
 
 @pytest.mark.parametrize("reference", ["number", "digits", "uuid"])
 def test_a_folder_is_asked_for_by_number_digits_or_uuid(root: Path, session: Session, reference: str) -> None:
-    made = create_folder(session, "Interviews")
+    created = create_folder(session, "Interviews")
     spelt: dict[str, Reference] = {
-        "number": made.folder_id,
-        "digits": str(made.folder_id),
-        "uuid": str(entry_in(root / made.path)),
+        "number": created.folder_id,
+        "digits": str(created.folder_id),
+        "uuid": str(entry_in(root / created.path)),
     }
-    assert rename_folder(session, spelt[reference], "Talks").folder_id == made.folder_id
+    assert rename_folder(session, spelt[reference], "Talks").folder_id == created.folder_id
 
 
 @pytest.mark.parametrize("top", [None, 0, "0", "", " "])
@@ -136,14 +136,14 @@ def test_no_parent_is_the_top_level(session: Session, top: Reference) -> None:
     ],
 )
 def test_a_name_the_tree_refuses_is_refused_with_the_reason(root: Path, session: Session, name: str) -> None:
-    made = create_folder(session, "Interviews")
+    created = create_folder(session, "Interviews")
     before = (events(root), files(root))
 
     with pytest.raises(Failed, match="The name") as failed:
         create_folder(session, name)
     assert (failed.value.code, failed.value.kind) == ("FOLDER_NOT_CREATED/INVALID_NAME", "invalid")
     with pytest.raises(Failed, match="The name") as failed:
-        rename_folder(session, made.folder_id, name)
+        rename_folder(session, created.folder_id, name)
     assert failed.value.code == "FOLDER_NOT_RENAMED/INVALID_NAME"
     assert (events(root), files(root)) == before
 
@@ -170,29 +170,29 @@ def test_a_folder_in_none_that_is_there_is_refused(session: Session) -> None:
 
 
 def test_a_renamed_folder_keeps_its_id_and_links_into_it_go_on_meaning_that(root: Path, session: Session) -> None:
-    made = create_folder(session, "Interviews")
+    created = create_folder(session, "Interviews")
     page(root, "Sources/Interviews/Ana.md", SOURCE)
     page(root, "Notes.md", "[a](Sources/Interviews/Ana.md) [[Ana]] [[Interviews]]")
-    done = rename_folder(session, made.folder_id, "Talks")
+    renamed = rename_folder(session, created.folder_id, "Talks")
 
-    assert (done.folder_id, done.old_name, done.name) == (made.folder_id, "Interviews", "Talks")
+    assert (renamed.folder_id, renamed.old_name, renamed.name) == (created.folder_id, "Interviews", "Talks")
     assert shown(session) == [("Talks", None)]
-    assert list_folders(session).folders[0].id == made.folder_id
+    assert list_folders(session).folders[0].id == created.folder_id
     assert (root / "Notes.md").read_text() == "[a](Sources/Talks/Ana.md) [[Ana]] [[Talks]]"
     assert "title: Talks" in (root / "Sources/Talks/_index.md").read_text()
     kind, facts = events(root)[1]
     assert kind == "FolderRenamed"
-    assert (facts["folder_id"], facts["old_name"], facts["name"]) == (made.folder_id, "Interviews", "Talks")
+    assert (facts["folder_id"], facts["old_name"], facts["name"]) == (created.folder_id, "Interviews", "Talks")
     assert [name for name, _ in events(root)] == ["FolderCreated", "FolderRenamed", "PageWritten"]
 
 
 def test_a_folder_a_person_made_keeps_its_id_when_it_is_renamed(root: Path, session: Session) -> None:
     (root / "Sources/By hand").mkdir(parents=True)
     (folder,) = list_folders(session).folders
-    done = rename_folder(session, folder.id, "Ordered")
+    renamed = rename_folder(session, folder.id, "Ordered")
 
-    assert done.folder_id == folder.id
-    assert [(one.id, one.name) for one in list_folders(session).folders] == [(folder.id, "Ordered")]
+    assert renamed.folder_id == folder.id
+    assert [(folder.id, folder.name) for folder in list_folders(session).folders] == [(folder.id, "Ordered")]
     assert files(root) == {"Sources/Ordered/_index.md"}
 
 
@@ -205,22 +205,22 @@ def test_a_folder_whose_page_is_beside_it_is_renamed_with_it(root: Path, session
 
 
 def test_only_the_case_of_a_name_can_change(root: Path, session: Session) -> None:
-    made = create_folder(session, "interviews")
-    assert rename_folder(session, made.folder_id, "Interviews").name == "Interviews"
+    created = create_folder(session, "interviews")
+    assert rename_folder(session, created.folder_id, "Interviews").name == "Interviews"
     assert files(root) == {"Sources/Interviews/_index.md"}
 
 
 def test_a_name_that_is_the_same_changes_nothing(root: Path, session: Session) -> None:
-    made = create_folder(session, "Interviews")
-    assert rename_folder(session, made.folder_id, "Interviews").old_name == "Interviews"
+    created = create_folder(session, "Interviews")
+    assert rename_folder(session, created.folder_id, "Interviews").old_name == "Interviews"
     assert [name for name, _ in events(root)] == ["FolderCreated"]
 
 
 def test_a_folder_is_not_renamed_to_the_name_of_one_beside_it(root: Path, session: Session) -> None:
-    made = create_folder(session, "Interviews")
+    created = create_folder(session, "Interviews")
     create_folder(session, "Reports")
     with pytest.raises(Failed) as failed:
-        rename_folder(session, made.folder_id, "reports")
+        rename_folder(session, created.folder_id, "reports")
     assert failed.value.code == "FOLDER_NOT_RENAMED/DUPLICATE_NAME"
     with pytest.raises(Failed) as failed:
         rename_folder(session, 1, "X")
@@ -228,15 +228,15 @@ def test_a_folder_is_not_renamed_to_the_name_of_one_beside_it(root: Path, sessio
 
 
 def test_an_empty_folder_is_deleted_and_its_page_is_in_the_trash(root: Path, session: Session) -> None:
-    made = create_folder(session, "Interviews")
-    entry = entry_in(root / made.path)
-    gone = delete_folder(session, made.folder_id)
+    created = create_folder(session, "Interviews")
+    entry = entry_in(root / created.path)
+    deleted = delete_folder(session, created.folder_id)
 
-    assert (gone.folder_id, gone.name) == (made.folder_id, "Interviews")
+    assert (deleted.folder_id, deleted.name) == (created.folder_id, "Interviews")
     assert files(root) == {"Sources"}
     kind, facts = events(root)[-1]
-    assert (kind, facts["folder_id"], facts["page_id"]) == ("FolderDeleted", made.folder_id, str(entry))
-    assert restore_page(session, str(facts["trash_id"])).path == made.path
+    assert (kind, facts["folder_id"], facts["page_id"]) == ("FolderDeleted", created.folder_id, str(entry))
+    assert restore_page(session, str(facts["trash_id"])).path == created.path
     assert shown(session) == [("Interviews", None)]
 
 
@@ -249,8 +249,8 @@ def test_a_folder_without_a_page_is_deleted_too(root: Path, session: Session) ->
 
 
 def test_a_folder_that_holds_anything_is_not_deleted_and_says_how_much(root: Path, session: Session) -> None:
-    made = create_folder(session, "Interviews")
-    inner = create_folder(session, "2024", made.folder_id)
+    created = create_folder(session, "Interviews")
+    inner = create_folder(session, "2024", created.folder_id)
     page(root, "Sources/Interviews/Ana.md", SOURCE)
     page(root, "Sources/Interviews/2024/Ben.md", SOURCE)
     page(root, "Sources/Interviews/Notes.md", "notes")
@@ -260,7 +260,7 @@ def test_a_folder_that_holds_anything_is_not_deleted_and_says_how_much(root: Pat
     before = files(root)
 
     with pytest.raises(Failed, match="it holds 2 sources, 1 folder, 1 page and 3 files") as failed:
-        delete_folder(session, made.folder_id)
+        delete_folder(session, created.folder_id)
     assert (failed.value.code, failed.value.kind) == ("FOLDER_NOT_DELETED/NOT_EMPTY", "conflict")
     assert failed.value.facts == {"sources": 2, "folders": 1, "pages": 1, "files": 3}
     with pytest.raises(Failed, match="it holds 1 source\\."):
@@ -279,30 +279,30 @@ def test_a_folder_stays_one_when_its_last_source_moves_away(root: Path, session:
 
 
 def test_previews_say_what_would_happen_and_do_nothing(root: Path, session: Session) -> None:
-    made = create_folder(session, "Interviews")
-    page(root, made.path, (root / made.path).read_text() + "\nOur interviews.\n")
+    created = create_folder(session, "Interviews")
+    page(root, created.path, (root / created.path).read_text() + "\nOur interviews.\n")
     before = (files(root), events(root), list((root / TRASH_PATH).glob("*")))
 
-    preview = create_folder.preview(session, "2024", made.folder_id)
+    preview = create_folder.preview(session, "2024", created.folder_id)
     assert preview.summary == "The folder '2024' would be made in the folder 'Interviews'."
     assert preview.bases == {"Sources/Interviews/2024/_index.md": ABSENT_DIGEST}
-    preview = rename_folder.preview(session, made.folder_id, "Talks")
+    preview = rename_folder.preview(session, created.folder_id, "Talks")
     assert preview.summary == "The folder 'Interviews' at the top level would be called 'Talks'."
-    preview = delete_folder.preview(session, made.folder_id)
+    preview = delete_folder.preview(session, created.folder_id)
     assert preview.summary == "The folder 'Interviews' at the top level would be deleted; nothing is in it."
     assert "-Our interviews." in preview.lines
-    assert preview.bases == {made.path: read_page(session, made.path).digest}
+    assert preview.bases == {created.path: read_page(session, created.path).digest}
     assert (files(root), events(root), list((root / TRASH_PATH).glob("*"))) == before
 
 
 def test_previews_refuse_what_the_commands_refuse(root: Path, session: Session) -> None:
-    made = create_folder(session, "Interviews")
+    created = create_folder(session, "Interviews")
     page(root, "Sources/Interviews/Ana.md", SOURCE)
     for preview, arguments, code in (
         (create_folder.preview, ("a/b",), "FOLDER_NOT_CREATED/INVALID_NAME"),
         (create_folder.preview, ("interviews",), "FOLDER_NOT_CREATED/DUPLICATE_NAME"),
-        (rename_folder.preview, (made.folder_id, ""), "FOLDER_NOT_RENAMED/INVALID_NAME"),
-        (delete_folder.preview, (made.folder_id,), "FOLDER_NOT_DELETED/NOT_EMPTY"),
+        (rename_folder.preview, (created.folder_id, ""), "FOLDER_NOT_RENAMED/INVALID_NAME"),
+        (delete_folder.preview, (created.folder_id,), "FOLDER_NOT_DELETED/NOT_EMPTY"),
         (delete_folder.preview, (3,), "FOLDER_NOT_DELETED/NOT_FOUND"),
     ):
         with pytest.raises(Failed) as failed:
@@ -311,13 +311,13 @@ def test_previews_refuse_what_the_commands_refuse(root: Path, session: Session) 
 
 
 def test_two_sessions_see_what_the_other_did_at_once(connect: Open) -> None:
-    one, other = connect(), connect()
-    made = create_folder(one, "Interviews")
-    assert [folder.id for folder in list_folders(other).folders] == [made.folder_id]
-    rename_folder(other, made.folder_id, "Talks")
-    assert shown(one) == [("Talks", None)]
+    first, other = connect(), connect()
+    created = create_folder(first, "Interviews")
+    assert [folder.id for folder in list_folders(other).folders] == [created.folder_id]
+    rename_folder(other, created.folder_id, "Talks")
+    assert shown(first) == [("Talks", None)]
     with pytest.raises(Failed):
-        create_folder(one, "talks")
+        create_folder(first, "talks")
 
 
 def test_a_folder_is_there_with_its_page_or_not_at_all_wherever_the_process_dies(root: Path) -> None:
@@ -341,9 +341,9 @@ def _create(name: str, root: Path) -> None:
 
 def test_what_mirrorignore_keeps_out_cannot_be_made(root: Path, session: Session) -> None:
     (root / ".mirrorignore").write_text("Sources/Private/\n")
-    made = create_folder(session, "Public")
+    created = create_folder(session, "Public")
     with pytest.raises(Failed, match="never be synced") as failed:
         create_folder(session, "Private")
     assert failed.value.code == "FOLDER_NOT_CREATED/INVALID_NAME"
     with pytest.raises(Failed, match="never be synced"):
-        rename_folder(session, made.folder_id, "Private")
+        rename_folder(session, created.folder_id, "Private")

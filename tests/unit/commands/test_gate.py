@@ -44,18 +44,18 @@ def kept(root: Path) -> list[tuple[Request, Answer]]:
 
 def concluded(session: Session, request: UUID, **answer: Any) -> None:
     """What the daemon does in the end."""
-    found = request_files.read(session.tree, request_files.path_of(request))
-    assert isinstance(found, tuple)
-    request_files.write(session.tree, found[0], replace(found[1], **answer))
+    stored = request_files.read(session.tree, request_files.path_of(request))
+    assert isinstance(stored, tuple)
+    request_files.write(session.tree, stored[0], replace(stored[1], **answer))
 
 
 def test_a_command_that_is_trusted_runs_at_once_and_only_a_notice_is_marked(session: Session, root: Path) -> None:
-    done = run(session, Gate(), "create_page", {"title": "Alpha"})
-    gone = run(session, Gate(), "delete_page", ALPHA)
+    created = run(session, Gate(), "create_page", {"title": "Alpha"})
+    deleted = run(session, Gate(), "delete_page", ALPHA)
 
-    assert isinstance(done, CompletedCommand)
-    assert isinstance(gone, CompletedCommand)
-    assert isinstance(gone.result, DeletedPage)
+    assert isinstance(created, CompletedCommand)
+    assert isinstance(deleted, CompletedCommand)
+    assert isinstance(deleted.result, DeletedPage)
     assert [(kind, data.get("trust")) for kind, data in events(root)] == [
         ("PageCreated", None),
         ("PageDeleted", "NOTIFY"),
@@ -136,8 +136,8 @@ def test_the_outcome_is_handed_over_once_and_then_the_same_call_is_a_new_request
 def test_a_refusal_is_a_failure_that_says_why(session: Session, root: Path, gate: Gate) -> None:
     page(root, "Alpha.md", "one\n")
     pending = asked(session, gate, "delete_page", ALPHA)
-    told = {"code": "REJECTED", "kind": "forbidden", "sentence": "Ada rejected this: no.", "instruction": "Ask."}
-    concluded(session, pending.request_id, state=RequestState.REJECTED, failure=told)
+    failure = {"code": "REJECTED", "kind": "forbidden", "sentence": "Ada rejected this: no.", "instruction": "Ask."}
+    concluded(session, pending.request_id, state=RequestState.REJECTED, failure=failure)
 
     with pytest.raises(Failed, match="Ada rejected this: no") as failed:
         run(session, gate, "delete_page", ALPHA)
@@ -215,12 +215,12 @@ def test_a_file_that_stays_where_it_is_is_linked_as_it_was_asked_for(
     settings = SessionSettings(staged={"Talk.txt": request.inputs["path"]})
     later = Session(Tree(root), "acme", session.tenant_id, session.actor, "l", settings)
     assert COMMANDS["import_file"].preview(later, **request.arguments).summary == pending.preview["summary"]
-    done = COMMANDS["import_file"](later, **request.arguments)
+    imported = COMMANDS["import_file"](later, **request.arguments)
     later.close()
-    text = (root / done.path).read_text()
+    text = (root / imported.path).read_text()
     assert f"original: {source.as_uri()}\n" in text
     assert text.endswith("Ana: Hi.\n")
-    assert done.original is None
+    assert imported.original is None
 
 
 def test_a_file_too_large_to_be_kept_until_a_person_decides_is_refused_when_it_is_asked_for(
@@ -251,8 +251,8 @@ def test_staged_bytes_that_are_others_now_are_not_used(
     elif forged == "a link":
         staged.symlink_to(source)
 
-    with request_files.open_staged(session.tree, digest) as found:
-        assert found is None
+    with request_files.open_staged(session.tree, digest) as stream:
+        assert stream is None
 
 
 def test_calls_and_mutations_of_a_minute_are_counted(session: Session) -> None:

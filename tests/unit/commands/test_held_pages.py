@@ -17,14 +17,14 @@ from tests.unit.commands.conftest import page
 
 def test_a_page_that_is_held_open_is_shown_as_it_is_and_written_by_nobody_else(root: Path, session: Session) -> None:
     with page(root, "Alpha.md", "# Alpha\n").open("a") as stream:
-        shown = read_page(session, "Alpha")
-        assert shown.content == "# Alpha\n"
+        page_read = read_page(session, "Alpha")
+        assert page_read.content == "# Alpha\n"
         stream.write("more\n")
         stream.flush()
-        shown = read_page(session, "Alpha")
-        assert shown.content == "# Alpha\nmore\n"
+        page_read = read_page(session, "Alpha")
+        assert page_read.content == "# Alpha\nmore\n"
         for refused in (
-            lambda: write_page(session, "Alpha", "x", expected_digest=shown.digest),
+            lambda: write_page(session, "Alpha", "x", expected_digest=page_read.digest),
             lambda: edit_page(session, "Alpha", [{"find": "more", "replace": "less"}]),
             lambda: move_page(session, "Alpha", "Beta"),
             lambda: delete_page(session, "Alpha"),
@@ -32,7 +32,7 @@ def test_a_page_that_is_held_open_is_shown_as_it_is_and_written_by_nobody_else(r
             with pytest.raises(Failed) as caught:
                 refused()
             assert caught.value.code == "BUSY"
-    write_page(session, "Alpha", "x", expected_digest=shown.digest)
+    write_page(session, "Alpha", "x", expected_digest=page_read.digest)
     assert (root / "Alpha.md").read_text() == "x"
 
 

@@ -43,42 +43,42 @@ def shown(root: Path) -> set[str]:
 
 
 def test_a_text_becomes_a_page_with_its_words_and_the_file_is_kept(root: Path, session: Session, outside: Path) -> None:
-    done = import_file(session, "Interview.txt")
-    assert (done.name, done.source_type, done.path) == ("Interview", "text", "Sources/Interview.md")
-    assert done.original == "Sources/assets/Interview.txt"
-    assert shown(root) == {done.path, done.original}
+    imported = import_file(session, "Interview.txt")
+    assert (imported.name, imported.source_type, imported.path) == ("Interview", "text", "Sources/Interview.md")
+    assert imported.original == "Sources/assets/Interview.txt"
+    assert shown(root) == {imported.path, imported.original}
     data = (outside / "Interview.txt").read_bytes()
-    assert (root / done.original).read_bytes() == data
-    text = (root / done.path).read_text()
-    assert digest_of(text.encode()).hex() == done.digest
+    assert (root / imported.original).read_bytes() == data
+    text = (root / imported.path).read_text()
+    assert digest_of(text.encode()).hex() == imported.digest
     keys = read_values(PageText(text))
     assert keys["type"] == "source"
     assert keys["original"] == "./assets/Interview.txt"
     assert keys["sha256"] == hashlib.sha256(data).hexdigest()
-    assert keys["id"] == done.page_id
+    assert keys["id"] == imported.page_id
     assert PageText(text).body == TEXT.replace("\r\n", "\n")
 
 
 def test_it_is_a_source_like_any_other_and_told_once(root: Path, session: Session) -> None:
-    done = import_file(session, "Interview.txt")
+    imported = import_file(session, "Interview.txt")
     (source,) = read_holdings(session).sources
-    assert (source.number, source.name, source.original) == (done.source_id, "Interview", done.original)
-    assert "laughs" in get_source_text(session, done.source_id).content
+    assert (source.number, source.name, source.original) == (imported.source_id, "Interview", imported.original)
+    assert "laughs" in get_source_text(session, imported.source_id).content
     ((kind, data),) = events(root)
     assert kind == "SourceImported"
-    assert (data["source_id"], data["path"], data["digest"]) == (done.source_id, done.path, done.digest)
-    delete_source(session, done.source_id)
+    assert (data["source_id"], data["path"], data["digest"]) == (imported.source_id, imported.path, imported.digest)
+    delete_source(session, imported.source_id)
     assert shown(root) == set()
 
 
 def test_a_document_brings_its_pictures(root: Path, session: Session, outside: Path) -> None:
     (outside / "My (guide).docx").write_bytes((made.REAL / "guide.docx").read_bytes())
-    done = import_file(session, "My (guide).docx", name="The [guide]")
+    imported = import_file(session, "My (guide).docx", name="The [guide]")
     picture = "Sources/assets/The [guide]/image-1.png"
-    assert shown(root) == {done.path, picture, "Sources/assets/My (guide).docx"}
-    assert "![](./assets/The%20%5Bguide%5D/image-1.png)" in (root / done.path).read_text()
+    assert shown(root) == {imported.path, picture, "Sources/assets/My (guide).docx"}
+    assert "![](./assets/The%20%5Bguide%5D/image-1.png)" in (root / imported.path).read_text()
     snapshot = session.catalogue.snapshot()
-    assert picture in {target.path for target in session.linkage.outgoing(snapshot, done.path)}
+    assert picture in {target.path for target in session.linkage.outgoing(snapshot, imported.path)}
 
 
 def test_a_recording_a_picture_and_a_strange_file_are_shown_or_linked(
@@ -93,7 +93,7 @@ def test_a_recording_a_picture_and_a_strange_file_are_shown_or_linked(
         "a": "![a.png](./assets/a.png)\n",
         "a (2)": "[a.bin](./assets/a.bin)\n",
     }
-    assert [one.kind for one in read_holdings(session).sources] == ["image", "unknown", "audio"]
+    assert [source.kind for source in read_holdings(session).sources] == ["image", "unknown", "audio"]
     snapshot = session.catalogue.snapshot()
     for name in ("a", "a b", "a (2)"):
         (target,) = session.linkage.outgoing(snapshot, f"Sources/{name}.md")
@@ -108,10 +108,10 @@ def test_a_file_may_stay_where_it_is_however_large(root: Path, session: Session,
         import_file(session, "long.mp4")
     assert failed.value.code == "SOURCE_NOT_IMPORTED/TOO_LARGE"
     assert shown(root) == set()
-    done = import_file(session, "long.mp4", copy=False)
-    assert done.original is None
+    imported = import_file(session, "long.mp4", copy=False)
+    assert imported.original is None
     assert shown(root) == {"Sources/long.md"}
-    assert f"[long.mp4]({(outside / 'long.mp4').as_uri()})" in (root / done.path).read_text()
+    assert f"[long.mp4]({(outside / 'long.mp4').as_uri()})" in (root / imported.path).read_text()
 
 
 def test_markdown_keeps_its_own_keys_and_a_broken_front_matter_is_text(
@@ -195,7 +195,7 @@ def test_an_import_comes_whole_or_not_at_all_whenever_it_is_killed(
     def act(_: Path) -> None:
         import_file(connect(attach_from=(outside,)), "Interview.txt")
 
-    whole = {"Sources/Interview.md", "Sources/assets/Interview.txt"}
+    complete = {"Sources/Interview.md", "Sources/assets/Interview.txt"}
     number, outcomes = 0, set[bool]()
     while True:
         number += 7
@@ -203,9 +203,9 @@ def test_an_import_comes_whole_or_not_at_all_whenever_it_is_killed(
             break
         connect()  # its writer's name is that of the dead
         create_folder(connect(), f"F{number}")
-        found = {path for path in shown(root) if "/F" not in path}
-        outcomes.add(bool(found))
-        assert found in (set(), whole)
-        for path in found:
+        paths = {path for path in shown(root) if "/F" not in path}
+        outcomes.add(bool(paths))
+        assert paths in (set(), complete)
+        for path in paths:
             (root / path).unlink()
     assert False in outcomes

@@ -33,14 +33,14 @@ def test_links_mean_pictures_beside_pages_where_these_are_attachments(session: S
     page(root, "Daily/Monday.md", "![[photo.png]] ![a](near.png) ![[Board.canvas]]")
     for name in ("photo.png", "Daily/near.png", "Board.canvas"):
         page(root, name, "")
-    assert [one.path for one in get_page_links(session, "Daily/Monday").outgoing] == [None, None, None]
+    assert [link.path for link in get_page_links(session, "Daily/Monday").outgoing] == [None, None, None]
 
     page(root, ".obsidian/app.json", "{}")
-    assert [one.path for one in get_page_links(session, "Daily/Monday").outgoing] == ["photo.png", None, None]
+    assert [link.path for link in get_page_links(session, "Daily/Monday").outgoing] == ["photo.png", None, None]
 
     page(root, ".obsidian/app.json", '{"attachmentFolderPath": "./"}')
-    found = [one.path for one in get_page_links(session, "Daily/Monday").outgoing]
-    assert found == ["photo.png", "Daily/near.png", None]
+    paths = [link.path for link in get_page_links(session, "Daily/Monday").outgoing]
+    assert paths == ["photo.png", "Daily/near.png", None]
 
 
 def test_the_links_of_no_page_are_none(session: Session, root: Path) -> None:
