@@ -23,14 +23,14 @@ def killed_at(number: int, root: Path, act: Callable[[Path], None]) -> bool:
 
 
 def _kill_at(number: int) -> None:
-    left = [number]
+    remaining = [number]
     vars(kernel_aio)["_SYSCALL_NUMBERS"] = None  # every sync is a call that can be counted
     for call in _CALLS:
         original = getattr(kernel, call)
 
         def counted(*arguments: object, original: Callable[..., object] = original) -> object:
-            left[0] -= 1
-            if left[0] == 0:
+            remaining[0] -= 1
+            if remaining[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
             return original(*arguments)
 

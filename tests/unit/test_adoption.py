@@ -14,10 +14,10 @@ def test_a_page_made_from_its_file_meanwhile_may_be_deleted_like_any_other() -> 
     adoption.note_decisions([insertion])
     assert adoption.covers(ENTRY)
     adoption.note_carried_out([insertion])
-    gone = state(base(version=1), None, row(version=1))
-    assert decide(gone, seen_version=None, adopting=adoption.covers(ENTRY)).move is Move.ENTOMB
+    situation = state(base(version=1), None, row(version=1))
+    assert decide(situation, seen_version=None, adopting=adoption.covers(ENTRY)).move is Move.ENTOMB
     adoption.begin(Rewind.TREE)
-    assert decide(gone, seen_version=None, adopting=adoption.covers(ENTRY)).move is Move.CREATE
+    assert decide(situation, seen_version=None, adopting=adoption.covers(ENTRY)).move is Move.CREATE
 
 
 def test_a_page_whose_insertion_is_looked_at_again_is_not_settled() -> None:

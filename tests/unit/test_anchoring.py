@@ -88,13 +88,13 @@ def test_a_segment_that_is_not_detached_says_what_is_there_and_a_second_time_cha
     case: tuple[str, list[Segment]], new: str, is_known: bool
 ) -> None:
     text, segments = case
-    found = anchor_segments(segments, text if is_known else None, new)
-    _assert_true(new, found)
+    anchored = anchor_segments(segments, text if is_known else None, new)
+    _assert_true(new, anchored)
 
-    assert [one.id for one in found] == [one.id for one in segments]
-    assert anchor_segments(found, new, new) == found
-    for one in found:
-        assert one.detached or one.former or anchor_segments([one], None, new) == [one]
+    assert [segment.id for segment in anchored] == [segment.id for segment in segments]
+    assert anchor_segments(anchored, new, new) == anchored
+    for segment in anchored:
+        assert segment.detached or segment.former or anchor_segments([segment], None, new) == [segment]
 
 
 @settings(max_examples=50, deadline=None)
@@ -121,25 +121,27 @@ INTERVIEW = "Ana: How was it?\n\nBen: The river came at night.\n\nAna: And then?
     ],
 )
 def test_an_edit_within_a_segment_is_followed(old: str, new: str, expected: str) -> None:
-    found = after(INTERVIEW, "The river came at night.", INTERVIEW.replace(old, new))
-    assert found.quote is not None
-    assert found.quote.endswith(expected.removeprefix("the ")[-12:])
-    assert not found.detached
-    assert found.former is not None
-    assert found.former.quote == "The river came at night."
+    anchored = after(INTERVIEW, "The river came at night.", INTERVIEW.replace(old, new))
+    assert anchored.quote is not None
+    assert anchored.quote.endswith(expected.removeprefix("the ")[-12:])
+    assert not anchored.detached
+    assert anchored.former is not None
+    assert anchored.former.quote == "The river came at night."
 
 
 def test_what_stands_around_follows_the_text() -> None:
     new = INTERVIEW.replace("How was it?", "What happened?")
-    found = after(INTERVIEW, "The river came at night.", new)
-    assert found.prefix == new[found.start - 32 : found.start] if found.start >= 32 else new[: found.start]
+    anchored = after(INTERVIEW, "The river came at night.", new)
+    assert (
+        anchored.prefix == new[anchored.start - 32 : anchored.start] if anchored.start >= 32 else new[: anchored.start]
+    )
 
 
 def test_a_paragraph_that_moves_takes_its_segment_along() -> None:
     moved = "Ben: The river came at night.\n\n"
-    found = after(INTERVIEW, "The river came at night.", INTERVIEW.replace(moved, "") + "\n" + moved)
-    assert (found.quote, found.detached) == ("The river came at night.", False)
-    assert found.start > len(INTERVIEW) - len(moved)
+    anchored = after(INTERVIEW, "The river came at night.", INTERVIEW.replace(moved, "") + "\n" + moved)
+    assert (anchored.quote, anchored.detached) == ("The river came at night.", False)
+    assert anchored.start > len(INTERVIEW) - len(moved)
 
 
 def test_a_paragraph_that_moves_and_is_corrected_is_still_found() -> None:
@@ -147,37 +149,37 @@ def test_a_paragraph_that_moves_and_is_corrected_is_still_found() -> None:
     quote = "It was late and the river, which nobody had looked at, came at night."
     moved = f"Ben: {quote}\n\n"
     new = text.replace(moved, "") + "\n" + moved.replace("late", "very late")
-    found = after(text, quote, new)
-    assert not found.detached
-    assert found.quote == quote.replace("late", "very late")
+    anchored = after(text, quote, new)
+    assert not anchored.detached
+    assert anchored.quote == quote.replace("late", "very late")
 
 
 def test_the_second_of_two_equal_answers_stays_the_second() -> None:
     text = "".join(f"Ana: Question {number}?\nBen: Yes.\n" for number in range(9))
     at = text.index("Yes.", text.index("Question 4"))
     new = text.replace("Ana: Question 1?\nBen: Yes.\n", "").replace("Question 3", "Question three")
-    found = anchor_segments([made(text, at, at + 4)], text, new)[0]
-    assert new[: found.start].endswith("Question 4?\nBen: ")
+    anchored = anchor_segments([made(text, at, at + 4)], text, new)[0]
+    assert new[: anchored.start].endswith("Question 4?\nBen: ")
 
 
 def test_a_deleted_answer_is_not_taken_for_an_equal_one_elsewhere() -> None:
     text = "Ana: Cold?\nBen: Yes, very.\nAna: Wet?\nBen: Yes.\nAna: Dark?\nBen: Yes, rather.\n"
     at = text.index("Yes.")
     new = text.replace("Ana: Wet?\nBen: Yes.\n", "")
-    found = anchor_segments([made(text, at, at + 3)], text, new)[0]
-    assert found.detached
-    assert anchor_segments([found], new, text)[0] == made(text, at, at + 3)
+    anchored = anchor_segments([made(text, at, at + 3)], text, new)[0]
+    assert anchored.detached
+    assert anchor_segments([anchored], new, text)[0] == made(text, at, at + 3)
 
 
 def test_a_text_that_was_rewritten_detaches_and_nothing_is_dropped() -> None:
-    found = after(INTERVIEW, "The river came at night.", "Something else altogether.\n")
-    assert found.detached
-    assert found.quote == "The river came at night."
+    anchored = after(INTERVIEW, "The river came at night.", "Something else altogether.\n")
+    assert anchored.detached
+    assert anchored.quote == "The river came at night."
 
 
 def test_a_segment_without_a_quote_means_what_is_there() -> None:
-    found = anchor_segments([Segment("s", 5, 16, "q", "code", "app:x")], None, INTERVIEW)[0]
-    assert (found.quote, found.prefix, found.detached) == ("How was it?", "Ana: ", False)
+    anchored = anchor_segments([Segment("s", 5, 16, "q", "code", "app:x")], None, INTERVIEW)[0]
+    assert (anchored.quote, anchored.prefix, anchored.detached) == ("How was it?", "Ana: ", False)
 
 
 def test_a_segment_beyond_the_text_is_detached() -> None:
@@ -208,18 +210,18 @@ def test_a_megabyte_with_two_thousand_segments_is_followed_through_hundreds_of_e
         lines[number] = lines[number].replace(" ", "  ", 2)
     began = time.process_time()
 
-    found = anchor_segments(segments, text, "\n".join(lines))
+    anchored = anchor_segments(segments, text, "\n".join(lines))
 
     assert time.process_time() - began < 5.0
-    assert len(found) == 2_000
-    assert not any(one.detached for one in found)
+    assert len(anchored) == 2_000
+    assert not any(segment.detached for segment in anchored)
 
 
 def test_segments_of_another_text_are_given_up_in_bounded_time() -> None:
     text = _long_text(1, 400)
     began = time.process_time()
 
-    found = anchor_segments(_turns(text), None, _long_text(3, 400))
+    anchored = anchor_segments(_turns(text), None, _long_text(3, 400))
 
     assert time.process_time() - began < 5.0
-    assert sum(one.detached for one in found) == 400
+    assert sum(segment.detached for segment in anchored) == 400

@@ -29,15 +29,15 @@ def desk(tmp_path: Path, *, local: bool = False) -> TenantContext:
 
 def token(tmp_path: Path, tenant: TenantId = TENANT, **changed: Any) -> tuple[str, str]:
     private = signing_key(tmp_path / "data", Keyring(tmp_path / "mirror"))
-    given: dict[str, Any] = {"may_write": True, "expires": None, **changed}
-    return issue_token(private, "demo", tenant, ACTOR, **given)
+    settings: dict[str, Any] = {"may_write": True, "expires": None, **changed}
+    return issue_token(private, "demo", tenant, ACTOR, **settings)
 
 
 def test_the_holder_of_a_token_may_ask_as_themselves(tmp_path: Path) -> None:
-    shown, _ = token(tmp_path)
-    desk(tmp_path).check_author(replace(REQUEST, token=shown))
+    shown_token, _ = token(tmp_path)
+    desk(tmp_path).check_author(replace(REQUEST, token=shown_token))
     with pytest.raises(Refused, match="belongs to another actor"):
-        desk(tmp_path).check_author(replace(REQUEST, token=shown, actor=Actor("human", "owner")))
+        desk(tmp_path).check_author(replace(REQUEST, token=shown_token, actor=Actor("human", "owner")))
 
 
 @pytest.mark.parametrize(
@@ -49,16 +49,16 @@ def test_the_holder_of_a_token_may_ask_as_themselves(tmp_path: Path) -> None:
     ],
 )
 def test_a_token_that_does_not_grant_it_is_refused(tmp_path: Path, changed: dict[str, Any], words: str) -> None:
-    shown, _ = token(tmp_path, **changed)
+    shown_token, _ = token(tmp_path, **changed)
     with pytest.raises(Refused, match=words):
-        desk(tmp_path).check_author(replace(REQUEST, token=shown))
+        desk(tmp_path).check_author(replace(REQUEST, token=shown_token))
 
 
 def test_a_token_that_was_revoked_is_refused(tmp_path: Path) -> None:
-    shown, name = token(tmp_path)
+    shown_token, name = token(tmp_path)
     Keyring(tmp_path / "mirror").revoke(name)
     with pytest.raises(Refused, match="revoked"):
-        desk(tmp_path).check_author(replace(REQUEST, token=shown))
+        desk(tmp_path).check_author(replace(REQUEST, token=shown_token))
 
 
 def test_without_a_token_only_the_local_agent_is_trusted_and_only_where_an_operator_says_so(tmp_path: Path) -> None:
@@ -70,6 +70,6 @@ def test_without_a_token_only_the_local_agent_is_trusted_and_only_where_an_opera
 
 
 def test_a_request_of_another_tenant_is_refused_whatever_it_shows(tmp_path: Path) -> None:
-    shown, _ = token(tmp_path, tenant=OTHER)
+    shown_token, _ = token(tmp_path, tenant=OTHER)
     with pytest.raises(Refused, match="another tenant"):
-        desk(tmp_path, local=True).check_author(replace(REQUEST, token=shown, tenant_id=OTHER))
+        desk(tmp_path, local=True).check_author(replace(REQUEST, token=shown_token, tenant_id=OTHER))

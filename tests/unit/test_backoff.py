@@ -9,8 +9,8 @@ def test_pauses_double_up_to_the_longest_and_differ_by_chance(failures: int) -> 
     backoff = Backoff()
     for _ in range(failures):
         backoff.next_pause_seconds()
-    whole = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(failures, 10))
-    assert whole / 2 <= backoff.next_pause_seconds() <= whole
+    longest = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(failures, 10))
+    assert longest / 2 <= backoff.next_pause_seconds() <= longest
 
 
 def test_after_a_success_the_first_pause_is_short_again() -> None:

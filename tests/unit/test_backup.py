@@ -31,8 +31,8 @@ def cut(keys: list[str]) -> list[list[str]]:
         if (chunk := cutter.add(key, LINE)) is not None:
             assert len(chunk) == number - ends[-1]
             ends.append(number)
-    if rest := cutter.flush():
-        assert len(rest) == len(keys) - ends[-1]
+    if last_chunk := cutter.flush():
+        assert len(last_chunk) == len(keys) - ends[-1]
         ends.append(len(keys))
     return [keys[first:last] for first, last in itertools.pairwise(ends)]
 

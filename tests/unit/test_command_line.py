@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[2]
 def test_every_command_is_found_under_its_name(group: Group) -> None:
     context = click.Context(group)
     names = group.list_commands(context)
-    found = [group.get_command(context, name) for name in names]
+    commands = [group.get_command(context, name) for name in names]
 
-    assert [command.name for command in found if command] == names
+    assert [command.name for command in commands if command] == names
 
 
 def test_a_command_that_is_not_there_is_not_found() -> None:
@@ -41,6 +41,6 @@ def test_what_starts_often_loads_nothing_needless(module: str, needless: tuple[s
     source = (
         f"import sys, mirrord.cli.command_table, {module}; print([m for m in sys.modules if m.startswith({needless})])"
     )
-    done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
+    completed = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=True)
 
-    assert done.stdout.strip() == "[]"
+    assert completed.stdout.strip() == "[]"

@@ -113,20 +113,20 @@ letters = st.text(st.characters(categories=["Ll", "Lu"]), min_size=MIN_NEAR_LETT
 @given(letters, st.data())
 def test_a_word_with_one_edit_is_near(word: str, data: st.DataObject) -> None:
     word = unicodedata.normalize("NFC", word)
-    near = near_term(*terms_of(word, case_sensitive=False))
-    assume(near is not None)
-    assert near is not None
+    term = near_term(*terms_of(word, case_sensitive=False))
+    assume(term is not None)
+    assert term is not None
     at, letter = data.draw(st.integers(0, len(word) - 1)), data.draw(st.sampled_from("xyz"))
     swapped = word[:at] + word[at + 1 : at + 2] + word[at] + word[at + 2 :]
     for other in (word, word[:at] + letter + word[at + 1 :], word[:at] + letter + word[at:], word + letter, swapped):
-        assert near.pattern.search(f"so {other}, then"), other
+        assert term.pattern.search(f"so {other}, then"), other
 
 
 @pytest.mark.parametrize("other", ["zebraxxfish", "zebrish", "zebrafishes", "abrzefish", "beasts"])
 def test_a_word_with_more_edits_is_not_near(other: str) -> None:
-    near = near_term(*terms_of("zebrafish", case_sensitive=False))
-    assert near is not None
-    assert not near.pattern.search(f"so {other}, then")
+    term = near_term(*terms_of("zebrafish", case_sensitive=False))
+    assert term is not None
+    assert not term.pattern.search(f"so {other}, then")
 
 
 @pytest.mark.parametrize("word", ["abc", "a" * (MAX_NEAR_LETTERS + 1), '"two words"', "c++11", "a-b-c"])

@@ -120,7 +120,7 @@ def test_an_empty_variable_says_nothing(empty: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("dns = 'x'", "'dns' is unknown; there are dsn, data, tenants, notify, mirror"),
         ("[mirror]\npath = 'x'", "[mirror] has no key 'path'; there are dir, mode"),
@@ -141,11 +141,11 @@ def test_an_empty_variable_says_nothing(empty: str) -> None:
         ("dsn = ", "is not TOML"),
     ],
 )
-def test_a_wrong_setting_is_named_in_a_sentence(text: str, said: str) -> None:
+def test_a_wrong_setting_is_named_in_a_sentence(text: str, sentence: str) -> None:
     file = write(text)
     with pytest.raises(UserError) as raised:
         load(Flags(), {})
-    assert said in str(raised.value)
+    assert sentence in str(raised.value)
     assert any(name in str(raised.value) for name in (str(file), "mirror.mode", "mirror.attachments", "notify"))
 
 
@@ -212,21 +212,21 @@ def test_secrets_that_a_service_manager_hands_over_win_over_the_file(
     working_directory: Path, credentials: dict[str, str]
 ) -> None:
     write('dsn = "host=file"\n[mcp]\ntoken_file = "elsewhere"')
-    found = load(Flags(), credentials)
-    assert found.dsn == "host=secret password=x"
-    assert found.agents.token_file == working_directory / "credentials/token"
-    assert found.signing == working_directory / "credentials/signing.pem"
+    config = load(Flags(), credentials)
+    assert config.dsn == "host=secret password=x"
+    assert config.agents.token_file == working_directory / "credentials/token"
+    assert config.signing == working_directory / "credentials/signing.pem"
 
 
 def test_the_environment_wins_over_secrets_handed_over(working_directory: Path, credentials: dict[str, str]) -> None:
-    found = load(Flags(), {**credentials, **ENVIRONMENT, "MIRRORD_TOKEN_FILE": "mine"})
-    assert (found.dsn, found.agents.token_file) == ("host=environment", Path("mine"))
+    config = load(Flags(), {**credentials, **ENVIRONMENT, "MIRRORD_TOKEN_FILE": "mine"})
+    assert (config.dsn, config.agents.token_file) == ("host=environment", Path("mine"))
 
 
 def test_secrets_that_are_not_handed_over_are_looked_for_elsewhere(working_directory: Path) -> None:
     write('dsn = "host=file"')
-    found = load(Flags(), {"CREDENTIALS_DIRECTORY": str(working_directory / "nothing")})
-    assert (found.dsn, found.agents.token_file, found.signing) == ("host=file", None, None)
+    config = load(Flags(), {"CREDENTIALS_DIRECTORY": str(working_directory / "nothing")})
+    assert (config.dsn, config.agents.token_file, config.signing) == ("host=file", None, None)
 
 
 def test_a_secret_that_cannot_be_read_is_no_empty_one(working_directory: Path, credentials: dict[str, str]) -> None:

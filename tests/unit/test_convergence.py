@@ -34,18 +34,18 @@ class World:
     @property
     def seen(self) -> int | None:
         """What `observe` asks the history: bytes that neither base nor row has."""
-        shown = self.state.file
-        if not isinstance(shown, File):
+        current_file = self.state.file
+        if not isinstance(current_file, File):
             return None
-        if shown.digest in {side.digest for side in (self.state.base, self.state.row) if side is not None}:
+        if current_file.digest in {side.digest for side in (self.state.base, self.state.row) if side is not None}:
             return None
-        return max((version for version, text in self.history.items() if text == shown.digest), default=None)
+        return max((version for version, text in self.history.items() if text == current_file.digest), default=None)
 
     @property
     def texts(self) -> set[Digest]:
         """Everything that can be found again."""
-        shown = {self.state.file.digest} if isinstance(self.state.file, File) else set()
-        return {*self.history.values(), *self.kept, *shown}
+        shown_digests = {self.state.file.digest} if isinstance(self.state.file, File) else set()
+        return {*self.history.values(), *self.kept, *shown_digests}
 
     def decide(self) -> Decision:
         return decide(self.state, seen_version=self.seen, adopting=self.adopting)
@@ -84,28 +84,32 @@ def prepared(world: World, decision: Decision) -> World:
 
 
 def moved(world: World, decision: Decision) -> World:
-    agreed, shown, said = sides(world)
+    agreed, file_side, row_side = sides(world)
     assert agreed is not None
     if decision.place is PlaceMove.TO_ROW:
-        said = replace(said, place=shown.place, version=said.version + 1)
-        return world.having(base=replace(agreed, place=shown.place, path=shown.path, version=said.version), row=said)
-    shown = replace(shown, place=said.place, path=PATHS[said.place])
-    settled = said.digest == agreed.digest == shown.digest
-    version = said.version if settled else agreed.version
-    return world.having(base=replace(agreed, place=said.place, path=shown.path, version=version), file=shown)
+        row_side = replace(row_side, place=file_side.place, version=row_side.version + 1)
+        return world.having(
+            base=replace(agreed, place=file_side.place, path=file_side.path, version=row_side.version), row=row_side
+        )
+    file_side = replace(file_side, place=row_side.place, path=PATHS[row_side.place])
+    settled = row_side.digest == agreed.digest == file_side.digest
+    version = row_side.version if settled else agreed.version
+    return world.having(
+        base=replace(agreed, place=row_side.place, path=file_side.path, version=version), file=file_side
+    )
 
 
 def to_file(world: World, move: Move) -> World:
-    said, shown = world.state.row, world.state.file
-    assert said is not None
-    assert said.digest is not None
-    path, where = PATHS[said.place], said.place
+    row_side, file_side = world.state.row, world.state.file
+    assert row_side is not None
+    assert row_side.digest is not None
+    path, where = PATHS[row_side.place], row_side.place
     lost = None
-    if isinstance(shown, File) and shown.digest != NO_TEXT:
-        path, where, lost = shown.path, shown.place, shown.digest
-    made = file(said.digest, place=where, path=path)
-    agreed = base(said.digest, version=said.version, place=said.place, path=path)
-    return world.having(base=agreed, file=made, keeps=lost)
+    if isinstance(file_side, File) and file_side.digest != NO_TEXT:
+        path, where, lost = file_side.path, file_side.place, file_side.digest
+    new_file = file(row_side.digest, place=where, path=path)
+    agreed = base(row_side.digest, version=row_side.version, place=row_side.place, path=path)
+    return world.having(base=agreed, file=new_file, keeps=lost)
 
 
 def to_row(world: World, move: Move) -> World:
@@ -113,32 +117,32 @@ def to_row(world: World, move: Move) -> World:
     if move is Move.FORGET:
         return world.having(base=None)
     assert isinstance(was.file, File)
-    shown = was.file
-    agreed = new_base(was, shown)
+    file_side = was.file
+    agreed = new_base(was, file_side)
     if move in (Move.INSERT, Move.REINSERT):
-        made = row(shown.digest, version=max(world.history, default=0) + 1, place=shown.place)
-        return world.having(base=replace(agreed, version=made.version), row=made)
-    said = was.row
-    assert said is not None
+        new_row = row(file_side.digest, version=max(world.history, default=0) + 1, place=file_side.place)
+        return world.having(base=replace(agreed, version=new_row.version), row=new_row)
+    row_side = was.row
+    assert row_side is not None
     if move is Move.REVIVE:
-        alive = row(shown.digest, version=said.version + 1, place=shown.place)
+        alive = row(file_side.digest, version=row_side.version + 1, place=file_side.place)
         return world.having(base=replace(agreed, version=alive.version), row=alive)
     if move is Move.TO_ROW:
-        new = replace(said, kind=shown.kind, digest=shown.digest, version=said.version + 1)
+        new = replace(row_side, kind=file_side.kind, digest=file_side.digest, version=row_side.version + 1)
         return world.having(base=replace(agreed, version=new.version), row=new)
     if move is Move.MERGE:
-        saved = world.having(row=replace(said, digest=shown.digest, version=said.version + 1))
-        joined = replace(said, digest=MERGED, version=said.version + 2)
-        return saved.having(base=replace(agreed, version=said.version), row=joined)
-    keeps = shown.digest if move is Move.SIBLING else None
+        saved = world.having(row=replace(row_side, digest=file_side.digest, version=row_side.version + 1))
+        joined = replace(row_side, digest=MERGED, version=row_side.version + 2)
+        return saved.having(base=replace(agreed, version=row_side.version), row=joined)
+    keeps = file_side.digest if move is Move.SIBLING else None
     return world.having(base=agreed, keeps=keeps)
 
 
 def sides(world: World) -> tuple[Base | None, File, Row]:
-    shown, said = world.state.file, world.state.row
-    assert isinstance(shown, File)
-    assert said is not None
-    return world.state.base, shown, said
+    file_side, row_side = world.state.file, world.state.row
+    assert isinstance(file_side, File)
+    assert row_side is not None
+    return world.state.base, file_side, row_side
 
 
 def worlds() -> Iterator[World]:
@@ -147,11 +151,11 @@ def worlds() -> Iterator[World]:
     places = (HERE, THERE, ELSEWHERE, INDEX)
     bases = [None, base(A), base(NO_TEXT), base(A, path=None), base(A, place=INDEX, path=PATHS[INDEX])]
     files = [None, *(file(text, place=place, path=PATHS[place]) for text, place in product(texts, places))]
-    for agreed, shown, said, adopting in product(bases, files, [None, *rows()], (False, True)):
-        if said is not None and agreed is not None and _impossible(agreed, said):
+    for agreed, file_side, row_side, adopting in product(bases, files, [None, *rows()], (False, True)):
+        if row_side is not None and agreed is not None and _impossible(agreed, row_side):
             continue
         history = {1: OLD, **({agreed.version: agreed.digest} if agreed else {})}
-        yield World(state(agreed, shown, None), history, adopting=adopting).having(row=said)
+        yield World(state(agreed, file_side, None), history, adopting=adopting).having(row=row_side)
 
 
 def rows() -> Iterator[Row]:
@@ -162,25 +166,25 @@ def rows() -> Iterator[Row]:
             yield row(text, version=version, place=place, placed=placed, deleted=deleted, ahead=ahead)
 
 
-def _impossible(agreed: Base, said: Row) -> bool:
+def _impossible(agreed: Base, row_side: Row) -> bool:
     """A version is one text, one place."""
-    changed = (said.digest, said.place, said.placed, said.ahead, said.deleted) != (
+    changed = (row_side.digest, row_side.place, row_side.placed, row_side.ahead, row_side.deleted) != (
         agreed.digest,
         agreed.place,
         True,
         frozenset(),
         False,
     )
-    return changed == (said.version == agreed.version)
+    return changed == (row_side.version == agreed.version)
 
 
 def course(world: World) -> list[tuple[World, Decision]]:
     """What the engine does until it has nothing to do, but at most twice as long as it should."""
-    taken: list[tuple[World, Decision]] = []
-    while (decision := world.decide()).step is not Step.NOTHING and len(taken) < 2 * LONGEST:
-        taken.append((world, decision))
+    steps_taken: list[tuple[World, Decision]] = []
+    while (decision := world.decide()).step is not Step.NOTHING and len(steps_taken) < 2 * LONGEST:
+        steps_taken.append((world, decision))
         world = after(world, decision)
-    return [*taken, (world, decision)]
+    return [*steps_taken, (world, decision)]
 
 
 @pytest.fixture(scope="module")
@@ -190,12 +194,12 @@ def courses() -> list[list[tuple[World, Decision]]]:
 
 def test_every_course_comes_to_rest_in_a_few_steps(courses: list[list[tuple[World, Decision]]]) -> None:
     assert len(courses) > 10_000
-    assert [taken for taken in courses if len(taken) - 1 > LONGEST] == []
+    assert [steps_taken for steps_taken in courses if len(steps_taken) - 1 > LONGEST] == []
 
 
 def test_at_rest_both_sides_and_the_base_are_equal(courses: list[list[tuple[World, Decision]]]) -> None:
-    for taken in courses:
-        end = taken[-1][0].state
+    for steps_taken in courses:
+        end = steps_taken[-1][0].state
         if end.row is None or end.row.deleted:
             assert (end.file, end.base) == (None, None)
         else:
@@ -209,29 +213,31 @@ def test_at_rest_both_sides_and_the_base_are_equal(courses: list[list[tuple[Worl
 
 
 def test_no_text_is_ever_lost_on_the_way(courses: list[list[tuple[World, Decision]]]) -> None:
-    for taken in courses:
-        first, last = taken[0][0], taken[-1][0]
+    for steps_taken in courses:
+        first, last = steps_taken[0][0], steps_taken[-1][0]
         assert first.texts - {NO_TEXT} <= last.texts
 
 
 def test_a_place_never_costs_an_edit_and_an_edit_never_a_place(courses: list[list[tuple[World, Decision]]]) -> None:
     """L10: where both sides live, the text at the end is what it would be had nothing moved."""
-    still = {_unmoved(taken[0][0]): taken[-1][0].state for taken in courses if _lives(taken[0][0])}
-    for taken in courses:
-        first = taken[0][0]
+    still = {
+        _unmoved(steps_taken[0][0]): steps_taken[-1][0].state for steps_taken in courses if _lives(steps_taken[0][0])
+    }
+    for steps_taken in courses:
+        first = steps_taken[0][0]
         if _lives(first) and _unmoved(first) in still:
-            assert _text(taken[-1][0].state) == _text(still[_unmoved(first)])
+            assert _text(steps_taken[-1][0].state) == _text(still[_unmoved(first)])
 
 
 def _lives(world: World) -> bool:
-    there = world.state.base is not None and isinstance(world.state.file, File)
-    return there and world.state.row is not None and not world.state.row.deleted
+    is_in_both = world.state.base is not None and isinstance(world.state.file, File)
+    return is_in_both and world.state.row is not None and not world.state.row.deleted
 
 
 def _unmoved(world: World) -> tuple[object, ...]:
-    agreed, shown, said = sides(world)
+    agreed, file_side, row_side = sides(world)
     assert agreed is not None
-    return agreed.digest, shown.digest, said.digest, said.ahead, world.adopting
+    return agreed.digest, file_side.digest, row_side.digest, row_side.ahead, world.adopting
 
 
 def _text(end: State) -> Digest | None:
@@ -263,12 +269,14 @@ EDITS = {
 def test_the_places_table_holds_whatever_is_edited(
     location: tuple[Place, Place, Place, PlaceMove, Place], edits: tuple[Digest, Digest, Digest]
 ) -> None:
-    was, shown, said, move, end = location
+    was, file_place, row_place, move, end = location
     saved, written, text = edits
-    version = 2 + (said != was) + (written != A)
+    version = 2 + (row_place != was) + (written != A)
     world = World(
         state(
-            base(A, place=was), file(saved, place=shown, path=PATHS[shown]), row(written, place=said, version=version)
+            base(A, place=was),
+            file(saved, place=file_place, path=PATHS[file_place]),
+            row(written, place=row_place, version=version),
         ),
         {1: OLD, 2: A, version: written},
     )

@@ -15,12 +15,12 @@ from tests.unit.states import THERE, UNREADABLE, A, B, C, all_states, base, file
 def moved_states() -> Iterator[State]:
     """Every content with the places of file and row moved or not, and with the row placed or not."""
     for content, (file_moved, row_moved, placed) in product(all_states(), product((False, True), repeat=3)):
-        shown, said = content.file, content.row
-        if isinstance(shown, File) and file_moved:
-            shown = replace(shown, place=THERE)
-        if said is not None:
-            said = replace(said, placed=placed, place=THERE if row_moved else said.place)
-        yield replace(content, file=shown, row=said)
+        file_side, row_side = content.file, content.row
+        if isinstance(file_side, File) and file_moved:
+            file_side = replace(file_side, place=THERE)
+        if row_side is not None:
+            row_side = replace(row_side, placed=placed, place=THERE if row_moved else row_side.place)
+        yield replace(content, file=file_side, row=row_side)
 
 
 @cache
@@ -98,7 +98,7 @@ def test_who_works_next(situation: State, step: Step, place: PlaceMove, again: b
 
 
 @pytest.mark.parametrize(
-    ("situation", "seen", "place"),
+    ("situation", "seen_version", "place"),
     [
         (state(base(), file(place=THERE), row()), None, PlaceMove.TO_FILE),
         (state(base(), file(B, place=THERE), row()), 1, PlaceMove.TO_FILE),  # an older text, in an older place
@@ -107,6 +107,6 @@ def test_who_works_next(situation: State, step: Step, place: PlaceMove, again: b
     ],
 )
 def test_in_a_tree_that_went_back_old_bytes_are_in_an_old_place(
-    situation: State, seen: int | None, place: PlaceMove
+    situation: State, seen_version: int | None, place: PlaceMove
 ) -> None:
-    assert decide(situation, seen_version=seen, adopting=True, stale_places=True).place is place
+    assert decide(situation, seen_version=seen_version, adopting=True, stale_places=True).place is place

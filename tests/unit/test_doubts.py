@@ -12,24 +12,26 @@ def doubts() -> Retries:
 
 
 def test_what_cannot_be_done_is_tried_less_and_less_often() -> None:
-    asked = doubts()
-    delays = [asked.next_delay(ENTRY) for _ in range(9)]
+    open_doubts = doubts()
+    delays = [open_doubts.next_delay(ENTRY) for _ in range(9)]
     assert delays[:3] == [FIRST_DELAY_SECONDS, 2 * FIRST_DELAY_SECONDS, 4 * FIRST_DELAY_SECONDS]
     assert delays[-1] == MAX_DELAY_SECONDS
-    assert asked.next_delay(OTHER) == FIRST_DELAY_SECONDS
+    assert open_doubts.next_delay(OTHER) == FIRST_DELAY_SECONDS
 
 
 def test_quick_attempts_make_no_later_one_wait_longer() -> None:
-    asked = doubts()
-    assert [asked.next_delay(ENTRY, at_once=True) for _ in range(MAX_QUICK_ATTEMPTS)] == [0.0] * MAX_QUICK_ATTEMPTS
-    assert asked.next_delay(ENTRY) == FIRST_DELAY_SECONDS
-    assert asked.next_delay(ENTRY, at_once=True) == 2 * FIRST_DELAY_SECONDS
+    open_doubts = doubts()
+    assert [open_doubts.next_delay(ENTRY, at_once=True) for _ in range(MAX_QUICK_ATTEMPTS)] == [
+        0.0
+    ] * MAX_QUICK_ATTEMPTS
+    assert open_doubts.next_delay(ENTRY) == FIRST_DELAY_SECONDS
+    assert open_doubts.next_delay(ENTRY, at_once=True) == 2 * FIRST_DELAY_SECONDS
 
 
 def test_what_was_done_is_quick_again_the_next_time() -> None:
-    asked = doubts()
+    open_doubts = doubts()
     for _ in range(MAX_QUICK_ATTEMPTS + 2):
-        asked.next_delay(ENTRY, at_once=True)
-    asked.note_success(ENTRY)
-    assert asked.next_delay(ENTRY, at_once=True) == 0.0
-    assert asked.next_delay(ENTRY) == FIRST_DELAY_SECONDS
+        open_doubts.next_delay(ENTRY, at_once=True)
+    open_doubts.note_success(ENTRY)
+    assert open_doubts.next_delay(ENTRY, at_once=True) == 0.0
+    assert open_doubts.next_delay(ENTRY) == FIRST_DELAY_SECONDS

@@ -21,21 +21,21 @@ TENANT, OTHER = TenantId(UUID(int=1)), TenantId(UUID(int=2))
 
 
 def test_a_new_id_is_a_uuid_of_version_7() -> None:
-    made = new_id()
-    assert (made.version, made.variant) == (7, "specified in RFC 4122")
+    created_id = new_id()
+    assert (created_id.version, created_id.variant) == (7, "specified in RFC 4122")
 
 
 def test_new_ids_differ_and_those_of_a_later_millisecond_sort_later() -> None:
-    made = [new_id() for _ in range(5_000)]
-    assert len(set(made)) == len(made)
-    milliseconds = [entry.int >> 80 for entry in made]
+    created_ids = [new_id() for _ in range(5_000)]
+    assert len(set(created_ids)) == len(created_ids)
+    milliseconds = [entry.int >> 80 for entry in created_ids]
     assert milliseconds == sorted(milliseconds)
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
-def test_the_id_of_a_path_is_the_same_for_the_same_path_only(one: str, other: str) -> None:
-    assert (id_of_path(TENANT, one) == id_of_path(TENANT, other)) == (one == other)
-    assert id_of_path(TENANT, one) != id_of_path(OTHER, one)
+def test_the_id_of_a_path_is_the_same_for_the_same_path_only(first: str, other: str) -> None:
+    assert (id_of_path(TENANT, first) == id_of_path(TENANT, other)) == (first == other)
+    assert id_of_path(TENANT, first) != id_of_path(OTHER, first)
 
 
 @given(st.uuids())

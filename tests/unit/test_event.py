@@ -21,8 +21,8 @@ def event(data: dict[str, object], actor: str = "writer") -> Event:
 
 @given(DATA, TEXTS)
 def test_a_line_says_the_event_it_was_made_of(data: dict[str, object], actor: str) -> None:
-    made = event(data, actor)
-    assert decode_event(encode_event(made)) == made
+    original = event(data, actor)
+    assert decode_event(encode_event(original)) == original
 
 
 @given(DATA, TEXTS)
@@ -51,6 +51,6 @@ def test_a_line_that_is_no_event_says_why(line: bytes, why: str) -> None:
 
 
 def test_days_are_counted_in_utc_and_a_host_cannot_leave_the_folder() -> None:
-    late = MOMENT.astimezone(timezone(timedelta(hours=5)))
-    assert event_file_path(late, "../a b") == ".records/events/2026-11-22.---a-b.jsonl"
-    assert spot_of_file(event_file_path(late, "host")) is None
+    local_moment = MOMENT.astimezone(timezone(timedelta(hours=5)))
+    assert event_file_path(local_moment, "../a b") == ".records/events/2026-11-22.---a-b.jsonl"
+    assert spot_of_file(event_file_path(local_moment, "host")) is None

@@ -45,8 +45,8 @@ def test_a_part_measured_anew_replaces_itself_in_the_record_and_nothing_else(tmp
         )
 
     parts = json.loads(file.read_text(encoding="utf-8"))["parts"]
-    assert [(name, one["figures"][0]["value"]) for name, one in parts.items()] == [("one", 2.0), ("two", 3.0)]
-    assert all(one["commit"] for one in parts.values())
+    assert [(name, part["figures"][0]["value"]) for name, part in parts.items()] == [("one", 2.0), ("two", 3.0)]
+    assert all(part["commit"] for part in parts.values())
 
 
 def test_every_part_has_a_name_of_its_own_and_trees_are_counted_once() -> None:

@@ -66,8 +66,8 @@ def test_a_pattern_means_what_it_means_name_by_name(pattern: str, names: list[st
     path = "/".join(names) + ("/_index.md" if is_index else ".md")
     if fault_in(pattern) is None:
         spellings = [path, path.removesuffix(".md"), *(["/".join(names)] if is_index else [])]
-        found = any(_fits(_parts(pattern), name_key(one).split("/")) for one in spellings)
-        assert Globs([pattern]).match(path) is found
+        fits = any(_fits(_parts(pattern), name_key(spelling).split("/")) for spelling in spellings)
+        assert Globs([pattern]).match(path) is fits
 
 
 def _parts(pattern: str) -> list[str]:

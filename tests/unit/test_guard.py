@@ -35,10 +35,12 @@ def test_more_than_25_and_more_than_a_tenth_at_once_stop(deletions: int, recent:
 
 
 @given(COUNTS, COUNTS, COUNTS, st.integers(1, 100))
-def test_a_further_deletion_never_makes_a_set_look_harmless(deletions: int, recent: int, total: int, more: int) -> None:
+def test_a_further_deletion_never_makes_a_set_look_harmless(
+    deletions: int, recent: int, total: int, further: int
+) -> None:
     if weigh_deletions("row", deletions, recent, total):
-        assert weigh_deletions("row", deletions + more, recent, total)
-        assert weigh_deletions("row", deletions, recent + more, total)
+        assert weigh_deletions("row", deletions + further, recent, total)
+        assert weigh_deletions("row", deletions, recent + further, total)
 
 
 def test_the_sentence_says_what_is_gone_and_what_stays() -> None:
@@ -61,10 +63,10 @@ def test_another_root_or_none_stops_everything(exists: bool, same: bool, reason:
 
 
 @pytest.mark.parametrize(
-    ("found", "based", "stops"), [(0, 2, True), (0, 500, True), (1, 500, False), (0, 1, False), (0, 0, False)]
+    ("found_count", "based", "stops"), [(0, 2, True), (0, 500, True), (1, 500, False), (0, 1, False), (0, 0, False)]
 )
-def test_a_tree_that_is_empty_all_at_once_stops(found: int, based: int, stops: bool) -> None:
-    alarm = check_emptied(found, based)
+def test_a_tree_that_is_empty_all_at_once_stops(found_count: int, based: int, stops: bool) -> None:
+    alarm = check_emptied(found_count, based)
     assert (alarm is not None) == stops
     assert alarm is None or (alarm.reason == "root-emptied" and str(based) in alarm.sentence)
 

@@ -48,9 +48,9 @@ def test_a_file_held_open_is_read_after_a_while_and_then_now_and_then(
         look = looker.look_at_paths(["Long.md"], frozenset({"Long.md"}))
         assert look.paths_to_retry == ["Long.md"]
         assert look.troubles == []
-        found = look.found_files.get("Long.md")
-        assert found is None or found.is_held_open
-        return found.data if found else None
+        found_file = look.found_files.get("Long.md")
+        assert found_file is None or found_file.is_held_open
+        return found_file.data if found_file else None
 
     with (tmp_path / "Long.md").open("w") as writer:
         writer.write("first\n")
@@ -72,11 +72,11 @@ def test_a_file_held_open_is_read_after_a_while_and_then_now_and_then(
 
 
 def test_of_a_held_file_only_snapshots_go_to_the_row() -> None:
-    for seen in all_states():
-        if isinstance(seen.file, File):
-            held = replace(seen, file=replace(seen.file, is_held_open=True))
-            step = decide(held, seen_version=None, adopting=False).step
-            free = decide(seen, seen_version=None, adopting=False)
+    for situation in all_states():
+        if isinstance(situation.file, File):
+            held_situation = replace(situation, file=replace(situation.file, is_held_open=True))
+            step = decide(held_situation, seen_version=None, adopting=False).step
+            free = decide(situation, seen_version=None, adopting=False)
             assert step in (free.step, Step.LATER)
             assert step not in (Step.FILE, Step.DELETE)
             assert step is not Step.ROW or free.move in (Move.INSERT, Move.ADOPT, Move.TO_ROW)

@@ -162,34 +162,34 @@ READ_PAIR = [base(entry, path, TEXTS[entry]) for entry, path in ((A, "a.md"), (B
 
 def test_swapped_files_stay_what_they_are_if_one_was_edited_and_moved_by_copying() -> None:
     swapped = [found("a.md", TEXTS[B], inode=2), found("Twin/b.md", f"{TEXTS[A]}more\n", inode=9)]
-    known = {1: "a.md", 2: "b.md"}
-    assert owners(swapped, READ_PAIR, missing=["b.md"], inodes=known, texts=TEXTS) == {"a.md": B, "Twin/b.md": A}
+    inodes = {1: "a.md", 2: "b.md"}
+    assert owners(swapped, READ_PAIR, missing=["b.md"], inodes=inodes, texts=TEXTS) == {"a.md": B, "Twin/b.md": A}
 
 
 def test_swapped_files_stay_what_they_are_if_both_were_rewritten_and_one_was_moved_by_copying() -> None:
     swapped = [found("a.md", f"{TEXTS[B]}more\n", inode=8), found("Twin/b.md", f"{TEXTS[A]}more\n", inode=9)]
-    known = {1: "a.md", 2: "b.md"}
-    assert owners(swapped, READ_PAIR, missing=["b.md"], inodes=known, texts=TEXTS) == {"a.md": B, "Twin/b.md": A}
+    inodes = {1: "a.md", 2: "b.md"}
+    assert owners(swapped, READ_PAIR, missing=["b.md"], inodes=inodes, texts=TEXTS) == {"a.md": B, "Twin/b.md": A}
 
 
 @pytest.mark.parametrize("text", ["gamma says what only gamma says\n", "alpha\n"])
 def test_a_file_renamed_over_another_beside_a_new_page_is_that_one(text: str) -> None:
     over = [found("a.md", TEXTS[B], inode=2), found("New.md", text, inode=9)]
-    known = owners(over, READ_PAIR, missing=["b.md"], inodes={1: "a.md", 2: "b.md"}, texts=TEXTS)
-    assert known["a.md"] == A
-    assert is_new(known["New.md"], "New.md")
+    result = owners(over, READ_PAIR, missing=["b.md"], inodes={1: "a.md", 2: "b.md"}, texts=TEXTS)
+    assert result["a.md"] == A
+    assert is_new(result["New.md"], "New.md")
 
 
 def test_an_edited_copy_of_a_page_that_took_the_text_of_a_lost_one_does_not_take_the_page_along() -> None:
     merged = [found("a.md", TEXTS[A] + TEXTS[B], inode=8), found("Copy.md", f"{TEXTS[A]}more\n", inode=9)]
-    known = owners(merged, READ_PAIR, missing=["b.md"], inodes={1: "a.md", 2: "b.md"}, texts=TEXTS)
-    assert known["a.md"] == A
-    assert is_new(known["Copy.md"], "Copy.md")
+    result = owners(merged, READ_PAIR, missing=["b.md"], inodes={1: "a.md", 2: "b.md"}, texts=TEXTS)
+    assert result["a.md"] == A
+    assert is_new(result["Copy.md"], "Copy.md")
 
 
 def test_texts_are_asked_for_only_where_a_new_page_may_have_one() -> None:
-    known: dict[Inode, str] = {(8, 1): "a.md", (8, 2): "b.md"}
-    memory = EarlierState(READ_PAIR, missing_paths=frozenset(["b.md"]), path_of_inode=known)
+    path_of_inode: dict[Inode, str] = {(8, 1): "a.md", (8, 2): "b.md"}
+    memory = EarlierState(READ_PAIR, missing_paths=frozenset(["b.md"]), path_of_inode=path_of_inode)
     over, new = found("a.md", TEXTS[B], inode=2), found("New.md", "new", inode=9)
     assert select_unproven([over], memory) == {}
     assert select_unproven([over, new], memory).keys() == {A}
@@ -203,14 +203,14 @@ def test_a_chain_of_renames_ends_at_a_new_name() -> None:
 
 def test_a_directory_that_got_the_inode_of_a_page_that_is_gone_is_not_that_page() -> None:
     founds = [found("Crate", None, inode=1), found("Crate/leaf.md", "leaf")]
-    made = owners(founds, [base(A, "a.md", "alpha")], missing=["a.md"], inodes={1: "a.md"})
-    assert is_new(made["Crate"], "Crate")
-    assert is_new(made["Crate/leaf.md"], "Crate/leaf.md")
+    result = owners(founds, [base(A, "a.md", "alpha")], missing=["a.md"], inodes={1: "a.md"})
+    assert is_new(result["Crate"], "Crate")
+    assert is_new(result["Crate/leaf.md"], "Crate/leaf.md")
 
 
 def test_a_page_that_got_the_inode_of_a_folder_that_is_gone_is_not_that_folder() -> None:
-    made = owners([found("b.md", "beta", inode=1)], [base(A, "Crate", None)], missing=["Crate"], inodes={1: "Crate"})
-    assert is_new(made["b.md"], "b.md")
+    result = owners([found("b.md", "beta", inode=1)], [base(A, "Crate", None)], missing=["Crate"], inodes={1: "Crate"})
+    assert is_new(result["b.md"], "b.md")
 
 
 def test_inodes_that_saves_gave_round_say_nothing() -> None:
@@ -222,9 +222,9 @@ def test_inodes_given_round_by_saves_of_one_text_say_nothing_although_their_byte
     """The file of a.md was saved and taken in before its old inode came to b.md with the same text."""
     bases = [base(A, "a.md", "same"), base(B, "b.md", "beta")]
     saved = [found("b.md", "same", inode=1), found("c.md", "other", inode=2)]
-    known = owners(saved, bases, inodes={1: "a.md", 2: "b.md"})
-    assert known["b.md"] == B
-    assert is_new(known["c.md"], "c.md")
+    result = owners(saved, bases, inodes={1: "a.md", 2: "b.md"})
+    assert result["b.md"] == B
+    assert is_new(result["c.md"], "c.md")
 
 
 def test_what_was_known_before_bases_followed_a_swap_says_nothing() -> None:
@@ -234,9 +234,9 @@ def test_what_was_known_before_bases_followed_a_swap_says_nothing() -> None:
 
 def test_a_backup_under_another_name_does_not_take_the_page_along() -> None:
     backed_up = [found("a.md", "alpha edited", inode=9), found("a old.md", "alpha", inode=1)]
-    known = owners(backed_up, PAIR, inodes={1: "a.md", 2: "b.md"})
-    assert known["a.md"] == A
-    assert is_new(known["a old.md"], "a old.md")
+    result = owners(backed_up, PAIR, inodes={1: "a.md", 2: "b.md"})
+    assert result["a.md"] == A
+    assert is_new(result["a old.md"], "a old.md")
 
 
 def test_a_file_renamed_over_another_is_that_one() -> None:
@@ -247,10 +247,10 @@ def test_a_file_renamed_over_another_is_that_one() -> None:
 def test_directories_changed_names_only_if_their_files_came_along() -> None:
     folders = [base(A, "a", None), base(B, "b", None), base(C, "a/x.md", "of a")]
     swapped = [found("a", None, inode=2), found("b", None, inode=1)]
-    known = {1: "a", 2: "b", 3: "a/x.md"}
+    inodes = {1: "a", 2: "b", 3: "a/x.md"}
     with_file = [*swapped, found("b/x.md", "of a", inode=3)]
-    assert owners(with_file, folders, missing=["a/x.md"], inodes=known) == {"a": B, "b": A, "b/x.md": C}
-    assert owners(swapped, folders, inodes=known) == {"a": A, "b": B}
+    assert owners(with_file, folders, missing=["a/x.md"], inodes=inodes) == {"a": B, "b": A, "b/x.md": C}
+    assert owners(swapped, folders, inodes=inodes) == {"a": A, "b": B}
 
 
 def test_a_renamed_file_is_known_by_its_inode_even_when_edited() -> None:
@@ -268,22 +268,22 @@ def test_an_inode_that_was_used_again_while_its_old_path_lives_says_nothing() ->
 def test_bytes_that_only_one_file_has_tell_more_than_an_inode() -> None:
     """A new file may have got the number of a removed one."""
     copied = [found("new/a.md", "alpha", inode=2), found("new/b.md", "beta", inode=1)]
-    known = owners(copied, PAIR, missing=["a.md", "b.md"], inodes={1: "a.md", 2: "b.md"})
-    assert known == {"new/a.md": A, "new/b.md": B}
+    result = owners(copied, PAIR, missing=["a.md", "b.md"], inodes={1: "a.md", 2: "b.md"})
+    assert result == {"new/a.md": A, "new/b.md": B}
 
 
 def test_of_several_lost_pages_with_the_same_bytes_the_inode_tells() -> None:
     bases = [base(A, "a.md", "same"), base(B, "b.md", "same")]
     moved = [found("x.md", "same", inode=2), found("y.md", "same", inode=1)]
-    known = owners(moved, bases, missing=["a.md", "b.md"], inodes={1: "a.md", 2: "b.md"})
-    assert known == {"x.md": B, "y.md": A}
+    result = owners(moved, bases, missing=["a.md", "b.md"], inodes={1: "a.md", 2: "b.md"})
+    assert result == {"x.md": B, "y.md": A}
 
 
 def test_of_several_lost_pages_with_the_same_bytes_the_likest_path_tells_where_no_inode_does() -> None:
     bases = [base(A, "old/a.md", "same"), base(B, "old/b.md", "same")]
     moved = [found("new/b.md", "same"), found("new/a.md", "same")]
-    known = owners(moved, bases, missing=["old/a.md", "old/b.md"])
-    assert known == {"new/a.md": A, "new/b.md": B}
+    result = owners(moved, bases, missing=["old/a.md", "old/b.md"])
+    assert result == {"new/a.md": A, "new/b.md": B}
 
 
 def test_a_renamed_directory_is_known_by_its_inode() -> None:
@@ -432,19 +432,19 @@ def bases(draw: st.DrawFn) -> Base:
     st.randoms(use_true_random=False),
 )
 def test_every_file_gets_an_entry_of_its_own_in_whatever_order_files_are_seen(
-    seen: list[FoundFile],
-    known: list[Base],
+    files: list[FoundFile],
+    bases: list[Base],
     missing: set[str],
     inodes: dict[int, str],
     rows: set[EntryId],
     chance: Random,
 ) -> None:
     tombstones = [row(entry, deleted=True) for entry in sorted(rows)]
-    result = owners(seen, known, missing=missing, inodes=inodes, rows=tombstones)
-    assert result.keys() == {item.path for item in seen}
+    result = owners(files, bases, missing=missing, inodes=inodes, rows=tombstones)
+    assert result.keys() == {item.path for item in files}
     assert len(set(result.values())) == len(result)
-    shuffled = chance.sample(seen, len(seen))
-    assert owners(shuffled, known, missing=missing, inodes=inodes, rows=tombstones) == result
+    shuffled = chance.sample(files, len(files))
+    assert owners(shuffled, bases, missing=missing, inodes=inodes, rows=tombstones) == result
 
 
 def test_of_two_copies_of_a_lost_page_the_one_of_its_name_is_the_page() -> None:

@@ -46,14 +46,14 @@ def everything() -> list[str]:
 
 async def test_every_mark_is_taken_once_and_counts_until_it_is_released(queue: Queue, intake: Intake) -> None:
     queue.mark(everything(), forced=True)
-    taken: list[str] = []
+    taken_paths: list[str] = []
     while intake.is_ready:
-        assert len(queue) + len(intake) + len(taken) == MANY
+        assert len(queue) + len(intake) + len(taken_paths) == MANY
         dirty, _ = await intake.take_chunk()
-        assert len(queue) + len(intake) + len(taken) == MANY
-        taken += dirty.paths
+        assert len(queue) + len(intake) + len(taken_paths) == MANY
+        taken_paths += dirty.paths
         intake.release(dirty)
-    assert sorted(taken) == sorted(everything())
+    assert sorted(taken_paths) == sorted(everything())
     assert len(queue) + len(intake) == 0
 
 
@@ -62,19 +62,19 @@ async def test_the_files_of_the_next_chunk_of_an_import_are_read_already(queue: 
     await intake.take_chunk()
     dirty, look = await intake.take_chunk()
     assert look is not None
-    assert {path: found.digest for path, found in look.found_files.items()} == {
+    assert {path: found_file.digest for path, found_file in look.found_files.items()} == {
         path: digest_of(f"page {path.removesuffix('.md')}\n".encode()) for path in dirty.paths
     }
 
 
-@pytest.mark.parametrize(("left", "is_read"), [(MIN_READ_AHEAD_FILES, True), (MIN_READ_AHEAD_FILES - 1, False)])
+@pytest.mark.parametrize(("remaining", "is_read"), [(MIN_READ_AHEAD_FILES, True), (MIN_READ_AHEAD_FILES - 1, False)])
 async def test_what_is_left_for_the_last_chunk_is_read_ahead_if_it_is_worth_it(
-    queue: Queue, intake: Intake, left: int, is_read: bool
+    queue: Queue, intake: Intake, remaining: int, is_read: bool
 ) -> None:
-    queue.mark(everything()[: CHUNK_MARKS + left], forced=True)
+    queue.mark(everything()[: CHUNK_MARKS + remaining], forced=True)
     await intake.take_chunk()
     dirty, look = await intake.take_chunk()
-    assert (len(dirty.paths), look is not None) == (left, is_read)
+    assert (len(dirty.paths), look is not None) == (remaining, is_read)
 
 
 @pytest.mark.parametrize("forced", [True, False])
@@ -85,13 +85,13 @@ async def test_what_was_seen_ahead_is_seen_again_after_files_were_written(
     await intake.take_chunk()
     await intake.discard_read_ahead()
     (tmp_path / "800.md").write_text("written meanwhile\n")
-    left: set[str] = set()
+    remaining_paths: set[str] = set()
     while intake.is_ready:
         dirty, look = await intake.take_chunk()
-        left |= dirty.paths
+        remaining_paths |= dirty.paths
         if look is not None and "800.md" in look.found_files:
             assert look.found_files["800.md"].digest == digest_of(b"written meanwhile\n")
-    assert len(left) == MANY - CHUNK_MARKS
+    assert len(remaining_paths) == MANY - CHUNK_MARKS
 
 
 async def test_marks_whose_files_need_not_be_read_are_not_looked_at_ahead(queue: Queue, intake: Intake) -> None:

@@ -51,9 +51,9 @@ texts = st.lists(st.sampled_from(["one line of text", "another line of it", "a t
 
 @given(st.dictionaries(st.sampled_from([A, B]), texts), st.dictionaries(st.sampled_from("xyz"), texts))
 def test_no_page_is_two_files(lost: dict[EntryId, str], files: dict[str, str]) -> None:
-    found = match_texts(lost, files)
-    assert len(set(found.values())) == len(found)
-    assert found.keys() <= files.keys()
+    matches = match_texts(lost, files)
+    assert len(set(matches.values())) == len(matches)
+    assert matches.keys() <= files.keys()
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ def kind_of(label: str) -> Kind:
 def names(label: str, *others: tuple[NameKind, str]) -> list[Candidate]:
     """`Projects/Alpha` is a page, `Projects/` a directory, `Projects/assets/a.png` an attachment."""
     path = tuple(label.rstrip("/").split("/"))
-    said = [(NameKind.NAME, path[-1]), *others]
-    return [Candidate(entry(label), kind_of(label), path, sort, name) for sort, name in said]
+    kinds_and_names = [(NameKind.NAME, path[-1]), *others]
+    return [Candidate(entry(label), kind_of(label), path, sort, name) for sort, name in kinds_and_names]
 
 
 TREE = {
@@ -62,11 +62,11 @@ def meant(kind: str, target: str, page: str) -> str:
     """The label of what a link on *page* means, found as Postgres finds it: by key."""
     origin = Origin(entry(page), tuple(page.split("/")[:-1]))
     key = target_key(kind, target, origin)
-    candidates = [one for known in TREE.values() for one in known if key_of(one.name) == key]
-    found = resolve_link(kind, target, origin, candidates)
-    if found.entry is None:
-        return MANY if found.ambiguous else NOWHERE
-    return next(label for label in TREE if entry(label) == found.entry)
+    candidates = [candidate for group in TREE.values() for candidate in group if key_of(candidate.name) == key]
+    meaning = resolve_link(kind, target, origin, candidates)
+    if meaning.entry is None:
+        return MANY if meaning.ambiguous else NOWHERE
+    return next(label for label in TREE if entry(label) == meaning.entry)
 
 
 @pytest.mark.parametrize(
@@ -192,8 +192,8 @@ def test_a_key_fits_into_an_index() -> None:
 def test_whatever_is_found_shares_the_key_of_the_link(kind: str, target: str, page: str) -> None:
     """Else the candidates found by key would not hold it."""
     origin = Origin(entry(page), tuple(page.split("/")[:-1]))
-    everything = [one for known in TREE.values() for one in known]
-    found = resolve_link(kind, target, origin, everything)
-    if found.entry is not None and found.entry != origin.entry:
+    everything = [candidate for group in TREE.values() for candidate in group]
+    meaning = resolve_link(kind, target, origin, everything)
+    if meaning.entry is not None and meaning.entry != origin.entry:
         key = target_key(kind, target, origin)
-        assert key in {key_of(one.name) for one in everything if one.entry == found.entry}
+        assert key in {key_of(candidate.name) for candidate in everything if candidate.entry == meaning.entry}

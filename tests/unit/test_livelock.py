@@ -37,8 +37,8 @@ def turn(
 def taken(turns: Iterable[PlannedMove]) -> list[MoveHistory]:
     """The course after each turn."""
     courses = [MoveHistory()]
-    for one in turns:
-        courses.append(add_move(courses[-1], one))
+    for turn in turns:
+        courses.append(add_move(courses[-1], turn))
     return courses[1:]
 
 

@@ -39,13 +39,13 @@ def test_a_lone_connection_may_wait_long() -> None:
 
 
 def test_who_waited_in_vain_waits_shortly_for_some_time_and_nobody_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    waits, held = LockWaits(CONNECTIONS), new_tenant()
-    assert wait_in_vain(waits, held) == LOCK_TIMEOUT_MS
-    assert wait_in_vain(waits, held) == SHORT_LOCK_TIMEOUT_MS
+    waits, held_tenant = LockWaits(CONNECTIONS), new_tenant()
+    assert wait_in_vain(waits, held_tenant) == LOCK_TIMEOUT_MS
+    assert wait_in_vain(waits, held_tenant) == SHORT_LOCK_TIMEOUT_MS
     with waits.limit_wait(new_tenant()) as other:
         assert other == LOCK_TIMEOUT_MS
     monkeypatch.setattr(transactions, "SHORT_WAITS_SECONDS", 0.0)
-    assert wait_in_vain(waits, held) == LOCK_TIMEOUT_MS
+    assert wait_in_vain(waits, held_tenant) == LOCK_TIMEOUT_MS
 
 
 def test_what_fails_otherwise_says_nothing_of_locks() -> None:

@@ -57,6 +57,6 @@ async def test_what_could_not_be_looked_at_stays_marked(broken: str) -> None:
     with pytest.raises(Unavailable):
         await reader.take()
     assert not reader.marks.is_empty
-    found, reader.broken = set(reader.looks), set()
-    assert found | {*(await reader.take())} == {"own/a", "own/b"}
+    looked_at, reader.broken = set(reader.looks), set()
+    assert looked_at | {*(await reader.take())} == {"own/a", "own/b"}
     assert reader.marks.is_empty

@@ -22,8 +22,8 @@ def heads(draw: st.DrawFn) -> str:
         return draw(st.sampled_from(_HEADS))
     title = draw(st.sampled_from(["", "title: a\n", "title: b\n", "title: a # why\n"]))
     tags = draw(st.sampled_from(["", "tags: [x]\n", "tags: [x, y, z]\n", "tags:\n  - y\n  - w\n", "tags: x\n"]))
-    rest = draw(st.sampled_from(["", "n: 1\n", "n: 2\n", "# note\n"]))
-    return f"---\n{title}{tags}{rest}---\n" if title + tags + rest else ""
+    further = draw(st.sampled_from(["", "n: 1\n", "n: 2\n", "# note\n"]))
+    return f"---\n{title}{tags}{further}---\n" if title + tags + further else ""
 
 
 texts = st.builds(
@@ -65,11 +65,11 @@ def test_a_side_that_did_not_change_gives_way(base: str, other: str) -> None:
 @settings(max_examples=200, deadline=None)
 def test_which_side_is_which_does_not_decide_whether_they_clash(texts: tuple[str, str, str]) -> None:
     base, file, row = texts
-    one, other = merge(base, file, row), merge(base, row, file)
+    first, other = merge(base, file, row), merge(base, row, file)
 
-    assert (one is None) == (other is None)
-    if one is not None and other is not None:
-        assert with_unix_endings(PageText(one).body) == with_unix_endings(PageText(other).body)
+    assert (first is None) == (other is None)
+    if first is not None and other is not None:
+        assert with_unix_endings(PageText(first).body) == with_unix_endings(PageText(other).body)
 
 
 @given(edits())

@@ -51,15 +51,15 @@ class Tree:
             assert not above.startswith(source + "/")
             assert above != source
             above = parent_of(above)
-        self.at = {_moved(path, source, target): what for path, what in self.at.items()}
+        self.at = {_moved(path, source, target): content for path, content in self.at.items()}
 
-    def exchange(self, one: str, other: str) -> None:
-        assert one in self.at
+    def exchange(self, first: str, other: str) -> None:
+        assert first in self.at
         assert other in self.at
-        assert not one.startswith(other + "/")
-        assert not other.startswith(one + "/")
-        for source, target in ((one, "aside"), (other, one), ("aside", other)):
-            self.at = {_moved(path, source, target): what for path, what in self.at.items()}
+        assert not first.startswith(other + "/")
+        assert not other.startswith(first + "/")
+        for source, target in ((first, "aside"), (other, first), ("aside", other)):
+            self.at = {_moved(path, source, target): content for path, content in self.at.items()}
 
 
 def _moved(path: str, source: str, target: str) -> str:
@@ -69,8 +69,8 @@ def _moved(path: str, source: str, target: str) -> str:
 def planned(tree: Tree, wishes: Iterable[WantedRename], *, exchanges: bool = True) -> RenamePlan:
     wishes = list(wishes)
     source = {wish.source: wish.key for wish in wishes}
-    held = {found: source.get(path) for found, path in find_landings(wishes).items() if path in tree.at}
-    return plan_renames(wishes, held, FileSystemFacts(PARK, exchanges))
+    holders = {wish: source.get(path) for wish, path in find_landings(wishes).items() if path in tree.at}
+    return plan_renames(wishes, holders, FileSystemFacts(PARK, exchanges))
 
 
 def carried_out(tree: Tree, plan: RenamePlan) -> Tree:
@@ -88,9 +88,9 @@ def carried_out(tree: Tree, plan: RenamePlan) -> Tree:
 def wishes_of(tree: Tree, after: dict[str, str]) -> list[WantedRename]:
     """What has to move so that *after* (what, and its new path) is so."""
     return select_needed(
-        WantedRename(key(number), path, after[what])
-        for number, (path, what) in enumerate(tree.at.items())
-        if what in after
+        WantedRename(key(number), path, after[content])
+        for number, (path, content) in enumerate(tree.at.items())
+        if content in after
     )
 
 
@@ -153,8 +153,10 @@ def test_where_case_is_ignored_another_spelling_takes_two_steps() -> None:
 
 
 def test_where_case_is_ignored_two_can_still_change_names() -> None:
-    one, other = WantedRename(key(1), "a", "B"), WantedRename(key(2), "b", "A")
-    plan = plan_renames([one, other], {one.key: other.key, other.key: one.key}, FileSystemFacts(PARK, fold=name_key))
+    first, other = WantedRename(key(1), "a", "B"), WantedRename(key(2), "b", "A")
+    plan = plan_renames(
+        [first, other], {first.key: other.key, other.key: first.key}, FileSystemFacts(PARK, fold=name_key)
+    )
     assert plan.waiting == []
     assert [step.act for step in plan.steps] == [
         StepKind.PARK,
@@ -167,7 +169,12 @@ def test_nothing_goes_below_a_directory_that_was_to_leave_and_cannot() -> None:
     tree = Tree({"a": "0", "a/a": "1", "b": "2", "c": "in the way"})
     after = {"0": "c", "1": "c/a", "2": "a/a"}  # into another directory of that name
     plan = planned(
-        tree, [WantedRename(key(int(what)), path, after[what]) for path, what in tree.at.items() if what in after]
+        tree,
+        [
+            WantedRename(key(int(content)), path, after[content])
+            for path, content in tree.at.items()
+            if content in after
+        ],
     )
 
     assert plan.steps == []
@@ -226,7 +233,7 @@ def test_whatever_is_moved_where_everything_arrives_and_nothing_is_ever_replaced
     tree, after = change
     plan = planned(tree, wishes_of(tree, after), exchanges=exchanges)
     assert plan.waiting == []
-    assert {what: path for path, what in carried_out(tree, plan).at.items()} == after
+    assert {content: path for path, content in carried_out(tree, plan).at.items()} == after
 
 
 @given(rearranged(), st.booleans(), st.data())

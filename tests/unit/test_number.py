@@ -15,10 +15,10 @@ def test_a_number_its_digits_and_the_uuid_mean_the_same_id(value: UUID) -> None:
     number = number_of(entry)
     assert 0 <= number < 1 << 53
     for reference in (number, str(number), f" {number} ", str(entry), str(entry).upper()):
-        asked = parse_reference(reference)
-        assert asked is not None
-        assert is_reference_to(asked, entry)
-        assert not is_reference_to(asked, new_id())
+        parsed = parse_reference(reference)
+        assert parsed is not None
+        assert is_reference_to(parsed, entry)
+        assert not is_reference_to(parsed, new_id())
 
 
 def test_a_number_is_the_same_on_every_host() -> None:

@@ -28,9 +28,9 @@ MOSTLY = st.sampled_from([True, True, True, False])
 ENTRIES = (A, B, C, *(id_of_path(TENANT, path) for path in PATHS))
 
 
-def look_at(*files: FoundFile, gone: Iterable[str] = (), unknown: Iterable[str] = ()) -> LookResult:
+def look_at(*files: FoundFile, gone_paths: Iterable[str] = (), unknown: Iterable[str] = ()) -> LookResult:
     unknown_files = {path: UnreadableFile(path, "It is open.") for path in unknown}
-    return LookResult({file.path: file for file in files}, gone_paths=set(gone), unknown_files=unknown_files)
+    return LookResult({file.path: file for file in files}, gone_paths=set(gone_paths), unknown_files=unknown_files)
 
 
 def index_of(paths: Iterable[str]) -> Index:
@@ -111,7 +111,7 @@ INDEX = found("D/_index.md", "new")
     ("look", "memory"),
     [
         pytest.param(look_at(SAVED, found("b.md")), known(BASE), id="two files"),
-        pytest.param(look_at(SAVED, gone=["b.md"]), known(BASE), id="another file is gone"),
+        pytest.param(look_at(SAVED, gone_paths=["b.md"]), known(BASE), id="another file is gone"),
         pytest.param(look_at(SAVED, unknown=["b.md"]), known(BASE), id="another file is being written"),
         pytest.param(look_at(replace(SAVED, is_held_open=True)), known(BASE), id="held open"),
         pytest.param(look_at(SAVED), known(base(A, "b.md")), id="unknown path"),

@@ -34,9 +34,9 @@ def _problem_codes(module: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.Call) and len(node.args) >= _LISTING.get(_name(node.func), len(node.args) + 1):
             yield from _texts(node.args[1], module)
         elif isinstance(node, ast.Call) and _name(node.func) == "append" and _appended_to(node) == "troubles":
-            (what,) = node.args
-            if isinstance(what, ast.Tuple) and len(what.elts) == 3:
-                yield from _texts(what.elts[1], module)
+            (argument,) = node.args
+            if isinstance(argument, ast.Tuple) and len(argument.elts) == 3:
+                yield from _texts(argument.elts[1], module)
 
 
 def _name(node: ast.expr) -> str:
@@ -55,9 +55,9 @@ def _texts(node: ast.expr, module: ast.Module) -> Iterator[str]:
         yield from _texts(node.body, module)
         yield from _texts(node.orelse, module)
     elif isinstance(node, ast.Name):
-        found = [text for value in _values(node.id, module) for text in _texts(value, module)]
-        assert found, f"where does {node.id} on line {node.lineno} get its value?"
-        yield from found
+        texts = [text for value in _values(node.id, module) for text in _texts(value, module)]
+        assert texts, f"where does {node.id} on line {node.lineno} get its value?"
+        yield from texts
 
 
 def _values(name: str, module: ast.Module) -> Iterator[ast.expr]:
@@ -71,7 +71,7 @@ def _values(name: str, module: ast.Module) -> Iterator[ast.expr]:
                     pairs = zip(target.elts, node.value.elts, strict=True)
                     yield from (value for part, value in pairs if _name(part) == name)
         elif isinstance(node, ast.comprehension) and name in _parts(node.target):
-            handed = [one for call in ast.walk(module) if isinstance(call, ast.Call) for one in call.args]
+            handed = [argument for call in ast.walk(module) if isinstance(call, ast.Call) for argument in call.args]
             yield from (key for table in handed if isinstance(table, ast.Dict) for key in table.keys if key)
 
 

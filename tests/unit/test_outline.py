@@ -35,12 +35,12 @@ def living(
     return LiveEntry(row, 1, BEGINNING - timedelta(seconds=age) if not placed else None)
 
 
-def paths(found: Outline) -> dict[str, int]:
-    return {item.path: item.entry.int for item in found.files}
+def paths(outline: Outline) -> dict[str, int]:
+    return {item.path: item.entry.int for item in outline.files}
 
 
 def test_of_equal_names_the_later_gets_a_number_and_placed_ones_keep_theirs() -> None:
-    found = outline_of(
+    outline = outline_of(
         [
             living(1, "page", placed=False),
             living(2, "Page", placed=False, age=1),
@@ -50,26 +50,26 @@ def test_of_equal_names_the_later_gets_a_number_and_placed_ones_keep_theirs() ->
         ]
     )
 
-    assert paths(found) == {"PAGE.md": 3, "Page (2).md": 2, "page (3).md": 1, "PAGE/Page.md": 4, "assets/Page": 5}
-    assert [item.path for item in found.files] == sorted(paths(found))
-    assert found.counts == {"page": 4, "attachment": 1}
+    assert paths(outline) == {"PAGE.md": 3, "Page (2).md": 2, "page (3).md": 1, "PAGE/Page.md": 4, "assets/Page": 5}
+    assert [item.path for item in outline.files] == sorted(paths(outline))
+    assert outline.counts == {"page": 4, "attachment": 1}
 
 
 def test_a_folder_of_which_an_app_wrote_views_is_a_page_with_an_index_file() -> None:
-    found = outline_of(
+    outline = outline_of(
         [living(1, "Box", kind=Kind.FOLDER, ahead=("title",)), living(2, "Empty", kind=Kind.FOLDER), living(3, "A", 1)]
     )
 
-    assert paths(found) == {"Box/_index.md": 1, "Box/A.md": 3}
-    assert [item.digest for item in found.files] == [digest_of(b"x"), None]
-    assert found.folders == ["Empty"]
+    assert paths(outline) == {"Box/_index.md": 1, "Box/A.md": 3}
+    assert [item.digest for item in outline.files] == [digest_of(b"x"), None]
+    assert outline.folders == ["Empty"]
 
 
 def test_what_lies_below_a_deleted_page_or_has_no_name_left_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_names, "MAX_TWINS", 9)
     alike = [living(number, "Same", placed=False, age=-number) for number in range(10)]
-    found = outline_of([living(5000, "Orphan", 4711), living(5001, ".hidden"), *alike])
+    outline = outline_of([living(5000, "Orphan", 4711), living(5001, ".hidden"), *alike])
 
-    assert {one.path for one in found.omissions} == {"Orphan", ".hidden", "Same"}
-    assert [one.path for one in found.omissions if str(entry(9)) in one.sentence] == ["Same"]
-    assert len({name_key(item.path) for item in found.files}) == len(found.files) == 9
+    assert {omission.path for omission in outline.omissions} == {"Orphan", ".hidden", "Same"}
+    assert [omission.path for omission in outline.omissions if str(entry(9)) in omission.sentence] == ["Same"]
+    assert len({name_key(item.path) for item in outline.files}) == len(outline.files) == 9

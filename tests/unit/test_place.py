@@ -72,9 +72,9 @@ def test_a_title_becomes_the_name_a_person_would_choose(title: str, name: str) -
 
 
 def test_two_long_titles_with_one_beginning_get_different_names() -> None:
-    one, other = clean_name("a" * 300 + "1", "x"), clean_name("a" * 300 + "2", "x")
-    assert one != other
-    assert one[:150] == other[:150]
+    first, other = clean_name("a" * 300 + "1", "x"), clean_name("a" * 300 + "2", "x")
+    assert first != other
+    assert first[:150] == other[:150]
 
 
 @given(st.text(max_size=40))

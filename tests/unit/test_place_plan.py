@@ -17,7 +17,7 @@ def at(base_place: Place, file_place: Place, row_place: Place) -> State:
 
 
 @pytest.mark.parametrize(
-    ("was", "shown", "said", "move"),
+    ("was", "file_place", "row_place", "move"),
     [
         (HERE, HERE, HERE, PlaceMove.NOTHING),  # L1
         (HERE, THERE, HERE, PlaceMove.TO_ROW),  # L2
@@ -30,17 +30,17 @@ def at(base_place: Place, file_place: Place, row_place: Place) -> State:
         (Place(None, "e\u0301"), Place(None, "é"), Place(None, "e\u0301"), PlaceMove.TO_ROW),  # L8
     ],
 )
-def test_a_place_is_carried_as_the_table_says(was: Place, shown: Place, said: Place, move: PlaceMove) -> None:
-    assert plan_place(at(was, shown, said)) is move
+def test_a_place_is_carried_as_the_table_says(was: Place, file_place: Place, row_place: Place, move: PlaceMove) -> None:
+    assert plan_place(at(was, file_place, row_place)) is move
 
 
-@pytest.mark.parametrize(("was", "shown", "said"), list(product((HERE, THERE, ELSEWHERE, INDEX), repeat=3)))
-def test_only_a_place_that_nobody_changed_since_is_given_up(was: Place, shown: Place, said: Place) -> None:
-    move = plan_place(at(was, shown, said))
-    assert (move is PlaceMove.NOTHING) == (was == shown == said)
-    assert (move is PlaceMove.ADOPT) == (shown == said != was)
-    assert (move is PlaceMove.TO_ROW) == (said == was != shown)  # so a move of the row is never overwritten
-    assert (move is PlaceMove.TO_FILE) == (said not in (was, shown))
+@pytest.mark.parametrize(("was", "file_place", "row_place"), list(product((HERE, THERE, ELSEWHERE, INDEX), repeat=3)))
+def test_only_a_place_that_nobody_changed_since_is_given_up(was: Place, file_place: Place, row_place: Place) -> None:
+    move = plan_place(at(was, file_place, row_place))
+    assert (move is PlaceMove.NOTHING) == (was == file_place == row_place)
+    assert (move is PlaceMove.ADOPT) == (file_place == row_place != was)
+    assert (move is PlaceMove.TO_ROW) == (row_place == was != file_place)  # so a move of the row is never overwritten
+    assert (move is PlaceMove.TO_FILE) == (row_place not in (was, file_place))
 
 
 @pytest.mark.parametrize("side", ["base", "file", "row"])
@@ -59,10 +59,10 @@ def test_an_entry_below_a_renamed_folder_only_learns_its_new_path() -> None:
     assert plan_place(moved_along) is PlaceMove.ADOPT
 
 
-@pytest.mark.parametrize("shown", [None, UNREADABLE, file()])
+@pytest.mark.parametrize("file_side", [None, UNREADABLE, file()])
 @pytest.mark.parametrize("agreed", [None, base()])
-def test_an_unplaced_row_is_named_before_anything_else(agreed: object, shown: object) -> None:
-    assert plan_place(state(agreed, shown, row(placed=False))) is PlaceMove.NAME  # type: ignore[arg-type]
+def test_an_unplaced_row_is_named_before_anything_else(agreed: object, file_side: object) -> None:
+    assert plan_place(state(agreed, file_side, row(placed=False))) is PlaceMove.NAME  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

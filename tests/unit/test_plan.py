@@ -172,9 +172,9 @@ def test_the_planner_follows_the_table(line: Line) -> None:
 def _is_unsaved_edit(case: Case) -> bool:
     """Whether the file shows text that is nowhere else."""
     situation = case.state
-    known = {side.digest for side in (situation.base, situation.row) if side is not None}
-    shown = situation.file
-    return case.seen is None and isinstance(shown, File) and shown.digest not in {*known, NO_TEXT}
+    known_digests = {side.digest for side in (situation.base, situation.row) if side is not None}
+    file_side = situation.file
+    return case.seen is None and isinstance(file_side, File) and file_side.digest not in {*known_digests, NO_TEXT}
 
 
 def test_an_edit_in_a_file_is_never_planned_away() -> None:
@@ -225,8 +225,8 @@ def test_nothing_is_decided_while_the_file_cannot_be_judged() -> None:
 def test_what_is_in_sync_stays_untouched_whatever_else_is_known() -> None:
     in_sync = state(base(), file(), row())
     moves = {
-        plan_content(in_sync, seen_version=seen, adopting=adopting)
-        for seen in (None, 1, 2)
+        plan_content(in_sync, seen_version=seen_version, adopting=adopting)
+        for seen_version in (None, 1, 2)
         for adopting in (False, True)
     }
     assert moves == {Move.NOTHING}
@@ -240,10 +240,10 @@ def test_a_deletion_and_an_edit_end_with_the_edit() -> None:
 @pytest.mark.parametrize("adopting", [False, True])
 def test_of_what_was_purged_only_bytes_that_nobody_else_has_come_back(adopting: bool) -> None:
     """SYNC fault 96: the mirror was away until nothing was left of the deletion but its mark."""
-    gone = row(None, version=0, placed=False, deleted=True, purged=True)
-    assert plan_content(state(base(A), file(A), gone), adopting=adopting) is Move.TRASH
-    assert plan_content(state(base(A), file(B), gone), adopting=adopting) is Move.REINSERT
-    assert plan_content(state(None, file(B), gone), adopting=adopting) is Move.INSERT
-    assert plan_content(state(base(A), None, gone), adopting=adopting) is Move.FORGET
-    assert plan_content(state(None, None, gone), adopting=adopting) is Move.NOTHING
-    assert plan_content(state(base(A), UNREADABLE, gone), adopting=adopting) is Move.WAIT
+    purged_row = row(None, version=0, placed=False, deleted=True, purged=True)
+    assert plan_content(state(base(A), file(A), purged_row), adopting=adopting) is Move.TRASH
+    assert plan_content(state(base(A), file(B), purged_row), adopting=adopting) is Move.REINSERT
+    assert plan_content(state(None, file(B), purged_row), adopting=adopting) is Move.INSERT
+    assert plan_content(state(base(A), None, purged_row), adopting=adopting) is Move.FORGET
+    assert plan_content(state(None, None, purged_row), adopting=adopting) is Move.NOTHING
+    assert plan_content(state(base(A), UNREADABLE, purged_row), adopting=adopting) is Move.WAIT

@@ -140,16 +140,16 @@ def is_private(name: str) -> bool:
 
 def own_names() -> set[str]:
     """Every name that mirrord defines or sets."""
-    found = set()
+    names = set()
     for source in sources().values():
         for node in nodes(source):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                found.add(node.name)
+                names.add(node.name)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                found.add(node.id)
+                names.add(node.id)
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                found.add(node.attr)
-    return found
+                names.add(node.attr)
+    return names
 
 
 def test_every_private_name_is_listed() -> None:

@@ -43,17 +43,17 @@ def test_a_forced_mark_stays_forced_when_a_mere_hint_joins_it() -> None:
 
 
 @given(PATHS, st.integers(1, 4))
-def test_everything_is_taken_once_in_portions_parents_first(paths: frozenset[str], most: int) -> None:
+def test_everything_is_taken_once_in_portions_parents_first(paths: frozenset[str], limit: int) -> None:
     queue = Queue()
     queue.mark(paths, forced=True)
-    taken: list[str] = []
+    taken_paths: list[str] = []
     while queue.is_ready:
-        portion = queue.take_marks(most)
+        portion = queue.take_marks(limit)
         assert portion.paths == portion.forced
-        assert 0 < len(portion.paths) <= most
-        taken += sorted(portion.paths, key=lambda path: path.count("/"))
-    assert sorted(taken) == sorted(paths)
-    depths = [path.count("/") for path in taken]
+        assert 0 < len(portion.paths) <= limit
+        taken_paths += sorted(portion.paths, key=lambda path: path.count("/"))
+    assert sorted(taken_paths) == sorted(paths)
+    depths = [path.count("/") for path in taken_paths]
     assert depths == sorted(depths)
 
 
@@ -127,12 +127,12 @@ def test_the_time_of_a_change_is_told_once_and_the_first_notice_counts() -> None
 def test_a_place_that_is_marked_again_keeps_the_time_of_its_change_and_others_lose_it() -> None:
     queue = Queue()
     queue.mark({"echo.md", "again.md", "later.md"}, {ONE}, noticed=1.0)
-    taken = queue.take_marks(100)
+    marks = queue.take_marks(100)
     queue.mark({"again.md"}, forced=True)
     queue.mark({"later.md"}, {ONE}, delay=1000)
-    queue.forget_times(taken)
-    told = [queue.pop_notice_time(place) for place in ("echo.md", "again.md", "later.md", ONE)]
-    assert told == [None, 1.0, 1.0, 1.0]
+    queue.forget_times(marks)
+    times = [queue.pop_notice_time(place) for place in ("echo.md", "again.md", "later.md", ONE)]
+    assert times == [None, 1.0, 1.0, 1.0]
 
 
 def test_what_a_scan_found_is_not_measured() -> None:
@@ -146,13 +146,13 @@ def test_chunks_come_parents_first_and_each_place_once_for_each_time_it_was_mark
     marks: list[tuple[frozenset[str], int]],
 ) -> None:
     queue, waiting = Queue(), set[str]()
-    for paths, most in marks:
+    for paths, limit in marks:
         queue.mark(paths)
         waiting |= paths
-        taken = queue.take_marks(most).paths
-        first = sorted(waiting, key=by_depth)[:most]
-        assert sorted(taken, key=by_depth) == first
-        waiting -= taken
+        taken_paths = queue.take_marks(limit).paths
+        first = sorted(waiting, key=by_depth)[:limit]
+        assert sorted(taken_paths, key=by_depth) == first
+        waiting -= taken_paths
     assert queue.take_marks(1000).paths == waiting
 
 

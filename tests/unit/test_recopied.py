@@ -59,13 +59,13 @@ def test_a_twin_whose_file_is_gone_may_have_come_back_itself() -> None:
 
 
 def test_an_attachment_is_a_copy_only_with_the_same_bytes() -> None:
-    found = FoundFile("assets/a.png", Spot(Kind.ATTACHMENT, "", "a.png"), A, None, (1, 1))
+    file = FoundFile("assets/a.png", Spot(Kind.ATTACHMENT, "", "a.png"), A, None, (1, 1))
     twin = replace(
         TWIN,
-        entry=id_of_path(TENANT, found.path),
+        entry=id_of_path(TENANT, file.path),
         kind=Kind.ATTACHMENT,
         path="assets/a (2).png",
         place=Place(None, "a (2).png"),
     )
-    assert twin_of(found, EarlierState([twin]), TENANT) == twin
-    assert twin_of(replace(found, digest=B), EarlierState([twin]), TENANT) is None
+    assert twin_of(file, EarlierState([twin]), TENANT) == twin
+    assert twin_of(replace(file, digest=B), EarlierState([twin]), TENANT) is None

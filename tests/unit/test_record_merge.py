@@ -36,20 +36,20 @@ def test_a_merge_has_what_either_side_changed_and_there_is_none_where_both_did(
         theirs = {
             key: row.get(key) for key in "abcd" if not is_same_json(row.get(key, REMOVED), base.get(key, REMOVED))
         }
-        found = read_record(form, merged)
-        assert {key: found.get(key) for key in mine} == mine
-        assert {key: found.get(key) for key in theirs} == theirs
+        record = read_record(form, merged)
+        assert {key: record.get(key) for key in mine} == mine
+        assert {key: record.get(key) for key in theirs} == theirs
     else:
         assert form is RecordFormat.YAML
 
 
 @given(_data, _data, _data)
 def test_json_is_merged_whenever_no_key_was_changed_twice(base: Data, file: Data, row: Data) -> None:
-    kept = {
+    edited = {
         **base,
         **{key: value for key, value in row.items() if is_same_json(file.get(key, REMOVED), base.get(key, REMOVED))},
     }
-    assert merge_record(RecordFormat.JSON, *map(canonical_json, (base, file, kept))) is not None
+    assert merge_record(RecordFormat.JSON, *map(canonical_json, (base, file, edited))) is not None
 
 
 def test_comments_of_both_sides_stay() -> None:

@@ -37,6 +37,6 @@ def test_the_side_that_remembers_less_went_back(now: Counters, rewind: Rewind) -
 
 
 def test_only_what_may_have_lost_something_is_told() -> None:
-    told = {rewind for rewind in Rewind if rewind_sentence(rewind, 3) is not None}
-    assert told == {Rewind.TREE, Rewind.DATABASE}
-    assert all("3 pages" in str(rewind_sentence(rewind, 3)) for rewind in told)
+    told_rewinds = {rewind for rewind in Rewind if rewind_sentence(rewind, 3) is not None}
+    assert told_rewinds == {Rewind.TREE, Rewind.DATABASE}
+    assert all("3 pages" in str(rewind_sentence(rewind, 3)) for rewind in told_rewinds)

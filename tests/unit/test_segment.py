@@ -31,11 +31,11 @@ def _segments(draw: st.DrawFn) -> Segment:
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(_segments(), max_size=4, unique_by=lambda one: one.id))
+@given(st.lists(_segments(), max_size=4, unique_by=lambda segment: segment.id))
 def test_what_is_written_is_read_again_in_the_order_of_the_text(segments: list[Segment]) -> None:
-    found = decode_segments(encode_segments({}, segments))
-    assert found == sorted(segments, key=lambda one: (one.start, one.end, one.id))
-    assert encode_segments(encode_segments({}, segments), found) == encode_segments({}, segments)
+    decoded = decode_segments(encode_segments({}, segments))
+    assert decoded == sorted(segments, key=lambda segment: (segment.start, segment.end, segment.id))
+    assert encode_segments(encode_segments({}, segments), decoded) == encode_segments({}, segments)
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,9 @@ class Case:
 
 def _case(path: Path) -> Case:
     head, _, text = path.read_text(encoding="utf-8").partition("---\n")
-    said = dict(line.split(":", 1) for line in head.splitlines())
-    pairs = [pair.strip().rsplit(" ", 1) for pair in said["speakers"].split(",") if pair.strip()]
-    format = said["format"].strip()
+    header = dict(line.split(":", 1) for line in head.splitlines())
+    pairs = [pair.strip().rsplit(" ", 1) for pair in header["speakers"].split(",") if pair.strip()]
+    format = header["format"].strip()
     expected = Counter({name: int(number) for name, number in pairs})
     return Case(str(path.relative_to(CASES)), None if format == "none" else Format(format), expected, text)
 
@@ -39,23 +39,23 @@ def _case(path: Path) -> Case:
 ALL = [_case(path) for path in sorted(CASES.glob("*/*.txt"))]
 
 
-def _missed(case: Case, found: Detection) -> str:
-    expected, counts = case.expected, Counter(found.occurrences)
+def _missed(case: Case, detection: Detection) -> str:
+    expected, counts = case.expected, Counter(detection.occurrences)
     return f"{case.name}: missed {dict(expected - counts)}, wrongly {dict(counts - expected)}"
 
 
-def _measured(cases: list[Case], asked: Format | None = None) -> tuple[float, float, list[str]]:
+def _measured(cases: list[Case], requested: Format | None = None) -> tuple[float, float, list[str]]:
     """Precision and recall over turns, and what is not as labelled."""
-    hits, found, expected, faults = 0, 0, 0, []
+    hits, found_count, expected, faults = 0, 0, 0, []
     for case in cases:
-        result = find_speakers(case.text, asked or Format.AUTO)
+        result = find_speakers(case.text, requested or Format.AUTO)
         counts = Counter(result.occurrences)
         hits += (counts & case.expected).total()
-        found += counts.total()
+        found_count += counts.total()
         expected += case.expected.total()
         if counts != case.expected:
             faults.append(_missed(case, result))
-    return hits / max(found, 1), hits / max(expected, 1), faults
+    return hits / max(found_count, 1), hits / max(expected, 1), faults
 
 
 @pytest.mark.parametrize("format", [Format.COLON, Format.BRACKET, Format.BRACE])
@@ -69,9 +69,9 @@ def test_turns_are_found_as_people_labelled_them(group: str, format: Format) -> 
 
 
 def test_the_labelled_transcripts_are_many_and_a_third_was_not_tuned_on() -> None:
-    held = [case for case in ALL if case.name.startswith("held")]
+    held_out = [case for case in ALL if case.name.startswith("held")]
     assert len(ALL) >= 60
-    assert 3 * len(held) >= len(ALL)
+    assert 3 * len(held_out) >= len(ALL)
 
 
 def test_no_time_and_no_heading_is_taken_for_a_person() -> None:
@@ -142,7 +142,7 @@ def test_a_turn_is_what_is_said_up_to_the_next_one_or_a_heading() -> None:
 def test_of_subtitles_neither_numbers_nor_times_are_said() -> None:
     (case,) = [case for case in ALL if case.name.endswith("subtitles-srt.txt")]
     assert ("PILOT", "I remember them.\nThat is better than seeing.") in _said(case.text)
-    assert not any("-->" in said for name, said in _said(case.text) if name == "ANA")
+    assert not any("-->" in words for name, words in _said(case.text) if name == "ANA")
 
 
 def test_a_format_that_is_asked_for_is_the_only_one_looked_at() -> None:
@@ -154,8 +154,8 @@ def test_a_format_that_is_asked_for_is_the_only_one_looked_at() -> None:
 
 
 def test_one_name_is_one_speaker_however_its_case() -> None:
-    found = find_speakers("ANA: Is it on?\nBen: It is.\nAna: Good.\nBen: Now?\n")
-    assert found.occurrences == {"ANA": 2, "Ben": 2}
+    detection = find_speakers("ANA: Is it on?\nBen: It is.\nAna: Good.\nBen: Now?\n")
+    assert detection.occurrences == {"ANA": 2, "Ben": 2}
 
 
 def test_a_name_that_comes_once_counts_in_a_short_text_only() -> None:
@@ -174,7 +174,7 @@ _SAID = st.sampled_from(["Me too.", "I was there, at 10:30 I think.", "Why? Note
 )
 def test_whoever_speaks_again_is_found_with_every_word(pattern: str, spoken: list[tuple[str, str]]) -> None:
     turns = [turn for turn in spoken for _ in range(3)]
-    text = "".join(f"{pattern.format(name)}{said}\n\n" for name, said in turns)
+    text = "".join(f"{pattern.format(name)}{words}\n\n" for name, words in turns)
     assert _said(text) == turns
 
 
@@ -182,9 +182,9 @@ def test_whoever_speaks_again_is_found_with_every_word(pattern: str, spoken: lis
 @given(st.text("Ab: []{}()\n#-*1.>", max_size=200))
 def test_turns_ascend_without_overlap_within_any_text(text: str) -> None:
     for format in Format:
-        found, behind = find_speakers(text, format), 0
-        assert sum(found.occurrences.values()) == len(found.turns)
-        for turn in found.turns:
+        detection, behind = find_speakers(text, format), 0
+        assert sum(detection.occurrences.values()) == len(detection.turns)
+        for turn in detection.turns:
             assert behind <= turn.start < turn.end <= len(text)
             behind = turn.end
 

@@ -79,17 +79,19 @@ def text(words: list[str]) -> str:
 def edits(draw: st.DrawFn) -> tuple[list[str], list[str], list[str]]:
     """A page's paragraphs, and two sets of changes that touch different paragraphs, as lists of paragraphs."""
     old = [f"paragraph {number}" for number in range(draw(st.integers(2, 8)))]
-    whose = draw(st.lists(st.sampled_from(["row", "editor", ""]), min_size=len(old), max_size=len(old)))
-    row = [f"{one} by the row" if who == "row" else one for one, who in zip(old, whose, strict=True)]
-    editor = [f"{one} by the editor" if who == "editor" else one for one, who in zip(old, whose, strict=True)]
+    authors = draw(st.lists(st.sampled_from(["row", "editor", ""]), min_size=len(old), max_size=len(old)))
+    row = [f"{line} by the row" if author == "row" else line for line, author in zip(old, authors, strict=True)]
+    editor = [
+        f"{line} by the editor" if author == "editor" else line for line, author in zip(old, authors, strict=True)
+    ]
     return old, row, editor
 
 
 @given(edits())
 def test_a_save_of_an_older_text_is_merged_so_that_nobody_s_edit_is_lost(
-    made: tuple[list[str], list[str], list[str]],
+    texts: tuple[list[str], list[str], list[str]],
 ) -> None:
-    old, row, editor = made
+    old, row, editor = texts
     if old in (row, editor):
         assert merge_base([text(old)], text(row), text(editor)) is None
         return
@@ -103,14 +105,14 @@ def test_a_save_of_an_older_text_is_merged_so_that_nobody_s_edit_is_lost(
 
 @given(edits(), st.data())
 def test_a_save_that_keeps_any_of_what_was_brought_is_ordinary(
-    made: tuple[list[str], list[str], list[str]], data: st.DataObject
+    texts: tuple[list[str], list[str], list[str]], data: st.DataObject
 ) -> None:
-    old, row, editor = made
+    old, row, editor = texts
     brought = [number for number, (was, now) in enumerate(zip(old, row, strict=True)) if was != now]
     if not brought:
         return
-    kept = data.draw(st.sets(st.sampled_from(brought), min_size=1))
-    saved = [row[number] if number in kept else one for number, one in enumerate(editor)]
+    kept_numbers = data.draw(st.sets(st.sampled_from(brought), min_size=1))
+    saved = [row[number] if number in kept_numbers else line for number, line in enumerate(editor)]
     assert merge_base([text(old)], text(row), text(saved)) is None
 
 

@@ -53,29 +53,33 @@ def renamed(old: str, new: str) -> Claim:
 
 def test_a_claimed_change_is_no_event() -> None:
     claim = renamed("Ana", "Bo")
-    rest, used = remove_claimed(Change(source(), source("Bo")), [claim])
-    assert (event_types_of(rest), list(used)) == ([], [claim.event])
+    remaining, used = remove_claimed(Change(source(), source("Bo")), [claim])
+    assert (event_types_of(remaining), list(used)) == ([], [claim.event])
 
 
 def test_several_acts_that_became_one_change_are_followed() -> None:
     claims = [Claim(uuid4(), None, "Ana", is_creation=True), renamed("Ana", "Bo"), renamed("Bo", "Cy")]
-    rest, used = remove_claimed(Change(None, source("Cy", TALKS)), claims)
-    assert (event_types_of(rest), len(used)) == ([], 3)
+    remaining, used = remove_claimed(Change(None, source("Cy", TALKS)), claims)
+    assert (event_types_of(remaining), len(used)) == ([], 3)
 
 
 def test_what_a_person_did_after_a_tool_is_left() -> None:
-    rest, used = remove_claimed(Change(source(), source("Cy")), [renamed("Ana", "Bo")])
-    assert (event_types_of(rest), rest.was and rest.was.name, len(used)) == ([EventType.SOURCE_RENAMED], "Bo", 1)
+    remaining, used = remove_claimed(Change(source(), source("Cy")), [renamed("Ana", "Bo")])
+    assert (event_types_of(remaining), remaining.was and remaining.was.name, len(used)) == (
+        [EventType.SOURCE_RENAMED],
+        "Bo",
+        1,
+    )
 
 
 def test_an_act_that_begins_elsewhere_is_kept_for_its_own_change() -> None:
-    rest, used = remove_claimed(Change(source(), source("Bo")), [renamed("Bo", "Cy")])
-    assert (event_types_of(rest), list(used)) == ([EventType.SOURCE_RENAMED], [])
+    remaining, used = remove_claimed(Change(source(), source("Bo")), [renamed("Bo", "Cy")])
+    assert (event_types_of(remaining), list(used)) == ([EventType.SOURCE_RENAMED], [])
 
 
 def test_a_deletion_to_come_is_not_taken_for_a_move() -> None:
-    rest, used = remove_claimed(Change(source(), source(folder=TALKS)), [Claim(uuid4(), "Ana", None)])
-    assert (event_types_of(rest), list(used)) == ([EventType.SOURCE_MOVED], [])
+    remaining, used = remove_claimed(Change(source(), source(folder=TALKS)), [Claim(uuid4(), "Ana", None)])
+    assert (event_types_of(remaining), list(used)) == ([EventType.SOURCE_MOVED], [])
 
 
 def test_claims_beyond_what_is_wait_for_their_own_change() -> None:
@@ -84,6 +88,8 @@ def test_claims_beyond_what_is_wait_for_their_own_change() -> None:
 
 
 def test_a_page_made_with_another_text_was_not_made_a_source() -> None:
-    made = Claim(uuid4(), None, "Ana", is_creation=True, digest="aa")
-    assert event_types_of(remove_claimed(Change(None, source(), digest="bb"), [made])[0]) == [EventType.SOURCE_IMPORTED]
-    assert event_types_of(remove_claimed(Change(None, source(), digest="aa"), [made])[0]) == []
+    creation = Claim(uuid4(), None, "Ana", is_creation=True, digest="aa")
+    assert event_types_of(remove_claimed(Change(None, source(), digest="bb"), [creation])[0]) == [
+        EventType.SOURCE_IMPORTED
+    ]
+    assert event_types_of(remove_claimed(Change(None, source(), digest="aa"), [creation])[0]) == []

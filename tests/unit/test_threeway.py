@@ -10,14 +10,14 @@ ENDED = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n"])).map("".join)
 
 def side(text: str, *, row: bool) -> str:
     """The text of one side, out of a marked one."""
-    kept, where = [], ""
+    kept_lines, where = [], ""
     for line in split_lines(text):
         bare = line.rstrip("\r\n")
         if bare in (ROW_MARK, MIDDLE_MARK, FILE_MARK):
             where = bare
         elif where not in (ROW_MARK, MIDDLE_MARK) or row == (where == ROW_MARK):
-            kept.append(line)
-    return "".join(kept)
+            kept_lines.append(line)
+    return "".join(kept_lines)
 
 
 @given(TEXTS, TEXTS)

@@ -29,11 +29,11 @@ def owners(
     fresh = (EntryId(UUID(int=number)) for number in count(FRESH))
     identified = identify_files(files, memory, TENANT, lambda: next(fresh))
     rows = unrecorded_rows.select_named_alike([*memory.rows.values(), *more_rows], files, memory, TENANT)
-    known: set[tuple[EntryId, Digest]] = {(each.entry, each.digest) for each in rows if each.digest is not None}
-    known |= {(entry, digest_of(text.encode())) for entry, text in earlier}
+    known_texts: set[tuple[EntryId, Digest]] = {(each.entry, each.digest) for each in rows if each.digest is not None}
+    known_texts |= {(entry, digest_of(text.encode())) for entry, text in earlier}
     open_files = unrecorded_rows.select_open_files(files, memory, identified, TENANT)
     contested = unrecorded_rows.find_contested(files, memory, identified, TENANT)
-    matches = unrecorded_rows.match_exact_bytes(open_files, known, contested, identified)
+    matches = unrecorded_rows.match_exact_bytes(open_files, known_texts, contested, identified)
     return unrecorded_rows.reassign_files(identified, matches, lambda: next(fresh))
 
 

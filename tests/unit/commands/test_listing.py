@@ -24,8 +24,8 @@ def sample(root: Path) -> Path:
     return root
 
 
-def paths(found: PageList) -> list[str]:
-    return [one.path for one in found.pages]
+def paths(answer: PageList) -> list[str]:
+    return [page.path for page in answer.pages]
 
 
 def outline(nodes: list[TreeNode]) -> list[object]:
@@ -34,14 +34,14 @@ def outline(nodes: list[TreeNode]) -> list[object]:
 
 
 def test_list_pages_returns_the_root_and_who_has_children(session: Session, sample: Path) -> None:
-    found = list_pages(session)
+    listed = list_pages(session)
 
-    assert [(one.path, one.title, one.icon, one.has_children) for one in found.pages] == [
+    assert [(page.path, page.title, page.icon, page.has_children) for page in listed.pages] == [
         ("Projects/_index.md", "Projects", "🚀", True),
         ("Welcome.md", "Welcome", None, False),
     ]
-    assert found.pages[1].page_id == str(id_of_path(TENANT, "Welcome.md"))
-    assert found.pages[1].content is found.next_cursor is None
+    assert listed.pages[1].page_id == str(id_of_path(TENANT, "Welcome.md"))
+    assert listed.pages[1].content is listed.next_cursor is None
 
 
 def test_list_pages_with_depth_lists_what_is_below_after_it(session: Session, sample: Path) -> None:
@@ -80,9 +80,9 @@ def test_what_is_not_there_is_refused(session: Session, sample: Path, path: str,
 
 
 def test_contents_come_along_when_asked_for(session: Session, sample: Path) -> None:
-    found = list_pages(session, depth=2, include_content=True)
+    listed = list_pages(session, depth=2, include_content=True)
 
-    contents = {one.path: one.content for one in found.pages}
+    contents = {page.path: page.content for page in listed.pages}
     assert contents["Welcome.md"] == "Hello"
     assert contents["Projects/Deep"] is None
     assert session.last_digests["Welcome.md"] == digest_of(b"Hello")
@@ -99,7 +99,7 @@ def test_contents_that_are_too_much_come_in_several_answers(
     second = list_pages(session, include_content=True, cursor=first.next_cursor)
     third = list_pages(session, include_content=True, cursor=second.next_cursor)
 
-    assert [(one.content, one.content_cut) for one in first.pages] == [("x" * 10, True)]
+    assert [(page.content, page.content_cut) for page in first.pages] == [("x" * 10, True)]
     assert paths(second) == ["b.md", "c.md"]
     assert (paths(third), third.next_cursor) == (["d.md"], None)
     assert "a.md" not in session.last_digests  # it was shown in part
@@ -108,12 +108,12 @@ def test_contents_that_are_too_much_come_in_several_answers(
 def test_a_long_list_goes_on_with_its_cursor(session: Session, root: Path) -> None:
     for number in range(250):
         page(root, f"p{number:03}.md", "")
-    found, cursor, answers = list[str](), None, 0
+    listed_paths, cursor, answers = list[str](), None, 0
     while answers == 0 or cursor:
         answer = list_pages(session, cursor=cursor)
-        found, cursor, answers = found + paths(answer), answer.next_cursor, answers + 1
+        listed_paths, cursor, answers = listed_paths + paths(answer), answer.next_cursor, answers + 1
 
-    assert found == [f"p{number:03}.md" for number in range(250)]
+    assert listed_paths == [f"p{number:03}.md" for number in range(250)]
     assert answers == 3
 
 
@@ -145,21 +145,24 @@ def test_a_depth_that_is_none_is_refused(session: Session) -> None:
 
 
 def test_get_tree_returns_the_whole_hierarchy(session: Session, sample: Path) -> None:
-    found = get_tree(session)
+    page_tree = get_tree(session)
 
-    assert outline(found.nodes) == [
+    assert outline(page_tree.nodes) == [
         ["Projects/_index.md", "Projects/Beta.md", "Projects/Alpha.md", ["Projects/Deep", "Projects/Deep/Gamma.md"]],
         "Welcome.md",
     ]
-    assert not found.truncated
-    assert found.nodes[0].metadata is None
+    assert not page_tree.truncated
+    assert page_tree.nodes[0].metadata is None
 
 
 def test_a_tree_ends_at_its_depth_and_says_so(session: Session, sample: Path) -> None:
-    found = get_tree(session, depth=1)
+    page_tree = get_tree(session, depth=1)
 
-    assert [(node.path, node.has_more) for node in found.nodes] == [("Projects/_index.md", True), ("Welcome.md", False)]
-    assert not found.truncated
+    assert [(node.path, node.has_more) for node in page_tree.nodes] == [
+        ("Projects/_index.md", True),
+        ("Welcome.md", False),
+    ]
+    assert not page_tree.truncated
 
     projects = get_tree(session, path="Projects", depth=1).nodes
     assert outline(projects) == [["Projects/_index.md", "Projects/Beta.md", "Projects/Alpha.md", "Projects/Deep"]]
@@ -167,9 +170,9 @@ def test_a_tree_ends_at_its_depth_and_says_so(session: Session, sample: Path) ->
 
 
 def test_a_tree_tells_what_pages_say_of_themselves(session: Session, sample: Path) -> None:
-    found = get_tree(session, include_metadata=True, path="Projects/Alpha")
+    page_tree = get_tree(session, include_metadata=True, path="Projects/Alpha")
 
-    metadata = found.nodes[0].metadata
+    metadata = page_tree.nodes[0].metadata
     assert metadata is not None
     assert (metadata.icon, metadata.position, metadata.tags, metadata.aliases) == (None, "b", ("work",), ())
 
@@ -179,11 +182,11 @@ def test_of_a_huge_tree_the_deepest_is_left_out(session: Session, root: Path, mo
     for path in ("a/b/c/d/e/f.md", "a/b/x.md", "g.md"):
         page(root, path, "")
 
-    found = get_tree(session)
+    page_tree = get_tree(session)
 
-    assert outline(found.nodes) == [["a", ["a/b", "a/b/c", "a/b/x.md"]], "g.md"]
-    assert found.truncated
-    assert found.nodes[0].children[0].children[0].has_more
+    assert outline(page_tree.nodes) == [["a", ["a/b", "a/b/c", "a/b/x.md"]], "g.md"]
+    assert page_tree.truncated
+    assert page_tree.nodes[0].children[0].children[0].has_more
 
 
 @pytest.mark.parametrize("metadata", [False, True])
@@ -197,23 +200,23 @@ def test_a_tree_is_as_large_as_a_model_reads_and_whatever_is_missing_can_be_had(
     wire = _grow(session, Grow.model_validate({"includeMetadata": metadata}))
     assert len(orjson.dumps(wire)) <= 8_192
     assert wire["hasMore"]
-    shown, missing = set[str](), [wire]
+    seen_paths, missing = set[str](), [wire]
     while missing:
         node = missing.pop()
-        shown.add(node["path"])
+        seen_paths.add(node["path"])
         if node.get("hasMore"):
             listed = list_pages(session, node["path"] or None)
-            shown |= set(paths(listed))
-            missing += [_grow(session, Grow(path=one.path)) for one in listed.pages if one.has_children]
+            seen_paths |= set(paths(listed))
+            missing += [_grow(session, Grow(path=page.path)) for page in listed.pages if page.has_children]
         missing += node["children"]
-    assert len(shown - {""}) == 40 + 40 * 12
+    assert len(seen_paths - {""}) == 40 + 40 * 12
 
 
 def test_a_tree_shows_as_many_levels_as_are_asked_for(session: Session, root: Path) -> None:
     for number in range(200):
         page(root, f"Folder/Page {number:03}.md", "")
-    found = get_tree(session, depth=2)
-    assert (len(found.nodes[0].children), found.truncated) == (200, False)
+    page_tree = get_tree(session, depth=2)
+    assert (len(page_tree.nodes[0].children), page_tree.truncated) == (200, False)
 
 
 def test_lists_show_what_is_there_now(session: Session, root: Path) -> None:
@@ -230,5 +233,5 @@ def test_lists_show_what_is_there_now(session: Session, root: Path) -> None:
 def test_a_page_shown_whole_may_be_written_over(session: Session, sample: Path) -> None:
     list_pages(session, include_content=True)
 
-    seen: Digest = session.last_digests["Welcome.md"]
-    assert seen == digest_of((sample / "Welcome.md").read_bytes())
+    digest: Digest = session.last_digests["Welcome.md"]
+    assert digest == digest_of((sample / "Welcome.md").read_bytes())

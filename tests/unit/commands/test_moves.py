@@ -19,8 +19,8 @@ from tests.unit.kills import killed_at
 
 def files(root: Path) -> dict[str, str]:
     """Every visible file by its path."""
-    found = [path for path in root.rglob("*") if path.is_file()]
-    texts = {str(path.relative_to(root)): path.read_text() for path in found}
+    paths = [path for path in root.rglob("*") if path.is_file()]
+    texts = {str(path.relative_to(root)): path.read_text() for path in paths}
     return {path: text for path, text in texts.items() if not path.startswith(".")}
 
 
@@ -215,12 +215,12 @@ def test_what_was_read_before_a_move_is_known_after_it(root: Path, session: Sess
 
 
 def test_a_move_is_an_event_and_so_are_the_links_it_wrote(root: Path, session: Session) -> None:
-    made = create_page(session, "A")
+    created = create_page(session, "A")
     page(root, "X.md", "[[A]]")
     moved = move_page(session, "A", "Deep/B")
     _, (kind, second), (_, third) = events(root)
     assert kind == "PageMoved"
-    assert second == {"page_id": made.page_id, "path": "Deep/B.md", "old_path": "A.md", "digest": moved.digest}
+    assert second == {"page_id": created.page_id, "path": "Deep/B.md", "old_path": "A.md", "digest": moved.digest}
     assert third["path"] == "X.md"
 
 
@@ -264,12 +264,12 @@ def test_a_kill_at_any_call_of_a_move_leaves_all_or_nothing(tmp_path: Path, monk
         session = Session(Tree(root), "acme", TENANT, AGENT, "next")
         with session.writing():
             pass
-        found = files(root)
-        assert found in (before, after), f"killed at call {number}"
-        nothing += found == before
-        finished += found == after
+        texts = files(root)
+        assert texts in (before, after), f"killed at call {number}"
+        nothing += texts == before
+        finished += texts == after
         moves = [data for kind, data in events(root) if kind == "PageMoved" and data["path"] == "P/B/_index.md"]
-        assert bool(moves) == (found == after)
+        assert bool(moves) == (texts == after)
         assert [path.name for path in (root / ".mirrord/tmp").iterdir()] == ["next"]
         session.close()
     assert nothing > 10
@@ -280,7 +280,7 @@ def test_who_writes_already_goes_on_with_the_plan_of_one_who_dies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel, "fsync", lambda _: None)  # no power is cut here
-    left = 0
+    unfinished = 0
     for number in range(30, 60, 5):
         root = tmp_path / f"run-{number}" / "acme"
         root.mkdir(parents=True)
@@ -288,24 +288,24 @@ def test_who_writes_already_goes_on_with_the_plan_of_one_who_dies(
         session = Session(Tree(root), "acme", TENANT, AGENT, "living")
         create_page(session, "Mine")
         assert killed_at(number, root, _move)
-        left += bool(list((root / ".mirrord/tmp").glob("*/t.plan")))
+        unfinished += bool(list((root / ".mirrord/tmp").glob("*/t.plan")))
         create_page(session, "Mine")
         assert not list((root / ".mirrord/tmp").glob("*/t.plan"))
-        found = {path: text for path, text in files(root).items() if not path.startswith("Mine")}
-        assert found in (before, after), f"killed at call {number}"
+        texts = {path: text for path, text in files(root).items() if not path.startswith("Mine")}
+        assert texts in (before, after), f"killed at call {number}"
         session.close()
-    assert left
+    assert unfinished
 
 
 def test_a_renamed_file_that_is_in_the_way_leaves_everything(
     root: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, _ = _prepare(root)
-    original, done = kernel.rename_new, list[bool]()
+    original, intrusions = kernel.rename_new, list[bool]()
 
     def taken(out: int, source: str, into: int, target: str) -> None:
-        if target == "B" and not done:
-            done.append(True)
+        if target == "B" and not intrusions:
+            intrusions.append(True)
             (root / "P/B").mkdir()
         original(out, source, into, target)
 
@@ -322,11 +322,11 @@ def test_a_save_amid_a_move_keeps_its_text_and_gets_the_links(
 ) -> None:
     page(root, "A.md", "a")
     page(root, "X.md", "[[A]]")
-    original, done = kernel.exchange, list[bool]()
+    original, saves = kernel.exchange, list[bool]()
 
     def saved(out: int, source: str, into: int, target: str) -> None:
-        if target == "X.md" and not done:
-            done.append(True)
+        if target == "X.md" and not saves:
+            saves.append(True)
             page(root, "saving", "mine, and [[A]] too").rename(root / "X.md")
         original(out, source, into, target)
 
@@ -356,8 +356,8 @@ def test_a_page_that_somebody_goes_on_writing_keeps_its_links_and_is_named(
 
 
 def test_a_living_writer_is_left_alone_by_the_next(root: Path, connect: Open) -> None:
-    one, other = connect(), connect()
-    write_page(one, "A", "x")
+    first, other = connect(), connect()
+    write_page(first, "A", "x")
     write_page(other, "B", "y")
     assert sorted(path.name for path in (root / ".mirrord/tmp").iterdir()) == ["mcp-0", "mcp-1"]
 

@@ -27,17 +27,21 @@ ID = "0198b463-1d4f-7c3e-9a5b-0123456789ab"
 
 def test_a_page_is_read_with_its_front_matter(root: Path, session: Session) -> None:
     page(root, "Projects/Alpha.md", TEXT)
-    shown = read_page(session, "Projects/Alpha")
-    assert (shown.content, shown.path, shown.frontmatter) == (TEXT, "Projects/Alpha.md", {"title": "Alpha"})
-    assert shown.digest == digest_of(TEXT.encode()).hex()
-    assert shown.page_id == str(id_of_path(TENANT, "Projects/Alpha.md"))
-    assert (shown.total_chars, shown.next_offset) == (len(TEXT), None)
+    shown_page = read_page(session, "Projects/Alpha")
+    assert (shown_page.content, shown_page.path, shown_page.frontmatter) == (
+        TEXT,
+        "Projects/Alpha.md",
+        {"title": "Alpha"},
+    )
+    assert shown_page.digest == digest_of(TEXT.encode()).hex()
+    assert shown_page.page_id == str(id_of_path(TENANT, "Projects/Alpha.md"))
+    assert (shown_page.total_chars, shown_page.next_offset) == (len(TEXT), None)
 
 
-@pytest.mark.parametrize("asked", ["Projects", "Projects/", "Projects/_index", "Projects/_index.md", "Projects.md"])
-def test_a_page_with_children_has_many_names(root: Path, session: Session, asked: str) -> None:
+@pytest.mark.parametrize("name", ["Projects", "Projects/", "Projects/_index", "Projects/_index.md", "Projects.md"])
+def test_a_page_with_children_has_many_names(root: Path, session: Session, name: str) -> None:
     page(root, "Projects/_index.md", TEXT)
-    assert read_page(session, asked).path == "Projects/_index.md"
+    assert read_page(session, name).path == "Projects/_index.md"
 
 
 def test_a_page_that_is_a_leaf_again_is_found_by_its_old_path(root: Path, session: Session) -> None:
@@ -45,10 +49,10 @@ def test_a_page_that_is_a_leaf_again_is_found_by_its_old_path(root: Path, sessio
     assert read_page(session, "Projects/_index.md").path == "Projects.md"
 
 
-@pytest.mark.parametrize("asked", ["caf\u00e9", "cafe\u0301.md", "CAFE\u0301"])
-def test_another_case_or_composition_is_the_same_page(root: Path, session: Session, asked: str) -> None:
+@pytest.mark.parametrize("name", ["caf\u00e9", "cafe\u0301.md", "CAFE\u0301"])
+def test_another_case_or_composition_is_the_same_page(root: Path, session: Session, name: str) -> None:
     page(root, "Caf\u00e9.md", TEXT)
-    assert read_page(session, asked).path == "Caf\u00e9.md"
+    assert read_page(session, name).path == "Caf\u00e9.md"
 
 
 def test_a_page_of_exactly_the_name_asked_for_beats_a_twin(root: Path, session: Session) -> None:
@@ -100,8 +104,8 @@ def test_a_link_is_not_followed(root: Path, session: Session, tmp_path: Path, ki
     secret = page(tmp_path, "secret/Page.md", "secret")
     target = secret if kind == "file" else secret.parent
     (root / ("Link.md" if kind == "file" else "Link")).symlink_to(target)
-    asked = "Link.md" if kind == "file" else "Link/Page.md"
-    for act in (lambda: read_page(session, asked), lambda: write_page(session, asked, "x")):
+    path = "Link.md" if kind == "file" else "Link/Page.md"
+    for act in (lambda: read_page(session, path), lambda: write_page(session, path, "x")):
         with pytest.raises(Failed) as caught:
             act()
         assert caught.value.kind == "forbidden"
@@ -111,19 +115,19 @@ def test_a_link_is_not_followed(root: Path, session: Session, tmp_path: Path, ki
 
 def test_several_pages_are_shown_each_or_why_not(root: Path, session: Session) -> None:
     page(root, "A.md", "a")
-    (first, second), left = read_pages(session, ["A", "B"], 1000)
+    (first, second), unread = read_pages(session, ["A", "B"], 1000)
     assert getattr(first, "content", None) == "a"
     assert isinstance(second, Failed)
-    assert left == []
+    assert unread == []
 
 
 def test_several_pages_are_shown_as_far_as_there_is_room(root: Path, session: Session) -> None:
     for name in "ABC":
         page(root, f"{name}.md", name * 10)
-    (first, second), left = read_pages(session, ["A", "B", "C"], 15)
+    (first, second), unread = read_pages(session, ["A", "B", "C"], 15)
     assert (getattr(first, "content", None), getattr(second, "content", None)) == ("A" * 10, "B" * 5)
     assert getattr(second, "next_offset", None) == 5
-    assert left == ["C"]
+    assert unread == ["C"]
 
 
 def test_a_section_is_the_heading_and_what_is_below(root: Path, session: Session) -> None:
@@ -149,9 +153,9 @@ def test_a_copied_id_is_not_taken_over_but_a_key_of_the_users_own_is(root: Path,
     copied = write_page(session, "Copy", f"---\nid: {ID}\n---\nText.\n")
     assert copied.page_id != ID
     assert f"id: {copied.page_id}" in (root / "Copy.md").read_text()
-    own = write_page(session, "Own", "---\nid: 42\n---\nText.\n")
+    written = write_page(session, "Own", "---\nid: 42\n---\nText.\n")
     assert (root / "Own.md").read_text() == "---\nid: 42\n---\nText.\n"
-    assert own.page_id == str(id_of_path(TENANT, "Own.md"))
+    assert written.page_id == str(id_of_path(TENANT, "Own.md"))
 
 
 def test_an_id_that_the_new_text_drops_is_kept(root: Path, session: Session) -> None:
@@ -322,10 +326,10 @@ def test_a_page_below_another_case_of_a_folder_is_in_that_folder(root: Path, ses
 
 def test_a_created_page_has_title_icon_and_body(root: Path, session: Session) -> None:
     page(root, "Projects/_index.md", "x")
-    made = create_page(session, "Beta: a plan", "Projects", "# Beta", icon="🚀")
-    assert made.path == "Projects/Beta- a plan.md"
-    text = (root / made.path).read_text()
-    assert text == f"---\nid: {made.page_id}\ntitle: 'Beta: a plan'\nicon: 🚀\n---\n\n# Beta\n"
+    created = create_page(session, "Beta: a plan", "Projects", "# Beta", icon="🚀")
+    assert created.path == "Projects/Beta- a plan.md"
+    text = (root / created.path).read_text()
+    assert text == f"---\nid: {created.page_id}\ntitle: 'Beta: a plan'\nicon: 🚀\n---\n\n# Beta\n"
 
 
 def test_a_created_page_never_takes_the_place_of_another(root: Path, session: Session) -> None:
@@ -338,8 +342,8 @@ def test_a_created_page_never_takes_the_place_of_another(root: Path, session: Se
 
 def test_a_leaf_gets_its_first_child_and_is_the_page_of_a_folder_then(root: Path, session: Session) -> None:
     page(root, "Projects.md", "parent")
-    made = create_page(session, "Alpha", "Projects")
-    assert made.path == "Projects/Alpha.md"
+    created = create_page(session, "Alpha", "Projects")
+    assert created.path == "Projects/Alpha.md"
     assert (root / "Projects/_index.md").read_text() == "parent"
     assert not (root / "Projects.md").exists()
     assert write_page(session, "Projects/Alpha/Deep.md", "x").path == "Projects/Alpha/Deep.md"
@@ -368,11 +372,11 @@ def test_a_save_amid_a_write_is_a_conflict_and_stays(
 
 
 def _save_before_the_exchange(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original, done = kernel.exchange, list[bool]()
+    original, saves = kernel.exchange, list[bool]()
 
     def saved(out: int, source: str, into: int, target: str) -> None:
-        if target == "A.md" and not done:
-            done.append(True)
+        if target == "A.md" and not saves:
+            saves.append(True)
             page(root, "saving", "theirs").rename(root / "A.md")
         original(out, source, into, target)
 
@@ -385,14 +389,14 @@ def test_a_write_that_could_not_be_told_afterwards_is_not_done(root: Path, sessi
     read_page(session, "A")
     read_page(session, "B")
     write_page(session, "A", "new")
-    (told,) = (root / ".records/events").iterdir()
-    told.unlink()
-    told.mkdir()
+    (event_file,) = (root / ".records/events").iterdir()
+    event_file.unlink()
+    event_file.mkdir()
     with pytest.raises(Failed):
         write_page(session, "B", "new")
     assert (root / "B.md").read_text() == "old"
     assert [path.name[:2] for path in (root / ".mirrord/tmp").rglob("*") if path.is_file()] == ["a."]
-    told.rmdir()
+    event_file.rmdir()
     write_page(session, "B", "new")
     assert (root / "B.md").read_text() == "new"
 
@@ -417,25 +421,25 @@ def test_what_the_system_refuses_is_a_failure_without_places_of_this_machine(
     assert write_page(session, "A", "new").digest == digest_of(b"new").hex()
 
 
-@pytest.mark.parametrize("made", [True, False])
+@pytest.mark.parametrize("exists", [True, False])
 def test_a_kill_at_any_call_of_a_write_leaves_the_old_or_the_new_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool
 ) -> None:
     monkeypatch.setattr(kernel, "fsync", lambda _: None)  # no power is cut here
     old = new = 0
     for number in range(1, 80):
         root = tmp_path / f"run-{number}" / "acme"
         root.mkdir(parents=True)
-        if made:
+        if exists:
             page(root, "A.md", "old")
         if not killed_at(number, root, _write):
             break
         session = Session(Tree(root), "acme", TENANT, AGENT, "next")
         with session.writing() as journal:
-            kept = {label.new for label in written_copies.list_copies(journal).values()}
+            kept_digests = {label.new for label in written_copies.list_copies(journal).values()}
         text = (root / "A.md").read_text() if (root / "A.md").exists() else None
-        assert text == ("old" if made else None) or (text or "").endswith("new")
-        assert text is None or text == "old" or digest_of(text.encode()) in kept
+        assert text == ("old" if exists else None) or (text or "").endswith("new")
+        assert text is None or text == "old" or digest_of(text.encode()) in kept_digests
         new += text is not None and text.endswith("new")
         old += text in ("old", None)
         session.close()
@@ -451,9 +455,9 @@ def _write(root: Path) -> None:
 
 
 def test_a_preview_refuses_a_page_that_was_seen_and_is_gone_as_the_command_does(root: Path, session: Session) -> None:
-    gone = page(root, "Gone.md", "text\n")
+    file = page(root, "Gone.md", "text\n")
     read_page(session, "Gone.md")
-    gone.unlink()
+    file.unlink()
     with pytest.raises(Failed) as caught:
         write_page.preview(session, "Gone.md", "new\n")
     assert caught.value.code == "CONFLICT"

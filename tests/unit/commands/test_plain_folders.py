@@ -17,11 +17,16 @@ from tests.unit.commands.conftest import Open, events, page
 def test_a_folder_is_read_like_an_empty_page(root: Path, session: Session) -> None:
     page(root, "Notes/One.md", "one")
     (root / "Empty").mkdir()
-    (listed,) = [one for one in list_pages(session).pages if one.path == "Notes"]
-    shown = read_page(session, "Notes/")
-    assert (shown.content, shown.frontmatter, shown.path, shown.page_id) == ("", {}, "Notes", listed.page_id)
-    assert shown.folder is not None
-    assert (shown.folder.title, shown.folder.has_children) == ("Notes", True)
+    (listed,) = [page for page in list_pages(session).pages if page.path == "Notes"]
+    shown_folder = read_page(session, "Notes/")
+    assert (shown_folder.content, shown_folder.frontmatter, shown_folder.path, shown_folder.page_id) == (
+        "",
+        {},
+        "Notes",
+        listed.page_id,
+    )
+    assert shown_folder.folder is not None
+    assert (shown_folder.folder.title, shown_folder.folder.has_children) == ("Notes", True)
     empty = read_page(session, "Empty").folder
     assert empty is not None
     assert not empty.has_children
@@ -31,9 +36,9 @@ def test_a_folder_is_read_like_an_empty_page(root: Path, session: Session) -> No
 
 def test_a_write_at_a_folder_makes_its_index_file(root: Path, session: Session) -> None:
     page(root, "Notes/One.md", "one")
-    shown = read_page(session, "Notes")
-    made = write_page(session, shown.path, "# Notes\n", expected_digest=shown.digest)
-    assert (made.path, made.created) == ("Notes/_index.md", True)
+    shown_folder = read_page(session, "Notes")
+    written = write_page(session, shown_folder.path, "# Notes\n", expected_digest=shown_folder.digest)
+    assert (written.path, written.created) == ("Notes/_index.md", True)
     assert read_page(session, "Notes").content.endswith("# Notes\n")
 
 
@@ -43,27 +48,27 @@ def test_a_folder_moves_with_its_pages_and_the_links_to_them(root: Path, session
     page(root, "Home.md", "see [one](Notes/One.md)")
     (root / "Archive").mkdir()
     preview = move_page.preview(session, "Notes", "Archive/")
-    done = move_page(session, "Notes", "Archive/")
-    assert (done.new_path, done.moved, done.links_rewritten) == (
+    moved = move_page(session, "Notes", "Archive/")
+    assert (moved.new_path, moved.moved, moved.links_rewritten) == (
         "Archive/Notes",
         {"Notes/One.md": "Archive/Notes/One.md"},
         2,
     )
-    assert preview.facts["new_path"] == done.new_path
+    assert preview.facts["new_path"] == moved.new_path
     assert (root / "Home.md").read_text() == "see [one](Archive/Notes/One.md)"
     assert (root / "Archive/Notes/One.md").read_text() == "see [home](../../Home.md)"
     assert (root / "Archive/Notes/assets/x.png").exists()
     assert not (root / "Notes").exists()
     facts = {"page_id": read_page(session, "Archive/Notes").page_id, "path": "Archive/Notes", "old_path": "Notes"}
-    told = [data for kind, data in events(root) if kind == "PageMoved"]
-    assert [{**data, "page_id": facts["page_id"]} for data in told] == [facts]
+    recorded = [data for kind, data in events(root) if kind == "PageMoved"]
+    assert [{**data, "page_id": facts["page_id"]} for data in recorded] == [facts]
 
 
 def test_a_folder_is_renamed_also_to_another_case(root: Path, session: Session) -> None:
     page(root, "Notes/One.md", "one")
     assert move_page(session, "Notes", "Log").new_path == "Log"
     assert move_page(session, "Log", "LOG").new_path == "LOG"
-    assert [one.name for one in root.iterdir() if not one.name.startswith(".")] == ["LOG"]
+    assert [path.name for path in root.iterdir() if not path.name.startswith(".")] == ["LOG"]
     assert move_page(session, "LOG", "LOG").moved == {}
 
 
@@ -82,15 +87,15 @@ def test_a_folder_goes_neither_below_itself_nor_over_another(root: Path, session
 
 def test_an_empty_folder_is_deleted_and_comes_back(root: Path, session: Session) -> None:
     (root / "Empty").mkdir()
-    gone = delete_page(session, "Empty")
+    deleted = delete_page(session, "Empty")
     assert not (root / "Empty").exists()
-    assert restore_page.preview(session, gone.trash_id).facts["path"] == "Empty"
-    back = restore_page(session, gone.trash_id)
+    assert restore_page.preview(session, deleted.trash_id).facts["path"] == "Empty"
+    back = restore_page(session, deleted.trash_id)
     assert (back.path, back.digest) == ("Empty", NO_TEXT.hex())
     assert (root / "Empty").is_dir()
     assert [kind for kind, _ in events(root)] == ["PageDeleted", "PageRestored"]
     with pytest.raises(Failed, match="holds nothing"):
-        restore_page(session, gone.trash_id)
+        restore_page(session, deleted.trash_id)
 
 
 def test_a_folder_with_something_in_it_is_only_deleted_recursively_and_comes_back_whole(
@@ -103,11 +108,11 @@ def test_a_folder_with_something_in_it_is_only_deleted_recursively_and_comes_bac
         delete_page(session, "Notes")
     assert caught.value.code == "HAS_CHILDREN"
     assert delete_page.preview(session, "Notes", recursive=True).facts["deleted_pages_count"] == 1
-    gone = delete_page(session, "Notes", recursive=True)
+    deleted = delete_page(session, "Notes", recursive=True)
     assert not (root / "Notes").exists()
-    assert gone.below.keys() == {"Notes/One.md"}
-    restore_page(session, gone.below["Notes/One.md"])
-    assert restore_page(session, gone.trash_id).warnings == ()
+    assert deleted.below.keys() == {"Notes/One.md"}
+    restore_page(session, deleted.below["Notes/One.md"])
+    assert restore_page(session, deleted.trash_id).warnings == ()
     assert (root / "Notes/One.md").read_text() == "one"
     assert (root / "Notes/assets/deep/x.png").read_text() == "x"
 
@@ -131,20 +136,20 @@ def test_a_folder_with_files_that_are_not_synced_stays_as_it_is(root: Path, sess
 
 def test_a_deleted_folder_does_not_come_back_over_a_page(root: Path, session: Session) -> None:
     (root / "Empty").mkdir()
-    gone = delete_page(session, "Empty")
+    deleted = delete_page(session, "Empty")
     page(root, "Empty.md", "a page")
     with pytest.raises(Failed) as caught:
-        restore_page(session, gone.trash_id)
+        restore_page(session, deleted.trash_id)
     assert caught.value.code == "EXISTS"
-    assert restore_page(session, gone.trash_id, "Other").path == "Other"
+    assert restore_page(session, deleted.trash_id, "Other").path == "Other"
 
 
 def test_a_page_above_becomes_a_leaf_without_the_folder_and_one_with_it_a_folders(root: Path, session: Session) -> None:
     page(root, "W/_index.md", "w")
     page(root, "W/Sub/One.md", "one")
     page(root, "Leaf.md", "leaf")
-    done = move_page(session, "W/Sub", "Leaf/")
-    assert (done.new_path, (root / "W.md").read_text(), (root / "W").exists()) == ("Leaf/Sub", "w", False)
+    moved = move_page(session, "W/Sub", "Leaf/")
+    assert (moved.new_path, (root / "W.md").read_text(), (root / "W").exists()) == ("Leaf/Sub", "w", False)
     assert (root / "Leaf/_index.md").read_text() == "leaf"
     assert (root / "Leaf/Sub/One.md").read_text() == "one"
 

@@ -20,12 +20,12 @@ from mirrord.commands.pages.search_command import SearchResults, search_pages
 from tests.unit.commands.conftest import page
 
 
-def paths(found: PagesFound) -> list[str]:
-    return [one.path for one in found.pages]
+def paths(answer: PagesFound) -> list[str]:
+    return [page.path for page in answer.pages]
 
 
-def hits(found: SearchResults) -> list[str]:
-    return [one.path for one in found.results]
+def hits(answer: SearchResults) -> list[str]:
+    return [hit.path for hit in answer.results]
 
 
 def found_where(session: Session, where: Mapping[str, object]) -> list[str]:
@@ -54,7 +54,7 @@ def mixed(root: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "expected"),
+    ("condition", "expected"),
     [
         ("draft", ["list", "text"]),
         (3, ["number"]),
@@ -77,9 +77,9 @@ def mixed(root: Path) -> Path:
     ],
 )
 def test_a_condition_on_a_key_with_mixed_types_matches_its_own_type_only(
-    session: Session, mixed: Path, wanted: object, expected: list[str]
+    session: Session, mixed: Path, condition: object, expected: list[str]
 ) -> None:
-    assert found_where(session, {"key": wanted}) == [f"{name}.md" for name in expected]
+    assert found_where(session, {"key": condition}) == [f"{name}.md" for name in expected]
 
 
 def test_conditions_lead_into_mappings_and_must_all_be_met(session: Session, mixed: Path) -> None:
@@ -114,10 +114,10 @@ def test_a_condition_that_is_none_is_explained(where: Mapping[str, object], sent
 def test_a_key_that_no_page_has_is_named_with_the_nearest(session: Session, root: Path) -> None:
     page(root, "a.md", "---\nstatus: draft\n---\n\nword\n")
 
-    found = find_pages(session, read_filter(where={"statsu": "draft"}))
+    answer = find_pages(session, read_filter(where={"statsu": "draft"}))
 
-    assert (paths(found), found.total, found.note) == ([], 0, "No page has the key 'statsu'; there is status.")
-    assert search_pages(session, "word", page_filter=read_filter(where={"statsu": 1})).note == found.note
+    assert (paths(answer), answer.total, answer.note) == ([], 0, "No page has the key 'statsu'; there is status.")
+    assert search_pages(session, "word", page_filter=read_filter(where={"statsu": 1})).note == answer.note
     assert find_pages(session, read_filter(where={"status": "done"})).note is None
 
 
@@ -137,17 +137,19 @@ def test_pages_are_found_by_the_time_of_their_change_the_newest_first(session: S
         file = page(root, f"{name}.md", "text\n")
         moment = (now - timedelta(days=10 * days, hours=1)).timestamp()
         os.utime(file, (moment, moment))
-    said = (now - timedelta(days=15)).date().isoformat()
-    page(root, "said.md", f"---\nupdated: {said}\ncreated: 2020-02-02\n---\n")
+    stated_day = (now - timedelta(days=15)).date().isoformat()
+    page(root, "said.md", f"---\nupdated: {stated_day}\ncreated: 2020-02-02\n---\n")
     page(root, "future.md", "---\nupdated: 2999-01-01\n---\n")
 
-    found = find_pages(session, read_filter(modified_after="16 days ago"))
+    answer = find_pages(session, read_filter(modified_after="16 days ago"))
 
-    assert paths(found) == ["future.md", "new.md", "older.md", "said.md"]
-    assert (found.pages[-1].modified, found.pages[-1].created) == (said, "2020-02-02")
-    assert datetime.fromisoformat(found.pages[1].modified) < now
+    assert paths(answer) == ["future.md", "new.md", "older.md", "said.md"]
+    assert (answer.pages[-1].modified, answer.pages[-1].created) == (stated_day, "2020-02-02")
+    assert datetime.fromisoformat(answer.pages[1].modified) < now
     assert paths(find_pages(session, read_filter(modified_before="12 days ago"))) == ["said.md", "oldest.md"]
-    assert paths(find_pages(session, read_filter(modified_after="30 days ago", modified_before=said))) == ["oldest.md"]
+    assert paths(find_pages(session, read_filter(modified_after="30 days ago", modified_before=stated_day))) == [
+        "oldest.md"
+    ]
     assert hits(search_pages(session, "text", page_filter=read_filter(modified_before="2 weeks ago"))) == ["oldest.md"]
 
 
@@ -182,11 +184,11 @@ def test_results_are_ranked_by_title_heading_tag_and_text(session: Session, root
     expected = ["e.md", "d.md", "f.md", "c.md", "b.md", "a.md", "g.md"]
     assert hits(search_pages(session, "whales orcas")) == expected
     for limit in (1, 2, 3):
-        found, cursor = list[str](), None
-        while cursor is not None or not found:
+        found_hits, cursor = list[str](), None
+        while cursor is not None or not found_hits:
             answer = search_pages(session, "whales orcas", part=AnswerPart(limit=limit, cursor=cursor))
-            found, cursor = found + hits(answer), answer.next_cursor
-        assert found == expected
+            found_hits, cursor = found_hits + hits(answer), answer.next_cursor
+        assert found_hits == expected
 
 
 def test_results_go_on_where_the_last_page_lost_its_rank(session: Session, root: Path) -> None:
@@ -205,9 +207,9 @@ def test_misspelt_words_are_taken_for_near_ones_only_when_nothing_fits(session: 
     page(root, "c.md", "# Architecture\n\nlake\n")
 
     for query in ("zebrafsh", "zebrafissh", "zbrafish", "zerbafish", "ZEBRAFISK lake"):
-        found = search_pages(session, query)
-        assert hits(found) == ["a.md"]
-        assert found.note == f'No page has "{query.split()[0]}": these have "zebrafish".'
+        answer = search_pages(session, query)
+        assert hits(answer) == ["a.md"]
+        assert answer.note == f'No page has "{query.split()[0]}": these have "zebrafish".'
     assert search_pages(session, "zebrafish").note is None
     assert hits(search_pages(session, "Architectrue lake")) == ["c.md"]
     assert hits(search_pages(session, "zebrafsh", case_sensitive=True)) == []
@@ -258,15 +260,15 @@ def test_facets_count_all_matching_pages(session: Session, root: Path) -> None:
         page(root, f"{'sub/' if number < 10 else ''}p{number:02}.md", text)
     page(root, "other.md", "other\n")
 
-    found = search_pages(session, "word", part=AnswerPart(limit=3, facets=True))
+    answer = search_pages(session, "word", part=AnswerPart(limit=3, facets=True))
 
-    assert (len(found.results), found.total) == (3, 30)
-    assert found.facets is not None
-    assert found.facets.tags == {"t0": 15, "t1": 15}
-    assert found.facets.folders == {"": 20, "sub": 10}
-    assert found.facets.keys["status"].values == {"draft": 20, "done": 10}
-    assert (found.facets.keys["number"].pages, found.facets.keys["number"].values) == (30, {})
-    again = search_pages(session, "word", part=AnswerPart(limit=30, cursor=found.next_cursor, facets=True))
+    assert (len(answer.results), answer.total) == (3, 30)
+    assert answer.facets is not None
+    assert answer.facets.tags == {"t0": 15, "t1": 15}
+    assert answer.facets.folders == {"": 20, "sub": 10}
+    assert answer.facets.keys["status"].values == {"draft": 20, "done": 10}
+    assert (answer.facets.keys["number"].pages, answer.facets.keys["number"].values) == (30, {})
+    again = search_pages(session, "word", part=AnswerPart(limit=30, cursor=answer.next_cursor, facets=True))
     assert (len(again.results), again.facets) == (27, None)
     listed = find_pages(session, read_filter(), part=AnswerPart(facets=True))
     assert (listed.total, listed.facets and listed.facets.folders) == (31, {"": 21, "sub": 10})
@@ -277,12 +279,12 @@ def test_find_goes_on_with_the_cursor(session: Session, root: Path) -> None:
     for name in names:
         page(root, name, "text\n")
 
-    found, cursor, answers = list[str](), None, 0
+    found_paths, cursor, answers = list[str](), None, 0
     while cursor is not None or not answers:
         answer = find_pages(session, read_filter(path="a rather long folder"), part=AnswerPart(cursor=cursor))
-        found, cursor, answers = found + paths(answer), answer.next_cursor, answers + 1
+        found_paths, cursor, answers = found_paths + paths(answer), answer.next_cursor, answers + 1
 
-    assert found == names
+    assert found_paths == names
     assert 120 * 150 / ANSWER_BYTES < answers < 120 * 300 / ANSWER_BYTES
     assert len(find_pages(session, read_filter(), part=AnswerPart(limit=100)).pages) == 100
     for limit in (0, 101):
@@ -313,10 +315,10 @@ def test_broken_and_ambiguous_links_are_found_with_their_targets(session: Sessio
     broken = find_pages(session, read_filter(), links="broken")
     ambiguous = find_pages(session, read_filter(), links="ambiguous")
 
-    assert [(one.path, one.targets) for one in broken.pages] == [
+    assert [(page.path, page.targets) for page in broken.pages] == [
         ("a.md", ("nowhere", "picture.png", "missing/file.md"))
     ]
-    assert [(one.path, one.targets) for one in ambiguous.pages] == [("b.md", ("twin",))]
+    assert [(page.path, page.targets) for page in ambiguous.pages] == [("b.md", ("twin",))]
     assert broken.total == 1
     page(linked, "nowhere.md", "")
     assert find_pages(session, read_filter(), links="broken").pages[0].targets == ("picture.png", "missing/file.md")
@@ -330,13 +332,13 @@ def test_a_long_look_at_links_goes_on_with_the_cursor(
     expected = paths(find_pages(session, read_filter(), links="orphan"))
     monkeypatch.setattr(find_command, "MAX_LINK_SECONDS", -1.0)
 
-    found, cursor, answers = list[str](), None, 0
+    found_paths, cursor, answers = list[str](), None, 0
     while cursor is not None or not answers:
         answer = find_pages(session, read_filter(), links="orphan", part=AnswerPart(cursor=cursor))
-        found, cursor, answers = found + paths(answer), answer.next_cursor, answers + 1
+        found_paths, cursor, answers = found_paths + paths(answer), answer.next_cursor, answers + 1
         assert (answer.note is None) == (cursor is None)
 
-    assert (found, answers) == (expected, 6)
+    assert (found_paths, answers) == (expected, 6)
     monkeypatch.undo()
     first = find_pages(session, read_filter(), links="orphan", part=AnswerPart(limit=3))
     assert (
@@ -370,6 +372,6 @@ def test_the_order_is_that_of_a_plain_count_of_words(
         return (-len(title), -len(heading), -len(title | tag), number)
 
     fitting = [number for number, parts in enumerate(pages) if all(word in " ".join(parts.values()) for word in words)]
-    found = search_pages(session, " ".join(words), part=AnswerPart(limit=100))
+    answer = search_pages(session, " ".join(words), part=AnswerPart(limit=100))
 
-    assert hits(found) == [f"p{number}.md" for number in sorted(fitting, key=rank)]
+    assert hits(answer) == [f"p{number}.md" for number in sorted(fitting, key=rank)]

@@ -12,18 +12,18 @@ from tests.unit.commands.conftest import events, page
 
 
 def test_a_deleted_page_comes_back_with_its_bytes_and_id(root: Path, session: Session) -> None:
-    made = create_page(session, "Alpha", content="text")
+    created = create_page(session, "Alpha", content="text")
     text = (root / "Alpha.md").read_bytes()
-    gone = delete_page(session, "Alpha")
+    deleted = delete_page(session, "Alpha")
     assert not (root / "Alpha.md").exists()
-    assert gone.page_id == made.page_id
-    back = restore_page(session, gone.trash_id)
-    assert (back.path, back.page_id) == ("Alpha.md", made.page_id)
+    assert deleted.page_id == created.page_id
+    back = restore_page(session, deleted.trash_id)
+    assert (back.path, back.page_id) == ("Alpha.md", created.page_id)
     assert (root / "Alpha.md").read_bytes() == text
-    facts = {"page_id": made.page_id, "path": "Alpha.md", "trash_id": gone.trash_id}
-    assert events(root)[1:] == [("PageDeleted", facts), ("PageRestored", {**facts, "digest": made.digest})]
+    facts = {"page_id": created.page_id, "path": "Alpha.md", "trash_id": deleted.trash_id}
+    assert events(root)[1:] == [("PageDeleted", facts), ("PageRestored", {**facts, "digest": created.digest})]
     with pytest.raises(Failed, match="holds nothing"):
-        restore_page(session, gone.trash_id)
+        restore_page(session, deleted.trash_id)
 
 
 def test_a_page_with_pages_below_is_only_deleted_with_them(root: Path, session: Session) -> None:
@@ -33,11 +33,11 @@ def test_a_page_with_pages_below_is_only_deleted_with_them(root: Path, session: 
     with pytest.raises(Failed, match="2 pages below") as caught:
         delete_page(session, "W")
     assert caught.value.code == "HAS_CHILDREN"
-    gone = delete_page(session, "W", recursive=True)
+    deleted = delete_page(session, "W", recursive=True)
     assert not (root / "W").exists()
-    assert gone.below.keys() == {"W/B/C.md", "W/B/_index.md"}
-    restore_page(session, gone.below["W/B/C.md"])
-    restore_page(session, gone.trash_id)
+    assert deleted.below.keys() == {"W/B/C.md", "W/B/_index.md"}
+    restore_page(session, deleted.below["W/B/C.md"])
+    restore_page(session, deleted.trash_id)
     assert (root / "W/B/C.md").read_text() == "c"
     assert (root / "W/_index.md").read_text() == "w"
 
@@ -78,12 +78,12 @@ def test_a_page_that_changed_since_it_was_read_is_not_deleted(root: Path, sessio
 
 def test_a_page_is_restored_elsewhere_but_never_over_another(root: Path, session: Session) -> None:
     page(root, "A.md", "old")
-    gone = delete_page(session, "A")
+    deleted = delete_page(session, "A")
     page(root, "A.md", "new")
     with pytest.raises(Failed) as caught:
-        restore_page(session, gone.trash_id)
+        restore_page(session, deleted.trash_id)
     assert caught.value.code == "EXISTS"
-    assert restore_page(session, gone.trash_id, "Deep/B").path == "Deep/B.md"
+    assert restore_page(session, deleted.trash_id, "Deep/B").path == "Deep/B.md"
     assert (root / "A.md").read_text() == "new"
 
 

@@ -24,8 +24,8 @@ from tests.unit.commands.conftest import page
 PROJECT = Path(__file__).parents[3]
 
 
-def paths(found: SearchResults) -> list[str]:
-    return [one.path for one in found.results]
+def paths(answer: SearchResults) -> list[str]:
+    return [hit.path for hit in answer.results]
 
 
 def test_search_pages_finds_matching_content(session: Session, root: Path) -> None:
@@ -33,10 +33,10 @@ def test_search_pages_finds_matching_content(session: Session, root: Path) -> No
     page(root, "Projects/Alpha.md", text)
     page(root, "Beta.md", "nothing of it")
 
-    (found,) = search_pages(session, "architecture diagram").results
+    (hit,) = search_pages(session, "architecture diagram").results
 
-    assert (found.path, found.title, found.match_line) == ("Projects/Alpha.md", "Alpha", 7)
-    assert found.match_context == "Please see the architecture diagram below."
+    assert (hit.path, hit.title, hit.match_line) == ("Projects/Alpha.md", "Alpha", 7)
+    assert hit.match_context == "Please see the architecture diagram below."
 
 
 def test_titles_come_first_then_tags_then_texts(session: Session, root: Path) -> None:
@@ -46,11 +46,11 @@ def test_titles_come_first_then_tags_then_texts(session: Session, root: Path) ->
     page(root, "d/whales.md", "empty")
     page(root, "e.md", "---\naliases: [The whales]\n---\n")
 
-    found = search_pages(session, "whales")
+    answer = search_pages(session, "whales")
 
-    assert paths(found) == ["c.md", "d/whales.md", "b.md", "e.md", "a.md"]
-    assert [one.match_line for one in found.results] == [2, 1, 2, 2, 1]
-    assert found.results[1].match_context == "whales"
+    assert paths(answer) == ["c.md", "d/whales.md", "b.md", "e.md", "a.md"]
+    assert [hit.match_line for hit in answer.results] == [2, 1, 2, 2, 1]
+    assert answer.results[1].match_context == "whales"
 
 
 def test_all_words_have_to_be_on_the_page_wherever(session: Session, root: Path) -> None:
@@ -58,10 +58,10 @@ def test_all_words_have_to_be_on_the_page_wherever(session: Session, root: Path)
     page(root, "b.md", "one three\n")
     page(root, "two.md", "one\nthree\n")
 
-    found = search_pages(session, "two three one")
+    answer = search_pages(session, "two three one")
 
-    assert paths(found) == ["two.md", "a.md"]  # a word in its title
-    assert [one.match_line for one in found.results] == [1, 4]  # the line that holds most of them
+    assert paths(answer) == ["two.md", "a.md"]  # a word in its title
+    assert [hit.match_line for hit in answer.results] == [1, 4]  # the line that holds most of them
 
 
 def test_quotes_make_a_phrase(session: Session, root: Path) -> None:
@@ -97,7 +97,7 @@ def test_letters_of_any_script_are_found_in_any_case(session: Session, root: Pat
     for number in range(3):
         page(root, f"b{number}.md", "neither")
 
-    assert [(one.path, one.match_line) for one in search_pages(session, query).results] == [("a.md", 2)]
+    assert [(hit.path, hit.match_line) for hit in search_pages(session, query).results] == [("a.md", 2)]
 
 
 def test_case_counts_when_asked(session: Session, root: Path) -> None:
@@ -158,9 +158,9 @@ def test_files_that_are_no_text_are_named(session: Session, root: Path) -> None:
     (root / "wide.md").write_bytes("word".encode("utf-16"))
 
     for regex in (False, True):
-        found = search_pages(session, "word", regex=regex)
-        assert paths(found) == ["a.md"]
-        assert (found.skipped, found.skipped_count) == (["bad.md", "long.md", "nul.md", "wide.md"], 4)
+        answer = search_pages(session, "word", regex=regex)
+        assert paths(answer) == ["a.md"]
+        assert (answer.skipped, answer.skipped_count) == (["bad.md", "long.md", "nul.md", "wide.md"], 4)
 
 
 def test_results_go_on_with_the_cursor(session: Session, root: Path) -> None:
@@ -170,12 +170,12 @@ def test_results_go_on_with_the_cursor(session: Session, root: Path) -> None:
     expected = titled + [f"p{number:02}.md" for number in range(25) if number % 5 != 4]
 
     for limit in (1, 4, 5, 6, 25):
-        found, cursor, truncated = list[str](), None, True
+        found_paths, cursor, truncated = list[str](), None, True
         while truncated:
             answer = search_pages(session, "word", part=AnswerPart(limit=limit, cursor=cursor))
-            found, cursor, truncated = found + paths(answer), answer.next_cursor, answer.truncated
+            found_paths, cursor, truncated = found_paths + paths(answer), answer.next_cursor, answer.truncated
             assert truncated == (cursor is not None)
-        assert found == expected
+        assert found_paths == expected
 
 
 def test_results_go_on_where_pages_went(session: Session, root: Path) -> None:
@@ -211,9 +211,9 @@ def test_an_expression_is_matched_line_by_line(session: Session, root: Path) -> 
     page(root, "c.md", "foo\n: bar\n")
     page(root, "d.md", "\ufefffoo: bar\r\n")
 
-    found = search_pages(session, r"^foo:\s+\w+", regex=True)
+    answer = search_pages(session, r"^foo:\s+\w+", regex=True)
 
-    assert [(one.path, one.match_line) for one in found.results] == [("a:1:b.md", 2), ("d.md", 1)]
+    assert [(hit.path, hit.match_line) for hit in answer.results] == [("a:1:b.md", 2), ("d.md", 1)]
 
 
 def test_an_expression_is_matched_in_a_line_that_ends_in_blanks(session: Session, root: Path) -> None:
@@ -246,11 +246,11 @@ def test_what_cannot_be_searched_for_is_refused(session: Session, query: str, li
 def test_a_long_line_is_shown_around_the_match(session: Session, root: Path) -> None:
     page(root, "a.md", "é" * 5000 + " word " + "ü" * 5000)
 
-    (found,) = search_pages(session, "word").results
+    (hit,) = search_pages(session, "word").results
 
-    assert "word" in found.match_context
-    assert len(found.match_context) < 300
-    assert found.match_context[0] == found.match_context[-1] == "…"
+    assert "word" in hit.match_context
+    assert len(hit.match_context) < 300
+    assert hit.match_context[0] == hit.match_context[-1] == "…"
 
 
 def test_a_term_is_understood_as_it_is_by_both_engines(session: Session, root: Path) -> None:
@@ -319,20 +319,20 @@ def test_a_term_is_found_however_its_letters_are_cased(text: str, case_sensitive
 @pytest.mark.skipif(shutil.which("rg") is None, reason="there is no ripgrep here to compare with")
 def test_what_is_found_is_what_ripgrep_finds(session: Session, root: Path) -> None:
     generate(root, 120)
-    found: dict[str, list[str]] = {}
+    ripgrep_paths: dict[str, list[str]] = {}
     for query in ("quartz", "ÜBERGRÖSSE", "日本", "[[", "`", "zebrafish", "r0"):
-        asked = subprocess.run(["rg", "-l", "-i", "-F", "--", query, "."], cwd=root, capture_output=True, text=True)
-        expected = {line.removeprefix("./") for line in asked.stdout.splitlines()}
+        completed = subprocess.run(["rg", "-l", "-i", "-F", "--", query, "."], cwd=root, capture_output=True, text=True)
+        expected = {line.removeprefix("./") for line in completed.stdout.splitlines()}
         names = {path for path in _pages(root) if query.lower() in path.lower()}
         assert set(_all(session, query)) == expected | names
-        found[query] = sorted(expected)
+        ripgrep_paths[query] = sorted(expected)
     for pattern in (r"\bquartz\b.*\bpilot\b", r"^## ", r"v[ae]lley|harbou?r", r"\d{3}$"):
-        asked = subprocess.run(["rg", "-l", "-i", "--", pattern, "."], cwd=root, capture_output=True, text=True)
+        completed = subprocess.run(["rg", "-l", "-i", "--", pattern, "."], cwd=root, capture_output=True, text=True)
         assert _all(session, pattern, regex=True) == sorted(
-            line.removeprefix("./") for line in asked.stdout.splitlines()
+            line.removeprefix("./") for line in completed.stdout.splitlines()
         )
-    assert found["quartz"]
-    assert not found["zebrafish"]
+    assert ripgrep_paths["quartz"]
+    assert not ripgrep_paths["zebrafish"]
 
 
 def _pages(root: Path) -> list[str]:
@@ -340,9 +340,9 @@ def _pages(root: Path) -> list[str]:
 
 
 def _all(session: Session, query: str, *, regex: bool = False) -> list[str]:
-    found, cursor = list[str](), None
+    found_paths, cursor = list[str](), None
     while True:
         answer = search_pages(session, query, regex=regex, part=AnswerPart(limit=100, cursor=cursor))
-        found, cursor = found + paths(answer), answer.next_cursor
+        found_paths, cursor = found_paths + paths(answer), answer.next_cursor
         if cursor is None:
-            return found
+            return found_paths

@@ -38,7 +38,7 @@ def test_what_is_added_joins_what_is_there_in_the_order_of_the_text(session: Ses
     add(session, made("b", 5, 9))
     add(session, made("a", 0, 4))
 
-    assert [one.id for one in segment_records.segments_of(session, PAGE)] == ["a", "b"]
+    assert [segment.id for segment in segment_records.segments_of(session, PAGE)] == ["a", "b"]
     assert segment_records.count_segments(session, PAGE) == 2
 
 
@@ -51,9 +51,9 @@ def test_keys_of_somebody_elses_stay(session: Session, root: Path) -> None:
 
     add(session, made("y", 2, 3))
 
-    said = json.loads(file.read_text())
-    assert said["x"]["memo"] == "mine"
-    assert said["colours"] == [1]
+    stored = json.loads(file.read_text())
+    assert stored["x"]["memo"] == "mine"
+    assert stored["colours"] == [1]
 
 
 def test_nothing_is_written_where_nothing_changes(session: Session, root: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_save_that_comes_between_is_kept(session: Session, root: Path) -> None
     with session.writing() as journal:
         segment_records.rewrite_segments(session, journal, PAGE, change)
 
-    assert [one.id for one in segment_records.segments_of(session, PAGE)] == ["b", "hers"]
+    assert [segment.id for segment in segment_records.segments_of(session, PAGE)] == ["b", "hers"]
 
 
 def test_whoever_holds_the_records_is_waited_for_two_seconds_at_most(session: Session, root: Path) -> None:

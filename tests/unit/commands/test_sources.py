@@ -41,13 +41,13 @@ def source(root: Path, path: str, body: str = "Said.\n", **keys: str) -> EntryId
 
 
 def with_segments(session: Session, entry: EntryId, number: int) -> None:
-    made = [Segment(str(at), at, at + 1, "Ana", "speaker", "agent:tester") for at in range(number)]
+    segments = [Segment(str(at), at, at + 1, "Ana", "speaker", "agent:tester") for at in range(number)]
     with session.writing() as journal:
-        segment_records.rewrite_segments(session, journal, entry, lambda _: made)
+        segment_records.rewrite_segments(session, journal, entry, lambda _: segments)
 
 
 def names_of(session: Session, **filters: Reference) -> list[str]:
-    return [one.name for one in list_sources(session, **filters).sources]  # type: ignore[arg-type]
+    return [source.name for source in list_sources(session, **filters).sources]  # type: ignore[arg-type]
 
 
 def test_only_pages_that_say_so_below_the_directory_are_sources(root: Path, session: Session) -> None:
@@ -58,15 +58,15 @@ def test_only_pages_that_say_so_below_the_directory_are_sources(root: Path, sess
     page(root, "Projects/Cara.md", "---\ntype: source\n---\n")
     bare = page(root, "Sources/Dan.md", "---\ntype: source\ntitle: Daniel\n---\n")
 
-    found = list_sources(session)
+    listed = list_sources(session)
     (talks,) = list_folders(session).folders
-    assert [(one.id, one.name, one.type, one.folder_id, one.path) for one in found.sources] == [
+    assert [(source.id, source.name, source.type, source.folder_id, source.path) for source in listed.sources] == [
         (number_of(ana), "Ana", "text", None, "Sources/Ana.md"),
         (number_of(id_of_path(TENANT, "Sources/Dan.md")), "Dan", "text", None, "Sources/Dan.md"),
         (number_of(ben), "Ben", "audio", talks.id, "Sources/Talks/Ben/_index.md"),
     ]
-    assert found.total_count == 3
-    assert found.sources[1].title == "Daniel"
+    assert listed.total_count == 3
+    assert listed.sources[1].title == "Daniel"
     bare.write_text("no source any more")
     assert names_of(session) == ["Ana", "Ben"]
 
@@ -98,9 +98,9 @@ def test_many_sources_come_in_parts(root: Path, session: Session) -> None:
     for number in range(103):
         source(root, f"Sources/{number:03}.md")
     first = list_sources(session)
-    rest = list_sources(session, cursor=first.next_cursor)
-    assert (len(first.sources), len(rest.sources), rest.total_count) == (100, 3, 103)
-    assert rest.next_cursor is None
+    second = list_sources(session, cursor=first.next_cursor)
+    assert (len(first.sources), len(second.sources), second.total_count) == (100, 3, 103)
+    assert second.next_cursor is None
     with pytest.raises(Failed, match="cursor"):
         list_sources(session, "text", cursor=first.next_cursor)
 
@@ -109,15 +109,15 @@ def test_a_list_counts_segments_and_says_where_it_cannot(root: Path, session: Se
     ana, ben = source(root, "Sources/Ana.md"), source(root, "Sources/Ben.md")
     with_segments(session, ana, 3)
     page(root, f".records/segments/{ben}.json", "{broken")
-    assert [one.segments_count for one in list_sources(session).sources] == [3, None]
+    assert [source.segments_count for source in list_sources(session).sources] == [3, None]
 
 
 def test_the_text_is_the_body_in_parts_and_marked(root: Path, session: Session) -> None:
     ana = source(root, "Sources/Ana.md", "Ana: Héllo 🌿\nBen: Hi\n")
-    whole = get_source_text(session, number_of(ana))
-    assert (whole.content, whole.start, whole.end) == ("Ana: Héllo 🌿\nBen: Hi\n", 0, 21)
-    assert (whole.total_length, whole.has_more) == (21, False)
-    assert "never instructions" in whole.notice
+    text = get_source_text(session, number_of(ana))
+    assert (text.content, text.start, text.end) == ("Ana: Héllo 🌿\nBen: Hi\n", 0, 21)
+    assert (text.total_length, text.has_more) == (21, False)
+    assert "never instructions" in text.notice
 
     part = get_source_text(session, str(ana), 5, 7)
     assert (part.content, part.start, part.end, part.has_more) == ("Héllo 🌿", 5, 12, True)
@@ -131,18 +131,23 @@ def test_the_text_is_the_body_in_parts_and_marked(root: Path, session: Session) 
 def test_a_source_is_renamed_with_its_title_and_links_follow(root: Path, session: Session) -> None:
     ana = source(root, "Sources/Talks/Ana.md", title="Interview with Ana")
     page(root, "Notes.md", "[[Ana]] [[Interview with Ana]]")
-    done = rename_source(session, number_of(ana), "Anna.md")
+    renamed = rename_source(session, number_of(ana), "Anna.md")
 
-    assert (done.success, done.old_name, done.new_name, done.path) == (True, "Ana", "Anna", "Sources/Talks/Anna.md")
-    assert [(one.id, one.name, one.title) for one in list_sources(session).sources] == [
+    assert (renamed.success, renamed.old_name, renamed.new_name, renamed.path) == (
+        True,
+        "Ana",
+        "Anna",
+        "Sources/Talks/Anna.md",
+    )
+    assert [(source.id, source.name, source.title) for source in list_sources(session).sources] == [
         (number_of(ana), "Anna", "Anna")
     ]
     assert (root / "Notes.md").read_text() == "[[Anna]] [[Anna]]"
     kind, facts = events(root)[0]
     assert kind == "SourceRenamed"
-    told = {"source_id": number_of(ana), "page_id": str(ana), "old_name": "Ana", "name": "Anna"}
+    common_facts = {"source_id": number_of(ana), "page_id": str(ana), "old_name": "Ana", "name": "Anna"}
     paths = {"path": "Sources/Talks/Anna.md", "old_path": "Sources/Talks/Ana.md"}
-    assert facts == {**told, **paths, "digest": read_page(session, done.path).digest}
+    assert facts == {**common_facts, **paths, "digest": read_page(session, renamed.path).digest}
     assert [name for name, _ in events(root)] == ["SourceRenamed", "PageWritten"]
 
 
@@ -173,12 +178,16 @@ def test_a_source_moves_into_a_folder_with_what_it_was_made_from(root: Path, ses
     page(root, "Sources/assets/pic.png", "picture")
     page(root, "Notes.md", "[a](Sources/Ana.md)")
     before = (root / "Sources/Ana.md").read_text()
-    done = move_source_to_folder(session, number_of(ana), folder.folder_id)
+    move_result = move_source_to_folder(session, number_of(ana), folder.folder_id)
 
-    assert (done.source_id, done.old_folder_id, done.folder_id) == (number_of(ana), None, folder.folder_id)
+    assert (move_result.source_id, move_result.old_folder_id, move_result.folder_id) == (
+        number_of(ana),
+        None,
+        folder.folder_id,
+    )
     moved = {"Ana.md", "_index.md", "assets/ana.docx", "assets/pic.png"}
     assert files(root) == {"Notes.md", *(f"Sources/Talks/{name}" for name in moved)}
-    assert (root / done.path).read_text() == before
+    assert (root / move_result.path).read_text() == before
     assert (root / "Notes.md").read_text() == "[a](Sources/Talks/Ana.md)"
     kind, facts = events(root)[1]
     assert kind == "SourceMovedToFolder"
@@ -194,10 +203,10 @@ def test_a_source_moves_into_a_folder_with_what_it_was_made_from(root: Path, ses
 def test_a_source_moves_out_of_all_folders_and_the_folder_stays(root: Path, session: Session, top: Reference) -> None:
     folder = create_folder(session, "Talks")
     ana = source(root, "Sources/Talks/Ana.md")
-    done = move_source_to_folder(session, number_of(ana), top)
-    assert (done.old_folder_id, done.folder_id) == (folder.folder_id, None)
+    move_result = move_source_to_folder(session, number_of(ana), top)
+    assert (move_result.old_folder_id, move_result.folder_id) == (folder.folder_id, None)
     assert files(root) == {"Sources/Ana.md", "Sources/Talks/_index.md"}
-    assert [one.id for one in list_folders(session).folders] == [folder.folder_id]
+    assert [folder.id for folder in list_folders(session).folders] == [folder.folder_id]
 
 
 def test_a_source_with_pages_of_its_own_moves_with_them(root: Path, session: Session) -> None:
@@ -242,8 +251,8 @@ def test_an_original_that_gets_another_name_on_the_way_is_still_named(root: Path
     page(root, "Sources/assets/b.docx", "b")
     page(root, "Sources/Talks/assets/a.docx", "another")
     page(root, "Notes.md", "[b](Sources/assets/b.docx)")
-    for one in (ana, ben):
-        move_source_to_folder(session, number_of(one), folder.folder_id)
+    for entry in (ana, ben):
+        move_source_to_folder(session, number_of(entry), folder.folder_id)
     assert "original: ./assets/a (2).docx\n" in (root / "Sources/Talks/Ana.md").read_text()
     assert "original: ../assets/b.docx\n" in (root / "Sources/Talks/Ben.md").read_text()
     assert (root / "Sources/Talks/assets/a (2).docx").read_text() == "a"
@@ -266,22 +275,22 @@ def test_a_deleted_source_is_in_the_trash_with_all_that_is_its_own(root: Path, s
     with_segments(session, ana, 12)
     text = (root / "Sources/Talks/Ana.md").read_text()
     preview = delete_source.preview(session, number_of(ana))
-    done = delete_source(session, number_of(ana))
+    deleted = delete_source(session, number_of(ana))
 
-    assert (done.success, done.deleted_segments_count) == (True, 12)
+    assert (deleted.success, deleted.deleted_segments_count) == (True, 12)
     assert files(root) == {"Sources/Talks/Ben.md", "Sources/Talks/assets/shared.png"}
     assert segment_records.count_segments(session, ana) == 0
     kind, facts = events(root)[-1]
     assert kind == "SourceDeleted"
-    told = {"source_id": number_of(ana), "name": "Ana", "page_id": str(ana), "path": "Sources/Talks/Ana.md"}
-    assert facts == {**told, "trash_id": done.trash_id, "segments_removed": 12}
+    common_facts = {"source_id": number_of(ana), "name": "Ana", "page_id": str(ana), "path": "Sources/Talks/Ana.md"}
+    assert facts == {**common_facts, "trash_id": deleted.trash_id, "segments_removed": 12}
     assert preview.summary == "The source 'Ana' would go to the trash with 12 segments and 1 attached file."
     assert preview.facts["deleted_segments_count"] == 12
     assert preview.lines == ("Sources/Talks/Ana.md", "Sources/Talks/assets/ana.docx")
     assert preview.bases["Sources/Talks/assets/ana.docx"] == digest_of(b"docx").hex()
     assert preview.bases["Sources/Talks/Ana.md"] == digest_of(text.encode()).hex()
 
-    assert restore_page(session, done.trash_id).warnings == ()
+    assert restore_page(session, deleted.trash_id).warnings == ()
     assert (root / "Sources/Talks/Ana.md").read_text() == text
     assert (root / "Sources/Talks/assets/ana.docx").read_text() == "docx"
     assert segment_records.count_segments(session, ana) == 12
@@ -293,13 +302,13 @@ def test_a_source_whose_segments_cannot_be_read_is_deleted_with_that_record_as_i
     ana = source(root, "Sources/Ana.md")
     record = page(root, segment_records.segments_path(ana), "{ torn")
     preview = delete_source.preview(session, number_of(ana))
-    done = delete_source(session, number_of(ana))
+    deleted = delete_source(session, number_of(ana))
 
     assert preview.summary == "The source 'Ana' would go to the trash with a record of segments that cannot be read."
-    assert (preview.facts["deleted_segments_count"], done.deleted_segments_count) == (0, 0)
-    assert "cannot be read" in done.warnings[0]
+    assert (preview.facts["deleted_segments_count"], deleted.deleted_segments_count) == (0, 0)
+    assert "cannot be read" in deleted.warnings[0]
     assert not record.exists()
-    back = restore_page(session, done.trash_id)
+    back = restore_page(session, deleted.trash_id)
     assert record.read_text() == "{ torn"
     assert back.warnings[0].startswith(f"{segment_records.segments_path(ana)} came back, but cannot be read: ")
 
@@ -308,11 +317,11 @@ def test_a_source_that_comes_back_says_why_its_segments_do_not(root: Path, sessi
     ana = source(root, "Sources/Ana.md")
     with_segments(session, ana, 2)
     text = (root / "Sources/Ana.md").read_text()
-    gone = delete_source(session, number_of(ana))
+    deleted = delete_source(session, number_of(ana))
     page(root, "Sources/Copy.md", text)
     with_segments(session, ana, 1)
 
-    (warning,) = restore_page(session, gone.trash_id).warnings
+    (warning,) = restore_page(session, deleted.trash_id).warnings
 
     assert warning.startswith(f"{segment_records.segments_path(ana)}, which went with this page, stays in the trash: ")
     assert segment_records.count_segments(session, ana) == 1
@@ -324,10 +333,10 @@ def test_a_source_that_comes_back_beside_a_page_of_its_id_says_whose_the_segment
     ana = source(root, "Sources/Ana.md")
     with_segments(session, ana, 2)
     text = (root / "Sources/Ana.md").read_text()
-    gone = delete_source(session, number_of(ana))
+    deleted = delete_source(session, number_of(ana))
     page(root, "Sources/Copy.md", text)
 
-    (warning,) = restore_page(session, gone.trash_id).warnings
+    (warning,) = restore_page(session, deleted.trash_id).warnings
 
     assert warning.startswith("Sources/Copy.md has the id of this page too; ")
     assert segment_records.count_segments(session, ana) == 2
@@ -337,9 +346,9 @@ def test_a_file_that_somebody_is_writing_stays_and_that_is_said(root: Path, sess
     ana = source(root, "Sources/Ana.md", original="./assets/ana.docx")
     original = page(root, "Sources/assets/ana.docx", "docx")
     with original.open("a"):
-        done = delete_source(session, number_of(ana))
+        deleted = delete_source(session, number_of(ana))
     assert original.read_text() == "docx"
-    assert done.warnings == ("Sources/assets/ana.docx was saved just now, or is open, and stays.",)
+    assert deleted.warnings == ("Sources/assets/ana.docx was saved just now, or is open, and stays.",)
 
 
 def test_a_source_that_somebody_saves_just_then_stays_with_all_that_is_its_own(root: Path, session: Session) -> None:
@@ -360,7 +369,7 @@ def test_a_source_is_deleted_with_all_that_is_its_own_or_not_at_all_wherever_tha
     page(prepared, "Sources/Talks/_index.md", "talks")
     with closing(opened(prepared, "first")) as session:
         with_segments(session, ana, 2)
-    own = {"Sources/Talks/Ana.md", "Sources/Talks/assets/ana.docx", segment_records.segments_path(ana)}
+    own_paths = {"Sources/Talks/Ana.md", "Sources/Talks/assets/ana.docx", segment_records.segments_path(ana)}
     outcomes = set()
     for number in range(1, 400, 2):
         root = tmp_path / f"run-{number}" / "acme"
@@ -369,14 +378,14 @@ def test_a_source_is_deleted_with_all_that_is_its_own_or_not_at_all_wherever_tha
             break
         with closing(opened(root, "next")) as session, session.writing():
             pass
-        left = {path for path in own if (root / path).exists()}
-        told = {kind for kind, _ in events(root)}
-        assert left in (set(), own), f"killed at call {number}"
-        assert told == (set() if left else {"SourceDeleted"}), f"killed at call {number}"
-        held = [file.read_bytes() for file in (root / ".mirrord").rglob("[dm].*") if file.suffix != ".json"]
-        assert left or {b"docx", (prepared / segment_records.segments_path(ana)).read_bytes()} <= set(held)
-        outcomes.add(len(left))
-    assert outcomes == {0, len(own)}
+        remaining = {path for path in own_paths if (root / path).exists()}
+        kinds = {kind for kind, _ in events(root)}
+        assert remaining in (set(), own_paths), f"killed at call {number}"
+        assert kinds == (set() if remaining else {"SourceDeleted"}), f"killed at call {number}"
+        trashed = [file.read_bytes() for file in (root / ".mirrord").rglob("[dm].*") if file.suffix != ".json"]
+        assert remaining or {b"docx", (prepared / segment_records.segments_path(ana)).read_bytes()} <= set(trashed)
+        outcomes.add(len(remaining))
+    assert outcomes == {0, len(own_paths)}
 
 
 def _delete(number: int, root: Path) -> None:
@@ -401,8 +410,8 @@ def test_what_another_page_was_made_from_stays(root: Path, session: Session) -> 
 def test_what_a_page_names_outside_of_its_attachments_is_left_alone(root: Path, session: Session) -> None:
     for number, original in enumerate(("/etc/hostname", "../Notes.md", "../../x", "https://x/assets/a", "a.docx")):
         page(root, "Notes.md", "mine")
-        one = source(root, f"Sources/{number}.md", original=original)
-        assert delete_source(session, number_of(one)).success
+        entry = source(root, f"Sources/{number}.md", original=original)
+        assert delete_source(session, number_of(entry)).success
         assert (root / "Notes.md").exists()
 
 

@@ -19,23 +19,25 @@ TALK = "# Talk\n\nAna: Did you bring it?\n\nBen: Yes.\n\nTwo of them.\n\nAna: Th
 
 
 def _spans(session: Session, entry: EntryId, body: str) -> list[tuple[str, str]]:
-    return [(one.label, body[one.start : one.end]) for one in segment_records.segments_of(session, entry)]
+    return [
+        (segment.label, body[segment.start : segment.end]) for segment in segment_records.segments_of(session, entry)
+    ]
 
 
 def test_every_turn_becomes_a_segment_labelled_with_its_speaker(root: Path, session: Session) -> None:
     entry = source(root, "Sources/Talk.md", TALK)
 
-    done = detect_speakers(session, number_of(entry))
+    detected = detect_speakers(session, number_of(entry))
 
-    assert (done.speakers, done.count, done.format_used) == (["Ana", "Ben"], 2, "colon")
-    assert done.occurrences == {"Ana": 2, "Ben": 2}
+    assert (detected.speakers, detected.count, detected.format_used) == (["Ana", "Ben"], 2, "colon")
+    assert detected.occurrences == {"Ana": 2, "Ben": 2}
     assert _spans(session, entry, TALK) == [
         ("Ana", "Did you bring it?"),
         ("Ben", "Yes.\n\nTwo of them."),
         ("Ana", "Thank you: really."),
         ("Ben", "Hm."),
     ]
-    assert {one.created_by for one in segment_records.segments_of(session, entry)} == {"agent:writer"}
+    assert {segment.created_by for segment in segment_records.segments_of(session, entry)} == {"agent:writer"}
 
 
 def test_what_happened_is_told_by_an_event(root: Path, session: Session) -> None:
@@ -69,9 +71,15 @@ def test_only_its_own_segments_are_replaced(root: Path, session: Session) -> Non
 
     detect_speakers(session, str(entry))
 
-    found = segment_records.segments_of(session, entry)
-    assert [one for one in found if one.created_by == "human:eva"] == hers
-    assert [one.label for one in found if one.created_by != "human:eva"] == ["Ana", "Ben", "Ana", "Carl", "Carl"]
+    segments = segment_records.segments_of(session, entry)
+    assert [segment for segment in segments if segment.created_by == "human:eva"] == hers
+    assert [segment.label for segment in segments if segment.created_by != "human:eva"] == [
+        "Ana",
+        "Ben",
+        "Ana",
+        "Carl",
+        "Carl",
+    ]
 
 
 def test_a_preview_names_the_speakers_and_changes_nothing(root: Path, session: Session) -> None:
@@ -107,8 +115,8 @@ def test_what_a_preview_says_depends_on_the_segments_there_are(root: Path, sessi
 
 def test_where_nobody_speaks_there_is_no_format(root: Path, session: Session) -> None:
     entry = source(root, "Sources/Essay.md", "It is simple: nobody speaks.\n")
-    done = detect_speakers(session, str(entry))
-    assert (done.speakers, done.format_used, done.segments_count) == ([], None, 0)
+    detected = detect_speakers(session, str(entry))
+    assert (detected.speakers, detected.format_used, detected.segments_count) == ([], None, 0)
 
 
 @pytest.mark.parametrize("act", [detect_speakers, detect_speakers.preview])

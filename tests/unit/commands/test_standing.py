@@ -16,29 +16,29 @@ from tests.unit.commands.conftest import page
 
 def beat(root: Path, **facts: object) -> None:
     """A daemon in this very process says how two tenants are."""
-    own: dict[str, object] = {"pending": 3, "problems": [("A.md", "is broken.")], "halted": True} | facts
+    own_state: dict[str, object] = {"pending": 3, "problems": [("A.md", "is broken.")], "halted": True} | facts
     other = {"pending": 9, "problems": [("Secret.md", "is theirs.")], "halted": False}
     degraded = [f"acme: Sync is paused: remove {root}/PAUSE.", "other: is slow.", f"{root.parent} cannot be written."]
-    tenants = {"acme": own, "other": other}
+    tenants = {"acme": own_state, "other": other}
     Heartbeat(root.parent).beat({"pid": os.getpid(), "tenants": tenants, "degraded": degraded})
 
 
 def test_a_living_daemon_says_what_it_knows_of_this_tenant_alone(root: Path, session: Session) -> None:
     beat(root)
     page(root, "A (conflict 2026-11-22 061234Z 01a2b3).md", "theirs")
-    found = sync_status(session)
-    assert (found.daemon, found.pending, found.halted) == (True, 3, True)
-    assert found.problems == (Problem("A.md", "is broken."),)
-    assert found.conflicts == ("A (conflict 2026-11-22 061234Z 01a2b3).md",)
-    assert found.sentences == ("Sync is paused: remove PAUSE.",)
-    assert found.synced is None
+    status = sync_status(session)
+    assert (status.daemon, status.pending, status.halted) == (True, 3, True)
+    assert status.problems == (Problem("A.md", "is broken."),)
+    assert status.conflicts == ("A (conflict 2026-11-22 061234Z 01a2b3).md",)
+    assert status.sentences == ("Sync is paused: remove PAUSE.",)
+    assert status.synced is None
 
 
 def test_without_a_daemon_nothing_is_waited_for(root: Path, session: Session) -> None:
     page(root, "A.md", "a")
-    found = sync_status(session, "A", wait_seconds=30)
-    assert (found.daemon, found.pending, found.synced) == (False, None, False)
-    assert found.digest == digest_of(b"a").hex()
+    status = sync_status(session, "A", wait_seconds=30)
+    assert (status.daemon, status.pending, status.synced) == (False, None, False)
+    assert status.digest == digest_of(b"a").hex()
     with pytest.raises(Failed, match="Page not found"):
         sync_status(session, "B")
 
@@ -47,8 +47,8 @@ def test_of_a_page_its_own_problems_are_told_and_others_counted(root: Path, sess
     beat(root, problems=[("A.md", "is broken."), ("B.md", "is, too."), ("C/D.md", "and this.")])
     page(root, "A.md", "a")
     page(root, "E.md", "e")
-    found, other, every = sync_status(session, "A"), sync_status(session, "E"), sync_status(session)
-    assert (found.problems, found.other_problems) == ((Problem("A.md", "is broken."),), 2)
+    status, other, every = sync_status(session, "A"), sync_status(session, "E"), sync_status(session)
+    assert (status.problems, status.other_problems) == ((Problem("A.md", "is broken."),), 2)
     assert (other.problems, other.other_problems) == ((), 3)
     assert (len(every.problems), every.other_problems) == (3, 0)
 

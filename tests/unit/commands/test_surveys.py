@@ -57,8 +57,8 @@ def written(outside: Path, rows: list[list[str]], name: str = "Wave 1.csv", deli
 
 def pages(root: Path) -> dict[str, str]:
     """Every page, by its path."""
-    found = {str(path.relative_to(root)): path.read_text() for path in root.rglob("*.md")}
-    return {path: text for path, text in found.items() if not path.startswith(".")}
+    texts = {str(path.relative_to(root)): path.read_text() for path in root.rglob("*.md")}
+    return {path: text for path, text in texts.items() if not path.startswith(".")}
 
 
 def targets(session: Session, path: str) -> list[str | None]:
@@ -67,8 +67,8 @@ def targets(session: Session, path: str) -> list[str | None]:
 
 
 def test_each_question_is_a_source_and_each_row_a_case(root: Path, session: Session, outside: Path) -> None:
-    done = import_survey(session, written(outside, ROWS), MAPPED)
-    assert (done.sources_created, done.cases_created, done.rows_processed) == (2, 3, 3)
+    imported = import_survey(session, written(outside, ROWS), MAPPED)
+    assert (imported.sources_created, imported.cases_created, imported.rows_processed) == (2, 3, 3)
     good, bad = "Sources/Wave 1/What was good-.md", "Sources/Wave 1/What was not-.md"
     cases = [f"Cases/Wave 1/{name}.md" for name in ("P1", "P3", "p-2")]
     assert set(pages(root)) == {good, bad, *cases, "Sources/Wave 1/_index.md"}
@@ -84,39 +84,39 @@ def test_each_question_is_a_source_and_each_row_a_case(root: Path, session: Sess
 
 def test_what_is_known_of_a_case_is_typed(root: Path, session: Session, outside: Path) -> None:
     import_survey(session, written(outside, ROWS), MAPPED)
-    found = [read_values(PageText(pages(root)[f"Cases/Wave 1/{name}.md"])) for name in ("P1", "p-2", "P3")]
-    assert [one["attributes"] for one in found] == [
+    cases = [read_values(PageText(pages(root)[f"Cases/Wave 1/{name}.md"])) for name in ("P1", "p-2", "P3")]
+    assert [case["attributes"] for case in cases] == [
         {"Age": 34, "Joined": "2024-05-01", "Is member": True},
         {"Is member": False},
         {"Age": 2.5, "Joined": "2023-02-01", "Is member": True},
     ]
-    assert [(one["type"], one["title"], one["survey"]) for one in found] == [
+    assert [(case["type"], case["title"], case["survey"]) for case in cases] == [
         ("case", name, "Wave 1") for name in ("P1", "p/2", "P3")
     ]
 
 
 def test_sources_are_sources_in_a_folder_and_the_file_is_kept(root: Path, session: Session, outside: Path) -> None:
-    done = import_survey(session, written(outside, ROWS), MAPPED)
+    imported = import_survey(session, written(outside, ROWS), MAPPED)
     (folder,) = list_folders(session).folders
-    assert (folder.id, folder.name) == (done.folder_id, "Wave 1")
+    assert (folder.id, folder.name) == (imported.folder_id, "Wave 1")
     sources = read_holdings(session).sources
-    assert {one.number for one in sources} == set(done.source_ids)
-    assert {one.original for one in sources} == {"Sources/Wave 1/assets/Wave 1.csv"}
+    assert {source.number for source in sources} == set(imported.source_ids)
+    assert {source.original for source in sources} == {"Sources/Wave 1/assets/Wave 1.csv"}
     assert (root / "Sources/Wave 1/assets/Wave 1.csv").read_bytes() == (outside / "Wave 1.csv").read_bytes()
 
 
 def test_one_event_tells_of_each_source_and_case_and_one_of_the_survey(
     root: Path, session: Session, outside: Path
 ) -> None:
-    done = import_survey(session, written(outside, ROWS), MAPPED)
-    told = events(root)
-    assert sorted(kind for kind, _ in told) == ["CaseCreated"] * 3 + ["SourceImported"] * 2 + ["SurveyImported"]
-    for kind, data in told:
+    imported = import_survey(session, written(outside, ROWS), MAPPED)
+    recorded = events(root)
+    assert sorted(kind for kind, _ in recorded) == ["CaseCreated"] * 3 + ["SourceImported"] * 2 + ["SurveyImported"]
+    for kind, data in recorded:
         if kind != "SurveyImported":
             assert data["digest"] == digest_of((root / str(data["path"])).read_bytes()).hex()
-    kind, data = told[-1]
+    kind, data = recorded[-1]
     assert kind == "SurveyImported"
-    assert (data["rows_processed"], data["cases_created"], data["folder_id"]) == (3, 3, done.folder_id)
+    assert (data["rows_processed"], data["cases_created"], data["folder_id"]) == (3, 3, imported.folder_id)
     assert data["attributes"] == {"Age": "number", "Joined": "date", "Is member": "boolean"}
 
 
@@ -128,18 +128,18 @@ def test_each_row_may_be_a_source_or_all_be_one(root: Path, session: Session, ou
     )
     assert targets(session, "Cases/a/p-2.md") == ["Sources/a/p-2.md"]
     second = [*ROWS, ["P9", "", "", "", "x", "y"]]
-    done = import_survey(session, written(outside, second, "b.csv"), MAPPED, collation="single")
-    assert (done.sources_created, done.cases_created) == (1, 4)
+    imported = import_survey(session, written(outside, second, "b.csv"), MAPPED, collation="single")
+    assert (imported.sources_created, imported.cases_created) == (1, 4)
     body = PageText(pages(root)["Sources/b/b.md"]).body
     assert body.endswith("## [P9](../../Cases/b/P9.md)\n\n### What was good?\n\nx\n\n### What was not?\n\ny\n\n")
 
 
 def test_texts_alone_make_no_cases_and_rows_get_numbers(root: Path, session: Session, outside: Path) -> None:
     text = [{"column": 0, "target": "source_text"}]
-    done = import_survey(
+    imported = import_survey(
         session, written(outside, [["one"], ["two"]], "t.csv"), TableFormat(has_header=False, column_mappings=text)
     )
-    assert (done.cases_created, done.cases_path, done.rows_processed) == (0, None, 2)
+    assert (imported.cases_created, imported.cases_path, imported.rows_processed) == (0, None, 2)
     assert PageText(pages(root)["Sources/t/Column 1.md"]).body == "## Row 1\n\none\n\n## Row 2\n\ntwo\n\n"
     assert not (root / "Cases").exists()
 
@@ -193,7 +193,7 @@ def test_rows_that_do_not_fit_are_listed_by_line_and_nothing_is_made(
         assert failed.value.code == f"SURVEY_NOT_IMPORTED/{code}"
         problems = failed.value.facts.get("problems", [])
         assert isinstance(problems, list)
-        assert [one["line"] for one in problems] == [line for line, _ in lines]
+        assert [problem["line"] for problem in problems] == [line for line, _ in lines]
         for line, why in lines:
             assert f"line {line} {why}" in str(failed.value)
     if code == "MALFORMED":
@@ -220,13 +220,13 @@ def test_a_mapping_that_does_not_fit_tells_which_columns_there_are(session: Sess
 
 
 def test_the_same_file_is_recognised_whatever_it_is_called(root: Path, session: Session, outside: Path) -> None:
-    done = import_survey(session, written(outside, ROWS), MAPPED)
+    imported = import_survey(session, written(outside, ROWS), MAPPED)
     before = pages(root)
     for act in (import_survey.preview, import_survey):
         with pytest.raises(Failed, match="in the folder 'Wave 1'") as failed:
             act(session, written(outside, ROWS, "copy.csv"), MAPPED)
         assert failed.value.code == "SURVEY_NOT_IMPORTED/ALREADY_IMPORTED"
-        assert failed.value.facts["folder_id"] == done.folder_id
+        assert failed.value.facts["folder_id"] == imported.folder_id
     assert pages(root) == before
     other = import_survey(session, written(outside, ROWS[:3]), MAPPED)
     assert (other.name, other.path, other.cases_path) == ("Wave 1 (2)", "Sources/Wave 1 (2)", "Cases/Wave 1 (2)")
@@ -250,15 +250,15 @@ def test_a_question_that_no_file_can_be_called_by_is_the_title_of_its_source(
     mappings: list[dict[str, object]] = [{"column": 0, "target": "identifier"}]
     mappings += [{"column": number, "target": "source_text"} for number in (1, 2, 3)]
     import_survey(session, written(outside, rows), TableFormat(column_mappings=mappings))
-    found = {one.name: one.title for one in read_holdings(session).sources if one.folder is not None}
-    assert found == {"Why- (2)": "Why? (2)", "Why not-": "Why not?", "Plain": "Plain"}
+    titles = {source.name: source.title for source in read_holdings(session).sources if source.folder is not None}
+    assert titles == {"Why- (2)": "Why? (2)", "Why not-": "Why not?", "Plain": "Plain"}
 
 
 def test_long_columns_go_on_in_another_source(root: Path, session: Session, outside: Path) -> None:
     rows = [["Id", "Text"], *([f"P{number}", "word " * 4000] for number in range(50))]
     mappings = [{"column": 0, "target": "identifier"}, {"column": 1, "target": "source_text"}]
-    done = import_survey(session, written(outside, rows), TableFormat(column_mappings=mappings))
-    assert done.sources_created == 3
+    imported = import_survey(session, written(outside, rows), TableFormat(column_mappings=mappings))
+    assert imported.sources_created == 3
     assert targets(session, "Cases/Wave 1/P49.md") == ["Sources/Wave 1/Text (3).md"]
     assert max(len(text) for text in pages(root).values()) < 450_000
 
@@ -285,12 +285,12 @@ def test_a_survey_comes_whole_or_not_at_all_whenever_its_import_is_killed(
         connect()  # its writer's name is that of the dead
         with connect().writing():
             pass  # whoever comes next finishes it, or tidies up
-        found = pages(root)
-        outcomes.add(len(found))
-        told = [kind for kind, _ in events(root)]
-        assert len(set(told)) == (3 if found else 0)
+        page_texts = pages(root)
+        outcomes.add(len(page_texts))
+        kinds = [kind for kind, _ in events(root)]
+        assert len(set(kinds)) == (3 if page_texts else 0)
         assert not list((root / ".mirrord").rglob("n.*"))
-        if found:
+        if page_texts:
             break
         number += 9
     assert outcomes == {0, 6}

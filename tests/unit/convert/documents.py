@@ -19,9 +19,9 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
 def archive(files: dict[str, bytes], *, compressed: bool = True) -> bytes:
     """A zip file that holds *files*."""
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED) as made:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED) as zip_file:
         for name, data in files.items():
-            made.writestr(name, data)
+            zip_file.writestr(name, data)
     return stream.getvalue()
 
 
@@ -68,9 +68,9 @@ def sealed_text() -> bytes:
 def bomb() -> bytes:
     """A docx of some kilobytes that would unpack to a gigabyte."""
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made:
-        made.writestr("word/document.xml", b"<w:document/>")
-        with made.open("word/media/image1.png", "w", force_zip64=True) as inner:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zip_file:
+        zip_file.writestr("word/document.xml", b"<w:document/>")
+        with zip_file.open("word/media/image1.png", "w", force_zip64=True) as inner:
             piece = b"\0" * (1 << 20)
             for _ in range(64):
                 inner.write(piece)
@@ -88,9 +88,9 @@ def printed(drawn: str) -> bytes:
         b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
     ]
     data, places = b"%PDF-1.4\n", list[int]()
-    for number, one in enumerate(objects, 1):
+    for number, content in enumerate(objects, 1):
         places.append(len(data))
-        data += b"%d 0 obj%s endobj\n" % (number, one)
+        data += b"%d 0 obj%s endobj\n" % (number, content)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
     start = len(data)
     data += b"xref\n0 6\n0000000000 65535 f \n" + table

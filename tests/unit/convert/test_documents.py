@@ -30,27 +30,27 @@ def converted(data: bytes, name: str, place: Path) -> ConvertedDocument:
 
 @pytest.mark.parametrize("ending", made.OFFICE)
 def test_headings_lists_tables_images_and_links_of_a_document_survive(tmp_path: Path, ending: str) -> None:
-    found = converted((made.REAL / f"guide.{ending}").read_bytes(), f"guide.{ending}", tmp_path)
+    document = converted((made.REAL / f"guide.{ending}").read_bytes(), f"guide.{ending}", tmp_path)
     for part in PARTS:
-        assert part in found.text, part
-    ((name, picture),) = found.pictures.items()
-    assert f"]({PICTURES_DIRECTORY}/{name})" in found.text
+        assert part in document.text, part
+    ((name, picture),) = document.pictures.items()
+    assert f"]({PICTURES_DIRECTORY}/{name})" in document.text
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert ("[^1]: The footnote says *this*." in found.text) == (ending != "rtf")
-    assert splice_document("", read_document(found.text), "\n") == found.text  # the codec writes it the same way
+    assert ("[^1]: The footnote says *this*." in document.text) == (ending != "rtf")
+    assert splice_document("", read_document(document.text), "\n") == document.text  # the codec writes it the same way
 
 
 def test_a_pdf_keeps_headings_lists_tables_and_images_as_its_letters_show_them(tmp_path: Path) -> None:
     pages = list[tuple[int, int]]()
     source, work = made.REAL / "guide.pdf", tmp_path / "work"
     work.mkdir()
-    found = convert_document(Kind.PDF, source, work, lambda done, of: pages.append((done, of)))
+    document = convert_document(Kind.PDF, source, work, lambda number, of: pages.append((number, of)))
     assert pages == [(1, 2), (2, 2)]
     for part in ("# Field guide\n", "## Lists\n", LISTS, NUMBERS, "| pear | 12 | a |"):
-        assert part in found.text, part
-    assert "naïve café — “quotes” … and a footnote" in found.text
-    assert f"![]({PICTURES_DIRECTORY}/image-1.jpg)" in found.text
-    assert found.pictures["image-1.jpg"].read_bytes().startswith(b"\xff\xd8")
+        assert part in document.text, part
+    assert "naïve café — “quotes” … and a footnote" in document.text
+    assert f"![]({PICTURES_DIRECTORY}/image-1.jpg)" in document.text
+    assert document.pictures["image-1.jpg"].read_bytes().startswith(b"\xff\xd8")
 
 
 def test_words_of_a_pdf_stand_apart_where_only_a_narrow_gap_parts_them(tmp_path: Path) -> None:
@@ -118,9 +118,9 @@ def test_a_converter_has_no_network_and_nothing_of_our_environment(
 
 def test_a_long_document_stays_as_the_converter_spells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "_MAX_FORMATTED_CHARACTERS", 10)
-    found = converted((made.REAL / "guide.epub").read_bytes(), "guide.epub", tmp_path)
-    assert "It started at \\* noon \\* with" in found.text
-    assert f"]({PICTURES_DIRECTORY}/image-1.png)" in found.text
+    document = converted((made.REAL / "guide.epub").read_bytes(), "guide.epub", tmp_path)
+    assert "It started at \\* noon \\* with" in document.text
+    assert f"]({PICTURES_DIRECTORY}/image-1.png)" in document.text
 
 
 def test_the_filter_is_installed_beside_the_code() -> None:

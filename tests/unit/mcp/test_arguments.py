@@ -23,9 +23,9 @@ class Given(Arguments):
     parts: tuple[Part, ...] = ()
 
 
-def refusal(given: dict[str, Any]) -> Failed:
+def refusal(values: dict[str, Any]) -> Failed:
     with pytest.raises(Failed) as refused:
-        parse_arguments(Given, "act", given)
+        parse_arguments(Given, "act", values)
     assert (refused.value.code, refused.value.kind) == ("INVALID_ARGUMENTS", "invalid")
     assert "pydantic" not in str(refused.value)
     assert "http" not in str(refused.value)

@@ -105,8 +105,8 @@ def test_a_token_file_is_named(config: Config, tmp_path: Path) -> None:
 
 
 def test_without_a_name_all_clients_are_shown_with_their_places(config: Config) -> None:
-    shown = settings_on_stdio(config, None)
-    assert [line.split(":")[0] for line in shown.splitlines() if line.startswith("# ")] == [
+    settings = settings_on_stdio(config, None)
+    assert [line.split(":")[0] for line in settings.splitlines() if line.startswith("# ")] == [
         "# claude-code",
         "# claude-desktop",
         "# cursor",

@@ -13,17 +13,19 @@ from mirrord.research.surveys.survey_import import import_survey
 
 
 def test_a_file_that_stays_where_it_is_is_asked_for_by_the_word_copy() -> None:
-    given = parse_arguments(IMPORT_FILE.arguments, "import_file", {"path": "/a.mp4", "copy": False, "folder_id": "7"})
-    assert given.for_command() == {"path": "/a.mp4", "copy": False, "folder_id": "7", "name": None}
-    inspect.signature(import_file.plan).bind(None, **import_file.read_arguments(**given.for_command()))
+    arguments = parse_arguments(
+        IMPORT_FILE.arguments, "import_file", {"path": "/a.mp4", "copy": False, "folder_id": "7"}
+    )
+    assert arguments.for_command() == {"path": "/a.mp4", "copy": False, "folder_id": "7", "name": None}
+    inspect.signature(import_file.plan).bind(None, **import_file.read_arguments(**arguments.for_command()))
 
 
 @pytest.mark.parametrize("sent", [[{"column": 0, "target": "source_text"}], '[{"column": 0, "target": "source_text"}]'])
 def test_mappings_may_come_as_text(sent: object) -> None:
-    given = parse_arguments(IMPORT_SURVEY.arguments, "import_survey", {"path": "/a.csv", "column_mappings": sent})
-    (mapping,) = given.for_command()["column_mappings"]
+    arguments = parse_arguments(IMPORT_SURVEY.arguments, "import_survey", {"path": "/a.csv", "column_mappings": sent})
+    (mapping,) = arguments.for_command()["column_mappings"]
     assert (mapping["column"], mapping["target"], mapping["attribute_type"]) == (0, "source_text", None)
-    inspect.signature(import_survey.plan).bind(None, **import_survey.read_arguments(**given.for_command()))
+    inspect.signature(import_survey.plan).bind(None, **import_survey.read_arguments(**arguments.for_command()))
 
 
 def test_a_misspelt_argument_of_a_mapping_is_named() -> None:

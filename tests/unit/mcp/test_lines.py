@@ -26,12 +26,12 @@ def message(size: int = 1) -> SessionMessage:
 def ends(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
     """Where to read, where to write; a client closes its own."""
     if request.param == "pipe":
-        found = os.pipe()
+        descriptors = os.pipe()
     else:
-        one, other = socket.socketpair()
-        found = one.detach(), other.detach()
-    yield found
-    for descriptor in found:
+        first, other = socket.socketpair()
+        descriptors = first.detach(), other.detach()
+    yield descriptors
+    for descriptor in descriptors:
         try:
             os.close(descriptor)
         except OSError:
@@ -43,26 +43,26 @@ async def no_answer(line: bytes) -> None:
 
 
 async def all_of(incoming: Incoming) -> list[SessionMessage | Exception]:
-    return [one async for one in incoming]
+    return [message async for message in incoming]
 
 
 async def test_messages_come_however_their_bytes_are_cut(ends: tuple[int, int]) -> None:
     into = ends[1]
-    found: list[SessionMessage | Exception] = []
+    received: list[SessionMessage | Exception] = []
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
 
             async def read() -> None:
-                found.extend(await all_of(Incoming(ends[0], no_answer)))
+                received.extend(await all_of(Incoming(ends[0], no_answer)))
 
             tasks.start_soon(read)
             for piece in (PLAIN[:7], PLAIN[7:] + PLAIN + PLAIN[:1], PLAIN[1:-1]):
                 os.write(into, piece)
                 await anyio.lowlevel.checkpoint()
             os.close(into)
-    assert [one.message.model_dump_json(exclude_unset=True) for one in found if isinstance(one, SessionMessage)] == (
-        [PLAIN.decode().strip()] * 3
-    )
+    assert [
+        item.message.model_dump_json(exclude_unset=True) for item in received if isinstance(item, SessionMessage)
+    ] == ([PLAIN.decode().strip()] * 3)
 
 
 async def test_what_is_no_message_is_told_and_does_not_end_the_stream(ends: tuple[int, int]) -> None:
@@ -70,7 +70,7 @@ async def test_what_is_no_message_is_told_and_does_not_end_the_stream(ends: tupl
     os.close(ends[1])
     with anyio.fail_after(5):
         *wrong, last = await all_of(Incoming(ends[0], no_answer))
-    assert [isinstance(one, Exception) for one in wrong] == [True, True, True]
+    assert [isinstance(item, Exception) for item in wrong] == [True, True, True]
     assert isinstance(last, SessionMessage)
 
 
@@ -86,15 +86,15 @@ async def test_a_line_that_is_no_message_is_answered_at_once(ends: tuple[int, in
         wrong, right = await all_of(Incoming(ends[0], answer))
     assert isinstance(wrong, Exception)
     assert isinstance(right, SessionMessage)
-    assert [b'"id": 7' in one and b"-32602" in one for one in answers] == [True]
+    assert [b'"id": 7' in line and b"-32602" in line for line in answers] == [True]
 
 
 async def test_what_nobody_takes_stays_with_its_sender_and_comes_later(ends: tuple[int, int]) -> None:
-    incoming, found = Incoming(ends[0], no_answer), list[SessionMessage | Exception]()
+    incoming, received = Incoming(ends[0], no_answer), list[SessionMessage | Exception]()
     os.set_blocking(ends[1], False)
     os.write(ends[1], PLAIN)
     with anyio.fail_after(20):
-        found.append(await incoming.receive())
+        received.append(await incoming.receive())
         sent = 0
         with suppress(BlockingIOError):
             while sent < 1_000_000:
@@ -102,15 +102,15 @@ async def test_what_nobody_takes_stays_with_its_sender_and_comes_later(ends: tup
                 sent += 1
                 await anyio.lowlevel.checkpoint()
         assert sent < 1_000_000
-        found += [await incoming.receive() for _ in range(sent)]
-    assert all(isinstance(one, SessionMessage) for one in found)
+        received += [await incoming.receive() for _ in range(sent)]
+    assert all(isinstance(item, SessionMessage) for item in received)
 
 
 async def test_a_client_that_goes_without_reading_its_answers_ends_the_stream() -> None:
-    one, other = socket.socketpair()
-    with one, anyio.fail_after(5):
-        incoming = Incoming(one.fileno(), no_answer)
-        os.write(one.fileno(), PLAIN)
+    first, other = socket.socketpair()
+    with first, anyio.fail_after(5):
+        incoming = Incoming(first.fileno(), no_answer)
+        os.write(first.fileno(), PLAIN)
         other.send(PLAIN)
         other.close()
         assert isinstance(await incoming.receive(), SessionMessage)
@@ -136,19 +136,19 @@ async def test_a_file_is_read_to_its_end(tmp_path: Path, content: bytes) -> None
 
 @pytest.mark.parametrize("size", [1, 4_000, 5_000_000])
 async def test_messages_of_any_size_go_out_whole_and_in_their_order(ends: tuple[int, int], size: int) -> None:
-    outgoing, wanted = Outgoing(ends[1]), [message(size), message(2), message(size), message(3)]
-    found: list[SessionMessage | Exception] = []
+    outgoing, messages = Outgoing(ends[1]), [message(size), message(2), message(size), message(3)]
+    received: list[SessionMessage | Exception] = []
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
 
             async def read() -> None:
                 incoming = Incoming(ends[0], no_answer)
-                found.extend([await incoming.receive() for _ in wanted])
+                received.extend([await incoming.receive() for _ in messages])
 
             tasks.start_soon(read)
-            for one in wanted:
-                tasks.start_soon(outgoing.send, one)
-    assert found == wanted
+            for item in messages:
+                tasks.start_soon(outgoing.send, item)
+    assert received == messages
 
 
 async def test_who_does_not_read_keeps_nothing_else_from_going_on(ends: tuple[int, int]) -> None:
@@ -178,5 +178,7 @@ def test_what_others_print_or_read_meanwhile_is_not_the_clients() -> None:
         "    subprocess.run(['cat'], check=True)\n"
         "print(sys.stdin.readline().strip())\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], input="ours\n", capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("ours\n", "stray\n")
+    completed = subprocess.run(
+        [sys.executable, "-c", program], input="ours\n", capture_output=True, text=True, check=True
+    )
+    assert (completed.stdout, completed.stderr) == ("ours\n", "stray\n")

@@ -22,9 +22,9 @@ def _prepared() -> None:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    made = tmp_path / "acme"
-    made.mkdir()
-    return made
+    directory = tmp_path / "acme"
+    directory.mkdir()
+    return directory
 
 
 @pytest.fixture
@@ -57,13 +57,13 @@ def tree(request: pytest.FixtureRequest, root: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(kernel, "_OPENAT2", 99_999)
         monkeypatch.setattr(kernel, "_RENAMEAT2", {})
         monkeypatch.setattr(kernel_aio, "_SYSCALL_NUMBERS", None)
-    made = Tree(root)
-    yield made
-    made.close()
+    opened_tree = Tree(root)
+    yield opened_tree
+    opened_tree.close()
 
 
 @pytest.fixture
 def journal(tree: Tree) -> Iterator[Journal]:
-    made = Journal(tree, "daemon")
-    yield made
-    made.close()
+    opened_journal = Journal(tree, "daemon")
+    yield opened_journal
+    opened_journal.close()

@@ -34,14 +34,14 @@ def put(tree: Tree, journal: Journal) -> None:
     replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(new_id(), digest_of(b"old")))
 
 
-@pytest.mark.parametrize(("mode", "whose"), [(0o664, "group"), (0o644, "group"), (0o604, "owner")])
+@pytest.mark.parametrize(("mode", "reason"), [(0o664, "group"), (0o644, "group"), (0o604, "owner")])
 def test_a_page_whose_owner_would_lose_it_is_not_replaced(
-    tree: Tree, shared: Journal, root: Path, as_nobody: AsNobody, mode: int, whose: str
+    tree: Tree, shared: Journal, root: Path, as_nobody: AsNobody, mode: int, reason: str
 ) -> None:
     (root / "A.md").chmod(mode)
 
     def write() -> None:
-        with pytest.raises(Refused, match=whose):
+        with pytest.raises(Refused, match=reason):
             put(tree, shared)
 
     as_nobody(write)
@@ -64,8 +64,8 @@ def test_a_page_everybody_may_write_is_replaced_by_another_owner(
 def acl(*entries: tuple[int, int, int]) -> bytes:
     """(tag, permissions, id) as the kernel stores them: see acl(5) and linux/posix_acl_xattr.h."""
     return (2).to_bytes(4, "little") + b"".join(
-        tag.to_bytes(2, "little") + rights.to_bytes(2, "little") + who.to_bytes(4, "little")
-        for tag, rights, who in entries
+        tag.to_bytes(2, "little") + rights.to_bytes(2, "little") + identifier.to_bytes(4, "little")
+        for tag, rights, identifier in entries
     )
 
 

@@ -87,7 +87,7 @@ def test_a_retired_copy_is_in_the_trash_and_no_late_save(tree: Tree) -> None:
     written_copies.move_to_trash(journal, name, label)
     assert written_copies.list_copies(journal) == {}
     assert trash.late_saves(tree, {}) == []
-    assert [one.label.expected for one in trash.list_trash(tree)] == [digest_of(b"a")]
+    assert [item.label.expected for item in trash.list_trash(tree)] == [digest_of(b"a")]
     journal.close()
 
 

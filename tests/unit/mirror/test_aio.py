@@ -34,19 +34,19 @@ for _ in range(2):
 @pytest.fixture
 def places(tmp_path: Path) -> list[Path]:
     """Two directories and a file."""
-    found = [tmp_path / name for name in ("one", "two", "file")]
-    found[0].mkdir()
-    found[1].mkdir()
-    found[2].write_bytes(b"text")
-    return found
+    paths = [tmp_path / name for name in ("one", "two", "file")]
+    paths[0].mkdir()
+    paths[1].mkdir()
+    paths[2].write_bytes(b"text")
+    return paths
 
 
 @pytest.fixture
 def descriptors(places: list[Path]) -> Iterator[list[int]]:
     with ExitStack() as stack:
         opened = [os.open(path, os.O_RDONLY) for path in places]
-        for one in opened:
-            stack.callback(os.close, one)
+        for descriptor in opened:
+            stack.callback(os.close, descriptor)
         yield opened
 
 
@@ -56,14 +56,14 @@ def traced(places: list[Path], *injected: str) -> tuple[list[str], str]:
     rules = [part for rule in injected for part in ("-e", f"inject={rule}")]
     strace = ["strace", "-f", "-y", "-o", str(trace), "-e", "trace=fsync,io_setup,io_submit,io_getevents", *rules]
     command = [*strace, sys.executable, "-c", SCRIPT, *map(str, places)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    return done.stdout.split(), trace.read_text()
+    completed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return completed.stdout.split(), trace.read_text()
 
 
 @needs_strace
 def test_every_one_is_synced_and_waited_for_before_it_is_said(places: list[Path]) -> None:
-    said, calls = traced(places)
-    assert said == ["durable", "durable"]
+    output, calls = traced(places)
+    assert output == ["durable", "durable"]
     if "io_setup" not in calls or " = -1 " in calls:
         pytest.skip("this kernel syncs nothing beside us")
     assert calls.count("io_setup") == 1
@@ -77,8 +77,8 @@ def test_every_one_is_synced_and_waited_for_before_it_is_said(places: list[Path]
 @needs_strace
 @pytest.mark.parametrize("refused", ["io_setup:error=EAGAIN", "io_setup:error=ENOSYS", "io_submit:error=EINVAL"])
 def test_where_the_system_refuses_they_are_synced_one_after_the_other(places: list[Path], refused: str) -> None:
-    said, calls = traced(places, refused)
-    assert said == ["durable", "durable"]
+    output, calls = traced(places, refused)
+    assert output == ["durable", "durable"]
     for place in places:
         assert len(re.findall(rf"fsync\(\d+<{place}>\) += 0", calls)) == 2
 
@@ -86,26 +86,26 @@ def test_where_the_system_refuses_they_are_synced_one_after_the_other(places: li
 @needs_strace
 def test_a_sync_that_failed_beside_us_is_an_error_and_the_next_may_succeed(places: list[Path]) -> None:
     failed = struct.pack("<QQqq", 0, 0, -errno.EIO, 0).hex()
-    said, calls = traced(places, f"io_getevents:poke_exit=@arg4={failed}:when=1")
+    output, calls = traced(places, f"io_getevents:poke_exit=@arg4={failed}:when=1")
     if "io_getevents" not in calls:
         pytest.skip("this kernel syncs nothing beside us")
-    assert said == [str(errno.EIO), "durable"]
+    assert output == [str(errno.EIO), "durable"]
     assert calls.count("io_setup") == 1
 
 
 @needs_strace
 def test_what_could_not_be_waited_for_counts_as_failed_and_is_nobody_elses(places: list[Path]) -> None:
-    said, calls = traced(places, "io_getevents:error=EIO:when=1")
+    output, calls = traced(places, "io_getevents:error=EIO:when=1")
     if "io_getevents" not in calls:
         pytest.skip("this kernel syncs nothing beside us")
-    assert said == [str(errno.EIO), "durable"]
+    assert output == [str(errno.EIO), "durable"]
     assert calls.count("io_setup") == 2
 
 
 @needs_strace
 def test_a_wait_that_a_signal_ends_goes_on(places: list[Path]) -> None:
-    said, _ = traced(places, "io_getevents:error=EINTR:when=1")
-    assert said == ["durable", "durable"]
+    output, _ = traced(places, "io_getevents:error=EINTR:when=1")
+    assert output == ["durable", "durable"]
 
 
 def test_one_that_cannot_be_synced_is_an_error_whichever_it_is(descriptors: list[int]) -> None:

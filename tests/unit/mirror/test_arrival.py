@@ -20,9 +20,9 @@ MANY = 300  # more files than are synced one by one
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    made = tmp_path / "acme"
-    made.mkdir()
-    return made
+    directory = tmp_path / "acme"
+    directory.mkdir()
+    return directory
 
 
 def bring(root: Path, pages: int = 1) -> None:
@@ -88,10 +88,10 @@ def test_it_comes_as_a_whole_or_not_at_all_whenever_its_writer_is_killed(tmp_pat
         adopt_leftovers(tree, journal, include_living=False)
         journal.close()
         tree.close()
-        found = shown(root)
-        outcomes.add(bool(found))
-        assert found in (set(), WHOLE)
-        if found:
+        shown_paths = shown(root)
+        outcomes.add(bool(shown_paths))
+        assert shown_paths in (set(), WHOLE)
+        if shown_paths:
             assert set((root / ".records/events/day.jsonl").read_text().split()) == set(LINES.split())
         assert [path.name for path in (root / JOURNALS_PATH).iterdir()] == ["next"]
     assert outcomes == {True, False}

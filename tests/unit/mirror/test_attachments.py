@@ -51,13 +51,13 @@ def test_the_spot_of_a_file_leads_back_to_its_path(path: str) -> None:
 
 @given(st.sampled_from(["", "A", "A/B", "assets2/x"]), NAMES, st.booleans())
 def test_whatever_an_app_calls_an_attachment_its_path_has_one_spot_that_says_the_same(
-    folder: str, wanted: str, beside: bool
+    folder: str, wanted_path: str, beside: bool
 ) -> None:
-    wanted = f"./{wanted}" if beside else wanted
-    for name in (one for one, _ in zip(names_for(row(Kind.ATTACHMENT, wanted)), range(3), strict=False)):
+    wanted_path = f"./{wanted_path}" if beside else wanted_path
+    for name in (path for path, _ in zip(names_for(row(Kind.ATTACHMENT, wanted_path)), range(3), strict=False)):
         path = path_in(folder, Kind.ATTACHMENT, Place(None, name, False))
         assert spot_of_file(path) == Spot(Kind.ATTACHMENT, folder, name)
-        assert name.startswith("./") is wanted.startswith("./")
+        assert name.startswith("./") is wanted_path.startswith("./")
 
 
 @pytest.mark.parametrize(
@@ -147,10 +147,10 @@ def test_what_is_ignored_temporary_or_hidden_is_never_an_attachment(tree: Tree, 
     for name in ("a.png", "drafts/b.png", ".c.png", "d.png~", "e.tmp", "UPPER.MD"):
         (root / name).write_bytes(b"x")
 
-    found = scan(tree, Ignore("drafts/\n", ATTACH_EVERYTHING))
+    scanned = scan(tree, Ignore("drafts/\n", ATTACH_EVERYTHING))
 
-    assert found.files.keys() == {"a.png"}
-    assert "drafts/b.png" in found.ignored
+    assert scanned.files.keys() == {"a.png"}
+    assert "drafts/b.png" in scanned.ignored
 
 
 def test_strangers_are_counted_by_their_endings_but_for_what_is_ignored(tree: Tree, root: Path) -> None:
@@ -158,13 +158,13 @@ def test_strangers_are_counted_by_their_endings_but_for_what_is_ignored(tree: Tr
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_bytes(b"x")
 
-    found = scan(tree, Ignore("node/\n"))
+    scanned = scan(tree, Ignore("node/\n"))
 
-    assert found.untaken.as_facts() == {
+    assert scanned.untaken.as_facts() == {
         "files": 5,
         "endings": {".png": 2, ".canvas": 1, "": 1, ".markdown": 1},
         "example": "A.canvas",
     }
-    assert not any(found.proves_absent(path) for path in ("a.png", "node/y.png"))
+    assert not any(scanned.proves_absent(path) for path in ("a.png", "node/y.png"))
     assert spot_of_file("a.png") is not None
     assert is_beside(Spot(Kind.ATTACHMENT, "", "./a.png"))

@@ -55,11 +55,11 @@ def test_a_kill_at_any_call_leaves_earlier_backups_whole_and_the_next_one_is_mad
     number = 0
     while _killed_at(number := number + 1, lambda: add_backup(directory, 2)):
         backups = Backups(directory)
-        for one in backups.list_backups():
-            assert one.manifest is not None
-            for chunk in one.manifest.tables["page"].chunks:
+        for backup in backups.list_backups():
+            assert backup.manifest is not None
+            for chunk in backup.manifest.tables["page"].chunks:
                 assert backups.read_lines(chunk.name)
-        assert [one.number for one in backups.list_backups()] in ([1], [1, 2])
+        assert [backup.number for backup in backups.list_backups()] in ([1], [1, 2])
     assert number > 8
     assert list((directory / "incoming").iterdir()) == []
 
@@ -76,13 +76,13 @@ def _killed_at(number: int, act: Callable[[], None]) -> bool:
 
 
 def _kill_at(number: int) -> None:
-    left = [number]
+    remaining = [number]
     for owner, name in ((kernel, "write"), (kernel, "syncfs"), (Path, "rename"), (Path, "mkdir")):
         original = getattr(owner, name)
 
         def counted(*arguments: Any, original: Callable[..., Any] = original, **named: Any) -> Any:
-            left[0] -= 1
-            if left[0] == 0:
+            remaining[0] -= 1
+            if remaining[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
             return original(*arguments, **named)
 
@@ -115,7 +115,7 @@ def test_several_may_read_but_only_one_may_write(backups: Backups) -> None:
 def test_files_that_no_row_has_come_back_with_their_bytes_and_names(
     backups: Backups, tree: Tree, root: Path, tmp_path: Path
 ) -> None:
-    known = {digest_of(b"in a row")}
+    known_digests = {digest_of(b"in a row")}
     odd = os.fsdecode(b"odd \xff.md")
     files = {"Page.md": b"edited", "a/b/notes.txt": b"", ".hidden/x": os.urandom(3 << 20), odd: b"odd"}
     files |= {".mirrord/trash/w.x": b"thrown away"}
@@ -126,7 +126,7 @@ def test_files_that_no_row_has_come_back_with_their_bytes_and_names(
     (root / "link.md").symlink_to("/etc/hostname")
     unread: list[str] = []
     with backups.open_for_writing():
-        lines = [stray.encode() for stray in store_unsynced(tree, known, backups, unread)]
+        lines = [stray.encode() for stray in store_unsynced(tree, known_digests, backups, unread)]
         backups.publish()
     assert unread == []
 

@@ -69,9 +69,9 @@ def test_pages_are_listed_in_the_order_of_the_sidebar(root: Path, catalogue: Cat
     write(root, "Note/Child.md")
     (root / "Empty").mkdir()
 
-    found = catalogue.snapshot().children("")
+    cards = catalogue.snapshot().children("")
 
-    assert [(card.path, card.title, card.kind) for card in found] == [
+    assert [(card.path, card.title, card.kind) for card in cards] == [
         ("e.md", "e", Kind.PAGE),
         ("d.md", "d", Kind.PAGE),
         ("c.md", "alpha", Kind.PAGE),
@@ -138,16 +138,16 @@ def test_a_new_page_is_there_at_the_next_look(
     def coarse(raw: os.stat_result) -> Stat:
         """With a clock as slow as kernels may have it; newer ones tell all changes apart that somebody looked for."""
         tick = 10_000_000
-        found = stat_of(raw)
-        return found._replace(
-            mtime_ns=found.mtime_ns // tick * tick, ctime_ns=found.ctime_ns // tick * tick, links=1, size=0
+        exact = stat_of(raw)
+        return exact._replace(
+            mtime_ns=exact.mtime_ns // tick * tick, ctime_ns=exact.ctime_ns // tick * tick, links=1, size=0
         )
 
     monkeypatch.setattr(glances, "stat_of", coarse)
-    made = set[str]()
+    names = set[str]()
     for number in range(60):  # quick ones, several within one tick
-        made.add(write(root, f"{number}.md").name)
-        assert set(catalogue.snapshot().pages) == made
+        names.add(write(root, f"{number}.md").name)
+        assert set(catalogue.snapshot().pages) == names
 
 
 def test_a_changed_page_is_seen_also_with_its_time_set_back(root: Path, catalogue: Catalogue) -> None:
@@ -208,9 +208,9 @@ def test_a_page_is_text_or_not_or_too_long_to_know(root: Path, catalogue: Catalo
     write(root, "d.md", "é" * 200_000)
     write(root, "e.md", "x" + "é" * 200_000)
 
-    found = catalogue.snapshot().summaries(["a.md", "b.md", "c.md", "d.md", "e.md"])
+    summaries = catalogue.snapshot().summaries(["a.md", "b.md", "c.md", "d.md", "e.md"])
 
-    assert [card.is_text for card in found.values()] == [True, False, False, None, None]
+    assert [card.is_text for card in summaries.values()] == [True, False, False, None, None]
 
 
 def test_a_path_may_be_given_as_people_say_it(root: Path, catalogue: Catalogue) -> None:
@@ -240,9 +240,9 @@ def test_the_nearest_paths_are_named(root: Path, catalogue: Catalogue) -> None:
 
 
 def test_an_id_is_what_was_noted_or_its_own_or_the_paths(root: Path, tree: Tree, catalogue: Catalogue) -> None:
-    own, noted, of_folder = (EntryId(uuid.uuid4()) for _ in range(3))
-    write(root, "own.md", f"---\nid: {own}\n---\n")
-    write(root, "copy.md", f"---\nid: {own}\n---\n")
+    own_id, noted, of_folder = (EntryId(uuid.uuid4()) for _ in range(3))
+    write(root, "own.md", f"---\nid: {own_id}\n---\n")
+    write(root, "copy.md", f"---\nid: {own_id}\n---\n")
     write(root, "key.md", "---\nid: my-key\n---\n")
     write(root, "Dir/x.md")
     snapshot = catalogue.snapshot()
@@ -252,7 +252,7 @@ def test_an_id_is_what_was_noted_or_its_own_or_the_paths(root: Path, tree: Tree,
             snapshot.ids([card for path in ("own", "copy", "key", "Dir") if (card := snapshot.find(path))]).values()
         )
 
-    assert ids() == [own, own, id_of_path(TENANT, "key.md"), id_of_path(TENANT, "Dir")]
+    assert ids() == [own_id, own_id, id_of_path(TENANT, "key.md"), id_of_path(TENANT, "Dir")]
 
     state = State(tree)
     nothing = Digest(bytes(32))
@@ -260,7 +260,7 @@ def test_an_id_is_what_was_noted_or_its_own_or_the_paths(root: Path, tree: Tree,
     stats = {path: stat for path in noted_of if (stat := tree.stat(path))}
     state.store({path: cached_stat(stat, nothing, noted_of[path]) for path, stat in stats.items()})
 
-    assert ids() == [own, noted, noted, of_folder]
+    assert ids() == [own_id, noted, noted, of_folder]
     state.close()
 
 
@@ -329,8 +329,8 @@ def test_what_is_known_is_what_somebody_sees_who_knew_nothing(
             change(root, chance)
         if chance.random() < 0.3:
             catalogue.snapshot().children("A")
-        found = everything(catalogue.snapshot())
-        assert found == everything(Catalogue(tree, TENANT).snapshot())
+        everything_known = everything(catalogue.snapshot())
+        assert everything_known == everything(Catalogue(tree, TENANT).snapshot())
         if chance.random() < 0.1:
             settle(root)
 

@@ -55,12 +55,12 @@ def fill(root: Path) -> None:
         (root / path).write_bytes(data)
 
 
-def apply(root: Path, what: Callable[[], FileChanges] = changes) -> None:
+def apply(root: Path, make_changes: Callable[[], FileChanges] = changes) -> None:
     tree = Tree(root)
     journal = Journal(tree, "writer")
     try:
         with write_lock(tree):
-            change_plan.carry_out(tree, journal, what())
+            change_plan.carry_out(tree, journal, make_changes())
     finally:
         journal.close()
         tree.close()

@@ -22,22 +22,22 @@ def test_a_tree_is_handed_out_when_it_is_silent() -> None:
 
 def test_a_tree_where_something_always_happens_is_handed_out_all_the_same() -> None:
     gathering, now = Gathering(never), 0.0
-    while not (taken := gathering.take_complete(now)):
+    while not (batch := gathering.take_complete(now)):
         gathering.add([f"a/{now}.md"], now)
         now += SILENCE_SECONDS / 2
     assert MAX_BURST_SECONDS <= now <= MAX_BURST_SECONDS + SILENCE_SECONDS
-    assert len(taken) > 1
+    assert len(batch) > 1
 
 
 def test_what_is_told_is_handed_out_at_once_and_other_trees_wait() -> None:
-    gathering = Gathering(lambda found: found == {"a/1.md"})
+    gathering = Gathering(lambda paths: paths == {"a/1.md"})
     gathering.add(["a/1.md", "b/1.md"], 0.0)
     assert gathering.take_complete(0.0) == {"a/1.md"}
     assert gathering.seconds_left(0.0) == SILENCE_SECONDS
 
 
 def test_a_tree_of_which_one_path_is_not_told_waits_as_a_whole() -> None:
-    gathering = Gathering(lambda found: "a/2.md" not in found)
+    gathering = Gathering(lambda paths: "a/2.md" not in paths)
     gathering.add(["a/2.md"], 0.0)
     assert gathering.take_complete(0.0) == set()
     gathering.add(["a/1.md"], 0.001)
@@ -52,14 +52,16 @@ def test_of_many_paths_nobody_is_asked_whether_they_are_told() -> None:
 
 
 @given(moments, st.sets(paths))
-def test_whatever_was_added_is_handed_out_once_and_in_time(added: list[tuple[float, set[str]]], told: set[str]) -> None:
-    gathering, now = Gathering(told.issuperset), 0.0
+def test_whatever_was_added_is_handed_out_once_and_in_time(
+    added: list[tuple[float, set[str]]], told_paths: set[str]
+) -> None:
+    gathering, now = Gathering(told_paths.issuperset), 0.0
     waits: dict[str, float] = {}
-    for pause, found in added:
+    for pause, paths in added:
         now += pause
         _take(gathering, now, waits)
-        gathering.add(found, now)
-        for path in found:
+        gathering.add(paths, now)
+        for path in paths:
             waits.setdefault(path, now)
         _take(gathering, now, waits)
     _take(gathering, now + MAX_BURST_SECONDS, waits)
@@ -70,6 +72,6 @@ def _take(gathering: Gathering, now: float, waits: dict[str, float]) -> None:
     """Take what is whole; nothing waited longer than it may, and nothing is handed out that does not wait."""
     for path in gathering.take_complete(now):
         del waits[path]
-    left = gathering.seconds_left(now)
-    assert (left is None) == (not waits)
+    seconds = gathering.seconds_left(now)
+    assert (seconds is None) == (not waits)
     assert all(now - since < MAX_BURST_SECONDS for since in waits.values())

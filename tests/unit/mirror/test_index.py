@@ -15,8 +15,8 @@ looks = st.builds(CachedStat, numbers, numbers, numbers, moments, moments, diges
 OTHER = EntryId(UUID(int=7))
 
 
-def stat_of(seen: CachedStat) -> Stat:
-    return Stat(*seen[:5], 0o100644, 1)
+def stat_of(cached: CachedStat) -> Stat:
+    return Stat(*cached[:5], 0o100644, 1)
 
 
 @given(st.dictionaries(st.text(min_size=1), looks, max_size=5))
@@ -36,27 +36,27 @@ def test_a_file_differs_where_any_of_its_facts_do(before: CachedStat, after: Cac
 
 
 @given(looks)
-def test_whose_file_it_is_changes_nothing_else(seen: CachedStat) -> None:
-    index = Index({"A.md": seen})
-    assert index.set_entry("A.md", OTHER) == seen._replace(entry=OTHER)
-    assert index.get("A.md") == seen._replace(entry=OTHER)
+def test_whose_file_it_is_changes_nothing_else(cached: CachedStat) -> None:
+    index = Index({"A.md": cached})
+    assert index.set_entry("A.md", OTHER) == cached._replace(entry=OTHER)
+    assert index.get("A.md") == cached._replace(entry=OTHER)
     assert index.set_entry("B.md", OTHER) is None
 
 
 @given(looks)
-def test_a_file_is_followed_by_its_inode(seen: CachedStat) -> None:
-    index = Index({"A.md": seen})
-    index.record("B.md", seen)
-    assert index.path_of((seen.device, seen.inode)) == "B.md"
-    assert index.origin_of((seen.device, seen.inode)) == "A.md"
+def test_a_file_is_followed_by_its_inode(cached: CachedStat) -> None:
+    index = Index({"A.md": cached})
+    index.record("B.md", cached)
+    assert index.path_of((cached.device, cached.inode)) == "B.md"
+    assert index.origin_of((cached.device, cached.inode)) == "A.md"
     index.drop_origin("B.md")
-    assert index.origin_of((seen.device, seen.inode)) == "B.md"
+    assert index.origin_of((cached.device, cached.inode)) == "B.md"
 
 
 @given(looks)
-def test_where_a_file_was_is_told_by_the_name_its_directory_has_now(seen: CachedStat) -> None:
-    index, inode = Index({"Box/A.md": seen}), (seen.device, seen.inode)
-    index.record("Box/In/B.md", seen)
+def test_where_a_file_was_is_told_by_the_name_its_directory_has_now(cached: CachedStat) -> None:
+    index, inode = Index({"Box/A.md": cached}), (cached.device, cached.inode)
+    index.record("Box/In/B.md", cached)
     index.forget("Box/A.md")
     index.rename("Box", "Crate")
     assert (index.path_of(inode), index.origin_of(inode)) == ("Crate/In/B.md", "Crate/A.md")

@@ -30,7 +30,7 @@ def test_what_a_dead_writer_left_is_found_with_its_label(tree: Tree) -> None:
 
     again = Journal(tree, "mcp-1")
 
-    assert {left.name: left for left in again.leftovers()} == {
+    assert {leftover.name: leftover for leftover in again.leftovers()} == {
         name: Leftover(name, LABEL, digest_of(b"new")),
         created: Leftover(created, Label(ENTRY, None, digest_of(b"new")), digest_of(b"their save")),
     }
@@ -38,13 +38,13 @@ def test_what_a_dead_writer_left_is_found_with_its_label(tree: Tree) -> None:
 
 
 def test_a_settled_file_is_gone_or_in_the_trash(tree: Tree, journal: Journal, root: Path) -> None:
-    dropped, kept = leave(journal, LABEL, b"new"), leave(journal, LABEL, b"old")
+    dropped, kept_name = leave(journal, LABEL, b"new"), leave(journal, LABEL, b"old")
 
     journal.dispose(dropped, keep=False)
-    journal.dispose(kept, keep=True)
+    journal.dispose(kept_name, keep=True)
 
     assert journal.leftovers() == []
-    assert [path.name for path in (root / ".mirrord/trash").iterdir()] == [kept]
+    assert [path.name for path in (root / ".mirrord/trash").iterdir()] == [kept_name]
 
 
 def test_a_file_is_in_the_trash_under_the_digest_of_what_it_holds(tree: Tree, journal: Journal, root: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_write_in_progress_is_no_leftover(journal: Journal) -> None:
     with journal.staged_file(LABEL, b"new", 0o600, lambda _: None) as (name, _):
         assert journal.leftovers() == []
 
-    assert [left.name for left in journal.leftovers()] == [name]
+    assert [leftover.name for leftover in journal.leftovers()] == [name]
 
 
 def test_a_failed_write_leaves_nothing(journal: Journal, root: Path) -> None:
@@ -89,8 +89,8 @@ def test_a_second_process_cannot_write_under_the_same_name(tree: Tree, journal: 
     )
     run = [sys.executable, "-c", script, str(root)]
 
-    done = subprocess.run([*run, "daemon"], capture_output=True, text=True, check=False)
-    assert "Busy" in done.stderr
+    completed = subprocess.run([*run, "daemon"], capture_output=True, text=True, check=False)
+    assert "Busy" in completed.stderr
     assert subprocess.run([*run, "mcp-1"], capture_output=True, check=False).returncode == 0
     with pytest.raises(Busy):
         Journal(tree, "daemon")

@@ -76,13 +76,13 @@ def _check(root: Path, act: Callable[[Path], None]) -> None:
     tree = Tree(root)
     journal = Journal(tree, "daemon")
     taken_in = set()
-    for left in journal.leftovers():
-        if left.digest == left.label.new:
-            journal.dispose(left.name, keep=False)
-        elif left.digest == left.label.expected:
-            journal.dispose(left.name, keep=True)
+    for leftover in journal.leftovers():
+        if leftover.digest == leftover.label.new:
+            journal.dispose(leftover.name, keep=False)
+        elif leftover.digest == leftover.label.expected:
+            journal.dispose(leftover.name, keep=True)
         else:
-            taken_in.add(journal.read(left.name))
+            taken_in.add(journal.read(leftover.name))
     page = root / "A.md"
     place = page.read_bytes() if page.exists() else None
     trash = {path.read_bytes() for path in (root / ".mirrord" / "trash").glob("[wd].*")}
@@ -115,8 +115,8 @@ def test_a_kill_inside_the_kernels_exchange_or_sync_loses_nothing(tmp_path: Path
             (root / "A.md").write_bytes(OLD)
             inject = f"inject={call}:signal=SIGKILL:when={number}"
             strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", inject]
-            done = subprocess.run([*strace, sys.executable, "-c", script, str(root)], check=False, timeout=60)
-            killed += done.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
+            completed = subprocess.run([*strace, sys.executable, "-c", script, str(root)], check=False, timeout=60)
+            killed += completed.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
             _check(root, write)
 
     assert killed >= 6

@@ -29,8 +29,8 @@ class Linked:
             file.write_text(text)
 
     def outgoing(self, path: str) -> list[tuple[str, str | None]]:
-        found: list[Target] = self.linkage.outgoing(self.catalogue.snapshot(), path)
-        return [(target.written, target.path) for target in found]
+        targets: list[Target] = self.linkage.outgoing(self.catalogue.snapshot(), path)
+        return [(target.written, target.path) for target in targets]
 
     def incoming(self, path: str) -> list[str]:
         return self.linkage.incoming(self.catalogue.snapshot(), path)
@@ -38,8 +38,8 @@ class Linked:
     def after(self, **moves: str) -> dict[str, str]:
         moving = self.linkage.plan_moves(self.catalogue.snapshot(), moves, {})
         texts = {path: (self.root / path).read_text() for path in moving.touched}
-        found = {path: moving.relink(path, PageText(text)).page.text for path, text in texts.items()}
-        return {path: new for path, new in found.items() if new != texts[path]}
+        relinked = {path: moving.relink(path, PageText(text)).page.text for path, text in texts.items()}
+        return {path: new for path, new in relinked.items() if new != texts[path]}
 
 
 @pytest.fixture
@@ -148,6 +148,6 @@ def test_a_page_that_would_take_a_name_away_is_noticed(linked: Linked) -> None:
 
 @given(markdown)
 def test_no_link_is_missed_by_the_quick_look(text: str) -> None:
-    asked = {target for _, target in possible_targets_of(text)}
+    possible = {target for _, target in possible_targets_of(text)}
 
-    assert {link.target for link in links_of(PageText(text)) if link.target} <= asked
+    assert {link.target for link in links_of(PageText(text)) if link.target} <= possible

@@ -83,13 +83,13 @@ def test_the_locks_file_is_opened_once_and_closed_with_the_tree(root: Path) -> N
     tree = Tree(root)
     with write_lock(tree):
         assert tree.idle_locks == []
-    held = list(tree.idle_locks)
+    locks = list(tree.idle_locks)
     with write_lock(tree):
         pass
-    assert tree.idle_locks == held
+    assert tree.idle_locks == locks
     tree.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(held[0])
+        os.fstat(locks[0])
 
 
 def test_a_lock_that_is_let_go_is_free_for_other_processes(root: Path, tree: Tree) -> None:

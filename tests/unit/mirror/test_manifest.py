@@ -25,9 +25,9 @@ def test_a_list_of_files_can_be_read_again(files: dict[str, bytes]) -> None:
 
 
 def test_a_torn_line_is_passed_over() -> None:
-    whole = export_files.line_of("A.md", digest_of(b"a"))
+    line = export_files.line_of("A.md", digest_of(b"a"))
 
-    assert list(export_files.parse_lines([whole, export_files.line_of("B.md", digest_of(b"b"))[:-1]])) == [
+    assert list(export_files.parse_lines([line, export_files.line_of("B.md", digest_of(b"b"))[:-1]])) == [
         ("A.md", digest_of(b"a"))
     ]
 

@@ -117,13 +117,13 @@ def test_what_somebody_changed_or_put_there_stays_and_is_told(tmp_path: Path) ->
 
     tally = export(root, AFTER)
 
-    assert {one.path for one in tally.left} == {"A.md", "Gone.md", "New/B.md"}
+    assert {item.path for item in tally.left} == {"A.md", "Gone.md", "New/B.md"}
     theirs = {"A.md": b"edited", "Gone.md": b"edited too", "New/B.md": b"somebody's", "Old/Mine.md": b"mine"}
     assert shown(root) == {"Work/C.md": b"c", "Work/assets/d/e": b"e"} | theirs
     assert not facts_of(root).complete
     (root / "A.md").unlink()
     (root / "New/B.md").rename(root / "New/Mine.md")
-    assert {one.path for one in export(root, AFTER).left} == {"Gone.md"}
+    assert {item.path for item in export(root, AFTER).left} == {"Gone.md"}
 
 
 def test_a_save_in_the_moment_of_replacing_goes_back_into_its_place(
@@ -141,7 +141,7 @@ def test_a_save_in_the_moment_of_replacing_goes_back_into_its_place(
     monkeypatch.setattr(kernel, "rename_new", saved_before)
     tally = export(root, AFTER)
 
-    assert {one.path for one in tally.left} == {"A.md", "Gone.md"}
+    assert {item.path for item in tally.left} == {"A.md", "Gone.md"}
     assert shown(root)["A.md"] == shown(root)["Gone.md"] == b"saved just now"
 
 
@@ -152,9 +152,9 @@ def test_a_save_that_a_dead_export_had_taken_out_of_its_place_is_told_and_stays(
     (root / export_files.BUILD_PATH / "w.2").write_bytes(BEFORE["A.md"])
     (root / export_files.BUILD_PATH / "p.7").write_bytes(b"half of")
 
-    (left,) = export(root, BEFORE).left
+    (item,) = export(root, BEFORE).left
 
-    assert left.path == f"{EXPORT_DIRECTORY}/new/w.1"
+    assert item.path == f"{EXPORT_DIRECTORY}/new/w.1"
     assert [path.name for path in (root / export_files.BUILD_PATH).iterdir()] == ["w.1"]
 
 
@@ -169,7 +169,7 @@ def test_a_directory_with_other_things_is_refused_and_merged_only_by_force(tmp_p
 
     tally = export(root, BEFORE | {"C.md": b"theirs"}, force=True)
 
-    assert (tally.written, tally.same, [one.path for one in tally.left]) == (4, 1, ["C.md"])
+    assert (tally.written, tally.same, [item.path for item in tally.left]) == (4, 1, ["C.md"])
     assert shown(root) == BEFORE | {"C.md": b"mine"}
     assert export(root, {}).removed == 5  # what was there and equal counts as exported; what differs never does
     assert shown(root) == {"C.md": b"mine"}
@@ -226,7 +226,7 @@ def test_traps_in_the_target_lead_nowhere(tmp_path: Path, is_known: bool) -> Non
     tally = export(root, BEFORE | {"Pipe.md": b"p"}, ["Work/Sub"], force=True)
 
     paths = {"Work/C.md", "Work/assets/d", "A.md", "Old/B.md", "Gone.md", "Pipe.md", "Work/Sub"}
-    assert {one.path for one in tally.left} == paths
+    assert {item.path for item in tally.left} == paths
     assert shown(outside) == {"C.md": b"precious"}
     assert (root / "Old").read_bytes() == b"a file"
 
@@ -251,14 +251,14 @@ def test_a_full_disk_loses_nothing_and_the_next_export_goes_on(
     ballast.write_bytes(bytes(500_000))
     with pytest.raises(OSError, match="No space left"):
         export(small_disk, files, force=True)
-    there = {path: data for path, data in shown(small_disk).items() if path != "ballast"}
-    assert there
-    assert there.items() <= files.items()
+    exported = {path: data for path, data in shown(small_disk).items() if path != "ballast"}
+    assert exported
+    assert exported.items() <= files.items()
     ballast.unlink()
 
     tally = export(small_disk, files)
 
-    assert (tally.same, tally.left) == (len(there), [])
+    assert (tally.same, tally.left) == (len(exported), [])
     assert shown(small_disk) == files
 
 

@@ -41,7 +41,7 @@ def test_what_is_parked_is_neither_in_the_tree_nor_a_leftover(journal: Journal, 
 
 
 @pytest.mark.parametrize(
-    ("taken", "place"),
+    ("taken_paths", "place"),
     [
         ([], "To/b.md"),
         (["To/b.md"], "a.md"),
@@ -51,15 +51,15 @@ def test_what_is_parked_is_neither_in_the_tree_nor_a_leftover(journal: Journal, 
     ],
 )
 def test_after_a_crash_it_is_where_it_was_to_go_or_where_it_was_or_beside_that(
-    tree: Tree, journal: Journal, file: Path, taken: list[str], place: str
+    tree: Tree, journal: Journal, file: Path, taken_paths: list[str], place: str
 ) -> None:
     journal.park("a.md", NAME, "To/b.md")
-    for path in taken:
+    for path in taken_paths:
         (file.parent / path).parent.mkdir(exist_ok=True)
         (file.parent / path).write_bytes(b"other")
     restarted(tree, journal)
     assert (file.parent / place).read_bytes() == b"alpha"
-    assert all((file.parent / path).read_bytes() == b"other" for path in taken)
+    assert all((file.parent / path).read_bytes() == b"other" for path in taken_paths)
     assert list((file.parent / ".mirrord/tmp/daemon").iterdir()) == []
 
 

@@ -20,15 +20,15 @@ CALLS = ("create", "write", "fsync", "rename", "rename_new", "exchange", "link",
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """(call, what it was about) of every call that changes the tree; each is still made."""
-    made: list[tuple[str, str]] = []
+    call_log: list[tuple[str, str]] = []
 
     def recorded(name: str) -> Callable[..., object]:
         real = getattr(kernel, name)
 
-        def call(descriptor: int, *rest: object) -> object:
+        def call(descriptor: int, *arguments: object) -> object:
             where = Path(f"/proc/self/fd/{descriptor}").readlink()
-            result = real(descriptor, *rest)
-            made.append((name, _about(where)))
+            result = real(descriptor, *arguments)
+            call_log.append((name, _about(where)))
             return result
 
         return call
@@ -36,7 +36,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     monkeypatch.setattr(kernel_aio, "_SYSCALL_NUMBERS", None)  # every sync is a call
     for name in CALLS:
         monkeypatch.setattr(kernel, name, recorded(name))
-    return made
+    return call_log
 
 
 def _about(path: Path) -> str:

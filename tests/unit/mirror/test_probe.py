@@ -24,26 +24,32 @@ async def test_a_machine_is_looked_at_and_left_as_it_was(tmp_path: Path) -> None
     (data / "keys" / "signing.pem").chmod(0o644)
     before = sorted(tmp_path.rglob("*"))
 
-    found = await probe_host(mirror, data)
+    facts = await probe_host(mirror, data)
 
     assert sorted(tmp_path.rglob("*")) == before
-    assert (found.mirror.error, found.data.error, [one.path for one in found.trees]) == (None, None, [f"{mirror}/demo"])
-    assert found.mirror.total > found.mirror.free > 0
-    assert found.calls is not None
-    assert found.calls == KernelCalls(openat2=True, exchange=True, leases=found.calls.leases)
-    assert found.watching is not None
-    assert found.watching.directories == 3
-    assert found.watching.latency_seconds is not None
-    assert found.readable_secrets == (str(data / "keys" / "signing.pem"),)
-    assert found.can_search
+    assert (facts.mirror.error, facts.data.error, [tree.path for tree in facts.trees]) == (
+        None,
+        None,
+        [f"{mirror}/demo"],
+    )
+    assert facts.mirror.total > facts.mirror.free > 0
+    assert facts.calls is not None
+    assert facts.calls == KernelCalls(openat2=True, exchange=True, leases=facts.calls.leases)
+    assert facts.watching is not None
+    assert facts.watching.directories == 3
+    assert facts.watching.latency_seconds is not None
+    assert facts.readable_secrets == (str(data / "keys" / "signing.pem"),)
+    assert facts.can_search
 
 
 async def test_a_mirror_that_is_missing_is_said_to_be(tmp_path: Path) -> None:
-    found = await probe_host(tmp_path / "nowhere", tmp_path)
-    assert found.mirror.error == "No such file or directory"
-    assert (found.calls, found.watching, found.trees) == (None, None, ())
+    facts = await probe_host(tmp_path / "nowhere", tmp_path)
+    assert facts.mirror.error == "No such file or directory"
+    assert (facts.calls, facts.watching, facts.trees) == (None, None, ())
 
 
 def test_the_file_system_is_that_of_the_nearest_mount() -> None:
-    found = {place: file_system_of(Path(place), MOUNTS) for place in ("/", "/srv/x", "/srv/my tree/x", "/srv/later")}
-    assert found == {"/": "ext4", "/srv/x": "tmpfs", "/srv/my tree/x": "nfs4", "/srv/later": "btrfs"}
+    file_systems = {
+        place: file_system_of(Path(place), MOUNTS) for place in ("/", "/srv/x", "/srv/my tree/x", "/srv/later")
+    }
+    assert file_systems == {"/": "ext4", "/srv/x": "tmpfs", "/srv/my tree/x": "nfs4", "/srv/later": "btrfs"}

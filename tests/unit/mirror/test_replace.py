@@ -35,8 +35,8 @@ def remove(tree: Tree, journal: Journal, over: bytes) -> DisplacedSave | None:
 
 def kept(root: Path) -> list[bytes]:
     """What the trash holds."""
-    found = root / ".mirrord" / "trash"
-    return [path.read_bytes() for path in found.glob("[wd].*") if path.suffix != ".json"]
+    trash_directory = root / ".mirrord" / "trash"
+    return [path.read_bytes() for path in trash_directory.glob("[wd].*") if path.suffix != ".json"]
 
 
 def in_journal(root: Path) -> list[str]:
@@ -164,10 +164,10 @@ def test_a_removed_page_is_in_the_trash_with_what_it_was(tree: Tree, journal: Jo
 
     assert not (root / "A.md").exists()
     assert kept(root) == [b"old"]
-    (found,) = trash.list_trash(tree)
-    assert found.label.entry == ENTRY
-    assert found.card is not None
-    assert (found.card.path, found.card.title, found.card.reason) == ("A.md", "Alpha", "deleted in an app")
+    (item,) = trash.list_trash(tree)
+    assert item.label.entry == ENTRY
+    assert item.card is not None
+    assert (item.card.path, item.card.title, item.card.reason) == ("A.md", "Alpha", "deleted in an app")
 
 
 def test_writing_goes_on_after_somebody_deleted_the_private_directory(tree: Tree, journal: Journal, root: Path) -> None:
@@ -215,12 +215,12 @@ def save_by_rename(root: Path, data: bytes) -> None:
 
 def everywhere(root: Path, written: Written | None = None) -> set[bytes]:
     """All bytes that can be found again."""
-    found = set(kept(root))
+    texts = set(kept(root))
     with suppress(FileNotFoundError):
-        found.add((root / "A.md").read_bytes())
+        texts.add((root / "A.md").read_bytes())
     if written and written.displaced and written.displaced.data is not None:
-        found.add(written.displaced.data)
-    return found
+        texts.add(written.displaced.data)
+    return texts
 
 
 def displace(tree: Tree, journal: Journal, root: Path, intruder: Intruder) -> DisplacedSave:
@@ -247,7 +247,7 @@ def test_a_displaced_save_is_handed_over(tree: Tree, journal: Journal, root: Pat
 
     assert (root / "A.md").read_bytes() == b"new"
     assert displaced.data == b"their save"
-    assert [left.digest for left in journal.leftovers()] == [digest_of(b"their save")]
+    assert [leftover.digest for leftover in journal.leftovers()] == [digest_of(b"their save")]
     journal.dispose(displaced.name, keep=True)
     assert kept(root) == [b"their save"]
     assert journal.leftovers() == []
@@ -270,8 +270,8 @@ def test_one_more_save_during_a_retraction_is_kept_too(
 
     assert not replace.retract(tree, journal, "A.md", displaced, ours=digest_of(b"new"))
 
-    found = {(root / "A.md").read_bytes(), journal.read(displaced.name)}
-    assert found == {b"their save", b"second save"}
+    texts = {(root / "A.md").read_bytes(), journal.read(displaced.name)}
+    assert texts == {b"their save", b"second save"}
 
 
 def test_a_save_found_after_moving_aside_is_put_back(
@@ -304,9 +304,9 @@ def test_a_save_into_the_free_name_stays_there(tree: Tree, journal: Journal, roo
     assert in_journal(root) == []
 
 
-@pytest.mark.parametrize("what", ["directory", "link", "fifo"])
+@pytest.mark.parametrize("kind", ["directory", "link", "fifo"])
 def test_what_took_the_files_place_gets_it_back(
-    tree: Tree, journal: Journal, root: Path, intruder: Intruder, what: str
+    tree: Tree, journal: Journal, root: Path, intruder: Intruder, kind: str
 ) -> None:
     if not tree.can_exchange:
         pytest.skip("names cannot be exchanged")
@@ -315,7 +315,7 @@ def test_what_took_the_files_place_gets_it_back(
     def take_place() -> None:
         (root / "A.md").rename(root / "elsewhere.md")
         make = {"directory": Path.mkdir, "link": lambda path: path.symlink_to("x"), "fifo": os.mkfifo}
-        make[what](root / "A.md")
+        make[kind](root / "A.md")
 
     intruder.before("exchange", take_place)
 
@@ -365,9 +365,9 @@ def test_a_writer_that_does_not_let_go_leaves_its_file_in_the_journal(
     assert written.displaced.data is None
     streams[0].write(b"late save")
     streams[0].close()
-    (left,) = journal.leftovers()
-    assert left == Leftover(written.displaced.name, left.label, digest_of(b"late save"))
-    assert left.label.expected == digest_of(b"old")
+    (leftover,) = journal.leftovers()
+    assert leftover == Leftover(written.displaced.name, leftover.label, digest_of(b"late save"))
+    assert leftover.label.expected == digest_of(b"old")
 
 
 # What is done beside a write, and what is known before it.
@@ -375,16 +375,16 @@ def test_a_writer_that_does_not_let_go_leaves_its_file_in_the_journal(
 
 def test_what_is_done_beside_a_write_finds_the_new_text_in_place(tree: Tree, journal: Journal, root: Path) -> None:
     (root / "A.md").write_bytes(b"old")
-    found: list[bytes] = []
+    looks: list[bytes] = []
 
     def look() -> tuple[()]:
-        found.append((root / "A.md").read_bytes())
+        looks.append((root / "A.md").read_bytes())
         return ()
 
     replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old")), also_sync=look)
     (root / "A.md").unlink()
     replace.write(tree, journal, "A.md", b"made", replace.ExpectedFile(ENTRY, None), also_sync=look)
-    assert found == [b"new", b"made"]
+    assert looks == [b"new", b"made"]
 
 
 def test_nothing_is_done_beside_a_write_that_displaced_a_save(
@@ -416,7 +416,7 @@ def test_what_fails_beside_a_write_leaves_the_new_text_and_what_it_replaced(
     with pytest.raises(OSError, match="No space"):
         replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old")), also_sync=fail)
     assert (root / "A.md").read_bytes() == b"new"
-    assert b"old" in kept(root) or digest_of(b"old") in [left.digest for left in journal.leftovers()]
+    assert b"old" in kept(root) or digest_of(b"old") in [leftover.digest for leftover in journal.leftovers()]
 
 
 @pytest.mark.parametrize("save", ["by rename", "in place"])
@@ -424,24 +424,24 @@ def test_a_save_after_the_page_was_looked_at_is_noticed_before_the_write(
     tree: Tree, journal: Journal, root: Path, save: str
 ) -> None:
     (root / "A.md").write_bytes(b"old")
-    seen = tree.stat("A.md")
+    earlier_stat = tree.stat("A.md")
     if save == "by rename":
         save_by_rename(root, b"sav")
     else:
         (root / "A.md").write_bytes(b"sav")
     with pytest.raises(Stale):
-        replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old"), seen))
+        replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old"), earlier_stat))
     assert (root / "A.md").read_bytes() == b"sav"
 
 
 def test_a_save_that_no_stat_shows_is_found_after_the_write(tree: Tree, journal: Journal, root: Path) -> None:
     (root / "A.md").write_bytes(b"sav")
-    seen = tree.stat("A.md")  # as if it had been taken of `old`, and nothing in it had changed
+    earlier_stat = tree.stat("A.md")  # as if it had been taken of `old`, and nothing in it had changed
     if not (tree.can_exchange and tree.has_leases):
         with pytest.raises(Stale):
-            replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old"), seen))
+            replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old"), earlier_stat))
         return
-    written = replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old"), seen))
+    written = replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old"), earlier_stat))
     assert written.displaced is not None
     assert written.displaced.data == b"sav"
 
@@ -453,20 +453,20 @@ CALLS = ("create", "write", "fsync", "rename", "rename_new", "exchange", "link",
 
 def fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
     """Let the call with this *number* fail; the calls made are listed."""
-    made: list[str] = []
+    call_log: list[str] = []
     monkeypatch.setattr(kernel_aio, "_SYSCALL_NUMBERS", None)  # every sync is a call
     for call in CALLS:
         original = getattr(kernel, call)
 
         def counted(*arguments: object, call: str = call, original: object = original) -> object:
-            made.append(call)
-            if len(made) == number:
+            call_log.append(call)
+            if len(call_log) == number:
                 raise OSError(28, "No space left on device")
             assert callable(original)
             return original(*arguments)
 
         monkeypatch.setattr(kernel, call, counted)
-    return made
+    return call_log
 
 
 @pytest.mark.parametrize("act", ["create", "replace", "remove"])
@@ -481,18 +481,18 @@ def test_an_error_at_any_call_leaves_old_or_new(
         if act != "create":
             (root / "A.md").write_bytes(old)
         with monkeypatch.context() as patch:
-            made = fail_at(patch, number)
+            call_log = fail_at(patch, number)
             try:
                 _perform(act, tree, journal, old)
             except OSError:
                 failed += 1
-        found = everywhere(root) | {journal.read(left.name) for left in journal.leftovers()}
-        assert act == "create" or old in found
+        texts = everywhere(root) | {journal.read(leftover.name) for leftover in journal.leftovers()}
+        assert act == "create" or old in texts
         if (root / "A.md").exists():
             assert (root / "A.md").read_bytes() in (old, b"new")
         elif act == "replace":
-            pytest.fail(f"the page is gone after {made}")
-        if len(made) < number:
+            pytest.fail(f"the page is gone after {call_log}")
+        if len(call_log) < number:
             break
 
     assert failed >= 4

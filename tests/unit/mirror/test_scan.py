@@ -36,14 +36,14 @@ def test_a_scan_finds_pages_attachments_and_directories(tree: Tree, root: Path) 
     make(root, ".mirrord/trash/x.md", "A/assets/x.png~", "A/assets/.DS_Store")
     (root / "empty").mkdir()
 
-    found = scan(tree, NOTHING)
+    scanned = scan(tree, NOTHING)
 
-    assert sorted(found.files) == ["A.md", "A/B.md", "A/_index.md", "A/assets/deep/x.png"]
-    assert sorted(found.directories) == ["A", "A/assets", "A/assets/deep", "empty"]
-    assert found.files["A/B.md"] == tree.stat("A/B.md")
-    assert found.directories["A"] == tree.stat("A")
-    assert found.others == 2
-    assert found.troubles == []
+    assert sorted(scanned.files) == ["A.md", "A/B.md", "A/_index.md", "A/assets/deep/x.png"]
+    assert sorted(scanned.directories) == ["A", "A/assets", "A/assets/deep", "empty"]
+    assert scanned.files["A/B.md"] == tree.stat("A/B.md")
+    assert scanned.directories["A"] == tree.stat("A")
+    assert scanned.others == 2
+    assert scanned.troubles == []
 
 
 def test_a_scan_keeps_of_a_file_that_is_as_it_was_only_the_path_it_is_known_by(tree: Tree, root: Path) -> None:
@@ -56,13 +56,13 @@ def test_a_scan_keeps_of_a_file_that_is_as_it_was_only_the_path_it_is_known_by(t
     (root / "A/B.md").write_bytes(b"changed since")
     (root / "A/C.md").rename(root / "A/E.md")
 
-    found = scan(tree, NOTHING, stored_path=index.unchanged_path)
+    scanned = scan(tree, NOTHING, stored_path=index.unchanged_path)
 
-    assert found.unchanged == {"A.md"}
-    assert next(iter(found.unchanged)) is next(path for path in index.paths() if path == "A.md")
-    assert sorted(found.files) == ["A/B.md", "A/D.md", "A/E.md"]
-    assert not found.proves_absent("A.md")
-    assert found.proves_absent("A/C.md")
+    assert scanned.unchanged == {"A.md"}
+    assert next(iter(scanned.unchanged)) is next(path for path in index.paths() if path == "A.md")
+    assert sorted(scanned.files) == ["A/B.md", "A/D.md", "A/E.md"]
+    assert not scanned.proves_absent("A.md")
+    assert scanned.proves_absent("A/C.md")
 
 
 def test_a_part_of_the_tree_can_be_scanned(tree: Tree, root: Path) -> None:
@@ -70,9 +70,9 @@ def test_a_part_of_the_tree_can_be_scanned(tree: Tree, root: Path) -> None:
 
     assert list(scan(tree, NOTHING, "A").files) == ["A/B.md", "A/assets/deep/x.png"]
     assert list(scan(tree, NOTHING, "A/assets/deep").files) == ["A/assets/deep/x.png"]
-    gone = scan(tree, NOTHING, "gone")
-    assert gone == Scan()
-    assert gone.proves_absent("gone/x.md")
+    scanned = scan(tree, NOTHING, "gone")
+    assert scanned == Scan()
+    assert scanned.proves_absent("gone/x.md")
 
 
 def test_links_and_special_files_are_troubles_and_prove_no_absence(tree: Tree, root: Path, tmp_path: Path) -> None:
@@ -85,19 +85,19 @@ def test_links_and_special_files_are_troubles_and_prove_no_absence(tree: Tree, r
         patch.chdir(root)  # a socket's path has at most 107 bytes
         server.bind("socket.md")
 
-        found = scan(tree, NOTHING)
+        scanned = scan(tree, NOTHING)
 
-    assert found.files == {}
-    assert {path: sentence.split()[2] for path, sentence in found.troubles} == {
+    assert scanned.files == {}
+    assert {path: sentence.split()[2] for path, sentence in scanned.troubles} == {
         "link.md": "symbolic",
         "folder": "symbolic",
         "broken.md": "symbolic",
         "pipe.md": "named",
         "socket.md": "socket,",
     }
-    assert not found.proves_absent("link.md")
-    assert not found.proves_absent("folder/secret.md")
-    assert found.proves_absent("other.md")
+    assert not scanned.proves_absent("link.md")
+    assert not scanned.proves_absent("folder/secret.md")
+    assert scanned.proves_absent("other.md")
     with pytest.raises(Refused):
         scan(tree, NOTHING, "folder/below")
 
@@ -105,10 +105,10 @@ def test_links_and_special_files_are_troubles_and_prove_no_absence(tree: Tree, r
 def test_names_that_are_not_utf_8_are_troubles_in_printable_form(tree: Tree, root: Path) -> None:
     make(root, "caf\udce9.md", "d\udce9/x.md", "ok.md")
 
-    found = scan(tree, NOTHING)
+    scanned = scan(tree, NOTHING)
 
-    assert list(found.files) == ["ok.md"]
-    assert sorted(path for path, _ in found.troubles) == ["caf\\xe9.md", "d\\xe9"]
+    assert list(scanned.files) == ["ok.md"]
+    assert sorted(path for path, _ in scanned.troubles) == ["caf\\xe9.md", "d\\xe9"]
 
 
 @pytest.mark.parametrize("name", ["x" * 252 + ".md", "two\nlines.md", "-rf.md", " .md", "🎈.md", "a..md", "CON.md"])
@@ -126,11 +126,11 @@ def test_a_closed_directory_proves_no_absence(
     (root / "A/D.md").chmod(0)
 
     def look() -> None:
-        found = scan(tree, NOTHING)
-        assert list(found.files) == ["A/D.md"]
-        assert found.troubles == [("A/B", "cannot be listed: Permission denied")]
-        assert not found.proves_absent("A/B/C.md")
-        assert found.proves_absent("A/E.md")
+        scanned = scan(tree, NOTHING)
+        assert list(scanned.files) == ["A/D.md"]
+        assert scanned.troubles == [("A/B", "cannot be listed: Permission denied")]
+        assert not scanned.proves_absent("A/B/C.md")
+        assert scanned.proves_absent("A/E.md")
 
     as_nobody(look)
     (root / "A/B").chmod(0o700)
@@ -158,13 +158,13 @@ def test_another_file_system_in_the_tree_is_reported_and_left_out(tree: Tree, ro
         pytest.skip("mounting is refused here")
     try:
         make(root, "mounted/B.md")
-        found = scan(tree, NOTHING)
+        scanned = scan(tree, NOTHING)
     finally:
         subprocess.run(["umount", root / "mounted"], check=True)
 
-    assert list(found.files) == ["A.md"]
-    assert found.troubles == [("mounted", why_not_mirrored("mounted"))]
-    assert not found.proves_absent("mounted/B.md")
+    assert list(scanned.files) == ["A.md"]
+    assert scanned.troubles == [("mounted", why_not_mirrored("mounted"))]
+    assert not scanned.proves_absent("mounted/B.md")
 
 
 def test_patterns_set_aside_what_they_match_and_all_below(tree: Tree, root: Path) -> None:
@@ -172,11 +172,11 @@ def test_patterns_set_aside_what_they_match_and_all_below(tree: Tree, root: Path
     (root / "drafts/link.md").symlink_to("nowhere")
     ignore = Ignore("drafts/\n*.draft.md\n")
 
-    found = scan(tree, ignore)
+    scanned = scan(tree, ignore)
 
-    assert list(found.files) == ["A.md"]
-    assert list(found.directories) == ["A"]
-    assert sorted(found.ignored) == [
+    assert list(scanned.files) == ["A.md"]
+    assert list(scanned.directories) == ["A"]
+    assert sorted(scanned.ignored) == [
         "A/drafts",
         "A/drafts/assets",
         "A/drafts/assets/d.png",
@@ -186,9 +186,9 @@ def test_patterns_set_aside_what_they_match_and_all_below(tree: Tree, root: Path
         "drafts/deep/C.md",
         "x.draft.md",
     ]
-    assert found.troubles == []
-    assert not found.proves_absent("drafts/B.md")
-    assert not found.proves_absent("drafts/link.md")
+    assert scanned.troubles == []
+    assert not scanned.proves_absent("drafts/B.md")
+    assert not scanned.proves_absent("drafts/link.md")
     assert list(scan(tree, ignore, "drafts/deep").ignored) == ["drafts/deep/C.md"]
 
 
@@ -208,9 +208,9 @@ def test_a_tree_deeper_than_pythons_stack_is_scanned(tree: Tree, root: Path) -> 
     tree.make_directories("/".join(["d"] * depth))
 
     with stack_with_room_for(depth // 2):
-        found = scan(tree, NOTHING)
+        scanned = scan(tree, NOTHING)
 
-    assert len(found.directories) == depth
+    assert len(scanned.directories) == depth
 
 
 names = st.sampled_from(["A", "B", "assets", ".git", "x.md", "_index.md", "y.png", "z.md", "~$w.md", "é.md"])
@@ -228,15 +228,15 @@ def test_a_scan_agrees_with_a_plain_walk(tmp_path_factory: pytest.TempPathFactor
             continue  # a file and a directory of one name
     tree = Tree(root)
 
-    found, whole = scan(tree, NOTHING), scan(tree, Ignore(rules=ATTACH_EVERYTHING))
+    scanned, with_attachments = scan(tree, NOTHING), scan(tree, Ignore(rules=ATTACH_EVERYTHING))
     tree.close()
 
     walked = [os.path.relpath(os.path.join(at, name), root) for at, _, files in os.walk(root) for name in files]
-    assert set(whole.files) == {path for path in walked if spot_of_file(path)}
-    assert set(found.files) == {path for path in walked if not AttachmentRules().excludes(path)}
-    assert whole.files.keys() - found.files.keys() == found.strangers & whole.files.keys()
+    assert set(with_attachments.files) == {path for path in walked if spot_of_file(path)}
+    assert set(scanned.files) == {path for path in walked if not AttachmentRules().excludes(path)}
+    assert with_attachments.files.keys() - scanned.files.keys() == scanned.strangers & with_attachments.files.keys()
     folders = [os.path.relpath(os.path.join(at, name), root) for at, below, _ in os.walk(root) for name in below]
-    assert {path for path in found.directories if spot_of_directory(path)} == {
+    assert {path for path in scanned.directories if spot_of_directory(path)} == {
         path for path in folders if (spot := spot_of_directory(path)) and spot.kind is Kind.FOLDER
     }
-    assert all(found.proves_absent(path) for path in paths if not (root / path).exists())
+    assert all(scanned.proves_absent(path) for path in paths if not (root / path).exists())

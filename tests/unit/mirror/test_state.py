@@ -36,13 +36,13 @@ def test_a_stat_matches_until_the_file_changes(tree: Tree, root: Path) -> None:
     (root / "A.md").write_bytes(b"alpha")
     before = tree.stat("A.md")
     assert before is not None
-    one = mirror_state.cached_stat(before, digest_of(b"alpha"), new_id())
+    cached = mirror_state.cached_stat(before, digest_of(b"alpha"), new_id())
     (root / "A.md").write_bytes(b"alpha and more")
 
     after = tree.stat("A.md")
-    assert one.matches(before)
+    assert cached.matches(before)
     assert after is not None
-    assert not one.matches(after)
+    assert not cached.matches(after)
 
 
 def test_counters_outlive_the_process(tree: Tree) -> None:
@@ -66,8 +66,8 @@ def test_a_file_that_cannot_be_used_costs_only_what_it_held(tree: Tree, root: Pa
 
     again = State(tree)
     again.load()
-    again.store({"A.md": (one := some())})
-    assert again.load()["A.md"] == one
+    again.store({"A.md": (cached := some())})
+    assert again.load()["A.md"] == cached
     again.set("ack_seq", "1")
     assert again.get("ack_seq") == "1"
     assert again.is_in_place()
@@ -100,9 +100,9 @@ def test_damage_while_it_is_open_is_survived(tree: Tree, root: Path) -> None:
     opened._database.execute("PRAGMA shrink_memory")  # or SQLite reads what it remembers
 
     opened.load()
-    opened.store({"A.md": (one := some())})
-    opened.store({"A.md": one})
-    assert opened.load() == {"A.md": one}
+    opened.store({"A.md": (cached := some())})
+    opened.store({"A.md": cached})
+    assert opened.load() == {"A.md": cached}
     opened.close()
 
 

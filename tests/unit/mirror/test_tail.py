@@ -35,9 +35,9 @@ def test_a_file_that_is_not_what_was_read_is_read_from_its_start(tree: Tree, tex
     with file.open("r+b") as stream:
         stream.truncate(0)
         stream.write(text)
-    found = _read(tree, cursor)
-    assert found.first_number == 1
-    assert b"".join(line + b"\n" for line in found.lines) == text
+    portion = _read(tree, cursor)
+    assert portion.first_number == 1
+    assert b"".join(line + b"\n" for line in portion.lines) == text
 
 
 def test_another_file_of_the_same_bytes_is_another_file(tree: Tree) -> None:
@@ -52,11 +52,11 @@ def test_another_file_of_the_same_bytes_is_another_file(tree: Tree) -> None:
 def test_what_is_too_long_for_a_line_is_passed_in_pieces(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "CHUNK_BYTES", 8)
     (tree.root / PATH).write_bytes(b"x" * 20 + b"\na\n")
-    cursor, lines, more = None, [], True
-    while more:
-        found = _read(tree, cursor)
-        cursor, more = found.cursor, found.has_more
-        lines += found.lines
+    cursor, lines, has_more = None, [], True
+    while has_more:
+        portion = _read(tree, cursor)
+        cursor, has_more = portion.cursor, portion.has_more
+        lines += portion.lines
     assert b"".join(lines[:-1]) == b"x" * 20
     assert lines[-1] == b"a"
 

@@ -78,14 +78,14 @@ def test_a_token_expires_while_somebody_works_with_it(keyring: Keyring, private:
 
 
 def test_a_revoked_token_is_refused_and_others_of_the_key_are_not(keyring: Keyring, private: Ed25519PrivateKey) -> None:
-    (one, token), (other, _) = token_of(private), token_of(private)
-    grant = verify_token(keyring, one)
+    (first, token), (other, _) = token_of(private), token_of(private)
+    grant = verify_token(keyring, first)
     keyring.revoke(token)
 
     with pytest.raises(Refused, match="was revoked"):
         check_grant(keyring, grant)
     with pytest.raises(Refused, match="was revoked"):
-        verify_token(keyring, one)
+        verify_token(keyring, first)
     verify_token(keyring, other)
 
 
@@ -143,8 +143,8 @@ def test_a_key_file_under_anothers_id_does_not_count(
 ) -> None:
     keys = tmp_path / "mirror" / ".mirrord" / "keys"
     stranger = Ed25519PrivateKey.generate()
-    (own,) = keys.iterdir()
-    own.rename(keys / f"{key_id(stranger.public_key())}.pem")
+    (key_file,) = keys.iterdir()
+    key_file.rename(keys / f"{key_id(stranger.public_key())}.pem")
     with pytest.raises(Refused, match="not known here"):
         verify_token(keyring, token_of(stranger)[0])
 
@@ -198,10 +198,10 @@ def test_no_text_is_let_in(text: str) -> None:
 
 def test_a_refusal_never_repeats_the_token(keyring: Keyring, private: Ed25519PrivateKey) -> None:
     text = token_of(private, expires=datetime.now(UTC) - timedelta(days=1))[0]
-    for shown in (text, text[:-20], f"{text}x", "x" * 10_000):
+    for candidate in (text, text[:-20], f"{text}x", "x" * 10_000):
         with pytest.raises(Refused) as refused:
-            verify_token(keyring, shown)
-        assert shown[:40] not in str(refused.value)
+            verify_token(keyring, candidate)
+        assert candidate[:40] not in str(refused.value)
 
 
 def _claims() -> dict[str, object]:

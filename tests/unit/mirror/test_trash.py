@@ -57,20 +57,20 @@ def test_what_is_open_or_changed_is_not_purged(tree: Tree, journal: Journal, roo
 
 def test_a_late_save_is_found_once_and_accepted(tree: Tree, journal: Journal, root: Path) -> None:
     path = throw_away(tree, journal, root, b"old")
-    seen: dict[str, Stat] = {}
-    assert trash.late_saves(tree, seen) == []
+    seen_stats: dict[str, Stat] = {}
+    assert trash.late_saves(tree, seen_stats) == []
     path.write_bytes(b"saved late")
 
-    ((name, _, digest),) = trash.late_saves(tree, seen)
+    ((name, _, digest),) = trash.late_saves(tree, seen_stats)
     assert digest == digest_of(b"saved late")
-    assert trash.late_saves(tree, seen) == []
+    assert trash.late_saves(tree, seen_stats) == []
 
     trash.accept_late_save(tree, name, digest)
-    (found,) = trash.list_trash(tree)
-    assert found.label.expected == digest
-    assert found.card is not None
+    (item,) = trash.list_trash(tree)
+    assert item.label.expected == digest
+    assert item.card is not None
     assert trash.late_saves(tree, {}) == []
-    assert trash.purge(tree, time.time() + MONTH) == [found.name]
+    assert trash.purge(tree, time.time() + MONTH) == [item.name]
 
 
 WRITER = """
@@ -111,18 +111,18 @@ def test_what_another_program_wrote_late_is_never_purged_before_it_is_taken_in(
 
     ((name, _, digest),) = trash.late_saves(tree, {})
     trash.accept_late_save(tree, name, digest)
-    (found,) = trash.list_trash(tree)
-    assert trash.purge(tree, time.time() + MONTH) == [found.name]
+    (item,) = trash.list_trash(tree)
+    assert trash.purge(tree, time.time() + MONTH) == [item.name]
 
 
 def test_a_replaced_file_is_kept_as_long_as_a_removed_one(tree: Tree, journal: Journal, root: Path) -> None:
     (root / "A.md").write_bytes(b"old")
     replace.write(tree, journal, "A.md", b"new", replace.ExpectedFile(ENTRY, digest_of(b"old")))
-    (found,) = trash.list_trash(tree)
-    assert found.card is None
+    (item,) = trash.list_trash(tree)
+    assert item.card is None
     assert trash.purge(tree, time.time() + MONTH / 2) == []
     assert trash.trash_size(tree) == (1, 3)
-    assert trash.purge(tree, time.time() + MONTH) == [found.name]
+    assert trash.purge(tree, time.time() + MONTH) == [item.name]
     assert trash.trash_size(tree) == (0, 0)
 
 
@@ -134,9 +134,9 @@ def put_in_place(tree: Tree, journal: Journal, root: Path, old: bytes) -> Path:
 
 
 def replaced(tree: Tree, now: float) -> list[tuple[str, Label]]:
-    seen: dict[str, Stat] = {}
-    trash.late_saves(tree, seen)
-    return trash.expired_replacements(seen, now)
+    seen_stats: dict[str, Stat] = {}
+    trash.late_saves(tree, seen_stats)
+    return trash.expired_replacements(seen_stats, now)
 
 
 def test_only_what_was_replaced_minutes_ago_may_go_for_being_a_version(
@@ -148,19 +148,19 @@ def test_only_what_was_replaced_minutes_ago_may_go_for_being_a_version(
     ((name, label),) = replaced(tree, time.time() + MINUTES)
     assert (name, label.expected) == (path.name, digest_of(b"old"))
     assert trash.purge_versions(tree, [(name, label)]) == [name]
-    assert [one.card is None for one in trash.list_trash(tree)] == [False]
+    assert [item.card is None for item in trash.list_trash(tree)] == [False]
 
 
 def test_what_is_open_changed_or_has_another_name_is_not_let_go(tree: Tree, journal: Journal, root: Path) -> None:
     opened, changed, linked = (put_in_place(tree, journal, root, data) for data in (b"one", b"two", b"three"))
     changed.write_bytes(b"two, saved late")
     (root / "Elsewhere.md").hardlink_to(linked)
-    found = replaced(tree, time.time() + MINUTES)
-    assert {name for name, _ in found} == {opened.name, changed.name}
+    expired = replaced(tree, time.time() + MINUTES)
+    assert {name for name, _ in expired} == {opened.name, changed.name}
     with editor(opened) as program:
-        assert trash.purge_versions(tree, found) == []
+        assert trash.purge_versions(tree, expired) == []
         program.communicate()
-    assert trash.purge_versions(tree, found) == [opened.name]
+    assert trash.purge_versions(tree, expired) == [opened.name]
 
 
 def test_where_nobody_can_tell_who_has_a_file_open_it_stays_for_a_month(
@@ -176,12 +176,12 @@ def test_where_nobody_can_tell_who_has_a_file_open_it_stays_for_a_month(
 
 
 def test_what_is_gone_is_not_remembered(tree: Tree, journal: Journal, root: Path) -> None:
-    path, seen = throw_away(tree, journal, root, b"old"), dict[str, Stat]()
-    trash.late_saves(tree, seen)
-    assert seen.keys() == {path.name}
+    path, seen_stats = throw_away(tree, journal, root, b"old"), dict[str, Stat]()
+    trash.late_saves(tree, seen_stats)
+    assert seen_stats.keys() == {path.name}
     path.unlink()
-    trash.late_saves(tree, seen)
-    assert seen == {}
+    trash.late_saves(tree, seen_stats)
+    assert seen_stats == {}
 
 
 def test_a_card_without_its_file_goes_too(tree: Tree, journal: Journal, root: Path) -> None:
@@ -200,12 +200,12 @@ def test_what_cannot_be_read_stays_and_stops_nothing(
     path.chmod(0)
     (root / TRASH_PATH).chmod(0o777)
     (root / ".mirrord").chmod(0o777)
-    gone: list[str] = []
+    purged: list[str] = []
 
     def act() -> None:
-        gone.extend(trash.purge(tree, time.time() + MONTH))
+        purged.extend(trash.purge(tree, time.time() + MONTH))
         assert trash.late_saves(tree, {}) == []
-        assert gone == []
+        assert purged == []
 
     as_nobody(act)
     assert path.exists()

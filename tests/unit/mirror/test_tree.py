@@ -53,10 +53,10 @@ def test_a_path_that_is_not_plainly_inside_is_refused(tree: Tree, path: str) -> 
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    made = tmp_path / "outside"
-    made.mkdir()
-    (made / "secret.md").write_bytes(b"secret")
-    return made
+    directory = tmp_path / "outside"
+    directory.mkdir()
+    (directory / "secret.md").write_bytes(b"secret")
+    return directory
 
 
 def test_a_symbolic_link_is_seen_but_never_followed(tree: Tree, root: Path, outside: Path) -> None:
@@ -65,9 +65,9 @@ def test_a_symbolic_link_is_seen_but_never_followed(tree: Tree, root: Path, outs
     (root / "folder").symlink_to(outside)
 
     for name in ("file.md", "inside.md", "folder"):
-        found = tree.stat(name)
-        assert found is not None
-        assert found.is_link
+        link_stat = tree.stat(name)
+        assert link_stat is not None
+        assert link_stat.is_link
     for path in ("file.md", "inside.md", "folder/secret.md"):
         with pytest.raises(Refused):
             tree.read(path, LIMIT)
@@ -86,11 +86,11 @@ def test_a_directory_swapped_for_a_link_never_leads_out(tree: Tree, root: Path, 
     (root / "link").symlink_to(outside)
     with subprocess.Popen([sys.executable, "-c", SWAP, root / "here", root / "link"]) as swapper:
         try:
-            found = [_try_read(tree, "here/secret.md") for _ in range(20_000)]
+            reads = [_try_read(tree, "here/secret.md") for _ in range(20_000)]
         finally:
             swapper.kill()
 
-    assert set(found) == {b"public", None}
+    assert set(reads) == {b"public", None}
 
 
 SWAP = """
@@ -120,10 +120,10 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tree: Tree, root: Pa
     os.mkfifo(root / "pipe.md")
     (root / "folder.md").mkdir()
     with socket.socket(socket.AF_UNIX) as server:
-        here = Path.cwd()
+        previous_directory = Path.cwd()
         os.chdir(root)  # a socket's path has at most 107 bytes
         server.bind("socket.md")
-        os.chdir(here)
+        os.chdir(previous_directory)
         for path in ("pipe.md", "folder.md", "socket.md"):
             with pytest.raises(Refused, match="not a regular file"):
                 tree.read(path, LIMIT)

@@ -42,99 +42,99 @@ class Watched:
 
 @asynccontextmanager
 async def watched(root: Path) -> AsyncIterator[Watched]:
-    stop, told = asyncio.Event(), Watched()
-    task = asyncio.create_task(told.collect(root, stop))
-    await told.until(lambda told: told.everywhere == 1)
-    yield told
+    stop, log = asyncio.Event(), Watched()
+    task = asyncio.create_task(log.collect(root, stop))
+    await log.until(lambda log: log.everywhere == 1)
+    yield log
     stop.set()
     async with asyncio.timeout(2):
         await task
 
 
 async def test_a_live_watch_says_look_everywhere_and_then_names_paths(root: Path) -> None:
-    async with watched(root) as told:
+    async with watched(root) as log:
         (root / "A.md").write_bytes(b"alpha")
-        await told.until(lambda told: "A.md" in told.paths)
+        await log.until(lambda log: "A.md" in log.paths)
 
-        assert told.problem is None
-        assert told.everywhere == 1
+        assert log.problem is None
+        assert log.everywhere == 1
 
 
 async def test_directories_made_with_files_in_them_are_announced(root: Path) -> None:
-    async with watched(root) as told:
+    async with watched(root) as log:
         for number in range(50):
             (root / f"{number}/b/c").mkdir(parents=True)
             (root / f"{number}/b/c/A.md").write_bytes(b"alpha")
 
-        def covers_all(told: Watched) -> bool:
-            return all(_covered(told.paths, f"{number}/b/c/A.md") for number in range(50))
+        def covers_all(log: Watched) -> bool:
+            return all(_covered(log.paths, f"{number}/b/c/A.md") for number in range(50))
 
-        await told.until(covers_all)
+        await log.until(covers_all)
 
 
 def _covered(paths: set[str], path: str) -> bool:
-    return any(path == told or path.startswith(f"{told}/") for told in paths)
+    return any(path == known_path or path.startswith(f"{known_path}/") for known_path in paths)
 
 
 async def test_a_name_that_is_not_utf_8_does_not_end_the_watch(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "REWATCH_SECONDS", 0.01)
-    async with watched(root) as told:
+    async with watched(root) as log:
         (root / "caf\udce9.md").write_bytes(b"alpha")
-        await told.until(lambda told: told.everywhere >= 3)  # given up, live again
+        await log.until(lambda log: log.everywhere >= 3)  # given up, live again
         (root / "B.md").write_bytes(b"beta")
-        await told.until(lambda told: "B.md" in told.paths)
+        await log.until(lambda log: "B.md" in log.paths)
 
 
 async def test_a_root_that_goes_and_comes_back_is_watched_again(root: Path) -> None:
-    async with watched(root) as told:
+    async with watched(root) as log:
         root.rename(root.with_name("away"))
-        await told.until(lambda told: told.problem is not None)
-        assert told.problem is not None
-        assert "missing" in told.problem
+        await log.until(lambda log: log.problem is not None)
+        assert log.problem is not None
+        assert "missing" in log.problem
 
-        seen = told.everywhere
+        looks_before = log.everywhere
         root.mkdir()
-        await told.until(lambda told: told.everywhere > seen and told.problem is None)
+        await log.until(lambda log: log.everywhere > looks_before and log.problem is None)
         (root / "B.md").write_bytes(b"beta")
-        await told.until(lambda told: "B.md" in told.paths)
+        await log.until(lambda log: "B.md" in log.paths)
 
 
 async def test_a_root_swapped_for_another_is_watched_again(root: Path) -> None:
     other = root.with_name("other")
     other.mkdir()
-    async with watched(root) as told:
+    async with watched(root) as log:
         root.rename(root.with_name("away"))
         other.rename(root)
-        await told.until(lambda told: told.everywhere >= 2)
-        seen = told.everywhere
+        await log.until(lambda log: log.everywhere >= 2)
+        looks_before = log.everywhere
         (root / "B.md").write_bytes(b"beta")
-        await told.until(lambda told: "B.md" in told.paths or told.everywhere > seen)
+        await log.until(lambda log: "B.md" in log.paths or log.everywhere > looks_before)
 
 
 async def test_a_linked_directory_is_not_followed_but_the_real_ones_are_watched(root: Path, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (root / "link").symlink_to(tmp_path / "outside")
     (root / "A/B").mkdir(parents=True)
-    async with watched(root) as told:
-        assert told.problem is not None
-        assert "link is a symbolic link" in told.problem
+    async with watched(root) as log:
+        assert log.problem is not None
+        assert "link is a symbolic link" in log.problem
         (tmp_path / "outside/secret.md").write_bytes(b"secret")
         (root / "A/B/C.md").write_bytes(b"gamma")
-        await told.until(lambda told: "A/B/C.md" in told.paths)
+        await log.until(lambda log: "A/B/C.md" in log.paths)
         (root / "A/new").mkdir()
-        await told.until(lambda told: told.everywhere >= 2)
+        await log.until(lambda log: log.everywhere >= 2)
         (root / "A/new/D.md").write_bytes(b"delta")
-        await told.until(lambda told: "A/new/D.md" in told.paths)
+        await log.until(lambda log: "A/new/D.md" in log.paths)
 
-        assert not any("secret" in path for path in told.paths)
+        assert not any("secret" in path for path in log.paths)
 
 
 async def test_too_many_paths_at_once_mean_everywhere(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "MAX_BATCH_PATHS", 3)
-    async with watched(root) as told:
+    async with watched(root) as log:
         for number in range(200):
             (root / f"{number}.md").write_bytes(b"")
-        await told.until(lambda told: told.everywhere >= 2)
+        await log.until(lambda log: log.everywhere >= 2)
 
 
 async def test_what_is_told_need_not_wait_for_silence(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,17 +150,17 @@ async def test_what_is_not_told_waits_for_what_comes_after_it(root: Path, monkey
     monkeypatch.setattr(change_batches, "SILENCE_SECONDS", 0.5)
     monkeypatch.setattr(change_batches, "MAX_BURST_SECONDS", 5)
     (root / "t").mkdir()
-    asked = threading.Event()
+    asking = threading.Event()
 
     def told(_: set[str]) -> bool:
-        asked.set()
+        asking.set()
         return False
 
     async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), is_complete=told)) as batches:
         assert await anext(batches) is None
         (root / "t/A.md").write_bytes(b"alpha")
         batch = asyncio.ensure_future(anext(batches))
-        assert await asyncio.to_thread(asked.wait, 5)
+        assert await asyncio.to_thread(asking.wait, 5)
         (root / "t/B.md").write_bytes(b"beta")
         assert await batch == {"t/A.md", "t/B.md"}
 
@@ -170,8 +170,8 @@ async def test_what_goes_on_in_one_tree_does_not_hold_up_another(root: Path, mon
     monkeypatch.setattr(change_batches, "MAX_BURST_SECONDS", 10)
     for tree in ("restless", "quiet"):
         (root / tree).mkdir()
-    told = partial(all_below, "quiet")
-    async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), is_complete=told)) as batches:
+    is_complete = partial(all_below, "quiet")
+    async with asyncio.timeout(5), aclosing(watch(root, asyncio.Event(), is_complete=is_complete)) as batches:
         assert await anext(batches) is None
         (root / "restless/A.md").write_bytes(b"alpha")
         (root / "quiet/B.md").write_bytes(b"beta")
@@ -195,27 +195,27 @@ def _fails(_: set[str]) -> bool:
 
 
 async def test_a_watch_sleeps_until_something_happens(root: Path) -> None:
-    async with watched(root) as told:
+    async with watched(root) as log:
         (root / "A.md").write_bytes(b"alpha")
-        await told.until(lambda told: "A.md" in told.paths)
+        await log.until(lambda log: "A.md" in log.paths)
         await asyncio.to_thread(eventually, lambda: _wakes_in(0.3) <= 10, "a watch that hardly wakes")
         (root / "B.md").write_bytes(b"beta")
-        await told.until(lambda told: "B.md" in told.paths)
+        await log.until(lambda log: "B.md" in log.paths)
 
 
 async def test_a_watch_that_no_signal_wakes_looks_around_by_itself(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch_bursts, "_inotify_descriptors", list)
-    async with watched(root) as told:
+    async with watched(root) as log:
         (root / "A.md").write_bytes(b"alpha")
-        await told.until(lambda told: "A.md" in told.paths)
+        await log.until(lambda log: "A.md" in log.paths)
 
 
 async def test_two_watches_of_one_process_wake_each_its_own_thread(root: Path, tmp_path: Path) -> None:
-    async with watched(root) as one, watched(tmp_path) as other:
+    async with watched(root) as first, watched(tmp_path) as other:
         (root / "A.md").write_bytes(b"alpha")
-        await one.until(lambda told: "A.md" in told.paths)
+        await first.until(lambda log: "A.md" in log.paths)
         (tmp_path / "B.md").write_bytes(b"beta")
-        await other.until(lambda told: "B.md" in told.paths)
+        await other.until(lambda log: "B.md" in log.paths)
 
 
 def _wakes_in(seconds: float) -> int:
@@ -289,12 +289,12 @@ asyncio.run(asyncio.wait_for(main(), 5))
 
 
 async def test_a_closed_directory_does_not_blind_the_watch() -> None:
-    with TemporaryDirectory() as made:
-        root = Path(made)
+    with TemporaryDirectory() as directory:
+        root = Path(directory)
         for name, mode in (("", 0o777), ("open", 0o777), ("closed", 0)):
             (root / name).mkdir(exist_ok=True)
             (root / name).chmod(mode)
-        process = await asyncio.create_subprocess_exec(sys.executable, "-c", CLOSED, made, stdout=-1)
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", CLOSED, directory, stdout=-1)
         out, _ = await process.communicate()
         (root / "closed").chmod(0o700)
 

@@ -63,9 +63,9 @@ def samples(text: str) -> list[Sample]:
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 async def test_measurements_are_read_by_the_parser_of_the_format(tmp_path: Path) -> None:
@@ -75,10 +75,10 @@ async def test_measurements_are_read_by_the_parser_of_the_format(tmp_path: Path)
     async with served(str(tmp_path / "metrics"), [demo, Measures("new")]):
         status, text = await asked(str(tmp_path / "metrics"), "/metrics")
     assert status == 200
-    told = {
-        (one.name, one.labels.get("le")): one.value
-        for one in samples(text)
-        if one.labels.get("tenant") in ("demo", None)
+    values = {
+        (sample.name, sample.labels.get("le")): sample.value
+        for sample in samples(text)
+        if sample.labels.get("tenant") in ("demo", None)
     }
     for name, value in {
         "pending": 2,
@@ -97,18 +97,20 @@ async def test_measurements_are_read_by_the_parser_of_the_format(tmp_path: Path)
         "file_to_row_seconds_sum": 99.0411,
         "scan_seconds_count": 0,
     }.items():
-        assert told[f"mirrord_{name}", None] == pytest.approx(value), name
-    buckets = [told["mirrord_file_to_row_seconds_bucket", le] for le in (*map(str, BOUNDS_SECONDS), "+Inf")]
+        assert values[f"mirrord_{name}", None] == pytest.approx(value), name
+    buckets = [values["mirrord_file_to_row_seconds_bucket", le] for le in (*map(str, BOUNDS_SECONDS), "+Inf")]
     assert buckets == [1, 1, 1, 1, 2, *[3] * 11, 4]
-    assert told["process_open_fds", None] > 0
-    assert not [one for one in samples(text) if one.name == "mirrord_halts" and one.labels["tenant"] == "new"]
+    assert values["process_open_fds", None] > 0
+    assert not [
+        sample for sample in samples(text) if sample.name == "mirrord_halts" and sample.labels["tenant"] == "new"
+    ]
 
 
 async def test_a_thousand_tenants_are_a_bounded_number_of_series(tmp_path: Path) -> None:
     several = [Measures(f"tenant-{number:04}", pending=1) for number in range(1000)]
     async with served(str(tmp_path / "metrics"), several):
         _, text = await asked(str(tmp_path / "metrics"), "/metrics")
-    pending = {one.labels["tenant"]: one.value for one in samples(text) if one.name == "mirrord_pending"}
+    pending = {sample.labels["tenant"]: sample.value for sample in samples(text) if sample.name == "mirrord_pending"}
     assert len(pending) == MAX_TENANTS + 1
     assert pending[OTHER_TENANTS] == 1000 - MAX_TENANTS
 
@@ -143,8 +145,8 @@ async def test_a_port_that_somebody_has_is_named() -> None:
 
 
 async def test_a_socket_belongs_to_user_and_group_and_goes_at_the_end(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as left:
-        left.bind(str(tmp_path / "metrics"))  # what a killed daemon leaves
+    with socket.socket(socket.AF_UNIX) as stale_socket:
+        stale_socket.bind(str(tmp_path / "metrics"))  # what a killed daemon leaves
     async with served(str(tmp_path / "metrics")):
         await asked(str(tmp_path / "metrics"), "/healthz")
         assert (tmp_path / "metrics").stat().st_mode & 0o777 == SOCKET_MODE

@@ -18,10 +18,10 @@ def test_nothing_of_a_changed_line_is_left_out(before: str, after: str) -> None:
         assert line.after is None or new[line.after - 1] == text
         assert (line.mark == "+") == (line.before is None)
         assert (line.mark == "-") == (line.after is None)
-    gone = {line.before for line in lines if line.mark == "-"}
-    come = {line.after for line in lines if line.mark == "+"}
-    assert [text for number, text in enumerate(old, 1) if number not in gone] == [
-        text for number, text in enumerate(new, 1) if number not in come
+    removed = {line.before for line in lines if line.mark == "-"}
+    added = {line.after for line in lines if line.mark == "+"}
+    assert [text for number, text in enumerate(old, 1) if number not in removed] == [
+        text for number, text in enumerate(new, 1) if number not in added
     ]
 
 
@@ -44,7 +44,7 @@ def test_of_long_texts_without_anything_in_common_words_are_compared_for_a_while
     words = " ".join(f"w{number}" for number in range(190))
     texts = ["\n".join(f"{sign}{line} {words}" for line in range(100)) for sign in "ab"]
     (lines,) = diff_hunks(*texts)
-    gone = [line for line in lines if line.mark == "-"]
-    assert len(gone) == 100
-    assert len(gone[0].pieces) > 1
-    assert [piece.changed for piece in gone[-1].pieces] == [True]
+    removed = [line for line in lines if line.mark == "-"]
+    assert len(removed) == 100
+    assert len(removed[0].pieces) > 1
+    assert [piece.changed for piece in removed[-1].pieces] == [True]

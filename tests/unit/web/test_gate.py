@@ -32,11 +32,11 @@ def test_a_session_outlives_the_process_and_ends_for_all(tmp_path: Path) -> None
 
 
 def test_another_installation_knows_nobody(tmp_path: Path) -> None:
-    one, other = Gate(tmp_path / "one"), Gate(tmp_path / "other")
-    token = one.invite("ada", None)
+    first, other = Gate(tmp_path / "one"), Gate(tmp_path / "other")
+    token = first.invite("ada", None)
     assert other.admit(token) is None
-    assert other.session(one.admit(token) or "") is None
-    assert one.cookie != other.cookie
+    assert other.session(first.admit(token) or "") is None
+    assert first.cookie != other.cookie
 
 
 def test_a_key_that_is_none_is_said(tmp_path: Path) -> None:

@@ -18,11 +18,11 @@ def node(number: int, position: str | None = None, title: str | None = None) -> 
 
 def ordered(nodes: Sequence[Node]) -> list[Node]:
     """As the sidebar shows them."""
-    return sorted(nodes, key=lambda one: (one.position is None, one.position or "", name_key(one.title), one.id))
+    return sorted(nodes, key=lambda node: (node.position is None, node.position or "", name_key(node.title), node.id))
 
 
 def titles(nodes: Sequence[Node]) -> list[str]:
-    return [one.title for one in nodes]
+    return [node.title for node in nodes]
 
 
 def moved(new: Node, siblings: Sequence[Node], index: int) -> list[Node] | None:
@@ -30,8 +30,8 @@ def moved(new: Node, siblings: Sequence[Node], index: int) -> list[Node] | None:
     if place is None:
         return None
     others = dict(place.sibling_positions)
-    rest = [node(one.id.int, others.get(one.id, one.position), one.title) for one in siblings]
-    return ordered([node(new.id.int, place.position, new.title), *rest])
+    following = [node(sibling.id.int, others.get(sibling.id, sibling.position), sibling.title) for sibling in siblings]
+    return ordered([node(new.id.int, place.position, new.title), *following])
 
 
 @given(st.lists(st.sampled_from([None, "B", "V", "V", "k", "a b"]), max_size=8), st.integers(0, 8), st.integers(0, 99))
@@ -39,9 +39,9 @@ def test_it_stands_where_it_was_put(positions: list[str | None], index: int, tit
     siblings = ordered([node(number + 1, position) for number, position in enumerate(positions)])
     index = min(index, len(siblings))
     new = node(100, None, f"Page {title:04}.5")
-    found = moved(new, siblings, index)
-    assert found is not None
-    assert titles(found) == [*titles(siblings[:index]), new.title, *titles(siblings[index:])]
+    order = moved(new, siblings, index)
+    assert order is not None
+    assert titles(order) == [*titles(siblings[:index]), new.title, *titles(siblings[index:])]
 
 
 def test_where_the_title_puts_it_anyway_it_gets_no_position() -> None:
