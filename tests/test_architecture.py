@@ -74,6 +74,10 @@ def test_values_are_named_for_what_they_hold() -> None:
     assert empty_names(sources()) == []
 
 
+def test_values_of_tests_are_named_for_what_they_hold() -> None:
+    assert empty_names(sources("tests")) == []
+
+
 def test_every_allowed_empty_name_is_still_there() -> None:
     module_sources = sources()
     bound = {(module, name) for module in module_sources for name, _ in bound_names(parsed(module_sources[module]))}

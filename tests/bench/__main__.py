@@ -23,7 +23,7 @@ def main() -> int:
     """The exit code: 0 unless something could not be measured."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended then too
     options = _asked()
-    parts = [part for part in PARTS if part.name in options.parts or not (options.parts or part.asked)]
+    parts = [part for part in PARTS if part.name in options.parts or not (options.parts or part.on_request)]
     names = ", ".join(part.name for part in parts)
     _console.print(f"{names}: about {minutes(parts) * options.scale:.0f} minutes on two cores", style="dim")
     file = options.json or (record.place() if options.scale == 1 else None)
@@ -38,7 +38,7 @@ def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.bench",
         description="Measure mirrord, and beside it in the same run loops that do nothing else.",
-        epilog="parts:\n" + "\n".join(f"  {part.name:<14}{part.minutes:>4g} min  {part.what}" for part in PARTS),
+        epilog="parts:\n" + "\n".join(f"  {part.name:<14}{part.minutes:>4g} min  {part.purpose}" for part in PARTS),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help="only these; all but restart-200k by default")
@@ -70,7 +70,7 @@ def _measured(parts: list[Part], scale: float, file: Path | None) -> list[Measur
 
 def _measure(part: Part, prepared_ground: Ground) -> Measured:
     """If it fails, the others are measured all the same."""
-    _console.print(f"measuring {part.name}: {part.what} …", style="dim")
+    _console.print(f"measuring {part.name}: {part.purpose} …", style="dim")
     load, turning = os.getloadavg()[0], pace.turning()
     before, began, failure = pace.Times.now(), time.monotonic(), None
     part_figures: list[figures.Figure] = []

@@ -9,7 +9,7 @@ from pathlib import Path
 class Times:
     """What the cores have done since the machine started, of proc(5): in ticks."""
 
-    wanted: int  # work, and work that had to wait for the host
+    busy: int  # work, and work that had to wait for the host
     stolen: int  # the latter
 
     @classmethod
@@ -21,7 +21,7 @@ class Times:
 
     def stolen_since(self, before: "Times") -> float:
         """The share, 0 to 1, of the time for which there was work and the host ran something else."""
-        return (self.stolen - before.stolen) / max(1, self.wanted - before.wanted)
+        return (self.stolen - before.stolen) / max(1, self.busy - before.busy)
 
 
 def turning() -> float:

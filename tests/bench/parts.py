@@ -16,15 +16,15 @@ class Part:
     Something to be measured alone or with others.
 
     pages: of the tree it is measured on; parts with the same number share one. 0: it has an empty one of its own.
-    minutes: on two cores, the import of its tree not counted. asked: measured only if it is named.
+    minutes: on two cores, the import of its tree not counted. on_request: measured only if it is named.
     """
 
     name: str
-    what: str
+    purpose: str
     pages: int
     minutes: float
     act: Callable[[Ground], list[Figure]]
-    asked: bool = False
+    on_request: bool = False
 
 
 def _rows_to_files(ground: Ground) -> list[Figure]:
@@ -70,7 +70,7 @@ PARTS = (
     Part("restart-100k", "a start on 100,000 files that did not change", HUGE, 0.6, imports.restart),
     Part("idle-100k", "memory and CPU with nothing to do, 100,000 pages", HUGE, 2.7, _idle),
     Part("latency-100k", "edit → row among 100,000 pages", HUGE, 0.3, latency.edits_to_rows),
-    Part("restart-200k", "a start on 200,000 files that did not change", VAST, 1.2, imports.restart, asked=True),
+    Part("restart-200k", "a start on 200,000 files that did not change", VAST, 1.2, imports.restart, on_request=True),
 )
 IMPORT_MINUTES = {SMALL: 0.2, LARGE: 0.7, HUGE: 4.0, VAST: 8.0}  # by the number of pages
 

@@ -24,11 +24,11 @@ LONGEST = 6  # decisions until nothing is left to do
 
 @dataclass(frozen=True)
 class World:
-    """history: the text of every version of the row. kept: texts in siblings and in the trash."""
+    """history: the text of every version of the row. kept_texts: texts in siblings and in the trash."""
 
     state: State
     history: dict[int, Digest] = field(default_factory=dict)
-    kept: frozenset[Digest] = frozenset()
+    kept_texts: frozenset[Digest] = frozenset()
     adopting: bool = False
 
     @property
@@ -45,7 +45,7 @@ class World:
     def texts(self) -> set[Digest]:
         """Everything that can be found again."""
         shown_digests = {self.state.file.digest} if isinstance(self.state.file, File) else set()
-        return {*self.history.values(), *self.kept, *shown_digests}
+        return {*self.history.values(), *self.kept_texts, *shown_digests}
 
     def decide(self) -> Decision:
         return decide(self.state, seen_version=self.seen, adopting=self.adopting)
@@ -56,7 +56,7 @@ class World:
         history = dict(self.history)
         if now.row is not None and now.row.digest is not None:
             history[now.row.version] = now.row.digest
-        return replace(self, state=now, history=history, kept=self.kept | ({keeps} if keeps else set()))
+        return replace(self, state=now, history=history, kept_texts=self.kept_texts | ({keeps} if keeps else set()))
 
 
 def after(world: World, decision: Decision) -> World:

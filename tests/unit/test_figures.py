@@ -60,6 +60,6 @@ def test_parts_on_equally_many_pages_follow_each_other_and_the_largest_come_last
     sizes = [part.pages for part in PARTS if part.pages]
 
     assert sizes == sorted(sizes)
-    assert [part.pages for part in PARTS if not part.asked and part.pages == HUGE] == [
+    assert [part.pages for part in PARTS if not part.on_request and part.pages == HUGE] == [
         part.pages for part in PARTS[-5:-1]
     ]

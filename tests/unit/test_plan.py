@@ -17,7 +17,7 @@ class Case(NamedTuple):
     """A state with what else the planner is told."""
 
     state: State
-    seen: int | None
+    seen_version: int | None
     adopting: bool
 
 
@@ -121,14 +121,14 @@ def _file_sign(state: State) -> str:
 
 def _is_stale(case: Case) -> bool:
     """Under the adoption rules bytes that are in the history are no edit."""
-    return case.adopting and case.seen is not None
+    return case.adopting and case.seen_version is not None
 
 
 def _is_ours(case: Case) -> bool:
     """Bytes we wrote and were killed before recording."""
     assert case.state.base is not None
     assert case.state.row is not None
-    return case.seen is not None and case.state.base.version < case.seen <= case.state.row.version
+    return case.seen_version is not None and case.state.base.version < case.seen_version <= case.state.row.version
 
 
 def _has_its_version(case: Case) -> bool:
@@ -139,8 +139,8 @@ def _has_its_version(case: Case) -> bool:
 
 CONDITIONS: dict[str, Callable[[Case], bool]] = {
     "always": lambda case: True,
-    "new": lambda case: case.seen is None,
-    "old": lambda case: case.seen is not None,
+    "new": lambda case: case.seen_version is None,
+    "old": lambda case: case.seen_version is not None,
     "adopting": lambda case: case.adopting,
     "not adopting": lambda case: not case.adopting,
     "stale": _is_stale,
@@ -153,7 +153,7 @@ CONDITIONS: dict[str, Callable[[Case], bool]] = {
 
 
 def planned(case: Case) -> Move:
-    return plan_content(case.state, seen_version=case.seen, adopting=case.adopting)
+    return plan_content(case.state, seen_version=case.seen_version, adopting=case.adopting)
 
 
 def test_the_table_has_exactly_one_line_for_every_case() -> None:
@@ -174,7 +174,9 @@ def _is_unsaved_edit(case: Case) -> bool:
     situation = case.state
     known_digests = {side.digest for side in (situation.base, situation.row) if side is not None}
     file_side = situation.file
-    return case.seen is None and isinstance(file_side, File) and file_side.digest not in {*known_digests, NO_TEXT}
+    return (
+        case.seen_version is None and isinstance(file_side, File) and file_side.digest not in {*known_digests, NO_TEXT}
+    )
 
 
 def test_an_edit_in_a_file_is_never_planned_away() -> None:
@@ -214,7 +216,7 @@ def test_a_file_is_deleted_only_for_a_tombstone_and_with_bytes_that_are_kept_els
             assert situation.row.deleted
             assert isinstance(situation.file, File)
             agreed = situation.base is not None and situation.file.digest == situation.base.digest
-            assert agreed or (case.adopting and case.seen is not None)
+            assert agreed or (case.adopting and case.seen_version is not None)
 
 
 def test_nothing_is_decided_while_the_file_cannot_be_judged() -> None:

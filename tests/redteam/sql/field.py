@@ -101,8 +101,8 @@ class Field:
     server: Server
     database: str
     marker: Path  # a file that only a program or a COPY of the server can make
-    here: TenantId = field(default_factory=lambda: TenantId(uuid4()))
-    there: TenantId = field(default_factory=lambda: TenantId(uuid4()))
+    own_tenant: TenantId = field(default_factory=lambda: TenantId(uuid4()))
+    other_tenant: TenantId = field(default_factory=lambda: TenantId(uuid4()))
 
     @property
     def dsn(self) -> str:
@@ -113,7 +113,7 @@ class Field:
         """Two tenants with rows of every kind, and an operator who lets apps make objects in a schema of their own."""
         with psycopg.connect(self.dsn, autocommit=True) as superuser:
             superuser.execute(_OWN.format(database=self.database).encode())
-        for tenant, name, text in ((self.here, "Mine", "mine"), (self.there, "Theirs", SECRET)):
+        for tenant, name, text in ((self.own_tenant, "Mine", "mine"), (self.other_tenant, "Theirs", SECRET)):
             with psycopg.connect(daemon_dsn(self.server.dsn(self.database, "mirrord_daemon"))) as daemon:
                 daemon.execute("INSERT INTO mirrord.tenant (id, name) VALUES (%s, %s)", [tenant, f"t{tenant.hex}"])
                 daemon.execute("INSERT INTO mirrord.tenant_clock (tenant_id) VALUES (%s)", [tenant])
@@ -150,16 +150,18 @@ class Field:
 
     def _login(self, attacker: Attacker) -> str:
         if attacker is Attacker.APP:
-            return app_dsn(self.server.dsn(self.database), self.here)
+            return app_dsn(self.server.dsn(self.database), self.own_tenant)
         working = self.server.dsn(self.database, "mirrord_daemon")
         acting = acting_dsn(working, APP_ROLE) if attacker is Attacker.CONSOLE else daemon_dsn(working)
         parameters = psycopg.conninfo.conninfo_to_dict(acting)
-        return make_conninfo("", **{**parameters, "options": f"{parameters['options']} -c mirrord.tenant={self.here}"})
+        return make_conninfo(
+            "", **{**parameters, "options": f"{parameters['options']} -c mirrord.tenant={self.own_tenant}"}
+        )
 
     def _filled(self, statement: str) -> str:
         if "{" not in statement:
             return statement
-        replacements = {"a": self.here, "b": self.there, "marker": self.marker, "database": self.database}
+        replacements = {"a": self.own_tenant, "b": self.other_tenant, "marker": self.marker, "database": self.database}
         for name, value in (replacements | {"superuser": self.server.superuser, "victim": "1"}).items():
             statement = statement.replace("{" + name + "}", str(value))
         return statement.replace("{{", "{").replace("}}", "}")
@@ -168,10 +170,10 @@ class Field:
         """The other tenant's app, the daemon and a superuser do what they do every day; what they are told."""
         words: list[str] = []
         daemon = daemon_dsn(self.server.dsn(self.database, "mirrord_daemon"))
-        for dsn in (app_dsn(self.server.dsn(self.database), self.there), daemon, self.dsn):
+        for dsn in (app_dsn(self.server.dsn(self.database), self.other_tenant), daemon, self.dsn):
             with psycopg.connect(dsn) as connection:
                 connection.add_notice_handler(lambda notice: words.append(str(notice.message_primary)))
-                connection.execute(f"SET LOCAL mirrord.tenant = '{self.there}'".encode())
+                connection.execute(f"SET LOCAL mirrord.tenant = '{self.other_tenant}'".encode())
                 connection.execute("INSERT INTO mirrord.page (name) VALUES ('Daily')")
                 connection.execute("UPDATE mirrord.page SET icon = 'x' WHERE name = 'Daily'")
                 assert connection.execute("SELECT markdown FROM mirrord.page WHERE name = 'Theirs'").fetchone()
@@ -201,7 +203,7 @@ class Field:
                     sql.SQL(query).format(
                         sql.Identifier(table),
                         sql.Identifier("id" if table == "tenant" else "tenant_id"),
-                        sql.Literal(self.there),
+                        sql.Literal(self.other_tenant),
                     )
                 ).fetchone()
                 for (table,) in tables

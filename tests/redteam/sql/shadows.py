@@ -115,14 +115,15 @@ def shadows() -> Iterator[Attack]:
         yield Attack(
             f"function {name}", (f"CREATE FUNCTION own.{name}({arguments}) {body}", path, *ENTRANCES), _ATTACKERS
         )
-    for number, (operator, left, right) in enumerate(_OPERATORS):
+    for number, (operator, left_type, right_type) in enumerate(_OPERATORS):
         function = f"own.compare_{number}"
         yield Attack(
-            f"operator {operator} ({left}, {right})",
+            f"operator {operator} ({left_type}, {right_type})",
             (
-                f"CREATE FUNCTION {function}({left}, {right}) RETURNS boolean LANGUAGE plpgsql "
+                f"CREATE FUNCTION {function}({left_type}, {right_type}) RETURNS boolean LANGUAGE plpgsql "
                 "AS 'BEGIN RETURN own.confess(); END'",
-                f"CREATE OPERATOR own.{operator} (FUNCTION = {function}, LEFTARG = {left}, RIGHTARG = {right})",
+                f"CREATE OPERATOR own.{operator} "
+                f"(FUNCTION = {function}, LEFTARG = {left_type}, RIGHTARG = {right_type})",
                 "SET search_path = own, pg_catalog, mirrord",
                 *ENTRANCES,
             ),

@@ -109,15 +109,16 @@ class Edit:
     """
     A wanted document, and what must stay of the page.
 
-    head: so many lines at its start. tail: so many at its end. kept: runs of lines that must be there as they were.
+    head: so many lines at its start. tail: so many at its end.
+    kept_runs: runs of lines that must be there as they were.
     within: the index of the edited top-level block, before and behind which nothing may change at all.
     """
 
     name: str
-    wanted: Document
+    document: Document
     head: int
     tail: int
-    kept: list[tuple[int, int]]
+    kept_runs: list[tuple[int, int]]
 
 
 def edited(body: str, random: Random, fresh: Sequence[Node]) -> Edit | None:
@@ -152,12 +153,12 @@ def edited(body: str, random: Random, fresh: Sequence[Node]) -> Edit | None:
         at, to = sorted((place, to))
     head = siblings[at - 1].end if at else siblings[0].start
     behind = siblings[to + 1].start if to + 1 < len(siblings) else siblings[-1].end
-    kept_spans = [(sibling.start, sibling.end) for sibling in siblings[at : to + 1]] if name == "move" else []
+    kept_runs = [(sibling.start, sibling.end) for sibling in siblings[at : to + 1]] if name == "move" else []
     if path and at == 0 and name in ("insert", "delete", "move"):
         # the first line of what is in an item begins with its marker, the first number of a list is its start
         behind = siblings[to + 1].start + 1 if to + 1 < len(siblings) else behind
-        kept_spans = [(start + 1, end) for start, end in kept_spans]
-    return Edit(name, make_document(tree), head, total - behind, kept_spans)
+        kept_runs = [(start + 1, end) for start, end in kept_runs]
+    return Edit(name, make_document(tree), head, total - behind, kept_runs)
 
 
 def _place(page: list[Unit], random: Random) -> tuple[list[int], list[Unit]]:
@@ -231,4 +232,4 @@ def touched(body: str, result: str, edit: Edit) -> str:
     if edit.tail and new[-edit.tail :] != old[len(old) - edit.tail :]:
         return "tail"
     text = "".join(new)
-    return next((f"kept {run}" for run in edit.kept if "".join(old[slice(*run)]).strip("\r\n") not in text), "")
+    return next((f"kept {run}" for run in edit.kept_runs if "".join(old[slice(*run)]).strip("\r\n") not in text), "")

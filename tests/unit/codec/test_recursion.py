@@ -215,10 +215,10 @@ def law(body: str, random: Random) -> str | None:
     if edit is None:
         return None
     try:
-        result = splice_document(body, edit.wanted, first_line_ending(body))
+        result = splice_document(body, edit.document, first_line_ending(body))
     except Damaged:
         return None
-    assert meaning(make_document(read_nodes(outline_of(result)))) == meaning(edit.wanted)
+    assert meaning(make_document(read_nodes(outline_of(result)))) == meaning(edit.document)
     return touched(body, result, edit)
 
 

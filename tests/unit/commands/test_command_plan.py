@@ -20,8 +20,8 @@ class Named(Plan[str]):
     """Writes its name into a list, unless another program has taken that."""
 
     name: str
-    taken: set[str]
-    done: list[str]
+    taken_names: set[str]
+    written_names: list[str]
     closed: list[str]
     is_dry: bool = False
 
@@ -29,9 +29,9 @@ class Named(Plan[str]):
         return Preview(f"{self.name} would be made.", bases={self.name: ABSENT_DIGEST})
 
     def carry_out(self, session: Session, journal: Journal) -> str:
-        if self.name in self.taken:
+        if self.name in self.taken_names:
             raise Stale(f"{self.name} is taken.")
-        self.done.append(self.name)
+        self.written_names.append(self.name)
         return self.name
 
     def idle_result(self, session: Session) -> str | None:
@@ -46,14 +46,14 @@ class Names:
     """A command that takes the next of some names whenever it is planned."""
 
     names: list[str]
-    taken: set[str] = field(default_factory=set)
-    done: list[str] = field(default_factory=list)
+    taken_names: set[str] = field(default_factory=set)
+    written_names: list[str] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)
 
     def command(self) -> Command[..., str]:
         @command("name", dry_argument="dry_run")
         def plan(session: Session, *, dry_run: bool = False) -> Plan[str]:
-            return Named(self.names.pop(0), self.taken, self.done, self.closed, dry_run)
+            return Named(self.names.pop(0), self.taken_names, self.written_names, self.closed, dry_run)
 
         return plan
 
@@ -66,20 +66,20 @@ def _check_first(preview: Preview) -> None:
 def test_a_preview_does_nothing_and_releases_what_its_plan_holds(session: Session) -> None:
     names = Names(["first"])
     assert names.command().preview(session).summary == "first would be made."
-    assert (names.done, names.closed) == ([], ["first"])
+    assert (names.written_names, names.closed) == ([], ["first"])
 
 
 def test_a_name_that_another_program_takes_is_planned_again(session: Session) -> None:
-    names = Names(["first", "second"], taken={"first"})
+    names = Names(["first", "second"], taken_names={"first"})
     assert names.command()(session) == "second"
-    assert (names.done, names.closed) == (["second"], ["first", "second"])
+    assert (names.written_names, names.closed) == (["second"], ["first", "second"])
 
 
 def test_another_name_than_the_approved_one_is_never_taken_instead(session: Session) -> None:
-    names = Names(["first", "second"], taken={"first"})
+    names = Names(["first", "second"], taken_names={"first"})
     with pytest.raises(Failed, match="Another one was approved"):
         names.command().call(session, {}, check=_check_first)
-    assert names.done == []
+    assert names.written_names == []
 
 
 def test_the_plan_that_is_checked_is_the_plan_that_is_carried_out(session: Session) -> None:
@@ -89,7 +89,7 @@ def test_the_plan_that_is_checked_is_the_plan_that_is_carried_out(session: Sessi
 
 
 def test_a_name_is_tried_only_so_often(session: Session) -> None:
-    names = Names([str(number) for number in range(100)], taken={str(number) for number in range(100)})
+    names = Names([str(number) for number in range(100)], taken_names={str(number) for number in range(100)})
     with pytest.raises(Failed) as caught:
         names.command()(session)
     assert caught.value.code == "EXISTS"
