@@ -10,6 +10,7 @@ import orjson
 
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.inline.source_style import style_of
+from mirrord.markdown.parser.dialect import make_plain_parser, parse
 from mirrord.markdown.read.page_outline import outline_of
 from mirrord.markdown.read.reader import read_nodes
 from mirrord.markdown.schema.document import make_document, text_node
@@ -29,9 +30,25 @@ _WANTED = NewViews(None, None, None, None, None, None)
 
 
 def measure() -> Report:
-    """Deriving a vault, rendering an edit, writing one block."""
+    """Parsing and deriving a vault, rendering an edit, writing one block."""
     texts = [corpora.text_of(path) for path in corpora.paths("dendron-site")]
-    return Report([_deriving(texts), *_rendering(texts), _writing(texts)])
+    return Report([_parsing(texts), _deriving(texts), *_rendering(texts), _writing(texts)])
+
+
+def _parsing(texts: list[str]) -> Figure:
+    """Beside the same parser without fast paths, in turns."""
+    bodies, plain_parser = [PageText(text).body for text in texts], make_plain_parser()
+    rounds = [
+        (
+            _seconds(lambda: [parse(body, {}) for body in bodies]),
+            _seconds(lambda: [plain_parser.parse(body, {}) for body in bodies]),
+        )
+        for _ in range(BEST_OF)
+    ]
+    fast_seconds, plain_seconds = (min(seconds) for seconds in zip(*rounds, strict=True))
+    megabytes = sum(map(_bytes, bodies)) / 1e6
+    name = "pages parsed, with fast paths and without, dendron-site"
+    return Figure(name, megabytes / fast_seconds, "MB/s", floor=megabytes / plain_seconds)
 
 
 def _deriving(texts: list[str]) -> Figure:
