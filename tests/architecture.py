@@ -126,7 +126,7 @@ _PART_OF_TOTAL = "the finished part of a total"
 _SIDE = "opposite of right"
 EMPTY_NAMES_ALLOWED = {
     ("mirrord.cli.host.status_board", "done"): _PART_OF_TOTAL,
-    ("mirrord.cli.progress_bar", "done"): _PART_OF_TOTAL,
+    ("mirrord.cli.output", "done"): _PART_OF_TOTAL,
     ("mirrord.documents.derivation_schedule", "done"): _PART_OF_TOTAL,
     ("mirrord.domain.long_work", "done"): _PART_OF_TOTAL,
     ("mirrord.domain.measures", "done"): "a key of the heartbeat file, beside total",

@@ -11,8 +11,7 @@ import click
 
 from mirrord import app
 from mirrord.cli.options import EXIT_DIFFERENT, find_tenant, run, tenant_option, with_config_options
-from mirrord.cli.output import strip_controls
-from mirrord.cli.progress_bar import progress_bar
+from mirrord.cli.output import progress_bar, strip_controls
 from mirrord.config import Config
 from mirrord.db import tenant_rows
 from mirrord.db.database import Database

@@ -8,8 +8,7 @@ import click
 
 from mirrord import app
 from mirrord.cli.options import EXIT_DIFFERENT, find_tenant, run, tenant_option, with_config_options
-from mirrord.cli.output import echo_omissions, strip_controls
-from mirrord.cli.progress_bar import progress_bar
+from mirrord.cli.output import echo_omissions, progress_bar, strip_controls
 from mirrord.config import Config
 from mirrord.domain.long_work import Progress
 from mirrord.operations.tenant_export import ExportOutcome

@@ -9,9 +9,8 @@ from pathlib import Path
 import click
 
 from mirrord.cli.options import EXIT_DIFFERENT, as_options, tenant_option, with_config_options
-from mirrord.cli.output import echo_omissions, strip_controls
+from mirrord.cli.output import echo_omissions, progress_bar, strip_controls
 from mirrord.cli.person_session import open_session
-from mirrord.cli.progress_bar import progress_bar
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.tree_import import ImportOutcome, import_tree
 from mirrord.commands.pages.tree_import_preview import TreeSurvey, survey_tree

@@ -1,15 +1,17 @@
-"""Output shared by commands that show texts and versions."""
+"""Output shared by commands: texts, versions, omissions and the progress of long work."""
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 import click
 
 from mirrord.domain.entry import Actor
-from mirrord.domain.long_work import Omission
+from mirrord.domain.long_work import Omission, Progress, ignore_progress
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _MAX_OMISSIONS = 50  # omissions shown; --json lists all
@@ -52,3 +54,18 @@ def echo_omissions(omissions: Sequence[Omission], ending: str) -> None:
         click.echo(f"  {strip_controls(omission.sentence)}", err=True)
     if len(omissions) > _MAX_OMISSIONS:
         click.echo(f"  and {len(omissions) - _MAX_OMISSIONS} more; --json lists them all", err=True)
+
+
+@contextmanager
+def progress_bar(title: str, total: int | None = None) -> Iterator[Progress]:
+    """A bar on a terminal during a `with`; nothing in a pipe. total: None: not known in advance."""
+    from rich.console import Console  # noqa: PLC0415  (loads slowly, and most commands show no bar)
+    from rich.progress import Progress as Bar  # noqa: PLC0415  (as above)
+
+    console = Console(file=sys.stderr)
+    if not console.is_terminal:
+        yield ignore_progress
+        return
+    with Bar(console=console, transient=True) as display:
+        task = display.add_task(title, total=total)
+        yield lambda done, of: display.update(task, completed=done, total=of)

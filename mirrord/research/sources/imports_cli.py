@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 
 from mirrord.cli.options import as_options, tenant_option, with_config_options
-from mirrord.cli.output import strip_controls
+from mirrord.cli.output import progress_bar, strip_controls
 from mirrord.cli.person_session import open_session
-from mirrord.cli.progress_bar import progress_bar
 from mirrord.commands.core.failure import Failed
 from mirrord.config import Config
 from mirrord.errors import UserError
