@@ -35,24 +35,24 @@ async def test_it_stays_one_page_where_a_program_had_it_open(
 ) -> None:
     mirror.write({"Keep.md": "keep\n", "Shelf/Other.md": "Another page.\n"})
     await mirror.settle()
-    async with other_mirror(database, mirror, tmp_path / "there", tenant) as there:
-        await there.settle()
-        there.write({"Shelf/Plan.md": TEXT})  # as its daemon did that lost Postgres before it could record that
-        with (there.root / "Shelf/Plan.md").open("r+b"):
+    async with other_mirror(database, mirror, tmp_path / "there", tenant) as twin:
+        await twin.settle()
+        twin.write({"Shelf/Plan.md": TEXT})  # as its daemon did that lost Postgres before it could record that
+        with (twin.root / "Shelf/Plan.md").open("r+b"):
             mirror.write({"Shelf/Plan.md": TEXT})
             await mirror.settle()
             page = mirror.page("Shelf/Plan")
-            there.engine.notify()
-            await work(there)
-        there.rename(move)
+            twin.engine.notify()
+            await work(twin)
+        twin.rename(move)
         if is_deleted:
             mirror.app.execute("DELETE FROM mirrord.page WHERE id = %s", [page.id])
-            there.engine.notify()
-        while len(there.engine.queue):  # the row comes first, and the scan that finds the file afterwards
-            await there.work()
-        for one in (there, mirror, there):
-            await one.settle()
-        assert there.files() == mirror.files()
+            twin.engine.notify()
+        while len(twin.engine.queue):  # the row comes first, and the scan that finds the file afterwards
+            await twin.work()
+        for host in (twin, mirror, twin):
+            await host.settle()
+        assert twin.files() == mirror.files()
         assert sum("sow in spring" in text for text in mirror.files().values()) == 1, mirror.files()
         living = mirror.app.execute(LIVING).fetchall()
         assert living == [(page.id,)] or (is_deleted and len(living) == 1)
@@ -67,9 +67,9 @@ async def other_mirror(database: Database, mirror: Mirror, directory: Path, tena
         file.write_text(text, encoding="utf-8")
     opened = await app.open_mirror(database, Config(mirror=directory, data=directory / "data"), "demo", tenant)
     try:
-        there = Mirror(opened, mirror.app)
-        await there.engine.start()
-        yield there
+        twin = Mirror(opened, mirror.app)
+        await twin.engine.start()
+        yield twin
     finally:
         opened.close()
 
@@ -94,34 +94,34 @@ async def test_it_stays_one_page_where_postgres_is_lost_before_the_record(
     """writes: the number of calls that write files, after the lost one, before the file is renamed."""
     mirror.write({"Keep.md": "keep\n", "Shelf/Other.md": "Another page.\n"})
     await mirror.settle()
-    async with other_mirror(database, mirror, tmp_path / "there", tenant) as there:
-        await there.settle()
+    async with other_mirror(database, mirror, tmp_path / "there", tenant) as twin:
+        await twin.settle()
         mirror.write({"Shelf/Plan.md": TEXT})
         await mirror.settle()
         page = mirror.page("Shelf/Plan")
         with monkeypatch.context() as patch:
             patch.setattr(file_writes, "run_statements", lose_postgres)
-            there.engine.notify()
-            while "Shelf/Plan.md" not in there.files():
+            twin.engine.notify()
+            while "Shelf/Plan.md" not in twin.files():
                 with suppress(Unavailable):
-                    await there.work()
+                    await twin.work()
         calls = itertools.count()
         write = file_writes.write_files
 
         async def write_late(*arguments: Any) -> FileOutcome:
             if next(calls) == writes:
-                there.rename(move)
+                twin.rename(move)
             return await write(*arguments)
 
         with monkeypatch.context() as patch:
             patch.setattr(apply, "write_files", write_late)
             for _ in range(ROUNDS):
-                await there.work()
+                await twin.work()
         if next(calls) <= writes:
-            there.rename(move)
-        for one in (there, mirror, there):
-            await one.settle()
-        assert there.files() == mirror.files()
+            twin.rename(move)
+        for host in (twin, mirror, twin):
+            await host.settle()
+        assert twin.files() == mirror.files()
         assert sum("sow in spring" in text for text in mirror.files().values()) == 1, mirror.files()
         assert mirror.app.execute(LIVING).fetchall() == [(page.id,)]
 
