@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mirrord.db.content import recent_versions
+from mirrord.db.content import entry_versions, recent_versions
 from mirrord.db.content.entry_versions import Revision
 from mirrord.db.content.recent_versions import Period
 from mirrord.db.database import Connection
@@ -81,6 +81,24 @@ async def _answer_diff(sides: Sides, connection: Connection, request: Request) -
     return {"path": loaded.path, **numbers, **other, "diff": text[:MAX_DIFF_CHARACTERS], "characters": len(text)}
 
 
+async def _answer_version(sides: Sides, connection: Connection, request: Request) -> Facts:
+    """The text of a page then, or a part of it; `offset` and `limit` are in characters."""
+    loaded = await _load_history(sides, connection, request)
+    revision = _revision(loaded, _number_argument(request.arguments, "version") or 0)
+    text = await entry_versions.load_text(connection, sides.tenant, loaded.page, revision.version) or ""
+    offset, limit = (_number_argument(request.arguments, name) for name in ("offset", "limit"))
+    start = min(offset or 0, len(text))
+    end = len(text) if limit is None else min(start + limit, len(text))
+    return {
+        "content": text[start:end],
+        "path": loaded.path,
+        "pageId": str(loaded.page),
+        **_version_facts(loaded, revision),
+        "totalChars": len(text),
+        "nextOffset": end if end < len(text) else None,
+    }
+
+
 async def _load_history(sides: Sides, connection: Connection, request: Request) -> History:
     try:
         return await load_page_history(connection, sides.tenant, _text_argument(request.arguments, "path") or "")
@@ -134,4 +152,5 @@ _ANSWERS: Mapping[str, Callable[[Sides, Connection, Request], Awaitable[Facts]]]
     "list_changes": _answer_changes,
     "page_history": _answer_history,
     "diff_page": _answer_diff,
+    "read_version": _answer_version,
 }

@@ -192,3 +192,34 @@ async def test_a_page_comes_back_by_what_the_trash_lists(mirrord: Mirrord, token
 def text_of(mirrord: Mirrord, path: str) -> str:
     row = mirrord.page(path)
     return str(value(mirrord.app, "SELECT markdown FROM page WHERE id = %s", row.id) or "") if row is not None else ""
+
+
+async def test_what_a_page_said_then_is_read_by_its_version_also_in_a_draft(mirrord: Mirrord, token: str) -> None:
+    save(mirrord.file("Versioned.md"), TEXT)
+    eventually(partial(mirrord.page, "Versioned.md"), "the row of Versioned")
+    async with agent_of(mirrord, token) as agent:
+        await agent.call("edit_page", path="Versioned.md", edits=[{"find": "details", "replace": "facts"}])
+        mirrord.flush()
+        newest = (await agent.call("page_history", path="Versioned.md"))["versions"][0]["version"]
+        assert newest == 2
+        first = await agent.call("read_page", path="Versioned.md", version=1)
+        assert (first["content"], first["version"], first["totalChars"]) == (TEXT, 1, len(TEXT))
+        part = await agent.call("read_page", path="Versioned.md", version=1, offset=2, limit=6)
+        assert (part["content"], part["nextOffset"]) == ("A page", 8)
+
+        await agent.call("begin_changes", title="Look back")
+        await agent.call("edit_page", path="Versioned.md", edits=[{"find": "facts", "replace": "ideas"}])
+        assert (await agent.call("read_page", path="Versioned.md", version=1))["content"] == TEXT
+        assert "ideas" in (await agent.call("read_page", path="Versioned.md"))["content"]
+        await agent.call("discard_changes")
+
+        assert (await agent.refused("read_page", path="Versioned.md", version=9))["code"] == "UNKNOWN_VERSION"
+        both = await agent.refused("read_page", path="Versioned.md", version=1, outline=True)
+        assert both["code"] == "INVALID_ARGUMENTS"
+
+
+async def test_an_earlier_text_does_not_count_as_shown(mirrord: Mirrord, token: str) -> None:
+    async with agent_of(mirrord, token) as agent:
+        await agent.call("read_page", path="Versioned.md", version=1)
+        refusal = await agent.refused("write_page", path="Versioned.md", content="# Blind\n")
+    assert refusal["code"] == "READ_FIRST"

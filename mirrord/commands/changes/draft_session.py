@@ -68,7 +68,8 @@ def enter_draft(session: Session, facts: DraftFacts) -> OpenDraft:
 
 def session_on_draft(session: Session, facts: DraftFacts) -> Session:
     """A session like *session*, on the tree of a draft; it knows what was shown in *session*."""
-    settings = SessionSettings(session.attach_from, session.excluded_paths, session.staged, session.sources_dir)
+    paths = session.attach_from, session.excluded_paths, session.staged, session.sources_dir
+    settings = SessionSettings(*paths, token=session.token)
     tree = draft_store.open_draft_tree(session.tree, facts)
     draft = Session(tree, session.tenant_name, session.tenant_id, session.actor, session.writer, settings)
     draft.share_knowledge(session)

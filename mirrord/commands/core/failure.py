@@ -82,7 +82,9 @@ def edit_missed(error: EditTargetError) -> Failed:
     """Failure for an edit that does not fit the page, or a missing section."""
     if error.headings is not None:
         headings = ", ".join(error.headings)
-        advice = "Put #2 behind the title for the second of them, as in Log#2. " if error.occurrences else ""
+        advice = ""
+        if error.occurrences:
+            advice = "Name the section around it, as in May > Log, or put #2 behind the second one, as in Log#2. "
         return Failed(
             "HEADING_NOT_FOUND" if not error.occurrences else "HEADING_AMBIGUOUS",
             "not_found" if not error.occurrences else "invalid",

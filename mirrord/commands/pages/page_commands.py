@@ -8,6 +8,7 @@ from mirrord.commands.core.command_plan import Plan, command, diff_lines
 from mirrord.commands.core.failure import Failed, edit_missed, invalid_argument, page_modified
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import move_plan, page_writes
+from mirrord.commands.pages.page_parts import range_of_lines
 from mirrord.commands.pages.plain_folders import NO_TEXT, find_plain_folder
 from mirrord.domain.approval import ABSENT_DIGEST, Preview
 from mirrord.domain.entry import Digest, EntryId, Kind, id_of_path, parse_id
@@ -60,19 +61,31 @@ class WrittenPage:
     created: bool
 
 
-def read_page(
-    session: Session, path: str, section: str | None = None, offset: int = 0, limit: int | None = None
-) -> PageContent:
+@dataclass(frozen=True, slots=True)
+class PagePart:
     """
-    Show a page.
+    The part of a page to show, by default all of it.
 
-    section: only the section under this heading, heading included. offset, limit: in characters of the file or of
-        the section; None: all.
+    section: the name of a heading, which is included. lines: `10-40`, counted from 1 on; not with a section.
+    offset, limit: in characters of the file, section or lines; None: all.
     """
+
+    section: str | None = None
+    lines: str | None = None
+    offset: int = 0
+    limit: int | None = None
+
+
+WHOLE_PAGE = PagePart()
+
+
+def read_page(session: Session, path: str, part: PagePart = WHOLE_PAGE) -> PageContent:
+    """Show a page. Raises Failed."""
     page = page_writes.look_up_page(session, path, allow_open=True)
     if page is None:
-        return _show_folder(session, path, section)
-    start, end = _range_of_section(page.content, section)
+        return _show_folder(session, path, part.section)
+    start, end = _range_of_part(page.content, part)
+    offset, limit = part.offset, part.limit
     first = min(start + max(offset, 0), end)
     last = end if limit is None else min(first + max(limit, 0), end)
     session.memory.note_part(page.path, page.digest, first, last, len(page.text))
@@ -276,6 +289,12 @@ def _is_shown_folder(session: Session, path: str, expected: str) -> bool:
     )
 
 
+def _range_of_part(page: PageText, part: PagePart) -> tuple[int, int]:
+    if part.lines is not None:
+        return range_of_lines(page.text, part.lines)
+    return _range_of_section(page, part.section)
+
+
 def _range_of_section(page: PageText, section: str | None) -> tuple[int, int]:
     if section is None:
         return 0, len(page.text)
@@ -288,6 +307,6 @@ def _range_of_section(page: PageText, section: str | None) -> tuple[int, int]:
 
 def _read_or_failure(session: Session, path: str, max_chars: int) -> PageContent | Failed:
     try:
-        return read_page(session, path, limit=max_chars)
+        return read_page(session, path, PagePart(limit=max_chars))
     except Failed as failed:
         return failed

@@ -154,6 +154,7 @@ def _is_within_limits(block: Sequence[Token], *, flawed: bool) -> bool:
 
 
 _HEADING_NAME = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+_WITHIN = " > "  # between the name of a section and that of one in it
 _NUMBERED_NAME = re.compile(r"(.+?)[ \t]*#([1-9][0-9]{0,2})")
 
 
@@ -201,8 +202,19 @@ def find_sections(sections: list[Section], name: str) -> list[Section]:
     """
     The sections that *name* may mean: with exactly that title, else ignoring case, else the one with that number.
 
-    name: a title; with `#` before it, of that level only; with `#2` after it, the second one.
+    name: a title; with `#` before it, of that level only; with `#2` after it, the second one; with ` > ` between two
+        of these, the second one within the section of the first.
     """
+    matching = _match_name(sections, name)
+    above, separator, inner = name.rpartition(_WITHIN)
+    if matching or not separator:
+        return matching
+    outer = find_sections(sections, above)
+    below = [section for section in sections if any(each.start < section.start < each.end for each in outer)]
+    return _match_name(below, inner)
+
+
+def _match_name(sections: list[Section], name: str) -> list[Section]:
     marks = _HEADING_NAME.fullmatch(name.strip())
     level, title = (len(marks[1]), marks[2]) if marks else (0, name.strip())
     of_level = [section for section in sections if level in (0, section.level)]

@@ -18,7 +18,6 @@ from mirrord.mcp.tools.arguments import (
     or_pending,
     result_schema,
 )
-from mirrord.mcp.tools.read_tools import PagePath
 from mirrord.mcp.tools.tool import Tool, Wire
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class Begin(Arguments):
 class Review(Arguments):
     """What review_changes takes."""
 
-    path: PagePath | None = None
+    path: str | None = None
 
 
 class Apply(Arguments):

@@ -7,6 +7,8 @@ from mirrord.commands.core.failure import Failed, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.sync_status import is_daemon_alive
 from mirrord.domain.approval import Answer, Request, RequestState
+from mirrord.mirror.draft.draft_tree import DraftTree
+from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write import question_files
 
 MAX_WAIT_SECONDS = 30.0  # seconds of waiting for the daemon
@@ -26,10 +28,10 @@ def ask_daemon(session: Session, command: str, arguments: Mapping[str, object], 
             f"No daemon runs on this tenant, so {unanswered} now.",
             "Ask the person to start it with `mirrord up`, then make the same call again.",
         )
-    request = session.new_request(command, arguments)
+    request, tree = session.new_request(command, arguments), _tenant_tree(session)
     with translating_errors():
-        question_files.write(session.tree, request, Answer())
-        answer = _wait_for_answer(session, request)
+        question_files.write(tree, request, Answer())
+        answer = _wait_for_answer(tree, request)
     if answer is not None:
         return answer
     raise Failed(
@@ -40,8 +42,13 @@ def ask_daemon(session: Session, command: str, arguments: Mapping[str, object], 
     )
 
 
-def _wait_for_answer(session: Session, request: Request) -> Answer | None:
-    tree, path, end = session.tree, question_files.path_of(request.id), time.monotonic() + MAX_WAIT_SECONDS
+def _tenant_tree(session: Session) -> Tree:
+    """The tree that the daemon reads: below the draft, if the session works in one."""
+    return session.tree.lower if isinstance(session.tree, DraftTree) else session.tree
+
+
+def _wait_for_answer(tree: Tree, request: Request) -> Answer | None:
+    path, end = question_files.path_of(request.id), time.monotonic() + MAX_WAIT_SECONDS
     while time.monotonic() < end:
         stored = question_files.read(tree, path)
         if stored is not None and stored[1].state is not RequestState.PENDING:

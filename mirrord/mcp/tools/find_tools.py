@@ -16,7 +16,6 @@ from mirrord.mcp.tools.arguments import (
     object_schema,
     result_schema,
 )
-from mirrord.mcp.tools.read_tools import PagePath
 from mirrord.mcp.tools.tool import Tool, Wire
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ class Grow(Arguments):
 class Links(Arguments):
     """What get_page_links takes."""
 
-    path: PagePath
+    path: str
 
 
 def _list_pages(session: Session, arguments: List) -> Wire:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from mirrord.mcp.tools.arguments import ANY, COUNT, FLAG, TEXT, Arguments, array_schema, result_schema
-from mirrord.mcp.tools.read_tools import PagePath
 from mirrord.mcp.tools.tool import Tool, Wire
 from mirrord.mcp.tools.write_tools import Digest
 
@@ -20,7 +19,7 @@ _NOTIFIED_NOTE = " People are notified."
 class Move(Arguments):
     """What move_page takes."""
 
-    source_path: PagePath
+    source_path: str
     destination_path: Annotated[str, Field(description="Its new path.")]
     rewrite_links: Annotated[bool, Field(description="Let links to them follow.")] = True
     expected_digest: Digest = None
@@ -29,7 +28,7 @@ class Move(Arguments):
 class Delete(Arguments):
     """What delete_page takes."""
 
-    path: PagePath
+    path: str
     recursive: Annotated[bool, Field(description="Delete the pages below it too.")] = False
     expected_digest: Digest = None
 
@@ -44,7 +43,7 @@ class Restore(Arguments):
 class Attach(Arguments):
     """What add_attachment takes."""
 
-    page_path: PagePath
+    page_path: str
     file_path: Annotated[str, Field(description="Absolute path of a file on the server's machine.")]
     file_name: Annotated[str | None, Field(description="Its name in the tree; default: its own.")] = None
 

@@ -26,18 +26,21 @@ from mirrord.mcp.tools.tool import Tool, Wire
 if TYPE_CHECKING:
     from mirrord.commands.pages.page_commands import PageContent
 
-PagePath = Annotated[str, Field(description=".md is optional.")]
 MAX_ANSWER_CHARACTERS = 80_000  # characters in one answer: about the limit of clients
 
 _PAGE: dict[str, Schema] = {
-    "content": TEXT,
-    "frontmatter": ANY,
+    "content?": TEXT,
+    "frontmatter?": ANY,
+    "outline?": array_schema(ANY),
     "path": TEXT,
     "pageId": TEXT,
-    "digest": TEXT,
+    "digest?": TEXT,
+    "version?": COUNT,
     "totalChars": COUNT,
+    "totalLines?": COUNT,
     "nextOffset?": COUNT,
 }
+MAX_HEADINGS = 200  # in an outline
 
 _FOLDER_NOTE = (
     "This is a folder without a page file. write_page at this path makes one; move_page and delete_page take it."
@@ -47,8 +50,11 @@ _FOLDER_NOTE = (
 class Read(Arguments):
     """What read_page takes."""
 
-    path: PagePath
-    section: Annotated[str | None, Field(description="Only what stands under this heading.")] = None
+    path: Annotated[str, Field(description=".md is optional.")]
+    section: Annotated[str | None, Field(description="A heading, or A > B.")] = None
+    outline: Annotated[bool, Field(description="Only the headings.")] = False
+    lines: Annotated[str | None, Field(description='As "10-40".')] = None
+    version: Annotated[int | None, Field(ge=1, description="An earlier one.")] = None
     offset: Annotated[int, Field(ge=0, description="Characters to skip.")] = 0
     limit: Annotated[int | None, Field(ge=1, le=MAX_ANSWER_CHARACTERS, description="Characters at most.")] = None
 
@@ -60,13 +66,53 @@ class ReadSeveral(Arguments):
 
 
 def _read_page(session: Session, arguments: Read) -> Wire:
-    from mirrord.commands.pages.page_commands import read_page
+    from mirrord.commands.pages.page_commands import PagePart, read_page
 
-    return _page_answer(
-        read_page(
-            session, arguments.path, arguments.section, arguments.offset, arguments.limit or MAX_ANSWER_CHARACTERS
-        )
-    )
+    _check_part(arguments)
+    if arguments.outline:
+        return _outline_answer(session, arguments.path)
+    if arguments.version is not None:
+        return _read_version(session, arguments)
+    limit = arguments.limit or MAX_ANSWER_CHARACTERS
+    part = PagePart(arguments.section, arguments.lines, arguments.offset, limit)
+    return _page_answer(read_page(session, arguments.path, part))
+
+
+def _check_part(arguments: Read) -> None:
+    parts = [name for name in ("section", "outline", "lines", "version") if getattr(arguments, name)]
+    if len(parts) > 1:
+        sentence = f"read_page shows one part: {' and '.join(parts)} do not go together."
+        raise Failed("INVALID_ARGUMENTS", "invalid", sentence, f"Call read_page with {parts[0]} alone.")
+
+
+def _outline_answer(session: Session, path: str) -> Wire:
+    from mirrord.commands.pages.page_parts import outline_page
+
+    outline = outline_page(session, path)
+    headings = [
+        {"level": heading.level, "title": heading.title, "line": heading.line, "chars": heading.characters}
+        for heading in outline.headings[:MAX_HEADINGS]
+    ]
+    cut = len(outline.headings) > MAX_HEADINGS
+    return {
+        "outline": headings,
+        **({"note": f"The first {MAX_HEADINGS} of {len(outline.headings)} headings."} if cut else {}),
+        "path": outline.path,
+        "pageId": outline.page_id,
+        "digest": outline.digest,
+        "totalChars": outline.total_chars,
+        "totalLines": outline.total_lines,
+    }
+
+
+def _read_version(session: Session, arguments: Read) -> Wire:
+    """An earlier text, which the daemon knows; it does not count as shown, so nothing is written over by it."""
+    from mirrord.mcp.tools.history_tools import ask_history
+
+    limit = arguments.limit or MAX_ANSWER_CHARACTERS
+    place = {"path": arguments.path, "version": arguments.version, "offset": arguments.offset, "limit": limit}
+    result = ask_history(session, "read_version", place)
+    return {key: value for key, value in result.items() if value is not None}
 
 
 def _read_pages(session: Session, arguments: ReadSeveral) -> Wire:
@@ -103,7 +149,7 @@ READ_PAGE = Tool(
     "read_page",
     "Read a page",
     "Returns a page's Markdown, front matter included, and the digest that writes are held against. Long pages "
-    "come in parts: go on with offset = nextOffset, or ask for a section. "
+    "come in parts: go on with offset = nextOffset, or ask for the outline and a section. "
     'Example: {"path": "Projects/Alpha.md", "section": "Timeline"}.',
     Read,
     result_schema(_PAGE),

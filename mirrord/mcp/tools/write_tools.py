@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from mirrord.mcp.tools.arguments import FLAG, TEXT, Arguments, from_json, result_schema
-from mirrord.mcp.tools.read_tools import PagePath
 from mirrord.mcp.tools.tool import Tool, Wire
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ BaseDigest = Annotated[
 class Write(Arguments):
     """What write_page takes."""
 
-    path: PagePath
+    path: str
     content: Annotated[str, Field(description="The whole new text, front matter included.")]
     expected_digest: BaseDigest = None
 
@@ -57,7 +56,7 @@ class Change(Arguments):
 class Edit(Arguments):
     """What edit_page takes."""
 
-    path: PagePath
+    path: str
     edits: Annotated[tuple[Change, ...], Field(min_length=1, max_length=100), BeforeValidator(from_json)]
     expected_digest: Digest = None
     dry_run: Annotated[bool, Field(description="Only show the diff.")] = False

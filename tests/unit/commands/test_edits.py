@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.edit_commands import edit_page
-from mirrord.commands.pages.page_commands import read_page, write_page
+from mirrord.commands.pages.page_commands import PagePart, read_page, write_page
 from mirrord.domain.entry import digest_of
 from mirrord.markdown.frontmatter.page_text import EditTargetError, PageText
 from mirrord.markdown.read.page_outline import sections_of
@@ -120,19 +120,19 @@ def test_a_heading_that_is_not_there_lists_those_that_are(root: Path, session: S
     with pytest.raises(Failed) as twice:
         edit_page(session, "A", [{"heading": "B", "action": "append", "text": "x"}])
     assert (twice.value.code, str(twice.value)) == ("HEADING_AMBIGUOUS", "2 sections are called 'B'.")
-    assert "#2 behind the title" in twice.value.instruction
+    assert "#2 behind the second one" in twice.value.instruction
 
 
 def test_one_of_several_equal_headings_is_meant_by_its_number(root: Path, session: Session) -> None:
     page(root, "A.md", "# Log\n\n- one\n\n# Log\n\n- two\n\n# Bug #2\n\n- three\n")
-    assert read_page(session, "A", section="Log#2").content == "# Log\n\n- two\n\n"
-    assert read_page(session, "A", section="# log #1").content == "# Log\n\n- one\n\n"
-    assert read_page(session, "A", section="Bug #2").content == "# Bug #2\n\n- three\n"
+    assert read_page(session, "A", PagePart("Log#2")).content == "# Log\n\n- two\n\n"
+    assert read_page(session, "A", PagePart("# log #1")).content == "# Log\n\n- one\n\n"
+    assert read_page(session, "A", PagePart("Bug #2")).content == "# Bug #2\n\n- three\n"
     edit_page(session, "A", [{"heading": "Log#1", "action": "append", "text": "- one more"}])
     assert (root / "A.md").read_text().startswith("# Log\n\n- one\n- one more\n\n# Log\n")
     for name in ("Log#3", "Log#0", "#2", "Nothing#1"):
         with pytest.raises(Failed) as refused:
-            read_page(session, "A", section=name)
+            read_page(session, "A", PagePart(name))
         assert refused.value.code == "HEADING_NOT_FOUND"
 
 

@@ -11,7 +11,7 @@ from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.seen_pages import Memory, using_memory
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.edit_commands import edit_page
-from mirrord.commands.pages.page_commands import create_page, read_page, read_pages, write_page
+from mirrord.commands.pages.page_commands import PagePart, create_page, read_page, read_pages, write_page
 from mirrord.domain.approval import Preview
 from mirrord.domain.entry import digest_of, id_of_path, new_id, parse_id
 from mirrord.domain.long_work import ignore_progress
@@ -132,9 +132,9 @@ def test_several_pages_are_shown_as_far_as_there_is_room(root: Path, session: Se
 
 def test_a_section_is_the_heading_and_what_is_below(root: Path, session: Session) -> None:
     page(root, "A.md", "# A\n\none\n\n## B\n\ntwo\n\n### C\n\nthree\n\n## D\n\nfour\n")
-    assert read_page(session, "A", section="b").content == "## B\n\ntwo\n\n### C\n\nthree\n\n"
+    assert read_page(session, "A", PagePart("b")).content == "## B\n\ntwo\n\n### C\n\nthree\n\n"
     with pytest.raises(Failed) as caught:
-        read_page(session, "A", section="E")
+        read_page(session, "A", PagePart("E"))
     assert caught.value.facts["headings"] == ["# A", "## B", "### C", "## D"]
 
 
@@ -202,14 +202,14 @@ def test_a_title_whose_name_another_program_takes_at_this_moment_gets_a_number(r
 
 def test_only_who_read_all_of_a_page_may_replace_all_of_it(root: Path, session: Session) -> None:
     page(root, "A.md", "0123456789")
-    read_page(session, "A", limit=4)
+    read_page(session, "A", PagePart(limit=4))
     with pytest.raises(Failed, match="was not shown in this session"):
         write_page(session, "A", "new")
-    read_page(session, "A", offset=7)
+    read_page(session, "A", PagePart(offset=7))
     with pytest.raises(Failed, match="was not shown in this session"):
         write_page(session, "A", "new")
-    assert read_page(session, "A", offset=4, limit=2).next_offset == 6
-    read_page(session, "A", offset=6)
+    assert read_page(session, "A", PagePart(offset=4, limit=2)).next_offset == 6
+    read_page(session, "A", PagePart(offset=6))
     assert not write_page(session, "A", "new").created
 
 

@@ -8,7 +8,7 @@ from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.delete_commands import delete_page, restore_page
 from mirrord.commands.pages.move_commands import move_page
-from mirrord.commands.pages.page_commands import read_page, write_page
+from mirrord.commands.pages.page_commands import PagePart, read_page, write_page
 from mirrord.commands.pages.page_listing import list_pages
 from mirrord.commands.pages.plain_folders import NO_TEXT
 from tests.unit.commands.conftest import Open, events, page
@@ -31,7 +31,7 @@ def test_a_folder_is_read_like_an_empty_page(root: Path, session: Session) -> No
     assert empty is not None
     assert not empty.has_children
     with pytest.raises(Failed, match="No section"):
-        read_page(session, "Notes", section="Log")
+        read_page(session, "Notes", PagePart("Log"))
 
 
 def test_a_write_at_a_folder_makes_its_index_file(root: Path, session: Session) -> None:
