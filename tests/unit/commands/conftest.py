@@ -11,6 +11,7 @@ from mirrord.domain.entry import Actor, TenantId, new_id
 from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.research.sources.source_kinds import DIRECTORY
+from tests.unit.kills import forgo_syncs
 
 AGENT = Actor("agent", "writer")
 TENANT = TenantId(new_id())
@@ -21,6 +22,12 @@ Open = Callable[..., Session]
 @pytest.fixture(scope="session", autouse=True)
 def _prepared() -> None:
     prepare_process()
+
+
+@pytest.fixture(autouse=True)
+def _unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No power is cut here; tests of the mirror hold what is synced, and when."""
+    forgo_syncs(monkeypatch)
 
 
 @pytest.fixture

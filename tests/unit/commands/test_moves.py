@@ -252,8 +252,7 @@ def test_a_move_that_promotes_and_demotes(root: Path, session: Session) -> None:
     assert files(root) == after
 
 
-def test_a_kill_at_any_call_of_a_move_leaves_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "fsync", lambda _: None)  # no power is cut here
+def test_a_kill_at_any_call_of_a_move_leaves_all_or_nothing(tmp_path: Path) -> None:
     nothing = finished = 0
     for number in range(1, 400):
         root = tmp_path / f"run-{number}" / "acme"
@@ -276,10 +275,7 @@ def test_a_kill_at_any_call_of_a_move_leaves_all_or_nothing(tmp_path: Path, monk
     assert finished > 40
 
 
-def test_who_writes_already_goes_on_with_the_plan_of_one_who_dies(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kernel, "fsync", lambda _: None)  # no power is cut here
+def test_who_writes_already_goes_on_with_the_plan_of_one_who_dies(tmp_path: Path) -> None:
     unfinished = 0
     for number in range(30, 60, 5):
         root = tmp_path / f"run-{number}" / "acme"

@@ -422,10 +422,7 @@ def test_what_the_system_refuses_is_a_failure_without_places_of_this_machine(
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_kill_at_any_call_of_a_write_leaves_the_old_or_the_new_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool
-) -> None:
-    monkeypatch.setattr(kernel, "fsync", lambda _: None)  # no power is cut here
+def test_a_kill_at_any_call_of_a_write_leaves_the_old_or_the_new_text(tmp_path: Path, exists: bool) -> None:
     old = new = 0
     for number in range(1, 80):
         root = tmp_path / f"run-{number}" / "acme"

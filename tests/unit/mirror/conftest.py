@@ -11,6 +11,7 @@ from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.tree import kernel, kernel_aio
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write.journal import Journal
+from tests.unit.kills import forgo_syncs
 
 NOBODY = 65534
 
@@ -18,6 +19,12 @@ NOBODY = 65534
 @pytest.fixture(scope="session", autouse=True)
 def _prepared() -> None:
     prepare_process()
+
+
+@pytest.fixture
+def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test of kills at hundreds of calls, each in a tree of its own: no power is cut."""
+    forgo_syncs(monkeypatch)
 
 
 @pytest.fixture

@@ -75,6 +75,7 @@ def test_nothing_comes_where_one_place_is_taken(root: Path) -> None:
     assert not (root / "Sources/New").exists()
 
 
+@pytest.mark.usefixtures("unsynced")
 def test_it_comes_as_a_whole_or_not_at_all_whenever_its_writer_is_killed(tmp_path: Path) -> None:
     number, outcomes = 0, set()
     while True:

@@ -49,6 +49,7 @@ def test_lines_and_bytes_are_found_by_their_names_once_they_are_durable(backups:
     assert backups.added == 2
 
 
+@pytest.mark.usefixtures("unsynced")
 def test_a_kill_at_any_call_leaves_earlier_backups_whole_and_the_next_one_is_made(tmp_path: Path) -> None:
     directory = tmp_path / "kept"
     add_backup(directory, 1)

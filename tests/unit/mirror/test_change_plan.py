@@ -99,7 +99,7 @@ def test_all_is_done_and_what_was_replaced_is_in_the_trash(tmp_path: Path) -> No
     assert leftovers(root) == []
 
 
-@pytest.mark.usefixtures("tree")
+@pytest.mark.usefixtures("tree", "unsynced")
 def test_a_kill_at_any_call_leaves_all_or_nothing(tmp_path: Path) -> None:
     outcomes = []
     for number in range(1, 400):
@@ -120,6 +120,7 @@ def test_a_kill_at_any_call_leaves_all_or_nothing(tmp_path: Path) -> None:
     assert len(outcomes) > 40
 
 
+@pytest.mark.usefixtures("unsynced")
 def test_a_kill_of_the_recovery_leaves_all_or_nothing_too(tmp_path: Path) -> None:
     for number in range(24, 80, 8):
         for second in range(1, 200, 3):
@@ -133,6 +134,7 @@ def test_a_kill_of_the_recovery_leaves_all_or_nothing_too(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("call", ["create", "write", "fsync", "rename", "rename_new", "exchange", "mkdir"])
+@pytest.mark.usefixtures("unsynced")
 def test_a_disk_that_is_full_in_the_middle_leaves_nothing_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
@@ -160,6 +162,7 @@ def test_a_disk_that_is_full_in_the_middle_leaves_nothing_done(
 
 
 @pytest.mark.parametrize("path", ["A.md", "B.md", "C.md", "Old/D.md", "E.md"])
+@pytest.mark.usefixtures("unsynced")
 def test_a_save_of_another_program_at_any_moment_is_never_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:

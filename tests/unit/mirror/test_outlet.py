@@ -88,6 +88,7 @@ def export_after(root: Path) -> None:
     export(root, AFTER, FOLDERS)
 
 
+@pytest.mark.usefixtures("unsynced")
 def test_killed_at_any_call_the_next_export_goes_on_and_ends_equal(tmp_path: Path) -> None:
     number = 0
     while True:
