@@ -100,6 +100,15 @@ async def test_write_page_creates_new_file(tenant: Tenant) -> None:
     assert text.endswith("# Gamma\n")
 
 
+async def test_a_log_is_made_once_and_appended_to(tenant: Tenant) -> None:
+    async with in_memory(tenant) as agent:
+        log = await agent.call("create_page", title="Log", unlessExists=True, content="- one\n")
+        again = await agent.call("create_page", title="Log", unlessExists=True, content="- another\n")
+        assert (again["path"], again["pageId"], again["created"]) == (log["path"], log["pageId"], False)
+        await agent.call("edit_page", path="Log.md", edits=[{"append": "- two"}])
+        assert (await agent.call("read_page", path="Log.md"))["content"].endswith("\n- one\n- two\n")
+
+
 async def test_create_page_generates_correct_path_and_frontmatter(tenant: Tenant) -> None:
     async with in_memory(tenant) as agent:
         created = await agent.call("create_page", title="Beta", parentPath="Projects", content="# Beta\n", icon="🌱")

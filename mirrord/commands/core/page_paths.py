@@ -206,6 +206,12 @@ def taken_keys(tree: Tree, directory: str) -> set[str]:
         return set()
 
 
+def path_of_title(session: Session, directory: str, title: str, fallback: str) -> str | None:
+    """The file of the page in *directory* that has the name made of *title*; None: there is none."""
+    name = clean_name(title, fallback)
+    return find_page_path(session, f"{directory}/{name}" if directory else name)
+
+
 def free_path(tree: Tree, directory: str, base_name: str, fallback: str) -> str:
     """Path of the file of a new page in *directory*."""
     return page_path(directory, free_name(tree, directory, base_name, fallback))

@@ -13,12 +13,12 @@ from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, parse_id
 from mirrord.markdown.frontmatter.page_properties import REMOVED, Json, Removed
 from mirrord.markdown.frontmatter.page_text import EditTargetError, PageText, with_unix_endings
 from mirrord.markdown.write import page_edits
-from mirrord.markdown.write.page_edits import Action, Edit, KeyEdit, SectionEdit, Substitution
+from mirrord.markdown.write.page_edits import Action, Appendix, Edit, KeyEdit, SectionEdit, Substitution
 from mirrord.mirror.write.journal import Journal
 
 _EDIT_FORMS = (
     "An edit is {find, replace, count?}, {heading, action, text} with action one of "
-    f"{', '.join(Action)}, or {{frontMatter: {{set: {{KEY: VALUE}}, remove: [KEY]}}}}."
+    f"{', '.join(Action)}, {{append}}, or {{frontMatter: {{set: {{KEY: VALUE}}, remove: [KEY]}}}}."
 )
 
 
@@ -80,10 +80,10 @@ def edit_page(
     """
     Apply all *edits* in order, or none.
 
-    edits: each {find, replace, count = 1}, {heading, action, text} with an `editing.Action`, or
-        {front_matter: {set: {key: value}, remove: [key]}}.
-    expected_digest: as for write_page; None: edits that only find and replace apply to the current page, even if it
-        changed since this session saw it, because each states the text it expects.
+    edits: each {find, replace, count = 1}, {heading, action, text} with an `editing.Action`, {append} with Markdown
+        for the end of the page, or {front_matter: {set: {key: value}, remove: [key]}}.
+    expected_digest: as for write_page; None: edits that only find and replace, or append, apply to the current page,
+        even if it changed since this session saw it: each states the text it expects, or replaces nothing.
     """
     parsed = [_parse_edit(number, edit) for number, edit in enumerate(edits, 1)]
     page = page_writes.find_page(session, path)
@@ -93,7 +93,7 @@ def edit_page(
 
 
 def _check_unchanged(session: Session, page: page_writes.Page, edits: Sequence[Edit], expected: str | None) -> None:
-    if expected is not None or not all(isinstance(edit, Substitution) for edit in edits):
+    if expected is not None or not all(isinstance(edit, Substitution | Appendix) for edit in edits):
         page_writes.check_unchanged(session, page, expected)
 
 
@@ -136,9 +136,11 @@ def _check_id(page: page_writes.Page, edit: Edit) -> None:
 def _parse_edit(number: int, edit: Mapping[str, object]) -> Edit:
     keys = set(edit)
     if {"find", "replace"} <= keys <= {"find", "replace", "count"}:
-        parsed = _parse_substitution(edit)
+        parsed: Edit | None = _parse_substitution(edit)
     elif keys == {"heading", "action", "text"}:
         parsed = _parse_section_edit(edit)
+    elif keys == {"append"} and isinstance(edit["append"], str):
+        parsed = Appendix(edit["append"])
     elif keys == {"front_matter"}:
         parsed = _parse_key_edit(edit["front_matter"])
     else:

@@ -163,6 +163,24 @@ class _NewPage(Plan[WrittenPage]):
             raise
 
 
+@dataclass(frozen=True, slots=True)
+class _ExistingPage(Plan[WrittenPage]):
+    """A page that is there already."""
+
+    page: page_writes.Page
+
+    def preview(self, session: Session) -> Preview:
+        path = self.page.path
+        return Preview(f"The page {path} is there already.", {"path": path, "created": False})
+
+    def carry_out(self, session: Session, journal: Journal) -> WrittenPage:
+        return self.idle_result(session)
+
+    def idle_result(self, session: Session) -> WrittenPage:
+        entry = page_writes.id_of_page(session, self.page)
+        return WrittenPage(str(entry), self.page.path, self.page.digest.hex(), created=False)
+
+
 @command("write_page")
 def write_page(session: Session, path: str, content: str, expected_digest: str | None = None) -> Plan[WrittenPage]:
     """
@@ -181,18 +199,27 @@ def write_page(session: Session, path: str, content: str, expected_digest: str |
 
 @command("create_page")
 def create_page(
-    session: Session, title: str, parent_path: str | None = None, content: str = "", icon: str | None = None
+    session: Session,
+    title: str,
+    parent_path: str | None = None,
+    content: str = "",
+    icon: str | None = None,
+    *,
+    unless_exists: bool = False,
 ) -> Plan[WrittenPage]:
     """
     Create a page with this title below another page or folder, or at the root; a taken name becomes `Title (2)`.
 
     content: the body, optionally with front matter, to which id, title and icon are added.
+    unless_exists: return the page with this name in that place, unchanged, if there is one.
     """
     new = PageText(content)
     _check_new_page(title, new)
     directory = _children_directory(session, parent_path)
     page_paths.check_depth(f"{directory}/")
     suffix = session.new_page_id(f"{directory}/{title}").hex[-8:]
+    if unless_exists and (existing := page_paths.path_of_title(session, directory, title, suffix)) is not None:
+        return _ExistingPage(page_writes.read_page_file(session, existing))
     path = page_paths.free_path(session.tree, directory, title, suffix)
     entry = session.new_page_id(path)
     changes: dict[str, Json] = {"id": str(entry), "title": title.strip()}

@@ -101,7 +101,14 @@ class KeyEdit:
     changes: Mapping[str, Json | Removed]
 
 
-Edit = Substitution | SectionEdit | KeyEdit
+@dataclass(frozen=True, slots=True)
+class Appendix:
+    """Put *text*, complete blocks of Markdown, at the end of the page."""
+
+    text: str
+
+
+Edit = Substitution | SectionEdit | KeyEdit | Appendix
 
 
 def apply_edits(page: PageText, edits: Sequence[Edit]) -> PageText:
@@ -120,6 +127,8 @@ def apply_edits(page: PageText, edits: Sequence[Edit]) -> PageText:
                 page = PageText(_edit_section(page, edit))
             case KeyEdit():
                 page = with_keys(page, edit.changes)
+            case Appendix():
+                page = PageText(_append_to_page(page, edit.text))
     return page
 
 
@@ -185,12 +194,23 @@ def _without_heading(new: str, section: Section) -> str:
 
 
 def _append(text: str, section: Section, new: str) -> str:
-    """Add *new* at the end of the section; directly, without a blank line, if it continues a list or a table."""
-    section_text = text[section.content : section.own_end].rstrip("\r\n")
-    if new and is_continued_by(section_text, new):
-        behind = section.content + len(section_text)
+    """Add *new* at the end of the section."""
+    return _append_after(text, section.content, section.own_end, new)
+
+
+def _append_to_page(page: PageText, new: str) -> str:
+    text = page.text
+    new = _with_endings(new, first_line_ending(text)).strip("\r\n")
+    return _append_after(text, len(text) - len(page.body), len(text), new) if new else text
+
+
+def _append_after(text: str, start: int, end: int, new: str) -> str:
+    """Put *new* after the blocks from *start* to *end*; without a blank line if it continues a list or a table."""
+    blocks = text[start:end].rstrip("\r\n")
+    if new and is_continued_by(blocks, new):
+        behind = start + len(blocks)
         return text[:behind] + first_line_ending(text) + new + text[behind:]
-    return _put(text, section.own_end, section.own_end, new)
+    return _put(text, end, end, new)
 
 
 def _put(text: str, start: int, end: int, new: str) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mirrord.commands.pages.page_listing import ListedPage, TreeNode
     from mirrord.commands.pages.search_command import LinkEnd
 
-Cursor = Annotated[str | None, Field(description="nextCursor of an answer to the same question, to go on.")]
+Cursor = Annotated[str | None, Field(description="nextCursor, to go on.")]
 Below = Annotated[str | None, Field(description="Only below this page or folder; default: everywhere.")]
 _LINK = object_schema(title=TEXT, path=nullable(TEXT))
 _LISTED_PAGE = object_schema(

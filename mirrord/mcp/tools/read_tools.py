@@ -171,7 +171,7 @@ class Ask(Arguments):
     """What sync_status takes."""
 
     path: Annotated[str | None, Field(description="A page, to learn whether its text is in the database.")] = None
-    wait: Annotated[float | None, Field(ge=0, le=MAX_WAIT_SECONDS, description="Seconds to wait for that.")] = None
+    wait: Annotated[float | None, Field(ge=0, le=MAX_WAIT_SECONDS, description="Seconds to wait.")] = None
 
 
 def _read_status(session: Session, arguments: Ask) -> Wire:

@@ -32,6 +32,7 @@ class Create(Arguments):
     parent_path: Annotated[str | None, Field(description="Page or folder to make it under; default: the root.")] = None
     content: Annotated[str, Field(description="Its Markdown.")] = ""
     icon: Annotated[str | None, Field(description="An emoji.")] = None
+    unless_exists: bool = False
 
 
 class FrontMatter(Arguments):
@@ -42,7 +43,7 @@ class FrontMatter(Arguments):
 
 
 class Change(Arguments):
-    """One edit: find and replace; or heading, action and text; or frontMatter."""
+    """One edit: find and replace; or heading, action and text; or append; or frontMatter."""
 
     find: Annotated[str | None, Field(description="Exact text, as the page has it.")] = None
     replace: str | None = None
@@ -50,6 +51,7 @@ class Change(Arguments):
     heading: Annotated[str | None, Field(description="Title of a heading, without #.")] = None
     action: Literal["replace", "append", "prepend", "insert_before", "insert_after"] | None = None
     text: str | None = None
+    append: Annotated[str | None, Field(description="Markdown for the page's end.")] = None
     front_matter: FrontMatter | None = None
 
 
@@ -78,7 +80,8 @@ def _write_answer(written: "WrittenPage") -> Wire:
 
 
 def _create_answer(created: "WrittenPage") -> Wire:
-    return {"pageId": created.page_id, "path": created.path, "digest": created.digest}
+    answer: Wire = {"pageId": created.page_id, "path": created.path, "digest": created.digest}
+    return answer if created.created else {**answer, "created": False}
 
 
 def _edit_answer(edited: "EditedPage") -> Wire:
@@ -125,7 +128,7 @@ CREATE_PAGE = Tool(
     "into the front matter. "
     'Example: {"title": "Beta", "parentPath": "Projects", "content": "# Beta\\n"}.',
     Create,
-    result_schema({"pageId": TEXT, "path": TEXT, "digest": TEXT}),
+    result_schema({"pageId": TEXT, "path": TEXT, "digest": TEXT, "created?": FLAG}),
     wire=_create_answer,
     writes=True,
     idempotent=False,

@@ -13,7 +13,7 @@ _REFERENCE = WithJsonSchema({"type": ["integer", "string"]})  # the number as te
 
 Id = Annotated[int | str, _REFERENCE]
 Top = Annotated[int | str | None, WithJsonSchema({"type": ["integer", "string", "null"]})]
-Cursor = Annotated[str | None, Field(description="next_cursor of an answer to the same question, to go on.")]
+Cursor = Annotated[str | None, Field(description="next_cursor, to go on.")]
 NAME_RULE = "1 to 255 characters, no / or \\."
 
 
