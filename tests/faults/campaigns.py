@@ -209,8 +209,8 @@ def play_mutants(run: Run) -> Outcome:
     """The engine without its guards, and the oracles with something to find."""
     outcome = Outcome(of=len(MUTANTS) + 1)
     outcome.take("canaries", canaries.silent(run.cluster, run.directory / "canaries"))
-    for mutant in MUTANTS:
-        outcome.take(f"mutant {mutant.name!r}", list(survivors([mutant])))
+    for mutant, why in survivors(MUTANTS):
+        outcome.take(f"mutant {mutant.name!r}", why)
     return outcome
 
 

@@ -6,14 +6,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import mirrord
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 240  # seconds for one mutant
+AT_ONCE = 2  # mutants tried at the same time: the machines that play them all have two cores
 
 _GUARDS = "tests/faults/test_guards.py"
 
@@ -150,6 +153,7 @@ def is_caught(mutant: Mutant) -> str | None:
         if text.count(mutant.old) != 1:
             return f"cannot be made any more: {mutant.module} does not have the lines it changes"
         module.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        Path(cache_from_source(module)).unlink(missing_ok=True)
         done = _test(copy, mutant.test)
     failed, broken = (re.search(rf"^{sign} ", done.stdout, re.MULTILINE) for sign in ("FAILED", "ERROR"))
     if done.returncode == 1 and failed and not broken:
@@ -157,15 +161,16 @@ def is_caught(mutant: Mutant) -> str | None:
     return f"not caught by {mutant.test} (exit code {done.returncode}): {done.stdout[-300:]}"
 
 
-def survivors(mutants: Iterable[Mutant]) -> Iterator[str]:
-    """A sentence for each that is not caught."""
-    for mutant in mutants:
-        if why := is_caught(mutant):
-            yield f"SURVIVES {mutant.name}: {why}"
+def survivors(mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, list[str]]]:
+    """Each mutant, in order, with a sentence if it is not caught."""
+    with ThreadPoolExecutor(AT_ONCE) as attempts:
+        for mutant, why in zip(mutants, attempts.map(is_caught, mutants), strict=True):
+            yield mutant, [f"SURVIVES {mutant.name}: {why}"] if why else []
 
 
 def _copy(target: Path) -> None:
-    skip = shutil.ignore_patterns("__pycache__")
+    """With what is compiled already: else each process of the test would compile again what it loads."""
+    skip = shutil.ignore_patterns("node_modules", "*.pyc.*")  # other tests may just be writing the latter
     shutil.copytree(Path(mirrord.__file__).parent, target / "mirrord", ignore=skip)
     shutil.copytree(ROOT / "tests", target / "tests", ignore=skip)
     shutil.copy(ROOT / "pyproject.toml", target)
