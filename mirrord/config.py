@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 from mirrord.domain.measures import Endpoint
 from mirrord.domain.place import DEFAULT_ATTACHMENTS, is_reserved
 from mirrord.domain.trust import DEFAULTS, Limits, Trust, trust_levels
+from mirrord.domain.write_rules import FOLDERS_KEY, WRITE_KEY, WriteRules, parse_write_rules
 from mirrord.errors import UserError
 from mirrord.research.sources.source_kinds import DIRECTORY
 
@@ -35,8 +36,8 @@ class Agents:
     token, token_file: the token that it presents, or the file with it. local_trust: serve every user who may start
     the process without a token; None: only beside an embedded Postgres. attach_from: directories below which files may
     be attached; None: the working directory, and the system's temporary directory. tools: names of the sets that are
-    served. trust: levels of tools after an operator's changes. limits: of the calls of one token to one process.
-    elicitation: whether a person may approve through the client, if it can ask.
+    served. trust: levels of tools after an operator's changes. rules: where a person reviews changes. limits: of the
+    calls of one token to one process. elicitation: whether a person may approve through the client, if it can ask.
     """
 
     token: str | None = None
@@ -45,8 +46,13 @@ class Agents:
     attach_from: tuple[Path, ...] | None = None
     tools: tuple[str, ...] = DEFAULT_TOOLS
     trust: Mapping[str, Trust] = field(default_factory=lambda: DEFAULTS)
+    rules: WriteRules = field(default_factory=WriteRules)
     limits: Limits = field(default_factory=Limits)
     elicitation: bool = False
+
+    def rules_of(self, *, is_reviewed: bool) -> WriteRules:
+        """The rules for a token. is_reviewed: it says that a person reviews what is written."""
+        return self.rules.reviewing_all() if is_reviewed else self.rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +163,7 @@ def _read_secret(name: str, environment: Mapping[str, str]) -> str | None:
 
 
 def _parse_agents(written: Mapping[str, Any], environment: Mapping[str, str], flags: Flags) -> Agents:
-    listed = written.get("attach_from")
+    listed, trust = written.get("attach_from"), written.get("trust", {})
     return Agents(
         token=environment.get("MIRRORD_TOKEN") or None,
         token_file=_to_path(environment.get("MIRRORD_TOKEN_FILE"))
@@ -166,7 +172,8 @@ def _parse_agents(written: Mapping[str, Any], environment: Mapping[str, str], fl
         local_trust=written.get("local_trust"),
         attach_from=None if listed is None else tuple(Path(path).expanduser().absolute() for path in listed),
         tools=flags.tools or tuple(written.get("tools", DEFAULT_TOOLS)),
-        trust=trust_levels(written.get("trust", {})),
+        trust=trust_levels({tool: level for tool, level in trust.items() if tool not in (WRITE_KEY, FOLDERS_KEY)}),
+        rules=parse_write_rules(trust),
         limits=Limits(**written.get("limits", {})),
         elicitation=written.get("elicitation", False),
     )
@@ -187,6 +194,7 @@ def _read_file(file: Path | None) -> dict[str, Any]:
     return written
 
 
+_ANY_KEY = "*"  # every other key, with text
 ExpectedType = type | dict[str, Any]  # a table's keys; an empty table: every key, with text
 
 _KEYS: dict[str, ExpectedType] = {
@@ -204,7 +212,7 @@ _KEYS: dict[str, ExpectedType] = {
         "attach_from": list,
         "tools": list,
         "elicitation": bool,
-        "trust": {},
+        "trust": {FOLDERS_KEY: {}, _ANY_KEY: str},
         "limits": {"pending": int, "calls": int, "mutations": int},
     },
 }
@@ -231,7 +239,7 @@ def _check_table(file: Path, table: str, written: Any, expected: Mapping[str, Ex
             f"{file}: {table!r} must be a table, [{table}], with {', '.join(expected) or 'names and texts'}."
         )
     for key, value in written.items():
-        if expected and key not in expected:
+        if expected and key not in expected and _ANY_KEY not in expected:
             raise UserError(f"{file}: [{table}] has no key {key!r}; there are {', '.join(expected)}.")
         _check_key(file, f"{table}.{key}", key, value, expected.get(key, str))
 

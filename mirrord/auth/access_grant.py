@@ -5,7 +5,23 @@ from datetime import datetime
 
 from mirrord.domain.entry import Actor, TenantId
 
+REVIEW_SCOPE = "review"
 LOCAL_ACTOR = Actor("agent", "local")  # the actor of local callers, who are trusted without a token
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """The rights of a token to be made. is_reviewed: a person reviews what is written."""
+
+    may_write: bool = True
+    is_reviewed: bool = False
+
+    @property
+    def scope(self) -> str:
+        """The claim `scope`; servers that know no review read a reviewed token as one that may only read."""
+        if self.is_reviewed:
+            return f"read {REVIEW_SCOPE}"
+        return "read write" if self.may_write else "read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +30,7 @@ class Grant:
     The rights of the holder of a token.
 
     token, key: ids of the token and of the key that signed it; both can be revoked.
-    expires: None: never.
+    expires: None: never. is_reviewed: a person reviews what is written.
     """
 
     token: str
@@ -24,3 +40,4 @@ class Grant:
     actor: Actor
     may_write: bool
     expires: datetime | None
+    is_reviewed: bool = False

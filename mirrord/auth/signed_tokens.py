@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from mirrord.auth.access_grant import Grant
+from mirrord.auth.access_grant import REVIEW_SCOPE, Grant, Rights
 from mirrord.domain.entry import Actor, TenantId, digest_of
 from mirrord.errors import Refused, UserError
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
@@ -145,7 +145,7 @@ def issue_token(
     tenant_id: TenantId,
     actor: Actor,
     *,
-    may_write: bool,
+    rights: Rights,
     expires: datetime | None,
 ) -> tuple[str, str]:
     """A new token and its id."""
@@ -157,7 +157,7 @@ def issue_token(
         "kind": actor.kind,
         "tenant": tenant,
         "tenant_id": str(tenant_id),
-        "scope": "read write" if may_write else "read",
+        "scope": rights.scope,
         "iat": datetime.now(UTC),
     }
     if expires is not None:
@@ -204,14 +204,16 @@ def _decode_claims(token: str, public: Any) -> Mapping[str, Any]:
 def _grant_from_claims(key: str, claims: Mapping[str, Any]) -> Grant:
     try:
         expires = datetime.fromtimestamp(claims["exp"], UTC) if "exp" in claims else None
+        scopes = str(claims["scope"]).split()
         return Grant(
             token=str(claims["jti"]),
             key=key,
             tenant=str(claims["tenant"]),
             tenant_id=TenantId(UUID(str(claims["tenant_id"]))),
             actor=Actor(str(claims["kind"]), str(claims["sub"])),
-            may_write="write" in str(claims["scope"]).split(),
+            may_write="write" in scopes or REVIEW_SCOPE in scopes,
             expires=expires,
+            is_reviewed=REVIEW_SCOPE in scopes,
         )
     except (ValueError, OverflowError, OSError):
         raise Refused("The token is not valid: its content is wrong.") from None

@@ -12,6 +12,14 @@ import click
 
 from mirrord.cli.options import EXIT_DIFFERENT, EXIT_REFUSED, as_options, tenant_option, with_config_options
 from mirrord.cli.output import current_person, echo_difference, format_actor, format_time, strip_controls
+from mirrord.cli.review_commands import (
+    REVIEW_COMMANDS,
+    find_waiting,
+    format_waiting,
+    list_waiting,
+    print_review,
+    waiting_facts,
+)
 from mirrord.cli.tenant_database import run_in_transaction, run_with_database
 from mirrord.config import Config
 from mirrord.db import change_set_rows
@@ -37,7 +45,8 @@ def changes(config: Config, tenant: str | None) -> None:
     """
     List and show change sets.
 
-    A change set is what one connection of an agent changed, an applied draft, or an undo.
+    A change set is what one connection of an agent changed, an applied draft, or an undo. Those that wait for a person
+    come first.
     """
     context = click.get_current_context()
     if context.invoked_subcommand is None:
@@ -55,13 +64,23 @@ def list_command(config: Config, tenant: str | None, as_json: bool) -> None:
     _print_change_sets(config, tenant, as_json=as_json)
 
 
+for review_command in REVIEW_COMMANDS:
+    changes.add_command(review_command)
+
+
 @changes.command()
 @with_config_options
 @tenant_option
 @click.argument("change_set", metavar="ID")
+@click.option("--page", metavar="PATH", help="Show this page only, of a change set that waits for a review.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def show(config: Config, tenant: str | None, change_set: str, as_json: bool) -> int:
-    """Show what the change set ID changed, with a diff of each page. The beginning of an id is enough."""
+def show(config: Config, tenant: str | None, change_set: str, page: str | None, as_json: bool) -> int:
+    """Show what the change set ID changes, with a diff of each page. The beginning of an id is enough."""
+    review = find_waiting(config, tenant, change_set)
+    if review is not None:
+        return print_review(review, page, as_json=as_json)
+    if page is not None:
+        raise UserError(f"No change set {change_set!r} waits for a review; --page shows a page of those.")
     loaded_set, entries = run_in_transaction(config, tenant, partial(_load_change_set, beginning=change_set))
     if as_json:
         facts = [_entry_facts(entry) for entry in entries]
@@ -155,11 +174,14 @@ def _print_outcome(outcome: UndoOutcome, *, dry_run: bool) -> None:
 
 
 def _print_change_sets(config: Config, tenant: str | None, *, as_json: bool) -> None:
-    listed = run_in_transaction(config, tenant, _load_change_sets)
+    listed, waiting = run_in_transaction(config, tenant, _load_change_sets), list_waiting(config, tenant)
     if as_json:
-        click.echo(json.dumps([_change_set_facts(change_set, count) for change_set, count in listed], indent=2))
+        facts = [_change_set_facts(change_set, count) for change_set, count in listed]
+        click.echo(json.dumps([*map(waiting_facts, waiting), *facts], indent=2))
         return
-    if not listed:
+    for stored in waiting:
+        click.echo(format_waiting(stored))
+    if not listed and not waiting:
         click.echo("There are no change sets: no agent has changed anything.", err=True)
     for change_set, count in listed:
         click.echo(_format_change_set(change_set, count))

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from mirrord.commands.command_registry import COMMANDS
 from mirrord.commands.core import inputs
-from mirrord.commands.core.command_plan import Command
+from mirrord.commands.core.command_plan import Check, Command
 from mirrord.commands.core.failure import KINDS, MODIFIED_SENTENCE, Failed, Kind, translating_errors
 from mirrord.commands.core.session import Gate, Session
 from mirrord.domain.approval import REQUEST_LIFETIME, Answer, Preview, Request, RequestState, preview_facts
@@ -42,6 +42,18 @@ class PendingRequest:
 Outcome = CompletedCommand | PendingRequest
 
 
+class ReviewNeeded(Failed):
+    """A person reviews what the command would change: it belongs into a change set, and that has to be submitted."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "REVIEW_NEEDED",
+            "forbidden",
+            "A person reviews this change before it counts.",
+            "Call begin_changes, make the change, then call apply_changes.",
+        )
+
+
 def run(
     session: Session,
     gate: Gate,
@@ -54,7 +66,8 @@ def run(
     Run a command if it is trusted.
 
     Otherwise it becomes a request; repeating the call finds the request and delivers its outcome once. After that the
-    call makes a new request. Raises Failed as the command does, and after a refusal or an expired request.
+    call makes a new request. Raises Failed as the command does, and after a refusal or an expired request; ReviewNeeded
+    if a person reviews changes of such files, and then nothing was done.
 
     consent: bases of the preview that a person approved in the caller's client. progress: of a long command, if it
     runs now.
@@ -65,7 +78,7 @@ def run(
         return CompletedCommand(command.call(session, arguments, progress))
     if _is_trusted(gate, name, arguments):
         with adding_event_facts(session, {"trust": level.name} if level is Trust.NOTIFY else {}):
-            return CompletedCommand(command.call(session, arguments, progress))
+            return CompletedCommand(command.call(session, arguments, progress, _review_check(gate)))
     if consent is not None:
         seed = _seed_of_call(session.new_request(name, arguments))
         with session.deriving_ids(seed), adding_event_facts(session, {"trust": level.name, "channel": "elicitation"}):
@@ -78,7 +91,9 @@ def run(
     with session.deriving_ids(request.id), closing(command.plan_call(session, arguments)) as plan:
         if (idle_result := plan.idle_result(session)) is not None:
             return CompletedCommand(idle_result)
-        request, answer = _add_preview(session, command, request, plan.preview(session))
+        preview = plan.preview(session)
+        _check_review(gate, preview)
+        request, answer = _add_preview(session, command, request, preview)
     with translating_errors(), records_lock(session.tree):
         if (earlier := _answer_of_earlier(session, gate, request)) is not None:
             return earlier
@@ -99,7 +114,8 @@ def preview_if_needed(session: Session, gate: Gate, name: str, arguments: Mappin
             return None
     plan_call = COMMANDS[name].plan_call
     with session.deriving_ids(_seed_of_call(new_request)), closing(plan_call(session, arguments)) as plan:
-        return plan.preview(session) if plan.idle_result(session) is None else None
+        preview = plan.preview(session) if plan.idle_result(session) is None else None
+    return preview if preview is not None and not gate.rules.reviews(preview.bases) else None
 
 
 @contextmanager
@@ -110,6 +126,15 @@ def adding_event_facts(session: Session, facts: Mapping[str, object]) -> Iterato
         yield
     finally:
         session.event_facts = before
+
+
+def _review_check(gate: Gate) -> Check | None:
+    return partial(_check_review, gate) if gate.rules.may_review else None
+
+
+def _check_review(gate: Gate, preview: Preview) -> None:
+    if gate.rules.reviews(preview.bases):
+        raise ReviewNeeded
 
 
 def _is_trusted(gate: Gate, name: str, arguments: Mapping[str, Any]) -> bool:

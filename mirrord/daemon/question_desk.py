@@ -95,7 +95,7 @@ class QuestionDesk:
 
     async def _carry_out(self, request: Request) -> Answer:
         try:
-            self.context.check_author(request)
+            self.context.check_author(request, is_undo=True)
             result = await self._earlier_result(request) or _facts_of(await self._undo(_request_of(request)))
         except (UserError, Refused, Stale) as error:
             return Answer(RequestState.FAILED, failure=_failure_of(error))

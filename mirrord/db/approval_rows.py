@@ -106,8 +106,8 @@ async def add_request(
     actor = {"kind": request.actor.kind, "name": request.actor.name}
     await connection.execute(
         "INSERT INTO mirrord.approval (tenant_id, id, mirror_id, command, arguments, arguments_digest, inputs, bases, "
-        "actor, preview, level, requested_at, expires_at) "
-        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, clock_timestamp() + %s) "
+        "actor, preview, level, review, requested_at, expires_at) "
+        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, clock_timestamp() + %s) "
         "ON CONFLICT (tenant_id, id) DO NOTHING",
         (
             tenant,
@@ -121,10 +121,16 @@ async def add_request(
             Jsonb(actor),
             Jsonb(to_storable(preview_facts(preview))),
             level.name,
+            _review_of(preview),
             request.requested_at,
             REQUEST_LIFETIME,
         ),
     )
+
+
+def _review_of(preview: Preview) -> Jsonb | None:
+    changes = [change.facts() for change in preview.changes]
+    return Jsonb(to_storable({"changes": changes})) if changes else None
 
 
 async def load_requests(

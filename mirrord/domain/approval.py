@@ -10,6 +10,7 @@ from uuid import UUID
 
 from mirrord.domain.entry import Actor, Digest, TenantId, digest_of
 from mirrord.domain.place import RECORDS
+from mirrord.domain.review import ChangePreview
 
 APPROVALS_FOLDER = f"{RECORDS}/approvals"  # one file for each request
 MAX_PREVIEW_LINES = 40  # of a preview
@@ -26,16 +27,18 @@ class Preview:
     lines: a diff, or the first rows, at most MOST_LINES.
     bases: by path the digest, in hex, of every file the decision depends on, ABSENT where there must be none: if one
         differs when the command is to run, it does not run.
+    changes: of a change set, for the person alone, who may accept a part of them.
     """
 
     summary: str
     facts: Mapping[str, object] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     bases: Mapping[str, str] = field(default_factory=dict)
+    changes: tuple[ChangePreview, ...] = ()
 
 
 def preview_facts(preview: Preview) -> Mapping[str, object]:
-    """A preview as JSON, without its bases."""
+    """A preview as JSON, without its bases and changes."""
     return {"summary": preview.summary, "lines": list(preview.lines), "facts": dict(preview.facts)}
 
 

@@ -4,12 +4,12 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mirrord.commands.core.failure import Failed
-from mirrord.db import approval_rows
+from mirrord.db import approval_rows, review_rows
 from mirrord.db.approval_rows import StoredRequest
 from mirrord.domain.approval import RequestState
 from mirrord.domain.measures import Work
@@ -21,6 +21,7 @@ from mirrord.sync.timing import pause
 LOOK_SECONDS = 60.0  # seconds between looks at all files, independent of the watcher
 POLL_SECONDS = 0.5  # seconds between looks at decisions while any request waits, and at whether sync works again
 RETRY_SECONDS = 0.5  # seconds after Postgres was out of reach, or the lease was lost
+_SHOWN_AGAIN = ("STALE", "CONFLICT")  # codes of a change set whose files changed after it was shown
 _LAST_OUTCOME_KEY = "approval"  # cache key: the outcome of the last request that was run
 
 log = logging.getLogger(__name__)
@@ -117,14 +118,33 @@ class Approver:
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await approval_rows.store_outcome(connection, sides.tenant, stored.id, state, outcome)
         log.info("request_ended", extra={"request": str(stored.id), "command": stored.command, "state": state})
+        await self._renew_if_stale(stored, outcome)
         return replace(stored, state_name=state, outcome=outcome)
+
+    async def _renew_if_stale(self, stored: StoredRequest, outcome: Mapping[str, Any]) -> None:
+        """Let a person see a change set again that is another one than was shown."""
+        if outcome.get("failure", {}).get("code") in _SHOWN_AGAIN and "change_set" in stored.arguments:
+            try:
+                await self.intake.renew(stored)
+            except Failed as failed:
+                log.info("review_ended", extra={"request": str(stored.id), "error": str(failed)})
+
+    async def _acceptance_of(self, stored: StoredRequest) -> Mapping[str, Any]:
+        """What a person accepted of a change set, as arguments; empty: all of a command."""
+        sides = self.desk.sides
+        async with sides.database.transaction(sides.tenant) as connection:
+            review = await review_rows.load_review(connection, sides.tenant, stored)
+        if not review.changes:
+            return {}
+        return {"choice": review.choice.facts(), "comment": (stored.decision or {}).get("reason")}
 
     async def _run_command(self, stored: StoredRequest) -> dict[str, Any]:
         sides = self.desk.sides
+        acceptance = await self._acceptance_of(stored)
         sides.check_lease()
         try:
             outcome = await asyncio.to_thread(
-                execute_request, self.desk, stored.request, stored.level, self._note_progress
+                execute_request, self.desk, stored.request, stored.level, self._note_progress, acceptance
             )
         finally:
             self.long_work = None

@@ -5,9 +5,11 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
@@ -15,7 +17,7 @@ from mirrord.auth.access_grant import LOCAL_ACTOR
 from mirrord.commands.core.failure import Failed, containing_errors, translating_errors
 from mirrord.config import Config
 from mirrord.domain.approval import ABSENT_DIGEST, Preview, Request, to_storable
-from mirrord.domain.entry import Digest
+from mirrord.domain.entry import Digest, new_id
 from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.domain.long_work import Progress, ignore_progress
 from mirrord.errors import Refused
@@ -30,13 +32,19 @@ class TenantContext:
     sides: Sides
     config: Config
 
-    def check_author(self, request: Request, *, writes: bool = True) -> None:
-        """Check the author of *request*. Raises Refused unless it is the claimed actor and may read or change files."""
+    def check_author(self, request: Request, *, writes: bool = True, is_undo: bool = False) -> None:
+        """
+        Check the author of *request*.
+
+        is_undo: it changes rows without a draft, which nobody may whose changes a person reviews. Raises Refused unless
+        it is the claimed actor and may read or change files.
+        """
         if request.tenant_id != self.sides.tenant:
             raise Refused("It was made in another tenant.")
         if request.token is None:
             if not self.config.trusts_locally() or request.actor != LOCAL_ACTOR:
                 raise Refused("It shows no token, and no actor is trusted without one here.")
+            self._check_undo(is_reviewed=False, is_undo=is_undo)
             return
         from mirrord.auth import signed_tokens  # noqa: PLC0415  (cryptography: a tenth of a start, and few show a token)
 
@@ -45,6 +53,11 @@ class TenantContext:
             raise Refused("Its token belongs to another actor or tenant.")
         if writes and not grant.may_write:
             raise Refused("Its token may only read.")
+        self._check_undo(is_reviewed=grant.is_reviewed, is_undo=is_undo)
+
+    def _check_undo(self, *, is_reviewed: bool, is_undo: bool) -> None:
+        if is_undo and self.config.agents.rules_of(is_reviewed=is_reviewed).may_review:
+            raise Refused("A person reviews the changes of this agent, so a person undoes them.")
 
 
 # Commands are imported when one is asked for: all of them take a third of a start, and most starts need none.
@@ -65,10 +78,26 @@ def preview_request(desk: TenantContext, request: Request) -> Preview:
         return _run_patiently(request, lambda: _preview_command(session, request))
 
 
+def renew_request(desk: TenantContext, request: Request) -> tuple[Request, Preview]:
+    """The same request on the files as they are now, and its preview. Raises Failed."""
+    renewed = replace(request, id=new_id(), bases={}, requested_at=datetime.now(UTC))
+    with _open_session(desk, renewed) as session:
+        preview = _run_patiently(renewed, lambda: _plan_preview(session, renewed))
+    return replace(renewed, bases=preview.bases), preview
+
+
 def execute_request(
-    desk: TenantContext, request: Request, level: str, progress: Progress = ignore_progress
+    desk: TenantContext,
+    request: Request,
+    level: str,
+    progress: Progress = ignore_progress,
+    acceptance: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Run an approved request; returns {"result"}, or {"failure"} if nothing was changed."""
+    """
+    Run an approved request; returns {"result"}, or {"failure"} if nothing was changed.
+
+    acceptance: further arguments, of a person who reviewed a change set.
+    """
     from mirrord.commands.trust_gate import adding_event_facts  # noqa: PLC0415  (as above)
 
     try:
@@ -76,7 +105,8 @@ def execute_request(
             _open_session(desk, request) as session,
             adding_event_facts(session, {"trust": level, "request_id": str(request.id), "change_set": str(request.id)}),
         ):
-            return {"result": to_storable(_run_patiently(request, lambda: _run_command(session, request, progress)))}
+            run = partial(_run_command, session, request, progress, acceptance)
+            return {"result": to_storable(_run_patiently(request, run))}
     except Failed as failed:
         return {"failure": failure_facts(failed)}
 
@@ -146,10 +176,29 @@ def _preview_command(session: "Session", request: Request) -> Preview:
     return preview
 
 
-def _run_command(session: "Session", request: Request, progress: Progress) -> dict[str, Any]:
-    _check_bases(session, request.bases)
-    check = partial(_check_preview, request)
-    return asdict(_command_of(request).call(session, request.arguments, progress, check))
+def _plan_preview(session: "Session", request: Request) -> Preview:
+    with closing(_command_of(request).plan_call(session, request.arguments)) as plan:
+        return plan.preview(session)
+
+
+def _run_command(
+    session: "Session", request: Request, progress: Progress, acceptance: Mapping[str, Any]
+) -> dict[str, Any]:
+    if acceptance:  # a part of a change set: the other files do not matter
+        check = partial(_check_part, request)
+    else:
+        _check_bases(session, request.bases)
+        check = partial(_check_preview, request)
+    arguments = {**request.arguments, **acceptance}
+    return asdict(_command_of(request).call(session, arguments, progress, check))
+
+
+def _check_part(request: Request, preview: Preview) -> None:
+    """Raises Failed, STALE, unless everything in *preview* is as the person saw it."""
+    for path, digest in preview.bases.items():
+        if request.bases.get(path) != digest:
+            sentence = f"{path} changed after this was shown, so nothing was done."
+            raise Failed("STALE", "conflict", sentence, "Look at what is there now.", {"path": path})
 
 
 def _check_preview(request: Request, preview: Preview) -> None:

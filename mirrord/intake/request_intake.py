@@ -8,13 +8,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mirrord.commands.core.failure import Failed
-from mirrord.db import approval_rows
+from mirrord.db import approval_rows, review_rows
 from mirrord.db.approval_rows import StoredRequest
-from mirrord.domain.approval import APPROVALS_FOLDER, REQUEST_LIFETIME, Answer, Request, RequestState, input_facts
+from mirrord.domain.approval import (
+    APPROVALS_FOLDER,
+    REQUEST_LIFETIME,
+    Answer,
+    Preview,
+    Request,
+    RequestState,
+    input_facts,
+)
+from mirrord.domain.review import ReviewChoice
 from mirrord.domain.trust import DEFAULTS, Trust
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.intake.marked_files import Marks, PathProblems
-from mirrord.intake.request_execution import TenantContext, failure_facts, preview_request
+from mirrord.intake.request_execution import TenantContext, failure_facts, preview_request, renew_request
 from mirrord.markdown.frontmatter.record_text import check_storable
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.write import request_files
@@ -124,7 +133,7 @@ class RequestIntake:
                 await self.answer(stored)
 
     async def _accept(self, path: str, request: Request) -> None:
-        desk, sides = self.desk, self.desk.sides
+        desk = self.desk
         try:
             desk.check_author(request)
             inputs = {name: input_facts(source) for name, source in request.inputs.items()}
@@ -141,7 +150,29 @@ class RequestIntake:
                 self._write_answer, request, Answer(RequestState.FAILED, failure=failure_facts(failed))
             )
             return
+        await self._store(request, preview)
+
+    async def renew(self, earlier: StoredRequest) -> None:
+        """
+        Let a person review a change set again, whose files changed after it was shown; texts of the person's stay.
+
+        Raises Failed if it cannot be applied to them.
+        """
+        request, preview = await asyncio.to_thread(renew_request, self.desk, earlier.request)
+        await self._store(request, preview)
+        sides = self.desk.sides
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+            review = await review_rows.load_review(connection, sides.tenant, earlier)
+            paths = {change.path for change in preview.changes}
+            texts = {path: text for path, text in review.choice.texts.items() if path in paths}
+            if texts:
+                await review_rows.store_choice(connection, request.id, ReviewChoice(texts=texts))
+
+    async def _store(self, request: Request, preview: Preview) -> None:
+        """Store a new request, and write the row into its file. A change set is never approved beside others."""
+        desk, sides = self.desk, self.desk.sides
         level = max(desk.config.agents.trust.get(request.command, DEFAULTS[request.command]), Trust.SUGGEST)
+        level = Trust.REQUIRE if preview.changes else level
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await approval_rows.add_request(connection, sides.tenant, sides.mirror, request, preview, level)
         async with sides.database.transaction(sides.tenant) as connection:

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,13 +17,19 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
 from mirrord.auth.access_grant import LOCAL_ACTOR, Grant
-from mirrord.commands.core.connection_changes import ConnectionChanges, current_connection, using_changes
+from mirrord.commands.core.connection_changes import (
+    ConnectionChanges,
+    current_client,
+    current_connection,
+    using_changes,
+)
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.seen_pages import Memory, ShownDigests, using_memory
 from mirrord.commands.core.session import Gate, Session, SessionSettings
 from mirrord.config import Config
 from mirrord.domain.entry import Actor, digest_of
 from mirrord.domain.trust import Trust
+from mirrord.domain.write_rules import WriteRules
 from mirrord.errors import MirrordError, Refused
 from mirrord.mcp.admission import Tenant, find_tenant, open_tree, read_token, tenant_of
 from mirrord.mcp.tools.tool import Lane, Lanes
@@ -101,11 +108,35 @@ class Caller:
         if connection is None or change_set is None:
             raise Failed("NO_CHANGES", "invalid", "No change set is open.", "Call begin_changes with a title first.")
         from mirrord.commands.changes.draft_session import find_draft  # noqa: PLC0415  (as above)
+        from mirrord.commands.changes.review_state import needs_review, review_of  # noqa: PLC0415  (as above)
 
         facts = find_draft(self.session, change_set)
+        if (review := review_of(self.session, facts)) is not None and review.is_open:
+            arguments = review.request.arguments  # so that the call finds that request
+        if needs_review(self.session, self.gate, facts):
+            return {**arguments, "change_set": facts.id}, _reviewing(self.gate)
         level = max(self.gate.levels["apply_changes"], facts.level)
         gate = replace(self.gate, levels={**self.gate.levels, "apply_changes": Trust(level)})
         return {**arguments, "change_set": facts.id}, gate
+
+    def begin_review(self) -> Session:
+        """Begin a change set for a change that a person reviews; the session in it."""
+        from mirrord.commands.changes.change_commands import begin_changes  # noqa: PLC0415  (as above)
+
+        connection = current_connection()
+        assert connection is not None
+        title = f"{current_client() or self.session.actor.name}, {datetime.now().astimezone():%Y-%m-%d %H:%M}"
+        begin_changes(self.session, connection, title)
+        return self.work_session()
+
+    def submit_changes(self, change_set: str) -> None:
+        """Note that a person reviews *change_set*: the connection works on the tree again."""
+        from mirrord.commands.changes.draft_session import leave_draft  # noqa: PLC0415  (as above)
+        from mirrord.commands.changes.review_state import submit_draft  # noqa: PLC0415  (as above)
+
+        if (connection := current_connection()) is not None and connection.draft_id == change_set:
+            leave_draft(connection)
+        submit_draft(self.session, change_set)
 
     def end_changes(self, change_set: str) -> None:
         """Clean up after *change_set*, which was applied: a connection that has it open works on the tree again."""
@@ -170,6 +201,11 @@ class Caller:
         for changes in (self._changes, *self._changes_by_session.values()):
             _leave_draft(changes)
         self.session.close()
+
+
+def _reviewing(gate: Gate) -> Gate:
+    """The gate of a change set that a person reviews: not in the client, where only the beginning would be shown."""
+    return replace(gate, levels={**gate.levels, "apply_changes": Trust.REQUIRE}, elicits=False, rules=WriteRules())
 
 
 def _leave_draft(changes: ConnectionChanges) -> None:
@@ -266,7 +302,7 @@ def create_caller(config: Config, tenant: Tenant, grant: Grant, token: str, *, b
     keyring = signed_tokens.Keyring(config.mirror)
     return Caller(
         _create_session(config, tenant, grant.actor, token),
-        _gate_of(config),
+        _gate_of(config, is_reviewed=grant.is_reviewed),
         may_write=grant.may_write,
         still_holds=lambda: signed_tokens.check_grant(keyring, grant),
         by_session=by_session,
@@ -304,8 +340,9 @@ def _create_session(config: Config, tenant: Tenant, actor: Actor, token: str | N
     )
 
 
-def _gate_of(config: Config) -> Gate:
-    return Gate(config.agents.trust, config.agents.limits, config.agents.elicitation)
+def _gate_of(config: Config, *, is_reviewed: bool = False) -> Gate:
+    agents = config.agents
+    return Gate(agents.trust, agents.limits, agents.elicitation, agents.rules_of(is_reviewed=is_reviewed))
 
 
 def _stay_valid() -> None:

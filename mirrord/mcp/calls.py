@@ -11,6 +11,7 @@ import anyio.lowlevel
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, InputRequiredResult
 
+from mirrord.commands.core.connection_changes import current_connection
 from mirrord.commands.core.failure import Failed, containing_errors
 from mirrord.commands.core.session import Gate, Session
 from mirrord.domain.approval import Preview
@@ -72,6 +73,9 @@ async def _call_tool(
     if not tool.is_open(caller.gate.levels[tool.name]):
         sentence = f"An operator decided that {tool.name} is not for agents."
         raise Failed("NOT_ALLOWED", "forbidden", sentence, "Do without it, or ask the person.")
+    if tool.changes_rows and caller.gate.rules.may_review:
+        sentence = "A person reviews your changes, so a person undoes those that count already."
+        raise Failed("REVIEW_NEEDED", "forbidden", sentence, "Ask the person for `mirrord undo`.")
     arguments = parse_arguments(tool.arguments, tool.name, values)
     if tool.run is not None:
         return await caller.perform(partial(_run_tool, caller, tool, arguments), tool.lane)
@@ -120,6 +124,8 @@ def _preview_command(caller: Caller, tool: Tool[Any], arguments: Mapping[str, An
     from mirrord.commands.trust_gate import preview_if_needed  # noqa: PLC0415  (all commands: loaded by the first change)
 
     session, gate, arguments = _prepare_command(caller, tool, arguments)
+    if not gate.elicits:  # a change set that is reviewed: the client would show its beginning only
+        return None
     return preview_if_needed(session, gate, tool.name, arguments)
 
 
@@ -130,12 +136,49 @@ def _run_command(
     consent: Mapping[str, str] | None,
     observer: Progress,
 ) -> Wire:
-    from mirrord.commands.trust_gate import PendingRequest, run  # noqa: PLC0415  (as above)
+    from mirrord.commands.trust_gate import PendingRequest, ReviewNeeded, run  # noqa: PLC0415  (as above)
 
     session, gate, arguments = _prepare_command(caller, tool, arguments)
-    outcome = run(session, gate, tool.name, arguments, consent, observer)
+    note: Mapping[str, Any] = {}
+    try:
+        _check_reach(session, gate, tool, arguments)
+        outcome = run(session, gate, tool.name, arguments, consent, observer)
+    except ReviewNeeded:
+        outcome = run(caller.begin_review(), gate, tool.name, arguments, None, observer)
+        note = _review_note()
     if isinstance(outcome, PendingRequest):
-        return replies.pending_reply(outcome)
+        return {**replies.pending_reply(outcome), **_submit_changes(caller, tool, gate, arguments)}
     if tool.about_changes:
         caller.end_changes(arguments["change_set"])
-    return tool.to_wire(outcome.result)
+    return {**tool.to_wire(outcome.result), **note}
+
+
+def _check_reach(session: Session, gate: Gate, tool: Tool[Any], arguments: Mapping[str, Any]) -> None:
+    """Raises ReviewNeeded if the command touches more than its preview names, and a person reviews that."""
+    if not gate.rules.folders or session.draft is not None:
+        return
+    from mirrord.commands.changes.review_trial import touches_reviewed  # noqa: PLC0415  (few operators set folders)
+    from mirrord.commands.trust_gate import ReviewNeeded  # noqa: PLC0415  (as above)
+
+    if touches_reviewed(session, gate, tool.name, arguments):
+        raise ReviewNeeded
+
+
+def _review_note() -> Mapping[str, Any]:
+    connection = current_connection()
+    change_set = connection.draft_id if connection is not None else None
+    sentence = f"Waits for review: changeSet {change_set}; call apply_changes when all of it is done."
+    return {"changeSet": change_set, "review": sentence}
+
+
+def _submit_changes(caller: Caller, tool: Tool[Any], gate: Gate, arguments: Mapping[str, Any]) -> Wire:
+    """Leave a change set that a person reviews, and what the answer says about it."""
+    if not tool.about_changes or not caller.gate.rules.may_review or gate.rules.may_review:
+        return {}
+    caller.submit_changes(arguments["change_set"])
+    return {
+        "changeSet": arguments["change_set"],
+        "state": "in review",
+        "instruction": "A person reviews this change set; tell them, and go on with other work. changes_status says "
+        "what became of it, with the person's comment.",
+    }

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from mirrord.auth.access_grant import Rights
 from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.config import Agents, Config
 from mirrord.domain.entry import Actor
@@ -105,7 +106,7 @@ def world_in(base: Path) -> World:
         file.write_text(f"# Secret\n\n{CANARY}{path.replace('/', '-')}\n", encoding="utf-8")
     private = signing_key(config.data, Keyring(config.mirror))
     expires = datetime.now(UTC) + timedelta(hours=1)
-    token, _ = issue_token(private, tenant.name, tenant.id, Actor("agent", "red"), may_write=True, expires=expires)
+    token, _ = issue_token(private, tenant.name, tenant.id, Actor("agent", "red"), rights=Rights(), expires=expires)
     agents = Agents(token=token, attach_from=(base / "uploads",))
     return World(base, tenant, rival, Config(config.mirror, config.data, config.dsn, agents=agents))
 

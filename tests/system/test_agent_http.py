@@ -18,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.subscriptions import ResourceUpdated
 
+from mirrord.auth.access_grant import Rights
 from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.config import Config
 from mirrord.domain.entry import Actor
@@ -57,7 +58,9 @@ def token_and_id(
 ) -> tuple[str, str]:
     private = signing_key(config.data, Keyring(config.mirror))
     expires = datetime.now(UTC) + timedelta(hours=hours)
-    return issue_token(private, tenant.name, tenant.id, Actor("agent", actor), may_write=may_write, expires=expires)
+    return issue_token(
+        private, tenant.name, tenant.id, Actor("agent", actor), rights=Rights(may_write), expires=expires
+    )
 
 
 @asynccontextmanager

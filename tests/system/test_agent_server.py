@@ -23,6 +23,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from mirrord.auth.access_grant import Rights
 from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.commands.core.session import Gate, Session
 from mirrord.domain.entry import Actor
@@ -71,7 +72,9 @@ def tenant(tmp_path: Path) -> Tenant:
 def token(tmp_path: Path, tenant: Tenant, *, may_write: bool = True, hours: float = 1.0) -> tuple[str, str]:
     private = signing_key(tmp_path / "data", Keyring(tmp_path / "mirror"))
     expires = datetime.now(UTC) + timedelta(hours=hours)
-    return issue_token(private, tenant.name, tenant.id, Actor("agent", "tester"), may_write=may_write, expires=expires)
+    return issue_token(
+        private, tenant.name, tenant.id, Actor("agent", "tester"), rights=Rights(may_write), expires=expires
+    )
 
 
 @both_eras

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from mirrord.auth.access_grant import LOCAL_ACTOR
+from mirrord.auth.access_grant import LOCAL_ACTOR, Rights
 from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.config import Agents, Config
 from mirrord.domain.approval import Request
@@ -29,7 +29,7 @@ def desk(tmp_path: Path, *, local: bool = False) -> TenantContext:
 
 def token(tmp_path: Path, tenant: TenantId = TENANT, **changed: Any) -> tuple[str, str]:
     private = signing_key(tmp_path / "data", Keyring(tmp_path / "mirror"))
-    settings: dict[str, Any] = {"may_write": True, "expires": None, **changed}
+    settings: dict[str, Any] = {"rights": Rights(), "expires": None, **changed}
     return issue_token(private, "demo", tenant, ACTOR, **settings)
 
 
@@ -44,7 +44,7 @@ def test_the_holder_of_a_token_may_ask_as_themselves(tmp_path: Path) -> None:
     ("changed", "words"),
     [
         ({"tenant": OTHER}, "belongs to another actor"),
-        ({"may_write": False}, "may only read"),
+        ({"rights": Rights(may_write=False)}, "may only read"),
         ({"expires": datetime.now(UTC) - timedelta(seconds=1)}, "expired"),
     ],
 )

@@ -7,6 +7,7 @@ import click
 
 from mirrord import app
 from mirrord.auth import signed_tokens
+from mirrord.auth.access_grant import Rights
 from mirrord.auth.signed_tokens import Keyring, signing_key
 from mirrord.cli.options import find_tenant, run, with_config_options
 from mirrord.config import Config
@@ -21,19 +22,28 @@ _ID_PATTERN = re.compile("[0-9a-f]{16}")
 @with_config_options
 @click.argument("name")
 @click.option("--scope", type=click.Choice(["read", "write"]), default="write", show_default=True)
+@click.option("--review", "is_reviewed", is_flag=True, help="A person reviews what the agent writes, before it counts.")
 @click.option("--actor", default="agent", show_default=True, help="Name of the agent in history and events.")
 @click.option("--expires", default="90d", show_default=True, help="Lifetime in days (90d) or hours (12h), or `never`.")
-def token(config: Config, name: str, scope: str, actor: str, expires: str) -> None:
+def token(config: Config, name: str, scope: str, is_reviewed: bool, actor: str, expires: str) -> None:
     """Create and print a token for an agent of the tenant NAME."""
+    if is_reviewed and scope != "write":
+        raise UserError("--review is about what an agent writes, and --scope read lets it write nothing.")
     until = _parse_expiry(expires)
     tenant, tenant_id = run(_find_tenant(config, name))
     private_key = signing_key(config.data, Keyring(config.mirror), config.signing)
     text, token_id = signed_tokens.issue_token(
-        private_key, tenant, tenant_id, Actor("agent", actor), may_write=scope == "write", expires=until
+        private_key,
+        tenant,
+        tenant_id,
+        Actor("agent", actor),
+        rights=Rights(scope == "write", is_reviewed),
+        expires=until,
     )
     validity = f"until {until:%Y-%m-%d %H:%M} UTC" if until else "without expiry"
     click.echo(
-        f"Token {token_id} of {tenant}, scope {scope}, {validity}. `mirrord tenant revoke {token_id}` ends it.",
+        f"Token {token_id} of {tenant}, scope {'review' if is_reviewed else scope}, {validity}. "
+        f"`mirrord tenant revoke {token_id}` ends it.",
         err=True,
     )
     click.echo(text)

@@ -49,7 +49,11 @@ def lines_of_changes(
         path = change.change.path
         if (spot := spot_of_file(path)) is not None and spot.kind is Kind.PAGE:
             happened.append(_event_of(change, entries[path], removals.get(path)))
-    happened += [(kind, data) for kind, data in _events_in_draft(tree) if kind not in _SUMMED_UP]
+    happened += [
+        (kind, data)
+        for kind, data in _events_in_draft(tree)
+        if kind not in _SUMMED_UP and data.get("path") not in facts.rejected
+    ]
     before = session.event_facts
     client = {"client": facts.client} if facts.client else {}
     session.event_facts = {**before, "change_set": facts.id, **client}

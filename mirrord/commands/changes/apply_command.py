@@ -3,25 +3,36 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID, uuid5
 
 from mirrord.commands.changes import draft_session
+from mirrord.commands.changes.accepted_part import (
+    WHOLE,
+    AcceptedPart,
+    accept_part,
+    directories_of_part,
+    previews_of,
+)
 from mirrord.commands.changes.applied_events import lines_of_changes
-from mirrord.commands.changes.change_review import SettledChange, diff_of_change, settle_changes
+from mirrord.commands.changes.change_review import SettledChange, diff_of_change
 from mirrord.commands.core.command_plan import Plan, command
-from mirrord.commands.core.failure import Failed, translating_errors
+from mirrord.commands.core.failure import Failed, invalid_argument, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import page_writes
 from mirrord.commands.pages.plain_folders import NO_TEXT
 from mirrord.commands.pages.sync_status import why_halted
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
-from mirrord.domain.entry import EntryId
+from mirrord.domain.entry import MAX_FILE_BYTES, EntryId
+from mirrord.domain.review import ReviewChoice, choice_of
 from mirrord.errors import Stale
 from mirrord.mirror.draft import draft_changes, draft_store
 from mirrord.mirror.draft.draft_changes import ChangeSort
+from mirrord.mirror.draft.draft_remainder import AppliedFile, write_remainder
 from mirrord.mirror.draft.draft_store import DraftFacts
 from mirrord.mirror.draft.draft_tree import FILES_NAME, DraftTree
-from mirrord.mirror.write import change_plan
+from mirrord.mirror.write import change_plan, trash
 from mirrord.mirror.write.change_plan import FileChanges, FileMove, FileText
 from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.journal_labels import key_of, new_key
@@ -38,7 +49,8 @@ class AppliedChanges:
     An applied change set.
 
     created, edited, moved, deleted: numbers of files. merged: files that had changed in the tree too, where both
-    changes fitted together.
+    changes fitted together. rejected: what a person did not accept, or not all of it; comment: the person's;
+    remainder: the change set that goes on with that.
     """
 
     change_set: str
@@ -48,6 +60,9 @@ class AppliedChanges:
     moved: int
     deleted: int
     merged: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
+    comment: str | None = None
+    remainder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +71,15 @@ class _Application(Plan[AppliedChanges]):
 
     facts: DraftFacts
     draft: Session
-    settled: Sequence[SettledChange]
+    part: AcceptedPart
     entries: Mapping[str, EntryId]
     message: str
+    comment: str | None
     resources: ExitStack
+
+    @property
+    def settled(self) -> Sequence[SettledChange]:
+        return self.part.settled
 
     def close(self) -> None:
         self.resources.close()
@@ -71,7 +91,8 @@ class _Application(Plan[AppliedChanges]):
             lines = [*lines[: MAX_PREVIEW_LINES - 1], f"… and {len(lines) - MAX_PREVIEW_LINES + 1} lines more"]
         facts = {"change_set": self.facts.id, "title": self.facts.title, "changed_pages_count": len(self.settled)}
         sentence = f"The change set {self.facts.title!r} would change {len(self.settled)} pages and files."
-        return Preview(sentence, facts, tuple(lines), self._bases())
+        changes = tuple(previews_of(session, tree, self.settled))
+        return Preview(sentence, facts, tuple(lines), self._bases(), changes)
 
     def _bases(self) -> dict[str, str]:
         """The files of the tree, and those of the draft: a draft that goes on after the preview is another one."""
@@ -86,15 +107,43 @@ class _Application(Plan[AppliedChanges]):
 
     def carry_out(self, session: Session, journal: Journal) -> AppliedChanges:
         _check_running(session)
-        result = self._result()
-        ended = self.facts.ended(draft_store.APPLIED, self.message)
-        try:
-            change_plan.carry_out(session.tree, journal, self._file_changes(session, ended))
-        except Stale as error:
-            raise _conflict(str(error), {}) from error
-        return result
+        with ExitStack() as undone:
+            remainder = self._write_remainder(undone) if self.part.rejected else None
+            ended = replace(
+                self.facts.ended(draft_store.APPLIED, self.message),
+                comment=self.comment,
+                rejected=self.part.rejected,
+                remainder=remainder,
+            )
+            try:
+                change_plan.carry_out(session.tree, journal, self._file_changes(session, ended))
+            except Stale as error:
+                raise _conflict(str(error), {}) from error
+            undone.pop_all()
+        return self._result(ended)
 
-    def _result(self) -> AppliedChanges:
+    def _write_remainder(self, undone: ExitStack) -> str:
+        """Write the draft that goes on with what was rejected, and return its id."""
+        tree, facts = _tree_of(self.draft), self.facts
+        remainder = replace(
+            facts,
+            id=str(uuid5(UUID(facts.id), "remainder")),
+            is_submitted=False,
+            comment=self.comment,
+            part_of=facts.id,
+        )
+        undone.callback(draft_store.forget, tree.lower, remainder)
+        files = [self._applied_file(tree, settled) for settled in self.settled]
+        write_remainder(tree, remainder, files, self.part.rejected)
+        return remainder.id
+
+    def _applied_file(self, tree: DraftTree, settled: SettledChange) -> AppliedFile:
+        path, data = settled.change.path, settled.data
+        if data is None and settled.change.sort is not ChangeSort.DELETED:
+            data = tree.snapshot(path, MAX_FILE_BYTES)[0]
+        return AppliedFile(settled.change, self.entries[path], data, self.part.full_texts.get(path))
+
+    def _result(self, ended: DraftFacts) -> AppliedChanges:
         counts = Counter(settled.change.sort for settled in self.settled)
         return AppliedChanges(
             self.facts.id,
@@ -104,11 +153,14 @@ class _Application(Plan[AppliedChanges]):
             moved=counts[ChangeSort.MOVED],
             deleted=counts[ChangeSort.DELETED],
             merged=tuple(settled.change.path for settled in self.settled if settled.is_merged),
+            rejected=self.part.rejected,
+            comment=ended.comment,
+            remainder=ended.remainder,
         )
 
     def _file_changes(self, session: Session, ended: DraftFacts) -> FileChanges:
         tree = _tree_of(self.draft)
-        directories, trashed = draft_changes.directories_of(tree), draft_changes.own_trash(tree)
+        directories, trashed = directories_of_part(tree, self.part), draft_changes.own_trash(tree)
         removals = {
             settled.change.path: self._removal(settled, trashed)
             for settled in self.settled
@@ -119,12 +171,20 @@ class _Application(Plan[AppliedChanges]):
             texts=[self._text(settled) for settled in self.settled if settled.data is not None],
             removals=list(removals.values()),
             directories=directories.created,
-            folder_records=list(_folder_records(trashed)),
+            folder_records=_folder_records(trashed, directories.removed),
             emptied=directories.removed,
-            restored=draft_changes.restored_names(tree),
+            restored=self._restored_names(tree),
             appended_lines=lines_of_changes(session, tree, ended, self.settled, self.entries, removals),
             draft=(self.facts.directory, ended.encode()),
         )
+
+    def _restored_names(self, tree: DraftTree) -> list[str]:
+        names = draft_changes.restored_names(tree)
+        if not self.part.rejected:
+            return names
+        entries = {self.entries[settled.change.path] for settled in self.settled}
+        accepted = {trashed.name for trashed in trash.list_trash(tree.lower) if trashed.label.entry in entries}
+        return [name for name in names if name in accepted]
 
     def _move(self, settled: SettledChange) -> FileMove:
         change = settled.change
@@ -154,13 +214,27 @@ class _Application(Plan[AppliedChanges]):
         )
 
 
-@command("apply_changes")
-def apply_changes(session: Session, change_set: str, message: str | None = None) -> Plan[AppliedChanges]:
-    """
-    Apply a change set as a whole.
+def _read_arguments(*, choice: Mapping[str, object] | None = None, **others: Any) -> Mapping[str, Any]:
+    """choice: of a person, as JSON."""
+    try:
+        return others if choice is None else {**others, "choice": choice_of(choice)}
+    except ValueError as error:
+        raise invalid_argument("INVALID_CHOICE", str(error), "Show the change set and choose again.") from error
 
-    message: what it is for; None: its title. Raises Failed, CONFLICT, with the pages that changed in the tree too, and
-    nothing is changed then.
+
+@command("apply_changes", read_arguments=_read_arguments)
+def apply_changes(
+    session: Session,
+    change_set: str,
+    message: str | None = None,
+    choice: ReviewChoice = WHOLE,
+    comment: str | None = None,
+) -> Plan[AppliedChanges]:
+    """
+    Apply a change set as a whole, or the part that a person chose.
+
+    message: what it is for; None: its title. comment: the person's, for the agent. Raises Failed, CONFLICT, with the
+    pages that changed in the tree too, and nothing is changed then.
     """
     facts = draft_session.find_draft(session, change_set)
     draft_session.check_open(facts)
@@ -169,19 +243,19 @@ def apply_changes(session: Session, change_set: str, message: str | None = None)
         draft, tree = resources.enter_context(draft_session.reading_draft(session, facts))
         with translating_errors():
             resources.enter_context(write_lock(tree))
-            settlement = settle_changes(session, tree)
-        if settlement.clashes:
-            raise _conflict("", settlement.clashes)
-        if not settlement.settled:
+            part = accept_part(session, tree, choice)
+        if part.settlement.clashes:
+            raise _conflict("", part.settlement.clashes)
+        if not part.settled:
             raise Failed(
                 "NOTHING_CHANGED",
                 "invalid",
                 f"The change set {facts.title!r} changes nothing.",
                 "Write, move or delete pages first, or call discard_changes.",
             )
-        entries = {settled.change.path: _entry_of(session, draft, settled) for settled in settlement.settled}
+        entries = {settled.change.path: _entry_of(session, draft, settled) for settled in part.settled}
         text = (message or "").strip() or facts.title
-        return _Application(facts, draft, settlement.settled, entries, text, resources.pop_all())
+        return _Application(facts, draft, part, entries, text, comment, resources.pop_all())
 
 
 def _check_running(session: Session) -> None:
@@ -198,14 +272,17 @@ def _entry_of(session: Session, draft: Session, settled: SettledChange) -> Entry
     return snapshot.id_of(card) if card is not None else page_writes.id_of_file(where, path)
 
 
-def _folder_records(trashed: Sequence[TrashedFile]) -> list[Removal]:
-    """Folders that were removed: their records in the trash are empty files."""
+def _folder_records(trashed: Sequence[TrashedFile], removed: Sequence[str]) -> list[Removal]:
+    """Folders that were removed: their records in the trash are empty files. removed: the directories that go."""
     return [
         Removal(
             file.card.path, str(file.label.entry), NO_TEXT.hex(), key_of(file.name), file.card.reason, file.card.title
         )
         for file in trashed
-        if file.card is not None and file.label.expected == NO_TEXT and file.stat.size == 0
+        if file.card is not None
+        and file.label.expected == NO_TEXT
+        and file.stat.size == 0
+        and file.card.path in removed
     ]
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from mirrord.commands.changes import draft_session
 from mirrord.commands.changes.change_review import Settlement, diff_of_change, settle_changes
 from mirrord.commands.changes.draft_session import OpenDraft
+from mirrord.commands.changes.review_state import reopen_draft, review_of
 from mirrord.commands.core.connection_changes import ConnectionChanges, current_client
 from mirrord.commands.core.failure import Failed, invalid_argument, translating_errors
 from mirrord.commands.core.session import Session
@@ -22,7 +23,11 @@ _MAX_SINGLE_DIFF_CHARACTERS = 7_000  # of the one that was asked for
 
 @dataclass(frozen=True, slots=True)
 class ChangeSetSummary:
-    """A change set. begun_at: ISO 8601. needs: the trust level that applying it needs, if a person has to agree."""
+    """
+    A change set. begun_at: ISO 8601. needs: the trust level that applying it needs, if a person has to agree.
+
+    comment: of the person who reviewed it. rejected, remainder: as in DraftFacts.
+    """
 
     id: str
     title: str
@@ -31,6 +36,9 @@ class ChangeSetSummary:
     pages: int = 0
     needs: str | None = None
     message: str | None = None
+    comment: str | None = None
+    rejected: tuple[str, ...] = ()
+    remainder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +73,9 @@ def begin_changes(
     session: Session, connection: ConnectionChanges, title: str | None, change_set: str | None = None
 ) -> ChangeSetSummary:
     """
-    Begin a change set for *connection*, or continue *change_set*.
+    Begin a change set for *connection*, or continue *change_set*, also one that a person sent back.
 
-    Raises Failed if one is open, without a title, and for a change set that is unknown, foreign or ended.
+    Raises Failed if one is open, without a title, and for a change set that is unknown, foreign, ended or in review.
     """
     if isinstance(connection.draft, OpenDraft):
         facts = connection.draft.facts
@@ -81,7 +89,7 @@ def begin_changes(
     if change_set is not None:
         facts = draft_session.find_draft(session, change_set)
         draft_session.check_open(facts)
-        draft = draft_session.enter_draft(session, facts)
+        draft = draft_session.enter_draft(session, reopen_draft(session, facts))
     else:
         title = _check_title(title)
         draft = draft_session.begin_draft(
@@ -143,7 +151,19 @@ def summary_of(session: Session, facts: DraftFacts, pages: int | None = None) ->
         pages = _count_changes(session, facts) if facts.state == draft_store.OPEN else 0
     begun_at = datetime.fromtimestamp(facts.begun_at, UTC).isoformat(timespec="seconds")
     needs = Trust(facts.level).name if facts.level >= Trust.SUGGEST else None
-    return ChangeSetSummary(facts.id, facts.title, facts.state, begun_at, pages, needs, facts.message)
+    review = review_of(session, facts)
+    return ChangeSetSummary(
+        facts.id,
+        facts.title,
+        review.state if review is not None else facts.state,
+        begun_at,
+        pages,
+        needs,
+        facts.message,
+        review.comment if review is not None else facts.comment,
+        facts.rejected,
+        facts.remainder,
+    )
 
 
 def _count_changes(session: Session, facts: DraftFacts) -> int:

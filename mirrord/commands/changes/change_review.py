@@ -1,6 +1,7 @@
 """What a change set would do to the tree as it is now: merged by three ways where both changed, or a conflict."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from mirrord.commands.core.command_plan import diff_of
@@ -48,9 +49,9 @@ class _Clash(Exception):
     """Why a change cannot be applied, as the rest of a sentence after its path."""
 
 
-def settle_changes(session: Session, tree: DraftTree) -> Settlement:
-    """Compare the draft *tree* with the tree of *session* as it is now."""
-    changes = draft_changes.changes_of(tree)
+def settle_changes(session: Session, tree: DraftTree, without: Collection[str] = ()) -> Settlement:
+    """Compare the draft *tree* with the tree of *session* as it is now. without: paths of changes to pass over."""
+    changes = [change for change in draft_changes.changes_of(tree) if change.path not in without]
     leaving = {
         change.source
         for change in changes
@@ -160,14 +161,15 @@ def _old_text(tree: DraftTree, change: DraftChange) -> str | None:
     base = draft_changes.base_text(tree, claim.digest)
     if base is None and tree.lower.digest_now(claim.path) == claim.digest:
         base = tree.lower.snapshot(claim.path, MAX_FILE_BYTES)[0]
-    return _decode_or_none(base) if base is not None else None
+    return decode_or_none(base) if base is not None else None
 
 
 def _text_of(tree: DraftTree, path: str) -> str | None:
-    return _decode_or_none(_read(tree, path))
+    return decode_or_none(_read(tree, path))
 
 
-def _decode_or_none(data: bytes) -> str | None:
+def decode_or_none(data: bytes) -> str | None:
+    """The text in a file; None: it is no text."""
     try:
         return decode(data)
     except Damaged:

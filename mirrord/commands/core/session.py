@@ -17,6 +17,7 @@ from mirrord.domain.approval import InputFile, Request
 from mirrord.domain.entry import Actor, Digest, EntryId, TenantId, new_id
 from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.domain.trust import DEFAULTS, Limits, RateLimit, Trust
+from mirrord.domain.write_rules import WriteRules
 from mirrord.mirror.read.page_catalogue import Catalogue
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write.journal import Journal
@@ -40,6 +41,7 @@ class Gate:
     levels: Mapping[str, Trust] = field(default_factory=lambda: DEFAULTS)
     limits: Limits = field(default_factory=Limits)
     elicits: bool = False
+    rules: WriteRules = field(default_factory=WriteRules)
     _calls: RateLimit = field(init=False)
     _mutations: RateLimit = field(init=False)
 

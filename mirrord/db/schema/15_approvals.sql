@@ -23,6 +23,7 @@ CREATE TABLE mirrord.approval (
     claimed_at       timestamptz,                  -- when its mirror began to run it
     outcome          jsonb,                        -- {"result"} or {"failure"}
     told_at          timestamptz,                  -- when the outcome was written to the file of the request
+    review           jsonb,                        -- of a change set: {"changes"} as shown, and {"choice"} of a person
     PRIMARY KEY (tenant_id, id),
     CONSTRAINT preview_says_what_would_happen CHECK (preview ->> 'summary' IS NOT NULL)
 );
@@ -40,9 +41,13 @@ BEGIN
         END IF;
         RETURN NEW;
     END IF;
-    IF (to_jsonb(NEW) - '{state,decision,decided_at,claimed_at,outcome,told_at}'::text[]) IS DISTINCT FROM
-       (to_jsonb(OLD) - '{state,decision,decided_at,claimed_at,outcome,told_at}'::text[]) THEN
+    IF (to_jsonb(NEW) - '{state,decision,decided_at,claimed_at,outcome,told_at,review}'::text[]) IS DISTINCT FROM
+       (to_jsonb(OLD) - '{state,decision,decided_at,claimed_at,outcome,told_at,review}'::text[])
+       OR NEW.review -> 'changes' IS DISTINCT FROM OLD.review -> 'changes' THEN
         RAISE EXCEPTION 'what is asked for in request % never changes', OLD.id USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.review IS DISTINCT FROM OLD.review AND (current_user <> 'mirrord_definer' OR OLD.state <> 'pending') THEN
+        RAISE EXCEPTION 'only mirrord.choose() chooses, before the decision' USING ERRCODE = 'insufficient_privilege';
     END IF;
     IF NEW.state <> OLD.state AND (OLD.state, NEW.state) NOT IN
        (('pending', 'approved'), ('pending', 'rejected'), ('pending', 'expired'), ('approved', 'executed'),
@@ -84,6 +89,17 @@ BEGIN
         jsonb_strip_nulls(jsonb_build_object('request_id', NEW.id, 'command', NEW.command, 'state', NEW.state,
             'reason', CASE WHEN decided THEN NEW.decision ->> 'reason' END,
             'failure', NEW.outcome -> 'failure' ->> 'sentence')));
+    IF NEW.review IS NOT NULL AND (decided OR NEW.state = 'pending') THEN
+        INSERT INTO mirrord.event (tenant_id, id, type, occurred_at, actor, channel, data)
+        VALUES (NEW.tenant_id, gen_random_uuid(), CASE WHEN decided THEN 'ChangesReviewed' ELSE 'ChangesSubmitted' END,
+            clock_timestamp(), CASE WHEN decided THEN NEW.decision -> 'by' ELSE NEW.actor END,
+            CASE WHEN decided THEN NEW.decision ->> 'channel' ELSE 'daemon' END,
+            jsonb_strip_nulls(jsonb_build_object('request_id', NEW.id, 'change_set', NEW.arguments ->> 'change_set',
+                'pages', jsonb_array_length(NEW.review -> 'changes'),
+                'accepted', CASE WHEN decided THEN NEW.state = 'approved' END,
+                'rejected', NEW.review -> 'choice' -> 'rejected',
+                'comment', CASE WHEN decided THEN NEW.decision ->> 'reason' END)));
+    END IF;
     RETURN NULL;
 END
 $$;
@@ -128,7 +144,23 @@ BEGIN ATOMIC
     SELECT mirrord.decide(request, 'rejected', reason, channel);
 END;
 
-REVOKE ALL ON FUNCTION mirrord.decide, mirrord.approve, mirrord.reject FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION mirrord.decide, mirrord.approve, mirrord.reject TO mirrord_app, mirrord_daemon;
+-- What a person accepts of a change set that waits: everything but what the choice names (docs/approvals.md).
+CREATE FUNCTION mirrord.choose(request uuid, choice jsonb) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF mirrord.current_actor() ->> 'kind' = 'agent' THEN
+        RAISE EXCEPTION 'agents do not decide about requests' USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    UPDATE mirrord.approval
+       SET review = jsonb_set(approval.review, '{choice}', choose.choice)
+     WHERE tenant_id = mirrord.current_tenant() AND id = choose.request AND approval.review IS NOT NULL;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no review of request %', choose.request USING ERRCODE = 'no_data_found';
+    END IF;
+END
+$$;
+
+REVOKE ALL ON FUNCTION mirrord.decide, mirrord.approve, mirrord.reject, mirrord.choose FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION mirrord.decide, mirrord.approve, mirrord.reject, mirrord.choose TO mirrord_app, mirrord_daemon;
 
 RESET ROLE;

@@ -57,7 +57,8 @@ class Nothing(Arguments):
 
 def _summary(summary: "ChangeSetSummary") -> dict[str, Any]:
     facts = {"changeSet": summary.id, "title": summary.title, "state": summary.state, "begunAt": summary.begun_at}
-    optional = {"needs": summary.needs, "message": summary.message}
+    optional: dict[str, Any] = {"needs": summary.needs, "message": summary.message, "comment": summary.comment}
+    optional |= {"rejected": summary.rejected or None, "remainder": summary.remainder}
     return {**facts, "pages": summary.pages, **{key: value for key, value in optional.items() if value is not None}}
 
 
@@ -104,8 +105,12 @@ def _status(session: Session, _: Nothing) -> Wire:
 
 def _apply_answer(applied: "AppliedChanges") -> Wire:
     counts = {sort: getattr(applied, sort) for sort in ("created", "edited", "moved", "deleted")}
-    merged = {"merged": list(applied.merged)} if applied.merged else {}
-    return {"changeSet": applied.change_set, "state": "applied", "pages": applied.pages, **counts, **merged}
+    optional = {
+        **({"merged": list(applied.merged)} if applied.merged else {}),
+        **({"comment": applied.comment} if applied.comment else {}),
+        **({"rejected": list(applied.rejected), "remainder": applied.remainder} if applied.rejected else {}),
+    }
+    return {"changeSet": applied.change_set, "state": "applied", "pages": applied.pages, **counts, **optional}
 
 
 _COUNT_OR_CLASHES: Schema = {"type": ["integer", "array"]}  # a refusal lists the pages that clash
@@ -160,7 +165,8 @@ DISCARD_CHANGES = Tool(
 CHANGES_STATUS = Tool(
     "changes_status",
     "Your change sets",
-    "Says which change set is open on this connection, and your others: open, applied or discarded. Example: {}.",
+    "Says which change set is open on this connection, and your others: open, in review, rejected, with a person's "
+    "comment, applied or discarded. Example: {}.",
     Nothing,
     result_schema({"open": nullable(ANY), "others": array_schema(ANY)}),
     _status,

@@ -91,7 +91,8 @@ class Tool(Generic[A]):
     converts the result of such a command, a dataclass, to JSON; default: its fields.
     writes: changes files. destructive: may remove existing content. idempotent: a second call changes nothing.
     waits: may take seconds without work on files. searches: reads the whole tree, and takes long.
-    about_changes: works on the tree even while a change set is open, which it is about.
+    about_changes: works on the tree even while a change set is open, which it is about. changes_rows: the daemon
+    changes rows for it, which no draft holds.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Tool(Generic[A]):
     waits: bool = False
     searches: bool = False
     about_changes: bool = False
+    changes_rows: bool = False
 
     @property
     def lane(self) -> Lane | None:

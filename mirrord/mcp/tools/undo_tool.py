@@ -95,4 +95,5 @@ UNDO_CHANGES = Tool(
     destructive=True,
     idempotent=False,
     waits=True,
+    changes_rows=True,
 )

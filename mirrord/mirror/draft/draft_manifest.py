@@ -128,10 +128,18 @@ class Manifest:
             self.last_move = None
             if "moved" in row:
                 self._move(*row["moved"])
+            elif "sources" in row:
+                self.sources = dict(row["sources"])
             elif "removed" in row:
                 self.sources.pop(row["removed"], None)
             else:
                 self._take(_decode_claim(row))
+
+
+def encode_manifest(claims: Iterable[Claim], sources: Mapping[str, str]) -> bytes:
+    """The text of the manifest of a draft with these claims. sources: as in Manifest."""
+    rows: list[Mapping[str, object]] = [*map(_encode_claim, claims), {"sources": dict(sources)}]
+    return "".join(f"{json.dumps(row)}\n" for row in rows).encode()
 
 
 def _rows(data: bytes) -> Iterator[dict[str, Any]]:

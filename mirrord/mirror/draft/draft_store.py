@@ -4,7 +4,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -26,6 +26,7 @@ DRAFTS_PATH = f"{STATE_DIRECTORY}/drafts"
 FACTS_NAME = "draft.json"
 LIFETIME_SECONDS = 14 * 86_400.0  # after the last write
 OPEN, APPLIED, DISCARDED = "open", "applied", "discarded"
+TRIAL_OWNER = "trial"  # of drafts that live as long as one call
 _CONNECTION_LOCK = "connection.lock"
 _MAX_FACTS_BYTES = 1 << 20
 
@@ -37,7 +38,9 @@ class DraftFacts:
 
     owner: who may use it, besides the actor: a mark of the token, or of local callers. client: the agent's program.
     level: the highest trust level of what was done in it, by number; level_of: the command. state: open, applied or
-    discarded; times are Unix seconds.
+    discarded; times are Unix seconds. is_submitted: it waits for a person's review. rejected: paths that a person
+    rejected when the others were applied, with a comment; remainder: the draft that goes on with them. part_of: of such
+    a draft, the one that it was part of.
     """
 
     id: str
@@ -52,6 +55,11 @@ class DraftFacts:
     state: str = OPEN
     message: str | None = None
     ended_at: float | None = None
+    is_submitted: bool = False
+    comment: str | None = None
+    rejected: tuple[str, ...] = ()
+    remainder: str | None = None
+    part_of: str | None = None
 
     @property
     def actor(self) -> Actor:
@@ -99,19 +107,27 @@ def read_facts(tree: Tree, draft: UUID) -> DraftFacts | None:
     try:
         data, _ = tree.snapshot(f"{directory_of_draft(draft)}/{FACTS_NAME}", _MAX_FACTS_BYTES)
         raw: dict[str, Any] = json.loads(data)
-        return DraftFacts(**raw)
+        return DraftFacts(**{**raw, "rejected": tuple(raw.get("rejected", ()))})
     except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, Busy, Refused):
         return None
 
 
 def list_drafts(tree: Tree) -> list[DraftFacts]:
-    """All drafts, also those that ended lately; the newest first."""
+    """All drafts, also those that ended lately; the newest first. A remainder counts once the other part is applied."""
     try:
         names = sorted(tree.list_names(DRAFTS_PATH), reverse=True)
     except (FileNotFoundError, NotADirectoryError):
         return []
     ids = filter(None, map(parse_id, names))
-    return [facts for draft in ids if (facts := read_facts(tree, draft)) is not None]
+    drafts = [facts for draft in ids if (facts := read_facts(tree, draft)) is not None]
+    by_id = {facts.id: facts for facts in drafts}
+    return [facts for facts in drafts if facts.owner != TRIAL_OWNER and _is_remainder_of_applied(facts, by_id)]
+
+
+def _is_remainder_of_applied(facts: DraftFacts, drafts: Mapping[str, DraftFacts]) -> bool:
+    """Whether a draft is no remainder, or that of a part that is applied."""
+    part = drafts.get(facts.part_of) if facts.part_of is not None else None
+    return part is None or part.remainder == facts.id
 
 
 def open_draft_tree(tree: Tree, facts: DraftFacts) -> DraftTree:

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from mirrord.auth.access_grant import Grant
+from mirrord.auth.access_grant import Grant, Rights
 from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.config import Agents, Config
 from mirrord.domain.entry import Actor, TenantId
@@ -30,7 +30,7 @@ def grant_of(tenant: Tenant) -> Grant:
 
 def with_token(config: Config, tenant: Tenant) -> Config:
     private = signing_key(config.data, Keyring(config.mirror))
-    text, _ = issue_token(private, tenant.name, tenant.id, ACTOR, may_write=True, expires=None)
+    text, _ = issue_token(private, tenant.name, tenant.id, ACTOR, rights=Rights(), expires=None)
     return replace(config, agents=Agents(token=f" {text}\n"))
 
 

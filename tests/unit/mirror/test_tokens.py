@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirrord.auth.access_grant import Rights
 from mirrord.auth.signed_tokens import Keyring, check_grant, issue_token, key_id, signing_key, verify_token
 from mirrord.domain.entry import Actor, TenantId
 from mirrord.errors import Refused, UserError
@@ -38,7 +39,7 @@ def private(tmp_path: Path, keyring: Keyring) -> Ed25519PrivateKey:
 
 
 def token_of(private: Ed25519PrivateKey, *, may_write: bool = True, expires: datetime | None = None) -> tuple[str, str]:
-    return issue_token(private, "demo", TENANT, ACTOR, may_write=may_write, expires=expires)
+    return issue_token(private, "demo", TENANT, ACTOR, rights=Rights(may_write), expires=expires)
 
 
 def test_a_token_says_who_may_do_what_where_and_how_long(keyring: Keyring, private: Ed25519PrivateKey) -> None:

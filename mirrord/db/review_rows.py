@@ -1,0 +1,93 @@
+"""Reviews of change sets as rows: what a person is shown of a request to apply one, and what the person chooses."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from mirrord.db import approval_rows
+from mirrord.db.approval_rows import StoredRequest
+from mirrord.db.database import Connection
+from mirrord.domain.approval import RequestState
+from mirrord.domain.entry import TenantId, digest_of
+from mirrord.domain.review import ChangePreview, ReviewChoice, choice_of
+from mirrord.errors import UserError
+
+_SELECT = "SELECT review FROM mirrord.approval WHERE tenant_id = %s AND id = %s"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReview:
+    """A request to apply a change set, what it would change, and what a person chose of it so far."""
+
+    request: StoredRequest
+    changes: Sequence[ChangePreview]
+    choice: ReviewChoice
+
+    @property
+    def change_set(self) -> str:
+        """The id of the change set."""
+        return str(self.request.arguments.get("change_set"))
+
+    @property
+    def title(self) -> str:
+        """The title of the change set."""
+        return str(self.request.preview.get("facts", {}).get("title", self.change_set))
+
+    @property
+    def shown(self) -> str:
+        """A digest of all that a person sees of it: a decision names it, and another one is not carried out."""
+        texts = json.dumps([self.request.digest.hex(), dict(self.choice.texts)], sort_keys=True)
+        return digest_of(texts.encode()).hex()[:16]
+
+    def shown_change(self, change: ChangePreview) -> ChangePreview:
+        """A change with the person's own text, if there is one."""
+        text = self.choice.texts.get(change.path)
+        return change if text is None else replace(change, new=text)
+
+
+async def list_waiting(connection: Connection, tenant: TenantId) -> list[StoredRequest]:
+    """The requests to apply change sets that wait for a person, the oldest first."""
+    waiting = await approval_rows.list_requests(connection, tenant, [RequestState.PENDING])
+    return [stored for stored in waiting if "change_set" in stored.arguments]
+
+
+async def load_review(connection: Connection, tenant: TenantId, stored: StoredRequest) -> StoredReview:
+    """The review of a request."""
+    row = await (await connection.execute(_SELECT, (tenant, stored.id))).fetchone()
+    review: Mapping[str, Any] = (row[0] if row is not None else None) or {}
+    changes = [ChangePreview(**facts) for facts in review.get("changes", ())]
+    return StoredReview(stored, changes, choice_of(review.get("choice") or {}))
+
+
+async def find_review(connection: Connection, tenant: TenantId, beginning: str) -> StoredReview | None:
+    """The waiting review of the change set, or of the request, whose id begins so; None: there is none, or several."""
+    text = beginning.strip().lower()
+    matches = [
+        stored
+        for stored in await list_waiting(connection, tenant)
+        if text and (str(stored.arguments["change_set"]).startswith(text) or str(stored.id).startswith(text))
+    ]
+    return await load_review(connection, tenant, matches[0]) if len(matches) == 1 else None
+
+
+async def store_choice(connection: Connection, request: UUID, choice: ReviewChoice) -> None:
+    """Store what a person chooses. Raises UserError if it is decided already."""
+    try:
+        await connection.execute("SELECT mirrord.choose(%s, %s)", (request, Jsonb(choice.facts())))
+    except (psycopg.errors.NoDataFound, psycopg.errors.InsufficientPrivilege) as error:
+        raise UserError("Nobody reviews this change set any more: it was decided about.") from error
+
+
+async def decide_review(
+    connection: Connection, tenant: TenantId, review: StoredReview, *, accept: bool, comment: str | None, channel: str
+) -> None:
+    """Accept the chosen part of a change set, or send all of it back. Raises UserError if it is decided already."""
+    await store_choice(connection, review.request.id, review.choice)
+    await approval_rows.decide_request(
+        connection, tenant, review.request.id, approve=accept, reason=comment, channel=channel
+    )

@@ -1,0 +1,77 @@
+"""Where agents change files themselves, and where a person reviews their changes first: by tenant, token and folder."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cache
+from types import MappingProxyType
+
+from mirrord.errors import UserError
+
+WRITE_KEY, FOLDERS_KEY = "write", "folders"  # of the table `mcp.trust`; its other keys are tools
+_STATE_PREFIX = ".mirrord/"  # files of mirrord itself, which are no places
+_PLAIN_PART = re.compile(r"\*\*|\*|[^*]+")
+
+
+class WriteMode(StrEnum):
+    """What becomes of an agent's change: it is carried out, or waits in a change set until a person accepts it."""
+
+    ACT = "act"
+    REVIEW = "review"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRules:
+    """mode: of all places that no pattern names. folders: modes by pattern of paths; the longest that fits counts."""
+
+    mode: WriteMode = WriteMode.ACT
+    folders: Mapping[str, WriteMode] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def may_review(self) -> bool:
+        """Whether any place is reviewed."""
+        return WriteMode.REVIEW in (self.mode, *self.folders.values())
+
+    def mode_of(self, path: str) -> WriteMode:
+        """The mode of a path in the tree."""
+        fitting = [pattern for pattern in self.folders if _expression_of(pattern).fullmatch(path)]
+        return self.folders[max(fitting, key=len)] if fitting else self.mode
+
+    def reviews(self, paths: Iterable[str]) -> bool:
+        """Whether a person reviews a change of all these files: the strictest counts; without a file the mode."""
+        places = [path for path in paths if not path.startswith(_STATE_PREFIX)]
+        modes = [self.mode_of(path) for path in places] or [self.mode]
+        return WriteMode.REVIEW in modes
+
+    def reviewing_all(self) -> "WriteRules":
+        """The rules of a token whose changes are reviewed: a folder that is named keeps its mode."""
+        return replace(self, mode=WriteMode.REVIEW)
+
+
+def parse_write_rules(written: Mapping[str, object]) -> WriteRules:
+    """The rules in the table `mcp.trust`. Raises UserError for a mode or a pattern that is none."""
+    folders = written.get(FOLDERS_KEY, {})
+    assert isinstance(folders, Mapping)
+    modes = {_check_pattern(pattern): _mode_named(mode) for pattern, mode in folders.items()}
+    return WriteRules(_mode_named(written.get(WRITE_KEY, WriteMode.ACT)), modes)
+
+
+def _mode_named(name: object) -> WriteMode:
+    for mode in WriteMode:
+        if mode == name:
+            return mode
+    raise UserError(f"{name!r} says nothing about what agents write; there are {', '.join(WriteMode)}.")
+
+
+def _check_pattern(pattern: str) -> str:
+    parts = pattern.split("/")
+    if any(part in ("", ".", "..") for part in parts) or any("**" in part and part != "**" for part in parts):
+        raise UserError(f'{pattern!r} is no pattern of paths; write for instance "Inbox/**" or "Projects/*.md".')
+    return pattern
+
+
+@cache
+def _expression_of(pattern: str) -> re.Pattern[str]:
+    signs = {"**": ".*", "*": "[^/]*"}
+    return re.compile("".join(signs.get(part, re.escape(part)) for part in _PLAIN_PART.findall(pattern)), re.DOTALL)

@@ -1,0 +1,255 @@
+"""Change sets that a person reviews: an agent's changes wait, and what of them a person accepts is applied."""
+
+import json
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+from tests.support.clients import Agent, on_stdio, process
+from tests.support.entries import value
+from tests.support.harness import Mirrord, eventually
+
+ALPHA = "# Alpha\n\nfirst\n\nsecond\n\nthird\n"
+
+
+@pytest.fixture(scope="module")
+def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
+    with Mirrord(tmp_path_factory.mktemp("review") / "installation", dsn=module_dsn) as running:
+        running.root.mkdir(parents=True, exist_ok=True)
+        settings = '[mcp.trust]\nwrite = "review"\n[mcp.trust.folders]\n"Inbox/**" = "act"\n'
+        (running.directory / "mirrord.toml").write_text(settings, encoding="utf-8")
+        running.up()
+        yield running
+
+
+@pytest.fixture
+def folder(mirrord: Mirrord, request: pytest.FixtureRequest) -> str:
+    """A folder of the test's own, with two pages."""
+    name = f"Case {crc32(request.node.name.encode()) % 100_000}"
+    (mirrord.root / name).mkdir()
+    for page in ("Alpha", "Beta", "Gone"):
+        (mirrord.root / name / f"{page}.md").write_text(ALPHA.replace("Alpha", page), encoding="utf-8")
+    mirrord.flush()
+    return name
+
+
+def agent_of(mirrord: Mirrord) -> AbstractAsyncContextManager[Agent]:
+    return on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": mirrord.create_token()}, "--tools", "pages,changes"))
+
+
+def changes(mirrord: Mirrord, *arguments: str, code: int = 0) -> str:
+    ran = mirrord.run("changes", *arguments, "--tenant", mirrord.tenant)
+    assert ran.returncode == code, ran.stderr
+    return ran.stdout
+
+
+def waiting(mirrord: Mirrord, change_set: str) -> dict[str, Any]:
+    """The review of a change set, once the daemon has taken it in."""
+
+    def shown() -> dict[str, Any] | None:
+        ran = mirrord.run("changes", "show", change_set, "--json", "--tenant", mirrord.tenant)
+        facts: dict[str, Any] = json.loads(ran.stdout) if ran.stdout else {}
+        return facts if facts.get("state") == "in review" else None
+
+    review: dict[str, Any] = eventually(shown, "the change set in review")
+    return review
+
+
+async def change(agent: Agent, folder: str) -> str:
+    """Edit two places of a page, make one, move one and delete one; the id of the change set that waits."""
+    edits = [{"find": "first", "replace": "the first"}, {"find": "third", "replace": "the third"}]
+    noted = await agent.call("edit_page", path=f"{folder}/Alpha.md", edits=edits)
+    assert "apply_changes" in noted["review"]
+    await agent.call("create_page", title="New", parentPath=f"{folder}", content="text\n")
+    await agent.call("move_page", sourcePath=f"{folder}/Beta.md", destinationPath=f"{folder}/Moved.md")
+    await agent.call("delete_page", path=f"{folder}/Gone.md")
+    pending = await agent.call("apply_changes", message="For you")
+    assert (pending["state"], pending["status"]) == ("in review", "pending_approval")
+    assert pending["changeSet"] == noted["changeSet"]
+    return str(pending["changeSet"])
+
+
+async def status_of(agent: Agent, change_set: str) -> dict[str, Any]:
+    """How a change set stands for its agent."""
+    status = await agent.call("changes_status")
+    return next(facts for facts in status["others"] if facts["changeSet"] == change_set)
+
+
+async def settled(mirrord: Mirrord, agent: Agent, change_set: str, state: str) -> dict[str, Any]:
+    """How a change set stands for its agent once the daemon has written what became of it."""
+    query = (
+        "SELECT told_at FROM approval WHERE arguments ->> 'change_set' = %s ORDER BY requested_at DESC, id DESC LIMIT 1"
+    )
+    eventually(lambda: value(mirrord.app, query, change_set), "the outcome in the file of the request")
+    facts = await status_of(agent, change_set)
+    assert facts["state"] == state
+    return facts
+
+
+def text(mirrord: Mirrord, path: str) -> str | None:
+    file = Path(mirrord.root, path)
+    return file.read_text(encoding="utf-8") if file.exists() else None
+
+
+async def test_changes_wait_until_a_person_accepts_all_of_them(mirrord: Mirrord, folder: str) -> None:
+    async with agent_of(mirrord) as agent:
+        change_set = await change(agent, folder)
+        assert text(mirrord, f"{folder}/Alpha.md") == ALPHA
+        assert (await agent.refused("begin_changes", changeSet=change_set))["code"] == "IN_REVIEW"
+
+        review = waiting(mirrord, change_set)
+        assert {facts["kind"] for facts in review["changes"]} == {"edited", "created", "moved", "deleted"}
+        assert change_set[:18] in changes(mirrord, "list").splitlines()[0]
+        changes(mirrord, "accept", change_set, "--shown", review["shown"], "--message", "Thanks")
+
+        applied = await settled(mirrord, agent, change_set, "applied")
+        assert applied["comment"] == "Thanks"
+        assert text(mirrord, f"{folder}/Alpha.md") == ALPHA.replace("first", "the first").replace("third", "the third")
+        assert text(mirrord, f"{folder}/Gone.md") is None
+        assert text(mirrord, f"{folder}/Beta.md") is None
+        query = "SELECT type FROM event WHERE data ->> 'change_set' = %s AND type LIKE 'Changes%%' ORDER BY occurred_at"
+
+        def told() -> list[str] | None:
+            types = [row[0] for row in mirrord.app.execute(query, [change_set]).fetchall()]
+            return types if len(types) == 3 else None
+
+        assert eventually(told, "the events") == ["ChangesSubmitted", "ChangesReviewed", "ChangesApplied"]
+
+
+async def test_the_pages_that_are_rejected_go_back_to_the_agent(mirrord: Mirrord, folder: str) -> None:
+    async with agent_of(mirrord) as agent:
+        change_set = await change(agent, folder)
+        waiting(mirrord, change_set)
+        new, moved = f"{folder}/New.md", f"{folder}/Moved.md"
+        changes(
+            mirrord, "accept", change_set, "--page", moved, "--page", f"{folder}/Alpha.md", "--message", "No new page"
+        )
+
+        applied = await settled(mirrord, agent, change_set, "applied")
+        assert set(applied["rejected"]) == {new, f"{folder}/Gone.md"}
+        assert text(mirrord, new) is None
+        assert text(mirrord, f"{folder}/Gone.md") is not None
+        assert text(mirrord, moved) is not None
+        assert text(mirrord, f"{folder}/Beta.md") is None
+
+        continued = await agent.call("begin_changes", changeSet=applied["remainder"])
+        assert continued["comment"] == "No new page"
+        review = await agent.call("review_changes")
+        assert {facts["path"]: facts["kind"] for facts in review["changes"]} == {
+            new: "created",
+            f"{folder}/Gone.md": "deleted",
+        }
+        await agent.call("write_page", path=new, content="better\n")
+        again = await agent.call("apply_changes")
+        waiting(mirrord, again["changeSet"])
+        changes(mirrord, "accept", again["changeSet"])
+        await settled(mirrord, agent, again["changeSet"], "applied")
+        assert "better" in (text(mirrord, new) or "")
+        assert text(mirrord, f"{folder}/Gone.md") is None
+
+
+async def test_blocks_are_accepted_by_themselves(mirrord: Mirrord, folder: str) -> None:
+    alpha = f"{folder}/Alpha.md"
+    async with agent_of(mirrord) as agent:
+        change_set = await change(agent, folder)
+        review = waiting(mirrord, change_set)
+        blocks = next(facts["blocks"] for facts in review["changes"] if facts["path"] == alpha)
+        assert [(block["old"], block["new"]) for block in blocks] == [
+            ("first\n\n", "the first\n\n"),
+            ("third\n", "the third\n"),
+        ]
+        changes(mirrord, "accept", change_set, "--block", f"{alpha}:2")
+
+        applied = await settled(mirrord, agent, change_set, "applied")
+        assert text(mirrord, alpha) == ALPHA.replace("third", "the third")
+        await agent.call("begin_changes", changeSet=applied["remainder"])
+        remaining = await agent.call("review_changes", path=alpha)
+        assert (remaining["changes"][0]["added"], remaining["changes"][0]["removed"]) == (1, 1)
+        assert "+the first" in remaining["diff"]
+        assert "the third" not in remaining["diff"].replace(" the third", "")
+        await agent.call("discard_changes")
+
+
+async def test_a_person_edits_a_page_before_accepting_it(
+    mirrord: Mirrord, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alpha = f"{folder}/Alpha.md"
+    async with agent_of(mirrord) as agent:
+        change_set = await change(agent, folder)
+        waiting(mirrord, change_set)
+        editor = mirrord.directory / "editor.sh"
+        editor.write_text('#!/bin/sh\nsed -i "s/the first/my first/" "$1"\n', encoding="utf-8")
+        editor.chmod(0o700)
+        monkeypatch.setenv("EDITOR", str(editor))
+        assert "+my first" in changes(mirrord, "edit", change_set, alpha, code=1)
+        digest = waiting(mirrord, change_set)["shown"]
+        changes(mirrord, "accept", change_set, "--shown", digest)
+        await settled(mirrord, agent, change_set, "applied")
+        assert "my first" in (text(mirrord, alpha) or "")
+
+
+async def test_a_change_set_is_shown_again_if_its_pages_changed_since(mirrord: Mirrord, folder: str) -> None:
+    alpha = f"{folder}/Alpha.md"
+    async with agent_of(mirrord) as agent:
+        change_set = await change(agent, folder)
+        first = waiting(mirrord, change_set)
+        (mirrord.root / alpha).write_text(ALPHA.replace("second", "the person's"), encoding="utf-8")
+        changes(mirrord, "accept", change_set, "--shown", first["shown"])
+
+        def renewed() -> dict[str, Any] | None:
+            facts = waiting(mirrord, change_set)
+            return facts if facts["shown"] != first["shown"] else None
+
+        second = eventually(renewed, "the change set, shown again")
+        assert text(mirrord, alpha) == ALPHA.replace("second", "the person's")
+        assert next(facts for facts in second["changes"] if facts["path"] == alpha)["is_merged"]
+        assert (await status_of(agent, change_set))["state"] == "in review"
+        assert (
+            "changed since"
+            in mirrord.run(
+                "changes", "accept", change_set, "--shown", first["shown"], "--tenant", mirrord.tenant
+            ).stderr
+        )
+        changes(mirrord, "accept", change_set, "--shown", second["shown"])
+        await settled(mirrord, agent, change_set, "applied")
+        assert "the person's" in (text(mirrord, alpha) or "")
+        assert "the first" in (text(mirrord, alpha) or "")
+
+
+async def test_a_rejected_change_set_is_open_again_with_the_comment(mirrord: Mirrord, folder: str) -> None:
+    async with agent_of(mirrord) as agent:
+        change_set = await change(agent, folder)
+        waiting(mirrord, change_set)
+        changes(mirrord, "reject", change_set, "--comment", "Too much at once")
+        rejected = await settled(mirrord, agent, change_set, "rejected")
+        assert "Too much at once" in rejected["comment"]
+        assert text(mirrord, f"{folder}/Alpha.md") == ALPHA
+
+        continued = await agent.call("begin_changes", changeSet=change_set)
+        assert "Too much at once" in continued["comment"]
+        await agent.call("write_page", path=f"{folder}/New.md", content="less\n")
+        assert (await agent.call("apply_changes"))["state"] == "in review"
+        assert waiting(mirrord, change_set)["state"] == "in review"
+
+
+async def test_a_folder_may_be_open_but_not_for_what_reaches_beyond_it(mirrord: Mirrord, folder: str) -> None:
+    (mirrord.root / "Inbox").mkdir(exist_ok=True)
+    target = mirrord.root / "Inbox" / f"{folder} note.md"
+    target.write_text("text\n", encoding="utf-8")
+    (mirrord.root / folder / "Linking.md").write_text(f"[[Inbox/{folder} note]]\n", encoding="utf-8")
+    async with agent_of(mirrord) as agent:
+        page = await agent.call("create_page", title=f"{folder} free", parentPath="Inbox", content="text\n")
+        assert "review" not in page
+        assert text(mirrord, page["path"]) is not None
+
+        moved = await agent.call(
+            "move_page", sourcePath=f"Inbox/{folder} note.md", destinationPath=f"Inbox/{folder} other.md"
+        )
+        assert "review" in moved
+        assert target.exists()
+        assert (await agent.refused("undo_changes", changeSet=page["pageId"]))["code"] == "REVIEW_NEEDED"
+        await agent.call("discard_changes")
