@@ -22,7 +22,8 @@ from tests.support.trees import contents
 T = TypeVar("T")
 
 PATIENCE = 20.0  # seconds; generous, for machines that are busy with other tests
-PAUSE = 0.005  # seconds between two looks at a condition
+PAUSE = 0.005  # seconds between the first looks at a condition
+LONGEST_PAUSE = 0.05  # seconds; each look is a query or a whole command, and what is awaited needs the processors, too
 
 _COMMAND = (sys.executable, "-c", "from mirrord.cli import main; main()")
 _OURS = ("MIRROR", "TENANT_ID", "PG")  # prefixes of environment variables that would redirect a daemon
@@ -33,20 +34,27 @@ class Awaited(AssertionError):
 
 
 def eventually(
-    condition: Callable[[], T | None], expectation: str, seconds: float = PATIENCE, *, pause: float = PAUSE
+    condition: Callable[[], T | None], expectation: str, seconds: float = PATIENCE, *, pause: float | None = None
 ) -> T:
     """
     The first true value *condition* gives; it is asked again after each *pause*, in seconds.
 
+    pause: None for pauses that grow to a tenth of the time waited so far.
     expectation: the end of a sentence that begins with "In vain awaited for 20 s: ".
     Raises Awaited after *seconds*, with *expectation* and the last value.
     """
-    end = time.monotonic() + seconds
+    begin = time.monotonic()
     while not (value := condition()):
-        if time.monotonic() > end:
+        waited = time.monotonic() - begin
+        if waited > seconds:
             raise Awaited(f"In vain awaited for {seconds:g} s: {expectation}. Last seen: {value!r}")
-        time.sleep(pause)
+        time.sleep(growing_pause(waited) if pause is None else pause)
     return value
+
+
+def growing_pause(waited: float) -> float:
+    """Seconds until the next look, after so many of waiting."""
+    return min(max(PAUSE, waited / 10), LONGEST_PAUSE)
 
 
 class Process(Protocol):

@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 
 from tests.support.clients import Agent
-from tests.support.harness import PATIENCE, PAUSE, Mirrord, eventually
+from tests.support.harness import PATIENCE, Mirrord, eventually, growing_pause
 
 
 def approve(mirrord: Mirrord, request: str) -> None:
@@ -31,9 +31,10 @@ async def granted(agent: Agent, mirrord: Mirrord, tool: str, **arguments: Any) -
 
 async def carried_out(agent: Agent, tool: str, **arguments: Any) -> dict[str, Any]:
     """What becomes of a call that was approved, by whomever: the same call again, once it is done."""
+    begin = anyio.current_time()
     with anyio.fail_after(PATIENCE):
         while True:
             outcome = await agent.call(tool, **arguments)
             if outcome.get("status") != "pending_approval":
                 return outcome
-            await anyio.sleep(PAUSE)
+            await anyio.sleep(growing_pause(anyio.current_time() - begin))
