@@ -11,7 +11,6 @@ from mirrord.sync.decisions.entry_decision import Decision, Step
 from mirrord.sync.engine_parts import EngineParts
 from mirrord.sync.observation.observe import Observation
 from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS
-from mirrord.sync.observation.state_assembly import is_owned
 from mirrord.sync.writing.apply import PassOutcome, path_of, problem_path
 
 
@@ -47,7 +46,6 @@ async def conclude(
     parts.queue.mark(applied.unsure)
     parts.queue.mark(observation.unowned_directories, applied.entries_to_check, forced=True)
     parts.queue.mark_renamed(dict(applied.renamed))
-    parts.queue.mark(find_content_of_shared(parts.sides.looker.index, applied.renamed), forced=True)
     for row, path, over, displaced in applied.displaced_saves:
         parts.recovery.add_save(row.entry, path, over, displaced)
     moved = [*map(problem_path, applied.carried_out), *applied.written_paths]
@@ -102,16 +100,6 @@ async def _remember_done(parts: EngineParts, applied: PassOutcome) -> None:
     parts.last_done_at = time.monotonic()
     parts.pulse.note_done(parts.sides.name, applied.carried_out, parts.queue)
     parts.rows_changed.set()
-
-
-def find_content_of_shared(index: Index, renamed: Iterable[tuple[str, str]]) -> set[str]:
-    """
-    Paths in renamed directories of folders whose earlier path is that of a page's directory.
-
-    Children and attachments of that page went with the directory, and are the folder's from now on.
-    """
-    shared = [new for old, new in renamed if is_owned(old, index) and not is_owned(new, index)]
-    return {path for directory in shared for path in index.children_of(directory)}
 
 
 def find_neighbours_of_renamed(index: Index, states: Iterable[State]) -> set[str]:
