@@ -79,12 +79,12 @@ async def test_what_a_person_approves_is_applied_by_the_daemon_as_one_change_set
         approved = mirrord.run("approvals", "approve", pending["request_id"], "--tenant", mirrord.tenant)
         assert approved.returncode == 0, approved.stderr
         eventually(lambda: mirrord.text("Proposed.md"), "the proposed page")
-        await agent.refused("read_page", path="Proposed.md")  # the open change set ended meanwhile
         for _ in range(MAX_CALLS):
-            outcome = await agent.call("apply_changes")
+            outcome = await agent.call("apply_changes", changeSet=opened["changeSet"])
             if "changeSet" in outcome:
                 break
-            await agent.call("sync_status", path="Proposed.md", wait=1)  # the answer follows the file in a moment
+            # the answer follows the file in a moment; meanwhile the open change set may end
+            await agent.reply("sync_status", {"path": "Proposed.md", "wait": 1})
         assert (outcome["changeSet"], outcome["created"]) == (opened["changeSet"], 1)
 
         query = "SELECT count(*) FROM page_revision WHERE change_set = %s"
