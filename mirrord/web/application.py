@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from mirrord.db.database import Database
 from mirrord.domain.entry import MAX_FILE_BYTES
 from mirrord.errors import Unavailable, UserError
-from mirrord.web import html_pages, live_updates, page_api, page_files, page_finder, tenant_status
+from mirrord.web import html_pages, live_updates, page_api, page_files, page_finder, review_api, tenant_status
 from mirrord.web.html_pages import STATIC_DIRECTORY, Assets, render_page
 from mirrord.web.live_updates import LiveEvents
 from mirrord.web.request_checks import READ_METHODS, Protection, TooLarge
@@ -76,6 +76,7 @@ def _view_routes() -> list[BaseRoute]:
         Route("/trash", html_pages.view_of("trash.html")),
         Route("/search", html_pages.view_of("search.html")),
         Route("/attention", html_pages.view_of("attention.html")),
+        Route("/review", html_pages.view_of("review.html")),
         Route("/status", html_pages.view_of("status.html")),
     ]
 
@@ -95,6 +96,7 @@ def _api_routes() -> list[BaseRoute]:
         _write_route("/notices", tenant_status.read_notices),
         _write_route("/halts/{number}", tenant_status.decide_halt),
         _write_route("/conflicts/{number}", tenant_status.resolve_conflict),
+        *_review_routes(),
         Route(page, page_api.show_page),
         Route(f"{page}/version", page_api.show_version),
         Route(f"{page}/above", page_finder.list_ancestors),
@@ -111,6 +113,20 @@ def _api_routes() -> list[BaseRoute]:
         _write_route(f"{page}/revive", page_api.revive_page),
         _write_route(f"{page}/restore", page_api.restore_version),
         _write_route(f"{page}/attachments", page_files.upload_attachment),
+    ]
+
+
+def _review_routes() -> list[BaseRoute]:
+    review, changes = "/reviews/{change_set}", "/changes/{change_set}"
+    return [
+        Route("/reviews", review_api.list_reviews),
+        Route(review, review_api.show_review),
+        Route(f"{review}/page", review_api.show_reviewed_page),
+        _write_route(f"{review}/page", review_api.choose_page),
+        _write_route(review, review_api.decide_review),
+        Route("/changes", review_api.list_changes),
+        Route(f"{changes}/undo", review_api.preview_undo_of),
+        _write_route(f"{changes}/undo", review_api.ask_undo),
     ]
 
 

@@ -116,6 +116,13 @@ async def visit_of(request: Request) -> Visit:
     return Visit(desk, session, tenant, name, request)
 
 
+def require_operator(visit: Visit) -> Visit:
+    """The visit of an operator. Raises 403 for sessions of a single tenant."""
+    if not visit.session.is_operator:
+        raise HTTPException(403, "Only an operator can decide this.")
+    return visit
+
+
 def not_found() -> HTTPException:
     """The response to missing objects and to those that the session may not see."""
     return HTTPException(404, "Not found: it may have been deleted or moved.")

@@ -28,6 +28,7 @@ from mirrord.web.request_context import (
     number_of,
     read_json,
     refusal,
+    require_operator,
     session_of,
     visit_of,
 )
@@ -160,7 +161,7 @@ def _notice_facts(notice: Notice) -> dict[str, Any]:
 
 async def decide_requests(request: Request) -> Response:
     """POST api/approvals: `ids`, `approve`, `reason`. Some requests need a decision of their own."""
-    visit = _require_operator(await visit_of(request))
+    visit = require_operator(await visit_of(request))
     body = await read_json(request, ids=list, approve=bool, reason=(str, type(None)))
     ids = [entry_of(text) for text in body["ids"]]
     reason = (body["reason"] or "").strip()[:1000] or None
@@ -177,7 +178,7 @@ async def decide_requests(request: Request) -> Response:
 
 async def decide_halt(request: Request) -> Response:
     """POST api/halts/{number}: `decision` is apply or discard."""
-    visit = _require_operator(await visit_of(request))
+    visit = require_operator(await visit_of(request))
     body = await read_json(request, decision=str)
     if body["decision"] not in ("apply", "discard"):
         raise refusal("The decision is `apply` or `discard`.")
@@ -208,10 +209,3 @@ async def read_notices(request: Request) -> Response:
     async with visit.write_transaction() as connection:
         await approval_rows.mark_notices_read(connection, [UUID(str(entry_of(notice))) for notice in body["ids"]])
     return json_response({})
-
-
-def _require_operator(visit: Visit) -> Visit:
-    """Raises 403 for sessions of a single tenant."""
-    if not visit.session.is_operator:
-        raise HTTPException(403, "Only an operator can decide this.")
-    return visit

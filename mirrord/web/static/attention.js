@@ -28,6 +28,7 @@ async function decide(ids, approve) {
 }
 
 function approval(one) {
+  const reviewed = one.arguments.change_set ? tools(make("a", { href: `/t/${tenant}/review?change=${one.arguments.change_set}` }, "Review page by page")) : null;
   const facts = Object.entries(one.preview.facts ?? {}).map(([name, value]) => make("li", {}, `${name}: ${JSON.stringify(value)}`));
   const asked = `${one.command}, asked by ${actor(one.by)} ${moment(one.requested_at)}; waits until ${moment(one.expires_at)}`;
   return card(
@@ -35,6 +36,7 @@ function approval(one) {
     make("p", {}, asked),
     make("details", {}, make("summary", {}, "Details"), make("pre", {}, JSON.stringify(one.arguments, null, 2)), make("ul", {}, facts)),
     one.preview.lines?.length ? preview(one.preview.lines) : null,
+    reviewed,
     one.state === "pending"
       ? tools(
           button("Approve", () => decide([one.id], true), { class: "main", "aria-label": `Approve: ${one.preview.summary}` }),

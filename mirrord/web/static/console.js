@@ -2,7 +2,7 @@
 import { send, tenant } from "./api.js";
 import { listen } from "./live.js";
 
-const VIEWS = { page: "./page.js", history: "./history.js", search: "./search.js", trash: "./trash.js", attention: "./attention.js", status: "./status.js", tenants: "./tenants.js" };
+const VIEWS = { page: "./page.js", history: "./history.js", search: "./search.js", trash: "./trash.js", attention: "./attention.js", review: "./review.js", status: "./status.js", tenants: "./tenants.js" };
 
 document.getElementById("sign-out")?.addEventListener("click", async () => {
   const { href } = await send("POST", "/sign-out", {});

@@ -1,0 +1,224 @@
+"""Reviews of change sets in the console, page by page; and the list of change sets with their undo."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from mirrord.db import change_set_rows, review_rows
+from mirrord.db.approval_rows import StoredRequest
+from mirrord.db.change_set_rows import ChangeSet
+from mirrord.db.database import Connection
+from mirrord.db.review_rows import StoredReview
+from mirrord.domain.entry import Actor, TenantId
+from mirrord.domain.review import ChangePreview, choice_of
+from mirrord.errors import Refused, UserError
+from mirrord.markdown.read.reader import read_document
+from mirrord.operations import review_choices
+from mirrord.operations.undo import UndoRequest, preview_undo
+from mirrord.web.request_context import (
+    CHANNEL,
+    Visit,
+    entry_of,
+    json_response,
+    not_found,
+    read_json,
+    refusal,
+    require_operator,
+    visit_of,
+)
+from mirrord.web.text_comparison import diff_hunks
+
+_MAX_LISTED = 50  # change sets
+_MAX_COMMENT_CHARACTERS = 1_000
+_MAX_RENDERED_CHARACTERS = 200_000  # of a text that is also shown as a document
+_CHANGED = "This change set is another one now. Look at it again; nothing was decided."
+
+
+async def list_reviews(request: Request) -> Response:
+    """GET api/reviews: the change sets that wait, the oldest first."""
+    visit = await visit_of(request)
+    async with visit.read_transaction() as connection:
+        waiting = await review_rows.list_waiting(connection, TenantId(visit.tenant))
+    return json_response({"reviews": [_waiting_facts(stored) for stored in waiting], "may_decide": _may_decide(visit)})
+
+
+async def show_review(request: Request) -> Response:
+    """GET api/reviews/{change_set}: the pages that it changes, without their texts."""
+    visit = await visit_of(request)
+    async with visit.read_transaction() as connection:
+        review = await _load_review(connection, visit)
+    changes = [_change_facts(review, change) for change in review.changes]
+    facts = {"shown": review.shown, "changes": changes, "may_decide": _may_decide(visit)}
+    return json_response(_waiting_facts(review.request) | facts)
+
+
+async def show_reviewed_page(request: Request) -> Response:
+    """GET api/reviews/{change_set}/page?path=: the changed blocks of a page, its text, and both as documents."""
+    visit = await visit_of(request)
+    async with visit.read_transaction() as connection:
+        review = await _load_review(connection, visit)
+    path = request.query_params.get("path", "")
+    change = next((review.shown_change(change) for change in review.changes if change.path == path), None)
+    if change is None:
+        raise not_found()
+    return json_response(await asyncio.to_thread(_page_facts, review, change))
+
+
+async def choose_page(request: Request) -> Response:
+    """POST api/reviews/{change_set}/page: `shown`, `path`, and `text`, the person's own; null: the agent's again."""
+    visit = require_operator(await visit_of(request))
+    body = await read_json(request, shown=str, path=str, text=(str, type(None)))
+    async with visit.write_transaction() as connection:
+        review = await _load_shown(connection, visit, body["shown"])
+        agents_text = next((change.new for change in review.changes if change.path == body["path"]), None)
+        text = body["text"] if body["text"] is not None else agents_text
+        choice = review_choices.edit_page(review, body["path"], text or "")
+        await review_rows.store_choice(connection, review.request.id, choice)
+    return json_response({"shown": replace(review, choice=choice).shown})
+
+
+async def decide_review(request: Request) -> Response:
+    """POST api/reviews/{change_set}: `shown`, `accept`, `rejected`, `blocks` by path, `comment`."""
+    visit = require_operator(await visit_of(request))
+    body = await read_json(request, shown=str, accept=bool, rejected=list, blocks=dict, comment=(str, type(None)))
+    comment = (body["comment"] or "").strip()[:_MAX_COMMENT_CHARACTERS] or None
+    async with visit.write_transaction() as connection:
+        review = await _load_shown(connection, visit, body["shown"])
+        if body["accept"]:
+            review = replace(review, choice=_choice_in(review, body))
+            review_choices.check_accepted(review, review.choice)
+        await review_rows.decide_review(
+            connection, TenantId(visit.tenant), review, accept=body["accept"], comment=comment, channel=CHANNEL
+        )
+    return json_response({})
+
+
+async def list_changes(request: Request) -> Response:
+    """GET api/changes: the newest change sets, and which of them can be undone."""
+    visit = await visit_of(request)
+    tenant = TenantId(visit.tenant)
+    async with visit.read_transaction() as connection:
+        change_sets = await change_set_rows.load_change_sets(connection, tenant, _MAX_LISTED)
+        ids = [change_set.id for change_set in change_sets]
+        counts = await change_set_rows.count_entries(connection, tenant, ids)
+    return json_response([_change_set_facts(change_set, counts) for change_set in change_sets])
+
+
+async def preview_undo_of(request: Request) -> Response:
+    """GET api/changes/{change_set}/undo: what an undo would do, and what clashes."""
+    visit = await visit_of(request)
+    actor = Actor("human", visit.session.name)
+    asked_for = UndoRequest(actor, str(entry_of(request.path_params["change_set"])))
+    try:
+        outcome = await preview_undo(visit.app.database, TenantId(visit.tenant), asked_for)
+    except Refused as error:
+        raise refusal(str(error)) from error
+    return json_response(outcome.facts())
+
+
+async def ask_undo(request: Request) -> Response:
+    """POST api/changes/{change_set}/undo: `partial`; the daemon carries it out. The id of the undo."""
+    visit = require_operator(await visit_of(request))
+    body = await read_json(request, partial=bool)
+    change_set = UUID(str(entry_of(request.path_params["change_set"])))
+    query = "SELECT mirrord.undo_change_set(%s, %s)"
+    try:
+        async with visit.write_transaction() as connection:
+            row = await (await connection.execute(query, (change_set, body["partial"]))).fetchone()
+    except psycopg.errors.NoDataFound as error:
+        raise not_found() from error
+    return json_response({"change_set": row[0] if row is not None else None})
+
+
+def _may_decide(visit: Visit) -> bool:
+    return visit.session.is_operator
+
+
+async def _load_review(connection: Connection, visit: Visit) -> StoredReview:
+    change_set = str(entry_of(visit.request.path_params["change_set"]))
+    review = await review_rows.find_review(connection, TenantId(visit.tenant), change_set)
+    if review is None:
+        raise HTTPException(404, "This change set does not wait for a review, or not any more.")
+    return review
+
+
+async def _load_shown(connection: Connection, visit: Visit, shown_digest: str) -> StoredReview:
+    """Raises 409 if the person saw another one."""
+    review = await _load_review(connection, visit)
+    if review.shown != shown_digest:
+        raise HTTPException(409, _CHANGED)
+    return review
+
+
+def _choice_in(review: StoredReview, body: Mapping[str, Any]) -> Any:
+    """The choice in a body, with the person's texts of the pages that are accepted."""
+    try:
+        choice = choice_of({"rejected": body["rejected"], "blocks": body["blocks"]})
+    except ValueError as error:
+        raise refusal(str(error)) from error
+    review_choices.check_paths(review, [*choice.rejected, *choice.blocks])
+    accepted = [change.path for change in review.changes if change.path not in choice.rejected]
+    texts = {path: text for path, text in review.choice.texts.items() if path in accepted and path not in choice.blocks}
+    if chosen_twice := choice.blocks.keys() & review.choice.texts.keys():
+        raise UserError(f"{min(chosen_twice)} has a text of yours, which is accepted as a whole.")
+    review_choices.choose_parts(review, [], choice.blocks)
+    return replace(choice, texts=texts)
+
+
+def _waiting_facts(stored: StoredRequest) -> dict[str, Any]:
+    facts = stored.preview.get("facts", {})
+    return {
+        "id": stored.arguments["change_set"],
+        "title": facts.get("title"),
+        "count": facts.get("changed_pages_count"),
+        "message": stored.arguments.get("message"),
+        "by": stored.actor,
+        "at": stored.requested_at.isoformat(),
+        "until": stored.expires_at.isoformat(),
+    }
+
+
+def _change_facts(review: StoredReview, change: ChangePreview) -> dict[str, Any]:
+    marks = {"is_edited": change.path in review.choice.texts, "is_rejected": change.path in review.choice.rejected}
+    facts = {"path": change.path, "kind": change.kind, "source": change.source, "is_merged": change.is_merged}
+    return facts | marks
+
+
+def _page_facts(review: StoredReview, change: ChangePreview) -> dict[str, Any]:
+    blocks = review_choices.blocks_of(change) if change.kind != "deleted" else []
+    listed: Sequence[Mapping[str, Any]] = [
+        {"number": block.number, "hunks": _hunks_of(block.old, block.new)} for block in blocks
+    ]
+    facts = _change_facts(review, change) | {"blocks": listed, "text": change.new}
+    if change.kind == "deleted":
+        facts["hunks"] = _hunks_of(change.old or "", "")
+    return facts | {"old_document": _document_of(change.old), "new_document": _document_of(change.new)}
+
+
+def _hunks_of(old: str, new: str) -> list[list[dict[str, Any]]]:
+    return [[asdict(line) for line in hunk] for hunk in diff_hunks(old, new)]
+
+
+def _document_of(text: str | None) -> Mapping[str, Any] | None:
+    return read_document(text) if text is not None and len(text) <= _MAX_RENDERED_CHARACTERS else None
+
+
+def _change_set_facts(change_set: ChangeSet, counts: Mapping[UUID, int]) -> dict[str, Any]:
+    return {
+        "id": change_set.id,
+        "title": change_set.title,
+        "kind": change_set.kind,
+        "by": change_set.actor,
+        "at": change_set.started_at.isoformat(),
+        "count": counts.get(change_set.id, 0),
+        "state": "undone" if change_set.undone_by is not None else change_set.state,
+        "refused": (change_set.outcome or {}).get("refused"),
+        "can_undo": change_set.state == "applied" and change_set.undone_by is None,
+    }

@@ -1,0 +1,39 @@
+/** A document as a person reads it, from its JSON: text is always text, and what has no form here is shown as written. */
+import { make } from "./dom.js";
+
+const MARKS = { bold: "strong", italic: "em", strike: "s", code: "code", highlight: "mark", link: "u" };
+const TAGS = {
+  paragraph: "p", bulletList: "ul", orderedList: "ol", listItem: "li", taskList: "ul", blockquote: "blockquote", callout: "blockquote",
+  details: "section", detailsSummary: "p", detailsContent: "div", footnoteDef: "section", tableRow: "tr", tableHeader: "th", tableCell: "td",
+};
+
+function inline(node) {
+  const marks = node.marks ?? [];
+  return marks.reduce((shown, mark) => make(MARKS[mark.type] ?? "span", {}, shown), node.text ?? "");
+}
+
+function task(node) {
+  const box = make("input", { type: "checkbox", disabled: true, checked: Boolean(node.attrs?.checked), "aria-label": "Task" });
+  return make("li", { class: "task" }, box, make("div", {}, children(node)));
+}
+
+const children = (node) => (node.content ?? []).map(block);
+const written = (node) => node.attrs?.raw ?? node.attrs?.latex ?? node.attrs?.alias ?? node.attrs?.target ?? node.attrs?.label ?? node.attrs?.alt ?? "";
+
+function block(node) {
+  switch (node.type) {
+    case "text": return inline(node);
+    case "hardBreak": return make("br");
+    case "horizontalRule": return make("hr");
+    case "heading": return make(`h${Math.min(6, (node.attrs?.level ?? 1) + 2)}`, {}, children(node));
+    case "codeBlock": return make("pre", {}, children(node));
+    case "taskItem": return task(node);
+    case "table": return make("div", { class: "table" }, make("table", {}, make("tbody", {}, children(node))));
+    case "wikilink": return make("u", {}, written(node));
+    case "rawBlock": case "mathBlock": return make("pre", {}, written(node));
+    default: return TAGS[node.type] ? make(TAGS[node.type], {}, children(node)) : make("code", {}, written(node), children(node));
+  }
+}
+
+/** A document as elements. */
+export const renderedOf = (doc) => (doc?.content ?? []).map(block);

@@ -1,0 +1,93 @@
+"""A person reviews a change set in the console: looks at each page, takes a part of it, comments, and undoes it."""
+
+import os
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.console.conftest import Console
+from tests.console.people import PATIENCE, Person
+from tests.support.clients import on_stdio, process
+from tests.support.harness import eventually
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+TEXT = "# Garden\n\nfirst\n\nsecond\n\n- [ ] water\n- [x] dig\n"
+
+
+@pytest.fixture(scope="module")
+def reviewed_token(console: Console) -> str:
+    """A token of an agent whose changes a person reviews; commands run outside the loop of a test."""
+    return console.mirrord.create_token("gardener", "--review")
+
+
+@pytest.fixture(scope="module")
+def operator_link(console: Console) -> str:
+    """A link for a person who may decide, beside a page that is in rows."""
+    console.mirrord.file("Garden.md").write_text(TEXT, encoding="utf-8")
+    console.mirrord.flush()
+    return console.mirrord.run("console", "link").stdout.strip()
+
+
+async def operator(console: Console, browser: Browser, link: str) -> Person:
+    """A person who may decide, at the reviews."""
+    context = await browser.new_context()
+    page = await context.new_page()
+    await page.goto(link)
+    await page.goto(f"{console.url}/t/{console.mirrord.tenant}/review")
+    return Person(context, page, console.url, console.mirrord)
+
+
+async def propose(console: Console, token: str) -> None:
+    """Let an agent propose to edit one page and to make another."""
+    async with on_stdio(process(console.mirrord.mirror, {"MIRRORD_TOKEN": token}, "--tools", "pages,changes")) as agent:
+        edits = [{"find": "first", "replace": "the first"}, {"find": "dig", "replace": "dig deeper"}]
+        await agent.call("edit_page", path="Garden.md", edits=edits)
+        await agent.call("create_page", title="Weeds", content="many\n")
+        await agent.call("apply_changes", message="Spring")
+
+
+async def picture(person: Person, name: str) -> None:
+    """Keep a picture, light and dark, where MIRRORD_PICTURES says."""
+    if directory := os.environ.get("MIRRORD_PICTURES"):
+        for scheme in ("light", "dark"):
+            await person.page.emulate_media(color_scheme=scheme)
+            await person.page.screenshot(path=Path(directory) / f"{name}-{scheme}.png", full_page=True)
+
+
+async def test_a_person_takes_a_part_of_what_an_agent_proposes_and_undoes_it(
+    console: Console, browser: Browser, reviewed_token: str, operator_link: str
+) -> None:
+    file = console.mirrord.file("Garden.md")
+    await propose(console, reviewed_token)
+    person = await operator(console, browser, operator_link)
+    page = person.page
+    link = page.get_by_role("region", name="Waiting for you").get_by_role("link")
+    await expect(link).to_be_visible(timeout=PATIENCE)
+    await picture(person, "review-list")
+    await link.click()
+
+    garden = page.locator(".card").filter(has_text="Edited: Garden.md")
+    await expect(garden.get_by_label("Block 2")).to_be_visible(timeout=PATIENCE)
+    await expect(garden.get_by_label("Then", exact=True)).to_contain_text("dig deeper")
+    await picture(person, "review-page")
+    await garden.get_by_label("Block 2").uncheck()
+    weeds = page.locator(".card").filter(has_text="New: Weeds.md")
+    await weeds.get_by_label("Accept this page").uncheck()
+    await page.get_by_role("button", name="Accept what is ticked").click()
+    await page.get_by_role("textbox", name="Comment for the agent").fill("Only the first")
+    await page.get_by_role("dialog").get_by_role("button", name="Accept").click()
+
+    eventually(lambda: file.read_text(encoding="utf-8") == TEXT.replace("first", "the first"), "the accepted block")
+    assert not console.mirrord.file("Weeds.md").exists()
+
+    undo = page.get_by_role("button", name="Undo: ").first
+    await expect(undo).to_be_visible(timeout=PATIENCE)
+    await undo.click()
+    await expect(page.get_by_text("An undo would do this")).to_be_visible(timeout=PATIENCE)
+    await picture(person, "review-undo")
+    await page.get_by_role("button", name="Undo this").click()
+    eventually(lambda: file.read_text(encoding="utf-8") == TEXT, "the text before")
+    assert person.errors == []
+    await person.context.close()
