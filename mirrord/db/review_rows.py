@@ -80,7 +80,7 @@ async def store_choice(connection: Connection, request: UUID, choice: ReviewChoi
     try:
         await connection.execute("SELECT mirrord.choose(%s, %s)", (request, Jsonb(choice.facts())))
     except (psycopg.errors.NoDataFound, psycopg.errors.InsufficientPrivilege) as error:
-        raise UserError("Nobody reviews this change set any more: it was decided about.") from error
+        raise UserError("This change set is in review no longer: it was decided about.") from error
 
 
 async def decide_review(

@@ -36,8 +36,8 @@ class TenantContext:
         """
         Check the author of *request*.
 
-        is_undo: it changes rows without a draft, which nobody may whose changes a person reviews. Raises Refused unless
-        it is the claimed actor and may read or change files.
+        is_undo: it changes rows without a draft, so authors whose changes a person reviews are refused. Raises Refused
+        unless it is the claimed actor and may read or change files.
         """
         if request.tenant_id != self.sides.tenant:
             raise Refused("It was made in another tenant.")
