@@ -1,6 +1,7 @@
 """A change set of an agent beside a running daemon: its pages keep their ids in rows, and rows name the change set."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
 from uuid import UUID
@@ -12,6 +13,7 @@ from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
 from tests.support.rows import page_of
 
+PATIENCE_SECONDS = 30.0  # until the daemon has published a halt
 MAX_CALLS = 60  # until the daemon is done, each of up to a second
 PAGES = ("Moved", "Edited", "Deleted", "Linking")
 
@@ -101,9 +103,9 @@ async def test_while_deletions_wait_for_a_person_nothing_is_applied(mirrord: Mir
         for number in range(40):
             mirrord.file(f"Many {number}.md").unlink()
         eventually(lambda: json.loads(mirrord.run("halts", "--json").stdout), "the halt")
-        for _ in range(MAX_CALLS):
-            if (await agent.call("sync_status", wait=1))["halted"]:
-                break
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not (await agent.call("sync_status"))["halted"]:
+            assert time.monotonic() < end, "the daemon publishes no halt"
 
         assert (await agent.refused("apply_changes"))["code"] == "HALTED"
         assert mirrord.text("Later.md") is None

@@ -263,6 +263,11 @@ def test_what_somebody_writes_to_a_file_that_was_replaced_is_taken_in(mirrord: M
 
 
 def test_status_counts_the_trash(mirrord: Mirrord) -> None:
+    save(mirrord.file("Trashed.md"), "text\n")
+    page = eventually(lambda: mirrord.page("Trashed.md"), "a row")
+    mirrord.app.execute("DELETE FROM page WHERE id = %s", [page.id])
+    eventually(lambda: not mirrord.file("Trashed.md").exists(), "the file to go")
+    look_everywhere(mirrord)
     files = trashed(mirrord)
     assert files
     assert mirrord.status()["trash"] == {"files": len(files), "bytes": sum(map(len, files))}

@@ -81,7 +81,7 @@ def looks(draw: st.DrawFn) -> LookResult:
     return look_at(*files)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(st.data())
 def test_where_the_short_way_answers_all_evidence_agrees(data: st.DataObject) -> None:
     look = data.draw(looks())

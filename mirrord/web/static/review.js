@@ -119,30 +119,37 @@ function changeSet(one, mayDecide) {
 
 /** What an undo would do, and what clashes, before anything happens. */
 async function previewUndo(card, one) {
-  const found = await get(`changes/${one.id}/undo`);
+  card.querySelector(".undo")?.remove();
+  const preview = make("div", { class: "undo" }, make("p", { class: "waiting" }, "Loading…"));
+  card.append(preview); // from now on the lists stay as they are
+  const found = await get(`changes/${one.id}/undo`).catch((error) => {
+    preview.remove();
+    throw error;
+  });
   const undo = (partial) => () =>
     trying(async () => {
       await change("POST", `changes/${one.id}/undo`, { partial });
       tell("It is undone within a second.");
-      card.querySelector(".undo")?.remove();
+      preview.remove();
       await showUntil(({ changes }) => !changes.some((other) => other.id === one.id && other.can_undo));
     });
   const listed = (entries, words) => (entries.length ? make("ul", {}, entries.map((entry) => make("li", {}, `${entry.name ?? entry.id}: ${words(entry)}`))) : null);
   const clashes = found.left.length > 0;
-  card.querySelector(".undo")?.remove();
-  card.append(make("div", { class: "undo" },
+  preview.replaceChildren(...[
     make("h4", {}, "An undo would do this"), listed(found.changes, (entry) => entry.change) ?? make("p", {}, "Nothing."),
     clashes ? make("h4", {}, "This was changed since, and stays as it is") : null,
     clashes ? listed(found.left, (entry) => `it ${entry.reason}`) : null,
     tools(
       found.changes.length ? button(clashes ? "Undo the rest" : "Undo this", undo(clashes), { class: "main" }) : null,
-      button("Close", () => card.querySelector(".undo")?.remove()))));
+      button("Close", () => preview.remove())),
+  ].filter(Boolean));
 }
 
 async function show() {
   const chosen = new URLSearchParams(location.search).get("change");
   if (chosen) return showOne(chosen);
   const [{ reviews, may_decide }, changes] = await Promise.all([get("reviews"), get("changes")]);
+  if (place.querySelector(".undo")) return { reviews, changes };
   place.replaceChildren(
     section("Waiting for you", reviews.length ? make("ul", { class: "list" }, reviews.map(waiting)) : make("p", {}, "Nothing waits for a review.")),
     section("Change sets", changes.length ? make("ul", { class: "list" }, changes.map((one) => changeSet(one, may_decide))) : make("p", {}, "No agent has changed anything.")),
