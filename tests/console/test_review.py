@@ -9,10 +9,11 @@ from playwright.async_api import Browser, expect
 from tests.console.conftest import Console
 from tests.console.people import PATIENCE, Person
 from tests.support.clients import on_stdio, process
-from tests.support.harness import eventually
+from tests.support.harness import Awaited, eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+UNDO_SECONDS = 60.0  # seconds; an undo waits up to ten for changes under way, and longer on a busy machine
 TEXT = "# Garden\n\nfirst\n\nsecond\n\n- [ ] water\n- [x] dig\n"
 
 
@@ -46,6 +47,18 @@ async def propose(console: Console, token: str) -> None:
         await agent.call("edit_page", path="Garden.md", edits=edits)
         await agent.call("create_page", title="Weeds", content="many\n")
         await agent.call("apply_changes", message="Spring")
+
+
+def await_text(console: Console, file: Path, text: str) -> None:
+    """Wait for the text of a file; a failure says what became of the change sets."""
+    try:
+        eventually(lambda: file.read_text(encoding="utf-8") == text, "the text before", UNDO_SECONDS)
+    except Awaited as failure:
+        query = "SELECT kind, title, state, outcome FROM mirrord.change_set ORDER BY started_at"
+        change_sets = console.mirrord.app.execute(query).fetchall()
+        raise Awaited(
+            f"{failure} The file: {file.read_text(encoding='utf-8')!r}. Change sets: {change_sets}"
+        ) from failure
 
 
 async def picture(person: Person, name: str) -> None:
@@ -88,6 +101,6 @@ async def test_a_person_takes_a_part_of_what_an_agent_proposes_and_undoes_it(
     await expect(page.get_by_text("An undo would do this")).to_be_visible(timeout=PATIENCE)
     await picture(person, "review-undo")
     await page.get_by_role("button", name="Undo this").click()
-    eventually(lambda: file.read_text(encoding="utf-8") == TEXT, "the text before")
+    await_text(console, file, TEXT)
     assert person.errors == []
     await person.context.close()

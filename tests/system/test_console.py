@@ -210,19 +210,21 @@ def test_search_takes_signs_as_they_are(ada: Browser) -> None:
     assert ada.get("search?q=a%25b")["saying"] == []
     first_hit = ada.get("search?q=DETAILS")["saying"][0]
     assert first_hit["words"] == "Details"
-    assert [(hit["title"], hit["alias"]) for hit in ada.get("search?q=second")["called"]] == [("Beta", "Second")]
+    by_alias = eventually(lambda: ada.get("search?q=second")["called"], "the names of Beta, which follow its text")
+    assert [(hit["title"], hit["alias"]) for hit in by_alias] == [("Beta", "Second")]
 
 
 def test_links_are_completed_previewed_followed_and_found_backwards(console: Console, ada: Browser) -> None:
     welcome, alpha = (console.page(path)["id"] for path in ("Welcome", "Projects/Alpha"))
-    completed = ada.get("completions?q=alp")
+    completed = eventually(lambda: ada.get("completions?q=alp"), "the names of Alpha, which follow its text")
     assert [(link["path"], link["target"]) for link in completed] == [("Projects/Alpha.md", "Alpha")]
     preview = ada.get(f"preview?target=Alpha%23Details&from={welcome}")
     assert (preview["id"], preview["title"], preview["href"]) == (alpha, "Alpha", f"/t/demo/p/{alpha}#Details")
     assert preview["text"].startswith("# Alpha")
     assert ada.get(f"pages/{welcome}/resolve?target=Projects/Alpha.md&kind=markdown")["id"] == alpha
     assert ada.ask("GET", f"/t/demo/api/preview?target=Nowhere&from={welcome}").status == 404
-    assert [backlink["id"] for backlink in ada.get(f"pages/{alpha}/backlinks")] == [welcome]
+    backlinks = eventually(lambda: ada.get(f"pages/{alpha}/backlinks"), "the links, which follow their page")
+    assert [backlink["id"] for backlink in backlinks] == [welcome]
 
 
 def test_a_picture_becomes_an_attachment_beside_the_page_and_is_shown(console: Console, ada: Browser) -> None:
