@@ -38,7 +38,7 @@ def test_two_mirrors_and_an_app_agree_after_whatever_happened(own_cluster: Clust
 def test_no_acknowledged_write_of_a_tool_vanishes_beside_an_editor(
     own_cluster: Cluster, tmp_path: Path, *, by_rename: bool
 ) -> None:
-    told = race.Race(saves_per_second=70.0, by_rename=by_rename, writes=120)
+    told = race.Race(saves_per_second=70.0, by_rename=by_rename, writes=50)
     played = race.play(own_cluster, tmp_path / "run", f"race-{by_rename}".lower(), told)
 
     assert played.acknowledged == told.writes

@@ -27,6 +27,7 @@ from mirrord.mcp.tool_sets import ALL_SETS, tools_of
 from mirrord.mirror import tree_marker
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree_marker import Marker
+from tests.support.loaded_servers import launcher
 
 _PROGRAM = "import sys; from mirrord.cli import main; main(['mcp', *sys.argv[1:]])"
 _OURS = ("MIRROR", "TENANT_ID")  # prefixes of environment variables that would redirect a server
@@ -49,10 +50,14 @@ def tenant_in(mirror: Path, name: str = "demo", pages: Mapping[str, str] | None 
 def process(
     mirror: Path, environment: Mapping[str, str] | None = None, *arguments: str, sealed: bool = False
 ) -> StdioServerParameters:
-    """`mirrord mcp` as a client starts it; trusted on this machine unless *environment* has a token."""
+    """
+    `mirrord mcp` as a client starts it; trusted on this machine unless *environment* has a token.
+
+    It begins loaded, except with *sealed*, which lets it do no more than the service's unit does.
+    """
     (mirror.parent / "data" / "pg").mkdir(parents=True, exist_ok=True)
-    program = [sys.executable, "-c", _PROGRAM]
-    command = [sys.executable, "-m", "tests.support.sealed", *program] if sealed else program
+    sealed_program = [sys.executable, "-m", "tests.support.sealed", sys.executable, "-c", _PROGRAM]
+    command = sealed_program if sealed else launcher()
     outer_environment = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
     return StdioServerParameters(
         command=command[0],

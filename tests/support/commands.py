@@ -1,12 +1,15 @@
 """Commands run in this process: half a second less than a process each, and the same code."""
 
+import asyncio
 import io
 import os
+import signal
 import subprocess
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mirrord.cli.command_table import cli
 from tests.support.harness import Mirrord
@@ -25,7 +28,11 @@ class Done:
 
 
 class Near(Mirrord):
-    """A whole mirrord whose daemon, in a process of its own, begins loaded, and whose commands run in this one."""
+    """
+    A whole mirrord whose daemon, in a process of its own, begins loaded, and whose commands run in this one.
+
+    A test with an event loop may have no other: there commands begin loaded, too, each in a process of its own.
+    """
 
     def _begun(self, *words: str) -> Copy:
         return loaded().begin(words, log=self.log, cwd=self.directory, env=self._environment())
@@ -34,8 +41,29 @@ class Near(Mirrord):
         """As Mirrord.run(), but that nobody watches over *seconds*; a daemon has a process of its own."""
         if arguments[0] == "up":
             return super().run(*arguments, seconds=seconds)
+        if _has_event_loop():
+            return self._run_loaded(arguments, seconds)
         result = run_command(*arguments, *self.places)
         return subprocess.CompletedProcess(arguments, result.code, result.out, result.err)
+
+    def _run_loaded(self, arguments: tuple[str, ...], seconds: float) -> subprocess.CompletedProcess[str]:
+        with TemporaryDirectory() as directory:
+            out, err = Path(directory) / "out", Path(directory) / "err"
+            words = [*arguments, *self.places]
+            copy = loaded().begin(words, log=out, errors=err, cwd=self.directory, env=self._environment())
+            try:
+                code = copy.wait(seconds)
+            except subprocess.TimeoutExpired:
+                copy.send_signal(signal.SIGKILL)
+                raise
+            return subprocess.CompletedProcess(arguments, code, out.read_text("utf-8"), err.read_text("utf-8"))
+
+
+def _has_event_loop() -> bool:
+    with suppress(RuntimeError):
+        asyncio.get_running_loop()
+        return True
+    return False
 
 
 def commands(dsn: str, tenant: object, directory: Path) -> Command:

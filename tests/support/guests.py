@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.clients import Agent, on_stdio, process
+from tests.support.commands import Near
 from tests.support.editors import save
 from tests.support.harness import Mirrord, eventually
 
@@ -42,7 +43,7 @@ class Host:
 @contextmanager
 def hosting(dsn: str, directory: Path, tenant: str) -> Iterator[Host]:
     """A daemon of its own for *tenant*, in *directory*."""
-    with Mirrord(directory, tenant=tenant, dsn=dsn) as started:
+    with Near(directory, tenant=tenant, dsn=dsn) as started:
         save(started.file("Welcome.md"), "a tree that loses its last file halts\n")
         started.up()
         yield Host(started, started.create_token(ACTOR))

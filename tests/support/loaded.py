@@ -40,11 +40,14 @@ class Loaded:
             )
         atexit.register(self._end)
 
-    def begin(self, arguments: Sequence[str], *, log: Path, cwd: Path, env: Mapping[str, str]) -> "Copy":
-        """A daemon; *arguments* follow `mirrord`."""
+    def begin(
+        self, arguments: Sequence[str], *, log: Path, cwd: Path, env: Mapping[str, str], errors: Path | None = None
+    ) -> "Copy":
+        """A daemon, or another command; *arguments* follow `mirrord`. errors: what stderr becomes; None: the log."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         log.touch()  # as soon as it began, its log is read
-        order = {"arguments": list(arguments), "log": str(log), "cwd": str(cwd), "env": dict(env)}
+        outputs = [str(log), str(errors or log)]
+        order = {"arguments": list(arguments), "outputs": outputs, "cwd": str(cwd), "env": dict(env)}
         with theirs:
             socket.send_fds(self._asking, [json.dumps(order).encode()], [theirs.fileno()])
         return Copy(ours)
@@ -155,7 +158,7 @@ def _become(order: Mapping[str, Any]) -> None:
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["env"])
-    log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-    for output in (1, 2):
-        os.dup2(log, output)
-    os.close(log)
+    for number, path in enumerate(order["outputs"], 1):
+        output = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        os.dup2(output, number)
+        os.close(output)

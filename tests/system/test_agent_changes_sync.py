@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from tests.support.clients import Agent, on_stdio, process
+from tests.support.commands import Near
 from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
 from tests.support.rows import page_of
@@ -20,7 +21,7 @@ PAGES = ("Moved", "Edited", "Deleted", "Linking")
 
 @pytest.fixture(scope="module")
 def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
-    with Mirrord(tmp_path_factory.mktemp("changes") / "installation", dsn=module_dsn) as running:
+    with Near(tmp_path_factory.mktemp("changes") / "installation", dsn=module_dsn) as running:
         running.file("Projects").mkdir(parents=True)
         (running.directory / "mirrord.toml").write_text('[mcp.trust]\nwrite_page = "SUGGEST"\n', encoding="utf-8")
         for name in PAGES:
@@ -78,8 +79,8 @@ async def test_what_a_person_approves_is_applied_by_the_daemon_as_one_change_set
         assert pending["status"] == "pending_approval"
         assert mirrord.text("Proposed.md") is None
 
-        approved = mirrord.run("approvals", "approve", pending["request_id"], "--tenant", mirrord.tenant)
-        assert approved.returncode == 0, approved.stderr
+        approval = ("approvals", "approve", pending["request_id"], "--tenant", mirrord.tenant)
+        eventually(lambda: mirrord.run(*approval).returncode == 0, "the approval of the request, once it is in rows")
         eventually(lambda: mirrord.text("Proposed.md"), "the proposed page")
         for _ in range(MAX_CALLS):
             outcome = await agent.call("apply_changes", changeSet=opened["changeSet"])

@@ -11,6 +11,7 @@ import pytest
 
 from mirrord.operations.change_listing import MAX_ANSWER_BYTES
 from tests.support.clients import Agent, on_stdio, process
+from tests.support.commands import Near
 from tests.support.editors import save
 from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
@@ -23,7 +24,7 @@ MAX_CALLS = 50  # until all authors are known
 
 @pytest.fixture(scope="module")
 def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
-    with Mirrord(tmp_path_factory.mktemp("history") / "installation", dsn=module_dsn) as running:
+    with Near(tmp_path_factory.mktemp("history") / "installation", dsn=module_dsn) as running:
         for name in PAGES:
             save(running.file(f"{name}.md"), TEXT)
         running.up()

@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 
 from mirrord.mcp.admission import OTHER_TENANT
 from tests.support.clients import Agent, on_stdio, process
+from tests.support.commands import Near
 from tests.support.harness import Mirrord, eventually
 from tests.support.rows import Page, page_of
 
@@ -19,7 +20,7 @@ PAGES = ("Written", "Deleted", "Searched", "Shown", "Condensed")  # a test each:
 
 @pytest.fixture(scope="module")
 def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
-    with Mirrord(tmp_path_factory.mktemp("agents") / "installation", dsn=module_dsn) as running:
+    with Near(tmp_path_factory.mktemp("agents") / "installation", dsn=module_dsn) as running:
         running.file("Projects").mkdir(parents=True)
         for name in PAGES:
             running.file(f"Projects/{name}.md").write_text(TEXT, encoding="utf-8")

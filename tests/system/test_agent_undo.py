@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from tests.support.clients import Agent, on_stdio, process
+from tests.support.commands import Near
 from tests.support.editors import save
 from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
@@ -19,7 +20,7 @@ AUTHOR = {"kind": "agent", "name": "tester", "channel": "file"}
 
 @pytest.fixture(scope="module")
 def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
-    with Mirrord(tmp_path_factory.mktemp("changes") / "installation", dsn=module_dsn) as running:
+    with Near(tmp_path_factory.mktemp("changes") / "installation", dsn=module_dsn) as running:
         for name in PAGES:
             save(running.file(f"{name}.md"), TEXT)
         save(running.file("assets/plan.txt"), "a plan\n")

@@ -10,6 +10,7 @@ from zlib import crc32
 import pytest
 
 from tests.support.clients import Agent, on_stdio, process
+from tests.support.commands import Near
 from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
 
@@ -18,7 +19,7 @@ ALPHA = "# Alpha\n\nfirst\n\nsecond\n\nthird\n"
 
 @pytest.fixture(scope="module")
 def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
-    with Mirrord(tmp_path_factory.mktemp("review") / "installation", dsn=module_dsn) as running:
+    with Near(tmp_path_factory.mktemp("review") / "installation", dsn=module_dsn) as running:
         running.root.mkdir(parents=True, exist_ok=True)
         settings = '[mcp.trust]\nwrite = "review"\n[mcp.trust.folders]\n"Inbox/**" = "act"\n'
         (running.directory / "mirrord.toml").write_text(settings, encoding="utf-8")
