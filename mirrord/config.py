@@ -38,6 +38,8 @@ class Agents:
     be attached; None: the working directory, and the system's temporary directory. tools: names of the sets that are
     served. trust: levels of tools after an operator's changes. rules: where a person reviews changes. limits: of the
     calls of one token to one process. elicitation: whether a person may approve through the client, if it can ask.
+    oauth: the public origin of a server over HTTP at which people let clients in; empty: where it listens; None: nobody
+    does.
     """
 
     token: str | None = None
@@ -49,6 +51,7 @@ class Agents:
     rules: WriteRules = field(default_factory=WriteRules)
     limits: Limits = field(default_factory=Limits)
     elicitation: bool = False
+    oauth: str | None = None
 
     def rules_of(self, *, is_reviewed: bool) -> WriteRules:
         """The rules for a token. is_reviewed: it says that a person reviews what is written."""
@@ -113,6 +116,7 @@ class Flags:
     tenants: tuple[str, ...] = ()
     file: Path | None = None
     tools: tuple[str, ...] = ()
+    oauth: str | None = None
 
 
 def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
@@ -176,6 +180,7 @@ def _parse_agents(written: Mapping[str, Any], environment: Mapping[str, str], fl
         rules=parse_write_rules(trust),
         limits=Limits(**written.get("limits", {})),
         elicitation=written.get("elicitation", False),
+        oauth=written.get("oauth") if flags.oauth is None else flags.oauth,
     )
 
 
@@ -212,6 +217,7 @@ _KEYS: dict[str, ExpectedType] = {
         "attach_from": list,
         "tools": list,
         "elicitation": bool,
+        "oauth": str,
         "trust": {FOLDERS_KEY: {}, _ANY_KEY: str},
         "limits": {"pending": int, "calls": int, "mutations": int},
     },

@@ -6,6 +6,7 @@ from datetime import datetime
 from mirrord.domain.entry import Actor, TenantId
 
 REVIEW_SCOPE = "review"
+DAEMON_AUDIENCE = "mirrord:daemon"  # of tokens that only requests through files may show
 LOCAL_ACTOR = Actor("agent", "local")  # the actor of local callers, who are trusted without a token
 
 
@@ -30,7 +31,8 @@ class Grant:
     The rights of the holder of a token.
 
     token, key: ids of the token and of the key that signed it; both can be revoked.
-    expires: None: never. is_reviewed: a person reviews what is written.
+    expires: None: never. is_reviewed: a person reviews what is written. audience: the only server that accepts the
+    token; None: every server of the tenant.
     """
 
     token: str
@@ -41,3 +43,4 @@ class Grant:
     may_write: bool
     expires: datetime | None
     is_reviewed: bool = False
+    audience: str | None = None

@@ -151,7 +151,6 @@ def issue_token(
     """A new token and its id."""
     token_id = secrets.token_hex(8)
     claims = {
-        "iss": ISSUER,
         "jti": token_id,
         "sub": actor.name,
         "kind": actor.kind,
@@ -162,11 +161,20 @@ def issue_token(
     }
     if expires is not None:
         claims["exp"] = expires
-    return jwt.encode(claims, private, _ALGORITHM, headers={"kid": key_id(private.public_key())}), token_id
+    return sign_claims(private, claims), token_id
 
 
-def verify_token(keyring: Keyring, token: str) -> Grant:
-    """The grant of *token*. Raises Refused with a sentence that never repeats the token."""
+def sign_claims(private: Ed25519PrivateKey, claims: Mapping[str, Any]) -> str:
+    """A token with *claims*, besides those of its form."""
+    return jwt.encode({"iss": ISSUER, **claims}, private, _ALGORITHM, headers={"kid": key_id(private.public_key())})
+
+
+def verify_token(keyring: Keyring, token: str, audience: str | None = None) -> Grant:
+    """
+    The grant of *token*. audience: who asks; a token that names another audience is refused, None: any that names one.
+
+    Raises Refused with a sentence that never repeats the token.
+    """
     if len(token) > _MAX_CHARACTERS:
         raise Refused("The token is too long to be one of mirrord's.")
     try:
@@ -177,6 +185,8 @@ def verify_token(keyring: Keyring, token: str) -> Grant:
     if public is None:
         raise Refused("The token was signed with a key that is not known here.")
     grant = _grant_from_claims(key, _decode_claims(token, public))
+    if grant.audience not in (None, audience):
+        raise Refused("The token is for another server.")
     check_grant(keyring, grant)
     return grant
 
@@ -192,7 +202,11 @@ def check_grant(keyring: Keyring, grant: Grant) -> None:
 def _decode_claims(token: str, public: Any) -> Mapping[str, Any]:
     try:
         claims: Mapping[str, Any] = jwt.decode(
-            token, public, algorithms=[_ALGORITHM], issuer=ISSUER, options={"require": _REQUIRED_CLAIMS}
+            token,
+            public,
+            algorithms=[_ALGORITHM],
+            issuer=ISSUER,
+            options={"require": _REQUIRED_CLAIMS, "verify_aud": False},  # verify_token() does
         )
     except jwt.ExpiredSignatureError:
         raise Refused("The token has expired.") from None
@@ -206,7 +220,7 @@ def _grant_from_claims(key: str, claims: Mapping[str, Any]) -> Grant:
         expires = datetime.fromtimestamp(claims["exp"], UTC) if "exp" in claims else None
         scopes = str(claims["scope"]).split()
         return Grant(
-            token=str(claims["jti"]),
+            token=str(claims.get("delegation", claims["jti"])),
             key=key,
             tenant=str(claims["tenant"]),
             tenant_id=TenantId(UUID(str(claims["tenant_id"]))),
@@ -214,6 +228,7 @@ def _grant_from_claims(key: str, claims: Mapping[str, Any]) -> Grant:
             may_write="write" in scopes or REVIEW_SCOPE in scopes,
             expires=expires,
             is_reviewed=REVIEW_SCOPE in scopes,
+            audience=str(claims["aud"]) if "aud" in claims else None,
         )
     except (ValueError, OverflowError, OSError):
         raise Refused("The token is not valid: its content is wrong.") from None

@@ -6,6 +6,7 @@ import signal
 import click
 
 from mirrord import app
+from mirrord.auth.sign_in import INVITATION_SECONDS, Gate
 from mirrord.cli.options import find_tenant, run, tenant_option, with_config_options
 from mirrord.cli.output import current_person
 from mirrord.config import Config
@@ -13,7 +14,6 @@ from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable, UserError
 from mirrord.telemetry.process_reports import log_to
 from mirrord.web.console_server import ConsolePlace, last_url, serve_console, sign_in_url, url_of
-from mirrord.web.sign_in import INVITATION_SECONDS, Gate
 
 
 @click.group(invoke_without_command=True)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-from mirrord.auth.access_grant import LOCAL_ACTOR
+from mirrord.auth.access_grant import DAEMON_AUDIENCE, LOCAL_ACTOR
 from mirrord.commands.core.failure import Failed, containing_errors, translating_errors
 from mirrord.config import Config
 from mirrord.domain.approval import ABSENT_DIGEST, Preview, Request, to_storable
@@ -48,7 +48,7 @@ class TenantContext:
             return
         from mirrord.auth import signed_tokens  # noqa: PLC0415  (cryptography: a tenth of a start, and few show a token)
 
-        grant = signed_tokens.verify_token(signed_tokens.Keyring(self.config.mirror), request.token)
+        grant = signed_tokens.verify_token(signed_tokens.Keyring(self.config.mirror), request.token, DAEMON_AUDIENCE)
         if grant.tenant_id != self.sides.tenant or grant.actor != request.actor:
             raise Refused("Its token belongs to another actor or tenant.")
         if writes and not grant.may_write:

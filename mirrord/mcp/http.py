@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import orjson
@@ -13,11 +14,14 @@ from mcp_types import INVALID_REQUEST
 from pydantic import AnyHttpUrl
 
 from mirrord.auth import signed_tokens
+from mirrord.auth.access_grant import Grant
 from mirrord.auth.signed_tokens import Keyring
 from mirrord.config import Config
 from mirrord.errors import Refused, UserError
 from mirrord.mcp.admission import Tenant, find_tenant
-from mirrord.mcp.callers import Callers, create_caller
+from mirrord.mcp.callers import Caller, Callers, create_caller
+from mirrord.mcp.oauth.oauth_routes import create_provider, create_routes
+from mirrord.mcp.oauth.provider import Provider
 from mirrord.mcp.server import assemble_server
 
 Scope = MutableMapping[str, Any]
@@ -125,23 +129,29 @@ _LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 class Verifier:
     """Admits holders of a token of the tenant (the SDK's TokenVerifier)."""
 
-    def __init__(self, config: Config, tenant: Tenant, callers: Callers) -> None:
-        self._config, self._tenant, self._callers = config, tenant, callers
+    def __init__(self, config: Config, tenant: Tenant, callers: Callers, provider: Provider | None = None) -> None:
+        """*provider*: of tokens for this server; None: only tokens without an audience are accepted."""
+        self._config, self._tenant, self._callers, self._provider = config, tenant, callers, provider
         self._keyring = Keyring(config.mirror)
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """The token's access, or None to refuse it without a reason."""
         try:
-            grant = signed_tokens.verify_token(self._keyring, token)
+            audience = self._provider.resource if self._provider is not None else None
+            grant = signed_tokens.verify_token(self._keyring, token, audience)
+            if grant.tenant_id != self._tenant.id:
+                return None
+            self._callers.admit(grant.token, lambda: self._create_caller(grant, token))
         except Refused:
             return None
-        if grant.tenant_id != self._tenant.id:
-            return None
-        self._callers.admit(
-            grant.token, lambda: create_caller(self._config, self._tenant, grant, token, by_session=True)
-        )
         scopes = ["read", "write"] if grant.may_write else ["read"]
         return AccessToken(token=token, client_id=grant.token, scopes=scopes, subject=grant.actor.name)
+
+    def _create_caller(self, grant: Grant, token: str) -> Caller:
+        """The caller for a token; for one of a delegation it lasts as long as that."""
+        if grant.audience is not None and self._provider is not None:
+            grant, token = self._provider.lasting_grant(grant)
+        return create_caller(self._config, self._tenant, grant, token, by_session=True)
 
     async def is_valid(self, token: str) -> bool:
         """Whether *token* is valid now."""
@@ -153,7 +163,11 @@ def serve(config: Config, address: str, names: tuple[str, ...]) -> None:
     host, port = parse_address(address)
     callers = Callers()
     tenant = find_tenant(config)
-    app = create_app(config, tenant, callers, f"http://{host}:{port}", security_settings(host, names))
+    url, provider = f"http://{host}:{port}", None
+    if config.agents.oauth is not None:
+        provider = create_provider(config, tenant, config.agents.oauth or url)
+        names = (*names, urlsplit(provider.url).hostname or host)
+    app = create_app(config, tenant, callers, url, security_settings(host, names), provider)
     print(f"Agents of {tenant.name} reach mirrord at http://{host}:{port}/mcp", flush=True)
     try:
         uvicorn.run(app, host=host.strip("[]"), port=port, log_level="warning", ws="none")
@@ -162,13 +176,29 @@ def serve(config: Config, address: str, names: tuple[str, ...]) -> None:
 
 
 def create_app(
-    config: Config, tenant: Tenant, callers: Callers, url: str, security: TransportSecuritySettings | None = None
+    config: Config,
+    tenant: Tenant,
+    callers: Callers,
+    url: str,
+    security: TransportSecuritySettings | None = None,
+    provider: Provider | None = None,
 ) -> Streams:
-    """The application of *tenant* for clients with tokens. url: its own URL, which the SDK needs as an issuer."""
-    auth = AuthSettings(issuer_url=AnyHttpUrl(url), resource_server_url=None, required_scopes=["read"])
-    verifier = Verifier(config, tenant, callers)
+    """
+    The application of *tenant* for clients with tokens.
+
+    url: its own URL, which the SDK needs as an issuer. provider: the authorization server beside it; None: none.
+    """
+    auth = AuthSettings(
+        issuer_url=AnyHttpUrl(provider.url if provider is not None else url),
+        resource_server_url=AnyHttpUrl(provider.resource) if provider is not None else None,
+        required_scopes=["read"],
+        validate_token_resource=False,  # the verifier does
+    )
+    verifier = Verifier(config, tenant, callers, provider)
     server = assemble_server(tenant, callers, config.agents.tools, auth=auth, verifier=verifier)
     app = server.streamable_http_app(transport_security=security, max_request_body_size=MAX_REQUEST_BYTES)
+    if provider is not None:
+        app.router.routes[:0] = create_routes(provider)
     return Streams(app, verifier.is_valid)
 
 

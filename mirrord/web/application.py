@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
+from mirrord.auth.sign_in import Gate
 from mirrord.db.database import Database
 from mirrord.domain.entry import MAX_FILE_BYTES
 from mirrord.errors import Unavailable, UserError
@@ -20,7 +21,6 @@ from mirrord.web.html_pages import STATIC_DIRECTORY, Assets, render_page
 from mirrord.web.live_updates import LiveEvents
 from mirrord.web.request_checks import READ_METHODS, Protection, TooLarge
 from mirrord.web.request_context import AppContext, Tenants, app_context_of, json_response, session_of
-from mirrord.web.sign_in import Gate
 
 MAX_BODY_BYTES = MAX_FILE_BYTES + (1 << 20)  # bytes of a body: the largest attachment and its multipart envelope
 

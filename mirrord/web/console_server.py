@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
+from mirrord.auth.sign_in import Gate
 from mirrord.db import tenant_rows
 from mirrord.db.database import APP_ROLE, Database
 from mirrord.telemetry.local_server import serve
 from mirrord.web.application import create_application
-from mirrord.web.sign_in import Gate
 
 HOST = "127.0.0.1"
 _ADDRESS = Path("console") / "address"  # in the data directory: the last URL, for printing links

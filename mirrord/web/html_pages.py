@@ -16,10 +16,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from mirrord.auth.sign_in import SESSION_SECONDS
 from mirrord.web.request_context import Visit, app_context_of, json_response, not_found, session_of, visit_of
 from mirrord.web.rows import page_rows, tree_rows
 from mirrord.web.rows.tree_rows import LEVEL_ENTRIES
-from mirrord.web.sign_in import SESSION_SECONDS
 
 _HERE = Path(__file__).parent
 STATIC_DIRECTORY = _HERE / "static"

@@ -21,6 +21,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from mirrord.auth.sign_in import Session
 from mirrord.db import tenant_rows
 from mirrord.db.database import APP_ROLE, Connection, acting_dsn, translate_errors
 from mirrord.domain.entry import EntryId, TenantId
@@ -29,7 +30,6 @@ from mirrord.sync.timing import pause
 from mirrord.web.request_context import Visit, session_of, visit_of
 from mirrord.web.rows import live_rows
 from mirrord.web.rows.live_rows import Change, Cursor
-from mirrord.web.sign_in import Session
 
 log = logging.getLogger(__name__)
 

@@ -13,11 +13,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mirrord.auth.sign_in import Gate, Session
 from mirrord.db.database import Connection, Database, set_actor
 from mirrord.domain.entry import EntryId, TenantId, parse_id
 from mirrord.errors import UserError
 from mirrord.web.request_checks import RateLimit
-from mirrord.web.sign_in import Gate, Session
 
 CHANNEL = "console"
 

@@ -18,8 +18,8 @@ from uuid import uuid4
 import jwt
 import pytest
 
+from mirrord.auth.sign_in import Gate, Session
 from mirrord.web.request_checks import RateLimit
-from mirrord.web.sign_in import Gate, Session
 from tests.support.browsing import Answer, Browser
 from tests.support.consoles import PICTURE, RIVAL, SECRET, Console, consoles
 from tests.support.editors import save

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from mirrord.auth.access_grant import LOCAL_ACTOR, Rights
+from mirrord.auth.delegations import DelegationStore, TokenMaker
 from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.config import Agents, Config
 from mirrord.domain.approval import Request
@@ -38,6 +39,20 @@ def test_the_holder_of_a_token_may_ask_as_themselves(tmp_path: Path) -> None:
     desk(tmp_path).check_author(replace(REQUEST, token=shown_token))
     with pytest.raises(Refused, match="belongs to another actor"):
         desk(tmp_path).check_author(replace(REQUEST, token=shown_token, actor=Actor("human", "owner")))
+
+
+def test_of_a_hosted_client_only_the_token_for_requests_counts(tmp_path: Path) -> None:
+    keyring = Keyring(tmp_path / "mirror")
+    store = DelegationStore(tmp_path / "delegations", keyring)
+    delegation = store.create("client", "Ada", ACTOR.name, Rights(), "https://pages.example/mcp")
+    maker = TokenMaker(signing_key(tmp_path / "data", keyring), "demo", TENANT)
+    request = replace(REQUEST, token=maker.request_token(delegation))
+    desk(tmp_path).check_author(request)
+    with pytest.raises(Refused, match="another server"):
+        desk(tmp_path).check_author(replace(REQUEST, token=maker.access_token(delegation)[0]))
+    store.revoke(delegation.id)
+    with pytest.raises(Refused, match="revoked"):
+        desk(tmp_path).check_author(request)
 
 
 @pytest.mark.parametrize(

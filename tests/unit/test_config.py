@@ -188,6 +188,13 @@ def test_the_server_for_agents_has_a_table_of_its_own(working_directory: Path) -
     assert load(Flags(), {}).agents == Agents(None, Path("token"), False, (working_directory / "pictures",))
 
 
+def test_people_let_clients_in_where_the_flag_or_the_file_says_so() -> None:
+    assert load(Flags(), {}).agents.oauth is None
+    write('[mcp]\noauth = "https://pages.example"\n')
+    assert load(Flags(), {}).agents.oauth == "https://pages.example"
+    assert load(Flags(oauth=""), {}).agents.oauth == ""
+
+
 def test_a_token_comes_from_the_environment_only() -> None:
     agents = load(Flags(), {"MIRRORD_TOKEN": "text", "MIRRORD_TOKEN_FILE": "elsewhere"}).agents
     assert (agents.token, agents.token_file) == ("text", Path("elsewhere"))

@@ -4,12 +4,12 @@ import sys
 
 import click
 
+from mirrord.auth.sign_in import Gate
 from mirrord.cli.output import current_person
 from mirrord.daemon.daemon import Daemon
 from mirrord.errors import MirrordError
 from mirrord.sync.timing import pause
 from mirrord.web.console_server import ConsolePlace, serve_console, sign_in_url
-from mirrord.web.sign_in import Gate
 
 
 class DaemonConsole:

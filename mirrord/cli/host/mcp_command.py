@@ -31,6 +31,7 @@ class _McpOptions:
     tenants: tuple[str, ...]
     address: str | None
     hosts: tuple[str, ...]
+    oauth: str | None
 
 
 @click.command(
@@ -58,6 +59,13 @@ class _McpOptions:
     help=f"Serve HTTP instead; default {DEFAULT_HTTP_ADDRESS}; needs tokens. With config: the URL of the server.",
 )
 @click.option("--host", "hosts", multiple=True, help="With --http: additional host name of this server.")
+@click.option(
+    "--oauth",
+    is_flag=False,
+    flag_value="",
+    metavar="[URL]",
+    help="With --http: let people admit programs that sign in by OAuth. URL: how they reach this server, with https.",
+)
 @as_options(_McpOptions)
 def mcp(options: _McpOptions) -> int:
     """
@@ -67,7 +75,7 @@ def mcp(options: _McpOptions) -> int:
 
     CLIENT, with config: claude-code, claude-desktop, cursor, vscode or codex.
     """
-    flags = Flags(options.mirror, options.data, None, options.tenants, options.file, options.tools)
+    flags = Flags(options.mirror, options.data, None, options.tenants, options.file, options.tools, options.oauth)
     try:
         config = load(flags)
         if options.act == "config":

@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
+from mirrord.auth.sign_in import Gate
 from mirrord.errors import UserError
-from mirrord.web.sign_in import Gate
 
 
 def test_an_invitation_makes_one_session(tmp_path: Path) -> None:

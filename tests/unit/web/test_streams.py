@@ -2,8 +2,8 @@
 
 from uuid import uuid4
 
+from mirrord.auth.sign_in import Session
 from mirrord.web.live_updates import Event, event_for
-from mirrord.web.sign_in import Session
 
 COUNTED = Event("attention", {"conflicts": 1, "halts": 2, "problems": 3, "approvals": 4})
 

@@ -10,9 +10,11 @@ import hmac
 import os
 import secrets
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import jwt
@@ -104,20 +106,43 @@ class Gate:
         """Whether *mark* is the CSRF token of this session."""
         return hmac.compare_digest(self.csrf_token(session).encode(), mark.encode())
 
+    def seal(self, purpose: str, facts: Mapping[str, str | None], seconds: float) -> str:
+        """*facts* as a text that only this installation can make, and open() reads for the same *purpose*."""
+        return jwt.encode({"facts": facts, "aud": purpose, "exp": int(time.time() + seconds)}, self._key, _ALGORITHM)
+
+    def open(self, purpose: str, sealed: str) -> Mapping[str, str | None] | None:
+        """What seal() was given; None: another purpose, expired, or not sealed here."""
+        claims = self._decode_claims(purpose, sealed, "facts")
+        return claims["facts"] if claims is not None else None
+
     def _sign(self, session: Session, seconds: float) -> str:
         tenant = str(session.tenant) if session.tenant else "*"
         facts = {"aud": _PURPOSE, "jti": session.id, "name": session.name, "tenant": tenant}
         return jwt.encode({**facts, "exp": int(time.time() + seconds)}, self._key, _ALGORITHM)
 
     def _decode_cookie(self, cookie: str) -> Session | None:
-        options = {"require": ["aud", "jti", "exp", "name", "tenant"]}
+        claims = self._decode_claims(_PURPOSE, cookie, "jti", "name", "tenant")
+        if claims is None:
+            return None
         try:
-            facts = jwt.decode(cookie, self._key, [_ALGORITHM], audience=_PURPOSE, options=options)  # type: ignore[arg-type]
-            return Session(
-                str(facts["jti"]), str(facts["name"]), UUID(facts["tenant"]) if facts["tenant"] != "*" else None
+            tenant = UUID(claims["tenant"]) if claims["tenant"] != "*" else None
+        except ValueError:
+            return None
+        return Session(str(claims["jti"]), str(claims["name"]), tenant)
+
+    def _decode_claims(self, purpose: str, signed: str, *required: str) -> Mapping[str, Any] | None:
+        options = {"require": ["aud", "exp", *required]}
+        try:
+            claims: Mapping[str, Any] = jwt.decode(
+                signed,
+                self._key,
+                [_ALGORITHM],
+                audience=purpose,
+                options=options,  # type: ignore[arg-type]
             )
         except (jwt.InvalidTokenError, ValueError):
             return None
+        return claims
 
     def _invitation_path(self, token: str) -> Path:
         return self._directory / "invited" / hashlib.sha256(token.encode()).hexdigest()
