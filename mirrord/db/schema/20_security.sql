@@ -57,7 +57,8 @@ GRANT INSERT (tenant_id, id, parent_id, name, digest, size, media_type),
 GRANT INSERT ON mirrord.blob TO mirrord_app;
 GRANT INSERT (tenant_id, id, kind, key, data), UPDATE (text, data, deleted_at), DELETE ON mirrord.record TO mirrord_app;
 GRANT INSERT, UPDATE (read_at) ON mirrord.event TO mirrord_app;
-GRANT SELECT ON mirrord.category, mirrord.collection, mirrord.segment TO mirrord_app, mirrord_daemon;
+GRANT SELECT ON mirrord.page_dates, mirrord.category, mirrord.collection, mirrord.segment
+    TO mirrord_app, mirrord_daemon;
 
 -- Every role reads the number of the newest migration. Requests are never deleted.
 GRANT SELECT ON mirrord.migration TO mirrord_app;
