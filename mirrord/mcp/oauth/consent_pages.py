@@ -40,7 +40,7 @@ _HEADERS: Mapping[str, str] = MappingProxyType(
     {
         "X-Frame-Options": "DENY",
         "X-Content-Type-Options": "nosniff",
-        "Referrer-Policy": "no-referrer",
+        "Referrer-Policy": "same-origin",  # with no-referrer the forms of these pages come from the origin null
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",
         "Cache-Control": "no-store",
@@ -99,7 +99,7 @@ class ConsentPages:
         if (refusal := self._refuse_foreign(request)) is not None:
             return refusal
         if session is None or not self.provider.gate.is_csrf_token(session, form.get("csrf", "")):
-            return _page("Not allowed", 403, problem="This answer did not come from the page that consent.")
+            return _page("Not allowed", 403, problem="This answer did not come from the page that asked.")
         consent = self._open_unanswered(form.get("request", ""))
         if consent is None:
             return _page("Nothing to allow", 400, problem=_EXPIRED)
