@@ -20,6 +20,7 @@ from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.tools import replies
 from mirrord.mcp.tools.arguments import parse_arguments
 from mirrord.mcp.tools.tool import Tool, Wire
+from mirrord.mirror.tree.observed_work import observing_work
 
 _NOTICE_SECONDS = 0.1  # seconds between two notices: a client shows a bar
 
@@ -78,7 +79,7 @@ async def _call_tool(
         raise Failed("REVIEW_NEEDED", "forbidden", sentence, "Ask the person for `mirrord undo`.")
     arguments = parse_arguments(tool.arguments, tool.name, values)
     if tool.run is not None:
-        return await caller.perform(partial(_run_tool, caller, tool, arguments), tool.lane)
+        return await caller.perform(partial(_run_tool, caller, tool, arguments, observer_for(context)), tool.lane)
     for_command = arguments.for_command()
     consent = await _ask_consent(caller, tool, for_command, context)
     if isinstance(consent, InputRequiredResult):
@@ -88,9 +89,10 @@ async def _call_tool(
     )
 
 
-def _run_tool(caller: Caller, tool: Tool[Any], arguments: Any) -> Wire:
+def _run_tool(caller: Caller, tool: Tool[Any], arguments: Any, observer: Progress) -> Wire:
     assert tool.run is not None
-    return tool.run(caller.session if tool.about_changes else caller.work_session(), arguments)
+    with observing_work(observer):
+        return tool.run(caller.session if tool.about_changes else caller.work_session(), arguments)
 
 
 async def _ask_consent(
@@ -142,7 +144,8 @@ def _run_command(
     note: Mapping[str, Any] = {}
     try:
         _check_reach(session, gate, tool, arguments)
-        outcome = run(session, gate, tool.name, arguments, consent, observer)
+        with observing_work(observer):
+            outcome = run(session, gate, tool.name, arguments, consent, observer)
     except ReviewNeeded:
         outcome = run(caller.begin_review(), gate, tool.name, arguments, None, observer)
         note = _review_note()

@@ -127,10 +127,15 @@ def _top_level_first(path: str) -> tuple[int, str]:
 
 
 def _matching_paths(session: Session, typed: str) -> list[str]:
-    """Paths that begin with *typed*, then those that contain it; case is ignored."""
-    needle, paths = typed.lower(), sorted(session.catalogue.snapshot().pages)
+    """Paths that begin with *typed*, those that contain it, and those of pages with such a title; in any case."""
+    snapshot = session.catalogue.snapshot()
+    needle, paths = typed.lower(), sorted(snapshot.pages)
     prefixed = [path for path in paths if path.lower().startswith(needle)]
-    return prefixed + [path for path in paths if needle in path.lower() and not path.lower().startswith(needle)]
+    matching = dict.fromkeys([*prefixed, *(path for path in paths if needle in path.lower())])
+    if len(matching) < MAX_COMPLETIONS:  # to know titles takes reading every page once
+        titles = snapshot.summaries_by_path
+        matching |= dict.fromkeys(path for path in paths if path in titles and needle in titles[path].title.lower())
+    return list(matching)
 
 
 def _resource_error(failed: Failed) -> ResourceNotFoundError | MCPError:

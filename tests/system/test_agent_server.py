@@ -391,10 +391,13 @@ async def test_paths_are_completed(tenant: Tenant) -> None:
         inside = await agent.client.complete(reference, {"name": "path", "value": "alpha"})
         prompt = PromptReference(type="ref/prompt", name="review_page")
         argument = await agent.client.complete(prompt, {"name": "path", "value": "Wel"})
+        (tenant.root / "Projects" / "x1.md").write_text("---\ntitle: Quarterly figures\n---\n", encoding="utf-8")
+        titled = await agent.client.complete(reference, {"name": "path", "value": "quarterly f"})
 
     assert completion.completion.values == ["Projects/Alpha.md", "Projects/_index.md", "Projects/Über uns.md"]
     assert inside.completion.values == ["Projects/Alpha.md"]
     assert argument.completion.values == ["Welcome.md"]
+    assert titled.completion.values == ["Projects/x1.md"]
 
 
 async def test_an_unknown_prompt_is_a_mistake_of_the_client(tenant: Tenant) -> None:

@@ -13,7 +13,9 @@ from mirrord.merge.edit_merge import merge
 from mirrord.mirror.draft import draft_changes
 from mirrord.mirror.draft.draft_changes import ChangeSort, DraftChange
 from mirrord.mirror.draft.draft_tree import DraftTree
+from mirrord.mirror.tree.observed_work import report_work
 from mirrord.mirror.tree.tree_layout import SUFFIX, directory_of, parent_of
+from mirrord.mirror.write.change_plan import SETTLED_PERCENT
 
 _CONFLICT_COPY = re.compile(r" \(conflict \d{4}-\d\d-\d\d \d{6}Z [0-9a-f]{6}\)")
 
@@ -58,7 +60,8 @@ def settle_changes(session: Session, tree: DraftTree, without: Collection[str] =
         if change.source is not None and change.sort in (ChangeSort.MOVED, ChangeSort.DELETED)
     }
     settlement = Settlement()
-    for change in changes:
+    for index, change in enumerate(changes):
+        report_work(index, len(changes), last=SETTLED_PERCENT)
         try:
             settled = _settle(session, tree, change, leaving)
         except _Clash as clash:

@@ -21,6 +21,7 @@ from mirrord.domain.page_facets import Facets
 from mirrord.domain.time_reading import span_of
 from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.read.page_summary import PageIndex, PageSummary
+from mirrord.mirror.tree.observed_work import report_work
 
 LinkFault = Literal["orphan", "broken", "ambiguous"]
 
@@ -111,6 +112,7 @@ def _find_by_links(session: Session, snapshot: Snapshot, search: _LinkSearch) ->
             if targets is not None:
                 yield _describe(snapshot, summary, search.page_filter, targets[:_MAX_TARGETS])
             looked_at += 1
+            report_work(looked_at, len(search.summaries) - search.start)
             if time.monotonic() > deadline:
                 return
 

@@ -39,6 +39,7 @@ from mirrord.mirror.read.page_summary import (
 from mirrord.mirror.tree import ignore_rules
 from mirrord.mirror.tree.ignore_rules import Ignore
 from mirrord.mirror.tree.kernel import Stat
+from mirrord.mirror.tree.observed_work import reporting_each
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import (
     INDEX_FILE,
@@ -130,10 +131,11 @@ class Catalogue:
         return reading is not None and reading.summary is card
 
     def _read_cards(self, unread: Mapping[str, list[str]]) -> Iterator[CachedSummary]:
+        counted = reporting_each(sum(map(len, unread.values())))
         for tree, directory, paths in self._by_layer(unread):
             try:
                 with tree.open_directory(directory) as descriptor:
-                    readings = [reading for path in paths if (reading := read_summary(descriptor, path))]
+                    readings = [reading for path in counted(paths) if (reading := read_summary(descriptor, path))]
             except (OSError, MirrordError):
                 continue  # removed since it was listed
             with self._guard:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Busy, Refused, Stale
 from mirrord.mirror.tree import contained_files, file_access, kernel
+from mirrord.mirror.tree.observed_work import report_work
 from mirrord.mirror.tree.tenant_tree import Tree, check_entry
 from mirrord.mirror.tree.tree_layout import lineage, parent_of, printable
 from mirrord.mirror.write import change_recovery
@@ -33,6 +34,7 @@ from mirrord.mirror.write.journal_labels import Label, new_key, new_name
 from mirrord.mirror.write.rename_plan import Removal
 from mirrord.mirror.write.tree_locks import lock_for, mark_unfinished
 
+SETTLED_PERCENT = 50  # of applying a change set: when it is compared, and before it is staged
 _MAX_OPEN_FILES = 64  # staged files that are synced together
 _WRITER_SECONDS = 1.0  # for a program that still writes a displaced file
 
@@ -210,6 +212,7 @@ def _stage_texts(
                 descriptors.append(descriptor)
                 (new if text.expected is None else replaced).extend(steps)
             kernel.fsync_all(*descriptors)
+        report_work(start + len(descriptors), len(texts), first=SETTLED_PERCENT)
     return new, replaced
 
 
