@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tests.faults import canaries, coverage, cuts, machine, planner, race, syscalls
+from mirrord.mirror.process_setup import prepare_process
+from tests.faults import canaries, change_sets, coverage, cuts, machine, planner, race, syscalls
 from tests.faults.injection import missing
 from tests.faults.mutants import MUTANTS, survivors
 from tests.faults.proxy import Proxy
@@ -175,6 +176,26 @@ def play_syscalls(run: Run) -> Outcome:
     return outcome
 
 
+def play_changes(run: Run) -> Outcome:
+    """Kills and errors at system calls of an apply of a change set, whole or in part."""
+    outcome = Outcome()
+    if why := missing():
+        outcome.notes.append(f"skipped: {why}")
+        return outcome
+    prepare_process()
+    names = [name for name in change_sets.CHOICES if run.only in (None, name)]
+    rehearsals = [change_sets.rehearse(run.directory, name) for name in names]
+    points = [(one, point) for one in rehearsals for point in one.points() if run.is_asked(str(point))]
+    random.Random(run.seed).shuffle(points)
+    outcome.of = len(points)
+    for rehearsal, point in points:
+        sentences = change_sets.play(run.directory, rehearsal, point)
+        outcome.take(f'CAMPAIGN=changes SCENARIO="{rehearsal.name}" POINT="{point}"', sentences)
+        if time.monotonic() > run.until:
+            break
+    return outcome
+
+
 def play_cuts(run: Run) -> Outcome:
     """Cuts between engine and Postgres."""
     outcome = Outcome()
@@ -217,7 +238,8 @@ def play_mutants(run: Run) -> Outcome:
 CAMPAIGNS: dict[str, tuple[float, Campaign]] = {  # by name: the share of the time that it gets
     "machine": (0.4, play_machine),
     "syscalls": (0.3, play_syscalls),
-    "cuts": (0.15, play_cuts),
+    "changes": (0.05, play_changes),
+    "cuts": (0.1, play_cuts),
     "race": (0.1, play_race),
     "planner": (0.05, play_planner),
     "mutants": (0.0, play_mutants),

@@ -119,6 +119,9 @@ class _Application(Plan[AppliedChanges]):
                 change_plan.carry_out(session.tree, journal, self._file_changes(session, ended))
             except Stale as error:
                 raise _conflict(str(error), {}) from error
+            except change_plan.Unfinished:
+                undone.pop_all()
+                raise
             undone.pop_all()
         return self._result(ended)
 

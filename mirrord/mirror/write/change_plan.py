@@ -102,11 +102,16 @@ class _Staging:
         return str(self.slots_count)
 
 
+class Unfinished(OSError):
+    """All files are as they were meant to be, and events or the trash are not yet: the next writer sees to it."""
+
+
 def carry_out(tree: Tree, journal: Journal, changes: FileChanges) -> None:
     """
     Carry out *changes*, under the write lock.
 
-    Raises Stale, Busy, Refused or OSError, and then nothing is changed, nor is anything that others saved lost.
+    Raises Stale, Busy, Refused or OSError, and then nothing is changed, nor is anything that others saved lost; but
+    Unfinished if everything is changed, and the next writer does what is left to do.
     """
     for path in changes.paths:
         check_entry(path)
@@ -126,7 +131,10 @@ def carry_out(tree: Tree, journal: Journal, changes: FileChanges) -> None:
             change_recovery.take_back(tree, journal, plan, slots)
             change_recovery.remove_slots(journal, name)
             raise
-        change_recovery.finish(tree, journal, plan, slots)
+        try:
+            change_recovery.finish(tree, journal, plan, slots)
+        except OSError as error:
+            raise Unfinished(*error.args) from error
         change_recovery.remove_slots(journal, name)
 
 
