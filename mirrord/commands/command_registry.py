@@ -7,10 +7,11 @@ from typing import Any
 from mirrord.commands.changes.apply_command import apply_changes
 from mirrord.commands.core.command_plan import Command
 from mirrord.commands.pages.attachment_commands import add_attachment
-from mirrord.commands.pages.delete_commands import delete_page, restore_page
+from mirrord.commands.pages.delete_commands import delete_page
 from mirrord.commands.pages.edit_commands import edit_page
 from mirrord.commands.pages.move_commands import move_page
 from mirrord.commands.pages.page_commands import create_page, write_page
+from mirrord.commands.pages.restore_command import restore_page
 from mirrord.research.collections.group_commands import GROUP_COMMANDS
 from mirrord.research.sources.file_imports import import_file
 from mirrord.research.sources.folder_commands import create_folder, delete_folder, rename_folder

@@ -141,6 +141,20 @@ async def test_a_page_with_children_is_deleted_only_recursively(tenant: Tenant) 
     assert [path.name for path in tenant.root.glob("*") if not path.name.startswith(".")] == ["Welcome.md"]
 
 
+async def test_the_trash_lists_a_deletion_once_and_one_call_brings_all_of_it_back(tenant: Tenant) -> None:
+    before = {path: path.read_bytes() for path in (tenant.root / "Projects").rglob("*.md")}
+    async with in_memory(tenant, sets=("pages", "changes")) as agent:
+        deleted = await agent.call("delete_page", path="Projects", recursive=True)
+        (listed,) = (await agent.call("list_trash"))["trash"]
+        back = await agent.call("restore_page", trashId=listed["trashId"])
+        empty = (await agent.call("list_trash"))["trash"]
+
+    assert (listed["trashId"], listed["pages"]) == (deleted["trashId"], len(before))
+    assert (back["pages"], set(back["below"])) == (len(before), set(deleted["below"]))
+    assert {path: path.read_bytes() for path in (tenant.root / "Projects").rglob("*.md")} == before
+    assert empty == []
+
+
 async def test_move_page_takes_links_along_and_demotes_nothing_else(tenant: Tenant) -> None:
     async with in_memory(tenant) as agent:
         moved = await agent.call("move_page", sourcePath="Projects/Alpha.md", destinationPath="Archive/Omega.md")

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from mirrord.commands.pages.delete_commands import delete_page, restore_page
+from mirrord.commands.pages.delete_commands import delete_page
 from mirrord.commands.pages.edit_commands import edit_page
 from mirrord.commands.pages.move_commands import move_page
 from mirrord.commands.pages.page_commands import create_page, read_page, write_page
+from mirrord.commands.pages.restore_command import restore_page
 from mirrord.commands.pages.sync_status import sync_status
 from tests.support.agents import agent
 from tests.support.commands import Near

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from mirrord.commands.pages.delete_commands import restore_page
+from mirrord.commands.pages.restore_command import restore_page
 from mirrord.domain.entry import EntryId, new_id
 from mirrord.research.segments import segment_records
 from mirrord.research.segments.segment import Segment

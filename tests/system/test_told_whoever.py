@@ -9,9 +9,9 @@ import pytest
 from psycopg.errors import InsufficientPrivilege
 from psycopg.types.json import Jsonb
 
-from mirrord.commands.pages.delete_commands import restore_page
 from mirrord.commands.pages.move_commands import move_page
 from mirrord.commands.pages.page_commands import create_page
+from mirrord.commands.pages.restore_command import restore_page
 from mirrord.domain.entry import EntryId
 from mirrord.research.sources.folder_commands import create_folder, delete_folder, rename_folder
 from mirrord.research.sources.source_commands import move_source_to_folder, rename_source

@@ -27,6 +27,7 @@ from mirrord.mirror.write.journal_labels import new_key
 from mirrord.mirror.write.rename_plan import Removal
 
 TRASH_REASON = "deleted by a tool"
+_FOLLOWER_REASON = "went with "
 
 
 def pages_below(tree: Tree, path: str) -> list[str]:
@@ -39,9 +40,15 @@ def pages_below(tree: Tree, path: str) -> list[str]:
     return sorted(pages, key=lambda file: (file.count("/"), file))
 
 
-def trash_page(session: Session, journal: Journal, page: page_writes.Page) -> tuple[EntryId, str]:
-    """Move a page to the trash, inside `writing()`; return its id and trash id. The caller records the event."""
-    entry, trash_id = page_writes.id_of_page(session, page), new_key()
+def trash_page(
+    session: Session, journal: Journal, page: page_writes.Page, *, reason: str = TRASH_REASON, key: str | None = None
+) -> tuple[EntryId, str]:
+    """
+    Move a page to the trash, inside `writing()`; return its id and trash id. The caller records the event.
+
+    key: what becomes its trash id; None: a new one.
+    """
+    entry, trash_id = page_writes.id_of_page(session, page), key or new_key()
     with translating_errors():
         try:
             save = replace.remove(
@@ -49,7 +56,7 @@ def trash_page(session: Session, journal: Journal, page: page_writes.Page) -> tu
                 journal,
                 page.path,
                 replace.ExpectedFile(entry, page.digest),
-                replace.Removal(TRASH_REASON, title=_title_of(page), key=trash_id),
+                replace.Removal(reason, title=_title_of(page), key=trash_id),
             )
         except Stale:
             raise page_writes.concurrent_change(session, page.path) from None
@@ -75,15 +82,34 @@ def follower_removal(session: Session, path: str, trash_id: str) -> Removal | No
 
 def follower_reason(trash_id: str) -> str:
     """Reason noted in the trash for a file removed with a page."""
-    return f"went with {trash_id}"
+    return _FOLLOWER_REASON + trash_id
 
 
-def remove_page(session: Session, journal: Journal, page: page_writes.Page) -> tuple[EntryId, str]:
+def leader_of(card: trash.TrashCard) -> str | None:
+    """The trash id of what a file was removed with; None: it was removed by itself."""
+    return card.reason.removeprefix(_FOLLOWER_REASON) if card.reason.startswith(_FOLLOWER_REASON) else None
+
+
+def remove_page(
+    session: Session, journal: Journal, page: page_writes.Page, *, reason: str = TRASH_REASON, key: str | None = None
+) -> tuple[EntryId, str]:
     """As trash_page(), and record the event."""
-    entry, trash_id = trash_page(session, journal, page)
+    entry, trash_id = trash_page(session, journal, page, reason=reason, key=key)
     facts = {"page_id": str(entry), "path": page.path, "trash_id": trash_id}
     command_events.record_event(session, EventType.PAGE_DELETED, facts)
     return entry, trash_id
+
+
+def remove_pages_below(
+    session: Session, journal: Journal, pages: Sequence[page_writes.Page], trash_id: str
+) -> dict[str, str]:
+    """
+    Move *pages*, parents before children, to the trash with what gets *trash_id* afterwards, and record the events.
+
+    Returns their own trash ids by path, children first.
+    """
+    reason = follower_reason(trash_id)
+    return {page.path: remove_page(session, journal, page, reason=reason)[1] for page in reversed(pages)}
 
 
 def remove_empty_directories(tree: Tree, path: str) -> None:
@@ -149,7 +175,7 @@ def remove_folder(session: Session, journal: Journal, doomed: FolderToDelete) ->
     """
     path, key = doomed.folder.path, new_key()
     entry = id_of_folder(session, path)
-    pages = {page.path: remove_page(session, journal, page)[1] for page in reversed(doomed.pages)}
+    pages = remove_pages_below(session, journal, doomed.pages, key)
     with translating_errors():
         for attachment in doomed.attachments:
             _remove_attachment(session, journal, attachment, key)

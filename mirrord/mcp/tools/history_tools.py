@@ -1,5 +1,6 @@
 """Tools that show history: what changed since, the versions of a page, their difference, and the trash."""
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ from mirrord.mirror.write import trash
 from mirrord.mirror.write.journal_labels import key_of
 
 MAX_TRASHED = 40  # removed pages in one answer
-_TRASHED = object_schema(path=TEXT, trashId=TEXT, at=TEXT, reason=TEXT)
+_TRASHED = object_schema(path=TEXT, trashId=TEXT, at=TEXT, reason=TEXT, pages=COUNT)
 
 _WAYS_OUT = {
     "INVALID_TIME": "Give a time that has been, such as 2026-01-31T14:00, or last_look, or a changeSet.",
@@ -99,17 +100,22 @@ def _diff_page(session: Session, arguments: Compared) -> Wire:
 
 
 def _list_trash(session: Session, arguments: Trashed) -> Wire:
+    from mirrord.commands.pages.page_trash import leader_of
+
     start = cursor_position(arguments.cursor, "list_trash")[1] if arguments.cursor is not None else 0
     with translating_errors():
         stored = reversed(trash.list_trash(session.tree))
     removed = [(file.card, key_of(file.name)) for file in stored if file.card is not None]
-    pages = [(card, key) for card, key in removed if not card.reason.startswith("went with ")]
+    keys = {key for _, key in removed}
+    followers = Counter(leader_of(card) for card, _ in removed if card.path.endswith(".md"))
+    pages = [(card, key) for card, key in removed if leader_of(card) not in keys]
     listed = [
         {
             "path": card.path,
             "trashId": key,
             "at": datetime.fromtimestamp(card.time, UTC).isoformat(timespec="seconds"),
             "reason": card.reason,
+            **({"pages": followers[key] + card.path.endswith(".md")} if followers[key] else {}),
         }
         for card, key in pages[start : start + MAX_TRASHED]
     ]
@@ -153,7 +159,7 @@ DIFF_PAGE = Tool(
 LIST_TRASH = Tool(
     "list_trash",
     "List the trash",
-    "Lists deleted pages, the newest first, with the trashId that restore_page takes. Example: {}.",
+    "Lists deletions, the newest first, with the trashId that restore_page takes. Example: {}.",
     Trashed,
     result_schema({"trash": array_schema(_TRASHED), "nextCursor?": TEXT}),
     _list_trash,

@@ -1,6 +1,6 @@
 """Tools that move, delete and restore pages and add attachments."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -10,9 +10,11 @@ from mirrord.mcp.tools.write_tools import Digest
 
 if TYPE_CHECKING:
     from mirrord.commands.pages.attachment_commands import AttachedFile
-    from mirrord.commands.pages.delete_commands import DeletedPage, RestoredPage
+    from mirrord.commands.pages.delete_commands import DeletedPage
     from mirrord.commands.pages.move_commands import MovedPage
+    from mirrord.commands.pages.restore_command import RestoredPage
 
+MAX_LISTED = 50  # restored pages by name in one answer
 _NOTIFIED_NOTE = " People are notified."
 
 
@@ -60,8 +62,10 @@ def _delete_answer(deleted: "DeletedPage") -> Wire:
 
 
 def _restore_answer(restored: "RestoredPage") -> Wire:
-    warnings = {"warnings": list(restored.warnings)} if restored.warnings else {}
-    return {"success": True, "pageId": restored.page_id, "path": restored.path, "digest": restored.digest, **warnings}
+    answer: dict[str, Any] = {"success": True, "pageId": restored.page_id, "path": restored.path}
+    answer |= {"digest": restored.digest}
+    answer |= {"below": list(restored.below[:MAX_LISTED]), "pages": len(restored.below) + 1} if restored.below else {}
+    return answer | ({"warnings": list(restored.warnings)} if restored.warnings else {})
 
 
 def _attach_answer(attached: "AttachedFile") -> Wire:
@@ -109,11 +113,21 @@ DELETE_PAGE = Tool(
 RESTORE_PAGE = Tool(
     "restore_page",
     "Restore a deleted page",
-    f"Brings a page back from the trash, to where it was or another path.{_NOTIFIED_NOTE} "
+    f"Brings a page and all deleted with it back, to where it was or another path.{_NOTIFIED_NOTE} "
     "Never over another page. "
     'Example: {"trashId": "0123456789abcdef"}.',
     Restore,
-    result_schema({"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT, "warnings?": array_schema(TEXT)}),
+    result_schema(
+        {
+            "success": FLAG,
+            "pageId": TEXT,
+            "path": TEXT,
+            "digest": TEXT,
+            "below?": array_schema(TEXT),
+            "pages?": COUNT,
+            "warnings?": array_schema(TEXT),
+        }
+    ),
     wire=_restore_answer,
     writes=True,
     idempotent=False,

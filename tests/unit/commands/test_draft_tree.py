@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
-from mirrord.commands.pages.delete_commands import delete_page, restore_page
+from mirrord.commands.pages.delete_commands import delete_page
 from mirrord.commands.pages.edit_commands import edit_page
 from mirrord.commands.pages.move_commands import move_page
 from mirrord.commands.pages.page_commands import create_page, write_page
+from mirrord.commands.pages.restore_command import restore_page
 from mirrord.commands.pages.search_command import search_pages
 from mirrord.errors import DraftFull
 from mirrord.mirror.draft import draft_tree

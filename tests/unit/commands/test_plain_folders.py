@@ -6,11 +6,12 @@ import pytest
 
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
-from mirrord.commands.pages.delete_commands import delete_page, restore_page
+from mirrord.commands.pages.delete_commands import delete_page
 from mirrord.commands.pages.move_commands import move_page
 from mirrord.commands.pages.page_commands import PagePart, read_page, write_page
 from mirrord.commands.pages.page_listing import list_pages
 from mirrord.commands.pages.plain_folders import NO_TEXT
+from mirrord.commands.pages.restore_command import restore_page
 from tests.unit.commands.conftest import Open, events, page
 
 

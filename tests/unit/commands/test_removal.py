@@ -6,8 +6,10 @@ import pytest
 
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
-from mirrord.commands.pages.delete_commands import delete_page, restore_page
+from mirrord.commands.pages.delete_commands import delete_page
 from mirrord.commands.pages.page_commands import create_page, read_page
+from mirrord.commands.pages.restore_command import restore_page
+from mirrord.mirror.write import trash
 from tests.unit.commands.conftest import events, page
 
 
@@ -40,6 +42,34 @@ def test_a_page_with_pages_below_is_only_deleted_with_them(root: Path, session: 
     restore_page(session, deleted.trash_id)
     assert (root / "W/B/C.md").read_text() == "c"
     assert (root / "W/_index.md").read_text() == "w"
+
+
+def test_one_call_brings_back_all_that_one_deletion_took(root: Path, session: Session) -> None:
+    texts = {"W.md": "w", "W/B/_index.md": "b", "W/B/C.md": "c", "W/D.md": "d"}
+    ids = {path: page(root, path, text) for path, text in texts.items()}
+    deleted = delete_page(session, "W.md", recursive=True)
+    preview = restore_page.preview(session, deleted.trash_id)
+    assert preview.summary == "The page W.md would come back from the trash with the 3 below it."
+    back = restore_page(session, deleted.trash_id)
+    assert (back.path, back.below, back.warnings) == ("W.md", ("W/D.md", "W/B/C.md", "W/B/_index.md"), ())
+    assert {path: (root / path).read_text() for path in ids} == texts
+    restored = [facts["path"] for kind, facts in events(root) if kind == "PageRestored"]
+    assert restored == ["W.md", *back.below]
+    assert list(trash.list_trash(session.tree)) == []
+
+
+def test_what_one_deletion_took_comes_back_elsewhere_and_around_what_is_there_now(root: Path, session: Session) -> None:
+    page(root, "W/_index.md", "w")
+    page(root, "W/B.md", "b")
+    page(root, "W/C.md", "c")
+    page(root, "There/B.md", "another")
+    deleted = delete_page(session, "W", recursive=True)
+    back = restore_page(session, deleted.trash_id, "There")
+    assert (back.path, back.below) == ("There/_index.md", ("There/C.md",))
+    (warning,) = back.warnings
+    assert warning.startswith("There/B.md, which went with this page, stays in the trash: ")
+    assert (root / "There/B.md").read_text() == "another"
+    assert restore_page(session, deleted.below["W/B.md"]).path == "W/B.md"
 
 
 def test_assets_go_only_when_they_are_empty(root: Path, session: Session) -> None:

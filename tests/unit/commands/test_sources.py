@@ -9,9 +9,9 @@ import pytest
 
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.session import Session
-from mirrord.commands.pages.delete_commands import restore_page
 from mirrord.commands.pages.move_commands import move_page
 from mirrord.commands.pages.page_commands import create_page, read_page
+from mirrord.commands.pages.restore_command import restore_page
 from mirrord.domain.approval import ABSENT_DIGEST
 from mirrord.domain.entry import Actor, EntryId, digest_of, id_of_path, new_id
 from mirrord.mirror.tree.tenant_tree import Tree
