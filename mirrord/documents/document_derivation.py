@@ -20,7 +20,7 @@ from typing import TypeVar, TypeVarTuple
 from mirrord.db.content import derived_rows
 from mirrord.db.content import link_rows as links
 from mirrord.db.content.derived_rows import UnderivedPage
-from mirrord.documents.parser_worker import prepare_worker
+from mirrord.documents.parser_worker import prepare_worker, run_limited
 from mirrord.domain.entry import EntryId
 from mirrord.domain.long_work import split_into_batches
 from mirrord.markdown.write.stored_form import (
@@ -34,7 +34,8 @@ from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-WORK_SECONDS = 20.0  # seconds for one piece of work
+WORK_SECONDS = 20.0  # seconds of processor time for one piece of work
+MAX_WAIT_SECONDS = 300.0  # seconds for one piece of work, of a worker that hangs or waits for a processor
 IDLE_SECONDS = 20.0  # seconds after which the workers end and give their memory back
 WORKER_NICENESS = 10  # priority of the workers: people's edits go first
 
@@ -50,14 +51,14 @@ class Workers:
         """
         Run *work*, a function of the codec, in another process, and return its result.
 
-        Raises TimeoutError after PATIENCE, and BrokenProcessPool when the worker died or was ended, perhaps because of
-        another text. The next call has new workers.
+        Raises TimeoutError after WORK_SECONDS of processor time or MAX_WAIT_SECONDS, and BrokenProcessPool when the
+        worker died or was ended, perhaps because of another text. The next call has new workers.
         """
         self._used_at = time.monotonic()
         pool = self._pool = self._pool or _start_pool()
         with _block_interrupts():
-            future = asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
-        finished, _ = await asyncio.wait([future], timeout=WORK_SECONDS)
+            future = asyncio.get_running_loop().run_in_executor(pool, run_limited, WORK_SECONDS, work, *arguments)
+        finished, _ = await asyncio.wait([future], timeout=MAX_WAIT_SECONDS)
         if not finished:
             future.add_done_callback(asyncio.Future.exception)  # its result is not awaited any more
             self._end_pool(pool)

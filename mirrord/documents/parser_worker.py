@@ -5,9 +5,15 @@ The start of a parsing process: lower its priority, and end with the daemon. Sma
 import ctypes
 import os
 import signal
+from collections.abc import Callable
+from typing import TypeVar, TypeVarTuple
 
 from mirrord.mirror.process_setup import prepare_process
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+_AGAIN_SECONDS = 1.0  # seconds of processor time until a limit is reported once more: Python may drop an error
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
@@ -18,3 +24,21 @@ def prepare_worker(parent: int, nice: int) -> None:
     if os.getppid() != parent:  # the daemon died before the line above
         os._exit(1)
     prepare_process()
+
+
+def run_limited(seconds: float, work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+    """
+    Run *work* in this worker. Raises TimeoutError when it has used so many seconds of processor time.
+
+    The time of day says nothing: on a busy machine a worker, whose priority is low, may wait for minutes.
+    """
+    signal.signal(signal.SIGPROF, _raise_timeout)
+    signal.setitimer(signal.ITIMER_PROF, seconds, _AGAIN_SECONDS)
+    try:
+        return work(*arguments)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _raise_timeout(_number: int, _frame: object) -> None:
+    raise TimeoutError

@@ -43,6 +43,7 @@ async def operator(console: Console, browser: Browser, link: str) -> Person:
 async def propose(console: Console, token: str) -> None:
     """Let an agent propose to edit one page and to make another."""
     async with on_stdio(process(console.mirrord.mirror, {"MIRRORD_TOKEN": token}, "--tools", "pages,changes")) as agent:
+        await agent.call("begin_changes", title="Spring in the garden")
         edits = [{"find": "first", "replace": "the first"}, {"find": "dig", "replace": "dig deeper"}]
         await agent.call("edit_page", path="Garden.md", edits=edits)
         await agent.call("create_page", title="Weeds", content="many\n")
@@ -95,7 +96,7 @@ async def test_a_person_takes_a_part_of_what_an_agent_proposes_and_undoes_it(
     eventually(lambda: file.read_text(encoding="utf-8") == TEXT.replace("first", "the first"), "the accepted block")
     assert not console.mirrord.file("Weeds.md").exists()
 
-    undo = page.get_by_role("button", name="Undo: ").first
+    undo = page.get_by_role("button", name="Undo: Spring in the garden")  # other tests have change sets here, too
     await expect(undo).to_be_visible(timeout=PATIENCE)
     await undo.click()
     await expect(page.get_by_text("An undo would do this")).to_be_visible(timeout=PATIENCE)

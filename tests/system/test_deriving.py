@@ -25,13 +25,20 @@ def suffering(text: str, prior: str | None) -> StoredValues:
     if DEADLY in text:
         os._exit(9)
     if ENDLESS in text:
-        time.sleep(3600)
+        while True:
+            pass
     return values_to_store(text, prior)
 
 
 def suffering_together(pages: Sequence[tuple[str, str | None]]) -> list[StoredValues]:
     """The same of several."""
     return [suffering(text, prior) for text, prior in pages]
+
+
+def waiting(seconds: float) -> float:
+    """Uses no processor time."""
+    time.sleep(seconds)
+    return seconds
 
 
 @pytest.fixture
@@ -47,7 +54,7 @@ async def test_a_text_that_a_worker_fails_on_is_one_opaque_block_and_its_neighbo
 ) -> None:
     monkeypatch.setattr(document_derivation, "values_to_store", suffering)
     monkeypatch.setattr(document_derivation, "values_to_store_of_pages", suffering_together)
-    monkeypatch.setattr(document_derivation, "WORK_SECONDS", 10.0)  # the start of a worker counts, and may be slow
+    monkeypatch.setattr(document_derivation, "WORK_SECONDS", 2.0)
     mirror.write({f"Page {number}.md": f"# Number {number}\n" for number in range(6)})
     mirror.write({"Bad.md": f"# {fault}\n"})
     await mirror.settle()
@@ -58,6 +65,21 @@ async def test_a_text_that_a_worker_fails_on_is_one_opaque_block_and_its_neighbo
     assert value(mirror.app, UNDERIVED) == 0
     assert value(mirror.app, TYPES, "Bad") == "rawBlock"
     assert {value(mirror.app, TYPES, f"Page {number}") for number in range(6)} == {"heading"}
+
+
+async def test_a_worker_that_waits_for_a_processor_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document_derivation, "WORK_SECONDS", 0.1)
+    workers = Workers()
+    assert await workers.run(waiting, 1.0) == 1.0
+    workers.terminate()
+
+
+async def test_a_worker_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document_derivation, "MAX_WAIT_SECONDS", 1.0)
+    workers = Workers()
+    with pytest.raises(TimeoutError):
+        await workers.run(waiting, 3600.0)
+    workers.terminate()
 
 
 async def test_while_a_full_batch_is_stored_the_next_is_derived_and_each_page_once(
