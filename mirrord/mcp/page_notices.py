@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ _LISTENING_METHODS = (
 Context = ServerRequestContext[Any, Any]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Listener:
     """A connection of the handshake era. session: that of any of its requests, which reaches the connection too."""
 
@@ -53,6 +53,11 @@ class Notices:
         self._listeners: list[_Listener] = []
         self._stream_counts: Counter[str] = Counter()  # number of streams by URI (newest protocol)
         self._is_requested = anyio.Event()
+
+    @property
+    def listener_count(self) -> int:
+        """Number of connections that are notified, besides the streams of the newest protocol."""
+        return len(self._listeners)
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -98,8 +103,10 @@ class Notices:
         for listener in self._listeners:
             if listener.session.client_params is session.client_params:
                 return listener
-        self._listeners.append(_Listener(session))
-        return self._listeners[-1]
+        listener = _Listener(session)
+        self._listeners.append(listener)
+        session._connection.exit_stack.callback(self._listeners.remove, listener)  # sends to ended ones are silent
+        return listener
 
     async def _watch(self, stop: asyncio.Event) -> None:
         await self._is_requested.wait()
@@ -122,7 +129,7 @@ class Notices:
             await self.bus.publish(ResourceUpdated(uri=uri))
         for listener in list(self._listeners):
             for uri in _touched_uris(listener.uris, changed):
-                await self._send(listener, listener.session.send_resource_updated(uri))
+                await listener.session.send_resource_updated(uri)
 
     async def _send_list_changed(self) -> None:
         names = await self._current_names()
@@ -131,14 +138,7 @@ class Notices:
         self._names = names
         await self.bus.publish(ResourcesListChanged())
         for listener in list(self._listeners):
-            await self._send(listener, listener.session.send_resource_list_changed())
-
-    async def _send(self, listener: _Listener, sending: Awaitable[None]) -> None:
-        try:
-            await sending
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            with suppress(ValueError):
-                self._listeners.remove(listener)
+            await listener.session.send_resource_list_changed()
 
 
 def _wanted_uris(context: Context) -> list[str]:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any
 
 from mcp.server.auth.provider import TokenVerifier
@@ -60,7 +61,7 @@ class Server(MCPServer[None]):
         """*auth*, *verifier*: authorisation over HTTP; None: the transport is trusted."""
         self._callers = callers
         self._own_tools = {tool.name: tool for tool in tools}
-        self._notices = notices
+        self.notices = notices
         with _without_rich():
             super().__init__(
                 NAME,
@@ -143,21 +144,24 @@ class Server(MCPServer[None]):
 
     async def run_stdio_async(self) -> None:
         """Serve stdin and stdout until stdin ends."""
-        options = self._lowlevel_server.create_initialization_options(NotificationOptions(resources_changed=True))
+        options = self._lowlevel_server.create_initialization_options()
         with standard_streams() as (incoming, outgoing):
             await self._lowlevel_server.run(incoming, outgoing, options)
 
     @asynccontextmanager
     async def _lifespan(self, _: MCPServer[None]) -> AsyncIterator[None]:
-        async with self._notices.watching():
+        async with self.notices.watching():
             yield
 
     def _add_missing_handlers(self) -> None:
-        """Handle cursors and subscriptions, as the SDK's examples do: MCPServer has no public API for them."""
-        add_handler = self._lowlevel_server.add_request_handler
+        """Handle and declare cursors and subscriptions: MCPServer has no public API for them."""
+        server = self._lowlevel_server
+        create_options = partial(server.create_initialization_options, NotificationOptions(resources_changed=True))
+        server.create_initialization_options = create_options  # type: ignore[method-assign]  # HTTP takes no options
+        add_handler = server.add_request_handler
         add_handler("resources/list", PaginatedRequestParams, self._list_resources)
-        add_handler("resources/subscribe", SubscribeRequestParams, self._notices.subscribe)
-        add_handler("resources/unsubscribe", UnsubscribeRequestParams, self._notices.unsubscribe)
+        add_handler("resources/subscribe", SubscribeRequestParams, self.notices.subscribe)
+        add_handler("resources/unsubscribe", UnsubscribeRequestParams, self.notices.unsubscribe)
 
 
 @contextmanager

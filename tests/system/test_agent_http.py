@@ -8,8 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import anyio
+import anyio.to_thread
 import httpx2
 import pytest
 import uvicorn
@@ -26,7 +28,9 @@ from mirrord.errors import UserError
 from mirrord.mcp import http
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Callers
+from mirrord.mcp.server import Server, assemble_server
 from tests.support.clients import Agent, process, tenant_in
+from tests.support.harness import eventually
 
 PAGES = {"Welcome.md": "# Welcome\n"}
 HELLO = {
@@ -201,6 +205,30 @@ async def test_a_subscription_of_the_newest_protocol_ends_with_its_token(config:
             Keyring(config.mirror).revoke(number)
             with suppress(SubscriptionLost):
                 assert [event async for event in events if event != ResourceUpdated(uri=uri)] == []
+
+
+@pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
+async def test_sessions_that_ended_are_notified_no_more(
+    config: Config, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers: list[Server] = []
+
+    def assemble(*arguments: Any, **options: Any) -> Server:
+        servers.append(assemble_server(*arguments, **options))
+        return servers[-1]
+
+    monkeypatch.setattr(http, "assemble_server", assemble)
+    bearer = token(config, tenant)
+    async with served(config, tenant) as url:
+        for mode in ("legacy", "legacy", "2026-07-28"):
+            async with connected(url, bearer, mode) as agent:
+                await agent.client.list_resources()
+                if mode == "legacy":
+                    await agent.client.subscribe_resource("page:///Welcome.md")
+                    assert servers[0].notices.listener_count == 1
+        await anyio.to_thread.run_sync(
+            lambda: eventually(lambda: servers[0].notices.listener_count == 0, "no session to be notified")
+        )
 
 
 async def test_other_hosts_and_origins_are_refused(config: Config, tenant: Tenant) -> None:

@@ -14,6 +14,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from mcp.server.mcpserver import MCPServer
+from mcp.server.session import ServerSession
 from psycopg import AsyncPipeline
 
 from tests.architecture import ROOT, nodes, sources
@@ -70,6 +71,10 @@ PRIVATE_NAMES = [
     PrivateName(
         *("mcp", "_lowlevel_server", "mirrord.mcp.server"),
         lambda: hasattr(MCPServer("name"), "_lowlevel_server"),
+    ),
+    PrivateName(
+        *("mcp", "_connection", "mirrord.mcp.page_notices"),
+        lambda: "self._connection = connection" in inspect.getsource(ServerSession),
     ),
     PrivateName(STANDARD_LIBRARY, "_processes", "mirrord.documents.document_derivation", has_processes),
     *(
