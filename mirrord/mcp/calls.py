@@ -19,7 +19,7 @@ from mirrord.domain.long_work import Progress, ignore_progress
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.tools import replies
 from mirrord.mcp.tools.arguments import parse_arguments
-from mirrord.mcp.tools.tool import Tool, Wire
+from mirrord.mcp.tools.tool import Lane, Tool, Wire
 from mirrord.mirror.tree.observed_work import observing_work
 
 _NOTICE_SECONDS = 0.1  # seconds between two notices: a client shows a bar
@@ -71,9 +71,7 @@ async def _call_tool(
             f"This token may only read, and {tool.name} writes.",
             "Tell the person what you would have written, or ask an operator for a token that may write.",
         )
-    if not tool.is_open(caller.gate.levels[tool.name]):
-        sentence = f"An operator decided that {tool.name} is not for agents."
-        raise Failed("NOT_ALLOWED", "forbidden", sentence, "Do without it, or ask the person.")
+    _check_open(caller, tool)
     if tool.changes_rows and caller.gate.rules.may_review:
         sentence = "A person reviews your changes, so a person undoes those that count already."
         raise Failed("REVIEW_NEEDED", "forbidden", sentence, "Ask the person for `mirrord undo`.")
@@ -81,12 +79,23 @@ async def _call_tool(
     if tool.run is not None:
         return await caller.perform(partial(_run_tool, caller, tool, arguments, observer_for(context)), tool.lane)
     for_command = arguments.for_command()
+    if tool.choose_command is not None:
+        choose = partial(tool.choose_command, caller.work_session(), arguments)
+        if (chosen := await caller.perform(choose, Lane.READ)) is not None:
+            tool, for_command = chosen
+            _check_open(caller, tool)
     consent = await _ask_consent(caller, tool, for_command, context)
     if isinstance(consent, InputRequiredResult):
         return consent
     return await caller.perform(
         partial(_run_command, caller, tool, for_command, consent, observer_for(context)), tool.lane
     )
+
+
+def _check_open(caller: Caller, tool: Tool[Any]) -> None:
+    if not tool.is_open(caller.gate.levels[tool.name]):
+        sentence = f"An operator decided that {tool.name} is not for agents."
+        raise Failed("NOT_ALLOWED", "forbidden", sentence, "Do without it, or ask the person.")
 
 
 def _run_tool(caller: Caller, tool: Tool[Any], arguments: Any, observer: Progress) -> Wire:

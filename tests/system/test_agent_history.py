@@ -219,6 +219,27 @@ async def test_what_a_page_said_then_is_read_by_its_version_also_in_a_draft(mirr
         assert both["code"] == "INVALID_ARGUMENTS"
 
 
+async def test_an_earlier_version_comes_back_as_the_next_and_in_a_draft_only_there(
+    mirrord: Mirrord, token: str
+) -> None:
+    async with agent_of(mirrord, token) as agent:
+        page = await agent.call("create_page", title="Gone back", content=TEXT)
+        await agent.call("edit_page", path="Gone back.md", edits=[{"find": "details", "replace": "facts"}])
+        edited = mirrord.text("Gone back.md")
+        await agent.call("begin_changes", title="Go back")
+        drafted = await agent.call("restore_page", path="Gone back.md", version=1)
+        assert (mirrord.text("Gone back.md"), drafted["pageId"]) == (edited, page["pageId"])
+        await agent.call("discard_changes")
+        back = await agent.call("restore_page", path="Gone back.md", version=1)
+        assert (back["digest"], back["created"]) == (page["digest"], False)
+        history = await agent.call("page_history", path="Gone back.md")
+        assert [version["version"] for version in history["versions"]] == [3, 2, 1]
+
+        assert (await agent.refused("restore_page", path="Gone back.md", version=9))["code"] == "UNKNOWN_VERSION"
+        for arguments in ({}, {"version": 1}, {"trashId": "0" * 16, "version": 1, "path": "Gone back.md"}):
+            assert (await agent.refused("restore_page", **arguments))["code"] == "INVALID_ARGUMENTS"
+
+
 async def test_an_earlier_text_does_not_count_as_shown(mirrord: Mirrord, token: str) -> None:
     async with agent_of(mirrord, token) as agent:
         await agent.call("read_page", path="Versioned.md", version=1)

@@ -1,12 +1,15 @@
 """Tools that move, delete and restore pages and add attachments."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
 from mirrord.mcp.tools.arguments import ANY, COUNT, FLAG, TEXT, Arguments, array_schema, result_schema
 from mirrord.mcp.tools.tool import Tool, Wire
-from mirrord.mcp.tools.write_tools import Digest
+from mirrord.mcp.tools.write_tools import WRITE_PAGE, Digest
 
 if TYPE_CHECKING:
     from mirrord.commands.pages.attachment_commands import AttachedFile
@@ -38,8 +41,13 @@ class Delete(Arguments):
 class Restore(Arguments):
     """What restore_page takes."""
 
-    trash_id: Annotated[str, Field(description="As delete_page returned it.")]
+    trash_id: str | None = None
     path: Annotated[str | None, Field(description="Where to; default: where it was.")] = None
+    version: Annotated[int | None, Field(ge=1, description="Of the page at path.")] = None
+
+    def for_command(self) -> dict[str, Any]:
+        """Without the version, which another command restores."""
+        return {"trash_id": self.trash_id, "path": self.path}
 
 
 class Attach(Arguments):
@@ -66,6 +74,24 @@ def _restore_answer(restored: "RestoredPage") -> Wire:
     answer |= {"digest": restored.digest}
     answer |= {"below": list(restored.below[:MAX_LISTED]), "pages": len(restored.below) + 1} if restored.below else {}
     return answer | ({"warnings": list(restored.warnings)} if restored.warnings else {})
+
+
+def _choose_restoring(session: Session, arguments: Restore) -> tuple[Tool[Any], Mapping[str, Any]] | None:
+    """The earlier text of a page is written over the present one, which stays in the history."""
+    if (arguments.version is None) == (arguments.trash_id is None) or (arguments.version and arguments.path is None):
+        sentence = "restore_page takes a trashId, or the path and the version of a page."
+        raise Failed(
+            "INVALID_ARGUMENTS", "invalid", sentence, "Call list_trash for a trashId, page_history for versions."
+        )
+    if arguments.version is None or arguments.path is None:
+        return None
+    from mirrord.commands.pages.page_writes import read_page_file
+    from mirrord.mcp.tools.history_tools import ask_history
+
+    earlier = ask_history(session, "read_version", {"path": arguments.path, "version": arguments.version})
+    page = read_page_file(session, str(earlier["path"]))
+    values = {"path": page.path, "content": earlier["content"], "expected_digest": page.digest.hex()}
+    return WRITE_PAGE, values
 
 
 def _attach_answer(attached: "AttachedFile") -> Wire:
@@ -112,9 +138,9 @@ DELETE_PAGE = Tool(
 )
 RESTORE_PAGE = Tool(
     "restore_page",
-    "Restore a deleted page",
-    f"Brings a page and all deleted with it back, to where it was or another path.{_NOTIFIED_NOTE} "
-    "Never over another page. "
+    "Restore a page",
+    "Brings a page and all deleted with it back, to where it was or another path, or an earlier version."
+    f"{_NOTIFIED_NOTE} "
     'Example: {"trashId": "0123456789abcdef"}.',
     Restore,
     result_schema(
@@ -126,9 +152,11 @@ RESTORE_PAGE = Tool(
             "below?": array_schema(TEXT),
             "pages?": COUNT,
             "warnings?": array_schema(TEXT),
+            "created?": FLAG,
         }
     ),
     wire=_restore_answer,
+    choose_command=_choose_restoring,
     writes=True,
     idempotent=False,
 )

@@ -90,6 +90,7 @@ class Tool(Generic[A]):
     run: the implementation; None: the command of that name in `commands.registry`, through the trust gate. wire:
     converts the result of such a command, a dataclass, to JSON; default: its fields.
     writes: changes files. destructive: may remove existing content. idempotent: a second call changes nothing.
+    choose_command: for some arguments gives another tool, whose command is run instead, and the arguments of that.
     waits: may take seconds without work on files. searches: reads the whole tree, and takes long.
     about_changes: works on the tree even while a change set is open, which it is about. changes_rows: the daemon
     changes rows for it, which no draft holds.
@@ -102,6 +103,7 @@ class Tool(Generic[A]):
     result: Schema
     run: Callable[[Session, A], Wire] | None = None
     wire: Callable[[Any], Wire] = fields_of
+    choose_command: "Callable[[Session, A], tuple[Tool[Any], Mapping[str, Any]] | None] | None" = None
     writes: bool = False
     destructive: bool = False
     idempotent: bool = True
