@@ -165,6 +165,17 @@ class DelegationStore:
         write_private(self.directory / f"{delegation.id}.json", orjson.dumps(asdict(delegation)))
 
 
+def stores_below(data: Path, keyring: Keyring) -> dict[str, DelegationStore]:
+    """The stores in the data directory, by the ids of their tenants."""
+    directories = sorted((data / "oauth").glob("*/delegations"))
+    return {directory.parent.name: DelegationStore(directory, keyring) for directory in directories}
+
+
+def store_of(data: Path, tenant_id: TenantId, keyring: Keyring) -> DelegationStore:
+    """The store of one tenant."""
+    return DelegationStore(data / "oauth" / str(tenant_id) / "delegations", keyring)
+
+
 def write_private(file: Path, data: bytes) -> None:
     """Write the file atomically, readable for its owner only."""
     fresh = file.with_name(f"{file.stem}-{secrets.token_hex(4)}.new")

@@ -40,6 +40,24 @@ def settings_on_stdio(config: Config, client: str | None, file: Path | None = No
     return "\n\n".join(f"# {name}: {_SETTINGS_PLACES[name]}\n{text}" for name, text in zip(clients, texts, strict=True))
 
 
+def settings_over_oauth(client: str | None, address: str) -> str:
+    """As settings_over_http(), for clients that sign in by OAuth."""
+    if client is not None and client not in _SETTINGS_PLACES:
+        raise UserError(f"There is no client {client!r}; there are {', '.join(_SETTINGS_PLACES)}.")
+    url, places = url_of(address), {**_SETTINGS_PLACES, "claude-desktop": "Settings, Connectors, Add custom connector"}
+    if client is not None:
+        return _oauth_text(client, url)
+    return "\n\n".join(f"# {name}: {place}\n{_oauth_text(name, url)}" for name, place in places.items())
+
+
+def _oauth_text(client: str, url: str) -> str:
+    if client == "claude-desktop":
+        return url
+    if client == "codex":
+        return f"[mcp_servers.{NAME}]\nurl = {json.dumps(url)}"
+    return _to_json(client, {"url": url} if client == "cursor" else {"type": "http", "url": url})
+
+
 def settings_over_http(config: Config, client: str | None, address: str) -> str:
     """
     As settings_on_stdio(), for clients that connect to a server over HTTP with a token. address: its URL, or HOST:PORT.

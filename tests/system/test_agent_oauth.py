@@ -23,6 +23,7 @@ from mirrord.errors import Refused, UserError
 from mirrord.mcp.oauth import authorization_codes, client_registry
 from mirrord.mcp.oauth.oauth_routes import check_origin
 from tests.support.clients import Agent, tenant_in
+from tests.support.commands import commands_on_files
 from tests.support.oauth_clients import (
     REDIRECT,
     OAuthServer,
@@ -333,9 +334,14 @@ def test_a_client_gives_its_access_back(server: OAuthServer, program: Program, p
     assert program.refresh(tokens["refresh_token"]).status_code == 400
 
 
-def test_an_operator_ends_access_by_its_id(server: OAuthServer, program: Program, person: Person) -> None:
+def test_an_operator_lists_who_has_access_and_ends_it(server: OAuthServer, program: Program, person: Person) -> None:
     tokens = program.exchange(person.allow(program)).json()
-    Keyring(server.config.mirror).revoke(tokens["refresh_token"].split(".")[0])
+    run = commands_on_files(server.config.data.parent)
+    facts = json.loads(run("tenant", "clients", "--json").out)[-1]
+    assert (facts["actor"], facts["scope"], facts["server"]) == ("Notes for Ada", "write", server.resource)
+    assert f"{facts['id']}  Notes for Ada  write" in run("tenant", "clients").out
+    assert run("tenant", "revoke", facts["id"]).code == 0
+    assert facts["id"] not in run("tenant", "clients").out
     assert status_with(server.resource, tokens["access_token"]) == 401
     assert program.refresh(tokens["refresh_token"]).status_code == 400
 

@@ -98,7 +98,9 @@ def exit_code_of_server(error: MirrordError) -> int:
 def _print_settings(config: Config, client: str | None, address: str | None, flags: Flags) -> None:
     from mirrord.mcp import client_config  # noqa: PLC0415  (the server starts without it)
 
-    if address is not None:
+    if address is not None and config.agents.oauth is not None:
+        click.echo(client_config.settings_over_oauth(client, address))
+    elif address is not None:
         click.echo(client_config.settings_over_http(config, client, address))
     else:
         click.echo(client_config.settings_on_stdio(config, client, file_of(flags), flags.tools))

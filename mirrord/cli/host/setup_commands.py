@@ -81,7 +81,11 @@ async def _find_dsn(config: Config, name: str | None, *, daemon: bool) -> str:
     return app_dsn(postgres.dsn, tenant)
 
 
-_TOKENS = {"token": "mirrord.cli.host.token_commands:token", "revoke": "mirrord.cli.host.token_commands:revoke"}
+_TOKENS = {
+    "token": "mirrord.cli.host.token_commands:token",
+    "revoke": "mirrord.cli.host.token_commands:revoke",
+    "clients": "mirrord.cli.host.delegation_command:clients",
+}
 
 
 @click.command()

@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mirrord.auth.delegations import DelegationStore, TokenMaker
+from mirrord.auth.delegations import TokenMaker, store_of
 from mirrord.auth.sign_in import Gate
 from mirrord.auth.signed_tokens import Keyring, signing_key
 from mirrord.config import Config
@@ -46,12 +46,12 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 def create_provider(config: Config, tenant: Tenant, url: str) -> Provider:
     """The authorization server of *tenant* at *url*. Raises UserError for a URL that clients would refuse."""
-    keyring, directory = Keyring(config.mirror), config.data / "oauth" / str(tenant.id)
-    delegations = DelegationStore(directory / "delegations", keyring)
+    keyring = Keyring(config.mirror)
+    delegations = store_of(config.data, tenant.id, keyring)
     return Provider(
         url=check_origin(url),
         gate=Gate(config.data),
-        clients=ClientRegistry(directory / "clients", delegations),
+        clients=ClientRegistry(delegations.directory.with_name("clients"), delegations),
         delegations=delegations,
         tokens=TokenMaker(signing_key(config.data, keyring, config.signing), tenant.name, tenant.id),
     )

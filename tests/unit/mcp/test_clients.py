@@ -12,7 +12,7 @@ from mirrord.cli.host.mcp_command import exit_code_of_server
 from mirrord.cli.options import Group
 from mirrord.config import Agents, Config
 from mirrord.errors import Damaged, Fenced, Halted, MirrordError, Refused, Stale, Unavailable, UserError
-from mirrord.mcp.client_config import settings_on_stdio, settings_over_http, url_of
+from mirrord.mcp.client_config import settings_on_stdio, settings_over_http, settings_over_oauth, url_of
 from tests.support.clients import tenant_in
 
 
@@ -88,6 +88,20 @@ def test_a_client_that_cannot_show_a_token_is_not_told_of_http(config: Config) -
     with pytest.raises(UserError, match="no client 'emacs'"):
         settings_over_http(config, "emacs", "127.0.0.1:8765")
     assert "claude-desktop" not in settings_over_http(config, None, "127.0.0.1:8765")
+
+
+def test_clients_that_sign_in_by_oauth_need_the_url_only(config: Config, capsys: pytest.CaptureFixture[str]) -> None:
+    places = ["--mirror", str(config.mirror), "--data", str(config.data)]
+    assert run("config", "claude-code", "--http", "https://pages.example/mcp", "--oauth", *places) == 0
+    server = json.loads(capsys.readouterr().out)["mcpServers"]["mirrord"]
+    assert server == {"type": "http", "url": "https://pages.example/mcp"}
+    everything = settings_over_oauth(None, "https://pages.example/mcp")
+    assert "# claude-desktop: Settings, Connectors, Add custom connector\nhttps://pages.example/mcp\n" in everything
+    assert tomllib.loads(settings_over_oauth("codex", "127.0.0.1:8765")) == {
+        "mcp_servers": {"mirrord": {"url": "http://127.0.0.1:8765/mcp"}}
+    }
+    with pytest.raises(UserError, match="There is no client 'emacs'"):
+        settings_over_oauth("emacs", "127.0.0.1:8765")
 
 
 def test_the_configuration_that_was_read_is_named(config: Config, tmp_path: Path) -> None:
