@@ -143,7 +143,6 @@ EMPTY_NAMES_ALLOWED = {
     ("mirrord.mirror.export.export_files", "begun"): "a key of the manifest in exported directories",
     ("mirrord.web.rows.live_rows", "what"): "a key of the console's answers",
 }
-PACKAGES_TO_RENAME = ("tests.faults", "tests.soak")  # 118 empty names; their campaigns ran while others were renamed
 
 Sources = Mapping[str, str]  # dotted name of a module -> its text
 
@@ -370,7 +369,6 @@ def empty_names(sources: Sources) -> list[str]:
     return [
         f"{module}:{line} {name}"
         for module, source in sources.items()
-        if not _is_within(module, PACKAGES_TO_RENAME)
         for name, line in bound_names(parsed(source))
         if is_empty_name(name) and (module, name.lstrip("_")) not in EMPTY_NAMES_ALLOWED
     ]

@@ -19,25 +19,25 @@ def main() -> int:
     """The exit code."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended then too
     logging.disable()  # what engines in this process log is no news: they are hurt on purpose
-    given = _arguments()
-    seed = given.seed if given.seed is not None else random.randrange(1 << 20)
-    names = [given.campaign] if given.campaign else list(CAMPAIGNS)
-    alone = given.seed is not None and given.seconds is None and given.campaign in ("machine", "planner", "race")
-    given.seconds = given.seconds or SECONDS
+    options = _arguments()
+    seed = options.seed if options.seed is not None else random.randrange(1 << 20)
+    names = [options.campaign] if options.campaign else list(CAMPAIGNS)
+    alone = options.seed is not None and options.seconds is None and options.campaign in ("machine", "planner", "race")
+    options.seconds = options.seconds or SECONDS
     directory = Path(tempfile.mkdtemp(prefix="mirrord-faults-"))
     print(f"SEED={seed}; what fails is kept in {directory}", flush=True)
-    outcomes = {name: _play(name, directory, seed, given, alone=alone) for name in names}
+    outcomes = {name: _play(name, directory, seed, options, alone=alone) for name in names}
     print(_summary(outcomes))
     return 1 if any(outcome.failures for outcome, _ in outcomes.values()) else 0
 
 
-def _play(name: str, directory: Path, seed: int, given: argparse.Namespace, *, alone: bool) -> tuple[Outcome, float]:
+def _play(name: str, directory: Path, seed: int, options: argparse.Namespace, *, alone: bool) -> tuple[Outcome, float]:
     share, campaign = CAMPAIGNS[name]
     began = time.monotonic()
     with Cluster(directory / f"postgres-{name}") as cluster:
-        seconds = given.seconds if given.campaign else given.seconds * share
-        run = Run(cluster, directory / name, seed, time.monotonic() + seconds, alone, given.scenario, given.point)
-        outcome = (shrink_machine if given.shrink and name == "machine" else campaign)(run)
+        seconds = options.seconds if options.campaign else options.seconds * share
+        run = Run(cluster, directory / name, seed, time.monotonic() + seconds, alone, options.scenario, options.point)
+        outcome = (shrink_machine if options.shrink and name == "machine" else campaign)(run)
     return outcome, time.monotonic() - began
 
 
@@ -59,7 +59,7 @@ def _summary(outcomes: dict[str, tuple[Outcome, float]]) -> str:
         lines.append(f"{name:<10} {played:>12} {len(outcome.failures):>7} {seconds:>8.0f}")
         lines += [f"    {note}" for note in outcome.notes]
         lines += [f"    played twice {replay}: {why[:150]}" for replay, why in outcome.repeated]
-        lines += [f"    FAILED {replay}: {found[0][:150]}" for replay, found in outcome.failures]
+        lines += [f"    FAILED {replay}: {violations[0][:150]}" for replay, violations in outcome.failures]
     return "\n".join(lines)
 
 

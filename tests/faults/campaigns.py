@@ -32,12 +32,12 @@ class Outcome:
     repeated: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def take(self, replay: str, found: list[str]) -> None:
+    def take(self, replay: str, violations: list[str]) -> None:
         """One more was played; *found* is what did not hold."""
         self.played += 1
-        if found:
-            self.failures.append((replay, found))
-            print(f"FAILED  {replay}", *found, sep="\n        ", flush=True)
+        if violations:
+            self.failures.append((replay, violations))
+            print(f"FAILED  {replay}", *violations, sep="\n        ", flush=True)
 
     def add(self, other: "Outcome") -> None:
         """Some more were played."""
@@ -64,9 +64,9 @@ class Run:
     only: str | None = None
     point: str | None = None
 
-    def scenarios(self, known: Iterable[Scenario]) -> list[Scenario]:
+    def scenarios(self, candidates: Iterable[Scenario]) -> list[Scenario]:
         """Those to be played."""
-        return [scenario for scenario in known if self.only in (None, scenario.name)]
+        return [scenario for scenario in candidates if self.only in (None, scenario.name)]
 
     def is_asked(self, point: str) -> bool:
         """Whether a point is to be played."""
@@ -93,20 +93,20 @@ def play_machine(run: Run) -> Outcome:
     for seed in run.seeds():
         replay = f"CAMPAIGN=machine SEED={seed}"
         try:
-            found = _lived(run, seed, f"machine-{seed}")
+            violations = _lived(run, seed, f"machine-{seed}")
         except Late as late:
             outcome.repeated.append((replay, str(late)))
-            found = _lived_again(run, seed)
-        outcome.take(replay, found)
+            violations = _lived_again(run, seed)
+        outcome.take(replay, violations)
     return outcome
 
 
 def _lived(run: Run, seed: int, name: str) -> list[str]:
     lines: list[str] = []
-    found = machine.play(run.cluster, run.directory / name, name, machine.history(seed), lines.append)
-    if found:
+    violations = machine.play(run.cluster, run.directory / name, name, machine.history(seed), lines.append)
+    if violations:
         print(*lines, sep="\n")
-    return found
+    return violations
 
 
 def _lived_again(run: Run, seed: int) -> list[str]:
@@ -119,21 +119,21 @@ def _lived_again(run: Run, seed: int) -> list[str]:
 
 def shrink_machine(run: Run) -> Outcome:
     """The fewest steps of one history that still fail; each attempt is made twice, for timing is chance."""
-    told, outcome, numbers = machine.history(run.seed), Outcome(), itertools.count()
+    history, outcome, numbers = machine.history(run.seed), Outcome(), itertools.count()
 
     def fails(steps: Iterable[machine.Step]) -> bool:
-        fewer = replace(told, steps=tuple(steps))
+        fewer = replace(history, steps=tuple(steps))
         names = [f"shrink-{run.seed}-{next(numbers)}" for _ in range(2)]
         return any(_fails(run, fewer, name) for name in names)
 
-    if fails(told.steps):
-        outcome.take(f"CAMPAIGN=machine SEED={run.seed}", [machine.spelled(machine.shrink(told.steps, fails))])
+    if fails(history.steps):
+        outcome.take(f"CAMPAIGN=machine SEED={run.seed}", [machine.spelled(machine.shrink(history.steps, fails))])
     return outcome
 
 
-def _fails(run: Run, told: machine.History, name: str) -> bool:
+def _fails(run: Run, history: machine.History, name: str) -> bool:
     try:
-        return bool(machine.play(run.cluster, run.directory / name, name, told, lambda _: None))
+        return bool(machine.play(run.cluster, run.directory / name, name, history, lambda _: None))
     except Late:
         return True
 
@@ -162,15 +162,19 @@ def play_syscalls(run: Run) -> Outcome:
         outcome.take(f"scenario {scenario.name!r}", rehearsal.wrong)
         if not rehearsal.wrong:
             rehearsals.append(rehearsal)
-    cells = coverage.table(coverage.Seen(one.scenario.name, one.rows, one.trace.trace) for one in rehearsals)
+    cells = coverage.table(
+        coverage.Seen(rehearsal.scenario.name, rehearsal.rows, rehearsal.trace.trace) for rehearsal in rehearsals
+    )
     if run.only is None:
         print(coverage.spelled(cells))
         outcome.take("coverage", coverage.empty_cells(cells))
-    points = [(one, point) for one, point in syscalls.sampled(rehearsals, run.seed) if run.is_asked(str(point))]
+    points = [
+        (rehearsal, point) for rehearsal, point in syscalls.sampled(rehearsals, run.seed) if run.is_asked(str(point))
+    ]
     outcome.of = outcome.played + len(points)
     for rehearsal, point in points:
-        found = syscalls.play(run.cluster, run.directory, rehearsal, point)
-        outcome.take(_spelled("syscalls", rehearsal.scenario, str(point)), found)
+        violations = syscalls.play(run.cluster, run.directory, rehearsal, point)
+        outcome.take(_spelled("syscalls", rehearsal.scenario, str(point)), violations)
         if time.monotonic() > run.until:
             break
     return outcome
@@ -185,7 +189,9 @@ def play_changes(run: Run) -> Outcome:
     prepare_process()
     names = [name for name in change_sets.CHOICES if run.only in (None, name)]
     rehearsals = [change_sets.rehearse(run.directory, name) for name in names]
-    points = [(one, point) for one in rehearsals for point in one.points() if run.is_asked(str(point))]
+    points = [
+        (rehearsal, point) for rehearsal in rehearsals for point in rehearsal.points() if run.is_asked(str(point))
+    ]
     random.Random(run.seed).shuffle(points)
     outcome.of = len(points)
     for rehearsal, point in points:
@@ -205,11 +211,13 @@ def play_cuts(run: Run) -> Outcome:
         uncut = [
             cuts.play_uncut(run.cluster, proxy, run.directory, scenario) for scenario in run.scenarios(cuts.scenarios())
         ]
-        points = [(one, number) for one, number in cuts.sampled(uncut, run.seed) if run.is_asked(str(number))]
+        points = [
+            (recording, number) for recording, number in cuts.sampled(uncut, run.seed) if run.is_asked(str(number))
+        ]
         outcome.of = len(points)
-        for one, number in points:
-            found = cuts.play(run.cluster, proxy, run.directory, one, number)
-            outcome.take(_spelled("cuts", one.scenario, str(number)), found)
+        for recording, number in points:
+            violations = cuts.play(run.cluster, proxy, run.directory, recording, number)
+            outcome.take(_spelled("cuts", recording.scenario, str(number)), violations)
             if time.monotonic() > run.until:
                 break
     return outcome

@@ -18,7 +18,7 @@ def silent(cluster: Cluster, directory: Path) -> list[str]:
 
 
 def _silent_on_stage(cluster: Cluster, directory: Path) -> Iterator[str]:
-    scenario = next(one for one in SCENARIOS if one.name == "a file edited")
+    scenario = next(scenario for scenario in SCENARIOS if scenario.name == "a file edited")
     with staged(cluster, directory, "canary-stage") as stage:
         scenario.before(stage)
         scenario.act(stage)
@@ -69,9 +69,9 @@ def _silent_in_world(cluster: Cluster, directory: Path) -> Iterator[str]:
         (world.mirrors[0].root / "One.md").write_text("One mirror has other bytes.\n", encoding="utf-8")
         (world.sentinel / "Untouched.md").write_text("touched\n", encoding="utf-8")
         ledger.wrote("Qz9999", "by nobody")
-        found = violations(world, ledger)
+        sentences = violations(world, ledger)
     finally:
         world.close()
     for sign in ("LOST Qz9999", "UNEQUAL host-0", "UNEQUAL the trees in One.md", "TWICE Qz0001", "OUTSIDE"):
-        if not any(sentence.startswith(sign) for sentence in found):
-            yield f"CANARY {sign!r} is not among {found}"
+        if not any(sentence.startswith(sign) for sentence in sentences):
+            yield f"CANARY {sign!r} is not among {sentences}"

@@ -57,7 +57,7 @@ def rehearse(directory: Path, name: str = "whole") -> Rehearsal:
     before = pages(template / "acme")
     root = _copied(template, directory / f"rehearsal-{name}")
     trace = traced(lambda gate: _apply(root, change_set, name, gate), directory / "trace")
-    assert not trace.failed, trace.said
+    assert not trace.failed, trace.output
     after = pages(root)
     _apply_remainder(root, change_set)
     return Rehearsal(name, template, change_set, before, after, pages(root), trace)
@@ -68,7 +68,7 @@ def play(directory: Path, rehearsal: Rehearsal, point: Point) -> list[str]:
     root = _copied(rehearsal.template, directory / f"{rehearsal.name}-{point}".replace(" ", "-"))
     name, change_set = rehearsal.name, rehearsal.change_set
     trace = traced(lambda gate: _apply(root, change_set, name, gate), root.parent / "trace", point)
-    sentences = [f"ENDED {trace.said.strip().splitlines()[-1]}"] if trace.failed else []
+    sentences = [f"ENDED {trace.output.strip().splitlines()[-1]}"] if trace.failed else []
     with session_in(root, "mcp-next") as session:
         with session.writing():
             pass  # as the next command does

@@ -103,16 +103,21 @@ def record(file: Path) -> None:
     vars(retries)["decide"] = decided
 
 
-def row_of(state: State, seen: int | None, adopting: bool) -> str:
+def row_of(state: State, version_seen: int | None, adopting: bool) -> str:
     """The row of docs/design/sync.md, Content that *state* is in."""
-    move, base, file, row = plan_content(state, seen_version=seen, adopting=adopting), state.base, state.file, state.row
+    move, base, file, row = (
+        plan_content(state, seen_version=version_seen, adopting=adopting),
+        state.base,
+        state.file,
+        state.row,
+    )
     if move is Move.RENDER:
         return "0"
     if isinstance(file, UnreadableFile):
         return "17" if file.is_temporary else "20"
-    gone = row is None or row.deleted
+    is_gone = row is None or row.deleted
     if file is None:
-        if gone:
+        if is_gone:
             return "23" if base is None else "22" if row is None else "16"
         return "2" if base is None else {Move.ENTOMB: "12"}.get(move, "14")
     if row is None:
@@ -138,14 +143,14 @@ def place_row_of(state: State) -> str:
     return {PlaceMove.TO_ROW: "L2", PlaceMove.ADOPT: "L4"}.get(move, "L1")
 
 
-def table(seen: Iterable[Seen]) -> dict[tuple[str, str], list[str]]:
+def table(observations: Iterable[Seen]) -> dict[tuple[str, str], list[str]]:
     """By row and point: the scenarios that cover that cell."""
     cells: dict[tuple[str, str], list[str]] = {}
-    for one in seen:
-        points = [point for point, sign in POINTS.items() if sign.search(one.trace)]
-        for row in one.rows | set(_BY_SCENARIO.get(one.scenario, ())):
+    for observation in observations:
+        points = [point for point, sign in POINTS.items() if sign.search(observation.trace)]
+        for row in observation.rows | set(_BY_SCENARIO.get(observation.scenario, ())):
             for point in points:
-                cells.setdefault((row, point), []).append(one.scenario)
+                cells.setdefault((row, point), []).append(observation.scenario)
     return cells
 
 

@@ -58,14 +58,14 @@ def play(cluster: Cluster, proxy: Proxy, directory: Path, uncut: Uncut, number: 
             _converge(stage, proxy, number)
         except TimeoutError:
             return ["STUCK the engine does not come to an end after the cut"]
-        found = wrong(stage, uncut.scenario)
+        violations = wrong(stage, uncut.scenario)
         if stage.versions() != uncut.versions:
-            found.append(f"MORE THAN ONCE {stage.versions()} versions instead of {uncut.versions}")
+            violations.append(f"MORE THAN ONCE {stage.versions()} versions instead of {uncut.versions}")
         if stage.picture() != uncut.picture:
-            found.append(f"OTHERWISE {stage.picture()} instead of {uncut.picture}")
-    if not found:
+            violations.append(f"OTHERWISE {stage.picture()} instead of {uncut.picture}")
+    if not violations:
         shutil.rmtree(stage.directory)
-    return found
+    return violations
 
 
 def commits_of_writes(uncut: Uncut) -> Iterator[int]:
@@ -81,7 +81,7 @@ def commits_of_writes(uncut: Uncut) -> Iterator[int]:
 
 def sampled(uncut: list[Uncut], seed: int) -> list[tuple[Uncut, int]]:
     """Every message of every scenario, in the order of the seed; before the last one of all is after a COMMIT too."""
-    points = [(one, number) for one in uncut for number in range(1, len(one.messages) + 1)]
+    points = [(recording, number) for recording in uncut for number in range(1, len(recording.messages) + 1)]
     random.Random(seed).shuffle(points)
     return points
 

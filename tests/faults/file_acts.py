@@ -27,15 +27,15 @@ Act = Callable[[World, Ledger, int, int], None]
 def files_of(world: World, mirror: int, *, assets: bool = False) -> list[Path]:
     """The pages of a mirror (or its attachments), in order."""
     root = world.mirrors[mirror].root
-    found = [path for path in files(root) if path.is_file() and _is_visible(path, root)]
-    return sorted(path for path in found if ("assets" in path.parts) is assets and (assets or path.suffix == ".md"))
+    paths = [path for path in files(root) if path.is_file() and _is_visible(path, root)]
+    return sorted(path for path in paths if ("assets" in path.parts) is assets and (assets or path.suffix == ".md"))
 
 
 def folders_of(world: World, mirror: int) -> list[Path]:
     """The directories of a mirror, in order."""
     root = world.mirrors[mirror].root
-    found = [path for path in directories(root) if _is_visible(path, root)]
-    return sorted(path for path in found if path.name != "assets")
+    paths = [path for path in directories(root) if _is_visible(path, root)]
+    return sorted(path for path in paths if path.name != "assets")
 
 
 def _is_visible(path: Path, root: Path) -> bool:
@@ -44,18 +44,18 @@ def _is_visible(path: Path, root: Path) -> bool:
 
 def select_file(world: World, number: int) -> Path:
     """Raises FileNotFoundError where there is none. Keep.md is never chosen: a tree that loses all its files halts."""
-    found = [path for path in files_of(world, number % 2) if path.name != "Keep.md"]
-    if not found:
+    paths = [path for path in files_of(world, number % 2) if path.name != "Keep.md"]
+    if not paths:
         raise FileNotFoundError
-    return found[number // 2 % len(found)]
+    return paths[number // 2 % len(paths)]
 
 
 def select_folder(world: World, number: int) -> Path:
     """Raises FileNotFoundError where there is none."""
-    found = folders_of(world, number % 2)
-    if not found:
+    paths = folders_of(world, number % 2)
+    if not paths:
         raise FileNotFoundError
-    return found[number // 2 % len(found)]
+    return paths[number // 2 % len(paths)]
 
 
 def free_path(path: Path) -> Path:
@@ -126,17 +126,17 @@ def swap(world: World, ledger: Ledger, first: int, second: int) -> None:
     Three renames. A look between them, at a page whose path has a file that mirrord does not know yet, sees a save by
     rename: then both texts stay, and the page's text is also in the page of its new path.
     """
-    one, other = select_file(world, first), select_file(world, first % 2 + 2 * second)
-    aside = one.with_name("swapping.tmp")
-    pair = [tokens_in(path.read_bytes()) for path in (one, other)]
+    path, other = select_file(world, first), select_file(world, first % 2 + 2 * second)
+    aside = path.with_name("swapping.tmp")
+    pair = [tokens_in(path.read_bytes()) for path in (path, other)]
     ledger.swapped.append(pair[0] | pair[1])
     with suppress(psycopg.OperationalError):
         synced = tokens_of_rows(world)
         if any(tokens.isdisjoint(synced) for tokens in pair):
             ledger.copied |= pair[0] | pair[1]
-    one.rename(aside)
+    path.rename(aside)
     with suppress(FileNotFoundError):
-        other.rename(one)
+        other.rename(path)
     aside.rename(other)
     ledger.touched(2)
 
@@ -181,9 +181,9 @@ def attach(world: World, ledger: Ledger, first: int, second: int) -> None:
 
 
 def detach(world: World, ledger: Ledger, first: int, second: int) -> None:
-    found = files_of(world, first % 2, assets=True)
-    if found:
-        path = found[second % len(found)]
+    paths = files_of(world, first % 2, assets=True)
+    if paths:
+        path = paths[second % len(paths)]
         ledger.destroy(world, path.read_bytes())
         path.unlink()
         ledger.touched()
@@ -215,8 +215,8 @@ MISSED = (OSError, psycopg.Error)
 
 def leave_no_halves(world: World, ledger: Ledger) -> None:
     """What an editor left under a name of its own when it failed half-way goes where its user would put it."""
-    while ledger.held:
-        ledger.held.pop()[1].close()
+    while ledger.open_files:
+        ledger.open_files.pop()[1].close()
     for mirror in world.mirrors:
         for path in _paths_below(mirror.root):
             if path.name.endswith(LEFTOVERS) and _is_visible(path, mirror.root):

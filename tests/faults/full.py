@@ -42,7 +42,7 @@ class Lot:
     """So much of one campaign. what: the scenario, or the first seed and how many."""
 
     campaign: str
-    what: str = ""
+    subject: str = ""
 
     def played(self, cluster: Cluster, directory: Path) -> Outcome:
         """Play all of it."""
@@ -53,11 +53,11 @@ class Lot:
                 alone = replace(run, seed=seed, alone=True)
                 outcome.add(CAMPAIGNS[self.campaign](alone))
             return outcome
-        return CAMPAIGNS[self.campaign](replace(run, only=self.what or None))
+        return CAMPAIGNS[self.campaign](replace(run, only=self.subject or None))
 
     def seeds(self) -> range:
         """Of the histories."""
-        first, _, count = self.what.partition("+")
+        first, _, count = self.subject.partition("+")
         return range(int(first), int(first) + int(count))
 
 
@@ -70,7 +70,7 @@ class Line:
     """
 
     campaign: str
-    what: str
+    subject: str
     played: int
     failed: list[str]
     seconds: int
@@ -81,7 +81,7 @@ class Line:
     @property
     def lot(self) -> Lot:
         """What it is about."""
-        return Lot(self.campaign, self.what)
+        return Lot(self.campaign, self.subject)
 
     def append(self, file: Path) -> None:
         """Put it into a ledger."""
@@ -109,14 +109,14 @@ def table(lines: dict[Lot, Line]) -> str:
     heads = ("campaign", "lots", "played", "failed", "played twice", "hours", "days", "commits")
     rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for campaign in CAMPAIGNS:
-        wanted = [lot for lot in lots() if lot.campaign == campaign]
-        done = [lines[lot] for lot in wanted if lot in lines]
-        days = sorted({line.date for line in done})
-        commits = sorted({line.commit for line in done})
+        chosen_lots = [lot for lot in lots() if lot.campaign == campaign]
+        finished = [lines[lot] for lot in chosen_lots if lot in lines]
+        days = sorted({line.date for line in finished})
+        commits = sorted({line.commit for line in finished})
         rows.append(
-            f"| `{campaign}` | {len(done)} of {len(wanted)} | {sum(line.played for line in done):,} "
-            f"| {sum(len(line.failed) for line in done)} | {sum(len(line.repeated) for line in done)} "
-            f"| {sum(line.seconds for line in done) / 3600:.1f} "
+            f"| `{campaign}` | {len(finished)} of {len(chosen_lots)} | {sum(line.played for line in finished):,} "
+            f"| {sum(len(line.failed) for line in finished)} | {sum(len(line.repeated) for line in finished)} "
+            f"| {sum(line.seconds for line in finished) / 3600:.1f} "
             f"| {' to '.join(dict.fromkeys((days[0], days[-1]))) if days else '–'} | {', '.join(commits) or '–'} |"
         )
     return "\n".join(rows)
@@ -137,30 +137,30 @@ def main() -> int:
     parser.add_argument("--campaign", choices=CAMPAIGNS, help="only this one")
     parser.add_argument("--part", default="1/1", help="every third lot, from the second: 2/3; for sittings at once")
     parser.add_argument("--table", action="store_true", help="play nothing; print what was played so far")
-    given = parser.parse_args()
-    if given.table:
+    options = parser.parse_args()
+    if options.table:
         print(f"{table(ledger())}\n\nPostgres was crashed {crashes(ledger())} times in these histories.")
         return 0
-    part, _, parts = given.part.partition("/")
-    mine = [lot for lot in lots() if given.campaign in (None, lot.campaign)][int(part) - 1 :: int(parts)]
-    return 1 if _sit(time.monotonic() + given.seconds, mine) else 0
+    part, _, parts = options.part.partition("/")
+    mine = [lot for lot in lots() if options.campaign in (None, lot.campaign)][int(part) - 1 :: int(parts)]
+    return 1 if _sit(time.monotonic() + options.seconds, mine) else 0
 
 
 def _sit(until: float, mine: Sequence[Lot]) -> bool:
     """Whether anything failed."""
-    done, failed = ledger(), False
+    finished, failed = ledger(), False
     directory = Path(tempfile.mkdtemp(prefix="mirrord-full-"))
     print(f"What fails is kept in {directory}", flush=True)
     with Cluster(directory / "postgres") as cluster:
         for number, lot in enumerate(mine):
-            if lot in done and not done[lot].failed:
+            if lot in finished and not finished[lot].failed:
                 continue
             if time.monotonic() > until:
                 break
             line = _line(lot, cluster, directory / f"lot-{number}")
             line.append(LEDGER)
             failed = failed or bool(line.failed)
-            print(f"{line.campaign} {line.what}: {line.played} played, {len(line.failed)} failed", flush=True)
+            print(f"{line.campaign} {line.subject}: {line.played} played, {len(line.failed)} failed", flush=True)
     return failed
 
 
@@ -168,11 +168,11 @@ def _line(lot: Lot, cluster: Cluster, directory: Path) -> Line:
     began = time.monotonic()
     directory.mkdir()
     outcome = lot.played(cluster, directory)
-    failed = [f"{replay}: {found[0][:200]}" for replay, found in outcome.failures]
+    failed = [f"{replay}: {violations[0][:200]}" for replay, violations in outcome.failures]
     repeated = [f"{replay}: {why[:200]}" for replay, why in outcome.repeated]
     seconds = round(time.monotonic() - began)
     today = datetime.now(UTC).date().isoformat()
-    return Line(lot.campaign, lot.what, outcome.played, failed, seconds, _commit(), today, repeated)
+    return Line(lot.campaign, lot.subject, outcome.played, failed, seconds, _commit(), today, repeated)
 
 
 def _commit() -> str:

@@ -44,8 +44,8 @@ class Point:
     @property
     def rule(self) -> str:
         """For strace. A signal comes before the call is made."""
-        what = f"error={self.error}" if self.error else "signal=SIGKILL"
-        return f"inject={self.call}:{what}:when={self.number}"
+        fault = f"error={self.error}" if self.error else "signal=SIGKILL"
+        return f"inject={self.call}:{fault}:when={self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +59,23 @@ class Traced:
     killed: bool
     failed: bool
     hit: bool
-    said: str
+    output: str
     trace: str
 
     def counts(self) -> Counter[str]:
         """How often one thread made each call: as many as can be injected."""
         by_thread = Counter(
-            (found["pid"], found["call"]) for found in map(_LINE.match, self.trace.splitlines()) if found
+            (match["pid"], match["call"]) for match in map(_LINE.match, self.trace.splitlines()) if match
         )
-        most: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for (_, call), number in by_thread.items():
-            most[call] = max(most[call], number)
-        return most
+            counts[call] = max(counts[call], number)
+        return counts
 
     def count_before(self, sign: str, call: str) -> int:
         """How often the thread whose line is the first to show *sign* had made *call* before."""
-        before, found, _ = self.trace.partition(sign)
-        assert found, f"nothing shows {sign!r}"
+        before, match, _ = self.trace.partition(sign)
+        assert match, f"nothing shows {sign!r}"
         *earlier, first = before.splitlines()
         return sum(line.startswith(f"{first.split()[0]} ") and f" {call}(" in line for line in earlier)
 
@@ -97,12 +97,12 @@ def traced(act: Callable[[Gate], None], directory: Path, point: Point | None = N
     act: calls the gate it is given where counting is to begin.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    trace, said = directory / "trace", directory / "said"
-    (at_gate, here), (ready, go) = os.pipe(), os.pipe()
+    trace, output = directory / "trace", directory / "said"
+    (at_gate, gate_descriptor), (ready, go) = os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:
-        _live(act, here, ready, said)
-    os.close(here)
+        _live(act, gate_descriptor, ready, output)
+    os.close(gate_descriptor)
     os.close(ready)
     try:
         at_work = os.read(at_gate, 1)  # nothing: it ended before its gate
@@ -113,7 +113,7 @@ def traced(act: Callable[[Gate], None], directory: Path, point: Point | None = N
     text = trace.read_text(encoding="utf-8", errors="replace") if trace.exists() else ""
     killed = os.WIFSIGNALED(status)
     failed = not killed and os.WEXITSTATUS(status) != 0
-    return Traced(killed, failed, killed or "(INJECTED)" in text, said.read_text() if said.exists() else "", text)
+    return Traced(killed, failed, killed or "(INJECTED)" in text, output.read_text() if output.exists() else "", text)
 
 
 def _under_strace(child: int, trace: Path, go: int, point: Point | None) -> int:
@@ -141,11 +141,11 @@ def _awaited(child: int) -> int:
         signal.alarm(0)
 
 
-def _live(act: Callable[[Gate], None], here: int, ready: int, said: Path) -> None:
+def _live(act: Callable[[Gate], None], gate_descriptor: int, ready: int, output: Path) -> None:
     """The child's life: act, wait at the gate until strace is there, end without what the parent does at its end."""
 
     def gate() -> None:
-        os.write(here, b"h")
+        os.write(gate_descriptor, b"h")
         os.read(ready, 1)
 
     code = 1
@@ -153,7 +153,7 @@ def _live(act: Callable[[Gate], None], here: int, ready: int, said: Path) -> Non
         act(gate)
         code = 0
     except BaseException:
-        said.write_text(traceback.format_exc(), encoding="utf-8")
+        output.write_text(traceback.format_exc(), encoding="utf-8")
     finally:
         sys.stdout.flush()
         os._exit(code)

@@ -80,7 +80,7 @@ def _pause(_: World, __: Ledger, first: int, second: int) -> None:
 def _settle(world: World, ledger: Ledger, first: int, second: int) -> None:
     """A page that a program has open, or an app has locked, is never at rest, so nobody waits then."""
     mirror = world.mirrors[first % 2]
-    if mirror.running and not mirror.asleep and not ledger.held and not ledger.transactions:
+    if mirror.running and not mirror.asleep and not ledger.open_files and not ledger.transactions:
         mirror.wait_ready()
         mirror.settle()
 
@@ -142,29 +142,31 @@ def history(seed: int, length: int = STEPS) -> History:
     return History(seed, chance.random() < 0.2, chance.choice(FIRST_PAGES), steps)
 
 
-def play(cluster: Cluster, directory: Path, name: str, told: History, say: Callable[[str], None] = print) -> list[str]:
+def play(
+    cluster: Cluster, directory: Path, name: str, history: History, say: Callable[[str], None] = print
+) -> list[str]:
     """
     Live through a history in *directory*, which is removed if all holds; sentences about what does not hold.
 
     Raises Late where a daemon was not ready in time: that may be the machine's fault.
     """
     directory.mkdir(parents=True)
-    world, ledger = World(cluster, directory, name, silent=told.silent), Ledger()
+    world, ledger = World(cluster, directory, name, silent=history.silent), Ledger()
     try:
-        _begin(world, ledger, told.first_pages)
-        for step in told.steps:
+        _begin(world, ledger, history.first_pages)
+        for step in history.steps:
             _take(world, ledger, step, say)
-        found = _end(world, ledger)
+        sentences = _end(world, ledger)
     except Late:
         raise
     except (AssertionError, TimeoutError) as error:
-        found = [f"STUCK {type(error).__name__} {error}"]
+        sentences = [f"STUCK {type(error).__name__} {error}"]
     finally:
         commit_all(ledger)
         world.close()
-    if not found:
+    if not sentences:
         shutil.rmtree(directory)
-    return found
+    return sentences
 
 
 def _begin(world: World, ledger: Ledger, first_pages: int) -> None:
@@ -189,7 +191,7 @@ def _take(world: World, ledger: Ledger, step: Step, say: Callable[[str], None]) 
     else:
         say(f"  {step.name} {step.first} {step.second}: {list(ledger.written.items())[-1:]}")
     for mirror in world.mirrors:
-        if mirror.wanted and not mirror.running:
+        if mirror.is_expected_up and not mirror.running:
             raise AssertionError(f"{mirror.directory.name}: the daemon ended by itself:\n{mirror.log_end()}")
 
 
@@ -197,8 +199,8 @@ def _end(world: World, ledger: Ledger) -> list[str]:
     leave_no_halves(world, ledger)
     commit_all(ledger)
     _quiesce(world, ledger)
-    found = violations(world, ledger)
-    return found or restlessness(world) or violations(world, ledger)
+    sentences = violations(world, ledger)
+    return sentences or restlessness(world) or violations(world, ledger)
 
 
 def _quiesce(world: World, ledger: Ledger) -> None:

@@ -154,11 +154,11 @@ def is_caught(mutant: Mutant) -> str | None:
             return f"cannot be made any more: {mutant.module} does not have the lines it changes"
         module.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
         Path(cache_from_source(module)).unlink(missing_ok=True)
-        done = _test(copy, mutant.test)
-    failed, broken = (re.search(rf"^{sign} ", done.stdout, re.MULTILINE) for sign in ("FAILED", "ERROR"))
-    if done.returncode == 1 and failed and not broken:
+        completed = _test(copy, mutant.test)
+    failed, broken = (re.search(rf"^{sign} ", completed.stdout, re.MULTILINE) for sign in ("FAILED", "ERROR"))
+    if completed.returncode == 1 and failed and not broken:
         return None
-    return f"not caught by {mutant.test} (exit code {done.returncode}): {done.stdout[-300:]}"
+    return f"not caught by {mutant.test} (exit code {completed.returncode}): {completed.stdout[-300:]}"
 
 
 def survivors(mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, list[str]]]:

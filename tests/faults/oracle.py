@@ -105,28 +105,28 @@ def _changed(before: dict[str, object], after: dict[str, object]) -> list[str]:
 
 def _picture(world: World) -> dict[str, object]:
     """Every version, and the inode of every file: a file written anew has another one."""
-    found: dict[str, object] = {str(entry): version for entry, *version in _rows(world, _ENTRIES)}
+    entries: dict[str, object] = {str(entry): version for entry, *version in _rows(world, _ENTRIES)}
     for mirror in world.mirrors:
         for path, file in visible(mirror).items():
-            found[f"{mirror.directory.name}:{path}"] = (file.stat().st_ino, file.stat().st_mtime_ns)
-    return found
+            entries[f"{mirror.directory.name}:{path}"] = (file.stat().st_ino, file.stat().st_mtime_ns)
+    return entries
 
 
 def visible(mirror: Quick) -> dict[str, Path]:
     """The files of a tree that people see, and records, by path; what else starts with a dot is left out."""
-    found = {str(path.relative_to(mirror.root)): path for path in mirror.root.rglob("*") if path.is_file()}
+    paths = {str(path.relative_to(mirror.root)): path for path in mirror.root.rglob("*") if path.is_file()}
     return {
         name: path
-        for name, path in found.items()
+        for name, path in paths.items()
         if name_of_record(name) or not any(part.startswith(".") for part in name.split("/"))
     }
 
 
 def _lost(world: World, ledger: Ledger) -> Iterator[str]:
-    found = tokens_of_rows(world) | tokens_of_files(world)
-    for token, what in ledger.written.items():
-        if token not in found and token not in ledger.excused:
-            yield f"LOST {token} ({what}): in no page, revision, conflict or trash"
+    tokens = tokens_of_rows(world) | tokens_of_files(world)
+    for token, description in ledger.written.items():
+        if token not in tokens and token not in ledger.excused:
+            yield f"LOST {token} ({description}): in no page, revision, conflict or trash"
 
 
 def _divergence(world: World) -> Iterator[str]:
@@ -134,8 +134,8 @@ def _divergence(world: World) -> Iterator[str]:
     for mirror in world.mirrors:
         for path, verdict in _checked(world, mirror):
             yield f"UNEQUAL {mirror.directory.name}: `check` says {verdict} of {path}"
-        for found in _rows(world, _UNEQUAL_BASES, root=str(mirror.root)):
-            yield f"UNEQUAL {mirror.directory.name}: base and row of {found}"
+        for row in _rows(world, _UNEQUAL_BASES, root=str(mirror.root)):
+            yield f"UNEQUAL {mirror.directory.name}: base and row of {row}"
         trees.append({path: file.read_bytes() for path, file in visible(mirror).items()} | _folders(mirror))
     for path in sorted(set().union(*trees)):
         if len({tree.get(path) for tree in trees}) > 1:
@@ -144,8 +144,8 @@ def _divergence(world: World) -> Iterator[str]:
 
 def _folders(mirror: Quick) -> dict[str, bytes]:
     """Directories that are entries: not those of attachments, nor the empty directory of a page that is a file."""
-    found = (path for path in mirror.root.rglob("*") if path.is_dir() and path.name != "assets")
-    names = {str(path.relative_to(mirror.root)): path for path in found}
+    directories = (path for path in mirror.root.rglob("*") if path.is_dir() and path.name != "assets")
+    names = {str(path.relative_to(mirror.root)): path for path in directories}
     return {
         f"{name}/": b""
         for name, path in names.items()
@@ -166,7 +166,9 @@ def _checked(world: World, mirror: Quick) -> list[tuple[str, Verdict]]:
         finally:
             tree.close()
 
-    return [(one.path, one.verdict) for one in world.cluster.work(findings) if one.verdict is not Verdict.OK]
+    return [
+        (finding.path, finding.verdict) for finding in world.cluster.work(findings) if finding.verdict is not Verdict.OK
+    ]
 
 
 def _twice(world: World, ledger: Ledger) -> Iterator[str]:
@@ -187,10 +189,10 @@ def _untidy(world: World) -> Iterator[str]:
     if digest_of_tree(world.sentinel) != world.outside:
         yield "OUTSIDE a directory beside the root was touched"
     for mirror in world.mirrors:
-        for left in (mirror.root / ".mirrord" / "tmp" / "daemon").glob("*"):
-            if _waits_for_its_row(world, left.name):
+        for leftover in (mirror.root / ".mirrord" / "tmp" / "daemon").glob("*"):
+            if _waits_for_its_row(world, leftover.name):
                 continue
-            yield f"LEFTOVER {mirror.directory.name}: {left.name} waits in the journal"
+            yield f"LEFTOVER {mirror.directory.name}: {leftover.name} waits in the journal"
 
 
 def _waits_for_its_row(world: World, name: str) -> bool:

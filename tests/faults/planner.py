@@ -37,7 +37,7 @@ class Model:
     """
     What the sides hold, and what must not be lost.
 
-    history: every text a row ever had, with its version. kept: texts in a trash.
+    history: every text a row ever had, with its version. trashed: texts in a trash.
     owed: tokens that somebody wrote and nobody destroyed before they were read.
     """
 
@@ -45,7 +45,7 @@ class Model:
     rows: dict[EntryId, Page] = field(default_factory=dict)
     history: dict[EntryId, dict[Text, int]] = field(default_factory=dict)
     mirrors: tuple[Mirror, Mirror] = field(default_factory=lambda: (Mirror(), Mirror()))
-    kept: list[Text] = field(default_factory=list)
+    trashed: list[Text] = field(default_factory=list)
     owed: set[str] = field(default_factory=set)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -60,18 +60,18 @@ class Model:
         self.rows[entry] = page
         self.history.setdefault(entry, {})[page.text] = page.version
 
-    def known(self) -> set[str]:
+    def known_tokens(self) -> set[str]:
         """Every token in the history of some row."""
         return {token for texts in self.history.values() for text in texts for token in text}
 
     def destroy(self, text: Text) -> None:
         """The user overwrites or deletes a file: what was never read is nobody's duty."""
-        self.owed -= set(text) - self.known()
+        self.owed -= set(text) - self.known_tokens()
 
     def found(self) -> set[str]:
         """Every token that can be found again."""
         trees = {token for mirror in self.mirrors for text, _ in mirror.files.values() for token in text}
-        return self.known() | trees | {token for text in self.kept for token in text}
+        return self.known_tokens() | trees | {token for text in self.trashed for token in text}
 
 
 def _digest(text: Text) -> Digest:
@@ -162,8 +162,8 @@ ACTS: tuple[Callable[[Model, Mirror], None], ...] = (
 def carry_out(model: Model, mirror: Mirror, entry: EntryId) -> Decision:
     """Decide on one entry of one mirror, and do it."""
     state = _state(model, mirror, entry)
-    seen = model.history.get(entry, {}).get(mirror.files[entry][0]) if entry in mirror.files else None
-    decision = decide(state, seen_version=seen, adopting=False)
+    base_version = model.history.get(entry, {}).get(mirror.files[entry][0]) if entry in mirror.files else None
+    decision = decide(state, seen_version=base_version, adopting=False)
     if decision.step is Step.ROW:
         _to_row(model, mirror, decision)
     elif decision.step is Step.FILE:
@@ -205,8 +205,8 @@ def _settle(model: Model, mirror: Mirror, decision: Decision) -> None:
     text, _ = mirror.files[entry]
     ancestor = _ancestor(model, mirror, entry)
     if decision.move is Move.MERGE and ancestor is not None and model.chance.random() < 0.5:
-        gone = set(ancestor) - set(text)
-        joined = tuple(dict.fromkeys([token for token in row.text if token not in gone] + list(text)))
+        missing_words = set(ancestor) - set(text)
+        joined = tuple(dict.fromkeys([token for token in row.text if token not in missing_words] + list(text)))
         model.put(entry, replace(row, text=text, version=row.version + 1))
         model.put(entry, replace(row, text=joined, version=row.version + 2))
     else:
@@ -217,7 +217,7 @@ def _settle(model: Model, mirror: Mirror, decision: Decision) -> None:
 def _ancestor(model: Model, mirror: Mirror, entry: EntryId) -> Text | None:
     """None: what was agreed on last is the text of a sibling, not of the row."""
     base = mirror.bases.get(entry)
-    return next((known for known in model.history[entry] if base and _digest(known) == base.digest), None)
+    return next((text for text in model.history[entry] if base and _digest(text) == base.digest), None)
 
 
 def _to_file(model: Model, mirror: Mirror, decision: Decision) -> None:
@@ -227,7 +227,7 @@ def _to_file(model: Model, mirror: Mirror, decision: Decision) -> None:
         mirror.bases[entry] = replace(mirror.bases[entry], place=row.place)
         return
     if entry in mirror.files:
-        model.kept.append(mirror.files[entry][0])
+        model.trashed.append(mirror.files[entry][0])
     mirror.files[entry] = (row.text, row.place)
     mirror.bases[entry] = _base(entry, row, row.text)
 
@@ -238,7 +238,7 @@ def _delete(model: Model, mirror: Mirror, decision: Decision) -> None:
         row = model.rows[entry]
         model.put(entry, replace(row, deleted=True, version=row.version + 1))
     else:
-        model.kept.append(mirror.files.pop(entry)[0])
+        model.trashed.append(mirror.files.pop(entry)[0])
     del mirror.bases[entry]
 
 
@@ -247,8 +247,10 @@ def _base(entry: EntryId, row: Page, text: Text) -> Base:
 
 
 def _state(model: Model, mirror: Mirror, entry: EntryId) -> State:
-    page, shown = model.rows.get(entry), mirror.files.get(entry)
-    file = File(Kind.PAGE, str(entry), shown[1], _digest(shown[0])) if shown else None
+    page, text_and_place = model.rows.get(entry), mirror.files.get(entry)
+    file = None
+    if text_and_place is not None:
+        file = File(Kind.PAGE, str(entry), text_and_place[1], _digest(text_and_place[0]))
     row = Row(entry, Kind.PAGE, page.place, True, page.version, _digest(page.text), page.deleted) if page else None
     return State(entry, mirror.bases.get(entry), file, row)
 

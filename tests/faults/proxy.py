@@ -26,8 +26,8 @@ class Proxy:
     """
 
     def __init__(self, dsn: str, directory: Path) -> None:
-        known = conninfo_to_dict(dsn)
-        self._server = Path(str(known["host"])) / SOCKET
+        parameters = conninfo_to_dict(dsn)
+        self._server = Path(str(parameters["host"])) / SOCKET
         self._socket = directory / SOCKET
         self.dsn = make_conninfo(dsn, host=str(directory))
         self.seen: list[str] = []

@@ -78,9 +78,9 @@ def _copied(root: Path) -> set[str]:
     """The tokens of those texts; the daemon may take a file over from a tool's journal while they are read."""
     while True:
         copies = _copies(root)
-        held = {path: contents(path) for path in copies}
-        if copies == _copies(root) and None not in held.values():
-            return {token for data in held.values() if data is not None for token in tokens_in(data)}
+        texts = {path: contents(path) for path in copies}
+        if copies == _copies(root) and None not in texts.values():
+            return {token for data in texts.values() if data is not None for token in tokens_in(data)}
 
 
 def _are_fewer(root: Path, before: int) -> bool:

@@ -22,8 +22,8 @@ def note_in_file(world: World, ledger: Ledger, first: int, second: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     before = path.read_bytes() if path.exists() else b""
     ledger.destroy(world, before)
-    kept = [line for line in before.decode().splitlines(keepends=True) if not line.startswith(key)]
-    SAVES[0](path, "".join([*kept, f"{key}: {token}\n"]).encode())
+    lines = [line for line in before.decode().splitlines(keepends=True) if not line.startswith(key)]
+    SAVES[0](path, "".join([*lines, f"{key}: {token}\n"]).encode())
     ledger.wrote(token, f"noted in {path}")
 
 
@@ -36,11 +36,11 @@ def remove_file(world: World, ledger: Ledger, first: int, _: int) -> None:
 
 def note_in_row(world: World, ledger: Ledger, first: int, second: int) -> None:
     token = ledger.token()
-    done = world.app.execute(
+    cursor = world.app.execute(
         "UPDATE mirrord.record SET data = data || %s WHERE key = %s AND deleted_at IS NULL",
         [Jsonb({f"value{second % 3}": token}), _NAMES[first % 2]],
     )
-    if done.rowcount:
+    if cursor.rowcount:
         ledger.wrote(token, f"noted in the row of {_NAMES[first % 2]}")
 
 

@@ -21,10 +21,10 @@ _DEAD = "SELECT id FROM mirrord.page WHERE deleted_at IS NOT NULL ORDER BY creat
 
 def _page(world: World, number: int, query: str = _LIVE) -> UUID:
     """Raises FileNotFoundError where there is none."""
-    found = world.app.execute(query.encode()).fetchall()
-    if not found:
+    rows = world.app.execute(query.encode()).fetchall()
+    if not rows:
         raise FileNotFoundError
-    page: UUID = found[number % len(found)][0]
+    page: UUID = rows[number % len(rows)][0]
     return page
 
 

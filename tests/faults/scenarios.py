@@ -321,17 +321,17 @@ def _set(stage: Stage, path: str, **columns: object) -> None:
 
 def _both(*acts: Act) -> Act:
     def act(stage: Stage) -> None:
-        for one in acts:
-            one(stage)
+        for act in acts:
+            act(stage)
 
     return act
 
 
 def _scenario(
-    name: str, before: Act, act: Act, more: str = "", *, expired: bool = False, from_start: bool = False
+    name: str, before: Act, act: Act, extra_tokens: str = "", *, expired: bool = False, from_start: bool = False
 ) -> Scenario:
     """more: the last digits of tokens beside those of a page and another one."""
-    tokens = frozenset({"Qz0001", "Qz0009", *(f"Qz000{one}" for one in more)})
+    tokens = frozenset({"Qz0001", "Qz0009", *(f"Qz000{digit}" for digit in extra_tokens)})
     return Scenario(name, before, act, tokens, expired, from_start)
 
 

@@ -57,14 +57,14 @@ class Stage:
 
     def sql(self, query: str, *values: object) -> None:
         """What an app does; None of it may change nothing."""
-        done = self.app.execute(query.encode(), values)
-        assert done.rowcount > 0, f"nothing to do for {query}"
+        cursor = self.app.execute(query.encode(), values)
+        assert cursor.rowcount > 0, f"nothing to do for {query}"
 
     def page(self, path: str) -> UUID:
         """The id of the living page at *path*."""
-        found = page_at(self.app, path)
-        assert found is not None, f"there is no page {path}"
-        return found.id
+        page = page_at(self.app, path)
+        assert page is not None, f"there is no page {path}"
+        return page.id
 
     def tree(self) -> dict[str, bytes]:
         """What people see, by path."""

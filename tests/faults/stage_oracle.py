@@ -26,24 +26,26 @@ SELECT coalesce(b.path, p.id::text) FROM
 
 def wrong(stage: Stage, scenario: Scenario, *, at_rest: bool = True) -> list[str]:
     """Sentences about what should hold and does not. at_rest: run the engine once more, which must do nothing."""
-    found = [*_lost(stage, scenario), *_unequal(stage), *_left(stage), *_untold(stage)]
-    if at_rest and not found:
+    violations = [*_lost(stage, scenario), *_unequal(stage), *_left(stage), *_untold(stage)]
+    if at_rest and not violations:
         before = _marks(stage)
         stage.converge()
         after = _marks(stage)
-        found += [f"RESTLESS {name}" for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
-    return found
+        violations += [
+            f"RESTLESS {name}" for name in before.keys() | after.keys() if before.get(name) != after.get(name)
+        ]
+    return violations
 
 
 def _lost(stage: Stage, scenario: Scenario) -> Iterator[str]:
-    found: set[str] = set()
+    tokens: set[str] = set()
     with stage.cluster.administered() as connection:
         for (text,) in connection.execute(TEXTS, {"t": stage.tenant}):
-            found |= tokens_in(text)
+            tokens |= tokens_in(text)
     for path in stage.root.rglob("*"):
         if path.is_file() and "/.mirrord/tmp/" not in str(path) and not path.name.startswith("state.db"):
-            found |= tokens_in(path.read_bytes())
-    for token in sorted(scenario.tokens - found):
+            tokens |= tokens_in(path.read_bytes())
+    for token in sorted(scenario.tokens - tokens):
         yield f"LOST {token}"
 
 
@@ -51,7 +53,7 @@ def _unequal(stage: Stage) -> Iterator[str]:
     async def checked(database: Database) -> list[tuple[str, Verdict]]:
         tree = Tree(stage.root)
         try:
-            return [(one.path, one.verdict) for one in await check_tree(database, stage.tenant, tree)]
+            return [(finding.path, finding.verdict) for finding in await check_tree(database, stage.tenant, tree)]
         finally:
             tree.close()
 
@@ -64,19 +66,19 @@ def _unequal(stage: Stage) -> Iterator[str]:
 
 
 def _left(stage: Stage) -> Iterator[str]:
-    for left in (stage.root / ".mirrord" / "tmp" / "daemon").glob("*"):
-        yield f"LEFTOVER {left.name}"
+    for leftover in (stage.root / ".mirrord" / "tmp" / "daemon").glob("*"):
+        yield f"LEFTOVER {leftover.name}"
 
 
 def _untold(stage: Stage) -> Iterator[str]:
     """Every whole line of an event file that is an event is a row."""
     with stage.cluster.administered() as connection:
         rows = connection.execute("SELECT id FROM mirrord.event WHERE tenant_id = %s", [stage.tenant]).fetchall()
-    known = {entry for (entry,) in rows}
+    entries = {entry for (entry,) in rows}
     for file in stage.root.glob(".records/events/*.jsonl"):
         for line in file.read_bytes().split(b"\n")[:-1]:
             with suppress(ValueError):
-                if decode_event(line).event_id not in known:
+                if decode_event(line).event_id not in entries:
                     yield f"UNTOLD {line.decode()}"
 
 

@@ -42,10 +42,10 @@ def rehearse(cluster: Cluster, directory: Path, scenario: Scenario) -> Rehearsal
         rows = stage.directory / "rows"
         trace = traced(partial(_perform_recorded, stage, scenario, rows), stage.directory / "trace")
         decided = frozenset(rows.read_text(encoding="ascii").split()) if rows.exists() else frozenset()
-        found = [f"ENDED with {trace.said}"] if trace.failed else wrong(stage, scenario)
+        violations = [f"ENDED with {trace.output}"] if trace.failed else wrong(stage, scenario)
         picture = stage.picture()
     shutil.rmtree(stage.directory)
-    return Rehearsal(scenario, trace, picture, found, decided)
+    return Rehearsal(scenario, trace, picture, violations, decided)
 
 
 def play(cluster: Cluster, directory: Path, rehearsal: Rehearsal, point: Point) -> list[str]:
@@ -53,13 +53,13 @@ def play(cluster: Cluster, directory: Path, rehearsal: Rehearsal, point: Point) 
     scenario = rehearsal.scenario
     with scenario.set_up(cluster, directory) as stage:
         trace = traced(partial(_perform, stage, scenario), stage.directory / "trace", point)
-        found = []
+        violations = []
         if trace.failed and not _may_end(trace):
-            found.append(f"ENDED {trace.said.strip().splitlines()[-1]}")
-        found += _recovered(stage, rehearsal, alike=point.error is None)
-    if not found:
+            violations.append(f"ENDED {trace.output.strip().splitlines()[-1]}")
+        violations += _recovered(stage, rehearsal, alike=point.error is None)
+    if not violations:
         shutil.rmtree(stage.directory)
-    return found
+    return violations
 
 
 def _recovered(stage: Stage, rehearsal: Rehearsal, *, alike: bool) -> Iterator[str]:
@@ -70,10 +70,10 @@ def _recovered(stage: Stage, rehearsal: Rehearsal, *, alike: bool) -> Iterator[s
         yield f"STUCK {type(error).__name__}: {error}"
         return
     yield from wrong(stage, rehearsal.scenario)
-    wanted, found = rehearsal.picture, stage.picture()
-    for name in sorted(wanted.keys() | found.keys()) if alike else ():
-        if wanted.get(name) != found.get(name):
-            yield f"OTHERWISE {name}: {found.get(name)!r} instead of {wanted.get(name)!r}"
+    expected, picture = rehearsal.picture, stage.picture()
+    for name in sorted(expected.keys() | picture.keys()) if alike else ():
+        if expected.get(name) != picture.get(name):
+            yield f"OTHERWISE {name}: {picture.get(name)!r} instead of {expected.get(name)!r}"
 
 
 def sampled(rehearsals: list[Rehearsal], seed: int) -> list[tuple[Rehearsal, Point]]:
@@ -90,7 +90,7 @@ def sampled(rehearsals: list[Rehearsal], seed: int) -> list[tuple[Rehearsal, Poi
 
 def _may_end(trace: Traced) -> bool:
     """A daemon that cannot start, because the disk is full or broken, says so and ends; a service starts it again."""
-    return "open_mirror" in trace.said or "engine.start()" in trace.said
+    return "open_mirror" in trace.output or "engine.start()" in trace.output
 
 
 def _perform(stage: Stage, scenario: Scenario, gate: Gate) -> None:

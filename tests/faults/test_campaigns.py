@@ -19,18 +19,18 @@ BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 @pytest.fixture
 def sockets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A directory with a short name: those of sockets are."""
-    made = tmp_path_factory.mktemp("s")
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
+    directory = tmp_path_factory.mktemp("s")
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.mark.parametrize("seed", [3, 5])
 def test_two_mirrors_and_an_app_agree_after_whatever_happened(own_cluster: Cluster, tmp_path: Path, seed: int) -> None:
-    told = machine.history(seed, length=12)
-    said: list[str] = []
-    found = machine.play(own_cluster, tmp_path / "run", f"history-{seed}", told, said.append)
+    history = machine.history(seed, length=12)
+    lines: list[str] = []
+    violations = machine.play(own_cluster, tmp_path / "run", f"history-{seed}", history, lines.append)
 
-    assert found == [], "\n".join(said)
+    assert violations == [], "\n".join(lines)
 
 
 @pytest.mark.timeout(400)  # a busy machine needs several times the 20 seconds of an idle one
@@ -38,18 +38,18 @@ def test_two_mirrors_and_an_app_agree_after_whatever_happened(own_cluster: Clust
 def test_no_acknowledged_write_of_a_tool_vanishes_beside_an_editor(
     own_cluster: Cluster, tmp_path: Path, *, by_rename: bool
 ) -> None:
-    told = race.Race(saves_per_second=70.0, by_rename=by_rename, writes=50)
-    played = race.play(own_cluster, tmp_path / "run", f"race-{by_rename}".lower(), told)
+    contest = race.Race(saves_per_second=70.0, by_rename=by_rename, writes=50)
+    played = race.play(own_cluster, tmp_path / "run", f"race-{by_rename}".lower(), contest)
 
-    assert played.acknowledged == told.writes
+    assert played.acknowledged == contest.writes
     assert played.lost == []
 
 
 def test_a_cut_before_any_of_some_messages_changes_nothing(own_cluster: Cluster, tmp_path: Path, sockets: Path) -> None:
     with Proxy(own_cluster.dsn, sockets) as proxy:
         uncut = cuts.play_uncut(own_cluster, proxy, tmp_path, BY_NAME["a file edited"])
-        for one, number in cuts.sampled([uncut], 1)[:5]:
-            assert cuts.play(own_cluster, proxy, tmp_path, one, number) == [], f"cut before message {number}"
+        for recording, number in cuts.sampled([uncut], 1)[:5]:
+            assert cuts.play(own_cluster, proxy, tmp_path, recording, number) == [], f"cut before message {number}"
 
 
 @pytest.mark.parametrize("name", ["a file edited", "both edited, apart"])
@@ -109,6 +109,6 @@ def test_a_scenario_has_one_name() -> None:
 
 def test_shrinking_finds_the_steps_that_matter() -> None:
     steps = [machine.Step("pause", number, 0) for number in range(20)]
-    fewer = machine.shrink(steps, lambda left: {3, 17} <= {step.first for step in left})
+    fewer = machine.shrink(steps, lambda remaining: {3, 17} <= {step.first for step in remaining})
 
     assert [step.first for step in fewer] == [3, 17]

@@ -8,7 +8,7 @@ from tests.faults.machine import history
 
 
 def _line(lot: Lot, failed: list[str]) -> Line:
-    return Line(lot.campaign, lot.what, 10, failed, 60, "0123abcd", "2026-01-31")
+    return Line(lot.campaign, lot.subject, 10, failed, 60, "0123abcd", "2026-01-31")
 
 
 def test_the_page_shows_what_the_ledger_holds() -> None:

@@ -52,10 +52,10 @@ async def _engine(stage: Stage) -> AsyncIterator[Engine]:
             mirror.close()
 
 
-async def _work(engine: Engine, done: Callable[[], bool]) -> None:
+async def _work(engine: Engine, is_over: Callable[[], bool]) -> None:
     stop = asyncio.Event()
     async with asyncio.timeout(20):
-        while not done():
+        while not is_over():
             await engine.work_once(stop)
             await asyncio.sleep(0)
 
@@ -211,9 +211,9 @@ def test_a_new_text_is_durable_before_it_takes_its_place_and_its_place_before_it
 
 def _end(sign: str, trace: str, at: int) -> int:
     """Where in *trace* a call ends that comes after *at*."""
-    found = re.compile(sign).search(trace, at)
-    assert found, f"{sign} does not come, or not in its turn"
-    return found.end()
+    match = re.compile(sign).search(trace, at)
+    assert match, f"{sign} does not come, or not in its turn"
+    return match.end()
 
 
 @needs_strace
@@ -272,7 +272,7 @@ def test_a_late_write_to_a_replaced_file_is_taken_in(own_cluster: Cluster, tmp_p
 
 
 def test_decisions_lead_both_mirrors_to_what_the_rows_say() -> None:
-    failed = {seed: found for seed in range(1000) if (found := planner.live(seed))}
+    failed = {seed: violations for seed in range(1000) if (violations := planner.live(seed))}
 
     assert failed == {}
 

@@ -34,7 +34,7 @@ class Ledger:
     swapped: list[set[str]] = field(default_factory=list)
     edits: int = 0
     buffers: dict[Path, bytes] = field(default_factory=dict)
-    held: list[tuple[Path, IO[bytes]]] = field(default_factory=list)
+    open_files: list[tuple[Path, IO[bytes]]] = field(default_factory=list)
     transactions: list[tuple[psycopg.Connection[Any], str]] = field(default_factory=list)
     _last: int = 0
 
@@ -43,9 +43,9 @@ class Ledger:
         self._last += 1
         return f"Qz{self._last:04d}"
 
-    def wrote(self, token: str, what: str) -> None:
+    def wrote(self, token: str, description: str) -> None:
         """The write returned: from now on the token must be found."""
-        self.written[token] = what
+        self.written[token] = description
         self.edits += 1
 
     def touched(self, entries: int = 1) -> None:
@@ -94,9 +94,9 @@ def tokens_of_rows(world: World) -> set[str]:
 
 def tokens_of_files(world: World) -> set[str]:
     """Every token in both trees and in both trashes."""
-    found: set[str] = set()
+    tokens: set[str] = set()
     for mirror in world.mirrors:
         for path in mirror.root.rglob("*"):
             if path.is_file() and ".mirrord/tmp" not in str(path) and not path.name.startswith("state.db"):
-                found |= tokens_in(path.read_bytes())
-    return found
+                tokens |= tokens_in(path.read_bytes())
+    return tokens

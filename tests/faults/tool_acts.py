@@ -44,11 +44,11 @@ def check_out(world: World, ledger: Ledger, first: int, second: int) -> None:
 
 def _run_git(root: Path, *words: str) -> None:
     """Raises OSError where git refuses: the daemon changed a file meanwhile, or there is no such branch."""
-    done = subprocess.run(
+    completed = subprocess.run(
         ["git", *_GIT_OPTIONS, *words], cwd=root, capture_output=True, text=True, timeout=GIT_SECONDS, check=False
     )
-    if done.returncode != 0:
-        raise OSError(done.stderr.strip())
+    if completed.returncode != 0:
+        raise OSError(completed.stderr.strip())
 
 
 def keep_copy(world: World, _: Ledger, first: int, second: int) -> None:
@@ -122,30 +122,30 @@ def save_twice(world: World, ledger: Ledger, first: int, second: int) -> None:
         return
     path = sorted(ledger.buffers)[first % len(ledger.buffers)]
     save, token = SAVES[second % len(SAVES)] if path.exists() else in_place, ledger.token()
-    shown = ledger.buffers.pop(path) + f"\nA line {token} of an old buffer.\n".encode()
+    buffer = ledger.buffers.pop(path) + f"\nA line {token} of an old buffer.\n".encode()
     _note_destruction(world, ledger, [path])
-    ledger.copied |= tokens_in(shown) - {token}
-    save(path, shown)
+    ledger.copied |= tokens_in(buffer) - {token}
+    save(path, buffer)
     ledger.wrote(token, f"old buffer saved with {save.__name__} {path}")
     _note_destruction(world, ledger, [path])
     ledger.excused -= {token}
-    save(path, shown)
+    save(path, buffer)
     ledger.touched()
 
 
 def hold_open(world: World, ledger: Ledger, first: int, _: int) -> None:
     """A program opens a page for writing and keeps it open while everything else goes on."""
-    if len(ledger.held) < MAX_HELD_FILES:
+    if len(ledger.open_files) < MAX_HELD_FILES:
         path = select_file(world, first)
-        ledger.held.append((path, path.open("ab", buffering=0)))
+        ledger.open_files.append((path, path.open("ab", buffering=0)))
 
 
 def write_held(world: World, ledger: Ledger, first: int, second: int) -> None:
     """The program writes its line at the end of the file that it has held, wherever that is now, and closes it."""
-    if not ledger.held:
+    if not ledger.open_files:
         hold_open(world, ledger, first, second)
         return
-    path, file = ledger.held.pop(first % len(ledger.held))
+    path, file = ledger.open_files.pop(first % len(ledger.open_files))
     token = ledger.token()
     with file:
         file.write(f"\nA line {token} of a late writer.\n".encode())
@@ -164,8 +164,8 @@ def _archive(world: World, number: int) -> Path:
 
 
 def _pages_below(folder: Path) -> list[Path]:
-    found = sorted(folder.rglob("*.md"))
-    return [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+    pages = sorted(folder.rglob("*.md"))
+    return [path for path in pages if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
 
 
 def _note_destruction(world: World, ledger: Ledger, paths: Iterable[Path]) -> None:

@@ -38,7 +38,7 @@ class Late(Awaited):
 class Quick(Mirrord):
     """A daemon of a cluster's host; it may be killed, frozen and let go on."""
 
-    wanted = False  # whether it should be running now
+    is_expected_up = False  # whether it should be running now
     asleep = False
 
     def __init__(self, directory: Path, forks: Forks, *, tenant: str, dsn: str) -> None:
@@ -49,13 +49,13 @@ class Quick(Mirrord):
     def begin(self) -> None:
         """Start it if it does not run; it is not waited for."""
         if not self.running:
-            self.wanted = True
+            self.is_expected_up = True
             self.start()
 
     def end(self, number: signal.Signals) -> None:
         """Stop it with a signal and wait until it is gone."""
         self.wake()
-        self.wanted = False
+        self.is_expected_up = False
         if self.running:
             self._end(number, PATIENCE)
         self.end_workers()
@@ -216,10 +216,10 @@ class World:
 
     def connect_app(self, *, autocommit: bool) -> Connection:
         """Another connection of the app's; it waits for nobody for long."""
-        made = psycopg.connect(app_dsn(self.cluster.dsn, self.tenant), autocommit=True, connect_timeout=5)
-        made.execute("SET lock_timeout = '3s'; SET statement_timeout = '10s'")
-        made.autocommit = autocommit
-        return made
+        connection = psycopg.connect(app_dsn(self.cluster.dsn, self.tenant), autocommit=True, connect_timeout=5)
+        connection.execute("SET lock_timeout = '3s'; SET statement_timeout = '10s'")
+        connection.autocommit = autocommit
+        return connection
 
     def ring(self, *, loud: bool) -> None:
         """Whether the app's commits ring the bell."""
@@ -276,9 +276,9 @@ class World:
 
 def digest_of_tree(directory: Path) -> str:
     """Of every name, every byte and every time stamp of a write below *directory*."""
-    found = hashlib.blake2b()
+    digest = hashlib.blake2b()
     for path in sorted(directory.rglob("*")):
-        found.update(f"{path.relative_to(directory)} {path.stat().st_mtime_ns}\n".encode())
+        digest.update(f"{path.relative_to(directory)} {path.stat().st_mtime_ns}\n".encode())
         if path.is_file():
-            found.update(path.read_bytes())
-    return found.hexdigest()
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -19,20 +19,20 @@ def main() -> int:
     """The exit code: 0 only if nothing was lost, both sides are equal, and nothing grew."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended then too
     prepare_process()  # trees are read here too, at the end
-    given = _arguments()
-    seed = given.seed if given.seed is not None else random.randrange(1 << 20)
+    options = _arguments()
+    seed = options.seed if options.seed is not None else random.randrange(1 << 20)
     directory = Path(tempfile.mkdtemp(prefix="mirrord-soak-"))
-    rates = Rates(given.files, given.rows, given.calls, given.pages)
-    print(f"SECONDS={given.seconds:g} SEED={seed} {rates}; kept if it fails: {directory}", flush=True)
+    rates = Rates(options.files, options.rows, options.calls, options.pages)
+    print(f"SECONDS={options.seconds:g} SEED={seed} {rates}; kept if it fails: {directory}", flush=True)
     print(RULE, flush=True)
     began = time.monotonic()
     with Cluster(directory / "postgres", brief=False) as cluster:
-        found = live(cluster, directory / "world", given.seconds, rates, seed)
-    print(*found, sep="\n")
-    print(f"{'FAILED' if found else 'HOLDS'} after {time.monotonic() - began:.0f} s", flush=True)
-    if not found:
+        sentences = live(cluster, directory / "world", options.seconds, rates, seed)
+    print(*sentences, sep="\n")
+    print(f"{'FAILED' if sentences else 'HOLDS'} after {time.monotonic() - began:.0f} s", flush=True)
+    if not sentences:
         shutil.rmtree(directory)
-    return 1 if found else 0
+    return 1 if sentences else 0
 
 
 def _arguments() -> argparse.Namespace:

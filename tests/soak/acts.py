@@ -48,11 +48,11 @@ def in_rows(world: World, chance: Random, pages: int) -> Choice:
     return _chosen(world, chance, pages, _IN_ROWS)
 
 
-def _chosen(world: World, chance: Random, pages: int, known: dict[str, tuple[int, Act]]) -> Choice:
+def _chosen(world: World, chance: Random, pages: int, acts: dict[str, tuple[int, Act]]) -> Choice:
     """The census is taken in the first tree."""
-    wanted = known.keys() - _MORE - _FEWER - _LEFT_OUT
+    fitting = acts.keys() - _MORE - _FEWER - _LEFT_OUT
     if chance.random() < CHURN:
-        wanted = known.keys() & (_MORE if len(files_of(world, 0)) < pages else _FEWER)
-    names = sorted(wanted)
-    (name,) = chance.choices(names, [known[name][0] for name in names])
-    return Choice(name, known[name][1], chance.randrange(1 << 20), chance.randrange(1 << 20))
+        fitting = acts.keys() & (_MORE if len(files_of(world, 0)) < pages else _FEWER)
+    names = sorted(fitting)
+    (name,) = chance.choices(names, [acts[name][0] for name in names])
+    return Choice(name, acts[name][1], chance.randrange(1 << 20), chance.randrange(1 << 20))

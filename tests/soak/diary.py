@@ -29,24 +29,24 @@ SELECT encode(bytes, 'escape') FROM mirrord.blob WHERE tenant_id = %(t)s
 class Diary(Ledger):
     """seen: tokens that the history has; it forgets nothing, so they need not be looked for again."""
 
-    seen: set[str] = field(default_factory=set)
+    known_lines: set[str] = field(default_factory=set)
     _read_at: float | None = None  # when the history was last read, by the monotonic clock
 
     def destroy(self, world: World, data: bytes) -> None:
         """The author is about to destroy *data*: what no row ever had is nobody's duty to find."""
-        missing = tokens_in(data) - self.seen
+        missing = tokens_in(data) - self.known_lines
         if not missing:
             return
         try:
             self._read_on(world)
         except psycopg.OperationalError:  # nobody can tell what was read
             pass
-        self.excused |= missing - self.seen
+        self.excused |= missing - self.known_lines
 
     def _read_on(self, world: World) -> None:
         now = time.monotonic()
         back = (now - self._read_at if self._read_at is not None else now) + OVERLAP
         with world.cluster.administered() as connection:
             for (text,) in connection.execute(_NEW, {"t": world.tenant, "s": back}):
-                self.seen |= tokens_in(text or "")
+                self.known_lines |= tokens_in(text or "")
         self._read_at = now

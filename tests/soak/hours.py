@@ -50,7 +50,7 @@ class _Soak:
     chance: random.Random
     pages: int
     ledger: Diary = field(default_factory=Diary)
-    done: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     halts: int = 0
     looked_in: float = 0.0
 
@@ -62,7 +62,7 @@ class _Soak:
 
     def call(self) -> None:
         agent.work(self.agent, self.ledger, self.chance.randrange(1 << 20))
-        self.done["agent"] += 1
+        self.counts["agent"] += 1
 
     def decide(self) -> None:
         """A person looks at every halt: most deletions are meant, one in four is taken back."""
@@ -76,8 +76,8 @@ class _Soak:
             self.decide()
 
     def _resume(self, halt: int, answer: str) -> None:
-        done = self.world.mirrors[0].run("resume", str(halt), answer, "--tenant", TENANT)
-        assert done.returncode == 0, f"`mirrord resume` failed: {done.stderr}"
+        completed = self.world.mirrors[0].run("resume", str(halt), answer, "--tenant", TENANT)
+        assert completed.returncode == 0, f"`mirrord resume` failed: {completed.stderr}"
         self.halts += 1
 
     def look_in(self) -> None:
@@ -94,9 +94,9 @@ class _Soak:
     def _take(self, chosen: acts.Choice) -> None:
         try:
             chosen.act(self.world, self.ledger, chosen.first, chosen.second)
-            self.done[chosen.name] += 1
+            self.counts[chosen.name] += 1
         except MISSED:
-            self.done["missed"] += 1
+            self.counts["missed"] += 1
 
 
 def live(cluster: Cluster, directory: Path, seconds: float, rates: Rates, seed: int) -> list[str]:
@@ -165,17 +165,17 @@ def _end(soak: _Soak, gauges: list[Gauge]) -> list[str]:
         if not soak.open_halts():
             break
         soak.decide()
-    found = [sentence for gauge in gauges for sentence in gauge.growth()]
+    sentences = [sentence for gauge in gauges for sentence in gauge.growth()]
     for mirror in world.mirrors:
-        found += [f"UNEQUAL `mirrord check` says {verdict} of {path}" for path, verdict in mirror.check().items()]
-    return found + violations(world, soak.ledger)
+        sentences += [f"UNEQUAL `mirrord check` says {verdict} of {path}" for path, verdict in mirror.check().items()]
+    return sentences + violations(world, soak.ledger)
 
 
 def _say(soak: _Soak, gauges: list[Gauge], elapsed: float) -> None:
     wal = log_size(soak.world.cluster.directory)
-    acts_done = sum(soak.done.values())
+    acts_done = sum(soak.counts.values())
     print(
-        f"{elapsed:6.0f} s  {acts_done} acts ({acts_done / elapsed:.1f}/s, {soak.done['missed']} found nothing), "
+        f"{elapsed:6.0f} s  {acts_done} acts ({acts_done / elapsed:.1f}/s, {soak.counts['missed']} found nothing), "
         f"{len(soak.ledger.written)} tokens, {soak.halts} halts decided, WAL {wal:.0f} MB"
     )
     for gauge in gauges:
