@@ -4,8 +4,9 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ _LISTENING_METHODS = (
     "resources/subscribe",
     "subscriptions/listen",
 )  # methods of clients that want notices
+
+SEND_SECONDS = 5.0  # seconds that a notice waits for a client to read those before it
 
 Context = ServerRequestContext[Any, Any]
 
@@ -105,7 +108,7 @@ class Notices:
                 return listener
         listener = _Listener(session)
         self._listeners.append(listener)
-        session._connection.exit_stack.callback(self._listeners.remove, listener)  # sends to ended ones are silent
+        session._connection.exit_stack.callback(self._forget, listener)  # sends to ended ones are silent
         return listener
 
     async def _watch(self, stop: asyncio.Event) -> None:
@@ -129,7 +132,7 @@ class Notices:
             await self.bus.publish(ResourceUpdated(uri=uri))
         for listener in list(self._listeners):
             for uri in _touched_uris(listener.uris, changed):
-                await listener.session.send_resource_updated(uri)
+                await self._send(listener, partial(listener.session.send_resource_updated, uri))
 
     async def _send_list_changed(self) -> None:
         names = await self._current_names()
@@ -138,7 +141,20 @@ class Notices:
         self._names = names
         await self.bus.publish(ResourcesListChanged())
         for listener in list(self._listeners):
-            await listener.session.send_resource_list_changed()
+            await self._send(listener, listener.session.send_resource_list_changed)
+
+    async def _send(self, listener: _Listener, send: Callable[[], Awaitable[None]]) -> None:
+        """Notify a connection that is not forgotten; one that does not read is, because it would delay all others."""
+        if listener not in self._listeners:
+            return
+        with anyio.move_on_after(SEND_SECONDS) as waiting:
+            await send()
+        if waiting.cancelled_caught:
+            self._forget(listener)
+
+    def _forget(self, listener: _Listener) -> None:
+        with suppress(ValueError):
+            self._listeners.remove(listener)
 
 
 def _wanted_uris(context: Context) -> list[str]:

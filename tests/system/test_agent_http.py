@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -25,9 +26,10 @@ from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.config import Config
 from mirrord.domain.entry import Actor
 from mirrord.errors import UserError
-from mirrord.mcp import http
+from mirrord.mcp import http, page_notices
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Callers
+from mirrord.mcp.served_resources import uri_of
 from mirrord.mcp.server import Server, assemble_server
 from tests.support.clients import Agent, process, tenant_in
 from tests.support.harness import eventually
@@ -68,10 +70,12 @@ def token_and_id(
 
 
 @asynccontextmanager
-async def served(config: Config, tenant: Tenant) -> AsyncIterator[str]:
-    """The URL of the server."""
+async def served(config: Config, tenant: Tenant, *, send_bytes: int | None = None) -> AsyncIterator[str]:
+    """The URL of the server. send_bytes: that its sockets take before clients read; None: the system's default."""
     callers = Callers()
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        if send_bytes is not None:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_bytes)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         app = http.create_app(config, tenant, callers, url, http.security_settings("127.0.0.1", ()))
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
@@ -229,6 +233,42 @@ async def test_sessions_that_ended_are_notified_no_more(
         await anyio.to_thread.run_sync(
             lambda: eventually(lambda: servers[0].notices.listener_count == 0, "no session to be notified")
         )
+
+
+@pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
+async def test_a_client_that_does_not_read_its_stream_delays_no_other(
+    config: Config, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_notices, "SEND_SECONDS", 0.5)
+    names = [f"{'Long name ' * 20}{number}" for number in range(100)]
+    (tenant.root / "Many").mkdir()
+    for name in names:
+        (tenant.root / "Many" / f"{name}.md").touch()
+    headers = {**HEADERS, "authorization": f"Bearer {token(config, tenant)}"}
+    async with served(config, tenant, send_bytes=4096) as url:
+        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_SECONDS) as stalled:
+            greeting = await stalled.post(url, json=HELLO)
+            session = {"mcp-session-id": greeting.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
+            await stalled.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=session)
+            for number, name in enumerate(names):
+                params = {"uri": uri_of(f"Many/{name}.md")}
+                call = {"jsonrpc": "2.0", "id": number, "method": "resources/subscribe", "params": params}
+                assert (await stalled.post(url, json=call, headers=session)).status_code == 200
+        parts = urlsplit(url)
+        with socket.socket() as unread:
+            unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            unread.connect((parts.hostname, parts.port))
+            lines = [f"GET /mcp HTTP/1.1\r\nHost: {parts.netloc}"]
+            lines += [f"{key}: {value}" for key, value in {**headers, **session, "accept": "text/event-stream"}.items()]
+            unread.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+            async with connected(url, token(config, tenant, actor="reader"), "2026-07-28") as agent:
+                with anyio.fail_after(PATIENCE_SECONDS):
+                    async with agent.client.listen(resource_subscriptions=["page:///Welcome.md"]) as events:
+                        for turn in range(5):
+                            source, target = ("Many", "Other") if turn % 2 == 0 else ("Other", "Many")
+                            (tenant.root / source).rename(tenant.root / target)
+                            (tenant.root / "Welcome.md").write_text(f"# {turn}\n", encoding="utf-8")
+                            assert await anext(events) == ResourceUpdated(uri="page:///Welcome.md")
 
 
 async def test_other_hosts_and_origins_are_refused(config: Config, tenant: Tenant) -> None:
