@@ -51,6 +51,7 @@ DEFAULTS: Mapping[str, Trust] = MappingProxyType(
         **dict.fromkeys(
             (
                 *("list_pages", "read_page", "read_pages", "search_pages", "get_page_links", "get_tree", "sync_status"),
+                *("list_attachments", "read_attachment"),
                 *("find_pages", "write_page", "edit_page", "create_page", "add_attachment"),
                 *("begin_changes", "review_changes", "apply_changes", "discard_changes", "changes_status"),
                 "undo_changes",  # of the agent itself

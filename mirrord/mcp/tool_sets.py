@@ -48,8 +48,20 @@ def _change_tools() -> Tools:
     return (*CHANGE_TOOLS, UNDO_CHANGES, *HISTORY_TOOLS)
 
 
+def _attachment_tools() -> Tools:
+    from mirrord.mcp.tools.attachment_tools import ATTACHMENT_TOOLS  # only requested sets are loaded
+
+    return ATTACHMENT_TOOLS
+
+
 SETS: Mapping[str, Callable[[], Tools]] = MappingProxyType(
-    {"pages": _page_tools, "sources": _source_tools, "collections": _collection_tools, "changes": _change_tools}
+    {
+        "pages": _page_tools,
+        "sources": _source_tools,
+        "collections": _collection_tools,
+        "changes": _change_tools,
+        "attachments": _attachment_tools,
+    }
 )
 
 

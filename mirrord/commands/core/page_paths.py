@@ -96,11 +96,8 @@ def validate_path(path: str) -> str:
         raise invalid_argument(
             "INVALID_PATH", "A path is text without NUL of at most 4,000 bytes.", "Use another path."
         )
+    check_inside(trimmed)
     parts = trimmed.split("/")
-    if trimmed.startswith("/") or ".." in parts:
-        raise Failed(
-            "FORBIDDEN", "forbidden", _OTHER_TENANT, "Paths begin at the tenant's root, such as Projects/Alpha.md."
-        )
     if not trimmed or any(part in ("", ".") for part in parts):
         raise invalid_argument(
             "INVALID_PATH", f"{path!r} is no path of a page.", "Use a path such as Projects/Alpha.md."
@@ -110,6 +107,14 @@ def validate_path(path: str) -> str:
             "FORBIDDEN", "forbidden", f"{path!r} is not a page: dot-names and assets are kept apart.", _LIST_PAGES
         )
     return trimmed
+
+
+def check_inside(path: str) -> None:
+    """Raises Failed for a path that leads out of the tenant's tree."""
+    if path.startswith("/") or ".." in path.split("/"):
+        raise Failed(
+            "FORBIDDEN", "forbidden", _OTHER_TENANT, "Paths begin at the tenant's root, such as Projects/Alpha.md."
+        )
 
 
 _LIST_PAGES = "Use list_pages to see which pages there are."

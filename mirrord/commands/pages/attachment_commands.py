@@ -1,6 +1,8 @@
 """The command that adds an attachment to a page."""
 
 import mimetypes
+from base64 import b64decode
+from binascii import Error as Base64Error
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -20,6 +22,7 @@ from mirrord.mirror.tree.tree_layout import attachment_path, is_temporary, is_te
 from mirrord.mirror.write import replace
 from mirrord.mirror.write.journal import Journal
 
+MAX_INLINE_BYTES = 2 << 20  # bytes of a file given as base64: a request over HTTP has at most 4 MiB
 _SAFE_IN_LINKS = "!$&'*+,;=:@/-._~"  # characters left unquoted in a link's destination
 
 
@@ -65,15 +68,19 @@ class _Attachment(Plan[AttachedFile]):
 
 @command("add_attachment", inputs=("file_path",))
 def add_attachment(
-    session: Session, page_path: str, file_path: str, file_name: str | None = None
+    session: Session,
+    page_path: str,
+    file_path: str | None = None,
+    file_name: str | None = None,
+    base64: str | None = None,
 ) -> Plan[AttachedFile]:
     """
-    Copy a file of this machine into the `assets` folder of a page; the page's text stays as it is.
+    Put a file of this machine, or the bytes in *base64*, into the `assets` folder of a page; its text stays as it is.
 
     file_path: below a directory of `attach_from`, absolute or relative to one. file_name: its new name; None: its
     present name. A taken name becomes `image-2.png`; equal bytes are not added twice.
     """
-    name, data = _read_named(session, file_path, file_name)
+    name, data = _read_named(session, file_path, file_name, base64)
     page = page_writes.find_page(session, page_path)
     path, is_there = place_attachment(session, parent_of(page.path), name, digest_of(data))
     if not is_there:
@@ -81,13 +88,35 @@ def add_attachment(
     return _Attachment(page, name, path, data, is_there)
 
 
-def _read_named(session: Session, file_path: str, file_name: str | None) -> tuple[str, bytes]:
+def _read_named(
+    session: Session, file_path: str | None, file_name: str | None, base64: str | None
+) -> tuple[str, bytes]:
     """The new name of the file, and its bytes."""
-    name, data = _read_input(session, file_path)
-    if file_name is not None:
-        name = file_name
+    if (file_path is None) == (base64 is None):
+        sentence = "add_attachment takes either filePath or base64."
+        raise invalid_argument("INVALID_ARGUMENTS", sentence, "Give filePath, or base64 and fileName.")
+    if file_path is not None:
+        name, data = _read_input(session, file_path)
+    elif file_name is not None and base64 is not None:
+        name, data = file_name, _decode_base64(base64)
+    else:
+        raise invalid_argument("INVALID_ARGUMENTS", "Bytes in base64 have no name of their own.", "Give a fileName.")
+    name = name if file_name is None else file_name
     _check_name(name)
     return name, data
+
+
+def _decode_base64(text: str) -> bytes:
+    """The bytes in *text*, which may have line breaks. Raises Failed: INVALID_BASE64, TOO_LARGE."""
+    try:
+        data = b64decode("".join(text.split()), validate=True)
+    except (Base64Error, ValueError):
+        sentence, advice = "The value of base64 is not base64.", "Send the file's bytes, without data: before them."
+        raise invalid_argument("INVALID_BASE64", sentence, advice) from None
+    if len(data) > MAX_INLINE_BYTES:
+        sentence = f"The file has {len(data)} bytes; base64 takes at most {MAX_INLINE_BYTES}."
+        raise invalid_argument("TOO_LARGE", sentence, "Give filePath instead, or ask the person to put it there.")
+    return data
 
 
 def _write_attachment(session: Session, journal: Journal, path: str, data: bytes) -> None:

@@ -54,8 +54,9 @@ class Attach(Arguments):
     """What add_attachment takes."""
 
     page_path: str
-    file_path: Annotated[str, Field(description="Absolute path of a file on the server's machine.")]
-    file_name: Annotated[str | None, Field(description="Its name in the tree; default: its own.")] = None
+    file_path: Annotated[str | None, Field(description="On the server's machine.")] = None
+    file_name: Annotated[str | None, Field(description="Default: its own.")] = None
+    base64: Annotated[str | None, Field(description="Instead of filePath.")] = None
 
 
 def _move_answer(moved: "MovedPage") -> Wire:
@@ -163,8 +164,8 @@ RESTORE_PAGE = Tool(
 ADD_ATTACHMENT = Tool(
     "add_attachment",
     "Attach a file to a page",
-    "Copies a file (50 MB at most) into the page's assets folder, never over another, and returns the Markdown "
-    "for the page. Only from directories the operator allows. "
+    "Puts a file into the page's assets folder, never over another, and returns Markdown for the page. "
+    "Only from directories the operator allows, or base64 (2 MB). "
     'Example: {"pagePath": "Projects/Alpha.md", "filePath": "/tmp/plan.png"}.',
     Attach,
     result_schema({"relativePath": TEXT, "markdownSyntax": TEXT, "digest": TEXT}),

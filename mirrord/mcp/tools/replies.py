@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult, ContentBlock, ImageContent, TextContent
 from pydantic.alias_generators import to_camel
 
 from mirrord.commands.core.failure import Failed
@@ -15,8 +15,19 @@ if TYPE_CHECKING:
 _MAX_SENTENCE_CHARACTERS = 2_000  # characters of a sentence
 
 
+class PictureAnswer(dict[str, Any]):
+    """An answer with a picture, which is content of its own. data: of the picture, in base64."""
+
+    def __init__(self, facts: Mapping[str, Any], media_type: str, data: str) -> None:
+        super().__init__(facts)
+        self.media_type = media_type
+        self.data = data
+
+
 def success_reply(value: Mapping[str, Any]) -> CallToolResult:
     """The result of a successful call."""
+    if isinstance(value, PictureAnswer):
+        return _picture_reply(value)
     return _reply(value, is_error=False)
 
 
@@ -48,6 +59,13 @@ def facts_of_failure(failed: Failed) -> dict[str, object]:
 def _cut(text: str) -> str:
     """*text*, cut to _MAX_SENTENCE_CHARACTERS: sentences repeat arguments of any length."""
     return text if len(text) <= _MAX_SENTENCE_CHARACTERS else f"{text[:_MAX_SENTENCE_CHARACTERS]}…"
+
+
+def _picture_reply(answer: PictureAnswer) -> CallToolResult:
+    """A reply without structured content: clients that take that show nothing else, and no picture."""
+    picture = ImageContent(type="image", data=answer.data, mime_type=answer.media_type)
+    facts: list[ContentBlock] = [TextContent(type="text", text=orjson.dumps(dict(answer)).decode()), picture]
+    return CallToolResult(content=facts)
 
 
 def _reply(value: Mapping[str, Any], *, is_error: bool) -> CallToolResult:
