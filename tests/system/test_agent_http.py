@@ -293,11 +293,22 @@ def test_other_addresses_are_refused(address: str) -> None:
         http.parse_address(address)
 
 
-def test_it_prints_where_agents_reach_it(tmp_path: Path) -> None:
+def read_metadata(address: str) -> dict[str, Any] | None:
+    """The metadata of the resource; None: the server does not listen yet."""
+    with suppress(httpx2.ConnectError):
+        answer = httpx2.get(
+            f"http://{address}/.well-known/oauth-protected-resource/mcp", headers={"host": "pages.example"}
+        )
+        metadata: dict[str, Any] = answer.json()
+        return metadata
+    return None
+
+
+def test_it_prints_where_agents_and_people_reach_it(tmp_path: Path) -> None:
     tenant_in(tmp_path / "mirror", pages=PAGES)
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    started = process(tmp_path / "mirror", None, "--http", address)
+    started = process(tmp_path / "mirror", None, "--http", address, "--oauth", "https://pages.example")
     with subprocess.Popen(
         [started.command, *started.args], env=started.env, cwd=started.cwd, stdout=subprocess.PIPE
     ) as server:
@@ -305,5 +316,7 @@ def test_it_prints_where_agents_reach_it(tmp_path: Path) -> None:
             assert server.stdout is not None
             assert select.select([server.stdout], [], [], PATIENCE_SECONDS)[0]
             assert server.stdout.readline().decode() == f"Agents of demo reach mirrord at http://{address}/mcp\n"
+            metadata = eventually(lambda: read_metadata(address), "the server listens")
+            assert metadata["resource"] == "https://pages.example/mcp"
         finally:
             server.terminate()
