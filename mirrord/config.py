@@ -38,8 +38,8 @@ class Agents:
     be attached; None: the working directory, and the system's temporary directory. tools: names of the sets that are
     served. trust: levels of tools after an operator's changes. rules: where a person reviews changes. limits: of the
     calls of one token to one process. elicitation: whether a person may approve through the client, if it can ask.
-    oauth: the public origin of a server over HTTP at which people let clients in; empty: where it listens; None: nobody
-    does.
+    oauth: the public origin of a server over HTTP at which people let clients in; empty: where it listens; None: at
+    no server.
     """
 
     token: str | None = None

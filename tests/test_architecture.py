@@ -21,7 +21,7 @@ from tests.architecture import (
     unknown_rooms,
     upward_imports,
 )
-from tests.house import bound_names
+from tests.house import ROOT, bound_names, count_words
 
 
 def test_imports_go_down_only() -> None:
@@ -228,3 +228,7 @@ def test_a_package_of_26_modules_is_found() -> None:
     module_sources = {"mirrord.db": "", **{f"mirrord.db.table_{number}": "" for number in range(26)}}
     assert crowded_packages(module_sources) == ["mirrord.db has 26 modules"]
     assert crowded_packages(dict.fromkeys(list(module_sources)[:26], "")) == []
+
+
+def test_sentences_have_a_noun_for_whom_they_are_about() -> None:
+    assert count_words(ROOT / "mirrord").odd_words == []  # somebody, whoever and the like: name the person or the part

@@ -26,7 +26,7 @@ def clients(config: Config, as_json: bool) -> None:
         span = f"{facts['since'][:10]} to {facts['until'][:10]}"
         click.echo(f"{facts['id']}  {facts['actor']}  {facts['scope']}  {span}  tenant {facts['tenant_id']}")
     if not listed:
-        click.echo("Nobody admitted a program by OAuth.")
+        click.echo("No program was admitted by OAuth.")
 
 
 def _facts_of(tenant: str, delegation: Delegation) -> dict[str, Any]:
