@@ -6,6 +6,7 @@ import socket
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,17 @@ import httpx2
 import pytest
 import uvicorn
 from mcp import Client
+from mcp.client import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.subscriptions import ResourceUpdated
+from mcp_types import ElicitRequestParams, ElicitResult
 
 from mirrord.auth.access_grant import Rights
 from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
-from mirrord.config import Config
+from mirrord.config import Agents, Config
 from mirrord.domain.entry import Actor
+from mirrord.domain.trust import trust_levels
 from mirrord.errors import UserError
 from mirrord.mcp import http, page_notices
 from mirrord.mcp.admission import Tenant
@@ -89,10 +93,10 @@ async def served(config: Config, tenant: Tenant, *, send_bytes: int | None = Non
 
 
 @asynccontextmanager
-async def connected(url: str, bearer: str, mode: str = "auto") -> AsyncIterator[Agent]:
+async def connected(url: str, bearer: str, mode: str = "auto", **options: Any) -> AsyncIterator[Agent]:
     async with (
         httpx2.AsyncClient(headers={"authorization": f"Bearer {bearer}"}) as bare,
-        Client(streamable_http_client(url, http_client=bare), mode=mode) as client,
+        Client(streamable_http_client(url, http_client=bare), mode=mode, **options) as client,
     ):
         yield Agent(client)
 
@@ -143,6 +147,24 @@ async def test_what_was_shown_is_remembered_for_the_token_and_for_no_other(confi
             assert (await agent.refused("write_page", content="# Other\n", **written))["code"] == "READ_FIRST"
         async with connected(url, own_token, "2026-07-28") as agent:
             await agent.call("write_page", content="# One\n", **written)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_a_person_approves_a_deletion_in_the_client(config: Config, tenant: Tenant, mode: str) -> None:
+    questions: list[str] = []
+
+    async def accept(_: ClientRequestContext, question: ElicitRequestParams) -> ElicitResult:
+        questions.append(question.message)
+        return ElicitResult(action="accept", content={})
+
+    asking = replace(config, agents=Agents(elicitation=True, trust=trust_levels({"delete_page": "REQUIRE"})))
+    bearer = token(config, tenant)
+    async with served(asking, tenant) as url, connected(url, bearer, mode, elicitation_callback=accept) as agent:
+        assert (await agent.call("delete_page", path="Welcome.md"))["deleted"] is True
+    assert [question.splitlines()[0] for question in questions] == ["The page Welcome.md would go to the trash."]
+    (tenant.root / "Welcome.md").write_text("# Again\n", encoding="utf-8")
+    async with served(asking, tenant) as url, connected(url, bearer, mode) as agent:
+        assert (await agent.call("delete_page", path="Welcome.md"))["status"] == "pending_approval"
 
 
 async def test_a_token_that_may_read_only_reads(config: Config, tenant: Tenant) -> None:
