@@ -345,3 +345,25 @@ async def test_the_tools_of_change_sets_take_at_most_5_kilobytes_of_a_list(tenan
         "list_trash",
     ]
     assert sum(map(len, texts)) <= 5 * 1024
+
+
+async def test_a_review_of_many_changes_is_shown_in_parts_of_8_kb(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        await agent.call("begin_changes", title="Many pages")
+        for number in range(70):
+            text = "".join(f"line {line} über alles\n" for line in range(8))
+            await agent.call("create_page", title=f"A page with a long name {number:02}", content=text)
+        answers = [await agent.call("review_changes")]
+        while "nextCursor" in answers[-1]:
+            answers.append(await agent.call("review_changes", cursor=answers[-1]["nextCursor"]))
+        foreign = await agent.refused("review_changes", path="Old.md", cursor=answers[0]["nextCursor"])
+
+    paths = [change["path"] for answer in answers for change in answer["changes"]]
+    assert (len(set(paths)), len(paths)) == (70, 70)
+    assert answers[0]["pages"] == answers[0]["more"] + len(answers[0]["changes"]) == 70
+    assert "more" not in answers[-1]
+    for answer in answers:
+        assert len(json.dumps(answer, ensure_ascii=False).encode()) <= 8_192
+        assert answer["changes"][0]["path"] in answer["diff"]
+    assert "path for one page" in answers[0]["note"]
+    assert foreign["code"] == "NOT_CHANGED"

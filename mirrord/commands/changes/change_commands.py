@@ -7,8 +7,10 @@ from mirrord.commands.changes import draft_session
 from mirrord.commands.changes.change_review import Settlement, diff_of_change, settle_changes
 from mirrord.commands.changes.draft_session import OpenDraft
 from mirrord.commands.changes.review_state import reopen_draft, review_of
+from mirrord.commands.core.answer_budget import json_bytes, take_fitting
 from mirrord.commands.core.connection_changes import ConnectionChanges, current_client
 from mirrord.commands.core.failure import Failed, invalid_argument, translating_errors
+from mirrord.commands.core.list_cursor import cursor_of, start_index
 from mirrord.commands.core.session import Session
 from mirrord.domain.trust import Trust
 from mirrord.mirror.draft import draft_changes, draft_store
@@ -16,9 +18,9 @@ from mirrord.mirror.draft.draft_changes import DraftChange
 from mirrord.mirror.draft.draft_store import DraftFacts
 
 MAX_TITLE_CHARACTERS = 200
-_MAX_LISTED = 60  # changes in one answer
-_MAX_DIFF_CHARACTERS = 4_000  # of all changes together
-_MAX_SINGLE_DIFF_CHARACTERS = 7_000  # of the one that was asked for
+_ITEM_BYTES = 60  # of a listed change's keys and numbers
+_MAX_DIFF_BYTES = 3_400  # of all listed changes together: with them an answer has at most 8 KB
+_MAX_SINGLE_DIFF_BYTES = 7_000  # of the one that was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +62,18 @@ class ReviewedChange:
 
 @dataclass(frozen=True, slots=True)
 class ReviewedChanges:
-    """The changes of an open change set; omitted_count: of those not listed. is_cut: the diff is not complete."""
+    """
+    Changes of an open change set, and the diff of those listed. is_cut: the diff is not complete.
+
+    omitted_count: of those that follow; next_cursor leads to them.
+    """
 
     summary: ChangeSetSummary
     changes: tuple[ReviewedChange, ...]
     omitted_count: int
     diff: str
     is_cut: bool
+    next_cursor: str | None = None
 
 
 def begin_changes(
@@ -99,8 +106,10 @@ def begin_changes(
     return summary_of(session, draft.facts)
 
 
-def review_changes(session: Session, connection: ConnectionChanges, path: str | None = None) -> ReviewedChanges:
-    """The changes of the open change set, with a bounded diff; *path*: of one page only."""
+def review_changes(
+    session: Session, connection: ConnectionChanges, path: str | None = None, cursor: str | None = None
+) -> ReviewedChanges:
+    """The changes of the open change set, with a bounded diff; *path*: of one page only. cursor: to continue."""
     draft = draft_session.current_draft(connection, session)
     with translating_errors(), draft_session.reading_draft(session, draft.facts) as (_, tree):
         changes = draft_changes.changes_of(tree)
@@ -113,12 +122,29 @@ def review_changes(session: Session, connection: ConnectionChanges, path: str | 
                 f"The change set does not change {path}.",
                 "Call review_changes without path for the list.",
             )
-        diffs = {change.path: diff_of_change(tree, change) for change in selected_changes[:_MAX_LISTED]}
-    limit = _MAX_DIFF_CHARACTERS if path is None else _MAX_SINGLE_DIFF_CHARACTERS
-    diff = "\n".join(filter(None, diffs.values()))
-    listed = tuple(_reviewed(change, settlement, diffs[change.path]) for change in selected_changes[:_MAX_LISTED])
-    summary = summary_of(session, draft.facts, len(changes))
-    return ReviewedChanges(summary, listed, len(selected_changes) - len(listed), diff[:limit], len(diff) > limit)
+        question = f"review {draft.facts.id} {path}"
+        start = start_index([change.path for change in selected_changes], cursor, question)
+        reviewed = (
+            (_reviewed(change, settlement, diff), diff)
+            for change in selected_changes[start:]
+            for diff in [diff_of_change(tree, change)]
+        )
+        listed, has_more = take_fitting(reviewed, None, lambda change_and_diff: _size_of(change_and_diff[0]))
+    diff = "\n".join(diff for _, diff in listed if diff)
+    shown_diff = diff.encode()[: _MAX_DIFF_BYTES if path is None else _MAX_SINGLE_DIFF_BYTES].decode(errors="ignore")
+    end = start + len(listed)
+    return ReviewedChanges(
+        summary_of(session, draft.facts, len(changes)),
+        tuple(change for change, _ in listed),
+        len(selected_changes) - end,
+        shown_diff,
+        shown_diff != diff,
+        cursor_of(question, listed[-1][0].path, end) if has_more else None,
+    )
+
+
+def _size_of(change: ReviewedChange) -> int:
+    return _ITEM_BYTES + json_bytes(change.path, change.kind, change.old_path, change.underneath, change.clash)
 
 
 def discard_changes(session: Session, connection: ConnectionChanges, change_set: str | None = None) -> ChangeSetSummary:

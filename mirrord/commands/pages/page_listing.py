@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from math import inf
 
 from mirrord.commands.core.failure import invalid_argument, translating_errors
 from mirrord.commands.core.list_cursor import cursor_of, start_index
@@ -18,7 +17,7 @@ from mirrord.mirror.tree.tree_layout import directory_of
 _MAX_LISTED = 100
 _MAX_CHARACTERS = 60_000
 _MAX_NODES = 500
-_MAX_TREE_BYTES = 7_500  # of a whole tree as JSON without an explicit depth; a node's keys take up to _NODE_BYTES
+_MAX_TREE_BYTES = 7_500  # of a tree as JSON; a node's keys take up to _NODE_BYTES
 _NODE_BYTES, _METADATA_BYTES = 104, 60
 _MAX_DEPTH = 50
 
@@ -106,14 +105,14 @@ def get_tree(
     """
     Show the hierarchy of all pages, or of one page and the pages below it.
 
-    depth: number of levels; None: all, but the deepest nodes are omitted beyond a few thousand tokens.
+    depth: number of levels; None: all. The deepest nodes are omitted beyond 8 KB.
     """
     levels = _MAX_DEPTH if depth is None else depth
     _check_depth(levels)
     with translating_errors():
         snapshot = session.catalogue.snapshot()
         top = find_directory_card(session, snapshot, path)
-        growth = _Growth(snapshot, include_metadata=include_metadata, is_short=depth is None)
+        growth = _Growth(snapshot, include_metadata=include_metadata)
         nodes = growth.sown(snapshot.children("") if top is None else [top])
         growth.grow(levels if top is not None else levels - 1)
     return PageTree(nodes, growth.is_stopped)
@@ -122,12 +121,12 @@ def get_tree(
 class _Growth:
     """A tree built level by level, so that the deepest nodes are omitted first."""
 
-    def __init__(self, snapshot: Snapshot, *, include_metadata: bool, is_short: bool) -> None:
+    def __init__(self, snapshot: Snapshot, *, include_metadata: bool) -> None:
         self.is_stopped = False
         self._snapshot = snapshot
         self._include_metadata = include_metadata
         self._room = _MAX_NODES
-        self._bytes = float(_MAX_TREE_BYTES) if is_short else inf
+        self._bytes = _MAX_TREE_BYTES
         self._level: list[tuple[PageSummary, TreeNode]] = []
 
     def sown(self, cards: Sequence[PageSummary]) -> list[TreeNode]:

@@ -36,6 +36,7 @@ class Review(Arguments):
     """What review_changes takes."""
 
     path: str | None = None
+    cursor: str | None = None
 
 
 class Apply(Arguments):
@@ -77,14 +78,14 @@ def _begin(session: Session, arguments: Begin) -> Wire:
 def _review(session: Session, arguments: Review) -> Wire:
     from mirrord.commands.changes.change_commands import review_changes
 
-    review = review_changes(session, _connection(), arguments.path)
+    review = review_changes(session, _connection(), arguments.path, arguments.cursor)
     changes = [{key: value for key, value in asdict(change).items() if value is not None} for change in review.changes]
     for change in changes:
         if "old_path" in change:
             change["oldPath"] = change.pop("old_path")
     answer: dict[str, Any] = {**_summary(review.summary), "changes": changes, "diff": review.diff}
     if review.omitted_count:
-        answer["more"] = review.omitted_count
+        answer |= {"more": review.omitted_count, "nextCursor": review.next_cursor}
     if review.is_cut:
         answer["note"] = "The diff is cut: call review_changes with path for one page."
     return answer
@@ -119,7 +120,7 @@ _SUMMARY = result_schema({"changeSet": TEXT, "title": TEXT, "state": TEXT, "page
 BEGIN_CHANGES = Tool(
     "begin_changes",
     "Begin a change set",
-    "From now on all your changes go into a draft, which only your reads and searches show, until "
+    "Your changes now go into a draft, which only your reads and searches show, until "
     'apply_changes or discard_changes. Example: {"title": "Tidy the inbox"}.',
     Begin,
     _SUMMARY,
@@ -131,7 +132,7 @@ BEGIN_CHANGES = Tool(
 REVIEW_CHANGES = Tool(
     "review_changes",
     "Review the open change set",
-    "Lists what the open change set changes, with line counts, a diff, and what others changed underneath since; with "
+    "Lists what the open change set changes, with line counts, a diff, and what others changed since; with "
     'path the diff of one page. Example: {"path": "Projects/Alpha.md"}.',
     Review,
     result_schema({"changeSet": TEXT, "changes": array_schema(ANY), "diff": TEXT}),

@@ -44,7 +44,7 @@ class Grow(Arguments):
 
     include_metadata: Annotated[bool, Field(description="With icon, position, tags, aliases.")] = False
     path: Below = None
-    depth: Annotated[int | None, Field(ge=1, le=50, description="Levels; default: as fit in 8 KB.")] = None
+    depth: Annotated[int | None, Field(ge=1, le=50, description="Levels, as fit in 8 KB.")] = None
 
 
 class Links(Arguments):

@@ -212,11 +212,18 @@ def test_a_tree_is_as_large_as_a_model_reads_and_whatever_is_missing_can_be_had(
     assert len(seen_paths - {""}) == 40 + 40 * 12
 
 
-def test_a_tree_shows_as_many_levels_as_are_asked_for(session: Session, root: Path) -> None:
-    for number in range(200):
-        page(root, f"Folder/Page {number:03}.md", "")
+def test_a_tree_shows_as_many_levels_as_are_asked_for_and_fit(session: Session, root: Path) -> None:
+    for number in range(20):
+        page(root, f"Folder/Page {number:03}/Below.md", "")
     page_tree = get_tree(session, depth=2)
-    assert (len(page_tree.nodes[0].children), page_tree.truncated) == (200, False)
+    assert (len(page_tree.nodes[0].children), page_tree.truncated) == (20, False)
+    assert {len(node.children) for node in page_tree.nodes[0].children} == {0}
+
+    for number in range(300):
+        page(root, f"Folder/Page {number:03}.md", "")
+    wire = _grow(session, Grow(path="Folder", depth=2))
+    assert len(orjson.dumps(wire)) <= 8_192
+    assert wire["hasMore"]
 
 
 def test_lists_show_what_is_there_now(session: Session, root: Path) -> None:
