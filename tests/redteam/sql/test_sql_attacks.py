@@ -43,6 +43,7 @@ def test_there_are_attacks_of_every_kind() -> None:
     assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= LEAST
 
 
+@pytest.mark.timeout(400)  # thousands of statements, on a busy machine
 @pytest.mark.parametrize("attacker", list(Attacker))
 def test_no_attack_comes_through(field: Field, attacker: Attacker) -> None:
     attacks = [attack for attack in ATTACKS if attacker in attack.attackers]
