@@ -14,6 +14,7 @@ from mirrord.db.approval_rows import StoredRequest
 from mirrord.domain.approval import RequestState
 from mirrord.domain.measures import Work
 from mirrord.errors import Busy, Fenced, MirrordError
+from mirrord.intake.draft_expiry import SWEEP_SECONDS, remove_expired_drafts
 from mirrord.intake.request_execution import TenantContext, events_of_dead_run, execute_request, failure_facts
 from mirrord.intake.request_intake import RequestIntake
 from mirrord.sync.timing import pause
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 @dataclass(slots=True)
 class Approver:
     """
-    Works on one mirror's requests, one after the other.
+    Works on one mirror's requests, one after the other, and removes drafts that are too old.
 
     may_act: whether files may be changed now. long_work: progress of the running command, if it reports any.
     """
@@ -42,6 +43,7 @@ class Approver:
     _waiting: bool = True  # whether any request is still open; assumed at first
     _working: bool = False
     _looked_at: float = field(default_factory=time.monotonic)  # when all files were looked at, by the monotonic clock
+    _swept_at: float | None = None  # when drafts were looked at, by the monotonic clock; None: never
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -88,8 +90,15 @@ class Approver:
             self._waiting |= await self.intake.accept_marked()
             if self._waiting:
                 self._waiting = await self._act_on_decisions()
+            await self._sweep_drafts()
         finally:
             self._working = False
+
+    async def _sweep_drafts(self) -> None:
+        now = time.monotonic()
+        if self._swept_at is None or now - self._swept_at > SWEEP_SECONDS:
+            self._swept_at = now
+            await asyncio.to_thread(remove_expired_drafts, self.desk)
 
     async def _act_on_decisions(self) -> bool:
         """Act on decisions; returns whether any request still waits for one."""

@@ -16,8 +16,8 @@ from uuid import UUID
 from mirrord.auth.access_grant import DAEMON_AUDIENCE, LOCAL_ACTOR
 from mirrord.commands.core.failure import Failed, containing_errors, translating_errors
 from mirrord.config import Config
-from mirrord.domain.approval import ABSENT_DIGEST, Preview, Request, to_storable
-from mirrord.domain.entry import Digest, new_id
+from mirrord.domain.approval import ABSENT_DIGEST, InputFile, Preview, Request, to_storable
+from mirrord.domain.entry import Actor, Digest, new_id
 from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.domain.long_work import Progress, ignore_progress
 from mirrord.errors import Refused
@@ -138,33 +138,36 @@ def failure_facts(failed: Failed) -> dict[str, Any]:
 
 
 @contextmanager
-def _open_session(desk: TenantContext, request: Request) -> "Iterator[Session]":
-    """A session like that of the request's author, except that of files outside it reads only staged ones."""
+def open_session(
+    desk: TenantContext, actor: Actor, staged: Mapping[str, InputFile] = MappingProxyType({})
+) -> "Iterator[Session]":
+    """A session of *actor* in the daemon, which of files outside the tree reads only the *staged* ones."""
     from mirrord.commands.core.session import Session, SessionSettings  # noqa: PLC0415  (as above)
 
-    sides = desk.sides
+    sides, writer = desk.sides, f"approval-{secrets.token_hex(8)}"
+    settings = SessionSettings(staged=staged, sources_dir=desk.config.sources_dir)
+    tree = Tree(sides.tree.root, sides.tree.attachments)
+    session = Session(tree, sides.name, sides.tenant, actor, writer, settings)
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+@contextmanager
+def _open_session(desk: TenantContext, request: Request) -> "Iterator[Session]":
+    """A session like that of the request's author."""
     staged = {
         str(request.arguments[name]): staged_input
         for name, staged_input in request.inputs.items()
         if name in request.arguments
     }
-    writer = f"approval-{secrets.token_hex(8)}"
-    session = Session(
-        Tree(sides.tree.root, sides.tree.attachments),
-        sides.name,
-        sides.tenant,
-        request.actor,
-        writer,
-        SessionSettings(staged=staged, sources_dir=desk.config.sources_dir),
-    )
-    try:
+    with open_session(desk, request.actor, staged) as session:
         for path, digest in request.bases.items():
             if digest != ABSENT_DIGEST:
                 session.note_shown(path, Digest(bytes.fromhex(digest)))
         with session.deriving_ids(request.id):
             yield session
-    finally:
-        session.close()
 
 
 def _preview_command(session: "Session", request: Request) -> Preview:

@@ -1,6 +1,9 @@
 """What an approver does with requests that an earlier one left, or that belong to another mirror."""
 
 import asyncio
+import json
+import os
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -11,7 +14,10 @@ from uuid import UUID
 
 import pytest
 
+from mirrord.commands.changes.draft_session import LOCAL_OWNER, begin_draft
 from mirrord.commands.core.failure import Failed
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages.page_commands import create_page
 from mirrord.config import Agents, Config
 from mirrord.db import approval_rows, mirror_leases
 from mirrord.db.database import Database
@@ -22,7 +28,7 @@ from mirrord.errors import Locked
 from mirrord.intake.approver import Approver
 from mirrord.intake.request_execution import TenantContext, execute_request
 from mirrord.mcp.tool_sets import ALL_SETS, tools_of
-from mirrord.mirror.write import request_files
+from mirrord.mirror.write import request_files, trash
 from tests.support.approvals import Asker
 from tests.support.mirrors import Mirror, opened_mirror
 from tests.support.rows import Connection
@@ -266,3 +272,35 @@ async def test_a_place_that_no_operator_listed_is_not_linked(office: Office, tmp
     failure = office.agent.says(request)["failure"]
     assert failure["code"] == "REFUSED"
     assert "mcp.attach_from" in failure["sentence"]
+
+
+async def test_drafts_that_nobody_wrote_to_for_14_days_go_and_their_texts_stay_in_the_trash(office: Office) -> None:
+    session, drafts = office.agent.session, office.mirror.root / ".mirrord/drafts"
+    forgotten, fresh = _draft_with(session, "Forgotten page"), _draft_with(session, "Fresh page")
+    _set_back(drafts / forgotten, days=15)
+
+    await office.work()
+
+    assert [draft.name for draft in drafts.iterdir()] == [fresh]
+    assert list((drafts / fresh).rglob("Fresh page.md"))
+    (trashed,) = trash.list_trash(session.tree)
+    assert trashed.card is not None
+    assert (trashed.card.path, trashed.card.reason) == ("Forgotten page.md", "its change set was discarded")
+    assert not list(office.mirror.root.glob("*page.md"))
+
+
+def _draft_with(session: Session, title: str) -> str:
+    """The id of a draft with a new page, which no connection has open."""
+    draft = begin_draft(session, title, LOCAL_OWNER, None)
+    create_page(draft.session, title, content="text\n")
+    draft.close()
+    return draft.facts.id
+
+
+def _set_back(draft: Path, *, days: int) -> None:
+    """Let all of a draft have been written *days* ago."""
+    moment = time.time() - days * 86_400
+    facts = draft / "draft.json"
+    facts.write_text(json.dumps({**json.loads(facts.read_text()), "begun_at": moment}))
+    for file in draft.rglob("*"):
+        os.utime(file, (moment, moment))

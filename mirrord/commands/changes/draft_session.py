@@ -160,9 +160,8 @@ def discard_draft(session: Session, facts: DraftFacts) -> int:
 
 def remove_expired(session: Session) -> None:
     """Remove the drafts of this tenant whose last write is too long ago."""
-    oldest = time.time() - draft_store.LIFETIME_SECONDS
     for facts in draft_store.list_drafts(session.tree):
-        if draft_store.last_write(session.tree, facts) > oldest:
+        if not draft_store.is_expired(session.tree, facts):
             if facts.state != draft_store.OPEN:  # applied by the daemon, or by a process that died
                 remove_draft_files(session.tree, facts.directory)
             continue

@@ -159,6 +159,11 @@ def last_write(tree: Tree, facts: DraftFacts) -> float:
     return max(moments)
 
 
+def is_expired(tree: Tree, facts: DraftFacts) -> bool:
+    """Whether the last write to a draft is too long ago."""
+    return last_write(tree, facts) <= time.time() - LIFETIME_SECONDS
+
+
 def end(tree: Tree, facts: DraftFacts) -> None:
     """Remove a draft's files; *facts* stay."""
     end_draft(tree, facts.directory, facts.encode())
