@@ -61,6 +61,11 @@ def oauth_server(config: Config, tenant: Tenant, port: int = 0) -> Iterator[OAut
     callers.close()
 
 
+def plain_client() -> httpx2.Client:
+    """A client without the certificates of authorities, which take longer to load than a test takes."""
+    return httpx2.Client(verify=False)
+
+
 @dataclass(slots=True)
 class Program:
     """A client that registers itself, and asks for access with PKCE."""

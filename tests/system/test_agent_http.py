@@ -161,10 +161,10 @@ async def test_a_person_approves_a_deletion_in_the_client(config: Config, tenant
     bearer = token(config, tenant)
     async with served(asking, tenant) as url, connected(url, bearer, mode, elicitation_callback=accept) as agent:
         assert (await agent.call("delete_page", path="Welcome.md"))["deleted"] is True
+        (tenant.root / "Welcome.md").write_text("# Again\n", encoding="utf-8")
+        async with connected(url, bearer, mode) as unable:
+            assert (await unable.call("delete_page", path="Welcome.md"))["status"] == "pending_approval"
     assert [question.splitlines()[0] for question in questions] == ["The page Welcome.md would go to the trash."]
-    (tenant.root / "Welcome.md").write_text("# Again\n", encoding="utf-8")
-    async with served(asking, tenant) as url, connected(url, bearer, mode) as agent:
-        assert (await agent.call("delete_page", path="Welcome.md"))["status"] == "pending_approval"
 
 
 async def test_a_token_that_may_read_only_reads(config: Config, tenant: Tenant) -> None:

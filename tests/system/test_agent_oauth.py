@@ -32,6 +32,7 @@ from tests.support.oauth_clients import (
     hidden_fields,
     oauth_server,
     parameters_of,
+    plain_client,
 )
 
 HELLO = {
@@ -53,7 +54,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OAuthServer]:
 
 @pytest.fixture
 def http() -> Iterator[httpx2.Client]:
-    with httpx2.Client() as client:
+    with plain_client() as client:
         yield client
 
 
@@ -67,7 +68,7 @@ def program(server: OAuthServer, http: httpx2.Client, monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def person(server: OAuthServer) -> Iterator[Person]:
-    with httpx2.Client() as browser:
+    with plain_client() as browser:
         signed_in = Person(server, browser)
         signed_in.sign_in()
         yield signed_in
@@ -75,7 +76,8 @@ def person(server: OAuthServer) -> Iterator[Person]:
 
 def status_with(url: str, token: str) -> int:
     headers = {"accept": "application/json, text/event-stream", "authorization": f"Bearer {token}"}
-    return httpx2.post(url, json=HELLO, headers=headers).status_code
+    with plain_client() as client:
+        return client.post(url, json=HELLO, headers=headers).status_code
 
 
 class Storage:
@@ -337,7 +339,8 @@ def test_a_client_gives_its_access_back(server: OAuthServer, program: Program, p
 def test_an_operator_lists_who_has_access_and_ends_it(server: OAuthServer, program: Program, person: Person) -> None:
     tokens = program.exchange(person.allow(program)).json()
     run = commands_on_files(server.config.data.parent)
-    facts = json.loads(run("tenant", "clients", "--json").out)[-1]
+    listed = {facts["id"]: facts for facts in json.loads(run("tenant", "clients", "--json").out)}
+    facts = listed[tokens["refresh_token"].split(".")[0]]
     assert (facts["actor"], facts["scope"], facts["server"]) == ("Notes for Ada", "write", server.resource)
     assert f"{facts['id']}  Notes for Ada  write" in run("tenant", "clients").out
     assert run("tenant", "revoke", facts["id"]).code == 0
@@ -398,7 +401,7 @@ def test_a_request_is_answered_once_and_cannot_be_made_up(
 def test_who_is_not_signed_in_signs_in_with_a_link(server: OAuthServer, program: Program) -> None:
     gate = server.provider.gate
     link = f"http://127.0.0.1:7447/sign-in?token={gate.invite('Ben', server.tenant.id)}"
-    with httpx2.Client() as browser:
+    with plain_client() as browser:
         person = Person(server, browser)
         page = person.open_question(program.authorize_url())
         assert page.status_code == 401
@@ -416,7 +419,7 @@ def test_who_is_not_signed_in_signs_in_with_a_link(server: OAuthServer, program:
 
 
 def test_people_of_another_tenant_decide_nothing_here(server: OAuthServer, program: Program, tmp_path: Path) -> None:
-    with httpx2.Client() as browser:
+    with plain_client() as browser:
         stranger = Person(server, browser)
         stranger.sign_in(tenant_in(tmp_path).id)
         assert stranger.open_question(program.authorize_url()).status_code == 401
@@ -464,7 +467,7 @@ def test_registrations_are_limited_in_size_number_and_rate(
 def test_clients_and_their_access_outlive_a_restart_in_private_files(tmp_path: Path) -> None:
     config = Config(mirror=tmp_path / "mirror", data=tmp_path / "data")
     tenant = tenant_in(config.mirror)
-    with httpx2.Client() as client, httpx2.Client() as browser:
+    with plain_client() as client, plain_client() as browser:
         with oauth_server(config, tenant) as first:
             program, person = Program(first, client), Person(first, browser)
             person.sign_in()
