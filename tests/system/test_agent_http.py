@@ -272,10 +272,15 @@ async def test_a_client_that_does_not_read_its_stream_delays_no_other(
             greeting = await stalled.post(url, json=HELLO)
             session = {"mcp-session-id": greeting.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
             await stalled.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=session)
-            for number, name in enumerate(names):
+
+            async def subscribe(number: int, name: str) -> None:
                 params = {"uri": uri_of(f"Many/{name}.md")}
                 call = {"jsonrpc": "2.0", "id": number, "method": "resources/subscribe", "params": params}
                 assert (await stalled.post(url, json=call, headers=session)).status_code == 200
+
+            async with anyio.create_task_group() as tasks:
+                for number, name in enumerate(names):
+                    tasks.start_soon(subscribe, number, name)
         parts = urlsplit(url)
         with socket.socket() as unread:
             unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
