@@ -245,3 +245,15 @@ async def test_an_earlier_text_does_not_count_as_shown(mirrord: Mirrord, token: 
         await agent.call("read_page", path="Versioned.md", version=1)
         refusal = await agent.refused("write_page", path="Versioned.md", content="# Blind\n")
     assert refusal["code"] == "READ_FIRST"
+
+
+async def test_an_earlier_version_comes_back_over_a_text_that_was_not_shown(mirrord: Mirrord, token: str) -> None:
+    long_text = "# Long\n\n" + f"{'long line ' * 10}\n\n" * 11_000  # more than a question's file holds
+    save(mirrord.file("Unseen.md"), long_text)
+    eventually(partial(mirrord.page, "Unseen.md"), "the row of Unseen")
+    async with agent_of(mirrord, token) as agent:
+        await agent.call("edit_page", path="Unseen.md", edits=[{"find": "# Long", "replace": "# Longer"}])
+    async with agent_of(mirrord, token) as agent:
+        restored = await agent.call("restore_page", path="Unseen.md", version=1)
+    assert restored["path"] == "Unseen.md"
+    assert mirrord.text("Unseen.md") == long_text

@@ -86,6 +86,10 @@ class Memory:
             if is_known:
                 self._digests.add(path, digest)
 
+    def permit_replacement(self, path: str, digest: Digest) -> None:
+        """Note that a call which expects *digest* may replace the page, though its text was not shown."""
+        self._digests.add(path, digest)
+
     def shown_until(self, path: str, digest: Digest) -> int:
         """Number of characters shown from the beginning of the page with this digest."""
         return (self._shown_until.get(path) or 0) if self.last_digests.get(path) == digest else 0

@@ -16,6 +16,7 @@ from mirrord.mcp.tools.tool import Tool, Wire
 from mirrord.mirror.write import trash
 from mirrord.mirror.write.journal_labels import key_of
 
+_PART_CHARACTERS = 100_000  # of a text in one answer of the daemon, whose file has at most 1 MB
 MAX_TRASHED = 40  # removed pages in one answer
 _TRASHED = object_schema(path=TEXT, trashId=TEXT, at=TEXT, reason=TEXT, pages=COUNT)
 
@@ -67,6 +68,18 @@ def ask_history(session: Session, command: str, arguments: Mapping[str, object])
     kind: Kind = "invalid" if code == "INVALID_TIME" else "not_found" if code in _WAYS_OUT else "forbidden"
     way_out = _WAYS_OUT.get(code, "Tell the person what mirrord answered.")
     raise Failed(code, kind, str(answer.failure.get("sentence", "It was refused.")), way_out)
+
+
+def read_whole_version(session: Session, path: str, version: int) -> tuple[str, str]:
+    """The path of a page now, and its whole text in an earlier version. Raises Failed."""
+    parts, place = list[str](), path
+    offset: int | None = 0
+    while offset is not None:
+        asked_for = {"path": path, "version": version, "offset": offset, "limit": _PART_CHARACTERS}
+        part = ask_history(session, "read_version", asked_for)
+        parts.append(part["content"])
+        offset, place = part["nextOffset"], str(part["path"])
+    return place, "".join(parts)
 
 
 def _list_changes(session: Session, arguments: Since) -> Wire:

@@ -87,11 +87,12 @@ def _choose_restoring(session: Session, arguments: Restore) -> tuple[Tool[Any], 
     if arguments.version is None or arguments.path is None:
         return None
     from mirrord.commands.pages.page_writes import read_page_file
-    from mirrord.mcp.tools.history_tools import ask_history
+    from mirrord.mcp.tools.history_tools import read_whole_version
 
-    earlier = ask_history(session, "read_version", {"path": arguments.path, "version": arguments.version})
-    page = read_page_file(session, str(earlier["path"]))
-    values = {"path": page.path, "content": earlier["content"], "expected_digest": page.digest.hex()}
+    path, content = read_whole_version(session, arguments.path, arguments.version)
+    page = read_page_file(session, path)
+    session.memory.permit_replacement(page.path, page.digest)
+    values = {"path": page.path, "content": content, "expected_digest": page.digest.hex()}
     return WRITE_PAGE, values
 
 
