@@ -22,6 +22,8 @@ LOOKING: Mapping[str, Callable[[str], _Call]] = {
     "attach to": lambda path: ("add_attachment", {"pagePath": path, "filePath": "<UPLOADS>/plan.png"}),
     "create below": lambda path: ("create_page", {"title": "Mine", "parentPath": path}),
     "attach": lambda path: ("add_attachment", {"pagePath": "Notes.md", "filePath": path}),
+    "list attachments": lambda path: ("list_attachments", {"path": path}),
+    "read attachment": lambda path: ("read_attachment", {"path": path}),
 }
 MAKING: Mapping[str, Callable[[str], _Call]] = {
     "write": lambda path: ("write_page", {"path": path, "content": "mine"}),
@@ -32,8 +34,10 @@ MAKING: Mapping[str, Callable[[str], _Call]] = {
     ),
 }
 
-_NONE = frozenset({"PAGE_NOT_FOUND", "FILE_NOT_FOUND"})
-_OUT = frozenset({"FORBIDDEN", "INVALID_PATH", "INVALID_NAME", "REFUSED", "FILE_NOT_FOUND"})
+OWN_ATTACHMENTS = ("assets/a.png", "projects/assets/own.png")  # no pages, but attachments may be read, in any case
+
+_NONE = frozenset({"PAGE_NOT_FOUND", "FILE_NOT_FOUND", "ATTACHMENT_NOT_FOUND"})
+_OUT = frozenset({"FORBIDDEN", "INVALID_PATH", "INVALID_NAME", "REFUSED", "FILE_NOT_FOUND", "ATTACHMENT_NOT_FOUND"})
 _MISSING = _NONE | _OUT
 _ANYTHING_INSIDE = _MISSING | {DONE, "EXISTS", "INVALID_NAME"}
 

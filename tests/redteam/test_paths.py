@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.redteam.judging import attacker
-from tests.redteam.paths import LOOKING, MAKING, PATHS
+from tests.redteam.judging import DONE, attacker
+from tests.redteam.paths import LOOKING, MAKING, OWN_ATTACHMENTS, PATHS
 from tests.redteam.world import world_in
 
 
@@ -17,4 +17,5 @@ async def test_no_tool_follows_a_path_that_leads_elsewhere(tmp_path: Path, kind:
             for tries, codes in ((LOOKING, looking), (MAKING, making)):
                 for make_call in tries.values():
                     tool, arguments = make_call(path)
-                    await attacking.attack(tool, world.filled(arguments), codes)
+                    is_own = tool == "read_attachment" and path.casefold() in OWN_ATTACHMENTS
+                    await attacking.attack(tool, world.filled(arguments), codes | ({DONE} if is_own else set()))
