@@ -124,7 +124,7 @@ def id_of_file(session: Session, path: str) -> EntryId:
 
 def _id_after_move(session: Session, path: str) -> EntryId:
     with translating_errors():
-        moved = moved_entries(session.tree, session.catalogue.agreed, [path])
+        moved = moved_entries(session.tree, session.catalogue.agreed, {path: None})
     return moved.get(path) or id_of_path(session.tenant_id, path)
 
 

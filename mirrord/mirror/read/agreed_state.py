@@ -4,7 +4,7 @@ import logging
 import sqlite3
 import threading
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from mirrord.domain.entry import EntryId
@@ -119,12 +119,14 @@ def _read_rows(database: sqlite3.Connection, paths: Sequence[str]) -> Iterator[t
 MAX_READ_FILES = 200  # files whose bytes are read: a tree without a daemon is not read completely for its ids
 
 
-def moved_entries(tree: Tree, agreed: AgreedState, paths: Iterable[str]) -> dict[str, EntryId]:
+def moved_entries(tree: Tree, agreed: AgreedState, paths: Mapping[str, Stat | None]) -> dict[str, EntryId]:
     """
     Entries by path: of files and directories that the daemon recorded at another path and that left it, and of files
     that a command wrote and labelled. Other files are unknown.
+
+    paths: with the stats that the caller has, None for those it has not.
     """
-    stats = {path: stat for path in paths if (stat := tree.stat(path)) is not None}
+    stats = {path: stat for path, listed_stat in paths.items() if (stat := listed_stat or tree.stat(path)) is not None}
     records = agreed.by_inodes({(stat.device, stat.inode) for stat in stats.values()}) if stats else {}
     entries = {
         path: record.entry

@@ -306,7 +306,7 @@ class Snapshot:
             claimed_id = None if record is not None and self._is_same(card.path, record) else parse_id(card.claimed)
             if (entry_id := claimed_id or (record.entry if record else None)) is not None:
                 ids[card.path] = entry_id
-        unknown_paths = [card.path for card in cards if card.path not in ids]
+        unknown_paths = {card.path: self._stat_page(card.path) for card in cards if card.path not in ids}
         moved_ids = moved_entries(self._tree, self._catalogue.agreed, unknown_paths)
         return ids | {path: moved_ids.get(path) or id_of_path(self._catalogue.tenant, path) for path in unknown_paths}
 
