@@ -25,7 +25,7 @@ CLIENT := mirrord/web/client
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run web test check lint types house docs smoke bench bench-codec soak fault full-fault demo-agent demo-research
+.PHONY: help run web test check lint types house docs smoke bench bench-codec bench-agents soak fault full-fault demo-agent demo-research
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -95,6 +95,9 @@ soak: $(EVERYTHING) ## Edit PAGES=300 on both sides for SECONDS=3600, FILES=5 RO
 
 bench-codec: $(EVERYTHING) ## Measure the codec and check its laws on real vaults (ARGS="--help")
 	@$(BIN)/python -m tests.bench.codec $(ARGS)
+
+bench-agents: $(EVERYTHING) ## Play tasks of agents: calls, bytes, and every file checked (ARGS="--help")
+	@$(BIN)/python -m tests.bench.agent_tasks $(ARGS)
 
 .venv/pyvenv.cfg:
 	@command -v "$(PYTHON)" >/dev/null || { \
