@@ -78,7 +78,10 @@ def play(directory: Path, rehearsal: Rehearsal, point: Point) -> list[str]:
             apply_changes(session, change_set, choice=CHOICES[name])
     if pages(root) != rehearsal.after:
         sentences.append(f"{point}: it cannot be applied again")
-    _apply_remainder(root, change_set)
+    try:
+        _apply_remainder(root, change_set)
+    except Failed as failed:
+        sentences.append(f"{point}: what was left out is gone: {failed}")
     if pages(root) != rehearsal.completed:
         sentences.append(f"{point}: what was left out cannot be applied: {sorted(pages(root))}")
     if not sentences:

@@ -133,9 +133,9 @@ def carry_out(tree: Tree, journal: Journal, changes: FileChanges) -> None:
             raise
         try:
             change_recovery.finish(tree, journal, plan, slots)
+            change_recovery.remove_slots(journal, name)
         except OSError as error:
             raise Unfinished(*error.args) from error
-        change_recovery.remove_slots(journal, name)
 
 
 @contextmanager
