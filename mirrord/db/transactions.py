@@ -47,20 +47,39 @@ async def pipelined_transaction(connection: psycopg.AsyncConnection[Any]) -> Asy
 
     connection: in autocommit mode. After an error it may still be in the transaction: roll it back, as a pool does.
     """
-    async with connection.pipeline() as pipeline:
-        pipeline.command_queue = outbox = CommandQueue()
-        with outbox.hold():
-            await connection.execute("BEGIN")
-        completed = False
-        try:
-            yield outbox
-            completed = True
-        finally:
-            if not completed:
-                with suppress(psycopg.Error):  # of pending statements; only the first error matters
-                    await pipeline.sync()
-        with outbox.hold():
-            await connection.execute("COMMIT")
+    with _raising_first_error():
+        async with connection.pipeline() as pipeline:
+            pipeline.command_queue = outbox = CommandQueue()
+            with outbox.hold():
+                await connection.execute("BEGIN")
+            completed = False
+            try:
+                yield outbox
+                completed = True
+            finally:
+                if not completed:
+                    with suppress(psycopg.Error):  # of pending statements; only the first error matters
+                        await pipeline.sync()
+            with outbox.hold():
+                await connection.execute("COMMIT")
+
+
+@contextmanager
+def _raising_first_error() -> Iterator[None]:
+    """
+    Raise the error that aborted a pipeline.
+
+    Where its answer arrives while the last statements are sent, the driver raises theirs, with that one as context.
+    """
+    try:
+        yield
+    except psycopg.errors.PipelineAborted as error:
+        first_error: BaseException | None = error.__context__
+        while isinstance(first_error, psycopg.errors.PipelineAborted):
+            first_error = first_error.__context__
+        if isinstance(first_error, psycopg.Error):
+            raise first_error from None
+        raise
 
 
 LOCK_TIMEOUT_MS = 700  # milliseconds; Postgres looks for deadlocks after a second, and would end the app's transaction

@@ -1,6 +1,8 @@
 """Transactions that are sent together: what they promise is what the driver's own do."""
 
 import asyncio
+import select
+from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -9,7 +11,7 @@ import pytest
 from psycopg.pq import TransactionStatus
 
 from mirrord.db.database import Connection, Database
-from mirrord.db.transactions import CommandQueue
+from mirrord.db.transactions import CommandQueue, pipelined_transaction
 from mirrord.domain.entry import TenantId
 from tests.support import rows
 
@@ -176,3 +178,28 @@ def test_an_outbox_gives_all_it_has_as_one_command() -> None:
 
     assert executed == [1, 2]
     assert not outbox
+
+
+async def test_a_pipeline_raises_its_first_error_though_its_answer_comes_while_the_last_statements_are_sent(
+    admin_dsn: str, connect: Callable[[str], rows.Connection]
+) -> None:
+    other = connect(admin_dsn)
+    other.execute("SELECT pg_advisory_lock(7)")
+    async with await psycopg.AsyncConnection.connect(admin_dsn, autocommit=True) as connection:
+
+        async def fail_before_the_end() -> None:
+            async with pipelined_transaction(connection) as outbox:
+                await connection.execute("SELECT 1 / length(pg_advisory_xact_lock(7)::text)")
+
+                def append(command: Callable[[], None]) -> None:
+                    if command == connection.pgconn.pipeline_sync:
+                        other.execute("SELECT pg_advisory_unlock(7)")
+                        answers = select.poll()
+                        answers.register(connection.fileno(), select.POLLIN)
+                        assert answers.poll(20_000)
+                    CommandQueue.append(outbox, command)
+
+                outbox.append = append  # type: ignore[method-assign]
+
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            await fail_before_the_end()
