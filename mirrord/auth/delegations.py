@@ -21,7 +21,7 @@ import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mirrord.auth.access_grant import DAEMON_AUDIENCE, Rights
-from mirrord.auth.signed_tokens import Keyring, sign_claims
+from mirrord.auth.signed_tokens import Keyring, sign_claims, write_file
 from mirrord.domain.entry import Actor, TenantId
 
 DELEGATION_DAYS = 90  # days until a person is asked again
@@ -162,7 +162,7 @@ class DelegationStore:
             os.close(descriptor)
 
     def _write(self, delegation: Delegation) -> None:
-        write_private(self.directory / f"{delegation.id}.json", orjson.dumps(asdict(delegation)))
+        write_file(self.directory / f"{delegation.id}.json", orjson.dumps(asdict(delegation)))
 
 
 def stores_below(data: Path, keyring: Keyring) -> dict[str, DelegationStore]:
@@ -174,18 +174,6 @@ def stores_below(data: Path, keyring: Keyring) -> dict[str, DelegationStore]:
 def store_of(data: Path, tenant_id: TenantId, keyring: Keyring) -> DelegationStore:
     """The store of one tenant."""
     return DelegationStore(data / "oauth" / str(tenant_id) / "delegations", keyring)
-
-
-def write_private(file: Path, data: bytes) -> None:
-    """Write the file atomically, readable for its owner only."""
-    fresh = file.with_name(f"{file.stem}-{secrets.token_hex(4)}.new")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(descriptor, data)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    fresh.replace(file)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class Keyring:
         """Make tokens of this key valid."""
         self._keys.mkdir(parents=True, exist_ok=True)
         encoded = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-        _write_file(self._keys / f"{key_id(public)}.pem", encoded, 0o644)
+        write_file(self._keys / f"{key_id(public)}.pem", encoded, 0o644)
 
     def revoked_ids(self) -> frozenset[str]:
         """Ids of revoked keys and tokens. Raises UserError if the list cannot be read."""
@@ -99,7 +99,7 @@ def signing_key(data: Path, keyring: Keyring, file: Path | None = None) -> Ed255
             raise UserError(f"The key {given_file} was revoked, or is missing: pass another one.")
         private_key = Ed25519PrivateKey.generate()
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write_file(file, private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), 0o600)
+        write_file(file, private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), 0o600)
     keyring.publish(private_key.public_key())
     return private_key
 
@@ -121,8 +121,8 @@ def _read_private_key(file: Path) -> Ed25519PrivateKey | None:
     return private_key
 
 
-def _write_file(file: Path, data: bytes, mode: int) -> None:
-    """Write the file atomically, never readable by others on the way."""
+def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:
+    """Write the file atomically, never readable by others on the way. mode: by default for its owner only."""
     fresh = file.with_name(f"{file.name}.{secrets.token_hex(4)}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:

@@ -185,15 +185,14 @@ def _record_event(session: Session, page_id: str, path: str, trash_id: str, dige
 
 def _warn_about_records(session: Session, paths: Sequence[str], target: str, entry: EntryId) -> list[str]:
     """Sentences about why a restored record may not apply to the page at *target*."""
-    sentences = []
-    for path in paths:
-        if name_of_record(path) is None:
-            continue
+    records, sentences = [path for path in paths if name_of_record(path) is not None], []
+    other_path = _other_page_with(session, entry, target) if records else None
+    for path in records:
         try:
             read_record(RecordFormat.JSON, decode(session.tree.read(path, MAX_FILE_BYTES)[0]))
         except Damaged as error:
             sentences.append(f"{path} came back, but cannot be read: {error}. Mend that file.")
-        if other_path := _other_page_with(session, entry, target):
+        if other_path is not None:
             sentences.append(f"{other_path} has the id of this page too; {path} counts for the one that keeps it.")
     return sentences
 

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from mcp.server.auth.provider import RegistrationError
 from mcp.shared.auth import OAuthClientInformationFull
 
-from mirrord.auth.delegations import DelegationStore, write_private
+from mirrord.auth.delegations import DelegationStore
+from mirrord.auth.signed_tokens import write_file
 from mirrord.domain.trust import RateLimit
 
 MAX_CLIENTS = 100  # per tenant; above it the oldest without a delegation is forgotten
@@ -59,7 +60,7 @@ class ClientRegistry:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._make_space()
         stored = client.model_dump_json(include=_STORED_FACTS, exclude_none=True)
-        write_private(self._file(client.client_id), stored.encode())
+        write_file(self._file(client.client_id), stored.encode())
 
     def _make_space(self) -> None:
         """Forget clients without a delegation: those that are old, and the oldest if there are too many."""
