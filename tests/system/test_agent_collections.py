@@ -12,6 +12,7 @@ from mirrord.commands.core.session import Gate
 from mirrord.domain.trust import DEFAULTS, Trust, trust_levels
 from mirrord.errors import Refused
 from mirrord.mcp.admission import Tenant
+from mirrord.mcp.prompts import instructions_for
 from mirrord.mcp.tool_sets import tools_of
 from mirrord.mirror.process_setup import prepare_process
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -255,4 +256,4 @@ async def test_what_an_operator_lets_people_decide_is_shown_to_them_and_not_done
 def test_lists_and_content_are_autonomous_and_the_others_are_notified() -> None:
     for tool in tools_of(["collections"]):
         assert DEFAULTS[tool.name] is (Trust.NOTIFY if tool.writes else Trust.AUTONOMOUS)
-        assert ("People are notified." in tool.description) is tool.writes
+    assert "People are notified of changes." in instructions_for(["collections"])

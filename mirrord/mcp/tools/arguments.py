@@ -195,5 +195,6 @@ _JSON_WORDS = {
 # Keys that need not be stated.
 _NATURAL_KEYS: tuple[tuple[str, object], ...] = (
     *(("default", None), ("default", False), ("default", ""), ("default", []), ("default", {})),
+    *(("minimum", 0), ("minimum", 1)),
     ("additionalProperties", True),
 )

@@ -73,7 +73,7 @@ async def _wait_for(future: "Future[T]") -> None:
 
 Wire = Mapping[str, Any]  # JSON, keys as the client sees them
 
-_PENDING_NOTE = " A person decides first: answers pending_approval; the same call later returns the outcome."
+_PENDING_NOTE = " A person decides first; call again for the outcome."
 
 
 def fields_of(result: Any) -> Wire:

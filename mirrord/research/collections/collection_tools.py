@@ -34,19 +34,15 @@ _COLLECTION = object_schema(name=TEXT, categories=array_schema(TEXT), descriptio
 _CONTENT_PAGE = object_schema(path=TEXT, title=TEXT, page_id=TEXT, category=TEXT)
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(from_json)]
-Cursor = Annotated[str | None, Field(description="next_cursor, to go on.")]
-Name = Annotated[str, Field(description="1-30 letters, digits, - and _.")]
-Description = Annotated[str | None, Field(description="At most 500 characters, no quotes.")]
-Cleared = Annotated[str | None, Field(description='"" clears it.')]
-Patterns = Annotated[Texts, Field(description="Globs below dir; none: all its pages.")]
-Directory = Annotated[str, Field(description="Folder of the pages; default: the root.")]
+Patterns = Annotated[Texts, Field(description="Default: all pages.")]
+Directory = Annotated[str, Field(description="Default: the root.")]
 
 
 class List(Underscored):
     """What the lists take."""
 
-    verbose: Annotated[bool, Field(description="With files and dates.")] = False
-    cursor: Cursor = None
+    verbose: Annotated[bool, Field(description="Files and dates too.")] = False
+    cursor: str | None = None
 
 
 class Named(Underscored):
@@ -58,9 +54,9 @@ class Named(Underscored):
 class AddCollection(Underscored):
     """What collection_add takes."""
 
-    name: Name
-    description: Description = None
-    categories: Annotated[Texts, Field(description="Names of categories, in order.")] = ()
+    name: str
+    description: str | None = None
+    categories: Texts = ()
 
 
 class ChangeCollection(Underscored):
@@ -68,8 +64,8 @@ class ChangeCollection(Underscored):
 
     name: str
     new_name: str | None = None
-    description: Cleared = None
-    categories: Annotated[Texts | None, Field(description="Instead of all it has.")] = None
+    description: str | None = None
+    categories: Texts | None = None
 
 
 class UpdateCollection(Underscored):
@@ -84,16 +80,16 @@ class Ask(Underscored):
     """What collection_content takes."""
 
     name: str
-    cursor: Cursor = None
+    cursor: str | None = None
 
 
 class AddCategory(Underscored):
     """What category_add takes."""
 
-    name: Name
+    name: str
     dir: Directory = ""
     patterns: Patterns = ()
-    description: Description = None
+    description: str | None = None
 
 
 class ChangeCategory(Underscored):
@@ -102,8 +98,8 @@ class ChangeCategory(Underscored):
     name: str
     new_name: str | None = None
     dir: str | None = None
-    patterns: Annotated[Texts | None, Field(description="Instead of all it has.")] = None
-    description: Cleared = None
+    patterns: Texts | None = None
+    description: str | None = None
 
 
 class UpdateCategory(Underscored):
@@ -165,7 +161,7 @@ def _changing_tool(name: str, arguments: type[A], description: str, example: str
     return Tool(
         name,
         f"{verb.capitalize()} a {kind}",
-        f"{description} People are notified. Example: {example}.",
+        f"{description} Example: {example}.",
         arguments,
         _result_schema(_VALUES[kind]),
         wire=_changed_record_answer,
@@ -178,8 +174,7 @@ def _changing_tool(name: str, arguments: type[A], description: str, example: str
 _COLLECTION_LIST = Tool(
     "collection_list",
     "List collections",
-    "Lists all collections, the oldest first, with their categories in order. A collection is an ordered list of "
-    'categories, and each of these means pages. Example: {"verbose": true}.',
+    "Lists collections, the oldest first. Example: {}.",
     List,
     _result_schema(array_schema(_COLLECTION), **_NEXT_CURSOR),
     _list_collections,
@@ -187,8 +182,8 @@ _COLLECTION_LIST = Tool(
 _COLLECTION_CONTENT = Tool(
     "collection_content",
     "Pages of a collection",
-    "Returns the pages a collection means: category by category, each page once, in the order of the sidebar. Long "
-    'lists go on with cursor = next_cursor. Example: {"name": "interviews"}.',
+    "Returns a collection's pages: category by category, each page once, in the order of the sidebar. "
+    'Example: {"name": "interviews"}.',
     Ask,
     _result_schema(object_schema(name=TEXT, pages=array_schema(_CONTENT_PAGE), total_count=COUNT), **_NEXT_CURSOR),
     _list_content,
@@ -196,8 +191,7 @@ _COLLECTION_CONTENT = Tool(
 _CATEGORY_LIST = Tool(
     "category_list",
     "List categories",
-    "Lists all categories, the oldest first. A category is a folder with patterns over the pages below it. "
-    'Example: {"verbose": true}.',
+    "Lists categories, the oldest first. Example: {}.",
     List,
     _result_schema(array_schema(_CATEGORY), **_NEXT_CURSOR),
     _list_categories,
@@ -208,53 +202,51 @@ COLLECTION_TOOLS: tuple[Tool[Any], ...] = (
     _changing_tool(
         "collection_add",
         AddCollection,
-        "Makes a collection of categories that exist. Names are unique without case.",
+        "Makes a collection of categories that exist.",
         '{"name": "interviews", "categories": ["wave-1", "wave-2"]}',
     ),
     _changing_tool(
         "collection_remove",
         Named,
-        "Moves a collection's file to the trash; its categories and all pages stay.",
+        "Trashes a collection; its categories and pages stay.",
         '{"name": "interviews"}',
     ),
     _changing_tool(
         "collection_change",
         ChangeCollection,
-        "Replaces a collection's name, description or whole list of categories; what is not given stays. To add or "
-        "take out single categories use collection_update.",
-        '{"name": "interviews", "new_name": "talks", "categories": ["wave-2"]}',
+        "Replaces what is given; for single categories use collection_update.",
+        '{"name": "interviews", "new_name": "talks"}',
     ),
     _changing_tool(
         "collection_update",
         UpdateCollection,
-        "Takes categories out of a collection, then puts others at its end; one that it lacks may be taken out, too.",
-        '{"name": "interviews", "add_categories": ["wave-3"], "remove_categories": ["wave-1"]}',
+        "Takes categories out of a collection, even if it lacks them, then adds others at its end.",
+        '{"name": "interviews", "add_categories": ["wave-3"]}',
     ),
     _CATEGORY_LIST,
     _changing_tool(
         "category_add",
         AddCategory,
-        "Makes a category of the pages below dir that fit its patterns: * within a name, ** for any folders, drafts/ "
-        "for a folder, ! takes out again.",
+        "Makes a category of the pages below dir that fit its patterns: * within a name, ** any folders, drafts/ a "
+        "folder, ! takes out again.",
         '{"name": "wave-1", "dir": "Interviews", "patterns": ["2026/**", "!drafts/"]}',
     ),
     _changing_tool(
         "category_remove",
         Named,
-        "Moves a category's file to the trash and takes it out of all collections; pages stay.",
+        "Trashes a category and takes it out of all collections; pages stay.",
         '{"name": "wave-1"}',
     ),
     _changing_tool(
         "category_change",
         ChangeCategory,
-        "Replaces a category's name, dir, patterns or description; what is not given stays. Collections follow to a "
-        "new name.",
-        '{"name": "wave-1", "new_name": "first-wave", "patterns": ["2025/**"]}',
+        "Replaces what is given; collections follow to a new name.",
+        '{"name": "wave-1", "patterns": ["2025/**"]}',
     ),
     _changing_tool(
         "category_update",
         UpdateCategory,
-        "Takes patterns out of a category, then puts others at its end, where they decide.",
-        '{"name": "wave-1", "add_patterns": ["!old-*"], "remove_patterns": ["2025/**"]}',
+        "Takes patterns out of a category, then adds others at its end, where they decide.",
+        '{"name": "wave-1", "add_patterns": ["!old-*"]}',
     ),
 )

@@ -13,28 +13,26 @@ _REFERENCE = WithJsonSchema({"type": ["integer", "string"]})  # the number as te
 
 Id = Annotated[int | str, _REFERENCE]
 Top = Annotated[int | str | None, WithJsonSchema({"type": ["integer", "string", "null"]})]
-Cursor = Annotated[str | None, Field(description="next_cursor, to go on.")]
-NAME_RULE = "1 to 255 characters, no / or \\."
 
 
 class List(Underscored):
     """What list_folders takes."""
 
-    cursor: Cursor = None
+    cursor: str | None = None
 
 
 class Create(Underscored):
     """What create_folder takes."""
 
-    name: Annotated[str, Field(description=f"Unique within the parent; {NAME_RULE}")]
-    parent_id: Annotated[Top, Field(description="The folder it goes into; omit for the top level.")] = None
+    name: str
+    parent_id: Top = None
 
 
 class Rename(Underscored):
     """What rename_folder takes."""
 
     folder_id: Id
-    new_name: Annotated[str, Field(description=NAME_RULE)]
+    new_name: str
 
 
 class Delete(Underscored):
@@ -47,7 +45,7 @@ class Move(Underscored):
     """What move_source_to_folder takes."""
 
     source_id: Id
-    folder_id: Annotated[Top, Field(description="Target folder; null or 0 for none.")]
+    folder_id: Annotated[Top, Field(description="null or 0: none.")]
 
 
 def _list_folders(session: Session, arguments: List) -> Wire:
@@ -68,7 +66,7 @@ _FOLDER = object_schema(id=COUNT, name=TEXT, parent_id=nullable(COUNT), created_
 LIST_FOLDERS = Tool(
     "list_folders",
     "List source folders",
-    "Lists all folders of sources, each before those in it; parent_id is null at the top level. Example: {}.",
+    "Lists folders of sources, each before those in it. Example: {}.",
     List,
     result_schema({"folders": array_schema(_FOLDER), "total_count": COUNT, "next_cursor?": TEXT}),
     _list_folders,
@@ -76,7 +74,7 @@ LIST_FOLDERS = Tool(
 CREATE_FOLDER = Tool(
     "create_folder",
     "Create a source folder",
-    'Makes a folder to organise sources. Example: {"name": "Interviews"}.',
+    'Makes a folder for sources. Example: {"name": "Interviews"}.',
     Create,
     result_schema({"folder_id": COUNT, "name": TEXT, "parent_id": nullable(COUNT), "path?": TEXT}),
     writes=True,
@@ -85,7 +83,7 @@ CREATE_FOLDER = Tool(
 RENAME_FOLDER = Tool(
     "rename_folder",
     "Rename a source folder",
-    'Gives a folder another name; its id stays, links follow. Example: {"folder_id": 17, "new_name": "Talks"}.',
+    'Renames a folder; links follow. Example: {"folder_id": 17, "new_name": "Talks"}.',
     Rename,
     result_schema({"folder_id": COUNT, "old_name": TEXT, "name": TEXT, "links_rewritten?": COUNT}),
     writes=True,
@@ -93,7 +91,7 @@ RENAME_FOLDER = Tool(
 DELETE_FOLDER = Tool(
     "delete_folder",
     "Delete an empty source folder",
-    'Deletes a folder that holds nothing; move its sources out first. Example: {"folder_id": 17}.',
+    'Deletes an empty folder. Example: {"folder_id": 17}.',
     Delete,
     result_schema({"folder_id": COUNT, "name": TEXT}),
     writes=True,
@@ -103,8 +101,7 @@ DELETE_FOLDER = Tool(
 MOVE_SOURCE_TO_FOLDER = Tool(
     "move_source_to_folder",
     "Move a source into a folder",
-    "Moves a source with its attachments into a folder, or out of all; links follow. "
-    'Example: {"source_id": 4, "folder_id": 17}.',
+    'Moves a source with its attachments; links follow. Example: {"source_id": 4, "folder_id": 17}.',
     Move,
     result_schema({"source_id": COUNT, "old_folder_id": nullable(COUNT), "folder_id": nullable(COUNT), "path?": TEXT}),
     writes=True,

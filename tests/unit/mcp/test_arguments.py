@@ -104,7 +104,7 @@ def test_the_schema_says_nothing_that_no_model_needs() -> None:
     assert schema["properties"]["path"] == {"description": "Where.", "type": "string"}
     assert schema["properties"]["expectedDigest"] == {"type": "string"}
     assert schema["properties"]["kind"] == {"enum": ["a", "b"], "type": "string"}
-    assert schema["properties"]["depth"] == {"default": 1, "minimum": 1, "type": "integer"}
+    assert schema["properties"]["depth"] == {"default": 1, "type": "integer"}
     assert "title" not in str(schema)
 
 
