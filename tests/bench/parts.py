@@ -3,7 +3,20 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.bench import agents, browsing, burst, change_sets, export, finding, idle, imports, latency, tenants, tools
+from tests.bench import (
+    agents,
+    browsing,
+    burst,
+    change_sets,
+    export,
+    finding,
+    idle,
+    imports,
+    latency,
+    tenants,
+    tools,
+    transactions,
+)
 from tests.bench.figures import Figure
 from tests.bench.ground import Ground
 
@@ -52,6 +65,7 @@ PARTS = (
     Part("latency", "edit → row, beside a bare loop", SMALL, 0.2, latency.edits_to_rows),
     Part("files", "row → file, beside a bare loop", SMALL, 0.3, _rows_to_files),
     Part("tools", "an agent's write → row", SMALL, 0.2, tools.writes_to_rows),
+    Part("transactions", "statements and transactions of one edit until rest", SMALL, 1.2, transactions.lone_edits),
     Part("burst", "1,000 files changed at once", SMALL, 0.3, burst.changes_at_once),
     Part("import", "a tree of 10,000 files, beside a raw COPY", LARGE, 0.2, imports.import_tree),
     Part("restart", "a start on 10,000 files that did not change", LARGE, 0.2, imports.restart),
@@ -65,6 +79,7 @@ PARTS = (
         "change-sets", "50 edits as one change set among 10,000 pages, beside bare replacements", 0, 0.5, _change_sets
     ),
     Part("tenants", "100 tenants × 100 pages, and a noisy one", 0, 3.0, tenants.hundred),
+    Part("idle-tenants", "statements of a daemon of 100 idle tenants", 0, 1.7, transactions.idle_tenants),
     Part("tenants-1000", "edit → row beside 1,000 tenants", 0, 4.5, tenants.thousand),
     Part("import-100k", "a tree of 100,000 files", HUGE, 0.5, imports.import_tree),
     Part("restart-100k", "a start on 100,000 files that did not change", HUGE, 0.6, imports.restart),

@@ -35,9 +35,9 @@ _LEFT = "SELECT count(*) FROM mirrord.page WHERE kind = 'page' AND markdown IS N
 def hundred(ground: Ground) -> list[Figure]:
     """One tenant, then a hundred: one edit at a time, then many, then a neighbour who does not stop."""
     count = max(4, round(TENANTS * ground.share))
-    with _at_work(ground, 1, PAGES) as spots:
+    with at_work(ground, 1, PAGES) as spots:
         alone = _one_at_a_time(ground, spots, 1)
-    with _at_work(ground, count, PAGES) as spots:
+    with at_work(ground, count, PAGES) as spots:
         return [*alone, *_one_at_a_time(ground, spots, count), *_together(ground, spots, count)]
 
 
@@ -45,7 +45,7 @@ def thousand(ground: Ground) -> list[Figure]:
     """A thousand tenants, one edit at a time; what they take while nothing happens."""
     count = round(MANY * ground.share)
     began = time.perf_counter()
-    with _at_work(ground, count, FEW_PAGES) as spots:
+    with at_work(ground, count, FEW_PAGES) as spots:
         started, name = time.perf_counter() - began, f"{count:,} tenants"
         pid = ground.mirrord.pid
         return [
@@ -57,7 +57,7 @@ def thousand(ground: Ground) -> list[Figure]:
 
 
 @contextmanager
-def _at_work(ground: Ground, tenants: int, pages: int) -> Iterator[list[Spot]]:
+def at_work(ground: Ground, tenants: int, pages: int) -> Iterator[list[Spot]]:
     """A daemon that mirrors so many, each with so many pages, and has nothing left to do; every page of theirs."""
     mirrord, names = ground.mirrord, [f"t{number:04d}" for number in range(tenants)]
     for number, name in enumerate(names):
