@@ -113,7 +113,7 @@ def id_of_page(session: Session, page: Page) -> EntryId:
     """
     agreed = session.catalogue.agreed.by_paths([page.path]).get(page.path)
     own_id = parse_id(page.head.id) if agreed is None or not agreed.matches(page.stat) else None
-    return own_id or (agreed.entry if agreed is not None else _id_after_move(session, page.path))
+    return own_id or (agreed.entry if agreed is not None else _id_after_move(session, page.path, page))
 
 
 def id_of_file(session: Session, path: str) -> EntryId:
@@ -122,9 +122,11 @@ def id_of_file(session: Session, path: str) -> EntryId:
     return agreed.entry if agreed is not None else _id_after_move(session, path)
 
 
-def _id_after_move(session: Session, path: str) -> EntryId:
+def _id_after_move(session: Session, path: str, page: Page | None = None) -> EntryId:
+    """page: what was read at *path*; None: nothing."""
+    stat, digests = (None, {}) if page is None else (page.stat, {path: page.digest})
     with translating_errors():
-        moved = moved_entries(session.tree, session.catalogue.agreed, {path: None})
+        moved = moved_entries(session.tree, session.catalogue.agreed, {path: stat}, digests)
     return moved.get(path) or id_of_path(session.tenant_id, path)
 
 

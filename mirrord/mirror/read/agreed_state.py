@@ -3,11 +3,13 @@
 import logging
 import sqlite3
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from urllib.parse import quote
 
-from mirrord.domain.entry import EntryId
+from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Busy, Refused
 from mirrord.mirror.mirror_state import STATE_PATH, CachedStat, cached_stat_from_row, to_signed
 from mirrord.mirror.tree.kernel import Stat
@@ -17,6 +19,8 @@ from mirrord.mirror.write import written_copies
 _BUSY_SECONDS = 0.2  # for the daemon to end a change
 _MAX_INODES = 500  # in one query
 _MAX_PATHS = 2_000  # of queries by path; for more paths, reading the whole table is faster
+MAX_READ_FILES = 200  # files whose bytes are read: a tree without a daemon is not read completely for its ids
+_MAX_DIGESTS = 10_000  # of files whose bytes were read, kept in memory
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +30,7 @@ class AgreedState:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
+        self.written = WrittenFiles(tree)
         self._guard = threading.Lock()
         self._database: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
@@ -116,15 +121,53 @@ def _read_rows(database: sqlite3.Connection, paths: Sequence[str]) -> Iterator[t
             yield path, cached_stat_from_row(values)
 
 
-MAX_READ_FILES = 200  # files whose bytes are read: a tree without a daemon is not read completely for its ids
+class WrittenFiles:
+    """Files of one tree whose bytes commands wrote; the daemon will record them later."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._entries = written_copies.WrittenEntries()
+        self._digests: dict[str, tuple[Stat, Digest]] = {}
+
+    def entries(self, files: Mapping[str, Stat], digests: Mapping[str, Digest]) -> dict[str, EntryId]:
+        """
+        The entries of *files* by path; empty if these are too many to read them all.
+
+        digests: of files that the caller has read.
+        """
+        if not 0 < len(files) <= MAX_READ_FILES or not (entries := self._entries.of_tree(self._tree)):
+            return {}
+        digest_by_path = {path: digests.get(path) or self._digest(path, stat) for path, stat in files.items()}
+        return {path: entries[digest] for path, digest in digest_by_path.items() if digest in entries}
+
+    def _digest(self, path: str, stat: Stat) -> Digest | None:
+        """None: the file cannot be read now."""
+        known_stat, known_digest = self._digests.get(path, (None, None))
+        if known_stat == stat:
+            return known_digest
+        began_ns = time.time_ns()
+        try:
+            digest, current_stat = self._tree.digest(path)
+        except (Busy, Refused, OSError):
+            return None
+        if current_stat.is_settled(began_ns):
+            if len(self._digests) >= _MAX_DIGESTS:
+                self._digests.clear()
+            self._digests[path] = current_stat, digest
+        return digest
 
 
-def moved_entries(tree: Tree, agreed: AgreedState, paths: Mapping[str, Stat | None]) -> dict[str, EntryId]:
+def moved_entries(
+    tree: Tree,
+    agreed: AgreedState,
+    paths: Mapping[str, Stat | None],
+    digests: Mapping[str, Digest] = MappingProxyType({}),
+) -> dict[str, EntryId]:
     """
     Entries by path: of files and directories that the daemon recorded at another path and that left it, and of files
     that a command wrote and labelled. Other files are unknown.
 
-    paths: with the stats that the caller has, None for those it has not.
+    paths: with the stats that the caller has, None for those it has not. digests: of files that it has read.
     """
     stats = {path: stat for path, listed_stat in paths.items() if (stat := listed_stat or tree.stat(path)) is not None}
     records = agreed.by_inodes({(stat.device, stat.inode) for stat in stats.values()}) if stats else {}
@@ -134,8 +177,8 @@ def moved_entries(tree: Tree, agreed: AgreedState, paths: Mapping[str, Stat | No
         for old_path, record in records.get((stat.device, stat.inode), ())
         if _was_moved(tree, path, stat, old_path, record)
     }
-    unknown_paths = [path for path, stat in stats.items() if path not in entries and stat.is_file]
-    return entries | _written_entries(tree, unknown_paths)
+    unknown_files = {path: stat for path, stat in stats.items() if path not in entries and stat.is_file}
+    return entries | agreed.written.entries(unknown_files, digests)
 
 
 def _was_moved(tree: Tree, path: str, stat: Stat, old_path: str, record: CachedStat) -> bool:
@@ -144,17 +187,3 @@ def _was_moved(tree: Tree, path: str, stat: Stat, old_path: str, record: CachedS
     if old_stat is not None and (old_stat.device, old_stat.inode) == (stat.device, stat.inode):
         return False
     return tree.was_made_since(path, record.ctime_ns) is False
-
-
-def _written_entries(tree: Tree, paths: list[str]) -> dict[str, EntryId]:
-    """Entries of files whose bytes commands wrote; the daemon will record them later."""
-    written = written_copies.entries_by_digest(tree) if 0 < len(paths) <= MAX_READ_FILES else {}
-    entries = {}
-    for path in paths if written else ():
-        try:
-            digest = tree.digest(path)[0]
-        except (Busy, Refused, OSError):
-            continue
-        if digest in written:
-            entries[path] = written[digest]
-    return entries

@@ -6,15 +6,20 @@ bytes are stored then. A text that another command replaces is in the trash and 
 """
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import TypeVar, cast
 
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Busy, Refused
 from mirrord.mirror.tree import kernel
+from mirrord.mirror.tree.kernel import Stat, stat_of
 from mirrord.mirror.tree.tenant_tree import OpenDescriptor, Tree
-from mirrord.mirror.write.journal import COPY_PREFIX, JOURNALS_PATH, STAGED_PREFIX, TRASH_PATH, Journal, list_writers
+from mirrord.mirror.write.journal import COPY_PREFIX, JOURNALS_PATH, STAGED_PREFIX, TRASH_PATH, Journal
 from mirrord.mirror.write.journal_labels import Label, label_of, new_name
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -70,14 +75,36 @@ def _replace_older_copy(journal: Journal, name: str, label: Label) -> None:
 
 def entries_by_digest(tree: Tree) -> dict[Digest, EntryId]:
     """Entries of the bytes that commands wrote recently, according to copies."""
-    entries = entries_by_digest(tree.lower) if tree.lower is not None else {}
-    for writer in list_writers(tree):
-        with suppress(FileNotFoundError), tree.open_directory(f"{JOURNALS_PATH}/{writer}") as journal:
-            labels = _list_labels(
-                journal, COPY_PREFIX, STAGED_PREFIX
-            ).values()  # a staged text may be in place a moment before its copy
-            entries |= {label.new: label.entry for label in labels if label.new is not None}
-    return entries
+    return WrittenEntries().of_tree(tree)
+
+
+class WrittenEntries:
+    """As entries_by_digest(), for many calls: a directory is listed again only if its stat changed."""
+
+    def __init__(self) -> None:
+        self._by_directory: Mapping[Stat, object] = {}
+
+    def of_tree(self, tree: Tree) -> dict[Digest, EntryId]:
+        """The entries of *tree*, and of the tree that it, a draft, is laid over."""
+        entries: dict[Digest, EntryId] = {}
+        current: dict[Stat, object] = {}
+        for layer in (tree,) if tree.lower is None else (tree.lower, tree):
+            for writer in self._look(layer, JOURNALS_PATH, _list_directories, current) or ():
+                path = f"{JOURNALS_PATH}/{writer}"
+                entries |= self._look(layer, path, _entries_of_journal, current) or {}
+        self._by_directory = current
+        return entries
+
+    def _look(self, tree: Tree, path: str, read: Callable[[int], T], current: dict[Stat, object]) -> T | None:
+        """What *read* returns for the directory, or returned before; None: there is none."""
+        with suppress(FileNotFoundError), tree.open_directory(path) as directory:
+            began, before = time.time_ns(), stat_of(os.fstat(directory))
+            is_known = before in self._by_directory
+            content = cast("T", self._by_directory[before]) if is_known else read(directory)
+            if before.is_settled(began) and stat_of(os.fstat(directory)) == before:
+                current[before] = content
+            return content
+        return None
 
 
 def list_copies(journal: Journal) -> dict[str, Label]:
@@ -122,3 +149,13 @@ def _has_digest(tree: Tree, path: str, digest: Digest | None) -> bool:
 def _list_labels(directory: int, *kinds: str) -> dict[str, Label]:
     names = [name for name in os.listdir(directory) if name.startswith(kinds)]
     return {name: label for name in names if (label := label_of(name)) is not None}
+
+
+def _list_directories(directory: int) -> list[str]:
+    with os.scandir(directory) as entries:
+        return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+
+
+def _entries_of_journal(journal: int) -> dict[Digest, EntryId]:
+    labels = _list_labels(journal, COPY_PREFIX, STAGED_PREFIX)  # a staged text may be in place a moment before its copy
+    return {label.new: label.entry for label in labels.values() if label.new is not None}

@@ -5,6 +5,7 @@ from pathlib import Path
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.move_commands import move_page
 from mirrord.commands.pages.page_commands import read_page, write_page
+from mirrord.commands.pages.page_listing import list_pages
 from mirrord.domain.entry import EntryId, digest_of, id_of_path, new_id
 from mirrord.mirror.mirror_state import State, cached_stat
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -71,3 +72,20 @@ def test_a_new_file_that_got_the_number_of_a_removed_one_is_not_that_page(root: 
     file.unlink()
     page(root, "New.md", "new\n")
     assert read_page(session, "New.md").page_id == str(id_of_path(TENANT, "New.md"))
+
+
+def test_lists_show_the_id_of_written_bytes_wherever_they_are_now(root: Path, session: Session) -> None:
+    page(root, "A.md", "# A\n")
+    entry = note(root, "A.md")
+    read_page(session, "A.md")
+    write_page(session, "A.md", "# Written\n")
+
+    def listed_ids() -> dict[str, str]:
+        return {row.path: row.page_id for row in list_pages(session).pages}
+
+    (root / "A.md").rename(root / "B.md")
+    assert [listed_ids(), listed_ids()] == [{"B.md": str(entry)}] * 2
+    (root / "B.md").write_text("# Else\n")
+    assert listed_ids() == {"B.md": str(id_of_path(TENANT, "B.md"))}
+    (root / "C.md").write_text("# Written\n")
+    assert listed_ids() == {"B.md": str(id_of_path(TENANT, "B.md")), "C.md": str(entry)}

@@ -12,6 +12,7 @@ from mirrord.mirror.write.batch_rename import adopt_leftovers
 from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.journal_labels import Label, label_of
 from mirrord.mirror.write.rename_plan import BatchPlan, Rename
+from mirrord.mirror.write.written_copies import WrittenEntries
 
 ENTRY = new_id()
 
@@ -40,6 +41,19 @@ def test_a_copy_of_what_is_written_stays_until_it_is_replaced(tree: Tree, root: 
     assert not written_copies.was_replaced(tree, Label(ENTRY, digest_of(b"one"), digest_of(b"two")))
     assert written_copies.entries_by_digest(tree) == {digest_of(b"two"): ENTRY}
     journal.close()
+
+
+def test_entries_of_written_bytes_are_those_of_now_at_every_call(tree: Tree, root: Path) -> None:
+    entries, journal, other = WrittenEntries(), Journal(tree, "mcp-1"), Journal(tree, "mcp-2")
+    assert [entries.of_tree(tree), entries.of_tree(tree)] == [{}, {}]
+    write(tree, journal, "A.md", b"one", None)
+    write(tree, other, "B.md", b"two", None)
+    assert [entries.of_tree(tree), entries.of_tree(tree)] == [{digest_of(b"one"): ENTRY, digest_of(b"two"): ENTRY}] * 2
+    for copy in (root / ".mirrord/tmp/mcp-2").iterdir():
+        copy.unlink()
+    assert entries.of_tree(tree) == {digest_of(b"one"): ENTRY}
+    journal.close()
+    other.close()
 
 
 def test_nothing_is_kept_of_a_write_that_failed(tree: Tree, root: Path) -> None:
