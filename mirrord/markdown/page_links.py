@@ -121,11 +121,12 @@ def _links_in_definition(text: str, start: int, end: int) -> Iterator[Link]:
 
 
 def _links_of_wikilink(match: re.Match[str]) -> Iterator[Link]:
-    target, alias = match[2], match[4]
-    if alias is not None:
-        target = target.removesuffix("\\")  # in a table the bar is escaped
-    if target or match[3]:
-        yield Link("embed" if match[1] else "wikilink", target, match[3], alias, *match.span())
+    target, heading, alias = match[2], match[3], match[4]
+    if alias is not None:  # in a table the bar is escaped
+        target = target.removesuffix("\\")
+        heading = heading.removesuffix("\\") if heading is not None else None
+    if target or heading:
+        yield Link("embed" if match[1] else "wikilink", target, heading, alias, *match.span())
 
 
 def _links_in_mirror(kind: str, target: str, alias: str | None, start: int, end: int) -> Iterator[Link]:

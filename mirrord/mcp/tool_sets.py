@@ -54,6 +54,12 @@ def _attachment_tools() -> Tools:
     return ATTACHMENT_TOOLS
 
 
+def _restructuring_tools() -> Tools:
+    from mirrord.mcp.tools.restructure_tools import RESTRUCTURE_TOOLS  # only requested sets are loaded
+
+    return RESTRUCTURE_TOOLS
+
+
 SETS: Mapping[str, Callable[[], Tools]] = MappingProxyType(
     {
         "pages": _page_tools,
@@ -61,6 +67,7 @@ SETS: Mapping[str, Callable[[], Tools]] = MappingProxyType(
         "collections": _collection_tools,
         "changes": _change_tools,
         "attachments": _attachment_tools,
+        "restructure": _restructuring_tools,
     }
 )
 

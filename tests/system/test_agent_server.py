@@ -140,7 +140,7 @@ def test_every_tool_of_every_set_has_a_level_of_trust_and_is_in_one_set_only() -
 
 @pytest.mark.parametrize("sets", [["pagse"], ["pages", "source"], []])
 def test_a_set_that_does_not_exist_is_refused_with_those_that_do(sets: list[str]) -> None:
-    with pytest.raises(UserError, match=r"there are pages, .*changes, attachments, and all"):
+    with pytest.raises(UserError, match=r"there are pages, .*changes, attachments, restructure, and all"):
         tools_of(sets)
 
 

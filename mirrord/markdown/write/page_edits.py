@@ -140,7 +140,9 @@ def section_of(page: PageText, heading: str) -> Section:
         return matching[0]
     headings = [heading_line(section)[:_MAX_HEADING_CHARACTERS] for section in sections[:_MAX_LISTED_HEADINGS]]
     if matching:
-        raise EditTargetError(f"{len(matching)} sections are called {heading!r}.", len(matching), headings)
+        lines = ", ".join(str(_line_number(page.text, section.start)) for section in matching[:_MAX_LISTED_HEADINGS])
+        sentence = f"{len(matching)} sections are called {heading!r}: those in lines {lines}."
+        raise EditTargetError(sentence, len(matching), headings)
     raise EditTargetError(f"No section is called {heading!r}.", 0, headings)
 
 
@@ -164,9 +166,14 @@ def _describe_lines(text: str, find: str, ending: str) -> str:
     """The numbers of the lines where a text occurs, from 1 on; the first few of many."""
     target = find if find in text else _with_endings(find, ending)
     starts = [match.start() for match in islice(re.finditer(re.escape(target), text), _MAX_LISTED_LINES + 1)]
-    numbers = [str(len(split_lines(text[:start] + "x"))) for start in starts]
+    numbers = [str(_line_number(text, start)) for start in starts]
     suffix = " and more" if len(numbers) > _MAX_LISTED_LINES else ""
     return f"line{'s' if len(numbers) > 1 else ''} {', '.join(numbers[:_MAX_LISTED_LINES])}{suffix}"
+
+
+def _line_number(text: str, start: int) -> int:
+    """The number of the line with the character at *start*, from 1 on."""
+    return len(split_lines(text[:start] + "x"))
 
 
 def _edit_section(page: PageText, edit: SectionEdit) -> str:

@@ -25,7 +25,8 @@ from mirrord.domain.link_meaning import (
     wikilink_path,
 )
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.link_updates import NewPathOf, RelinkedPage, relink_page
+from mirrord.markdown.link_spelling import NewPathOf
+from mirrord.markdown.link_updates import GoalOf, RelinkedPage, keep_meaning, relink_page
 from mirrord.markdown.page_links import links_of, possible_targets_of
 from mirrord.mirror.read.directory_listing import Walk
 from mirrord.mirror.read.page_catalogue import Snapshot
@@ -172,11 +173,15 @@ class LinkMoves:
     _after: Names
     _whereto: NewPathOf
 
-    def relink(self, path: str, page: PageText) -> RelinkedPage:
-        """*page*, one of *touched*, with links that keep their targets after the move."""
+    def entry_of(self, path: str) -> EntryId:
+        """The number of one of *touched*, which a `GoalOf` is asked with."""
+        return self._entries[path]
+
+    def relink(self, path: str, page: PageText, goal_of: GoalOf = keep_meaning) -> RelinkedPage:
+        """*page*, one of *touched*, with links that mean their goals after the move: their old targets by default."""
         entry, new = self._entries[path], self.files.get(path, path)
         before, after = site_of(entry, path, self._before), site_of(entry, new, self._after)
-        return relink_page(page, before, after, self._whereto)
+        return relink_page(page, before, after, self._whereto, goal_of)
 
 
 @dataclass(slots=True)

@@ -68,6 +68,8 @@ def test_the_bar_of_a_wikilink_in_a_table_is_escaped() -> None:
     text = "|a|\n|-|\n|[[b\\|c]]|\n"
 
     assert links_of(PageText(text)) == [Link("wikilink", "b", None, "c", 9, 17)]
+    with_heading = PageText("|a|\n|-|\n|[[b#d\\|c]]|\n")
+    assert [link.heading for link in links_of(with_heading)] == ["d"]
 
 
 def test_properties_callouts_and_definitions_hold_links_too() -> None:

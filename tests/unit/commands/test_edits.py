@@ -119,7 +119,10 @@ def test_a_heading_that_is_not_there_lists_those_that_are(root: Path, session: S
     assert caught.value.facts["headings"] == ["# A", "## B", "### C", "## D", "## B"]
     with pytest.raises(Failed) as twice:
         edit_page(session, "A", [{"heading": "B", "action": "append", "text": "x"}])
-    assert (twice.value.code, str(twice.value)) == ("HEADING_AMBIGUOUS", "2 sections are called 'B'.")
+    assert (twice.value.code, str(twice.value)) == (
+        "HEADING_AMBIGUOUS",
+        "2 sections are called 'B': those in lines 9, 21.",
+    )
     assert "#2 behind the second one" in twice.value.instruction
 
 

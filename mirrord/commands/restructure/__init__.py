@@ -1,0 +1,1 @@
+"""Commands that change many pages as one: all of it or nothing."""

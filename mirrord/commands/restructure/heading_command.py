@@ -1,0 +1,130 @@
+"""The command that renames a heading; all links to it follow."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mirrord.commands.core.command_plan import Plan, command
+from mirrord.commands.core.failure import edit_missed, invalid_argument
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages import page_writes
+from mirrord.commands.restructure.page_changes import (
+    PageEdit,
+    bases_of,
+    check_size,
+    preview_lines,
+    rewrite_pages,
+)
+from mirrord.domain.approval import Preview
+from mirrord.domain.entry import EntryId, digest_of
+from mirrord.markdown.frontmatter.page_text import EditTargetError, PageText
+from mirrord.markdown.heading_links import PageHeadings, follow_heading
+from mirrord.markdown.link_updates import LinkGoal
+from mirrord.markdown.page_links import Link
+from mirrord.markdown.read.page_outline import Section, sections_of
+from mirrord.markdown.write.heading_edits import with_heading_text
+from mirrord.markdown.write.page_edits import section_of
+from mirrord.mirror.write.journal import Journal
+
+
+@dataclass(frozen=True, slots=True)
+class RenamedHeading:
+    """
+    A page with a renamed heading.
+
+    links_rewritten: number of links to the heading. pages: the changed pages, that one included.
+    """
+
+    page_id: str
+    path: str
+    digest: str
+    heading: str
+    links_rewritten: int
+    pages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _HeadingRename(Plan[RenamedHeading]):
+    """edits: of all pages that change, the page of the heading first; none if it is called so already."""
+
+    page: page_writes.Page
+    old: str
+    new: str
+    edits: Sequence[PageEdit]
+    links_count: int
+
+    def preview(self, session: Session) -> Preview:
+        facts = {"path": self.page.path, "heading": self.old, "to": self.new, "changed_pages_count": len(self.edits)}
+        facts |= {"links_rewritten_count": self.links_count}
+        sentence = f"The heading {self.old!r} of {self.page.path} would become {self.new!r}."
+        return Preview(sentence, facts, preview_lines(self.edits), bases_of(self.edits))
+
+    def carry_out(self, session: Session, journal: Journal) -> RenamedHeading:
+        if self.edits:
+            rewrite_pages(session, journal, self.edits)
+        return self._result(session)
+
+    def idle_result(self, session: Session) -> RenamedHeading | None:
+        return None if self.edits else self._result(session)
+
+    def _result(self, session: Session) -> RenamedHeading:
+        entry = page_writes.id_of_page(session, self.page)
+        digest = digest_of(self.edits[0].data) if self.edits else self.page.digest
+        pages = tuple(edit.path for edit in self.edits)
+        return RenamedHeading(str(entry), self.page.path, digest.hex(), self.new, self.links_count, pages)
+
+
+@command("rename_heading")
+def rename_heading(session: Session, path: str, heading: str, to: str) -> Plan[RenamedHeading]:
+    """
+    Give a heading another text; links to it follow in all pages, in the spelling each had.
+
+    heading: as in read_page. Raises Failed, HEADING_AMBIGUOUS, with the lines of the headings that it may mean.
+    """
+    page = page_writes.find_page(session, path)
+    page_writes.check_unchanged(session, page, None)
+    try:
+        section = section_of(page.content, heading)
+    except EditTargetError as error:
+        raise edit_missed(error) from error
+    title = " ".join(to.split())
+    renamed = with_heading_text(page.content, section, title) if title else None
+    if renamed is None:
+        raise invalid_argument("INVALID_HEADING", f"{to!r} cannot be a heading.", "Give one line of text, without #.")
+    if title == section.title:
+        return _HeadingRename(page, section.title, title, (), 0)
+    edits, count = _follow_links(session, page, renamed)
+    check_size(len(edits), sum(len(edit.data) for edit in edits))
+    return _HeadingRename(page, section.title, title, edits, count)
+
+
+def _follow_links(session: Session, page: page_writes.Page, renamed: PageText) -> tuple[list[PageEdit], int]:
+    """The new text of *page*, and of the pages that link to its headings; and the number of changed links."""
+    snapshot = session.catalogue.snapshot()
+    links = session.linkage.plan_moves(snapshot, {page.path: page.path}, {})
+    follower = _HeadingFollower(links.entry_of(page.path), sections_of(page.content), sections_of(renamed))
+    relinked = links.relink(page.path, renamed, follower.goal_of)
+    edits, count = [PageEdit(page, page_writes.encode_rewrite(page, relinked.page))], relinked.count
+    for path in links.touched:
+        content = snapshot.read_text(path) if path != page.path else None
+        if content is None or content.text is None or "#" not in content.text:
+            continue
+        other = page_writes.Page(path, PageText(content.text), digest_of(content.text.encode()), content.stat)
+        relinked = links.relink(path, other.content, follower.goal_of)
+        if relinked.count:
+            edits.append(PageEdit(other, page_writes.encode_page(relinked.page.text)))
+            count += relinked.count
+    return edits, count
+
+
+class _HeadingFollower:
+    """Lets links to the headings of one page follow them, whose number stays."""
+
+    def __init__(self, entry: EntryId, before: Sequence[Section], after: Sequence[Section]) -> None:
+        self._entry = entry
+        self._before, self._after = PageHeadings(before), PageHeadings(after)
+        self._numbers = {number: number for number in range(len(before))}
+
+    def goal_of(self, link: Link, entry: EntryId) -> LinkGoal:
+        if entry != self._entry:
+            return LinkGoal(entry, link.heading)
+        return LinkGoal(entry, follow_heading(link, self._before, self._after, self._numbers))

@@ -1,0 +1,105 @@
+"""Changes of several pages as one journalled plan: all of them or none, in the tree and in drafts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mirrord.commands.core import command_events
+from mirrord.commands.core.command_plan import diff_of
+from mirrord.commands.core.failure import MODIFIED_SENTENCE, Failed, translating_errors
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages import page_writes
+from mirrord.domain.approval import MAX_PREVIEW_LINES
+from mirrord.domain.entry import digest_of
+from mirrord.domain.event import EventType
+from mirrord.errors import Busy, Stale
+from mirrord.markdown.frontmatter.page_text import with_unix_endings
+from mirrord.mirror.draft.draft_tree import MAX_BYTES, MAX_PAGES
+from mirrord.mirror.write import change_plan
+from mirrord.mirror.write.change_plan import FileChanges, FileText
+from mirrord.mirror.write.journal import Journal
+
+Happened = tuple[EventType, Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class PageEdit:
+    """A page, and its new bytes."""
+
+    page: page_writes.Page
+    data: bytes
+
+    @property
+    def path(self) -> str:
+        """The path of the page."""
+        return self.page.path
+
+    def diff(self) -> str:
+        """The unified diff."""
+        return diff_of(self.path, with_unix_endings(self.page.text), with_unix_endings(self.data.decode()))
+
+
+def check_size(pages: int, new_bytes: int) -> None:
+    """Raises Failed, TOO_MANY_PAGES, if so many pages or bytes are more than one plan may change."""
+    if pages > MAX_PAGES or new_bytes > MAX_BYTES:
+        raise Failed(
+            "TOO_MANY_PAGES",
+            "invalid",
+            f"This would change {pages} pages; one call changes at most {MAX_PAGES} pages and {MAX_BYTES >> 20} MB.",
+            "Narrow it with path, tag or where, and make several calls.",
+            {"pages": pages},
+        )
+
+
+def bases_of(edits: Sequence[PageEdit]) -> dict[str, str]:
+    """The digests, in hex, of the texts that are replaced, by path."""
+    return {edit.path: edit.page.digest.hex() for edit in edits}
+
+
+def preview_lines(edits: Sequence[PageEdit]) -> tuple[str, ...]:
+    """The diffs, limited to the length of a preview."""
+    lines: list[str] = []
+    for edit in edits:
+        lines += edit.diff().splitlines()
+        if len(lines) > MAX_PREVIEW_LINES:
+            return (*lines[: MAX_PREVIEW_LINES - 1], "… and more")
+    return tuple(lines)
+
+
+def rewrite_pages(session: Session, journal: Journal, edits: Sequence[PageEdit]) -> None:
+    """
+    Write the edits, inside `writing()`, with their events.
+
+    Raises Failed, CONFLICT or BUSY, and nothing is changed then.
+    """
+    texts = [
+        FileText(edit.path, page_writes.id_of_page(session, edit.page), edit.page.digest, edit.data) for edit in edits
+    ]
+    lines = command_events.event_lines(session, list(_events_of(texts)))
+    carry_out(session, journal, FileChanges(texts=texts, appended_lines=lines))
+    for edit in edits:
+        note_new_text(session, edit)
+
+
+def carry_out(session: Session, journal: Journal, changes: FileChanges) -> None:
+    """Carry out *changes*, inside `writing()`. Raises Failed as rewrite_pages()."""
+    with translating_errors():
+        try:
+            session.tree.claim(*changes.paths, new_bytes=sum(len(text.data) for text in changes.texts))
+            change_plan.carry_out(session.tree, journal, changes)
+        except (Stale, FileNotFoundError) as error:
+            instruction = "Nothing was changed. Look at the pages again, then repeat the call."
+            raise Failed("CONFLICT", "conflict", MODIFIED_SENTENCE, f"{error} {instruction}") from error
+        except Busy as error:
+            raise Failed("BUSY", "busy", f"{error} Nothing was changed.", "Try again in a moment.") from error
+
+
+def note_new_text(session: Session, edit: PageEdit) -> None:
+    """Let the session go on with the new text of a page as with the one it was shown."""
+    if session.last_digests.get(edit.path) == edit.page.digest:
+        session.memory.move(edit.path, edit.path, digest_of(edit.data))
+
+
+def _events_of(texts: Sequence[FileText]) -> Iterator[Happened]:
+    for text in texts:
+        facts = {"page_id": str(text.entry), "path": text.path, "digest": digest_of(text.data).hex()}
+        yield EventType.PAGE_WRITTEN, facts

@@ -1,0 +1,63 @@
+"""Many pages at once through a real client: headings that links follow, in the tree, in drafts and for approval."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirrord.commands.core.session import Gate
+from mirrord.domain.trust import trust_levels
+from mirrord.mcp.admission import Tenant
+from tests.support.clients import in_memory, tenant_in
+
+PAGES = {
+    "Projects/Alpha.md": "# Alpha\n\n## Plan\n\nfirst\n\n## Plan\n\n### Steps\n\nsecond\n",
+    "Notes.md": "# Notes\n\n[[Alpha#Steps]] and [steps](Projects/Alpha.md#steps)\n",
+}
+RENAMED = {
+    "Projects/Alpha.md": PAGES["Projects/Alpha.md"].replace("Steps", "Timeline"),
+    "Notes.md": "# Notes\n\n[[Alpha#Timeline]] and [steps](Projects/Alpha.md#timeline)\n",
+}
+STEPS = {"path": "Projects/Alpha", "heading": "Steps", "to": "Timeline"}
+
+
+@pytest.fixture
+def tenant(tmp_path: Path) -> Tenant:
+    return tenant_in(tmp_path / "mirror", pages=PAGES)
+
+
+def memory(tenant: Tenant, **options: Any) -> Any:
+    return in_memory(tenant, sets=("pages", "changes", "restructure"), **options)
+
+
+def pages(tenant: Tenant) -> dict[str, str]:
+    files = (file for file in tenant.root.rglob("*.md") if ".mirrord" not in file.parts)
+    return {str(file.relative_to(tenant.root)): file.read_text() for file in files}
+
+
+async def test_a_heading_is_renamed_with_the_links_to_it(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        renamed = await agent.call("rename_heading", **STEPS)
+        assert (renamed["linksRewritten"], renamed["pages"]) == (2, ["Projects/Alpha.md", "Notes.md"])
+        assert (await agent.call("read_page", path="Projects/Alpha"))["digest"] == renamed["digest"]
+        twice = await agent.refused("rename_heading", path="Projects/Alpha", heading="Plan", to="Idea")
+        assert (twice["code"], "lines 3, 7" in twice["error"]) == ("HEADING_AMBIGUOUS", True)
+    assert pages(tenant) == RENAMED
+
+
+async def test_a_heading_that_is_renamed_in_a_draft_is_renamed_when_that_is_applied(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        await agent.call("begin_changes", title="Headings")
+        await agent.call("rename_heading", **STEPS)
+        assert pages(tenant) == PAGES
+        assert (await agent.call("apply_changes"))["edited"] == 2
+    assert pages(tenant) == RENAMED
+
+
+async def test_a_person_sees_all_pages_before_a_heading_is_renamed(tenant: Tenant) -> None:
+    async with memory(tenant, gate=Gate(trust_levels({"rename_heading": "SUGGEST"}))) as agent:
+        pending = await agent.call("rename_heading", **STEPS)
+    assert pending["status"] == "pending_approval"
+    assert pending["changed_pages_count"] == 2
+    assert "+### Timeline" in pending["preview"]["lines"]
+    assert pages(tenant) == PAGES
