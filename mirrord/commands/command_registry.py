@@ -12,6 +12,7 @@ from mirrord.commands.pages.edit_commands import edit_page
 from mirrord.commands.pages.move_commands import move_page
 from mirrord.commands.pages.page_commands import create_page, write_page
 from mirrord.commands.pages.restore_command import restore_page
+from mirrord.commands.restructure.edit_command import edit_pages
 from mirrord.commands.restructure.heading_command import rename_heading
 from mirrord.research.collections.group_commands import GROUP_COMMANDS
 from mirrord.research.sources.file_imports import import_file
@@ -40,6 +41,7 @@ _ALL_COMMANDS: tuple[Command[..., Any], ...] = (
     import_file,
     import_survey,
     apply_changes,
+    edit_pages,
     rename_heading,
 )
 COMMANDS: Mapping[str, Command[..., Any]] = MappingProxyType({command.name: command for command in _ALL_COMMANDS})

@@ -61,3 +61,35 @@ async def test_a_person_sees_all_pages_before_a_heading_is_renamed(tenant: Tenan
     assert pending["changed_pages_count"] == 2
     assert "+### Timeline" in pending["preview"]["lines"]
     assert pages(tenant) == PAGES
+
+
+async def test_a_tag_is_renamed_in_all_pages_after_a_look_at_what_would_change(tenant: Tenant) -> None:
+    tagged = {f"Tagged {number}.md": f"---\ntags: [draft]\n---\n#draft {number}\n" for number in range(3)}
+    for path, text in tagged.items():
+        (tenant.root / path).write_text(text)
+    edits = [{"tag": "draft", "replace": "final"}, {"find": "first", "replace": "1st"}]
+    async with memory(tenant) as agent:
+        dry = await agent.call("edit_pages", edits=edits, dryRun=True)
+        assert (dry["pagesCount"], dry["places"], dry["leftOut"], dry["written"]) == (4, 7, 1, False)
+        assert "-#draft 0" in dry["diff"].splitlines()
+        assert pages(tenant) == PAGES | tagged
+        written = await agent.call("edit_pages", edits=edits, tag="draft", path="Tagged 1")
+        assert written["pages"] == {"Tagged 1.md": 2}
+        written = await agent.call("edit_pages", edits=edits)
+        assert written["pages"] == {"Projects/Alpha.md": 1, "Tagged 0.md": 2, "Tagged 2.md": 2}
+        (tenant.root / "Tasks.md").write_text("- [ ] ship\n")
+        assert (await agent.call("edit_pages", edits=[{"task": "ship", "done": True}]))["pages"] == {"Tasks.md": 1}
+        wrong = await agent.refused("edit_pages", edits=[{"find": "a"}])
+        assert (wrong["code"], "{tag, replace}" in wrong["instruction"]) == ("INVALID_EDIT", True)
+        unknown = await agent.refused("edit_pages", edits=edits, dry=True)
+        assert "did you mean 'dryRun'" in unknown["error"]
+    assert pages(tenant)["Tagged 2.md"] == "---\ntags: [final]\n---\n#final 2\n"
+
+
+async def test_a_person_sees_the_edits_of_many_pages_first(tenant: Tenant) -> None:
+    edits = [{"find": "first", "replace": "1st"}]
+    async with memory(tenant, gate=Gate(trust_levels({"edit_pages": "SUGGEST"}))) as agent:
+        assert (await agent.call("edit_pages", edits=edits, dryRun=True))["written"] is False
+        pending = await agent.call("edit_pages", edits=edits)
+    assert (pending["status"], pending["changed_pages_count"]) == ("pending_approval", 1)
+    assert "+1st" in pending["preview"]["lines"]

@@ -16,7 +16,7 @@ from mirrord.markdown.write import page_edits
 from mirrord.markdown.write.page_edits import Action, Appendix, Edit, KeyEdit, SectionEdit, Substitution
 from mirrord.mirror.write.journal import Journal
 
-_EDIT_FORMS = (
+EDIT_FORMS = (
     "An edit is {find, replace, count?}, {heading, action, text} with action one of "
     f"{', '.join(Action)}, {{append}}, or {{frontMatter: {{set: {{KEY: VALUE}}, remove: [KEY]}}}}."
 )
@@ -85,7 +85,7 @@ def edit_page(
     expected_digest: as for write_page; None: edits that only find and replace, or append, apply to the current page,
         even if it changed since this session saw it: each states the text it expects, or replaces nothing.
     """
-    parsed = [_parse_edit(number, edit) for number, edit in enumerate(edits, 1)]
+    parsed = [parse_edit(number, edit) for number, edit in enumerate(edits, 1)]
     page = page_writes.find_page(session, path)
     if not dry_run:
         _check_unchanged(session, page, parsed, expected_digest)
@@ -100,7 +100,7 @@ def _check_unchanged(session: Session, page: page_writes.Page, edits: Sequence[E
 def _apply_edits(page: page_writes.Page, edits: Sequence[Edit]) -> PageText:
     new = page.content
     for number, edit in enumerate(edits, 1):
-        _check_id(page, edit)
+        check_id(page, edit)
         _check_growth(new.text, edit)
         try:
             with translating_errors():
@@ -128,12 +128,14 @@ def _add_number(failed: Failed, number: int, count: int) -> Failed:
     return Failed(failed.code, failed.kind, sentence, failed.instruction, {**failed.facts, "edit": number})
 
 
-def _check_id(page: page_writes.Page, edit: Edit) -> None:
+def check_id(page: page_writes.Page, edit: object) -> None:
+    """Raises Failed, FIXED_KEY, if *edit* would change the id of *page*."""
     if isinstance(edit, KeyEdit) and "id" in edit.changes and parse_id(page.head.id) is not None:
         raise invalid_argument("FIXED_KEY", "`id` names the page and is never changed.", "Leave `id` out of the edit.")
 
 
-def _parse_edit(number: int, edit: Mapping[str, object]) -> Edit:
+def parse_edit(number: int, edit: Mapping[str, object]) -> Edit:
+    """The *edit* with this number among others. Raises Failed, INVALID_EDIT."""
     keys = set(edit)
     if {"find", "replace"} <= keys <= {"find", "replace", "count"}:
         parsed: Edit | None = _parse_substitution(edit)
@@ -146,7 +148,7 @@ def _parse_edit(number: int, edit: Mapping[str, object]) -> Edit:
     else:
         parsed = None
     if parsed is None:
-        raise invalid_argument("INVALID_EDIT", f"Edit {number} is of no known form.", _EDIT_FORMS)
+        raise invalid_argument("INVALID_EDIT", f"Edit {number} is of no known form.", EDIT_FORMS)
     return parsed
 
 

@@ -11,6 +11,7 @@ from mirrord.commands.restructure.page_changes import (
     PageEdit,
     bases_of,
     check_size,
+    note_new_links,
     preview_lines,
     rewrite_pages,
 )
@@ -61,6 +62,7 @@ class _HeadingRename(Plan[RenamedHeading]):
     def carry_out(self, session: Session, journal: Journal) -> RenamedHeading:
         if self.edits:
             rewrite_pages(session, journal, self.edits)
+            note_new_links(session, self.edits)
         return self._result(session)
 
     def idle_result(self, session: Session) -> RenamedHeading | None:

@@ -76,8 +76,6 @@ def rewrite_pages(session: Session, journal: Journal, edits: Sequence[PageEdit])
     ]
     lines = command_events.event_lines(session, list(_events_of(texts)))
     carry_out(session, journal, FileChanges(texts=texts, appended_lines=lines))
-    for edit in edits:
-        note_new_text(session, edit)
 
 
 def carry_out(session: Session, journal: Journal, changes: FileChanges) -> None:
@@ -93,10 +91,11 @@ def carry_out(session: Session, journal: Journal, changes: FileChanges) -> None:
             raise Failed("BUSY", "busy", f"{error} Nothing was changed.", "Try again in a moment.") from error
 
 
-def note_new_text(session: Session, edit: PageEdit) -> None:
-    """Let the session go on with the new text of a page as with the one it was shown."""
-    if session.last_digests.get(edit.path) == edit.page.digest:
-        session.memory.move(edit.path, edit.path, digest_of(edit.data))
+def note_new_links(session: Session, edits: Sequence[PageEdit]) -> None:
+    """Let the session go on with texts in which nothing but links changed as with those it was shown."""
+    for edit in edits:
+        if session.last_digests.get(edit.path) == edit.page.digest:
+            session.memory.move(edit.path, edit.path, digest_of(edit.data))
 
 
 def _events_of(texts: Sequence[FileText]) -> Iterator[Happened]:

@@ -1,16 +1,53 @@
-"""Tools that change many pages at once: headings with the links to them."""
+"""Tools that change many pages at once: edits where a question finds pages, headings with the links to them."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from mirrord.mcp.tools.arguments import COUNT, FLAG, TEXT, Arguments, array_schema, result_schema
+from mirrord.mcp.tools.arguments import ANY, COUNT, FLAG, TEXT, Arguments, array_schema, from_json, result_schema
+from mirrord.mcp.tools.query_tools import Where
 from mirrord.mcp.tools.tool import Tool, Wire
+from mirrord.mcp.tools.write_tools import Change
 
 if TYPE_CHECKING:
+    from mirrord.commands.restructure.edit_command import EditedPages
     from mirrord.commands.restructure.heading_command import RenamedHeading
 
 _MAX_LISTED = 50  # changed pages by name in one answer
+
+
+_OBJECTS = WithJsonSchema({"type": "array", "items": {"type": "object"}})  # described by edit_page
+_FILTERS = ("path", "tag", "where", "modified_after", "modified_before")
+
+
+class BulkChange(Change):
+    """One edit of many pages: one of edit_page; or tag and replace; or task and done."""
+
+    word: bool | None = None
+    tag: str | None = None
+    task: str | None = None
+    is_done: Annotated[bool | None, Field(alias="done")] = None
+
+
+class EditPages(Arguments):
+    """What edit_pages takes."""
+
+    edits: Annotated[tuple[BulkChange, ...], Field(min_length=1, max_length=20), BeforeValidator(from_json), _OBJECTS]
+    paths: Annotated[tuple[str, ...], Field(max_length=500), BeforeValidator(from_json)] = ()
+    query: str | None = None
+    path: str | None = None
+    tag: str | None = None
+    where: Where = None
+    modified_after: str | None = None
+    modified_before: str | None = None
+    dry_run: bool = False
+
+    def for_command(self) -> dict[str, Any]:
+        """Edits without unset keys, and the filters that are given by themselves."""
+        values = self.model_dump(mode="json", exclude={"edits"})
+        edits = [change.model_dump(mode="json", exclude_none=True, exclude_unset=True) for change in self.edits]
+        filters = {name: value for name in _FILTERS if (value := values.pop(name)) is not None}
+        return {**values, "edits": edits, "page_filter": filters}
 
 
 class RenameHeading(Arguments):
@@ -19,6 +56,19 @@ class RenameHeading(Arguments):
     path: str
     heading: Annotated[str, Field(description="As in read_page.")]
     to: str
+
+
+def _edit_answer(edited: "EditedPages") -> Wire:
+    answer = {
+        "success": True,
+        "pages": dict(list(edited.pages.items())[:_MAX_LISTED]),
+        "pagesCount": len(edited.pages),
+        "places": edited.places,
+        "leftOut": edited.left_out,
+        "diff": edited.diff,
+        "written": edited.written,
+    }
+    return {**answer, "skipped": edited.skipped} if edited.skipped else answer
 
 
 def _heading_answer(renamed: "RenamedHeading") -> Wire:
@@ -34,6 +84,31 @@ def _heading_answer(renamed: "RenamedHeading") -> Wire:
     }
 
 
+EDIT_PAGES = Tool(
+    "edit_pages",
+    "Edit many pages",
+    "Makes edits of edit_page wherever they occur in pages that paths, or filters of find_pages and words (query), "
+    "name: all pages or none. find changes text, never targets of links; word: whole words. {tag, replace} renames a "
+    "tag everywhere, {task, done} ticks tasks. "
+    'Example: {"path": "Projects", "edits": [{"tag": "draft", "replace": "final"}], "dryRun": true}.',
+    EditPages,
+    result_schema(
+        {
+            "success": FLAG,
+            "pages": ANY,
+            "pagesCount": COUNT,
+            "places": COUNT,
+            "leftOut": COUNT,
+            "diff": TEXT,
+            "written": FLAG,
+            "skipped?": ANY,
+        }
+    ),
+    wire=_edit_answer,
+    writes=True,
+    destructive=True,
+    idempotent=False,
+)
 RENAME_HEADING = Tool(
     "rename_heading",
     "Rename a heading",
@@ -56,4 +131,4 @@ RENAME_HEADING = Tool(
     writes=True,
 )
 
-RESTRUCTURE_TOOLS: tuple[Tool[Any], ...] = (RENAME_HEADING,)
+RESTRUCTURE_TOOLS: tuple[Tool[Any], ...] = (EDIT_PAGES, RENAME_HEADING)
