@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -21,7 +22,7 @@ from mirrord.sync.timing import Backoff, pause
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0  # seconds between two polls
-BUSY_POLL_SECONDS = 0.1  # seconds, for BUSY seconds after a change
+BUSY_POLL_SECONDS = 0.1  # seconds, for BUSY_SECONDS after a change that no notification had announced
 POLL_SECONDS_PER_TENANT = 0.002  # seconds at least between two polls, for each tenant
 BUSY_SECONDS = 5.0
 
@@ -69,22 +70,30 @@ class Notifications:
                 async with database.autocommit() as connection:
                     seqs = await entry_states.load_seqs(connection, list(self._engines))
                 for tenant, seq in seqs.items():
-                    cursor = self._engines[tenant].feed.cursor
-                    self._engines[tenant].feed.newest = seq
-                    if seq < cursor:
-                        self._engines[tenant].handshake.doubt()
-                    if seq != cursor:
-                        self._wake_engine(tenant)
+                    self._compare_clock(self._engines[tenant], seq)
+
+    def _compare_clock(self, engine: Engine, seq: int) -> None:
+        if seq > engine.feed.newest:
+            self._changed_at = time.monotonic()
+        engine.feed.newest = seq
+        if seq < engine.feed.cursor:
+            engine.handshake.doubt()
+            engine.notify()
+        else:
+            engine.notify(seq)
 
     async def _listen(self, backoff: Backoff) -> None:
-        async for tenant in notified_tenants(self._dsn, list(self._engines), self._stop, self._on_undo):
+        async for tenant, seq in notified_tenants(self._dsn, list(self._engines), self._stop, self._on_undo):
             backoff.reset()
-            for woken in self._engines if tenant is None else [tenant]:
-                self._wake_engine(woken)
+            if tenant is None:
+                for engine in self._engines.values():
+                    engine.notify()
+            else:
+                self._wake_engine(self._engines[tenant], seq)
 
-    def _wake_engine(self, tenant: TenantId) -> None:
-        self._changed_at = time.monotonic()
-        self._engines[tenant].notify()
+    def _wake_engine(self, engine: Engine, seq: int | None) -> None:
+        engine.feed.newest = max(engine.feed.newest, seq or 0)
+        engine.notify(math.inf if seq is None else seq)
 
     def _handle_lost_listener(self, error: Unavailable) -> None:
         """After a loss the server may be another one, or an earlier state of this one."""

@@ -8,13 +8,13 @@ from typing import Any
 
 import orjson
 import psycopg
-from psycopg import AsyncConnection, sql
+from psycopg import AsyncConnection, AsyncCursor, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_dumps, set_json_loads
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from mirrord.db.transactions import LOCK_TIMEOUT_MS, LockWaits, pipelined_transaction
+from mirrord.db.transactions import LOCK_TIMEOUT_MS, CommandQueue, LockWaits, TransactionChanges, pipelined_transaction
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.errors import Fenced, Locked, Unavailable, UserError
 
@@ -209,25 +209,29 @@ class Database:
 
     @asynccontextmanager
     async def transaction(
-        self, tenant: TenantId, lease: Lease | None = None, actor: Actor | None = None
+        self,
+        tenant: TenantId,
+        lease: Lease | None = None,
+        actor: Actor | None = None,
+        changes: TransactionChanges | None = None,
     ) -> AsyncIterator[Connection]:
         """
         One transaction of one tenant, in pipeline mode: statements without a fetch cost no round trip.
 
-        Raises Fenced when *lease* is lost: the transaction is rolled back then.
+        changes: filled after the commit. Raises Fenced when *lease* is lost: the transaction is rolled back then.
         """
         with translate_errors(), self._count_breaks(), self._lock_waits.limit_wait(tenant) as lock_timeout:
-            async with self.pool.connection() as connection, pipelined_transaction(connection) as outbox:
-                with outbox.hold():
-                    await set_tenant(connection, tenant)
-                    if lock_timeout < LOCK_TIMEOUT_MS:
-                        await connection.execute(f"SET LOCAL lock_timeout = '{lock_timeout}ms'".encode())
-                    if actor is not None:
-                        await set_actor(connection, {"kind": actor.kind, "name": actor.name})
-                    if lease is not None:
-                        await set_no_cascade(connection)
-                        await connection.execute("SELECT mirrord.hold_lease(%s, %s)", (lease.mirror, lease.token))
-                yield connection
+            async with self.pool.connection() as connection:
+                async with pipelined_transaction(connection) as outbox:
+                    with outbox.hold():
+                        await set_tenant(connection, tenant)
+                        if lock_timeout < LOCK_TIMEOUT_MS:
+                            await connection.execute(f"SET LOCAL lock_timeout = '{lock_timeout}ms'".encode())
+                        await _set_writer(connection, lease, actor)
+                    yield connection
+                    summary = await _finish_changes(connection, outbox) if changes is not None else None
+                if summary is not None and changes is not None:
+                    changes.seq, changes.entries = await summary.fetchone() or (None, 0)
 
     @contextmanager
     def _count_breaks(self) -> Iterator[None]:
@@ -238,6 +242,21 @@ class Database:
         except (psycopg.OperationalError, psycopg.InterfaceError):
             self.break_count += 1
             raise
+
+
+async def _set_writer(connection: Connection, lease: Lease | None, actor: Actor | None) -> None:
+    facts = {"kind": actor.kind, "name": actor.name} if actor is not None else None
+    if lease is not None:
+        writer = orjson.dumps(facts).decode() if facts is not None else None
+        await connection.execute("SELECT mirrord.begin_writing(%s, %s, %s)", (lease.mirror, lease.token, writer))
+    elif facts is not None:
+        await set_actor(connection, facts)
+
+
+async def _finish_changes(connection: Connection, outbox: CommandQueue) -> AsyncCursor[TupleRow]:
+    """Ask what the transaction changed, together with its COMMIT: the tenant's clock is locked no longer than so."""
+    with outbox.hold():
+        return await connection.execute("SELECT last_seq, changed_entries FROM mirrord.finish_changes()")
 
 
 async def _check_connection(connection: Connection) -> None:

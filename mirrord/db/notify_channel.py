@@ -19,6 +19,7 @@ from mirrord.db.database import Connection, admin_connection, daemon_dsn, transl
 from mirrord.domain.entry import TenantId
 
 PING_SECONDS = 10.0  # seconds without a notification before the connection is tested
+MAX_SEQ_DIGITS = 19  # digits; a bigint has at most so many
 STOP_CHECK_SECONDS = 1.0  # seconds between checks of *stop*
 
 
@@ -30,9 +31,11 @@ async def notified_tenants(
     tenants: Sequence[TenantId],
     stop: asyncio.Event,
     on_undo: Callable[[TenantId], None] = lambda _: None,
-) -> AsyncIterator[TenantId | None]:
+) -> AsyncIterator[tuple[TenantId | None, int | None]]:
     """
-    Yield the tenant of each notification. The first item is None, once listening: earlier notifications are lost.
+    Yield the tenant of each notification, and the number of the change (None: unknown).
+
+    The first tenant is None, once listening: earlier notifications are lost.
 
     on_undo: called for a notification that an undo was asked for.
     Ends within a second after *stop* is set. Raises Unavailable when the connection breaks.
@@ -42,18 +45,23 @@ async def notified_tenants(
         async with await AsyncConnection.connect(daemon_dsn(dsn), autocommit=True) as connection:
             for channel in channels:
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-            yield None
+            yield None, None
             silent_seconds = 0.0
             while not stop.is_set():
                 async for notification in connection.notifies(timeout=0):  # includes those received with a result
                     tenant = channels.get(notification.channel)
                     if tenant is not None and notification.payload == UNDO_PAYLOAD:
                         on_undo(tenant)
-                    yield tenant
+                    yield tenant, _seq_of(notification.payload)
                 silent_seconds = 0.0 if await _is_readable(connection) else silent_seconds + STOP_CHECK_SECONDS
                 if silent_seconds >= PING_SECONDS:
                     await connection.execute("SELECT 1")
                     silent_seconds = 0.0
+
+
+def _seq_of(payload: str) -> int | None:
+    """The number in a notification; None: an app's, or that of an older mirrord."""
+    return int(payload) if payload.isascii() and payload.isdecimal() and len(payload) < MAX_SEQ_DIGITS else None
 
 
 async def _is_readable(connection: Connection) -> bool:
@@ -128,8 +136,9 @@ async def _notify_changes(connection: Connection, stop: asyncio.Event) -> None:
         changed = [tenant for tenant, seq in clocks.items() if seen_clocks.get(tenant) != seq]
         if changed:
             await connection.execute(
-                "SELECT pg_notify(mirrord.channel(tenant), tenant::text) FROM unnest(%s::uuid[]) AS t (tenant)",
-                (changed,),
+                "SELECT pg_notify(mirrord.channel(tenant), seq::text) "
+                "FROM unnest(%s::uuid[], %s::bigint[]) AS t (tenant, seq)",
+                (changed, [clocks[tenant] for tenant in changed]),
             )
         seen_clocks, idle_seconds = clocks, 0.0 if changed else idle_seconds + TICK_SECONDS
         await _sleep(stop, TICK_SECONDS if idle_seconds < IDLE_AFTER_SECONDS else IDLE_TICK_SECONDS)

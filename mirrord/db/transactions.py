@@ -4,11 +4,26 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 
 from mirrord.domain.entry import TenantId
+
+
+@dataclass(slots=True)
+class TransactionChanges:
+    """
+    What a transaction changed, known once it is committed.
+
+    seq: its number in the feed; None: no entry changed. expected_entries: how many entries the caller has changed;
+    None: unknown.
+    """
+
+    seq: int | None = None
+    entries: int = 0
+    expected_entries: int | None = None
 
 
 class CommandQueue(deque[Callable[[], None]]):

@@ -206,9 +206,13 @@ class Deriver:
         sides = self._sides
         documents = [(page.entry, page.version, document) for page, (document, _) in derived]
         link_rows = [(page.entry, page.version, page_links) for page, (_, page_links) in derived]
-        async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
+        async with (
+            sides.own_changes.committing() as changes,
+            sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR, changes) as connection,
+        ):
             held_ids = await derived_rows.store_content(connection, sides.tenant, documents)
             await links.store_links(connection, sides.tenant, [row for row in link_rows if row[0] not in held_ids])
+            changes.expected_entries = len(documents)
         self._held_ids |= held_ids
 
     async def _derive_batch(self, batch: Sequence[UnderivedPage]) -> list[StoredValues]:

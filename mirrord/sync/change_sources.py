@@ -43,6 +43,11 @@ class Feed:
         async with self._sides.database.connection() as connection:
             self.cursor = (await entry_states.load_seqs(connection, [self._sides.tenant])).get(self._sides.tenant, 0)
 
+    async def pass_over_own(self) -> None:
+        """Move the cursor over changes that the daemon made itself, if no others are before them."""
+        await self._sides.own_changes.settle()
+        self.cursor = self._sides.own_changes.pass_over(self.cursor)
+
     async def read(self, watched: Collection[EntryId] = ()) -> list[LoadedEntries]:
         """
         Read the entries that changed since the last call and whose rows differ from their bases, in pages.

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -68,6 +69,7 @@ class Engine:
         self._progress = ImportProgress()
         self._is_notified = False
         self._notified_at = 0.0
+        self._notified_seq = 0.0  # the newest number of a change that is known; infinite: an unknown one
         self._rescan = False
         self._recompare = False
         self._reread = False
@@ -114,8 +116,11 @@ class Engine:
         """Seconds since the first notification that has not been followed yet."""
         return time.monotonic() - self._notified_at if self._is_notified else 0.0
 
-    def notify(self) -> None:
-        """Rows may have changed: read the feed as soon as possible."""
+    def notify(self, seq: float = math.inf) -> None:
+        """Rows may have changed: read the feed as soon as possible. seq: the number of the newest change, if known."""
+        if seq <= self.feed.cursor:
+            return
+        self._notified_seq = max(self._notified_seq, seq)
         if not self._is_notified:
             self._notified_at = time.monotonic()
         self._is_notified = True
@@ -280,12 +285,17 @@ class Engine:
         self.handshake.is_owed = True
 
     async def _read_feed(self) -> None:
-        self._is_notified = False
-        notified_at = self._notified_at
+        hindered_entries = self.problems.hindered_entries()  # any change may end what hinders them
+        if not hindered_entries:
+            await self.feed.pass_over_own()
+        self._is_notified, notified_at = False, self._notified_at
+        notified_seq, self._notified_seq = self._notified_seq, 0.0
+        if notified_seq <= self.feed.cursor:
+            return
         try:
-            pages = await self.feed.read(self.problems.hindered_entries())
+            pages = await self.feed.read(hindered_entries)
         except (Unavailable, Fenced):
-            self._is_notified, self._notified_at = True, notified_at
+            self._is_notified, self._notified_at, self._notified_seq = True, notified_at, math.inf
             raise
         self.queue.mark(entries=[entry for page in pages for entry in page.entries], noticed=notified_at)
         if len(pages) == 1:

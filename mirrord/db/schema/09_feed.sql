@@ -13,9 +13,9 @@ BEGIN
     IF NOT FOUND THEN
         UPDATE mirrord.tenant_clock SET seq = seq + 1, xid = pg_current_xact_id()
          WHERE tenant_id = tenant RETURNING seq INTO STRICT current_seq;
-        -- The payload means nothing, and a notification may be lost: readers read the feed, and poll it, too.
+        -- The payload means nothing to apps, and a notification may be lost: readers read the feed, and poll it, too.
         IF coalesce(nullif(current_setting('mirrord.notify', true), ''), 'on') = 'on' THEN
-            PERFORM pg_notify(mirrord.channel(tenant), tenant::text);
+            PERFORM pg_notify(mirrord.channel(tenant), current_seq::text);
         END IF;
     END IF;
     INSERT INTO mirrord.entry_feed AS feed (tenant_id, entry_id, kind, seq)
@@ -28,6 +28,19 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION mirrord.ring FROM PUBLIC;
+
+-- The last statement of a transaction of the daemon: makes the checks of the commit, and returns the number of the
+-- change (NULL: nothing changed) and how many entries it changed. The clock's lock is held from here on.
+CREATE FUNCTION mirrord.finish_changes(OUT last_seq bigint, OUT changed_entries bigint)
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    SET CONSTRAINTS ALL IMMEDIATE;
+    SELECT seq INTO last_seq FROM mirrord.tenant_clock
+     WHERE tenant_id = mirrord.current_tenant() AND xid = pg_current_xact_id_if_assigned();
+    SELECT count(*) INTO changed_entries FROM mirrord.entry_feed
+     WHERE tenant_id = mirrord.current_tenant() AND seq = last_seq;
+END
+$$;
 
 -- Also makes the checks that need the lock of the clock, because every earlier move is visible only then, and notes
 -- for events that a page without a directory becomes a folder with its first child (14_outbox.sql). The note of the

@@ -40,6 +40,19 @@ BEGIN
 END
 $$;
 
+-- The settings of a mirror's writing transaction, after its tenant: the lease is held, entries are written one by one
+-- (mirrord.cascade), and writer is the author (NULL: as set).
+CREATE FUNCTION mirrord.begin_writing(held_mirror uuid, held_token bigint, writer text) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM mirrord.hold_lease(held_mirror, held_token);
+    PERFORM set_config('mirrord.cascade', 'off', true);
+    IF writer IS NOT NULL THEN
+        PERFORM set_config('mirrord.actor', writer, true);
+    END IF;
+END
+$$;
+
 -- The last state of each entry that both sides of a mirror agreed on. Without a foreign key to entries: a base may
 -- outlive its row.
 CREATE TABLE mirrord.mirror_base (

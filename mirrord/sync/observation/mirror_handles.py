@@ -14,6 +14,7 @@ from mirrord.sync.decisions.stale_buffers import OldBuffers
 from mirrord.sync.observation.file_look import Looker
 from mirrord.sync.observation.identity_evidence import KnownCopies
 from mirrord.sync.observation.occupied_paths import OccupiedPaths
+from mirrord.sync.observation.own_changes import OwnChanges
 
 DAEMON_ACTOR = Actor("daemon", "mirrord")
 
@@ -44,6 +45,7 @@ class Sides:
     old_buffers: OldBuffers = field(default_factory=OldBuffers)
     known_copies: KnownCopies = field(default_factory=KnownCopies)
     occupied_paths: OccupiedPaths = field(default_factory=OccupiedPaths)
+    own_changes: OwnChanges = field(default_factory=OwnChanges)
     _renewed: float = field(default_factory=lambda: _clock_seconds())
 
     def hold_lease(self, lease: Lease) -> None:

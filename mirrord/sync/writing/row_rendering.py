@@ -112,7 +112,10 @@ async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> RenderedRows
 
 async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> RenderedRows:
     result = RenderedRows()
-    async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
+    async with (
+        sides.own_changes.committing() as changes,
+        sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR, changes) as connection,
+    ):
         for page in await derived_rows.load_page_rows(connection, sides.tenant, rows):
             row = rows[page.entry]
             if page.version != row.version:
@@ -127,6 +130,7 @@ async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> Rendere
                 fresh = replace(row, kind=Kind.PAGE, place=place, digest=derived.digest, ahead=frozenset())
                 result.rows[page.entry], result.texts[page.entry] = fresh, derived.data
         await _render_records(connection, sides, rows, result)
+        changes.expected_entries = len(result.rows)  # this pass goes on with them
     return result
 
 

@@ -239,7 +239,10 @@ def _twin_problem(decision: Decision, file: File, name: str) -> Problem:
 
 async def _write_rows(sides: Sides, prepared: Sequence[_Prepared], name: str | None = None) -> Outcome:
     """Write rows in one transaction. name: of a single row that may not have its file's name."""
-    async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
+    async with (
+        sides.own_changes.committing() as changes,
+        sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR, changes) as connection,
+    ):
         moves = [write for write in prepared if write.decision.place is PlaceMove.TO_ROW]
         succeeding = [  # directories of folders that pages took over; run after all moves, because they depend on names
             sides.writer.replace_folder(state.entry, state.file.succeeds)
@@ -252,12 +255,22 @@ async def _write_rows(sides: Sides, prepared: Sequence[_Prepared], name: str | N
         results = await run_statements(
             connection, [*(statement for group in groups for statement in group), *succeeding]
         )
+        if name is None and all(_makes_equal(write.decision) for write in prepared):
+            changes.expected_entries = len(prepared)
     outcome = Outcome()
     end = 0
     for write, group in zip(prepared, groups, strict=True):
         end += len(group)
         (outcome.stale if results[end - 1] is None else outcome.carried_out).append(write.decision)
     return outcome
+
+
+def _makes_equal(decision: Decision) -> bool:
+    """Whether row and base are equal after the write, so that the feed has no news of it."""
+    row = decision.state.row
+    is_new = decision.move is Move.INSERT
+    is_text = decision.move is Move.TO_ROW and row is not None and row.placed and not row.ahead
+    return (is_new or is_text) and decision.place is PlaceMove.NOTHING
 
 
 async def _statements_for(

@@ -185,6 +185,8 @@ _OF_MIRRORD = (
     "SELECT mirrord.end_restore(0)",
     "SELECT mirrord.keep_statistics()",
     "SELECT mirrord.hold_lease(gen_random_uuid(), 0)",
+    "SELECT mirrord.begin_writing(gen_random_uuid(), 0, NULL)",
+    "SELECT * FROM mirrord.finish_changes()",
     "SELECT * FROM mirrord.epoch",
     "UPDATE mirrord.epoch SET id = gen_random_uuid()",
     "INSERT INTO mirrord.migration (number, name) VALUES (9999, 'x')",
