@@ -6,6 +6,7 @@ MirrordError
   Refused        policy or safety refused this act for this actor
     Mounted      another file system, or a bind mount, is in the path
     DraftFull    a change set has as many pages or bytes as it may
+    OutOfScope   the token's patterns do not permit changes there
   Stale          the side changed since it was read; observe again
   Busy           another program holds the file open for writing; look again later
   Unavailable    Postgres or the mirror's root is out of reach; retried with delay
@@ -36,6 +37,10 @@ class Mounted(Refused):
 
 class DraftFull(Refused):
     """A change set has as many pages or bytes as it may."""
+
+
+class OutOfScope(Refused):
+    """The patterns of the token do not permit changes there."""
 
 
 class Stale(MirrordError):

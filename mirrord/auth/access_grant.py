@@ -4,18 +4,21 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mirrord.domain.entry import Actor, TenantId
+from mirrord.domain.scope import UNLIMITED, Scope
 
 REVIEW_SCOPE = "review"
+RIGHTS_CLAIM, PATHS_CLAIM = "rights", "paths"  # of tokens with patterns, instead of `scope`
 DAEMON_AUDIENCE = "mirrord:daemon"  # of tokens that only requests through files may show
 LOCAL_ACTOR = Actor("agent", "local")  # the actor of local callers, who are trusted without a token
 
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """The rights of a token to be made. is_reviewed: a person reviews what is written."""
+    """The rights of a token to be made. is_reviewed: a person reviews what is written. paths: where it may do so."""
 
     may_write: bool = True
     is_reviewed: bool = False
+    paths: Scope = UNLIMITED
 
     @property
     def scope(self) -> str:
@@ -23,6 +26,16 @@ class Rights:
         if self.is_reviewed:
             return f"read {REVIEW_SCOPE}"
         return "read write" if self.may_write else "read"
+
+    def to_claims(self) -> dict[str, object]:
+        """
+        The claims of a token with these rights.
+
+        With patterns it has no claim `scope`, which servers require that know no patterns: they refuse the token.
+        """
+        if self.paths.is_unlimited:
+            return {"scope": self.scope}
+        return {RIGHTS_CLAIM: self.scope, PATHS_CLAIM: self.paths.to_claims()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +45,7 @@ class Grant:
 
     token, key: ids of the token and of the key that signed it; both can be revoked.
     expires: None: never. is_reviewed: a person reviews what is written. audience: the only server that accepts the
-    token; None: every server of the tenant.
+    token; None: every server of the tenant. paths: what may be seen and changed.
     """
 
     token: str
@@ -44,3 +57,4 @@ class Grant:
     expires: datetime | None
     is_reviewed: bool = False
     audience: str | None = None
+    paths: Scope = UNLIMITED

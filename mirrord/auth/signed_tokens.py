@@ -29,8 +29,9 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from mirrord.auth.access_grant import REVIEW_SCOPE, Grant, Rights
+from mirrord.auth.access_grant import PATHS_CLAIM, REVIEW_SCOPE, RIGHTS_CLAIM, Grant, Rights
 from mirrord.domain.entry import Actor, TenantId, digest_of
+from mirrord.domain.scope import scope_of_claims
 from mirrord.errors import Refused, UserError
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
 
@@ -135,7 +136,7 @@ def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:
 
 ISSUER = "mirrord"
 _ALGORITHM = "EdDSA"
-_REQUIRED_CLAIMS = ["iss", "jti", "sub", "iat", "kind", "tenant", "tenant_id", "scope"]
+_REQUIRED_CLAIMS = ["iss", "jti", "sub", "iat", "kind", "tenant", "tenant_id"]
 _MAX_CHARACTERS = 8192  # ours have about 500
 
 
@@ -150,14 +151,14 @@ def issue_token(
 ) -> tuple[str, str]:
     """A new token and its id."""
     token_id = secrets.token_hex(8)
-    claims = {
+    claims: dict[str, object] = {
         "jti": token_id,
         "sub": actor.name,
         "kind": actor.kind,
         "tenant": tenant,
         "tenant_id": str(tenant_id),
-        "scope": rights.scope,
         "iat": datetime.now(UTC),
+        **rights.to_claims(),
     }
     if expires is not None:
         claims["exp"] = expires
@@ -218,7 +219,7 @@ def _decode_claims(token: str, public: Any) -> Mapping[str, Any]:
 def _grant_from_claims(key: str, claims: Mapping[str, Any]) -> Grant:
     try:
         expires = datetime.fromtimestamp(claims["exp"], UTC) if "exp" in claims else None
-        scopes = str(claims["scope"]).split()
+        scopes = str(claims[RIGHTS_CLAIM if PATHS_CLAIM in claims else "scope"]).split()
         return Grant(
             token=str(claims.get("delegation", claims["jti"])),
             key=key,
@@ -229,6 +230,7 @@ def _grant_from_claims(key: str, claims: Mapping[str, Any]) -> Grant:
             expires=expires,
             is_reviewed=REVIEW_SCOPE in scopes,
             audience=str(claims["aud"]) if "aud" in claims else None,
+            paths=scope_of_claims(claims.get(PATHS_CLAIM, {})),
         )
-    except (ValueError, OverflowError, OSError):
+    except (KeyError, TypeError, ValueError, OverflowError, OSError, UserError):
         raise Refused("The token is not valid: its content is wrong.") from None

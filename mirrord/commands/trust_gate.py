@@ -16,6 +16,7 @@ from mirrord.commands.core.session import Gate, Session
 from mirrord.domain.approval import REQUEST_LIFETIME, Answer, Preview, Request, RequestState, preview_facts
 from mirrord.domain.long_work import Progress, ignore_progress
 from mirrord.domain.trust import Trust
+from mirrord.mirror.tree.scoped_tree import check_writable
 from mirrord.mirror.write import request_files
 from mirrord.mirror.write.tree_locks import records_lock
 
@@ -75,10 +76,10 @@ def run(
     command, level = COMMANDS[name], gate.levels[name]
     if session.draft is not None:  # people see it before it is applied
         session.draft.note_level(name, level)
-        return CompletedCommand(command.call(session, arguments, progress))
+        return CompletedCommand(command.call(session, arguments, progress, _scope_check(session)))
     if _is_trusted(gate, name, arguments):
         with adding_event_facts(session, {"trust": level.name} if level is Trust.NOTIFY else {}):
-            return CompletedCommand(command.call(session, arguments, progress, _review_check(gate)))
+            return CompletedCommand(command.call(session, arguments, progress, _check_of(session, gate)))
     if consent is not None:
         seed = _seed_of_call(session.new_request(name, arguments))
         with session.deriving_ids(seed), adding_event_facts(session, {"trust": level.name, "channel": "elicitation"}):
@@ -128,8 +129,18 @@ def adding_event_facts(session: Session, facts: Mapping[str, object]) -> Iterato
         session.event_facts = before
 
 
-def _review_check(gate: Gate) -> Check | None:
-    return partial(_check_review, gate) if gate.rules.may_review else None
+def _check_of(session: Session, gate: Gate) -> Check | None:
+    return partial(_check_review, gate) if gate.rules.may_review else _scope_check(session)
+
+
+def _scope_check(session: Session) -> Check | None:
+    return partial(_check_scope, session) if session.tree.whole is not session.tree else None
+
+
+def _check_scope(session: Session, preview: Preview) -> None:
+    """Raises Failed, OUT_OF_SCOPE, before a plan begins that changes what the token's patterns do not permit."""
+    with translating_errors():
+        check_writable(session.tree, *preview.bases)
 
 
 def _check_review(gate: Gate, preview: Preview) -> None:

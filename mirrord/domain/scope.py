@@ -57,6 +57,11 @@ class PathPattern:
         """Whether it can mean something in *directory*."""
         return bool(self._positions_after(place_of(directory))[-1])
 
+    def permits_all_below(self, path: str) -> bool:
+        """Whether it means the place of *path* and everything that is or may come below it."""
+        is_open_ended = self.segments[-1] == ANY_FOLDERS
+        return is_open_ended and len(self.segments) - 1 in self._positions_after(place_of(path))[-1]
+
     def _positions_after(self, names: Iterable[str]) -> list[frozenset[int]]:
         """How many segments the first 0, 1, 2 … *names* can have used up."""
         steps = [self._skip_any_folders([0])]
@@ -118,12 +123,22 @@ class Scope:
         """Whether a path in *directory* might be written."""
         return self._may_go_on(self.write, directory)
 
+    def owns(self, path: str) -> bool:
+        """
+        Whether what is at *path* may be written with all that is, or may come, below it.
+
+        So it can be moved and deleted as a whole, and what remains there tells nothing about what is hidden.
+        """
+        if not self.can_write(path) or any(pattern.can_go_on(path) for pattern in self.deny):
+            return False
+        return not (self.write or self.read) or any(pattern.permits_all_below(path) for pattern in self.write)
+
     def to_claims(self) -> dict[str, list[str]]:
         """The patterns as texts, by what they permit; scope_of_claims() reads them."""
         kinds = {"write": self.write, "read": self.read, "deny": self.deny}
         return {kind: [str(pattern) for pattern in patterns] for kind, patterns in kinds.items() if patterns}
 
-    def describe(self) -> str:
+    def __str__(self) -> str:
         """The patterns, for people and agents: `write Inbox/**, read Projects/**, deny Private`."""
         return ", ".join(f"{kind} {' '.join(texts)}" for kind, texts in self.to_claims().items()) or "all paths"
 

@@ -51,6 +51,8 @@ class TenantContext:
         grant = signed_tokens.verify_token(signed_tokens.Keyring(self.config.mirror), request.token, DAEMON_AUDIENCE)
         if grant.tenant_id != self.sides.tenant or grant.actor != request.actor:
             raise Refused("Its token belongs to another actor or tenant.")
+        if not grant.paths.is_unlimited:
+            raise Refused("Its token has patterns of paths, and the daemon knows only whole trees.")
         if writes and not grant.may_write:
             raise Refused("Its token may only read.")
         self._check_undo(is_reviewed=grant.is_reviewed, is_undo=is_undo)

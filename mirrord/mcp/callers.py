@@ -28,11 +28,14 @@ from mirrord.commands.core.seen_pages import Memory, ShownDigests, using_memory
 from mirrord.commands.core.session import Gate, Session, SessionSettings
 from mirrord.config import Config
 from mirrord.domain.entry import Actor, digest_of
+from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.domain.trust import Trust
 from mirrord.domain.write_rules import WriteRules
-from mirrord.errors import MirrordError, Refused
+from mirrord.errors import MirrordError, Refused, UserError
 from mirrord.mcp.admission import Tenant, find_tenant, open_tree, read_token, tenant_of
-from mirrord.mcp.tools.tool import Lane, Lanes
+from mirrord.mcp.tools.scoped_tools import SCOPED_TOOLS
+from mirrord.mcp.tools.tool import Lane, Lanes, Tool
+from mirrord.mirror.tree.scoped_tree import ScopedTree, scope_tree
 
 T = TypeVar("T")
 
@@ -87,6 +90,19 @@ class Caller:
         self._owner = _owner_of(session)
         self._changes.owner = self._owner
         self._cleaning: threading.Thread | None = None  # removes the files of an applied draft
+
+    @property
+    def is_scoped(self) -> bool:
+        """Whether it sees a part of the tree only."""
+        return self.session.tree.whole is not self.session.tree
+
+    def can_use(self, tool: Tool[Any]) -> bool:
+        """Whether its rights are enough for *tool*; with patterns, for nothing that a person decides about first."""
+        level = self.gate.levels[tool.name]
+        if (tool.writes and not self.may_write) or not tool.is_open(level):
+            return False
+        waits = tool.writes and (level > Trust.NOTIFY or self.gate.rules.may_review)
+        return not self.is_scoped or (tool.name in SCOPED_TOOLS and not waits)
 
     def work_session(self) -> Session:
         """The session to work with, in a thread of perform(): of the open change set, if there is one."""
@@ -217,7 +233,10 @@ def _leave_draft(changes: ConnectionChanges) -> None:
 
 def _owner_of(session: Session) -> str:
     """A mark of whom change sets belong to: of the token, which itself is written nowhere."""
-    return digest_of(session.token.encode()).hex()[:32] if session.token is not None else "local"
+    if session.token is not None:
+        return digest_of(session.token.encode()).hex()[:32]
+    tree = session.tree
+    return f"local {digest_of(str(tree.scope).encode()).hex()[:16]}" if isinstance(tree, ScopedTree) else "local"
 
 
 def _with_changes(changes: ConnectionChanges, client: str | None, work: Callable[[], T]) -> T:
@@ -256,6 +275,10 @@ class Callers:
         """Any caller, for reads of the tree on behalf of all; None: there is none yet."""
         return self._local or next(iter(self._by_token.values()), None)
 
+    def is_scoped(self) -> bool:
+        """Whether the current caller sees a part of the tree only; it is not notified, as all hear the same notices."""
+        return self.current().is_scoped
+
     def may_notify(self) -> bool:
         """Whether clients may be notified: on stdio while the token is valid; over HTTP its streams end with it."""
         try:
@@ -271,10 +294,16 @@ class Callers:
             caller.close()
 
 
-def local_caller(config: Config) -> tuple[Tenant, Caller]:
-    """Tenant and caller of a process on stdio: by its token, or by local trust. Raises Refused without either."""
+def local_caller(config: Config, paths: Scope = UNLIMITED) -> tuple[Tenant, Caller]:
+    """
+    Tenant and caller of a process on stdio: by its token, or by local trust. paths: what a local caller sees.
+
+    Raises Refused without either.
+    """
     token = read_token(config)
     if token is not None:
+        if not paths.is_unlimited:
+            raise UserError("A token has patterns of its own: --write, --read and --deny are for servers without one.")
         return _token_caller(config, token)
     if not config.trusts_locally():
         raise Refused(
@@ -283,7 +312,10 @@ def local_caller(config: Config) -> tuple[Tenant, Caller]:
         )
     tenant = find_tenant(config)
     return tenant, Caller(
-        _create_session(config, tenant, LOCAL_ACTOR), _gate_of(config), may_write=True, still_holds=_stay_valid
+        _create_session(config, tenant, LOCAL_ACTOR, paths=paths),
+        _gate_of(config),
+        may_write=bool(paths.write) or not paths.read,
+        still_holds=_stay_valid,
     )
 
 
@@ -301,7 +333,7 @@ def create_caller(config: Config, tenant: Tenant, grant: Grant, token: str, *, b
 
     keyring = signed_tokens.Keyring(config.mirror)
     return Caller(
-        _create_session(config, tenant, grant.actor, token),
+        _create_session(config, tenant, grant.actor, token, paths=grant.paths),
         _gate_of(config, is_reviewed=grant.is_reviewed),
         may_write=grant.may_write,
         still_holds=lambda: signed_tokens.check_grant(keyring, grant),
@@ -323,10 +355,12 @@ def attachable_dirs(config: Config) -> tuple[Path, ...]:
     return tuple(directory.resolve() for directory in defaults if directory not in (Path("/"), home))
 
 
-def _create_session(config: Config, tenant: Tenant, actor: Actor, token: str | None = None) -> Session:
+def _create_session(
+    config: Config, tenant: Tenant, actor: Actor, token: str | None = None, *, paths: Scope = UNLIMITED
+) -> Session:
     writer = f"mcp-{secrets.token_hex(8)}"
     return Session(
-        open_tree(config, tenant),
+        scope_tree(open_tree(config, tenant), paths),
         tenant.name,
         tenant.id,
         actor,

@@ -19,6 +19,7 @@ from mirrord.domain.long_work import Progress, ignore_progress
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.tools import replies
 from mirrord.mcp.tools.arguments import parse_arguments
+from mirrord.mcp.tools.scoped_tools import not_with_patterns
 from mirrord.mcp.tools.tool import Lane, Tool, Wire
 from mirrord.mirror.tree.observed_work import observing_work
 
@@ -72,6 +73,8 @@ async def _call_tool(
             "Tell the person what you would have written, or ask an operator for a token that may write.",
         )
     _check_open(caller, tool)
+    if not caller.can_use(tool):
+        raise not_with_patterns(tool.name)
     if tool.changes_rows and caller.gate.rules.may_review:
         sentence = "A person reviews your changes, so a person undoes those that count already."
         raise Failed("REVIEW_NEEDED", "forbidden", sentence, "Ask the person for `mirrord undo`.")
@@ -84,6 +87,8 @@ async def _call_tool(
         if (chosen := await caller.perform(choose, Lane.READ)) is not None:
             tool, for_command = chosen
             _check_open(caller, tool)
+            if not caller.can_use(tool):
+                raise not_with_patterns(tool.name)
     consent = await _ask_consent(caller, tool, for_command, context)
     if isinstance(consent, InputRequiredResult):
         return consent

@@ -14,7 +14,8 @@ import anyio
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourcesListChanged, ResourceUpdated
-from mcp_types import EmptyResult, SubscribeRequestParams, UnsubscribeRequestParams
+from mcp.shared.exceptions import MCPError
+from mcp_types import METHOD_NOT_FOUND, EmptyResult, SubscribeRequestParams, UnsubscribeRequestParams
 
 from mirrord.domain.entry import Digest
 from mirrord.errors import MirrordError
@@ -47,11 +48,20 @@ class Notices:
     """Listeners, their subscriptions, and the watch of the tree."""
 
     def __init__(
-        self, root: Path, every_name: Callable[[], Awaitable[Digest | None]], may_hear: Callable[[], bool]
+        self,
+        root: Path,
+        every_name: Callable[[], Awaitable[Digest | None]],
+        may_hear: Callable[[], bool],
+        is_scoped: Callable[[], bool],
     ) -> None:
-        """*every_name*: a digest of the names of all pages. may_hear: whether clients may be notified."""
+        """
+        *every_name*: a digest of the names of all pages. may_hear: whether clients may be notified.
+
+        is_scoped: whether the caller of the current request sees only a part of the tree, and so hears nothing.
+        """
         self.bus = InMemorySubscriptionBus()
         self._root, self._every_name, self._may_hear = root, every_name, may_hear
+        self._is_scoped = is_scoped
         self._names: Digest | None = None
         self._listeners: list[_Listener] = []
         self._stream_counts: Counter[str] = Counter()  # number of streams by URI (newest protocol)
@@ -79,6 +89,10 @@ class Notices:
         """Middleware: note connections that ask for resources, and the subscriptions of open streams."""
         if ctx.method not in _LISTENING_METHODS:
             return await call_next(ctx)
+        if self._is_scoped():
+            if ctx.method == "resources/list":
+                return await call_next(ctx)
+            raise MCPError(METHOD_NOT_FOUND, "Tokens with patterns of paths are not notified of changes.")
         self._is_requested.set()
         if ctx.method != "subscriptions/listen":
             self._listener_of(ctx.session)

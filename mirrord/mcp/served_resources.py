@@ -103,7 +103,9 @@ async def list_pages(caller: Caller, cursor: str | None) -> ListResourcesResult:
 async def digest_of_names(callers: Callers) -> Digest | None:
     """A digest that changes if a page is created, removed, moved or renamed; None: there is no caller yet."""
     caller = callers.any_caller()
-    return await caller.perform(partial(_digest_of_names, caller.session), Lane.READ) if caller is not None else None
+    return (
+        await caller.perform(partial(_digest_of_names, caller.session.whole), Lane.READ) if caller is not None else None
+    )
 
 
 def _digest_of_names(session: Session) -> Digest:

@@ -26,6 +26,7 @@ from mcp_types import Tool as Listed
 
 from mirrord import __version__
 from mirrord.config import DEFAULT_TOOLS, Config
+from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.mcp import calls, prompts, served_resources
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Callers, local_caller, note_session
@@ -84,11 +85,7 @@ class Server(MCPServer[None]):
         """The tools that the caller may use, always in the same order."""
         caller = self._callers.current()
         levels = caller.gate.levels
-        usable = [
-            tool
-            for tool in self._own_tools.values()
-            if (caller.may_write or not tool.writes) and tool.is_open(levels[tool.name])
-        ]
+        usable = [tool for tool in self._own_tools.values() if caller.can_use(tool)]
         listed = [tool.entry_for(levels[tool.name]) for tool in usable]
         return [*listed, *await super().list_tools()]
 
@@ -185,13 +182,17 @@ def assemble_server(
 ) -> Server:
     """The server of *tenant* with these sets of tools. Raises UserError for a set that does not exist."""
     chosen = check_sets(sets)
-    notices = Notices(tenant.root, lambda: digest_of_names(callers), callers.may_notify)
+    notices = Notices(tenant.root, lambda: digest_of_names(callers), callers.may_notify, callers.is_scoped)
     return Server(callers, tools_of(chosen), notices, instructions_for(chosen), auth=auth, verifier=verifier)
 
 
-def serve_stdio(config: Config) -> None:
-    """Serve until stdin ends. Raises Refused for a missing or invalid token."""
-    tenant, caller = local_caller(config)
+def serve_stdio(config: Config, paths: Scope = UNLIMITED) -> None:
+    """
+    Serve until stdin ends. paths: what a caller without a token sees.
+
+    Raises Refused for a missing or invalid token.
+    """
+    tenant, caller = local_caller(config, paths)
     callers = Callers(caller)
     try:
         assemble_server(tenant, callers, config.agents.tools).run("stdio")

@@ -19,12 +19,14 @@ import mirrord
 from mirrord.commands.core.session import Gate, Session, SessionSettings
 from mirrord.config import DEFAULT_TOOLS
 from mirrord.domain.entry import Actor, MirrorId, TenantId
+from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.domain.trust import Trust
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.server import assemble_server
 from mirrord.mcp.tool_sets import ALL_SETS, tools_of
 from mirrord.mirror import tree_marker
+from mirrord.mirror.tree.scoped_tree import scope_tree
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree_marker import Marker
 from tests.support.loaded_servers import launcher
@@ -105,16 +107,17 @@ async def in_memory(
     gate: Gate | None = None,
     token: str | None = None,
     still_holds: Callable[[], None] = lambda: None,
+    paths: Scope = UNLIMITED,
     **client: Any,
 ) -> AsyncIterator[Agent]:
     """
     An agent of its own session in this process.
 
     sets: of tools. gate: what it goes through; None: as nobody configured it. token: what let it in; None: local
-    trust. still_holds: raises once that is over.
+    trust. still_holds: raises once that is over. paths: what it sees.
     """
     session = Session(
-        Tree(tenant.root),
+        scope_tree(Tree(tenant.root), paths),
         tenant.name,
         tenant.id,
         Actor("agent", "tester"),

@@ -14,6 +14,7 @@ from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.config import Agents, Config
 from mirrord.domain.approval import Request
 from mirrord.domain.entry import Actor, TenantId, new_id
+from mirrord.domain.scope import parse_scope
 from mirrord.errors import Refused
 from mirrord.intake.request_execution import TenantContext
 from mirrord.sync.observation.mirror_handles import Sides
@@ -60,6 +61,7 @@ def test_of_a_hosted_client_only_the_token_for_requests_counts(tmp_path: Path) -
     [
         ({"tenant": OTHER}, "belongs to another actor"),
         ({"rights": Rights(may_write=False)}, "may only read"),
+        ({"rights": Rights(paths=parse_scope(deny=["Private"]))}, "patterns of paths"),
         ({"expires": datetime.now(UTC) - timedelta(seconds=1)}, "expired"),
     ],
 )

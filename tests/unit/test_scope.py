@@ -167,8 +167,8 @@ def test_a_scope_has_a_limited_number_of_patterns() -> None:
 
 def test_a_scope_is_described_by_its_patterns() -> None:
     scope = scope_with(write="Inbox/**", read="a b", deny="Private")
-    assert scope.describe() == "write Inbox/**, read a b, deny Private"
-    assert UNLIMITED.describe() == "all paths"
+    assert str(scope) == "write Inbox/**, read a b, deny Private"
+    assert str(UNLIMITED) == "all paths"
 
 
 def test_claims_of_a_newer_version_are_refused() -> None:

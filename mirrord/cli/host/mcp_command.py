@@ -8,6 +8,7 @@ import click
 
 from mirrord.cli.options import EXIT_REFUSED, EXIT_UNAVAILABLE, EXIT_USAGE, as_options
 from mirrord.config import Config, Flags, file_of, load
+from mirrord.domain.scope import parse_scope
 from mirrord.errors import MirrordError, Refused, UserError
 from mirrord.telemetry import process_reports
 
@@ -32,6 +33,9 @@ class _McpOptions:
     address: str | None
     hosts: tuple[str, ...]
     oauth: str | None
+    write: tuple[str, ...]
+    read: tuple[str, ...]
+    deny: tuple[str, ...]
 
 
 @click.command(
@@ -66,6 +70,9 @@ class _McpOptions:
     metavar="[URL]",
     help="With --http: let people admit programs that sign in by OAuth. URL: how they reach this server, with https.",
 )
+@click.option("--write", multiple=True, metavar="PATTERN", help='Without a token: where to write, as "Inbox/**".')
+@click.option("--read", multiple=True, metavar="PATTERN", help="Without a token: where to read only.")
+@click.option("--deny", multiple=True, metavar="PATTERN", help="Without a token: what is never seen.")
 @as_options(_McpOptions)
 def mcp(options: _McpOptions) -> int:
     """
@@ -81,7 +88,7 @@ def mcp(options: _McpOptions) -> int:
         if options.act == "config":
             _print_settings(config, options.client, options.address, flags)
         else:
-            _serve(config, options.address, options.hosts)
+            _serve(config, options)
     except MirrordError as error:
         click.echo(f"mirrord: {error}", err=True)
         return exit_code_of_server(error)
@@ -106,16 +113,19 @@ def _print_settings(config: Config, client: str | None, address: str | None, fla
         click.echo(client_config.settings_on_stdio(config, client, file_of(flags), flags.tools))
 
 
-def _serve(config: Config, address: str | None, hosts: tuple[str, ...]) -> None:
+def _serve(config: Config, options: _McpOptions) -> None:
     process_reports.log_to(None)
-    if address is not None:
+    paths = parse_scope(options.write, options.read, options.deny)
+    if options.address is not None:
+        if not paths.is_unlimited:
+            raise UserError("Over HTTP the patterns are in the tokens: `mirrord tenant token` takes --write and so on.")
         from mirrord.mcp.http import serve as serve_http  # noqa: PLC0415  (as above)
 
-        serve_http(config, address, hosts)
+        serve_http(config, options.address, options.hosts)
         return
     gc.disable()  # imported modules stay: collecting garbage among them would slow the start
     from mirrord.mcp.server import serve_stdio  # noqa: PLC0415  (`mcp config` does without it)
 
     gc.freeze()
     gc.enable()
-    serve_stdio(config)
+    serve_stdio(config, paths)

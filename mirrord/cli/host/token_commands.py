@@ -1,6 +1,7 @@
 """`mirrord tenant token` and `revoke`."""
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -9,13 +10,28 @@ from mirrord import app
 from mirrord.auth import signed_tokens
 from mirrord.auth.access_grant import Rights
 from mirrord.auth.signed_tokens import Keyring, signing_key
-from mirrord.cli.options import find_tenant, run, with_config_options
+from mirrord.cli.options import as_options, find_tenant, run, with_config_options
 from mirrord.config import Config
 from mirrord.domain.entry import Actor, TenantId
+from mirrord.domain.scope import parse_scope
 from mirrord.errors import UserError
 
 _SPAN_PATTERN = re.compile("([1-9][0-9]{0,4})([dh])")
 _ID_PATTERN = re.compile("[0-9a-f]{16}")
+
+
+@dataclass(frozen=True, slots=True)
+class _TokenOptions:
+    """What `mirrord tenant token` takes."""
+
+    name: str
+    scope: str
+    is_reviewed: bool
+    write: tuple[str, ...]
+    read: tuple[str, ...]
+    deny: tuple[str, ...]
+    actor: str
+    expires: str
 
 
 @click.command()
@@ -23,13 +39,21 @@ _ID_PATTERN = re.compile("[0-9a-f]{16}")
 @click.argument("name")
 @click.option("--scope", type=click.Choice(["read", "write"]), default="write", show_default=True)
 @click.option("--review", "is_reviewed", is_flag=True, help="A person reviews what the agent writes, before it counts.")
+@click.option("--write", multiple=True, metavar="PATTERN", help='Where it may write, such as "Inbox/**".')
+@click.option("--read", multiple=True, metavar="PATTERN", help="Where it may only read.")
+@click.option("--deny", multiple=True, metavar="PATTERN", help="What it never sees.")
 @click.option("--actor", default="agent", show_default=True, help="Name of the agent in history and events.")
 @click.option("--expires", default="90d", show_default=True, help="Lifetime in days (90d) or hours (12h), or `never`.")
-def token(config: Config, name: str, scope: str, is_reviewed: bool, actor: str, expires: str) -> None:
-    """Create and print a token for an agent of the tenant NAME."""
-    if is_reviewed and scope != "write":
-        raise UserError("--review is about what an agent writes, and --scope read lets it write nothing.")
-    until = _parse_expiry(expires)
+@as_options(_TokenOptions)
+def token(config: Config, options: _TokenOptions) -> None:
+    """
+    Create and print a token for an agent of the tenant NAME.
+
+    PATTERN: a path from the tenant's root; `*` is any text in a name, `**` any folders. With --write or --read nothing
+    else is seen.
+    """
+    rights, name, actor = _rights_of(options), options.name, options.actor
+    until = _parse_expiry(options.expires)
     tenant, tenant_id = run(_find_tenant(config, name))
     private_key = signing_key(config.data, Keyring(config.mirror), config.signing)
     text, token_id = signed_tokens.issue_token(
@@ -37,16 +61,33 @@ def token(config: Config, name: str, scope: str, is_reviewed: bool, actor: str, 
         tenant,
         tenant_id,
         Actor("agent", actor),
-        rights=Rights(scope == "write", is_reviewed),
+        rights=rights,
         expires=until,
     )
     validity = f"until {until:%Y-%m-%d %H:%M} UTC" if until else "without expiry"
     click.echo(
-        f"Token {token_id} of {tenant}, scope {'review' if is_reviewed else scope}, {validity}. "
+        f"Token {token_id} of {tenant}, scope {_name_scope(rights)}, {validity}. "
         f"`mirrord tenant revoke {token_id}` ends it.",
         err=True,
     )
     click.echo(text)
+
+
+def _rights_of(options: _TokenOptions) -> Rights:
+    if options.is_reviewed and options.scope != "write":
+        raise UserError("--review is about what an agent writes, and --scope read lets it write nothing.")
+    if options.write and options.scope != "write":
+        raise UserError("--write names where an agent writes, and --scope read lets it write nothing.")
+    paths = parse_scope(options.write, options.read, options.deny)
+    if options.is_reviewed and not paths.is_unlimited:
+        raise UserError("--review has no patterns yet: leave out --write, --read and --deny, or --review.")
+    may_write = options.scope == "write" and (bool(options.write) or not options.read)
+    return Rights(may_write, options.is_reviewed, paths)
+
+
+def _name_scope(rights: Rights) -> str:
+    name = "review" if rights.is_reviewed else "write" if rights.may_write else "read"
+    return name if rights.paths.is_unlimited else f"{name} ({rights.paths})"
 
 
 @click.command()

@@ -16,6 +16,7 @@ from mirrord.errors import MirrordError, Unavailable
 from mirrord.mirror.draft import draft_changes, draft_store
 from mirrord.mirror.draft.draft_store import DraftFacts
 from mirrord.mirror.draft.draft_tree import DraftTree
+from mirrord.mirror.tree.scoped_tree import tree_as_seen
 from mirrord.mirror.write import trash
 from mirrord.mirror.write.change_recovery import remove_draft_files
 from mirrord.mirror.write.journal import Journal
@@ -70,7 +71,7 @@ def session_on_draft(session: Session, facts: DraftFacts) -> Session:
     """A session like *session*, on the tree of a draft; it knows what was shown in *session*."""
     paths = session.attach_from, session.excluded_paths, session.staged, session.sources_dir
     settings = SessionSettings(*paths, token=session.token)
-    tree = draft_store.open_draft_tree(session.tree, facts)
+    tree = tree_as_seen(draft_store.open_draft_tree(session.tree.whole, facts), session.tree)
     draft = Session(tree, session.tenant_name, session.tenant_id, session.actor, session.writer, settings)
     draft.share_knowledge(session)
     return draft
@@ -82,8 +83,9 @@ def reading_draft(session: Session, facts: DraftFacts) -> Iterator[tuple[Session
     with translating_errors():
         draft = session_on_draft(session, facts)
     try:
-        assert isinstance(draft.tree, DraftTree)
-        yield draft, draft.tree
+        tree = draft.tree.whole
+        assert isinstance(tree, DraftTree)
+        yield draft, tree
     finally:
         draft.close()
 

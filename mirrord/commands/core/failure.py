@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from mirrord.errors import Busy, Damaged, DraftFull, MirrordError, Refused, Stale, Unavailable, UserError
+from mirrord.errors import Busy, Damaged, DraftFull, MirrordError, OutOfScope, Refused, Stale, Unavailable, UserError
 from mirrord.markdown.frontmatter.page_text import EditTargetError
 from mirrord.mirror.tree import kernel
 
@@ -158,6 +158,9 @@ def failure_of(error: MirrordError) -> Failed:
         case DraftFull():
             instruction = "Call apply_changes or discard_changes, then begin_changes for the next part."
             return Failed("CHANGES_FULL", "forbidden", str(error), instruction)
+        case OutOfScope():
+            instruction = "Choose a path inside of it, or ask the person for a token with another scope."
+            return Failed("OUT_OF_SCOPE", "forbidden", str(error), instruction)
         case Refused():
             return Failed("REFUSED", "forbidden", str(error), "Use another path: this one is not open to pages.")
         case Damaged():

@@ -18,6 +18,7 @@ from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.read.page_summary import PageSummary
 from mirrord.mirror.tree.ignore_rules import Ignore
 from mirrord.mirror.tree.path_spelling import spelling_in_tree
+from mirrord.mirror.tree.scoped_tree import check_writable
 from mirrord.mirror.tree.tenant_tree import Stat, Tree
 from mirrord.mirror.tree.tree_layout import (
     INDEX_FILE,
@@ -73,6 +74,8 @@ def new_page_path(session: Session, path: str) -> str:
     checked_path = validate_path(path)
     is_index = checked_path.endswith("/" + INDEX_FILE)
     stem = parent_of(checked_path) if is_index else checked_path.removesuffix(SUFFIX)
+    with translating_errors():
+        check_writable(session.tree, stem + SUFFIX)
     check_depth(stem)
     for name in stem.split("/"):
         check_name(name, path)

@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -118,6 +118,8 @@ class Session:
         self._memory = Memory()
         self._guard = threading.Lock()
         self._journal: Journal | None = None
+        self._whole: Session | None = None
+        self._opens_journal: Callable[[], Journal] | None = None
         self._linkage: LinkIndex | None = None
         self._grep: Grep | None = None
 
@@ -138,6 +140,22 @@ class Session:
         with self._guard:
             self._grep = self._grep or open_grep(self.tree)
             return self._grep
+
+    @property
+    def whole(self) -> "Session":
+        """The same session without the limits of a scope, for what the server does by itself; it shares the journal."""
+        if self.tree.whole is self.tree:
+            return self
+        with self._guard:
+            if self._whole is None:
+                paths = self.attach_from, self.excluded_paths, self.staged, self.sources_dir, self.token
+                settings = SessionSettings(*paths)
+                actor, tree = self.actor, self.tree.whole
+                self._whole = Session(tree, self.tenant_name, self.tenant_id, actor, self.writer, settings)
+                self._whole._opens_journal = self._open_journal
+        self._whole.draft, self._whole.event_facts, self._whole._seed = self.draft, self.event_facts, self._seed
+        self._whole._memory = self._memory
+        return self._whole
 
     @contextmanager
     def writing(self, patience: float = WRITE_LOCK_SECONDS) -> Iterator[Journal]:
@@ -161,12 +179,15 @@ class Session:
         from mirrord.mirror.write import batch_rename  # noqa: PLC0415  (as linkage: readers start without)
         from mirrord.mirror.write.batch_rename import adopt_leftovers  # noqa: PLC0415
 
+        if self._opens_journal is not None:
+            return self._opens_journal()
+        tree = self.tree.whole
         if self._journal is None:
-            self._journal = Journal(self.tree, self.writer)
-            adopt_leftovers(self.tree, self._journal, include_living=False)
-        elif batch_rename.has_unfinished_plan(self.tree):
-            batch_rename.finish_plan(self.tree, self._journal)
-            adopt_leftovers(self.tree, self._journal, include_living=False)
+            self._journal = Journal(tree, self.writer)
+            adopt_leftovers(tree, self._journal, include_living=False)
+        elif batch_rename.has_unfinished_plan(tree):
+            batch_rename.finish_plan(tree, self._journal)
+            adopt_leftovers(tree, self._journal, include_living=False)
         return self._journal
 
     @contextmanager
@@ -223,7 +244,12 @@ class Session:
         """Close tree and journal; no command may be called afterwards."""
         if self._journal is not None:
             self._journal.close()
+        if self._whole is not None:
+            self._whole._close_readers()
+        self._close_readers()
+        self.tree.close()
+
+    def _close_readers(self) -> None:
         if self._grep is not None:  # opened by a search
             self._grep.close()
         self.catalogue.close()
-        self.tree.close()

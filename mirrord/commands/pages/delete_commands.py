@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mirrord.commands.core.command_plan import Plan, command
+from mirrord.commands.core.failure import translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import page_trash, page_writes
 from mirrord.commands.pages.page_trash import (
@@ -14,6 +15,7 @@ from mirrord.commands.pages.page_trash import (
     remove_folder,
 )
 from mirrord.domain.approval import MAX_PREVIEW_LINES, Preview
+from mirrord.mirror.tree.scoped_tree import check_owned
 from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.journal_labels import new_key
 
@@ -81,6 +83,8 @@ def delete_page(
     page = page_writes.look_up_page(session, path)
     if page is None:
         return _FolderDeletion(collect_folder(session, path, expected_digest, recursive=recursive))
+    with translating_errors():
+        check_owned(session.tree, page.path)
     return _Deletion(page, _checked_children(session, page, expected_digest, recursive=recursive))
 
 

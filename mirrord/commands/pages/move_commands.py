@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from mirrord.commands.core import page_paths
 from mirrord.commands.core.command_plan import Plan, command
-from mirrord.commands.core.failure import Failed, invalid_argument
+from mirrord.commands.core.failure import Failed, invalid_argument, translating_errors
 from mirrord.commands.core.page_paths import own_attachments
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import move_plan, page_writes
@@ -15,6 +15,7 @@ from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
 from mirrord.domain.entry import Kind
 from mirrord.domain.event import EventType
 from mirrord.domain.place import ASSETS, name_key, numbered_attachment, numbered_names
+from mirrord.mirror.tree.scoped_tree import check_owned, may_write
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import (
     INDEX_FILE,
@@ -105,8 +106,12 @@ def move_page(
     page = page_writes.look_up_page(session, source_path)
     if page is None:
         folder = folder_to_change(session, source_path, expected_digest).path
+        with translating_errors():
+            check_owned(session.tree, folder)
         target = _choose_target(session, _index_of(folder), destination_path)
         return _Move(None, folder, target, _change_of_folder(session, folder, target, links=rewrite_links))
+    with translating_errors():
+        check_owned(session.tree, page.path)
     page_writes.check_unchanged(session, page, expected_digest)
     target = _choose_target(session, page.path, destination_path)
     is_moved = target != page.path
@@ -148,6 +153,8 @@ def _choose_target(session: Session, source: str, destination: str) -> str:
     if (existing_path := page_paths.find_page_path(session, wanted_stem + SUFFIX)) is not None:
         raise _path_taken(existing_path)
     target = page_paths.new_page_path(session, wanted_stem + SUFFIX)
+    with translating_errors():
+        check_owned(session.tree, target)
     if not target.endswith("/" + INDEX_FILE):
         return f"{_stem_of(target)}/{INDEX_FILE}" if source.endswith("/" + INDEX_FILE) else target
     if children_directory_of(session.tree, source) is not None:
@@ -226,6 +233,8 @@ def _attachment_targets(session: Session, page: page_writes.Page, target: str) -
         name = spot.name if spot is not None else path
         if not snapshot.would_attach(attachment_path(parent_of(target), name)):
             continue  # there it would not be synced
+        if not may_write(session.tree, path) or not may_write(session.tree, attachment_path(parent_of(target), name)):
+            continue
         names = numbered_names(name, numbered_attachment)
         places = (attachment_path(parent_of(target), candidate) for candidate in names)
         targets[path] = next(place for place in places if session.tree.stat(place) is None)
@@ -237,7 +246,7 @@ def _demoted_index(session: Session, directory: str, leaving: Set[str | None], t
     tree, index = session.tree, f"{directory}/{INDEX_FILE}"
     if not directory or target.startswith(directory + "/") or tree.stat(index) is None:
         return {}
-    if is_folder_of_sources(session, directory):
+    if is_folder_of_sources(session, directory) or not may_write(tree, directory):
         return {}
     remaining = {f"{directory}/{name}" for name in tree.list_stats(directory)} - leaving - {index}
     assets = f"{directory}/{ASSETS}"

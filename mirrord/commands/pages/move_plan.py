@@ -1,11 +1,11 @@
 """Moves of files with their links as one plan; promotes a page that gets its first child."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from mirrord.commands.core import command_events
-from mirrord.commands.core.failure import MODIFIED_SENTENCE, Failed, page_modified
+from mirrord.commands.core.failure import MODIFIED_SENTENCE, Failed, page_modified, translating_errors
 from mirrord.commands.core.page_paths import original_link, original_of
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import page_writes
@@ -15,6 +15,7 @@ from mirrord.domain.event import EventType
 from mirrord.errors import Damaged, Stale
 from mirrord.markdown.frontmatter.page_properties import Json, with_keys
 from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.mirror.tree.scoped_tree import check_writable, may_write
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import INDEX_FILE, SUFFIX, lineage, parent_of
 from mirrord.mirror.write import batch_rename
@@ -66,23 +67,33 @@ def apply_change(session: Session, journal: Journal, change: TreeChange) -> Relo
     """
     Carry out *change*, inside `writing()`.
 
-    Raises Failed, CONFLICT, and changes nothing if a file was moved concurrently.
+    In pages that a scope shows, links follow by what they mean to who works through it, and the outcome counts those;
+    in pages that it hides, links follow too, by what they mean in the whole tree. Raises Failed, CONFLICT, and changes
+    nothing if a file was moved concurrently; OUT_OF_SCOPE.
     """
+    with translating_errors():
+        check_writable(session.tree, *(path for rename in change.renames for path in rename))
+    shows, unlimited = session.tree.shows, session.whole
     renames = [Rename(source, target, _inode_of(session, source)) for source, target in change.renames]
     texts = _Texts(session, change)
-    edits = texts.changed()
-    rewrites = [_stage_rewrite(session, journal, change, page, text) for page, text in edits]
-    plan = BatchPlan(renames, rewrites, change.emptied, _event_lines(session, change, edits))
+    hidden_texts = _Texts(unlimited, change, shows) if unlimited is not session else None
+    edits = [*texts.changed(), *(hidden_texts.changed() if hidden_texts is not None else ())]
+    rewrites = [_stage_rewrite(unlimited, journal, change, page, text) for page, text in edits]
+    plan = BatchPlan(renames, rewrites, change.emptied, _event_lines(unlimited, change, edits))
+
+    def write_again(path: str) -> tuple[Digest, bytes] | None:
+        return texts.again(path) if hidden_texts is None or shows(path) else hidden_texts.again(path)
+
     try:
-        skipped_pages = batch_rename.carry_out_plan(session.tree, journal, plan, texts.again)
+        skipped_pages = batch_rename.carry_out_plan(unlimited.tree, journal, plan, write_again)
     except Stale as error:
         raise Failed("CONFLICT", "conflict", MODIFIED_SENTENCE, f"{error} Look again, then retry.") from error
     _update_memory(session, change, {page.path: (page.digest, _digest_of_text(text)) for page, text in edits})
-    return RelocationOutcome(texts.links, tuple(skipped_pages))
+    return RelocationOutcome(texts.links, tuple(filter(shows, skipped_pages)))
 
 
 def count_links(session: Session, change: TreeChange) -> int:
-    """Number of links that *change* would rewrite."""
+    """Number of links that *change* would rewrite, in the pages that the session shows."""
     texts = _Texts(session, change)
     texts.changed()
     return texts.links
@@ -92,10 +103,12 @@ PageEdits = Sequence[tuple[page_writes.Page, str]]
 
 
 class _Texts:
-    """Page texts after one change."""
+    """Page texts after one change. is_left_out: whether the texts of a page are another's."""
 
-    def __init__(self, session: Session, change: TreeChange) -> None:
-        self._session, self._change = session, change
+    def __init__(
+        self, session: Session, change: TreeChange, is_left_out: Callable[[str], bool] = lambda _: False
+    ) -> None:
+        self._session, self._change, self._is_left_out = session, change, is_left_out
         self._snapshot = session.catalogue.snapshot()
         self._before = {change.path_after(path): path for path in self._snapshot.pages}
         self._moving = (
@@ -112,7 +125,7 @@ class _Texts:
 
     def changed(self) -> PageEdits:
         """Pages whose text changes, with the new text."""
-        paths = sorted(self._touched | self._keys.keys())
+        paths = [path for path in sorted(self._touched | self._keys.keys()) if not self._is_left_out(path)]
         return [edit for path in paths if (edit := self._edit_of(path)) is not None]
 
     def _changed_keys(self) -> Mapping[str, dict[str, Json]]:
@@ -209,6 +222,6 @@ def promotion_renames(tree: Tree, path: str) -> list[tuple[str, str]]:
     pairs = []
     for directory in reversed(list(lineage(parent_of(path)))):
         leaf = tree.stat(directory + SUFFIX) if tree.stat(directory) is None else None
-        if leaf is not None and leaf.is_file:
+        if leaf is not None and leaf.is_file and may_write(tree, directory):
             pairs.append((directory + SUFFIX, f"{directory}/{INDEX_FILE}"))
     return pairs

@@ -18,6 +18,7 @@ from mirrord.errors import Refused, Stale
 from mirrord.mirror.read.directory_listing import is_in_assets
 from mirrord.mirror.read.page_summary import PageSummary
 from mirrord.mirror.tree.ignore_rules import Ignore
+from mirrord.mirror.tree.scoped_tree import check_owned
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import SUFFIX, directory_of, page_path, parent_of, spot_of_file
 from mirrord.mirror.tree.tree_scan import scan
@@ -153,6 +154,7 @@ def collect_folder(session: Session, path: str, expected_digest: str | None, *, 
     """The folder at *path* with its contents. Raises Failed: HAS_CHILDREN, or HAS_FILES for files not synced."""
     folder = folder_to_change(session, path, expected_digest)
     with translating_errors():
+        check_owned(session.tree, folder.path)
         folder_scan = scan(session.tree, Ignore(), folder.path)
         _check_files(session.tree, folder.path, [folder.path, *folder_scan.directories], set(folder_scan.files))
     kinds = {path: spot.kind for path in folder_scan.files if (spot := spot_of_file(path)) is not None}

@@ -18,6 +18,7 @@ from mirrord.domain.place import RecordFormat, name_of_record
 from mirrord.errors import Busy, Damaged, Refused, Stale
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.markdown.frontmatter.record_text import read_record
+from mirrord.mirror.tree.scoped_tree import check_writable
 from mirrord.mirror.tree.tree_layout import directory_of, parent_of, spot_of_file
 from mirrord.mirror.write import replace, trash
 from mirrord.mirror.write.journal import TRASH_PATH, Journal
@@ -113,6 +114,7 @@ def restore_page(session: Session, trash_id: str, path: str | None = None) -> Pl
         target = page_paths.new_page_path(session, path_to_restore(session, trashed, path))
         directories = directory_of(trashed.card.path, Kind.PAGE), directory_of(target, Kind.PAGE)
     with translating_errors():
+        check_writable(session.tree, trashed.card.path, target)
         followers = _followers_of(trash.list_trash(session.tree), trash_id, *directories)
     return _Restoration(trashed, trash_id, target, None if is_folder else text, followers)
 

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -31,7 +31,8 @@ class SyncStatus:
     """
     The status of synchronisation.
 
-    daemon: a daemon works on this tenant. pending: changes it has not carried over yet; None without a daemon.
+    daemon: a daemon works on this tenant. pending: changes it has not carried over yet; None without a daemon, and for
+    tokens with patterns, to whom numbers and sentences about all files would tell what they may not see.
     conflicts: pages with the other text of a conflict. halted: deletions await a person. sentences: reasons why
     nothing is synced now.
     path, digest: of the requested page, digest in hex; then problems are only its own. synced: Postgres has that
@@ -65,14 +66,15 @@ def sync_status(session: Session, path: str | None = None, wait_seconds: float |
         else None
     )
     facts, alive = _read_facts(session)
-    problems, others = _select_problems(facts, page.path if page is not None else None)
+    is_whole = session.tree.whole is session.tree
+    problems, others = _select_problems(session, facts, page.path if page is not None else None)
     return SyncStatus(
         daemon=alive,
-        pending=facts["pending"] if alive else None,
+        pending=facts["pending"] if alive and is_whole else None,
         conflicts=_find_conflicts(session),
         problems=problems,
         halted=bool(facts.get("halted")),
-        sentences=_read_sentences(session, alive=alive),
+        sentences=_read_sentences(session, alive=alive) if is_whole or not alive else (),
         path=page.path if page is not None else None,
         digest=page.digest.hex() if page is not None else None,
         synced=synced,
@@ -82,7 +84,7 @@ def sync_status(session: Session, path: str | None = None, wait_seconds: float |
 
 def why_halted(session: Session) -> str | None:
     """Why nothing big should change now: a person paused sync, or deletions await one; None: nothing stops it."""
-    stat = session.tree.stat(PAUSE_FILE)
+    stat = session.tree.whole.stat(PAUSE_FILE)
     if stat is not None and stat.is_file:
         return f"Sync is paused by a person, with the file {PAUSE_FILE}."
     if _read_facts(session)[0].get("halted"):
@@ -117,11 +119,21 @@ def _read_facts(session: Session) -> tuple[Mapping[str, Any], bool]:
     return own_facts or {}, own_facts is not None and heart.is_alive()
 
 
-def _select_problems(facts: Mapping[str, Any], path: str | None) -> tuple[tuple[Problem, ...], int]:
+def _select_problems(session: Session, facts: Mapping[str, Any], path: str | None) -> tuple[tuple[Problem, ...], int]:
     """Problems of *path*, None: of all files; and the number of others."""
-    problems = [Problem(*problem) for problem in facts.get("problems", [])]
+    listed = [Problem(*problem) for problem in facts.get("problems", [])]
+    problems = listed if session.tree.whole is session.tree else [*map(_without_reason, _shown(session, listed))]
     of_path = [problem for problem in problems if path in (None, problem.path)]
     return tuple(of_path[:_MAX_LISTED]), len(problems) - len(of_path)
+
+
+def _shown(session: Session, problems: Sequence[Problem]) -> list[Problem]:
+    return [problem for problem in problems if session.tree.shows(problem.path)]
+
+
+def _without_reason(problem: Problem) -> Problem:
+    """A problem for who sees a part of the tree: reasons name other files."""
+    return Problem(problem.path, "is not synced as it is; a person sees the reason with `mirrord status`")
 
 
 def _read_sentences(session: Session, *, alive: bool) -> tuple[str, ...]:

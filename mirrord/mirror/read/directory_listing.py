@@ -52,7 +52,7 @@ class ListingWithStats(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MergedListing(DirectoryListing):
-    """What a draft's directory holds. parts: the listings of *layers*, which it was merged from."""
+    """What a directory of a draft, or seen through a scope, holds. parts: the listings of *layers*."""
 
     layers: tuple[Layer, ...] = ()
     parts: tuple[ListingWithStats, ...] = ()
@@ -68,7 +68,7 @@ def list_directory(tree: Tree, ignore: Ignore, path: str, cached: DirectoryListi
     Raises Unavailable if the tree's root cannot be listed.
     """
     layers = tree.layers(path)
-    if len(layers) == 1:
+    if len(layers) == 1 and not layers[0].hidden:
         return _list_layer(layers[0].tree, ignore, path, cached)
     parts = [
         ListingWithStats(_list_layer(layer.tree, ignore, path, part.listing), part.stats)
@@ -80,7 +80,7 @@ def list_directory(tree: Tree, ignore: Ignore, path: str, cached: DirectoryListi
 def list_with_stats(tree: Tree, ignore: Ignore, path: str, cached: ListingWithStats) -> ListingWithStats:
     """Like glance(), with stats; equal parts are those of *cached* itself."""
     layers = tree.layers(path)
-    if len(layers) == 1:
+    if len(layers) == 1 and not layers[0].hidden:
         return _list_layer_with_stats(layers[0].tree, ignore, path, cached)
     parts = [
         _list_layer_with_stats(layer.tree, ignore, path, part)

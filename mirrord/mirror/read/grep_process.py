@@ -150,8 +150,31 @@ class DraftGrep(Grep):
         return frozenset(path for path, stat in self._tree.own_entries() if stat.is_file and path.endswith(SUFFIX))
 
 
+class ScopedGrep(Grep):
+    """Searches what *tree* shows of a whole tree; what it hides changes no answer, not even by its number."""
+
+    def __init__(self, tree: Tree) -> None:
+        super().__init__(tree)
+        self._whole = open_grep(tree.whole)
+
+    def close(self) -> None:
+        """As in Grep."""
+        self._whole.close()
+        super().close()
+
+    def _search_files(self, pattern: str, limit: int | None) -> MatchingFiles:
+        matching = self._whole.matching_files(pattern).result()
+        paths = sorted(filter(self._tree.shows, matching.paths))
+        return MatchingFiles(frozenset(paths[:limit]), matching.is_complete and (limit is None or len(paths) < limit))
+
+    def _search_lines(self, pattern: str, paths: Sequence[str]) -> dict[str, MatchingLine]:
+        return self._whole.matching_lines(pattern, list(filter(self._tree.shows, paths))).result()
+
+
 def open_grep(tree: Tree) -> Grep:
-    """The search over *tree*, which may be a draft."""
+    """The search over *tree*, which may be a draft, or seen through a scope."""
+    if tree.whole is not tree:
+        return ScopedGrep(tree)
     return DraftGrep(tree, tree.lower) if tree.lower is not None else Grep(tree)
 
 

@@ -58,7 +58,7 @@ class Catalogue:
     def __init__(self, tree: Tree, tenant: TenantId) -> None:
         self.tree = tree
         self.tenant = tenant
-        self.agreed = AgreedState(tree)
+        self.agreed = AgreedState(tree.whole)
         self._sights: dict[str, ListingWithStats] = {}
         self._walk = Walk({})
         self._readings: dict[str, CachedSummary] = {}

@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -40,7 +40,7 @@ class Layer(NamedTuple):
     """One of the trees that are listed as one. hidden: names in its directory that are not listed."""
 
     tree: "Tree"
-    hidden: frozenset[str]
+    hidden: Set[str]
 
 
 class Tree:
@@ -200,6 +200,15 @@ class Tree:
         """The names in a directory."""
         with self.open_directory(path) as descriptor:
             return os.listdir(descriptor)
+
+    @property
+    def whole(self) -> "Tree":
+        """The tree without the limits of a scope."""
+        return self
+
+    def shows(self, path: str) -> bool:
+        """Whether what is at *path* may be seen through this tree."""
+        return True
 
     def layers(self, path: str) -> "tuple[Layer, ...]":
         """The trees whose directories at *path* are listed as one, that of the newest entries first."""

@@ -73,14 +73,15 @@ def record_directory(tree: Tree, entry: EntryId, nothing: Digest, card: TrashCar
 
 
 def list_trash(tree: Tree) -> list[TrashedFile]:
-    """Everything in the trash, oldest arrival first."""
-    return [TrashedFile(name, label, _read_card(tree, name), stat) for name, label, stat in _list_files(tree)]
+    """Everything in the trash that *tree* shows, oldest arrival first."""
+    files = [TrashedFile(name, label, _read_card(tree, name), stat) for name, label, stat in _list_files(tree)]
+    return [trashed for trashed in files if trashed.card is None or tree.shows(trashed.card.path)]
 
 
 def find_removed(tree: Tree, key: str) -> TrashedFile | None:
     """The removed file with this key, the last part of its name; None: there is none, or it was purged."""
     for name, label, stat in _list_files(tree):
-        if key_of(name) == key and (card := _read_card(tree, name)) is not None:
+        if key_of(name) == key and (card := _read_card(tree, name)) is not None and tree.shows(card.path):
             return TrashedFile(name, label, card, stat)
     return None
 

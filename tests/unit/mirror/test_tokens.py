@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from mirrord.auth.access_grant import Rights
 from mirrord.auth.signed_tokens import Keyring, check_grant, issue_token, key_id, signing_key, verify_token
 from mirrord.domain.entry import Actor, TenantId
+from mirrord.domain.scope import parse_scope
 from mirrord.errors import Refused, UserError
 
 TENANT = TenantId(UUID("018f0000-0000-7000-8000-000000000001"))
@@ -49,6 +50,33 @@ def test_a_token_says_who_may_do_what_where_and_how_long(keyring: Keyring, priva
 
     assert (grant.token, grant.tenant, grant.tenant_id, grant.actor) == (token, "demo", TENANT, ACTOR)
     assert (grant.may_write, grant.expires, grant.key) == (False, until, key_id(private.public_key()))
+
+
+PATHS = parse_scope(["Inbox/**"], ["Projects"], ["Inbox/Private"])
+
+
+def scoped_token(private: Ed25519PrivateKey, *, may_write: bool = True) -> str:
+    return issue_token(private, "demo", TENANT, ACTOR, rights=Rights(may_write, paths=PATHS), expires=None)[0]
+
+
+def test_a_token_may_hold_for_a_part_of_the_tree(keyring: Keyring, private: Ed25519PrivateKey) -> None:
+    grant = verify_token(keyring, scoped_token(private))
+    assert (grant.paths, grant.may_write) == (PATHS, True)
+    assert not verify_token(keyring, scoped_token(private, may_write=False)).may_write
+    assert verify_token(keyring, token_of(private)[0]).paths.is_unlimited
+
+
+def test_a_token_with_patterns_lacks_the_claim_that_servers_without_them_require(
+    private: Ed25519PrivateKey,
+) -> None:
+    with pytest.raises(jwt.MissingRequiredClaimError, match="scope"):
+        jwt.decode(scoped_token(private), private.public_key(), ["EdDSA"], options={"require": ["scope"]})
+
+
+@pytest.mark.parametrize("paths", [{"write": ["/"]}, {"audit": ["a"]}, ["a"], "a", {"deny": 7}])
+def test_patterns_that_are_none_are_refused(keyring: Keyring, private: Ed25519PrivateKey, paths: object) -> None:
+    with pytest.raises(Refused, match="content is wrong"):
+        verify_token(keyring, _signed(private, {**_claims(), "rights": "read write", "paths": paths}))
 
 
 def test_a_token_may_hold_for_ever(keyring: Keyring, private: Ed25519PrivateKey) -> None:

@@ -1,0 +1,21 @@
+"""Which tools work through the scope of a token, and what is said about the others."""
+
+from mirrord.commands.core.failure import Failed
+
+# Tools that see the tree through the session only. What asks the daemon, or is about research data, sees whole tenants.
+SCOPED_TOOLS = frozenset(
+    (
+        *("list_pages", "get_tree", "search_pages", "find_pages", "get_page_links"),
+        *("read_page", "read_pages", "sync_status", "list_attachments", "read_attachment"),
+        *("write_page", "edit_page", "create_page", "move_page", "delete_page", "restore_page", "add_attachment"),
+        "list_trash",
+    )
+)
+
+
+def not_with_patterns(name: str) -> Failed:
+    """The failure of a tool that a token with patterns may not use."""
+    sentence = f"{name} is not served to tokens with patterns of paths."
+    return Failed(
+        "NOT_ALLOWED", "forbidden", sentence, "Do without it, or ask the person for a token without patterns."
+    )

@@ -1,0 +1,293 @@
+"""
+A scope never leaks: an agent gets the same answers whether what its scope hides exists or not.
+
+Each attempt is made in two trees that differ in the hidden pages only.
+"""
+
+import base64
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from click.testing import CliRunner
+from mcp.shared.exceptions import MCPError
+from mcp_types import ResourceTemplateReference
+
+from mirrord.auth.access_grant import Rights
+from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
+from mirrord.cli.host.token_commands import token
+from mirrord.domain.entry import Actor, id_of_path
+from mirrord.domain.scope import parse_scope
+from mirrord.errors import UserError
+from mirrord.mcp.admission import Tenant
+from mirrord.mcp.served_resources import PAGE_TEMPLATE
+from mirrord.mcp.tool_sets import tools_of
+from mirrord.mcp.tools.scoped_tools import SCOPED_TOOLS
+from tests.support.clients import in_memory, on_stdio, process
+from tests.support.scoped_worlds import ScopedWorlds, make_worlds, normalize_answer
+
+SCOPE = parse_scope(["Inbox/**"], ["Projects/**"], ["Inbox/Secret/**", "Projects/Private"])
+CANARY = "canary"
+SETS = ("pages", "attachments", "changes", "collections", "sources")
+PAGES = {
+    "Inbox/_index.md": "---\ntitle: Inbox\ntags: [work]\n---\n\nNewest first.\n",
+    "Inbox/Todo.md": "# Todo\n\n[[Plan]], [[Salary]], [[Old]], [[Secret]] and [[Alpha]].\n",
+    "Inbox/Draft.md": "---\ntitle: Draft\nstatus: open\n---\n\n# Draft\n\nSee [[Todo]] and [key](Secret/Key.md).\n",
+    "Inbox/Deep/Note.md": "# Note\n\n![](../assets/pic.txt)\n",
+    "Inbox/Deep/Other.md": "# Other\n",
+    "Inbox/assets/pic.txt": "a picture",
+    "Projects/Alpha.md": "---\ntitle: Alpha\nstatus: open\n---\n\n# Alpha\n\n[[Todo]] is due.\n",
+    "Projects/assets/doc.txt": "a document",
+    "Projects.md": "# Projects\n",
+    # hidden from here on
+    "Inbox/Secret.md": f"# Secret\n\n{CANARY} one\n",
+    "Inbox/Secret/Key.md": f"# Key\n\n{CANARY} two [[Todo]] [draft](../Draft.md)\n",
+    "Inbox/Secret/Salary.md": f"---\ntags: [{CANARY}, work]\nsalary: 9\n---\n\n[[Draft]]\n",
+    "Inbox/Secret/assets/pic.txt": f"{CANARY} three",
+    "Projects/Private.md": f"# Private\n\n{CANARY} four [[Alpha]]\n",
+    "Projects/Private/Plan.md": f"# Plan\n\n{CANARY} five\n",
+    "Archive/Todo.md": f"# Todo\n\n{CANARY} six [[Alpha]]\n",
+    "Archive/Old.md": f"---\nstatus: open\n---\n\n{CANARY} seven ![](../Inbox/assets/pic.txt)\n",
+    "Archive/assets/own.txt": f"{CANARY} eight",
+    "Secret plan.md": f"# Secret plan\n\n{CANARY} nine\n",
+}
+HIDDEN_PLACES = ("Inbox/Secret", "Inbox/Secret/Key.md", "Archive/Old")
+TOOLS = tools_of(SETS)
+FILE = base64.b64encode(b"bytes").decode()
+
+
+def _attempts_at(place: str) -> list[tuple[str, dict[str, Any]]]:
+    """Every way to learn about a place, or to change it."""
+    stem = place.removesuffix(".md")
+    return [
+        ("read_page", {"path": place}),
+        ("read_page", {"path": stem.upper()}),
+        ("read_page", {"path": place, "outline": True}),
+        ("read_page", {"path": place, "version": 1}),
+        ("read_pages", {"paths": [place, f"{stem}/_index.md", "Inbox/Todo.md"]}),
+        ("list_pages", {"path": stem}),
+        ("get_tree", {"path": stem}),
+        ("search_pages", {"query": "todo", "path": stem}),
+        ("find_pages", {"path": stem}),
+        ("get_page_links", {"path": place}),
+        ("sync_status", {"path": place}),
+        ("list_attachments", {"path": place}),
+        ("read_attachment", {"path": f"{stem}/assets/pic.txt"}),
+        ("edit_page", {"path": place, "edits": [{"append": "- more"}]}),
+        ("edit_page", {"path": place, "edits": [{"find": CANARY, "replace": "x"}], "dryRun": True}),
+        ("write_page", {"path": place, "content": "# Mine\n"}),
+        ("write_page", {"path": place, "content": "# Mine\n", "expectedDigest": "0" * 64}),
+        ("write_page", {"path": f"{stem}/Below.md", "content": "# Mine\n"}),
+        ("create_page", {"title": "Below", "parentPath": place}),
+        ("create_page", {"title": stem.rpartition("/")[2], "parentPath": stem.rpartition("/")[0]}),
+        (
+            "create_page",
+            {"title": stem.rpartition("/")[2], "parentPath": stem.rpartition("/")[0], "unlessExists": True},
+        ),
+        ("add_attachment", {"pagePath": place, "base64": FILE, "fileName": "a.txt"}),
+        ("move_page", {"sourcePath": place, "destinationPath": "Inbox/Mine.md"}),
+        ("move_page", {"sourcePath": "Inbox/Deep/Other.md", "destinationPath": place}),
+        ("move_page", {"sourcePath": "Inbox/Deep/Other.md", "destinationPath": f"{stem}/"}),
+        ("delete_page", {"path": place}),
+        ("delete_page", {"path": stem, "recursive": True}),
+        ("restore_page", {"trashId": "0123456789abcdef", "path": place}),
+        ("page_history", {"path": place}),
+        ("diff_page", {"path": place}),
+        ("list_changes", {"path": stem}),
+    ]
+
+
+WIDE_ATTEMPTS: list[tuple[str, dict[str, Any]]] = [
+    ("list_pages", {}),
+    ("list_pages", {"depth": 5, "includeContent": True}),
+    ("get_tree", {"includeMetadata": True}),
+    ("get_tree", {"depth": 1}),
+    ("search_pages", {"query": CANARY}),
+    ("search_pages", {"query": "canory"}),
+    ("search_pages", {"query": "can.ry", "regex": True}),
+    ("search_pages", {"query": ".", "regex": True, "limit": 2}),
+    ("search_pages", {"query": "secret", "facets": True}),
+    ("search_pages", {"query": "todo", "limit": 1}),
+    ("search_pages", {"query": "plan", "tag": CANARY}),
+    ("find_pages", {}),
+    ("find_pages", {"facets": True}),
+    ("find_pages", {"where": {"status": "open"}}),
+    ("find_pages", {"where": {"salary": 9}}),
+    ("find_pages", {"tag": "work"}),
+    ("find_pages", {"links": "broken"}),
+    ("find_pages", {"links": "ambiguous"}),
+    ("find_pages", {"links": "orphan"}),
+    ("find_pages", {"limit": 2, "modifiedAfter": "2020-01-01"}),
+    ("get_page_links", {"path": "Inbox/Todo.md"}),
+    ("get_page_links", {"path": "Projects/Alpha.md"}),
+    ("list_attachments", {}),
+    ("list_trash", {}),
+    ("sync_status", {}),
+    ("read_page", {"path": "Projects"}),
+    ("read_page", {"path": "Archive"}),
+    ("read_page", {"path": "Archive/Todo"}),
+    ("read_page", {"path": "Inbox/Secret/../Todo.md"}),
+    ("read_page", {"path": "../full/Inbox/Todo.md"}),
+    ("read_page", {"path": ".mirrord/id"}),
+    ("read_page", {"path": "Ínbox/Secret/Key.md"}),
+    ("write_page", {"path": "Projects/New.md", "content": "# New\n"}),
+    ("write_page", {"path": "Projects.md", "content": "# New\n"}),
+    ("write_page", {"path": "Elsewhere.md", "content": "# New\n"}),
+    ("create_page", {"title": "Secret plan"}),
+    ("edit_page", {"path": "Projects/Alpha.md", "edits": [{"append": "- more"}]}),
+    ("move_page", {"sourcePath": "Projects/Alpha.md", "destinationPath": "Inbox/Alpha.md"}),
+    ("move_page", {"sourcePath": "Inbox/Todo.md", "destinationPath": "Projects/Todo.md"}),
+    ("move_page", {"sourcePath": "Inbox", "destinationPath": "Box"}),
+    ("delete_page", {"path": "Inbox", "recursive": True}),
+    ("delete_page", {"path": "Projects/Alpha.md"}),
+    ("add_attachment", {"pagePath": "Projects/Alpha.md", "base64": FILE, "fileName": "a.txt"}),
+    ("collection_list", {}),
+    ("list_sources", {}),
+    ("undo_changes", {}),
+    ("begin_changes", {"title": "Mine"}),
+    ("changes_status", {}),
+    # what it may do
+    ("write_page", {"path": "Inbox/New.md", "content": "# New\n\n[[Salary]]\n"}),
+    ("create_page", {"title": "Secret too", "parentPath": "Inbox"}),
+    ("add_attachment", {"pagePath": "Inbox/New.md", "base64": FILE, "fileName": "a.txt"}),
+    ("edit_page", {"path": "Inbox/Draft.md", "edits": [{"append": "- more"}]}),
+    ("get_page_links", {"path": "Inbox/Draft.md"}),
+    ("move_page", {"sourcePath": "Inbox/Todo.md", "destinationPath": "Inbox/Tasks.md"}),
+    ("delete_page", {"path": "Inbox/Deep/Other.md"}),
+    ("list_trash", {}),
+    ("get_tree", {"includeMetadata": True}),
+    ("find_pages", {"facets": True}),
+]
+ATTEMPTS = [attempt for place in HIDDEN_PLACES for attempt in _attempts_at(place)] + WIDE_ATTEMPTS
+
+
+@pytest.fixture
+def worlds(tmp_path: Path) -> ScopedWorlds:
+    return make_worlds(tmp_path, PAGES, SCOPE)
+
+
+async def _play(tenant: Tenant, answers: list[Any]) -> None:
+    """Make all attempts in one session."""
+    async with in_memory(tenant, sets=SETS, paths=SCOPE) as agent:
+        for tool, arguments in ATTEMPTS:
+            reply = await agent.reply(tool, arguments)
+            assert "INTERNAL_ERROR" not in str(reply.structured_content), (tool, arguments)
+            answers.append((tool, arguments, reply.is_error, normalize_answer(reply.structured_content)))
+
+
+async def test_the_answers_to_150_attempts_are_the_same_without_what_the_scope_hides(worlds: ScopedWorlds) -> None:
+    answers: list[Any] = []
+    expected: list[Any] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_play, worlds.full, answers)
+        tasks.start_soon(_play, worlds.bare, expected)
+
+    assert len(answers) > 150
+    for answer, twin in zip(answers, expected, strict=True):
+        assert answer == twin
+        assert CANARY in str(answer[1]) or CANARY not in str(answer[3])
+    hidden = worlds.hidden_texts()
+    assert _without_links(hidden) == _without_links({path: PAGES[path] for path in worlds.hidden})
+    assert "[[Tasks]]" in hidden["Inbox/Secret/Key.md"]
+    assert "[[Tasks]]" in (worlds.full.root / "Projects/Alpha.md").read_text(encoding="utf-8")
+
+
+def _without_links(texts: Mapping[str, str]) -> dict[str, str]:
+    return {path: re.sub(r"\[\[.*?\]\]|\(.*?\)", "", text) for path, text in texts.items()}
+
+
+async def test_a_page_comes_back_from_the_trash_only_where_its_place_is_seen(worlds: ScopedWorlds) -> None:
+    async with in_memory(worlds.full, sets=SETS) as agent:
+        hidden = await agent.call("delete_page", path="Inbox/Secret/Key.md")
+        readable = await agent.call("delete_page", path="Projects/Alpha.md")
+    async with in_memory(worlds.full, sets=SETS, paths=SCOPE) as agent:
+        deleted = await agent.call("delete_page", path="Inbox/Todo.md")
+        listed = await agent.call("list_trash")
+        unknown = await agent.refused("restore_page", trashId=hidden["trashId"], path="Inbox/Key.md")
+        refusal = await agent.refused("restore_page", trashId=readable["trashId"], path="Inbox/Alpha.md")
+        await agent.call("restore_page", trashId=deleted["trashId"])
+
+    assert {trashed["path"] for trashed in listed["trash"]} == {"Inbox/Todo.md", "Projects/Alpha.md"}
+    assert unknown["code"] == "NOT_IN_TRASH"
+    assert refusal["code"] == "OUT_OF_SCOPE"
+
+
+@pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
+async def test_resources_and_completion_show_what_is_in_the_scope_and_nobody_is_notified_of_more(
+    worlds: ScopedWorlds,
+) -> None:
+    visible = [path for path in PAGES if SCOPE.can_read(path) and path.endswith(".md")]
+    async with in_memory(worlds.full, paths=SCOPE) as agent:
+        resources = (await agent.client.list_resources()).resources
+        reference = ResourceTemplateReference(type="ref/resource", uri=PAGE_TEMPLATE)
+        completed = (await agent.client.complete(reference, {"name": "path", "value": "a"})).completion
+        for path in ("Inbox/Secret/Key.md", "Inbox/Secret/None.md", "Archive/Old.md"):
+            with pytest.raises(MCPError, match=f"Page not found at path: {path}"):
+                await agent.client.read_resource(f"page:///{path}")
+    async with in_memory(worlds.full, paths=SCOPE, mode="legacy") as agent:
+        for path in ("Inbox/Secret/Key.md", "Inbox/Todo.md"):
+            with pytest.raises(MCPError, match="not notified"):
+                await agent.client.subscribe_resource(f"page:///{path}")
+
+    assert {resource.name for resource in resources} == set(visible)
+    assert set(completed.values) <= set(visible)
+    assert completed.total == len(completed.values)
+
+
+async def test_tokens_with_patterns_see_the_tools_that_work_through_a_scope(worlds: ScopedWorlds) -> None:
+    async with in_memory(worlds.full, sets=SETS, paths=SCOPE) as agent:
+        names = {tool.name for tool in (await agent.client.list_tools()).tools}
+    async with in_memory(worlds.full, sets=SETS, paths=parse_scope(read=["Projects"]), may_write=False) as agent:
+        reading = {tool.name for tool in (await agent.client.list_tools()).tools}
+
+    assert names == SCOPED_TOOLS
+    assert reading == {name for name in SCOPED_TOOLS if not any(tool.writes for tool in TOOLS if tool.name == name)}
+
+
+async def test_a_server_takes_the_patterns_from_its_token_or_without_one_from_its_command_line(
+    worlds: ScopedWorlds,
+) -> None:
+    mirror, tenant = worlds.full.root.parent, worlds.full
+    private = signing_key(mirror.parent / "data", Keyring(mirror))
+    actor, rights = Actor("agent", "tester"), Rights(paths=SCOPE)
+    shown_token, token_id = issue_token(private, tenant.name, tenant.id, actor, rights=rights, expires=None)
+    async with on_stdio(process(mirror, {"MIRRORD_TOKEN": shown_token})) as agent:
+        assert (await agent.refused("read_page", path="Secret plan.md"))["code"] == "PAGE_NOT_FOUND"
+        written = await agent.call("write_page", path="Inbox/New.md", content="# New\n")
+        Keyring(mirror).revoke(token_id)
+        assert (await agent.refused("read_page", path="Inbox/New.md"))["code"] == "TOKEN_REFUSED"
+    async with on_stdio(process(mirror, None, "--read", "Inbox", "--deny", "Inbox/Secret")) as agent:
+        assert (await agent.call("read_page", path="Inbox/New.md"))["digest"] == written["digest"]
+        assert (await agent.refused("read_page", path="Projects/Alpha.md"))["code"] == "PAGE_NOT_FOUND"
+        refusal = await agent.refused("write_page", path="Inbox/Newer.md", content="# Newer\n")
+        assert refusal["code"] == "READ_ONLY"
+
+
+async def test_a_page_without_an_id_gets_no_other_one_through_a_scope(worlds: ScopedWorlds) -> None:
+    guessed = id_of_path(worlds.full.id, "Inbox/Secret/Key.md")
+    async with in_memory(worlds.full, paths=SCOPE) as agent:
+        await agent.call("read_page", path="Inbox/Deep/Note.md")
+        text = f"---\nid: {guessed}\n---\n\n# Note\n"
+        refusal = await agent.refused("write_page", path="Inbox/Deep/Note.md", content=text)
+
+    assert refusal["code"] == "INVALID_FRONT_MATTER"
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--write", "/Inbox"], "root already"),
+        (["--deny", "Inbox/../Private"], "no names"),
+        (["--read", ""], "it is empty"),
+        (["--write", "Inbox", "--scope", "read"], "lets it write nothing"),
+        (["--deny", "Private", "--review"], "no patterns yet"),
+    ],
+)
+def test_a_token_is_not_made_of_patterns_that_are_none(tmp_path: Path, options: list[str], reason: str) -> None:
+    arguments = ["demo", "--mirror", str(tmp_path / "mirror"), "--data", str(tmp_path / "data"), *options]
+    outcome = CliRunner().invoke(token, arguments)
+    assert isinstance(outcome.exception, UserError)
+    assert reason in str(outcome.exception)
