@@ -93,3 +93,17 @@ async def test_a_person_sees_the_edits_of_many_pages_first(tenant: Tenant) -> No
         pending = await agent.call("edit_pages", edits=edits)
     assert (pending["status"], pending["changed_pages_count"]) == ("pending_approval", 1)
     assert "+1st" in pending["preview"]["lines"]
+
+
+async def test_pages_are_merged_and_come_back_from_the_trash(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        merged = await agent.call("merge_pages", paths=["Projects/Alpha"], into="Notes")
+        assert (merged["path"], merged["linksRewritten"]) == ("Notes.md", 2)
+        assert pages(tenant) == {
+            "Notes.md": "---\naliases:\n  - Alpha\n---\n# Notes\n\n[[Notes#Steps]] and [steps](Notes.md#steps)\n\n"
+            "## Alpha\n\n### Plan\n\nfirst\n\n### Plan\n\n#### Steps\n\nsecond\n"
+        }
+        await agent.call("restore_page", trashId=merged["trashIds"]["Projects/Alpha.md"])
+        cycle = await agent.refused("merge_pages", paths=["Notes"], into="Notes")
+        assert (cycle["code"], "paths" in cycle["instruction"]) == ("INVALID_ARGUMENTS", True)
+    assert pages(tenant)["Projects/Alpha.md"] == PAGES["Projects/Alpha.md"]

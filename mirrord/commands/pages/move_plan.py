@@ -15,6 +15,7 @@ from mirrord.domain.event import EventType
 from mirrord.errors import Damaged, Stale
 from mirrord.markdown.frontmatter.page_properties import Json, with_keys
 from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.mirror.read.name_index import NameChange
 from mirrord.mirror.tree.scoped_tree import check_writable, may_write
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import INDEX_FILE, SUFFIX, lineage, parent_of
@@ -112,7 +113,9 @@ class _Texts:
         self._snapshot = session.catalogue.snapshot()
         self._before = {change.path_after(path): path for path in self._snapshot.pages}
         self._moving = (
-            session.linkage.plan_moves(self._snapshot, dict(change.renames), change.titles) if change.links else None
+            session.linkage.plan_moves(self._snapshot, NameChange(dict(change.renames), change.titles))
+            if change.links
+            else None
         )
         self._touched = frozenset(self._moving.touched) if self._moving is not None else frozenset()
         self._keys = self._changed_keys()

@@ -24,6 +24,7 @@ from mirrord.markdown.page_links import Link
 from mirrord.markdown.read.page_outline import Section, sections_of
 from mirrord.markdown.write.heading_edits import with_heading_text
 from mirrord.markdown.write.page_edits import section_of
+from mirrord.mirror.read.name_index import NameChange
 from mirrord.mirror.write.journal import Journal
 
 
@@ -102,7 +103,7 @@ def rename_heading(session: Session, path: str, heading: str, to: str) -> Plan[R
 def _follow_links(session: Session, page: page_writes.Page, renamed: PageText) -> tuple[list[PageEdit], int]:
     """The new text of *page*, and of the pages that link to its headings; and the number of changed links."""
     snapshot = session.catalogue.snapshot()
-    links = session.linkage.plan_moves(snapshot, {page.path: page.path}, {})
+    links = session.linkage.plan_moves(snapshot, NameChange({page.path: page.path}))
     follower = _HeadingFollower(links.entry_of(page.path), sections_of(page.content), sections_of(renamed))
     relinked = links.relink(page.path, renamed, follower.goal_of)
     edits, count = [PageEdit(page, page_writes.encode_rewrite(page, relinked.page))], relinked.count

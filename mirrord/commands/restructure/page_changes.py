@@ -14,8 +14,9 @@ from mirrord.domain.event import EventType
 from mirrord.errors import Busy, Stale
 from mirrord.markdown.frontmatter.page_text import with_unix_endings
 from mirrord.mirror.draft.draft_tree import MAX_BYTES, MAX_PAGES
+from mirrord.mirror.tree.tree_layout import SUFFIX
 from mirrord.mirror.write import change_plan
-from mirrord.mirror.write.change_plan import FileChanges, FileText
+from mirrord.mirror.write.change_plan import FileChanges, FileMove, FileText
 from mirrord.mirror.write.journal import Journal
 
 Happened = tuple[EventType, Mapping[str, object]]
@@ -84,6 +85,10 @@ def carry_out(session: Session, journal: Journal, changes: FileChanges) -> None:
         try:
             session.tree.claim(*changes.paths, new_bytes=sum(len(text.data) for text in changes.texts))
             change_plan.carry_out(session.tree, journal, changes)
+            for removal in changes.removals:
+                session.tree.note_removal(removal.path)
+            for move in changes.moves:
+                session.tree.note_move(move.source, move.target)
         except (Stale, FileNotFoundError) as error:
             instruction = "Nothing was changed. Look at the pages again, then repeat the call."
             raise Failed("CONFLICT", "conflict", MODIFIED_SENTENCE, f"{error} {instruction}") from error
@@ -91,11 +96,39 @@ def carry_out(session: Session, journal: Journal, changes: FileChanges) -> None:
             raise Failed("BUSY", "busy", f"{error} Nothing was changed.", "Try again in a moment.") from error
 
 
+def file_moves(session: Session, moves: Mapping[str, str]) -> list[FileMove]:
+    """The moves of pages and attachments as steps of a plan. Raises Failed, BUSY, for a file that is being written."""
+    steps = []
+    for source, target in moves.items():
+        digest = page_writes.current_digest(session, source)
+        if digest is None:
+            raise Failed("BUSY", "busy", f"{source} is being written. Nothing was changed.", "Try again in a moment.")
+        if source.endswith(SUFFIX):
+            entry = page_writes.id_of_page(session, page_writes.read_page_file(session, source))
+        else:
+            entry = page_writes.id_of_file(session, source)
+        steps.append(FileMove(source, target, entry, digest))
+    return steps
+
+
 def note_new_links(session: Session, edits: Sequence[PageEdit]) -> None:
     """Let the session go on with texts in which nothing but links changed as with those it was shown."""
     for edit in edits:
         if session.last_digests.get(edit.path) == edit.page.digest:
             session.memory.move(edit.path, edit.path, digest_of(edit.data))
+
+
+def update_memory(
+    session: Session, moves: Mapping[str, str], edits: Sequence[PageEdit], removed: Sequence[str]
+) -> None:
+    """Let the session know new paths and texts, and that pages went."""
+    for path in removed:
+        session.memory.forget(path)
+    note_new_links(session, [edit for edit in edits if edit.path not in moves])
+    digests = {edit.path: digest_of(edit.data) for edit in edits}
+    for path, target in moves.items():
+        if path in session.last_digests:
+            session.memory.move(path, target, digests.get(path))
 
 
 def _events_of(texts: Sequence[FileText]) -> Iterator[Happened]:

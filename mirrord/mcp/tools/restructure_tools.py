@@ -1,4 +1,4 @@
-"""Tools that change many pages at once: edits where a question finds pages, headings with the links to them."""
+"""Tools that change many pages at once: edits of all that a question finds, merges, headings with the links to them."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +12,7 @@ from mirrord.mcp.tools.write_tools import Change
 if TYPE_CHECKING:
     from mirrord.commands.restructure.edit_command import EditedPages
     from mirrord.commands.restructure.heading_command import RenamedHeading
+    from mirrord.commands.restructure.merge_command import MergedPages
 
 _MAX_LISTED = 50  # changed pages by name in one answer
 
@@ -50,6 +51,13 @@ class EditPages(Arguments):
         return {**values, "edits": edits, "page_filter": filters}
 
 
+class MergePages(Arguments):
+    """What merge_pages takes."""
+
+    paths: Annotated[tuple[str, ...], Field(description="In this order."), BeforeValidator(from_json)]
+    into: str
+
+
 class RenameHeading(Arguments):
     """What rename_heading takes."""
 
@@ -69,6 +77,20 @@ def _edit_answer(edited: "EditedPages") -> Wire:
         "written": edited.written,
     }
     return {**answer, "skipped": edited.skipped} if edited.skipped else answer
+
+
+def _merge_answer(merged: "MergedPages") -> Wire:
+    answer = {
+        "success": True,
+        "pageId": merged.page_id,
+        "path": merged.path,
+        "digest": merged.digest,
+        "trashIds": merged.merged,
+        "moved": dict(list(merged.moved.items())[:_MAX_LISTED]),
+        "movedCount": len(merged.moved),
+        "linksRewritten": merged.links_rewritten,
+    }
+    return {**answer, "warnings": list(merged.warnings)} if merged.warnings else answer
 
 
 def _heading_answer(renamed: "RenamedHeading") -> Wire:
@@ -109,6 +131,31 @@ EDIT_PAGES = Tool(
     destructive=True,
     idempotent=False,
 )
+MERGE_PAGES = Tool(
+    "merge_pages",
+    "Merge pages",
+    "Appends pages to another, each below a heading, with their tags, children and attachments; links follow, and the "
+    "pages go to the trash. "
+    'Example: {"paths": ["Inbox/A.md", "Inbox/B.md"], "into": "Projects/Alpha.md"}.',
+    MergePages,
+    result_schema(
+        {
+            "success": FLAG,
+            "pageId": TEXT,
+            "path": TEXT,
+            "digest": TEXT,
+            "trashIds": ANY,
+            "moved": ANY,
+            "movedCount": COUNT,
+            "linksRewritten": COUNT,
+            "warnings?": array_schema(TEXT),
+        }
+    ),
+    wire=_merge_answer,
+    writes=True,
+    destructive=True,
+    idempotent=False,
+)
 RENAME_HEADING = Tool(
     "rename_heading",
     "Rename a heading",
@@ -131,4 +178,4 @@ RENAME_HEADING = Tool(
     writes=True,
 )
 
-RESTRUCTURE_TOOLS: tuple[Tool[Any], ...] = (EDIT_PAGES, RENAME_HEADING)
+RESTRUCTURE_TOOLS: tuple[Tool[Any], ...] = (EDIT_PAGES, MERGE_PAGES, RENAME_HEADING)

@@ -79,6 +79,11 @@ class DraftTree(Tree):
         else:
             self._make_shadow(path)
 
+    def note_move(self, source: str, target: str) -> None:
+        """As in Tree."""
+        self.manifest.note_move(source, target)
+        self.moved_from = self.manifest.moved_from
+
     def note_removal(self, path: str) -> None:
         """As in Tree."""
         self.manifest.note_removal(path)

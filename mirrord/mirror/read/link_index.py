@@ -1,5 +1,5 @@
 """
-Names and links of a tree's pages: what links mean and who links where, kept up between looks.
+The links of a tree's pages: what they mean and who links where, kept up between looks.
 
 A link is found in two steps: for every page the possible keys of its links are known; only pages with a sought key are
 parsed, which separates real links from text that looks like one.
@@ -9,16 +9,15 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
-from mirrord.domain.entry import EntryId, Kind
+from mirrord.domain.entry import EntryId
 from mirrord.domain.link_meaning import (
-    Candidate,
     LinkMeaning,
     Names,
     Origin,
-    candidates_of,
+    Site,
     key_of,
     site_of,
     target_key,
@@ -29,119 +28,11 @@ from mirrord.markdown.link_spelling import NewPathOf
 from mirrord.markdown.link_updates import GoalOf, RelinkedPage, keep_meaning, relink_page
 from mirrord.markdown.page_links import links_of, possible_targets_of
 from mirrord.mirror.read.directory_listing import Walk
+from mirrord.mirror.read.name_index import NameChange, NameIndex
 from mirrord.mirror.read.page_catalogue import Snapshot
-from mirrord.mirror.read.page_summary import PageSummary, TextWithStat
+from mirrord.mirror.read.page_summary import TextWithStat
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tree_layout import lineage
-
-
-class NameIndex:
-    """
-    The names of one tree at the last look; not thread-safe.
-
-    Entries have numbers of this process here, not their ids in Postgres: those would take more reading.
-    """
-
-    def __init__(self) -> None:
-        self._kinds: dict[str, Kind] = {}
-        self._cards: Mapping[str, PageSummary] = {}
-        self._entries: dict[str, EntryId] = {}
-        self._candidates: dict[str, list[Candidate]] = {}
-        self._by_key: dict[str, list[Candidate]] = {}
-        self._files: dict[EntryId, str] = {}
-        self._count = 0
-        self._walk: Walk | None = None
-
-    @property
-    def names(self) -> Names:
-        """The names for the lookup of links; the next update changes them."""
-        return Names(self._by_key, self._files)
-
-    def entry_of(self, path: str) -> EntryId | None:
-        """The number of the page, folder or attachment at *path*."""
-        return self._entries.get(path)
-
-    def path_of(self, entry: EntryId) -> str:
-        """The path of an entry."""
-        return self._files[entry]
-
-    def keys_of(self, path: str) -> set[str]:
-        """The possible keys of links to the entry at *path*."""
-        return {key_of(candidate.name) for candidate in self._candidates.get(path, ())}
-
-    def update(self, snapshot: Snapshot) -> None:
-        """Update the names from *snapshot*; lists the whole tree, unless it is the last one again."""
-        cards = snapshot.summaries_by_path
-        if cards is self._cards and snapshot.walk is self._walk:
-            return
-        self._walk = snapshot.walk
-        kinds = dict.fromkeys(cards, Kind.PAGE)
-        kinds |= dict.fromkeys(snapshot.folders, Kind.FOLDER) | dict.fromkeys(snapshot.attachments, Kind.ATTACHMENT)
-        if kinds != self._kinds:
-            for path in self._kinds.keys() - kinds.keys():
-                self._remove_names(path)
-            for path in (path for path, kind in kinds.items() if kind is not Kind.PAGE):
-                if self._kinds.get(path) is not kinds[path]:
-                    self._add_names(path, kinds[path], None)
-            self._kinds = kinds
-        for path, card in cards.items():
-            if self._cards.get(path) is not card:
-                self._add_names(path, Kind.PAGE, card)
-        self._cards = cards
-
-    def copy(self) -> Names:
-        """A copy of the current names."""
-        return Names({key: list(named_candidates) for key, named_candidates in self._by_key.items()}, dict(self._files))
-
-    def names_after(self, moves: Mapping[str, str], titles: Mapping[str, str]) -> Names:
-        """
-        The names after moves of files, old path -> new; the entries are the same.
-
-        titles: new titles of pages, by their old paths.
-        """
-        moves = dict(zip(titles, titles, strict=True)) | dict(moves)
-        moved_paths = {path: new for path, new in moves.items() if path in self._entries}
-        by_key, files = dict(self._by_key), dict(self._files)
-        for path in moved_paths:
-            for key in self.keys_of(path):
-                by_key[key] = [candidate for candidate in by_key[key] if candidate.entry != self._entries[path]]
-        for path, new in moved_paths.items():
-            files[self._entries[path]] = new
-            for candidate in _candidates_of(
-                self._entries[path], self._kinds[path], new, self._cards.get(path), titles.get(path)
-            ):
-                by_key[key_of(candidate.name)] = [*by_key.get(key_of(candidate.name), ()), candidate]
-        return Names(by_key, files)
-
-    def _add_names(self, path: str, kind: Kind, card: PageSummary | None) -> None:
-        self._remove_names(path)
-        self._count += 1
-        entry = self._entries[path] = EntryId(UUID(int=self._count))
-        self._files[entry] = path
-        self._candidates[path] = _candidates_of(entry, kind, path, card)
-        for candidate in self._candidates[path]:
-            self._by_key.setdefault(key_of(candidate.name), []).append(candidate)
-
-    def _remove_names(self, path: str) -> None:
-        entry = self._entries.pop(path, None)
-        if entry is None:
-            return
-        del self._files[entry]
-        for candidate in self._candidates.pop(path):
-            key = key_of(candidate.name)
-            self._by_key[key] = [other for other in self._by_key[key] if other.entry != entry]
-            if not self._by_key[key]:
-                del self._by_key[key]
-
-
-def _candidates_of(
-    entry: EntryId, kind: Kind, path: str, card: PageSummary | None, title: str | None = None
-) -> list[Candidate]:
-    """The names of an entry. title: replaces the one of the card."""
-    if card is None:
-        return candidates_of(entry, kind, path)
-    return candidates_of(entry, kind, path, title or (card.title if card.is_titled else None), card.aliases)
-
 
 _NO_ENTRY = EntryId(UUID(int=0))
 _KIND_OF_PICTURE = {"wikilink": "embed", "markdown": "image"}  # the same text with `!` before it
@@ -177,11 +68,26 @@ class LinkMoves:
         """The number of one of *touched*, which a `GoalOf` is asked with."""
         return self._entries[path]
 
-    def relink(self, path: str, page: PageText, goal_of: GoalOf = keep_meaning) -> RelinkedPage:
-        """*page*, one of *touched*, with links that mean their goals after the move: their old targets by default."""
-        entry, new = self._entries[path], self.files.get(path, path)
-        before, after = site_of(entry, path, self._before), site_of(entry, new, self._after)
-        return relink_page(page, before, after, self._whereto, goal_of)
+    def relink(
+        self, path: str, page: PageText, goal_of: GoalOf = keep_meaning, into: str | None = None
+    ) -> RelinkedPage:
+        """
+        *page*, one of *touched*, with links that mean their goals after the move: their old targets by default.
+
+        into: path before the move of the page that the text goes into; None: it stays the page's own.
+        """
+        return relink_page(page, self._site_before(path), self._site_after(into or path), self._whereto, goal_of)
+
+    def relink_new(self, path: str, page: PageText, goal_of: GoalOf, new: tuple[str, EntryId]) -> RelinkedPage:
+        """As relink(), for a text that goes into a page which is created. new: its path and number."""
+        after = site_of(new[1], new[0], self._after)
+        return relink_page(page, self._site_before(path), after, self._whereto, goal_of)
+
+    def _site_before(self, path: str) -> Site:
+        return site_of(self._entries[path], path, self._before)
+
+    def _site_after(self, path: str) -> Site:
+        return site_of(self._entries[path], self.files.get(path, path), self._after)
 
 
 @dataclass(slots=True)
@@ -277,22 +183,23 @@ class LinkIndex:
             self._sources = snapshot.walk, sources
         return sources
 
-    def plan_moves(self, snapshot: Snapshot, moves: Mapping[str, str], titles: Mapping[str, str]) -> LinkMoves:
-        """
-        The effect on links of moves of files and directories, old path -> new.
-
-        titles: new titles of pages, by their old paths.
-        """
+    def plan_moves(self, snapshot: Snapshot, change: NameChange) -> LinkMoves:
+        """The effect of *change* on links."""
         with self._guard:
             self._naming.update(snapshot)
-            files = dict(_each_file(snapshot, moves))
-            keys = {key for path in (*files, *titles) for key in self._naming.keys_of(path)}
-            keys |= {key_of(name) for name in (*map(wikilink_path, files.values()), *titles.values())}
-            pages = {path for path in (*files, *titles) if path in snapshot.pages}
+            files = dict(_each_file(snapshot, change.moves))
+            paths = (*files, *change.titles, *change.removed)
+            keys = {key for path in paths for key in self._naming.keys_of(path)}
+            new_paths, new_titles = (
+                (*files.values(), *change.created),
+                (*change.titles.values(), *change.created.values()),
+            )
+            keys |= {key_of(name) for name in (*map(wikilink_path, new_paths), *new_titles)}
+            pages = {path for path in paths if path in snapshot.pages}
             touched = sorted(pages | set(self._pages_with_keys(snapshot, keys)))
             entries = {path: entry for path in touched if (entry := self._naming.entry_of(path)) is not None}
-            before, after = self._naming.copy(), self._naming.names_after(files, titles)
-        return LinkMoves(files, list(entries), entries, before, after, lambda path: _whereto(snapshot, moves, path))
+            names = self._naming.copy(), self._naming.names_after(replace(change, moves=files))
+        return LinkMoves(files, list(entries), entries, *names, lambda path: _whereto(snapshot, change.moves, path))
 
     def _resolve_link(self, path: str, kind: str, target: str) -> EntryId | None:
         entry = self._naming.entry_of(path)

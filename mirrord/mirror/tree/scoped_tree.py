@@ -141,6 +141,10 @@ class ScopedTree(Tree):
         self._check_directory(path)
         self._whole.claim_new_directory(path)
 
+    def note_move(self, source: str, target: str) -> None:
+        """As in Tree."""
+        self._whole.note_move(source, target)
+
     def note_removal(self, path: str) -> None:
         """As in Tree."""
         self._whole.note_removal(path)

@@ -232,6 +232,9 @@ class Tree:
     def claim_new_directory(self, path: str) -> None:
         """Note that a directory will be made at *path*, if there is none."""
 
+    def note_move(self, source: str, target: str) -> None:
+        """Note that the file at *source* was moved to *target*, without move()."""
+
     def note_removal(self, path: str) -> None:
         """Note that the file at *path* went to the trash; a later one there is another."""
 

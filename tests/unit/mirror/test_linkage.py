@@ -9,6 +9,7 @@ from mirrord.domain.entry import TenantId, new_id
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.page_links import links_of, possible_targets_of
 from mirrord.mirror.read.link_index import LinkIndex, Target
+from mirrord.mirror.read.name_index import NameChange
 from mirrord.mirror.read.page_catalogue import Catalogue
 from mirrord.mirror.tree.tenant_tree import Tree
 from tests.unit.codec.documents import markdown
@@ -36,7 +37,7 @@ class Linked:
         return self.linkage.incoming(self.catalogue.snapshot(), path)
 
     def after(self, **moves: str) -> dict[str, str]:
-        moving = self.linkage.plan_moves(self.catalogue.snapshot(), moves, {})
+        moving = self.linkage.plan_moves(self.catalogue.snapshot(), NameChange(moves))
         texts = {path: (self.root / path).read_text() for path in moving.touched}
         relinked = {path: moving.relink(path, PageText(text)).page.text for path, text in texts.items()}
         return {path: new for path, new in relinked.items() if new != texts[path]}

@@ -1,0 +1,249 @@
+"""The command that merges pages into one: texts, tags, children and attachments move over, and links follow."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mirrord.commands.core import command_events
+from mirrord.commands.core.command_plan import Plan, command
+from mirrord.commands.core.failure import invalid_argument, translating_errors
+from mirrord.commands.core.session import Session
+from mirrord.commands.pages import page_trash, page_writes
+from mirrord.commands.restructure.merge_layout import MergeLayout, lay_out_merge
+from mirrord.commands.restructure.page_changes import (
+    PageEdit,
+    bases_of,
+    carry_out,
+    check_size,
+    file_moves,
+    preview_lines,
+    update_memory,
+)
+from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
+from mirrord.domain.entry import EntryId, digest_of
+from mirrord.domain.event import EventType
+from mirrord.domain.link_meaning import wikilink_path
+from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.heading_links import HeadingMeaning, PageHeadings, follow_heading
+from mirrord.markdown.link_updates import LinkGoal
+from mirrord.markdown.page_links import Link
+from mirrord.markdown.read.page_outline import sections_of
+from mirrord.markdown.write.merged_text import (
+    MergedPart,
+    PartHeadings,
+    common_labels,
+    merge_texts,
+    with_joined_properties,
+)
+from mirrord.mirror.read.link_index import LinkMoves
+from mirrord.mirror.read.name_index import NameChange
+from mirrord.mirror.write.change_plan import FileChanges, FileMove, FileText
+from mirrord.mirror.write.journal import Journal
+from mirrord.mirror.write.journal_labels import new_key
+
+MAX_MERGED = 50  # pages of one call
+
+
+@dataclass(frozen=True, slots=True)
+class MergedPages:
+    """
+    A page that took others in.
+
+    merged: trash ids, for restore_page, by the paths of the others. moved: new paths of pages and attachments by the
+    old ones. links_rewritten: number of links that changed. warnings: what may mean something else now.
+    """
+
+    page_id: str
+    path: str
+    digest: str
+    merged: dict[str, str]
+    moved: dict[str, str]
+    links_rewritten: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge(Plan[MergedPages]):
+    """edits: of pages by their old paths, that of *into* first."""
+
+    into: page_writes.Page
+    pages: Sequence[page_writes.Page]
+    layout: MergeLayout
+    edits: Sequence[PageEdit]
+    links_count: int
+    warnings: tuple[str, ...]
+
+    def preview(self, session: Session) -> Preview:
+        paths, moves = [page.path for page in self.pages], self.layout.moves
+        facts = {"into": self.into.path, "merged_pages_count": len(paths), "moved_files_count": len(moves)}
+        facts |= {"links_rewritten_count": self.links_count, "changed_pages_count": len(self.edits)}
+        lines = [f"{path} -> trash" for path in paths] + [f"{path} -> {new}" for path, new in moves.items()]
+        bases = bases_of(self.edits) | {page.path: page.digest.hex() for page in self.pages}
+        bases |= {move.source: move.expected.hex() for move in file_moves(session, moves)}
+        bases |= dict.fromkeys(moves.values(), ABSENT_DIGEST)
+        sentence = f"{len(paths)} pages would go into {self.into.path}, and then to the trash."
+        return Preview(sentence, facts, tuple([*lines, *preview_lines(self.edits)][:MAX_PREVIEW_LINES]), bases)
+
+    def carry_out(self, session: Session, journal: Journal) -> MergedPages:
+        removals = [page_trash.removal_of(session, page, new_key()) for page in self.pages]
+        moves = file_moves(session, self.layout.moves)
+        texts = [self._text(session, edit) for edit in self.edits]
+        events = [*_move_events(moves, texts), *_text_events(moves, texts)]
+        for removal in removals:
+            facts = {"page_id": removal.entry, "path": removal.path, "trash_id": removal.key}
+            events.append((EventType.PAGE_DELETED, facts))
+        changes = FileChanges(
+            moves=moves,
+            texts=texts,
+            removals=removals,
+            emptied=self.layout.emptied,
+            appended_lines=command_events.event_lines(session, events),
+        )
+        carry_out(session, journal, changes)
+        update_memory(session, self.layout.moves, self.edits, [page.path for page in self.pages])
+        into = texts[0]
+        return MergedPages(
+            str(into.entry),
+            into.path,
+            digest_of(into.data).hex(),
+            {removal.path: removal.key for removal in removals},
+            dict(self.layout.moves),
+            self.links_count,
+            self.warnings,
+        )
+
+    def _text(self, session: Session, edit: PageEdit) -> FileText:
+        path = self.layout.moves.get(edit.path, edit.path)
+        return FileText(path, page_writes.id_of_page(session, edit.page), edit.page.digest, edit.data)
+
+
+@command("merge_pages")
+def merge_pages(session: Session, paths: Sequence[str], into: str) -> Plan[MergedPages]:
+    """
+    Append the texts of pages to the page *into*, each below a heading, and move the pages to the trash.
+
+    Their tags are added to its own, and their titles to its aliases; the pages and attachments below them move over,
+    and links to them go to their headings. Raises Failed, and nothing is changed then.
+    """
+    target = page_writes.find_page(session, into)
+    pages = _pages_to_merge(session, paths, target)
+    for page in (target, *pages):
+        page_writes.check_unchanged(session, page, None)
+        page_writes.check_front_matter(page.content, PageText(""))
+    layout = lay_out_merge(session, pages, target)
+    with translating_errors():
+        edits, links_count = _Relinking(session, target, pages, layout).edits()
+    check_size(len(edits) + len(pages) + len(layout.moves), sum(len(edit.data) for edit in edits))
+    labels = common_labels([page.content for page in (target, *pages)])
+    warnings = tuple(f"Several of the pages define [{label}], and not alike." for label in labels)
+    return _Merge(target, pages, layout, edits, links_count, warnings)
+
+
+def _pages_to_merge(session: Session, paths: Sequence[str], target: page_writes.Page) -> list[page_writes.Page]:
+    pages = {page.path: page for page in (page_writes.find_page(session, path) for path in paths)}
+    if target.path in pages:
+        raise invalid_argument("INVALID_ARGUMENTS", f"{target.path} cannot go into itself.", "Leave it out of paths.")
+    if not pages or len(pages) > MAX_MERGED:
+        sentence = f"One call merges 1 to {MAX_MERGED} pages."
+        raise invalid_argument("INVALID_ARGUMENTS", sentence, "Name other pages in paths, or make several calls.")
+    return list(pages.values())
+
+
+class _Relinking:
+    """The texts of all pages after a merge."""
+
+    def __init__(
+        self, session: Session, into: page_writes.Page, pages: Sequence[page_writes.Page], layout: MergeLayout
+    ) -> None:
+        self._into, self._pages = into, pages
+        self._snapshot = session.catalogue.snapshot()
+        removed = [page.path for page in pages]
+        moves = {into.path: into.path, **layout.moves}
+        self._links: LinkMoves = session.linkage.plan_moves(self._snapshot, NameChange(moves, removed=removed))
+        merged, headings = merge_texts(into.content, [_part_of(page, page.content) for page in pages])
+        follower = _MergeFollower(self._links.entry_of(into.path), PageHeadings(sections_of(merged)))
+        for page, part_headings in zip(pages, headings, strict=True):
+            follower.add(self._links.entry_of(page.path), PageHeadings(sections_of(page.content)), part_headings)
+        self._goal_of = follower.goal_of
+
+    def edits(self) -> tuple[list[PageEdit], int]:
+        """The edits, that of the page which takes the others in first, and the number of changed links."""
+        into = self._links.relink(self._into.path, self._into.content, self._goal_of)
+        relinked = [
+            self._links.relink(page.path, page.content, self._goal_of, into=self._into.path) for page in self._pages
+        ]
+        parts = [_part_of(page, part.page) for page, part in zip(self._pages, relinked, strict=True)]
+        merged = with_joined_properties(merge_texts(into.page, parts)[0], parts)
+        edits = [PageEdit(self._into, page_writes.encode_rewrite(self._into, merged))]
+        count = into.count + sum(part.count for part in relinked)
+        own_paths = {self._into.path, *(page.path for page in self._pages)}
+        for path in (path for path in self._links.touched if path not in own_paths):
+            content = self._snapshot.read_text(path)
+            if content is None or content.text is None:
+                continue
+            page = page_writes.Page(path, PageText(content.text), digest_of(content.text.encode()), content.stat)
+            other = self._links.relink(path, page.content, self._goal_of)
+            if other.count:
+                edits.append(PageEdit(page, page_writes.encode_page(other.page.text)))
+                count += other.count
+        return edits, count
+
+
+def _part_of(page: page_writes.Page, text: PageText) -> MergedPart:
+    name = wikilink_path(page.path).rpartition("/")[2]
+    title = page.head.title or name
+    return MergedPart(title, text, tuple(dict.fromkeys([title, name])))
+
+
+class _MergeFollower:
+    """Lets links to merged pages go to their headings in the page that took them in."""
+
+    def __init__(self, entry: EntryId, headings: PageHeadings) -> None:
+        self._entry, self._headings = entry, headings
+        self._parts: dict[EntryId, tuple[PageHeadings, PartHeadings]] = {}
+
+    def add(self, entry: EntryId, before: PageHeadings, part: PartHeadings) -> None:
+        self._parts[entry] = before, part
+
+    def goal_of(self, link: Link, entry: EntryId) -> LinkGoal:
+        if entry not in self._parts:
+            return LinkGoal(entry, link.heading)
+        before, part = self._parts[entry]
+        if link.heading is not None:
+            return LinkGoal(self._entry, follow_heading(link, before, self._headings, part.numbers))
+        if not link.target.strip():
+            return LinkGoal(self._entry, None)
+        return LinkGoal(self._entry, self._headings.spell(link, HeadingMeaning((part.heading,))))
+
+
+Happened = tuple[EventType, Mapping[str, object]]
+
+
+def _move_events(moves: Sequence[FileMove], texts: Sequence[FileText]) -> list[Happened]:
+    """Of moved pages; attachments have none."""
+    digests = {text.path: digest_of(text.data) for text in texts}
+    return [
+        (
+            EventType.PAGE_MOVED,
+            {
+                "page_id": str(move.entry),
+                "path": move.target,
+                "old_path": move.source,
+                "digest": digests.get(move.target, move.expected).hex(),
+            },
+        )
+        for move in moves
+        if move.target.endswith(".md")
+    ]
+
+
+def _text_events(moves: Sequence[FileMove], texts: Sequence[FileText]) -> list[Happened]:
+    """Of pages that got another text and did not move."""
+    targets = {move.target for move in moves}
+    return [
+        (
+            EventType.PAGE_WRITTEN,
+            {"page_id": str(text.entry), "path": text.path, "digest": digest_of(text.data).hex()},
+        )
+        for text in texts
+        if text.path not in targets
+    ]
