@@ -1,7 +1,7 @@
-"""How far each follower of the feed of a tenant has come: one cursor each, held while it works."""
+"""How far the followers of the feed of a tenant have come: one cursor each, held while they work."""
 
 from collections.abc import Sequence
-from enum import Enum
+from dataclasses import dataclass
 from uuid import UUID
 
 from mirrord.db.database import Connection
@@ -10,56 +10,78 @@ from mirrord.domain.entry import EntryId, TenantId
 FEED_BATCH_ENTRIES = 500  # entries per batch
 
 FeedCursor = tuple[int, UUID]  # a seq of the feed and an entry: everything up to it
-_START = (0, UUID(int=0))
 
 
-class Follower(Enum):
-    """A follower of the feed. The value is the table of its cursors."""
+@dataclass(frozen=True, slots=True)
+class FeedBatch:
+    """
+    The next changes for the followers, in the order of the feed. Each follower has its own cursor.
 
-    LINKS = "link_cursor"
-    SEGMENTS = "segment_cursor"
+    has_due_links: links have to be resolved. has_notes: changes are waiting to become events.
+    """
+
+    changes: Sequence[FeedCursor]
+    link_cursor: FeedCursor
+    segment_cursor: FeedCursor
+    has_due_links: bool
+    has_notes: bool
+
+    @property
+    def entries_for_links(self) -> list[EntryId]:
+        """The changed entries that links have not followed yet."""
+        return [EntryId(change[1]) for change in self.changes if change > self.link_cursor]
+
+    @property
+    def entries_for_segments(self) -> list[EntryId]:
+        """The changed entries that segments have not followed yet."""
+        return [EntryId(change[1]) for change in self.changes if change > self.segment_cursor]
 
 
-_CHANGED = """
-EXISTS (SELECT FROM mirrord.entry_feed WHERE tenant_id = %(t)s AND (seq, entry_id) > (
-    coalesce((SELECT seq FROM mirrord.{0} WHERE tenant_id = %(t)s), 0),
-    coalesce((SELECT entry_id FROM mirrord.{0} WHERE tenant_id = %(t)s), '00000000-0000-0000-0000-000000000000')))"""
-_WAITING = f"""
-SELECT {" OR ".join(_CHANGED.format(follower.value) for follower in Follower)}
-       OR EXISTS (SELECT FROM mirrord.page_link WHERE tenant_id = %(t)s AND due),
-       EXISTS (SELECT FROM mirrord.event_outbox WHERE tenant_id = %(t)s)"""
+# One statement: it locks both cursors until the transaction ends, and reads after the one that is behind.
+_NEXT_BATCH = """
+WITH link AS MATERIALIZED (SELECT seq, entry_id FROM mirrord.link_cursor WHERE tenant_id = %(t)s FOR UPDATE),
+segment AS MATERIALIZED (SELECT seq, entry_id FROM mirrord.segment_cursor WHERE tenant_id = %(t)s FOR UPDATE),
+behind AS (
+    SELECT seq, entry_id FROM (TABLE link UNION ALL TABLE segment) AS cursors ORDER BY seq, entry_id LIMIT 1),
+batch AS MATERIALIZED (
+    SELECT seq, entry_id FROM mirrord.entry_feed
+     WHERE tenant_id = %(t)s AND (seq, entry_id) > ((SELECT seq FROM behind), (SELECT entry_id FROM behind))
+     ORDER BY seq, entry_id LIMIT %(limit)s)
+SELECT ARRAY(SELECT seq FROM batch ORDER BY seq, entry_id), ARRAY(SELECT entry_id FROM batch ORDER BY seq, entry_id),
+       link.seq, link.entry_id, segment.seq, segment.entry_id,
+       EXISTS (SELECT FROM mirrord.page_link WHERE tenant_id = %(t)s AND due),
+       EXISTS (SELECT FROM mirrord.event_outbox WHERE tenant_id = %(t)s)
+  FROM link, segment"""
+_ADD_CURSORS = """
+WITH link AS (
+    INSERT INTO mirrord.link_cursor (tenant_id, seq, entry_id)
+    VALUES (%(t)s, 0, '00000000-0000-0000-0000-000000000000') ON CONFLICT DO NOTHING)
+INSERT INTO mirrord.segment_cursor (tenant_id, seq, entry_id)
+VALUES (%(t)s, 0, '00000000-0000-0000-0000-000000000000') ON CONFLICT DO NOTHING"""
+_MOVE_CURSORS = """
+WITH link AS (
+    UPDATE mirrord.link_cursor SET seq = %(seq)s, entry_id = %(entry)s
+     WHERE tenant_id = %(t)s AND (seq, entry_id) < (%(seq)s, %(entry)s))
+UPDATE mirrord.segment_cursor SET seq = %(seq)s, entry_id = %(entry)s
+ WHERE tenant_id = %(t)s AND (seq, entry_id) < (%(seq)s, %(entry)s)"""
 
 
-async def has_waiting(connection: Connection, tenant: TenantId) -> tuple[bool, bool]:
-    """(a follower has entries to process or links are due, changes are waiting to become events)."""
-    row = await (await connection.execute(_WAITING.encode(), {"t": tenant})).fetchone()
-    return bool(row and row[0]), bool(row and row[1])
-
-
-async def lock_cursor(connection: Connection, tenant: TenantId, follower: Follower) -> FeedCursor:
-    """The cursor of *follower*, locked until this transaction ends."""
-    statement = (
-        f"INSERT INTO mirrord.{follower.value} (tenant_id, seq, entry_id) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
+async def lock_next_batch(connection: Connection, tenant: TenantId) -> FeedBatch:
+    """The next changes, at most FEED_BATCH_ENTRIES; both cursors are locked until this transaction ends."""
+    values = {"t": tenant, "limit": FEED_BATCH_ENTRIES}
+    while (row := await (await connection.execute(_NEXT_BATCH, values)).fetchone()) is None:
+        await connection.execute(_ADD_CURSORS, {"t": tenant})
+    seqs, entries, link_seq, link_entry, segment_seq, segment_entry, has_due_links, has_notes = row
+    return FeedBatch(
+        list(zip(seqs, entries, strict=True)),
+        (link_seq, link_entry),
+        (segment_seq, segment_entry),
+        has_due_links,
+        has_notes,
     )
-    await connection.execute(statement.encode(), (tenant, *_START))
-    statement = f"SELECT seq, entry_id FROM mirrord.{follower.value} WHERE tenant_id = %s FOR UPDATE"
-    row = await (await connection.execute(statement.encode(), (tenant,))).fetchone()
-    return (row[0], row[1]) if row else _START
 
 
-async def store_cursor(connection: Connection, tenant: TenantId, follower: Follower, cursor: FeedCursor) -> None:
-    """Move the cursor of *follower* to *cursor*."""
-    statement = f"UPDATE mirrord.{follower.value} SET seq = %s, entry_id = %s WHERE tenant_id = %s"
-    await connection.execute(statement.encode(), (*cursor, tenant))
-
-
-async def load_changes_after(
-    connection: Connection, tenant: TenantId, cursor: FeedCursor
-) -> Sequence[tuple[int, EntryId]]:
-    """The next (seq, entry) after *cursor*, at most FEED of them, in feed order."""
-    rows = await connection.execute(
-        "SELECT seq, entry_id FROM mirrord.entry_feed WHERE tenant_id = %s AND (seq, entry_id) > (%s, %s) "
-        "ORDER BY seq, entry_id LIMIT %s",
-        (tenant, *cursor, FEED_BATCH_ENTRIES),
-    )
-    return [(seq, EntryId(entry)) for seq, entry in await rows.fetchall()]
+async def move_cursors(connection: Connection, tenant: TenantId, cursor: FeedCursor) -> None:
+    """Move both cursors to *cursor*, unless they are there already."""
+    seq, entry = cursor
+    await connection.execute(_MOVE_CURSORS, {"t": tenant, "seq": seq, "entry": entry})

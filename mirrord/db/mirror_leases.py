@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
+from uuid import UUID
 
 from mirrord.db.database import Connection, Database, Lease
 from mirrord.domain.entry import Digest, EntryId, MirrorId, TenantId
@@ -119,10 +120,8 @@ async def release_lease(database: Database, lease: Lease) -> None:
         )
 
 
-_EPOCH = (
-    "SELECT e.system, e.id, (SELECT system_identifier FROM pg_control_system()), "
-    "left(pg_walfile_name(pg_current_wal_lsn()), 8) FROM mirrord.epoch AS e"
-)
+_EPOCH = """e.system, e.id, (SELECT system_identifier FROM pg_control_system()),
+       left(pg_walfile_name(pg_current_wal_lsn()), 8)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +139,12 @@ async def load_epoch(connection: Connection) -> str:
 
     Transaction ids of another cluster are meaningless here, so clocks discard them.
     """
-    row = await (await connection.execute(_EPOCH)).fetchone()
+    row = await (await connection.execute(f"SELECT {_EPOCH} FROM mirrord.epoch AS e".encode())).fetchone()
     assert row is not None
-    stored_system, number, system, timeline = row
+    return await _epoch_of(connection, *row)
+
+
+async def _epoch_of(connection: Connection, stored_system: int, number: UUID, system: int, timeline: str) -> str:
     if stored_system != system:
         await connection.execute("UPDATE mirrord.tenant_clock SET xid = NULL")
         await connection.execute("UPDATE mirrord.epoch SET system = %s", (system,))
@@ -158,16 +160,32 @@ async def load_acknowledged_rounds(connection: Connection, tenant: TenantId, mir
     return int(row[0]) if row else 0
 
 
-_NEWEST = """
-SELECT id, version, digest FROM mirrord.page WHERE tenant_id = %(tenant)s AND id = (
+@dataclass(frozen=True, slots=True)
+class RowFacts:
+    """What the database knows of a mirror's past: rounds it acknowledged, number of the tenant's last change, epoch."""
+
+    acks: int
+    seq: int
+    epoch: str
+    newest: NewestPage | None
+
+
+_FACTS = f"""
+SELECT {_EPOCH}, coalesce((SELECT acks FROM mirrord.mirror WHERE tenant_id = %(tenant)s AND id = %(mirror)s), 0),
+       coalesce((SELECT seq FROM mirrord.tenant_clock WHERE tenant_id = %(tenant)s), 0),
+       newest.id, newest.version, newest.digest
+  FROM mirrord.epoch AS e LEFT JOIN mirrord.page AS newest ON newest.tenant_id = %(tenant)s AND newest.id = (
     SELECT entry_id FROM mirrord.entry_feed WHERE tenant_id = %(tenant)s AND kind = 'page'
      ORDER BY seq DESC, entry_id DESC LIMIT 1)"""
 
 
-async def load_newest_page(connection: Connection, tenant: TenantId) -> NewestPage | None:
-    """The page changed last; None: no page yet. Needs the tenant set."""
-    row = await (await connection.execute(_NEWEST, {"tenant": tenant})).fetchone()
-    return NewestPage(EntryId(row[0]), row[1], Digest(row[2]) if row[2] is not None else None) if row else None
+async def load_facts(connection: Connection, tenant: TenantId, mirror: MirrorId) -> RowFacts:
+    """What an acknowledgement is made from, in one statement. Needs the tenant set."""
+    row = await (await connection.execute(_FACTS, {"tenant": tenant, "mirror": mirror})).fetchone()
+    assert row is not None
+    *epoch_facts, acks, seq, entry, version, digest = row
+    newest = NewestPage(EntryId(entry), version, Digest(digest) if digest is not None else None) if entry else None
+    return RowFacts(acks, seq, await _epoch_of(connection, *epoch_facts), newest)
 
 
 async def is_in_history(connection: Connection, tenant: TenantId, page: NewestPage) -> bool:
@@ -182,7 +200,7 @@ async def is_in_history(connection: Connection, tenant: TenantId, page: NewestPa
 
 async def store_acknowledged_rounds(database: Database, lease: Lease, acks: int) -> bool:
     """Store the number of acknowledged rounds in the mirror's row. False: the lease is lost."""
-    async with database.connection() as connection:
+    async with database.autocommit() as connection:
         cursor = await connection.execute(
             "UPDATE mirrord.mirror SET acks = %s WHERE id = %s AND token = %s AND expires_at > clock_timestamp() "
             "RETURNING id",

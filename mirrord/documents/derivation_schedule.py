@@ -15,9 +15,9 @@ from mirrord.db import feed_cursors
 from mirrord.db.content import record_rows
 from mirrord.db.content.record_rows import RecordText, UnanchoredPage
 from mirrord.db.database import Connection
-from mirrord.db.feed_cursors import FEED_BATCH_ENTRIES, Follower
+from mirrord.db.feed_cursors import FEED_BATCH_ENTRIES, FeedBatch
 from mirrord.documents.document_derivation import MAX_BATCH_PAGES, Deriver
-from mirrord.documents.link_following import link_batch, process_changed
+from mirrord.documents.link_following import follow_links
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.domain.measures import Work
 from mirrord.domain.place import RecordFormat
@@ -29,6 +29,7 @@ from mirrord.research.segments.segment_anchoring import anchor_segments
 from mirrord.sync.decisions.pacing import MAX_DELAY_SECONDS, is_deferred_work_due
 from mirrord.sync.engine import Engine
 from mirrord.sync.engine_parts import IMPORT_ENTRIES
+from mirrord.sync.handshake import Handshake
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.timing import pause
 
@@ -136,8 +137,10 @@ class DerivationLoop:
         ):
             return False
         self._linked_at = now
-        while not stop.is_set() and await follow_batch(self._engine.sides, self._unpublished) >= FEED_BATCH_ENTRIES:
-            pass
+        engine = self._engine
+        while not stop.is_set():
+            if await follow_batch(engine.sides, self._unpublished, engine.handshake) < FEED_BATCH_ENTRIES:
+                break
         return True
 
     @property
@@ -151,11 +154,6 @@ class DerivationLoop:
 
 
 _AnchoredTexts = list[tuple[UnanchoredPage, RecordText | None]]
-
-
-async def anchor_batch(connection: Connection, tenant: TenantId) -> int:
-    """Anchor one batch in the open transaction; return its number of entries."""
-    return await process_changed(connection, tenant, Follower.SEGMENTS, _anchor_segments)
 
 
 async def _anchor_segments(connection: Connection, tenant: TenantId, entries: Sequence[EntryId]) -> None:
@@ -179,21 +177,33 @@ def _new_text_of(segment: UnanchoredPage) -> RecordText | None:
     return RecordText(text, read_record(RecordFormat.JSON, text)) if len(text) <= MAX_JSON_CHARACTERS else None
 
 
-async def follow_batch(sides: Sides, unpublished: asyncio.Event | None = None) -> int:
+async def follow_batch(
+    sides: Sides, unpublished: asyncio.Event | None = None, handshake: Handshake | None = None
+) -> int:
     """
     Let links and segments follow one batch, in a transaction that checks the lease.
 
-    Returns the larger of the two batch sizes: below cursors.FEED nothing is left. 0 without the lease.
-    unpublished: set if there are changes to publish as events.
+    Returns the number of entries and links: below FEED_BATCH_ENTRIES nothing is left. 0 without the lease.
+    unpublished: set if there are changes to publish as events. handshake: reads what its next acknowledgement needs.
     """
     tenant = sides.tenant
     if sides.lease is None:
         return 0
-    async with sides.database.transaction(tenant) as connection:
-        is_behind, has_notes = await feed_cursors.has_waiting(connection, tenant)
-    if has_notes and unpublished is not None:
-        unpublished.set()
-    if not is_behind:
-        return 0
     async with sides.database.transaction(tenant, sides.fence, DAEMON_ACTOR) as connection:
-        return max(await link_batch(connection, tenant), await anchor_batch(connection, tenant))
+        batch = await feed_cursors.lock_next_batch(connection, tenant)
+        count = await follow_changes(connection, tenant, batch)
+        if handshake is not None:
+            await handshake.prepare(connection)
+    if batch.has_notes and unpublished is not None:
+        unpublished.set()
+    return count
+
+
+async def follow_changes(connection: Connection, tenant: TenantId, batch: FeedBatch) -> int:
+    """Let links and segments follow *batch* in the open transaction; returns the number of entries and links."""
+    link_count = await follow_links(connection, tenant, batch.entries_for_links, has_due_links=batch.has_due_links)
+    if entries := batch.entries_for_segments:
+        await _anchor_segments(connection, tenant, entries)
+    if batch.changes:
+        await feed_cursors.move_cursors(connection, tenant, batch.changes[-1])
+    return len(batch.changes) + link_count

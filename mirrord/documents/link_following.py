@@ -7,13 +7,11 @@ So the cost of a change depends on the number of links with its names, never on 
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from mirrord.db import feed_cursors
 from mirrord.db.content import link_rows
 from mirrord.db.content.link_rows import DueLink, EntryPlace, LinkName
 from mirrord.db.database import Connection
-from mirrord.db.feed_cursors import Follower
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.link_meaning import (
     Candidate,
@@ -29,35 +27,24 @@ from mirrord.domain.link_meaning import (
 from mirrord.mirror.tree.tree_layout import attachment_path
 from mirrord.sync.writing.target_paths import path_in
 
-
-async def process_changed(
-    connection: Connection,
-    tenant: TenantId,
-    follower: Follower,
-    process: Callable[[Connection, TenantId, Sequence[EntryId]], Awaitable[None]],
-) -> int:
-    """Process one batch after the cursor of *follower*, and move the cursor; return the batch's number of entries."""
-    changed = await feed_cursors.load_changes_after(
-        connection, tenant, await feed_cursors.lock_cursor(connection, tenant, follower)
-    )
-    if changed:
-        await process(connection, tenant, [entry for _, entry in changed])
-        await feed_cursors.store_cursor(connection, tenant, follower, changed[-1])
-    return len(changed)
-
-
 _NameChange = tuple[list[LinkName], list[LinkName]]  # an entry's names before and after
 Parents = Mapping[EntryId, tuple[EntryId | None, str]]
 
 
-async def link_batch(connection: Connection, tenant: TenantId) -> int:
-    """Update names and resolve due links of one batch in the open transaction; return their total number."""
-    noticed = await process_changed(connection, tenant, Follower.LINKS, _update_names)
-    return noticed + await _resolve_due(connection, tenant)
+async def follow_links(
+    connection: Connection, tenant: TenantId, entries: Sequence[EntryId], *, has_due_links: bool
+) -> int:
+    """
+    Update the names of changed *entries*, and resolve due links, in the open transaction; returns the number of links.
+
+    has_due_links: whether links were due before.
+    """
+    renames = bool(entries) and await _update_names(connection, tenant, entries)
+    return await _resolve_due(connection, tenant) if has_due_links or renames else 0
 
 
-async def _update_names(connection: Connection, tenant: TenantId, entries: Sequence[EntryId]) -> None:
-    """Update the names of *entries*, and make the links due that may have another target now."""
+async def _update_names(connection: Connection, tenant: TenantId, entries: Sequence[EntryId]) -> bool:
+    """Update the names of *entries*, and make links due that may have another target now; whether names changed."""
     known_names, spots = (
         defaultdict[EntryId, list[LinkName]](list),
         await link_rows.load_places(connection, tenant, entries),
@@ -70,6 +57,7 @@ async def _update_names(connection: Connection, tenant: TenantId, entries: Seque
     }
     if renamed:
         await _replace_names(connection, tenant, renamed)
+    return bool(renamed)
 
 
 async def _replace_names(connection: Connection, tenant: TenantId, renamed: Mapping[EntryId, _NameChange]) -> None:

@@ -41,6 +41,7 @@ class Feed:
     async def begin(self) -> None:
         """Start with the next change."""
         async with self._sides.database.connection() as connection:
+            self._sides.own_changes.forget()
             self.cursor = (await entry_states.load_seqs(connection, [self._sides.tenant])).get(self._sides.tenant, 0)
 
     async def pass_over_own(self) -> None:

@@ -282,7 +282,7 @@ class Engine:
         """End the adoption: all marked entries have been worked on."""
         await self.halts.halt_rewind(self.adoption.cause, self.adoption.changed_entries)
         self.adoption.active = False
-        self.handshake.is_owed = True
+        self.handshake.owe()
 
     async def _read_feed(self) -> None:
         hindered_entries = self.problems.hindered_entries()  # any change may end what hinders them

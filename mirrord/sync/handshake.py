@@ -15,7 +15,8 @@ import orjson
 
 from mirrord.db import mirror_leases
 from mirrord.db.content import entry_states
-from mirrord.db.mirror_leases import NewestPage
+from mirrord.db.database import Connection
+from mirrord.db.mirror_leases import NewestPage, RowFacts
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import Digest, parse_id
 from mirrord.errors import MirrordError, Refused
@@ -50,6 +51,7 @@ class Handshake:
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self._known_breaks: int | None = None
+        self._facts: RowFacts | None = None  # read after the last work; None: to be read
         self.is_owed = False
 
     @property
@@ -57,14 +59,18 @@ class Handshake:
         """Whether the server may be another one than at the last comparison, because a connection broke since."""
         return self._known_breaks != self._sides.database.break_count
 
+    def owe(self) -> None:
+        """Note that work was done that is not acknowledged yet."""
+        self.is_owed, self._facts = True, None
+
     def doubt(self) -> None:
         """Note that a side may be another one, so that both are compared again."""
-        self._known_breaks = None
+        self._known_breaks = self._facts = None
 
     def accept_replaced_state(self) -> None:
         """Take a replaced tree state: an empty one is filled, any other may be an earlier state."""
         if self._load_ack() is None:
-            self.is_owed = True
+            self.owe()
         else:
             self.doubt()
 
@@ -92,20 +98,21 @@ class Handshake:
         sides = self._sides
         if sides.lease is None:
             return
-        ack = await self._next_ack()
+        facts, self._facts = self._facts or await self._load_facts(), None
+        ack = _Ack(facts.acks + 1, facts.seq, facts.epoch, facts.newest)
         # a tree that cannot remember must not fall behind its row: that would look like a rewind
         if await asyncio.to_thread(self._store_ack, ack):
             await mirror_leases.store_acknowledged_rounds(sides.database, sides.lease, ack.acks)
         self.is_owed = False
 
-    async def _next_ack(self) -> _Ack:
-        sides = self._sides
-        async with sides.database.transaction(sides.tenant) as connection:
-            epoch = await mirror_leases.load_epoch(connection)
-            acks = await mirror_leases.load_acknowledged_rounds(connection, sides.tenant, sides.mirror)
-            seqs = await entry_states.load_seqs(connection, [sides.tenant])
-            newest = await mirror_leases.load_newest_page(connection, sides.tenant)
-        return _Ack(acks + 1, seqs.get(sides.tenant, 0), epoch, newest)
+    async def prepare(self, connection: Connection) -> None:
+        """Read what the next acknowledgement needs in an open transaction, if one is owed; owe() makes it void."""
+        if self.is_owed:
+            self._facts = await mirror_leases.load_facts(connection, self._sides.tenant, self._sides.mirror)
+
+    async def _load_facts(self) -> RowFacts:
+        async with self._sides.database.transaction(self._sides.tenant) as connection:
+            return await mirror_leases.load_facts(connection, self._sides.tenant, self._sides.mirror)
 
     async def _is_in_history(self, newest: NewestPage) -> bool:
         async with self._sides.database.transaction(self._sides.tenant) as connection:

@@ -96,7 +96,7 @@ async def _remember_done(parts: EngineParts, applied: PassOutcome) -> None:
         parts.retries.note_success(decision.state.entry)
         parts.sides.occupied_paths.forget(decision.state.entry)
     parts.adoption.note_carried_out(applied.carried_out)
-    parts.handshake.is_owed = True
+    parts.handshake.owe()
     parts.last_done_at = time.monotonic()
     parts.pulse.note_done(parts.sides.name, applied.carried_out, parts.queue)
     parts.rows_changed.set()

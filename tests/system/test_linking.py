@@ -10,7 +10,8 @@ from psycopg.types.json import Jsonb
 
 from mirrord.db.content.link_rows import store_links
 from mirrord.db.database import Database
-from mirrord.documents.link_following import link_batch
+from mirrord.db.feed_cursors import lock_next_batch
+from mirrord.documents.derivation_schedule import follow_changes
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.domain.place import name_key
 from mirrord.markdown.frontmatter.page_text import PageText
@@ -106,7 +107,8 @@ class Tree:
         linked_count = 1
         while linked_count:
             async with self.database.transaction(self.tenant) as connection:
-                linked_count = await link_batch(connection, self.tenant)
+                batch = await lock_next_batch(connection, self.tenant)
+                linked_count = await follow_changes(connection, self.tenant, batch)
         rows = self.connection.execute(
             "SELECT source_id, number, target, target_id, ambiguous, target_key FROM mirrord.page_link"
         ).fetchall()

@@ -28,10 +28,10 @@ def edit_document(mirrord: Mirrord, _path: str, entry: EntryId, line: str) -> No
     add_paragraph(mirrord.app, entry, line)
 
 
-LIMITS: dict[Edit, tuple[int, int]] = {  # transactions, statements
-    edit_file: (8, 59),
-    edit_text: (9, 64),
-    edit_document: (8, 57),
+LIMITS: dict[Edit, tuple[int, int]] = {  # transactions, statements; links may follow twice
+    edit_file: (7, 47),
+    edit_text: (8, 52),
+    edit_document: (7, 45),
 }
 
 

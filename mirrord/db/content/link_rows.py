@@ -131,27 +131,25 @@ async def _execute_each(connection: Connection, statement: str, rows: Sequence[R
             await cursor.executemany(statement, rows)
 
 
-_PAGES = """
+_PLACES = """
 SELECT id, kind, parent_id, coalesce(name, ''), index, name_key IS NOT NULL, deleted_at IS NOT NULL, title,
-       frontmatter -> 'aliases' FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)"""
-_ATTACHMENTS = """
-SELECT id, 'attachment', parent_id, name, false, name_key IS NOT NULL, deleted_at IS NOT NULL
-  FROM mirrord.attachment WHERE tenant_id = %s AND id = ANY (%s)"""
+       frontmatter -> 'aliases' FROM mirrord.page WHERE tenant_id = %(t)s AND id = ANY (%(ids)s)
+UNION ALL
+SELECT id, 'attachment', parent_id, name, false, name_key IS NOT NULL, deleted_at IS NOT NULL, NULL, NULL
+  FROM mirrord.attachment WHERE tenant_id = %(t)s AND id = ANY (%(ids)s)"""
 
 
 async def load_places(
     connection: Connection, tenant: TenantId, entries: Iterable[EntryId]
 ) -> dict[EntryId, EntryPlace]:
     """The places of *entries*, tombstones included."""
-    ids = list(entries)
-    cursors = [await connection.execute(statement, (tenant, ids)) for statement in (_PAGES, _ATTACHMENTS)]
-    rows = [row for cursor in cursors for row in await cursor.fetchall()]
-    return {row[0]: _place_of_row(row) for row in rows}
+    cursor = await connection.execute(_PLACES, {"t": tenant, "ids": list(entries)})
+    return {row[0]: _place_of_row(row) for row in await cursor.fetchall()}
 
 
 def _place_of_row(row: Sequence[Any]) -> EntryPlace:
-    entry, kind, parent, name, index, placed, deleted, *title_and_aliases = row
-    return EntryPlace(entry, Kind(kind), Place(parent, name, index), placed, deleted, *title_and_aliases)
+    entry, kind, parent, name, index, placed, deleted, title, aliases = row
+    return EntryPlace(entry, Kind(kind), Place(parent, name, index), placed, deleted, title, aliases)
 
 
 async def load_parents(

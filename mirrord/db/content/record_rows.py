@@ -134,10 +134,12 @@ class UnanchoredPage:
     text: str
 
 
-_SEGMENT_KEYS = """
-SELECT key FROM mirrord.record WHERE tenant_id = %s AND id = ANY (%s) AND kind = 'segment' AND deleted_at IS NULL"""
+# The key of a record of segments is the id of its page: changed are both, each by itself.
 _SEGMENT_RECORDS = """
-SELECT key, id, version, text FROM mirrord.record WHERE tenant_id = %s AND key = ANY (%s) AND kind = 'segment'
+SELECT key, id, version, text FROM mirrord.record WHERE tenant_id = %(t)s AND key = ANY (%(keys)s || ARRAY(
+       SELECT key FROM mirrord.record
+        WHERE tenant_id = %(t)s AND id = ANY (%(ids)s) AND kind = 'segment' AND deleted_at IS NULL))
+   AND kind = 'segment'
    AND deleted_at IS NULL AND ahead = '{}' AND digest IS NOT NULL AND data IS NOT NULL"""
 _SEGMENT_PAGES = """
 SELECT id, version, markdown FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)
@@ -149,9 +151,8 @@ _OLD_TEXT = "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND
 
 async def load_unanchored(connection: Connection, tenant: TenantId, entries: Sequence[EntryId]) -> list[UnanchoredPage]:
     """The pages to be anchored among *entries*, which are pages and records of segments."""
-    keys = [key for (key,) in await (await connection.execute(_SEGMENT_KEYS, (tenant, list(entries)))).fetchall()]
-    all_keys = sorted({*keys, *map(str, entries)})
-    rows = await (await connection.execute(_SEGMENT_RECORDS, (tenant, all_keys))).fetchall()
+    values = {"t": tenant, "keys": list(map(str, entries)), "ids": list(entries)}
+    rows = await (await connection.execute(_SEGMENT_RECORDS, values)).fetchall()
     segments = {EntryId(UUID(key)): (EntryId(record), version, text) for key, record, version, text in rows}
     if not segments:
         return []

@@ -43,6 +43,10 @@ class OwnChanges:
             if not self._commits_under_way:
                 self._settled.set()
 
+    def forget(self) -> None:
+        """Forget all numbers: those of another history mean other changes."""
+        self._seqs.clear()
+
     async def settle(self) -> None:
         """Wait a moment for commits under way."""
         with suppress(TimeoutError):
