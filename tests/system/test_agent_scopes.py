@@ -21,7 +21,7 @@ from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.cli.host.token_commands import token
 from mirrord.domain.entry import Actor, id_of_path
 from mirrord.domain.scope import parse_scope
-from mirrord.errors import UserError
+from mirrord.errors import Refused, UserError
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.served_resources import PAGE_TEMPLATE
 from mirrord.mcp.tool_sets import tools_of
@@ -45,7 +45,7 @@ PAGES = {
     # hidden from here on
     "Inbox/Secret.md": f"# Secret\n\n{CANARY} one\n",
     "Inbox/Secret/Key.md": f"# Key\n\n{CANARY} two [[Todo]] [draft](../Draft.md)\n",
-    "Inbox/Secret/Salary.md": f"---\ntags: [{CANARY}, work]\nsalary: 9\n---\n\n[[Draft]]\n",
+    "Inbox/Secret/Salary.md": f"---\ntags: [{CANARY}, work]\nsalary: 9\n---\n\n[[Draft]] [[Todo]]\n",
     "Inbox/Secret/assets/pic.txt": f"{CANARY} three",
     "Projects/Private.md": f"# Private\n\n{CANARY} four [[Alpha]]\n",
     "Projects/Private/Plan.md": f"# Plan\n\n{CANARY} five\n",
@@ -147,8 +147,9 @@ WIDE_ATTEMPTS: list[tuple[str, dict[str, Any]]] = [
     ("collection_list", {}),
     ("list_sources", {}),
     ("undo_changes", {}),
-    ("begin_changes", {"title": "Mine"}),
     ("changes_status", {}),
+    ("review_changes", {}),
+    ("apply_changes", {"changeSet": "01"}),
     # what it may do
     ("write_page", {"path": "Inbox/New.md", "content": "# New\n\n[[Salary]]\n"}),
     ("create_page", {"title": "Secret too", "parentPath": "Inbox"}),
@@ -193,6 +194,78 @@ async def test_the_answers_to_150_attempts_are_the_same_without_what_the_scope_h
     assert _without_links(hidden) == _without_links({path: PAGES[path] for path in worlds.hidden})
     assert "[[Tasks]]" in hidden["Inbox/Secret/Key.md"]
     assert "[[Tasks]]" in (worlds.full.root / "Projects/Alpha.md").read_text(encoding="utf-8")
+
+
+DRAFT_CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("begin_changes", {"title": "Mine"}),
+    ("move_page", {"sourcePath": "Inbox/Todo.md", "destinationPath": "Inbox/Tasks.md"}),
+    ("write_page", {"path": "Inbox/New.md", "content": "# New\n\n[[Tasks]]\n"}),
+    ("write_page", {"path": "Inbox/Secret/New.md", "content": "# New\n"}),
+    ("edit_page", {"path": "Projects/Alpha.md", "edits": [{"append": "- more"}]}),
+    ("delete_page", {"path": "Inbox/Deep/Other.md"}),
+    ("read_page", {"path": "Inbox/Secret/Key.md"}),
+    ("search_pages", {"query": CANARY}),
+    ("get_page_links", {"path": "Inbox/Tasks.md"}),
+    ("get_tree", {}),
+    ("list_trash", {}),
+    ("review_changes", {}),
+    ("review_changes", {"path": "Inbox/Secret/Key.md"}),
+    ("review_changes", {"path": "Projects/Private.md"}),
+    ("changes_status", {}),
+    ("apply_changes", {"message": "Done"}),
+    ("changes_status", {}),
+    ("get_tree", {}),
+]
+
+
+async def _play_draft(tenant: Tenant, answers: list[Any]) -> None:
+    """Make the calls in a change set; somebody edits hidden pages before it is applied."""
+    async with in_memory(tenant, sets=SETS, paths=SCOPE) as agent:
+        for tool, arguments in DRAFT_CALLS:
+            if tool == "apply_changes":
+                for path in ("Inbox/Secret/Key.md", "Archive/Todo.md"):
+                    if (file := tenant.root / path).exists():
+                        file.write_text(f"{CANARY} [[Todo]] edited\n", encoding="utf-8")
+            reply = await agent.reply(tool, arguments)
+            answers.append((tool, arguments, reply.is_error, normalize_answer(reply.structured_content)))
+
+
+async def test_a_change_set_shows_and_applies_the_same_whatever_is_hidden(worlds: ScopedWorlds) -> None:
+    answers: list[Any] = []
+    expected: list[Any] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_play_draft, worlds.full, answers)
+        tasks.start_soon(_play_draft, worlds.bare, expected)
+
+    for answer, twin in zip(answers, expected, strict=True):
+        assert answer == twin
+        assert CANARY in str(answer[1]) or CANARY not in str(answer[3])
+    refusals = [answer[3]["code"] for answer in answers if answer[2]]
+    assert refusals == ["OUT_OF_SCOPE", "OUT_OF_SCOPE", "PAGE_NOT_FOUND", "NOT_CHANGED", "NOT_CHANGED"]
+    assert answers[-3][3]["pages"] == 5  # moved, new and deleted, and Draft and Alpha with their links
+    assert (worlds.full.root / "Inbox/Tasks.md").exists()
+    assert worlds.hidden_texts()["Inbox/Secret/Key.md"] == f"{CANARY} [[Todo]] edited\n"  # the clash was passed over
+    assert "[[Draft]] [[Tasks]]" in worlds.hidden_texts()["Inbox/Secret/Salary.md"]
+
+
+async def test_a_draft_is_of_its_token_and_ends_its_use_with_it(worlds: ScopedWorlds) -> None:
+    ended: list[str] = []
+
+    def still_holds() -> None:
+        if ended:
+            raise Refused("The token was revoked.")
+
+    async with in_memory(worlds.full, sets=SETS, paths=SCOPE, token="one", still_holds=still_holds) as agent:
+        draft = await agent.call("begin_changes", title="Mine")
+        await agent.call("write_page", path="Inbox/New.md", content="# New\n")
+        ended.append("revoked")
+        for tool in ("apply_changes", "review_changes", "discard_changes"):
+            assert (await agent.refused(tool))["code"] == "TOKEN_REFUSED"
+    async with in_memory(worlds.full, sets=SETS, paths=parse_scope(["Projects"]), token="other") as agent:
+        refusal = await agent.refused("begin_changes", changeSet=draft["changeSet"])
+        assert refusal["code"] == "CHANGES_NOT_FOUND"
+        assert (await agent.refused("apply_changes", changeSet=draft["changeSet"]))["code"] == "CHANGES_NOT_FOUND"
+    assert not (worlds.full.root / "Inbox/New.md").exists()
 
 
 def _without_links(texts: Mapping[str, str]) -> dict[str, str]:

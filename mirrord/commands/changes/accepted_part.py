@@ -108,7 +108,7 @@ def _shown_texts(session: Session, tree: DraftTree, settled: SettledChange) -> t
         old = None
     else:
         assert change.source is not None
-        old = decode_or_none(session.tree.snapshot(change.source, MAX_FILE_BYTES)[0])
+        old = decode_or_none(session.tree.whole.snapshot(change.source, MAX_FILE_BYTES)[0])
     if change.sort is ChangeSort.DELETED:
         return old, None
     return old, decode_or_none(settled.data) if settled.data is not None else old

@@ -116,14 +116,15 @@ class _Application(Plan[AppliedChanges]):
                 remainder=remainder,
             )
             try:
-                change_plan.carry_out(session.tree, journal, self._file_changes(session, ended))
+                change_plan.carry_out(session.tree.whole, journal, self._file_changes(session, ended))
             except Stale as error:
-                raise _conflict(str(error), {}) from error
+                is_whole = session.tree.whole is session.tree
+                raise _conflict(str(error) if is_whole else "a file changed at this moment.", {}) from error
             except change_plan.Unfinished:
                 undone.pop_all()
                 raise
             undone.pop_all()
-        return self._result(ended)
+        return self._result(session, ended)
 
     def _write_remainder(self, undone: ExitStack) -> str:
         """Write the draft that goes on with what was rejected, and return its id."""
@@ -146,16 +147,17 @@ class _Application(Plan[AppliedChanges]):
             data = tree.snapshot(path, MAX_FILE_BYTES)[0]
         return AppliedFile(settled.change, self.entries[path], data, self.part.full_texts.get(path))
 
-    def _result(self, ended: DraftFacts) -> AppliedChanges:
-        counts = Counter(settled.change.sort for settled in self.settled)
+    def _result(self, session: Session, ended: DraftFacts) -> AppliedChanges:
+        visible = [settled for settled in self.settled if session.tree.shows(settled.change.path)]
+        counts = Counter(settled.change.sort for settled in visible)
         return AppliedChanges(
             self.facts.id,
-            len(self.settled),
+            len(visible),
             created=counts[ChangeSort.CREATED],
             edited=counts[ChangeSort.EDITED],
             moved=counts[ChangeSort.MOVED],
             deleted=counts[ChangeSort.DELETED],
-            merged=tuple(settled.change.path for settled in self.settled if settled.is_merged),
+            merged=tuple(settled.change.path for settled in visible if settled.is_merged),
             rejected=self.part.rejected,
             comment=ended.comment,
             remainder=ended.remainder,
@@ -269,7 +271,7 @@ def _check_running(session: Session) -> None:
 
 def _entry_of(session: Session, draft: Session, settled: SettledChange) -> EntryId:
     change = settled.change
-    where, path = (session, change.source) if change.source is not None else (draft, change.path)
+    where, path = (session.whole, change.source) if change.source is not None else (draft.whole, change.path)
     snapshot = where.catalogue.snapshot()
     card = snapshot.exact_page(path)
     return snapshot.id_of(card) if card is not None else page_writes.id_of_file(where, path)
@@ -308,5 +310,6 @@ def _conflict(sentence: str, clashes: Mapping[str, str]) -> Failed:
 
 
 def _tree_of(draft: Session) -> DraftTree:
-    assert isinstance(draft.tree, DraftTree)
-    return draft.tree
+    tree = draft.tree.whole
+    assert isinstance(tree, DraftTree)
+    return tree

@@ -13,7 +13,7 @@ from mirrord.commands.core.failure import Failed, invalid_argument, translating_
 from mirrord.commands.core.list_cursor import cursor_of, start_index
 from mirrord.commands.core.session import Session
 from mirrord.domain.trust import Trust
-from mirrord.mirror.draft import draft_changes, draft_store
+from mirrord.mirror.draft import draft_store
 from mirrord.mirror.draft.draft_changes import DraftChange
 from mirrord.mirror.draft.draft_store import DraftFacts
 
@@ -112,7 +112,7 @@ def review_changes(
     """The changes of the open change set, with a bounded diff; *path*: of one page only. cursor: to continue."""
     draft = draft_session.current_draft(connection, session)
     with translating_errors(), draft_session.reading_draft(session, draft.facts) as (_, tree):
-        changes = draft_changes.changes_of(tree)
+        changes = draft_session.changes_seen(session, tree)
         settlement = settle_changes(session, tree)
         selected_changes = [change for change in changes if path is None or path in (change.path, change.source)]
         if path is not None and not selected_changes:
@@ -194,7 +194,7 @@ def summary_of(session: Session, facts: DraftFacts, pages: int | None = None) ->
 
 def _count_changes(session: Session, facts: DraftFacts) -> int:
     with translating_errors(), draft_session.reading_draft(session, facts) as (_, tree):
-        return len(draft_changes.changes_of(tree))
+        return len(draft_session.changes_seen(session, tree))
 
 
 def _reviewed(change: DraftChange, settlement: Settlement, diff: str) -> ReviewedChange:

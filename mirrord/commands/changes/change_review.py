@@ -52,7 +52,11 @@ class _Clash(Exception):
 
 
 def settle_changes(session: Session, tree: DraftTree, without: Collection[str] = ()) -> Settlement:
-    """Compare the draft *tree* with the tree of *session* as it is now. without: paths of changes to pass over."""
+    """
+    Compare the draft *tree* with the tree of *session* as it is now. without: paths of changes to pass over.
+
+    Links in pages that a scope hides followed a move; where they clash, those pages are passed over too.
+    """
     changes = [change for change in draft_changes.changes_of(tree) if change.path not in without]
     leaving = {
         change.source
@@ -65,11 +69,13 @@ def settle_changes(session: Session, tree: DraftTree, without: Collection[str] =
         try:
             settled = _settle(session, tree, change, leaving)
         except _Clash as clash:
+            if not session.tree.shows(change.path):
+                continue
             settlement.clashes[change.path] = str(clash)
             continue
         if settled is not None:
             settlement.settled.append(settled)
-            if settled.is_merged:
+            if settled.is_merged and session.tree.shows(change.path):
                 settlement.underneath[change.path] = "changed in the tree too; both changes fit together"
     return settlement
 
@@ -82,7 +88,7 @@ def diff_of_change(tree: DraftTree, change: DraftChange) -> str:
 
 def _settle(session: Session, tree: DraftTree, change: DraftChange, leaving: set[str]) -> SettledChange | None:
     """None: the tree is already as the draft wants it."""
-    lower = session.tree
+    lower = session.tree.whole
     if change.claim is None:
         return _settle_new(tree, change, leaving)
     current = lower.digest_now(change.claim.path)
@@ -92,7 +98,7 @@ def _settle(session: Session, tree: DraftTree, change: DraftChange, leaving: set
         if change.sort is ChangeSort.DELETED:
             return None
         raise _Clash(_what_became_of(session, change))
-    if _has_conflict_copy(tree, change.claim.path):
+    if _has_conflict_copy(session, change.claim.path):
         raise _Clash("has an open conflict, in a page beside it")
     if change.sort is ChangeSort.DELETED:
         if current != change.claim.digest:
@@ -129,7 +135,7 @@ def _merged(session: Session, tree: DraftTree, change: DraftChange, data: bytes)
     if base is None or not change.path.endswith(SUFFIX):
         raise _Clash("was changed in the tree since, and is no page that could be merged")
     try:
-        file = decode(session.tree.read(change.claim.path, MAX_FILE_BYTES)[0])
+        file = decode(session.tree.whole.read(change.claim.path, MAX_FILE_BYTES)[0])
         text = merge(decode(base), file, decode(data))
     except (Busy, Damaged) as error:
         raise _Clash(f"cannot be merged now: {error}") from error
@@ -147,10 +153,11 @@ def _what_became_of(session: Session, change: DraftChange) -> str:
     return f"was renamed in the tree since, to {renamed}" if renamed is not None else "was deleted in the tree since"
 
 
-def _has_conflict_copy(tree: DraftTree, path: str) -> bool:
+def _has_conflict_copy(session: Session, path: str) -> bool:
     stem = directory_of(path, Kind.PAGE).rpartition("/")[2]
     directory = parent_of(directory_of(path, Kind.PAGE))
-    names = tree.lower.list_names(directory) if path.endswith(SUFFIX) else []
+    tree = session.tree if session.tree.shows(path) else session.tree.whole
+    names = tree.list_names(directory) if path.endswith(SUFFIX) else []
     return any(name.startswith(stem) and _CONFLICT_COPY.match(name, len(stem)) for name in names)
 
 

@@ -14,6 +14,7 @@ from mirrord.domain.entry import EntryId, digest_of, new_id
 from mirrord.domain.trust import Trust
 from mirrord.errors import MirrordError, Unavailable
 from mirrord.mirror.draft import draft_changes, draft_store
+from mirrord.mirror.draft.draft_changes import DraftChange
 from mirrord.mirror.draft.draft_store import DraftFacts
 from mirrord.mirror.draft.draft_tree import DraftTree
 from mirrord.mirror.tree.scoped_tree import tree_as_seen
@@ -90,6 +91,11 @@ def reading_draft(session: Session, facts: DraftFacts) -> Iterator[tuple[Session
         draft.close()
 
 
+def changes_seen(session: Session, tree: DraftTree) -> list[DraftChange]:
+    """The files that a draft changes, but for those that the session's scope hides: links in them followed a move."""
+    return [change for change in draft_changes.changes_of(tree) if session.tree.shows(change.path)]
+
+
 def find_draft(session: Session, change_set: str) -> DraftFacts:
     """The draft with this id, or the only one whose id begins so. Raises Failed for unknown and foreign ones alike."""
     own_drafts = [facts for facts in own_drafts_of(session) if facts.id.startswith(change_set.lower())]
@@ -151,13 +157,14 @@ def remove_ended(session: Session, change_set: str) -> None:
 
 
 def discard_draft(session: Session, facts: DraftFacts) -> int:
-    """Remove a draft; its new texts go to the trash. Return how many there are."""
+    """Remove a draft; its new texts go to the trash. Return how many of them the session shows."""
+    shows, session = session.tree.shows, session.whole
     with session.writing() as journal, reading_draft(session, facts) as (draft, tree):
         changes = [change for change in draft_changes.changes_of(tree) if change.has_new_text]
         for change in changes:
             _keep_text(draft, tree, journal, change.path)
         draft_store.end(session.tree, facts.ended(draft_store.DISCARDED))
-    return len(changes)
+    return sum(shows(change.path) for change in changes)
 
 
 def remove_expired(session: Session) -> None:

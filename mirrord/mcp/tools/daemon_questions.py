@@ -47,7 +47,8 @@ def ask_daemon(session: Session, command: str, arguments: Mapping[str, object], 
 
 def _tenant_tree(session: Session) -> Tree:
     """The tree that the daemon reads: below the draft, if the session works in one."""
-    return session.tree.lower if isinstance(session.tree, DraftTree) else session.tree
+    tree = session.tree.whole
+    return tree.lower if isinstance(tree, DraftTree) else tree
 
 
 def _wait_for_answer(tree: Tree, request: Request) -> Answer | None:
