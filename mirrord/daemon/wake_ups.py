@@ -86,10 +86,15 @@ class Notifications:
         async for tenant, seq in notified_tenants(self._dsn, list(self._engines), self._stop, self._on_undo):
             backoff.reset()
             if tenant is None:
-                for engine in self._engines.values():
-                    engine.notify()
+                self._wake_all()
             else:
                 self._wake_engine(self._engines[tenant], seq)
+
+    def _wake_all(self) -> None:
+        """Notifications were lost: changes may have come, and undos may have been asked for."""
+        for tenant, engine in self._engines.items():
+            engine.notify()
+            self._on_undo(tenant)
 
     def _wake_engine(self, engine: Engine, seq: int | None) -> None:
         engine.feed.newest = max(engine.feed.newest, seq or 0)

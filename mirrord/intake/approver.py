@@ -21,6 +21,7 @@ from mirrord.sync.timing import pause
 
 LOOK_SECONDS = 60.0  # seconds between looks at all files, independent of the watcher
 POLL_SECONDS = 0.5  # seconds between looks at decisions while any request waits, and at whether sync works again
+ROWS_SECONDS = 3600.0  # seconds between looks at rows that nothing asks for; only this daemon adds rows of its mirror
 RETRY_SECONDS = 0.5  # seconds after Postgres was out of reach, or the lease was lost
 _SHOWN_AGAIN = ("STALE", "CONFLICT")  # codes of a change set whose files changed after it was shown
 _LAST_OUTCOME_KEY = "approval"  # cache key: the outcome of the last request that was run
@@ -43,6 +44,7 @@ class Approver:
     _waiting: bool = True  # whether any request is still open; assumed at first
     _working: bool = False
     _looked_at: float = field(default_factory=time.monotonic)  # when all files were looked at, by the monotonic clock
+    _asked_at: float = field(default_factory=time.monotonic)  # when rows were looked at, by the monotonic clock
     _swept_at: float | None = None  # when drafts were looked at, by the monotonic clock; None: never
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -88,8 +90,9 @@ class Approver:
         self._working = True
         try:
             self._waiting |= await self.intake.accept_marked()
-            if self._waiting:
+            if self._waiting or time.monotonic() - self._asked_at > ROWS_SECONDS:
                 self._waiting = await self._act_on_decisions()
+                self._asked_at = time.monotonic()
             await self._sweep_drafts()
         finally:
             self._working = False
@@ -101,7 +104,7 @@ class Approver:
             await asyncio.to_thread(remove_expired_drafts, self.desk)
 
     async def _act_on_decisions(self) -> bool:
-        """Act on decisions; returns whether any request still waits for one."""
+        """Act on decisions; returns whether any request waits for one, or may: others may have come meanwhile."""
         sides = self.desk.sides
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await approval_rows.expire_requests(connection, sides.tenant)
@@ -111,7 +114,7 @@ class Approver:
                 stored = await self._run_approved(stored)
             if stored.state is not RequestState.PENDING:
                 await self._deliver_answer(stored)
-        return any(stored.state is RequestState.PENDING for stored in open_ones)
+        return bool(open_ones)
 
     async def _run_approved(self, stored: StoredRequest) -> StoredRequest:
         """Run an approved request exactly once, even if an earlier daemon of this mirror claimed it and died."""

@@ -51,13 +51,16 @@ class RequestIntake:
         self._problems = PathProblems(self.desk.sides, PROBLEM_CODE)
 
     async def accept_marked(self) -> bool:
-        """Look at marked files; returns whether there were any. Busy ones are marked again. Raises Unavailable."""
+        """
+        Look at marked files; returns whether a file was looked at. Busy ones are marked again. Raises Unavailable.
+        """
         if self.marks.is_empty:
             return False
         await self._problems.load()
-        busy = set()
+        busy, looked_at = set[str](), set[str]()
 
         async def look(path: str) -> None:
+            looked_at.add(path)
             try:
                 await self._look_at(path)
             except Busy:  # the other files need not wait for this open one
@@ -68,7 +71,7 @@ class RequestIntake:
         finally:
             for path in busy:
                 self.marks.mark(path)
-        return True
+        return bool(looked_at)
 
     async def _look_around(self) -> None:
         """Mark changed files; remove old ones, and staged files that no request needs."""

@@ -12,6 +12,8 @@ from tests.support.statement_log import SentStatements, StatementLog, add_paragr
 
 EDITS = 2  # of a page each that was not edited before; the fewest count, because other work may fall into an edit
 
+LOOK_TRANSACTIONS = 2  # the feed, and undos that apps ask for
+
 Edit = Callable[[Mirrord, str, EntryId, str], None]
 
 
@@ -80,3 +82,12 @@ def _derived_page(mirrord: Mirrord, path: str) -> Page:
         lambda: page if (page := mirrord.page(path)) and page.content and not page.ahead else None,
         f"the document of {path}",
     )
+
+
+def test_a_look_at_everything_asks_little_of_a_database_without_news(mirrord: Mirrord) -> None:
+    log = StatementLog(mirrord)
+    log.sent_until_rest()
+    log.forget()
+    mirrord.flush()
+    sent = log.sent_until_rest()
+    assert sent.transactions <= LOOK_TRANSACTIONS, "\n".join(list_names(sent))
