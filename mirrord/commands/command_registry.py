@@ -15,6 +15,7 @@ from mirrord.commands.pages.restore_command import restore_page
 from mirrord.commands.restructure.edit_command import edit_pages
 from mirrord.commands.restructure.heading_command import rename_heading
 from mirrord.commands.restructure.merge_command import merge_pages
+from mirrord.commands.restructure.split_command import split_page
 from mirrord.research.collections.group_commands import GROUP_COMMANDS
 from mirrord.research.sources.file_imports import import_file
 from mirrord.research.sources.folder_commands import create_folder, delete_folder, rename_folder
@@ -44,6 +45,7 @@ _ALL_COMMANDS: tuple[Command[..., Any], ...] = (
     apply_changes,
     edit_pages,
     merge_pages,
+    split_page,
     rename_heading,
 )
 COMMANDS: Mapping[str, Command[..., Any]] = MappingProxyType({command.name: command for command in _ALL_COMMANDS})

@@ -64,7 +64,7 @@ DEFAULTS: Mapping[str, Trust] = MappingProxyType(
         **dict.fromkeys(
             (
                 *("move_page", "delete_page", "restore_page", "import_file", "rename_source"),
-                *("edit_pages", "merge_pages", "rename_heading"),
+                *("edit_pages", "merge_pages", "split_page", "rename_heading"),
                 *("collection_add", "collection_remove", "collection_change", "collection_update"),
                 *("category_add", "category_remove", "category_change", "category_update"),
             ),

@@ -13,6 +13,7 @@ _BLOCK_MARK = "^"  # before the id of a block
 _NOT_IN_LINKS = re.compile(r"[:#|^\\\r\n\[\]]|%%")
 _PUNCTUATION = re.compile(r"[!\"#$%&()*+,.:;<=>?@^`{|}~/\[\]\\\s]+")
 _LABELLED = re.compile(r"!?\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]*)\]\]|!?\[([^\[\]]*)\]\([^()]*\)")
+_EMPHASIS = re.compile(r"[*`]+|==|~~|\\(?=[^\w\s])|(?<!\w)_+|_+(?!\w)")
 _NOT_IN_SLUGS = re.compile(r"[^\w\- ]")
 _SLUG_KINDS = ("markdown", "image")
 
@@ -95,9 +96,10 @@ def follow_heading(link: Link, before: PageHeadings, after: PageHeadings, number
     """
     old = link.heading
     meaning = before.meaning_of(link, old) if old is not None else None
-    if old is None or meaning is None or any(step not in numbers for step in meaning.steps):
+    if old is None or meaning is None or meaning.number not in numbers:
         return old
-    moved = HeadingMeaning(tuple(numbers[step] for step in meaning.steps), meaning.is_slug)
+    steps = [step for step in meaning.steps if step in numbers]  # one above may have gone
+    moved = HeadingMeaning(tuple(numbers[step] for step in steps), meaning.is_slug)
     still = after.meaning_of(link, old)
     if still is not None and still.number == moved.number and still.is_slug == moved.is_slug:
         return old
@@ -107,6 +109,12 @@ def follow_heading(link: Link, before: PageHeadings, after: PageHeadings, number
 def text_in_links(title: str) -> str:
     """A heading as wikilinks write it: without characters that mean something there."""
     return " ".join(_NOT_IN_LINKS.sub(" ", title).split())
+
+
+def plain_title(title: str) -> str:
+    """A heading as a title: without marks of links, emphasis and code."""
+    text = _LABELLED.sub(lambda match: match[1] or match[2] or "", title)
+    return " ".join(_EMPHASIS.sub("", text).split())
 
 
 def _key_of(heading: str) -> str:

@@ -38,10 +38,23 @@ def respell_target(link: Link, entry: EntryId, before: Site, after: Site, goal: 
 def _options(link: Link, old: str, new: str, before: Site, after: Site) -> Iterator[str]:
     """Possible targets of a link to the file *new*; those in the style of the link to *old* first."""
     if not link.target.strip():  # to the page itself
-        link = replace(link, target=old.rpartition("/")[2] if link.kind in _BY_PATH else wikilink_path(old))
+        link = replace(
+            link, target=old.rpartition("/")[2] if link.kind in _BY_PATH else wikilink_path(old).rpartition("/")[2]
+        )
     if link.kind in _BY_PATH:
         return _path_options(link.target, old, new, before, after)
     return filter(_is_wikilink, _wikilink_options(link.target, old, new, after))
+
+
+def spell_wikilink(file: str, title: str, goal: EntryId, site: Site) -> str:
+    """A wikilink on a page to the page *goal* at *file*, as short as it can be, which shows *title*."""
+    steps = wikilink_path(file).split("/")
+    options = ("/".join(steps[-count:]) for count in range(1, len(steps) + 1))
+    target = next(
+        (option for option in options if site.entry_of_link("wikilink", option) == goal), f"/{'/'.join(steps)}"
+    )
+    label = re.sub(r"[\[\]|\n]", " ", title)
+    return f"[[{target}]]" if target == title or target.endswith(f"/{title}") else f"[[{target}|{label}]]"
 
 
 def rebase_target(link: Link, before: Site, after: Site, whereto: NewPathOf) -> str | None:

@@ -107,3 +107,15 @@ async def test_pages_are_merged_and_come_back_from_the_trash(tenant: Tenant) -> 
         cycle = await agent.refused("merge_pages", paths=["Notes"], into="Notes")
         assert (cycle["code"], "paths" in cycle["instruction"]) == ("INVALID_ARGUMENTS", True)
     assert pages(tenant)["Projects/Alpha.md"] == PAGES["Projects/Alpha.md"]
+
+
+async def test_sections_become_pages_and_links_follow(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        split = await agent.call("split_page", path="Projects/Alpha", level=2, parentPath="Projects/Alpha")
+        assert split["path"] == "Projects/Alpha/_index.md"
+        assert split["pages"] == {"Projects/Alpha/Plan.md": "Plan", "Projects/Alpha/Plan (2).md": "Plan"}
+        steps = "[[Plan (2)#Steps]] and [steps](Projects/Alpha/Plan%20%282%29.md#steps)"
+        assert pages(tenant)["Notes.md"] == f"# Notes\n\n{steps}\n"
+        assert pages(tenant)["Projects/Alpha/_index.md"] == "# Alpha\n\n[[Plan]]\n\n[[Plan (2)|Plan]]\n"
+        none = await agent.refused("split_page", path="Projects/Alpha", heading="Plan")
+        assert none["code"] == "HEADING_NOT_FOUND"

@@ -215,7 +215,7 @@ def create_page(
     """
     new = PageText(content)
     _check_new_page(title, new)
-    directory = _children_directory(session, parent_path)
+    directory = children_directory(session, parent_path)
     page_paths.check_depth(f"{directory}/")
     suffix = session.new_page_id(f"{directory}/{title}").hex[-8:]
     if unless_exists and (existing := page_paths.path_of_title(session, directory, title, suffix)) is not None:
@@ -275,7 +275,7 @@ def _with_final_newline(text: str) -> str:
     return text if text[-1:] in ("\n", "\r") else text + first_line_ending(text)
 
 
-def _children_directory(session: Session, parent: str | None) -> str:
+def children_directory(session: Session, parent: str | None) -> str:
     """Directory of the children of a page or folder; "" is the root."""
     if parent is None or not parent.strip("/"):
         return ""

@@ -108,6 +108,7 @@ def edit_pages(
     if bool(paths) == is_asked and (paths or _fits_every_page(parsed)):
         sentence = "Paths and a question are given." if paths else "This would change every page."
         raise invalid_argument("INVALID_ARGUMENTS", sentence, _ADVICE)
+    check_size(len(paths), 0)
     pages = _named_pages(session, paths) if paths else _pages_found(session, query, page_filter or {})
     outcome = _apply_edits(pages, parsed)
     check_size(len(outcome.edits), sum(len(edit.data) for edit in outcome.edits))

@@ -13,6 +13,7 @@ from mirrord.commands.restructure.page_changes import (
     check_size,
     note_new_links,
     preview_lines,
+    readable_pages,
     rewrite_pages,
 )
 from mirrord.domain.approval import Preview
@@ -107,12 +108,8 @@ def _follow_links(session: Session, page: page_writes.Page, renamed: PageText) -
     follower = _HeadingFollower(links.entry_of(page.path), sections_of(page.content), sections_of(renamed))
     relinked = links.relink(page.path, renamed, follower.goal_of)
     edits, count = [PageEdit(page, page_writes.encode_rewrite(page, relinked.page))], relinked.count
-    for path in links.touched:
-        content = snapshot.read_text(path) if path != page.path else None
-        if content is None or content.text is None or "#" not in content.text:
-            continue
-        other = page_writes.Page(path, PageText(content.text), digest_of(content.text.encode()), content.stat)
-        relinked = links.relink(path, other.content, follower.goal_of)
+    for other in readable_pages(snapshot, links.touched, {page.path}):
+        relinked = links.relink(other.path, other.content, follower.goal_of)
         if relinked.count:
             edits.append(PageEdit(other, page_writes.encode_page(relinked.page.text)))
             count += relinked.count

@@ -1,9 +1,8 @@
 """The command that merges pages into one: texts, tags, children and attachments move over, and links follow."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mirrord.commands.core import command_events
 from mirrord.commands.core.command_plan import Plan, command
 from mirrord.commands.core.failure import invalid_argument, translating_errors
 from mirrord.commands.core.session import Session
@@ -12,15 +11,15 @@ from mirrord.commands.restructure.merge_layout import MergeLayout, lay_out_merge
 from mirrord.commands.restructure.page_changes import (
     PageEdit,
     bases_of,
-    carry_out,
+    carry_out_with_events,
     check_size,
     file_moves,
     preview_lines,
+    readable_pages,
     update_memory,
 )
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
 from mirrord.domain.entry import EntryId, digest_of
-from mirrord.domain.event import EventType
 from mirrord.domain.link_meaning import wikilink_path
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.heading_links import HeadingMeaning, PageHeadings, follow_heading
@@ -36,7 +35,7 @@ from mirrord.markdown.write.merged_text import (
 )
 from mirrord.mirror.read.link_index import LinkMoves
 from mirrord.mirror.read.name_index import NameChange
-from mirrord.mirror.write.change_plan import FileChanges, FileMove, FileText
+from mirrord.mirror.write.change_plan import FileChanges, FileText
 from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.journal_labels import new_key
 
@@ -87,18 +86,8 @@ class _Merge(Plan[MergedPages]):
         removals = [page_trash.removal_of(session, page, new_key()) for page in self.pages]
         moves = file_moves(session, self.layout.moves)
         texts = [self._text(session, edit) for edit in self.edits]
-        events = [*_move_events(moves, texts), *_text_events(moves, texts)]
-        for removal in removals:
-            facts = {"page_id": removal.entry, "path": removal.path, "trash_id": removal.key}
-            events.append((EventType.PAGE_DELETED, facts))
-        changes = FileChanges(
-            moves=moves,
-            texts=texts,
-            removals=removals,
-            emptied=self.layout.emptied,
-            appended_lines=command_events.event_lines(session, events),
-        )
-        carry_out(session, journal, changes)
+        changes = FileChanges(moves=moves, texts=texts, removals=removals, emptied=self.layout.emptied)
+        carry_out_with_events(session, journal, changes)
         update_memory(session, self.layout.moves, self.edits, [page.path for page in self.pages])
         into = texts[0]
         return MergedPages(
@@ -176,12 +165,8 @@ class _Relinking:
         edits = [PageEdit(self._into, page_writes.encode_rewrite(self._into, merged))]
         count = into.count + sum(part.count for part in relinked)
         own_paths = {self._into.path, *(page.path for page in self._pages)}
-        for path in (path for path in self._links.touched if path not in own_paths):
-            content = self._snapshot.read_text(path)
-            if content is None or content.text is None:
-                continue
-            page = page_writes.Page(path, PageText(content.text), digest_of(content.text.encode()), content.stat)
-            other = self._links.relink(path, page.content, self._goal_of)
+        for page in readable_pages(self._snapshot, self._links.touched, own_paths):
+            other = self._links.relink(page.path, page.content, self._goal_of)
             if other.count:
                 edits.append(PageEdit(page, page_writes.encode_page(other.page.text)))
                 count += other.count
@@ -213,37 +198,3 @@ class _MergeFollower:
         if not link.target.strip():
             return LinkGoal(self._entry, None)
         return LinkGoal(self._entry, self._headings.spell(link, HeadingMeaning((part.heading,))))
-
-
-Happened = tuple[EventType, Mapping[str, object]]
-
-
-def _move_events(moves: Sequence[FileMove], texts: Sequence[FileText]) -> list[Happened]:
-    """Of moved pages; attachments have none."""
-    digests = {text.path: digest_of(text.data) for text in texts}
-    return [
-        (
-            EventType.PAGE_MOVED,
-            {
-                "page_id": str(move.entry),
-                "path": move.target,
-                "old_path": move.source,
-                "digest": digests.get(move.target, move.expected).hex(),
-            },
-        )
-        for move in moves
-        if move.target.endswith(".md")
-    ]
-
-
-def _text_events(moves: Sequence[FileMove], texts: Sequence[FileText]) -> list[Happened]:
-    """Of pages that got another text and did not move."""
-    targets = {move.target for move in moves}
-    return [
-        (
-            EventType.PAGE_WRITTEN,
-            {"page_id": str(text.entry), "path": text.path, "digest": digest_of(text.data).hex()},
-        )
-        for text in texts
-        if text.path not in targets
-    ]

@@ -1,7 +1,7 @@
 """Changes of several pages as one journalled plan: all of them or none, in the tree and in drafts."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from mirrord.commands.core import command_events
 from mirrord.commands.core.command_plan import diff_of
@@ -12,8 +12,9 @@ from mirrord.domain.approval import MAX_PREVIEW_LINES
 from mirrord.domain.entry import digest_of
 from mirrord.domain.event import EventType
 from mirrord.errors import Busy, Stale
-from mirrord.markdown.frontmatter.page_text import with_unix_endings
+from mirrord.markdown.frontmatter.page_text import PageText, with_unix_endings
 from mirrord.mirror.draft.draft_tree import MAX_BYTES, MAX_PAGES
+from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.tree.tree_layout import SUFFIX
 from mirrord.mirror.write import change_plan
 from mirrord.mirror.write.change_plan import FileChanges, FileMove, FileText
@@ -75,8 +76,7 @@ def rewrite_pages(session: Session, journal: Journal, edits: Sequence[PageEdit])
     texts = [
         FileText(edit.path, page_writes.id_of_page(session, edit.page), edit.page.digest, edit.data) for edit in edits
     ]
-    lines = command_events.event_lines(session, list(_events_of(texts)))
-    carry_out(session, journal, FileChanges(texts=texts, appended_lines=lines))
+    carry_out_with_events(session, journal, FileChanges(texts=texts))
 
 
 def carry_out(session: Session, journal: Journal, changes: FileChanges) -> None:
@@ -131,7 +131,31 @@ def update_memory(
             session.memory.move(path, target, digests.get(path))
 
 
-def _events_of(texts: Sequence[FileText]) -> Iterator[Happened]:
-    for text in texts:
-        facts = {"page_id": str(text.entry), "path": text.path, "digest": digest_of(text.data).hex()}
-        yield EventType.PAGE_WRITTEN, facts
+def readable_pages(snapshot: Snapshot, paths: Iterable[str], without: Collection[str]) -> Iterator[page_writes.Page]:
+    """The pages at *paths* but *without* some; none that cannot be read."""
+    for path in paths:
+        content = snapshot.read_text(path) if path not in without else None
+        if content is not None and content.text is not None:
+            yield page_writes.Page(path, PageText(content.text), digest_of(content.text.encode()), content.stat)
+
+
+def carry_out_with_events(session: Session, journal: Journal, changes: FileChanges) -> None:
+    """As carry_out(), with the events of moves, new and changed pages, and removals."""
+    lines = command_events.event_lines(session, list(_events_of(changes)))
+    carry_out(session, journal, replace(changes, appended_lines=lines))
+
+
+def _events_of(changes: FileChanges) -> Iterator[Happened]:
+    """Of pages; moves and removals of attachments have none."""
+    digests = {text.path: digest_of(text.data) for text in changes.texts}
+    targets = {move.target for move in changes.moves}
+    for move in changes.moves:
+        if move.target.endswith(SUFFIX):
+            facts = {"page_id": str(move.entry), "path": move.target, "old_path": move.source}
+            yield EventType.PAGE_MOVED, {**facts, "digest": digests.get(move.target, move.expected).hex()}
+    for text in changes.texts:
+        if text.path not in targets:
+            kind = EventType.PAGE_CREATED if text.expected is None else EventType.PAGE_WRITTEN
+            yield kind, {"page_id": str(text.entry), "path": text.path, "digest": digests[text.path].hex()}
+    for removal in changes.removals:
+        yield EventType.PAGE_DELETED, {"page_id": removal.entry, "path": removal.path, "trash_id": removal.key}

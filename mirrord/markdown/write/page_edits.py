@@ -181,15 +181,15 @@ def _edit_section(page: PageText, edit: SectionEdit) -> str:
     new = _with_endings(edit.text, first_line_ending(text)).strip("\r\n")
     match edit.action:
         case Action.REPLACE:
-            return _put(text, section.content, section.end, _without_heading(new, section))
+            return put_blocks(text, section.content, section.end, _without_heading(new, section))
         case Action.PREPEND:
-            return _put(text, section.content, section.content, new)
+            return put_blocks(text, section.content, section.content, new)
         case Action.INSERT_BEFORE:
-            return _put(text, section.start, section.start, new)
+            return put_blocks(text, section.start, section.start, new)
         case Action.APPEND:
             return _append(text, section, new)
         case Action.INSERT_AFTER:
-            return _put(text, section.end, section.end, new)
+            return put_blocks(text, section.end, section.end, new)
 
 
 def _without_heading(new: str, section: Section) -> str:
@@ -217,10 +217,10 @@ def _append_after(text: str, start: int, end: int, new: str) -> str:
     if new and is_continued_by(blocks, new):
         behind = start + len(blocks)
         return text[:behind] + first_line_ending(text) + new + text[behind:]
-    return _put(text, end, end, new)
+    return put_blocks(text, end, end, new)
 
 
-def _put(text: str, start: int, end: int, new: str) -> str:
+def put_blocks(text: str, start: int, end: int, new: str) -> str:
     """Put *new* in place of the text from *start* to *end*, with a blank line before and after it."""
     before, after, ending = text[:start], text[end:], first_line_ending(text)
     if not new:

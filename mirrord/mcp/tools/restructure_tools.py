@@ -1,4 +1,4 @@
-"""Tools that change many pages at once: edits of all that a question finds, merges, headings with the links to them."""
+"""Tools that change many pages at once: edits, merges, splits, headings with the links to them."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mirrord.commands.restructure.edit_command import EditedPages
     from mirrord.commands.restructure.heading_command import RenamedHeading
     from mirrord.commands.restructure.merge_command import MergedPages
+    from mirrord.commands.restructure.split_command import SplitPage
 
 _MAX_LISTED = 50  # changed pages by name in one answer
 
@@ -34,7 +35,7 @@ class EditPages(Arguments):
     """What edit_pages takes."""
 
     edits: Annotated[tuple[BulkChange, ...], Field(min_length=1, max_length=20), BeforeValidator(from_json), _OBJECTS]
-    paths: Annotated[tuple[str, ...], Field(max_length=500), BeforeValidator(from_json)] = ()
+    paths: Annotated[tuple[str, ...], BeforeValidator(from_json)] = ()
     query: str | None = None
     path: str | None = None
     tag: str | None = None
@@ -54,15 +55,24 @@ class EditPages(Arguments):
 class MergePages(Arguments):
     """What merge_pages takes."""
 
-    paths: Annotated[tuple[str, ...], Field(description="In this order."), BeforeValidator(from_json)]
+    paths: Annotated[tuple[str, ...], BeforeValidator(from_json)]
     into: str
+
+
+class Split(Arguments):
+    """What split_page takes."""
+
+    path: str
+    heading: str | None = None
+    level: int | None = None
+    parent_path: str | None = None
 
 
 class RenameHeading(Arguments):
     """What rename_heading takes."""
 
     path: str
-    heading: Annotated[str, Field(description="As in read_page.")]
+    heading: str
     to: str
 
 
@@ -93,6 +103,18 @@ def _merge_answer(merged: "MergedPages") -> Wire:
     return {**answer, "warnings": list(merged.warnings)} if merged.warnings else answer
 
 
+def _split_answer(split: "SplitPage") -> Wire:
+    return {
+        "success": True,
+        "pageId": split.page_id,
+        "path": split.path,
+        "digest": split.digest,
+        "pages": dict(list(split.pages.items())[:_MAX_LISTED]),
+        "pagesCount": len(split.pages),
+        "linksRewritten": split.links_rewritten,
+    }
+
+
 def _heading_answer(renamed: "RenamedHeading") -> Wire:
     return {
         "success": True,
@@ -108,11 +130,10 @@ def _heading_answer(renamed: "RenamedHeading") -> Wire:
 
 EDIT_PAGES = Tool(
     "edit_pages",
-    "Edit many pages",
-    "Makes edits of edit_page wherever they occur in pages that paths, or filters of find_pages and words (query), "
-    "name: all pages or none. find changes text, never targets of links; word: whole words. {tag, replace} renames a "
-    "tag everywhere, {task, done} ticks tasks. "
-    'Example: {"path": "Projects", "edits": [{"tag": "draft", "replace": "final"}], "dryRun": true}.',
+    "Edit pages",
+    "Makes edits of edit_page wherever they occur in pages by paths, filters of find_pages or words (query). find "
+    "spares targets of links; word: whole words. {tag, replace} renames a tag, {task, done} ticks tasks. "
+    'Example: {"path": "Projects", "edits": [{"tag": "draft", "replace": "final"}]}.',
     EditPages,
     result_schema(
         {
@@ -134,9 +155,9 @@ EDIT_PAGES = Tool(
 MERGE_PAGES = Tool(
     "merge_pages",
     "Merge pages",
-    "Appends pages to another, each below a heading, with their tags, children and attachments; links follow, and the "
-    "pages go to the trash. "
-    'Example: {"paths": ["Inbox/A.md", "Inbox/B.md"], "into": "Projects/Alpha.md"}.',
+    "Appends pages to another, each below a heading, with tags, children and attachments; links follow, the pages go "
+    "to the trash. "
+    'Example: {"paths": ["A.md", "B.md"], "into": "Projects/Alpha.md"}.',
     MergePages,
     result_schema(
         {
@@ -156,11 +177,32 @@ MERGE_PAGES = Tool(
     destructive=True,
     idempotent=False,
 )
+SPLIT_PAGE = Tool(
+    "split_page",
+    "Split a page",
+    "Makes the section of a heading, or all of a level, pages, by default beside this one; links follow. "
+    'Example: {"path": "Alpha.md", "level": 2, "parentPath": "Projects"}.',
+    Split,
+    result_schema(
+        {
+            "success": FLAG,
+            "pageId": TEXT,
+            "path": TEXT,
+            "digest": TEXT,
+            "pages": ANY,
+            "pagesCount": COUNT,
+            "linksRewritten": COUNT,
+        }
+    ),
+    wire=_split_answer,
+    writes=True,
+    idempotent=False,
+)
 RENAME_HEADING = Tool(
     "rename_heading",
     "Rename a heading",
     "Gives a heading another text; links to it in all pages follow. "
-    'Example: {"path": "Projects/Alpha.md", "heading": "Plan", "to": "Timeline"}.',
+    'Example: {"path": "Alpha.md", "heading": "Plan", "to": "Timeline"}.',
     RenameHeading,
     result_schema(
         {
@@ -178,4 +220,4 @@ RENAME_HEADING = Tool(
     writes=True,
 )
 
-RESTRUCTURE_TOOLS: tuple[Tool[Any], ...] = (EDIT_PAGES, MERGE_PAGES, RENAME_HEADING)
+RESTRUCTURE_TOOLS: tuple[Tool[Any], ...] = (EDIT_PAGES, MERGE_PAGES, SPLIT_PAGE, RENAME_HEADING)

@@ -24,7 +24,7 @@ from mirrord.domain.link_meaning import (
     wikilink_path,
 )
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.link_spelling import NewPathOf
+from mirrord.markdown.link_spelling import NewPathOf, spell_wikilink
 from mirrord.markdown.link_updates import GoalOf, RelinkedPage, keep_meaning, relink_page
 from mirrord.markdown.page_links import links_of, possible_targets_of
 from mirrord.mirror.read.directory_listing import Walk
@@ -82,6 +82,10 @@ class LinkMoves:
         """As relink(), for a text that goes into a page which is created. new: its path and number."""
         after = site_of(new[1], new[0], self._after)
         return relink_page(page, self._site_before(path), after, self._whereto, goal_of)
+
+    def link_to_new(self, path: str, title: str, new: tuple[str, EntryId]) -> str:
+        """A wikilink on one of *touched*, after the change, to a page that is created. new: its path and number."""
+        return spell_wikilink(new[0], title, new[1], self._site_after(path))
 
     def _site_before(self, path: str) -> Site:
         return site_of(self._entries[path], path, self._before)

@@ -184,7 +184,7 @@ def merge_in(root: Path) -> None:
 
 def test_a_merge_that_is_killed_at_any_call_is_all_there_or_not_at_all(tmp_path: Path) -> None:
     outcomes = set()
-    for number in range(1, 400, 3):
+    for number in range(1, 400, 6):
         root = tmp_path / str(number) / "acme"
         before = fill(root)
         killed = killed_at(number, root, merge_in)

@@ -176,7 +176,7 @@ def links_to(title: str) -> str:
 WORDS = st.text("abcdefgh ÄßЖ日-_.:|^&()*'`", min_size=1, max_size=12).map(lambda text: " ".join(text.split()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(old=WORDS, new=WORDS, other=WORDS)
 def test_there_and_back_leaves_every_byte(old: str, new: str, other: str) -> None:
     with tempfile.TemporaryDirectory() as directory:
