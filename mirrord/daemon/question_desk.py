@@ -119,9 +119,9 @@ class QuestionDesk:
     async def _answer_question(self, request: Request) -> Answer:
         """The answer to a question, once what changed before is in rows, or does not get there soon."""
         try:
-            self.context.check_author(request, writes=False)
+            scope = self.context.check_author(request, writes=False)
             await self._settle(QUESTION_SETTLE_TRIES if self.may_act() else 0)
-            return Answer(RequestState.EXECUTED, result=await answer_question(self.context.sides, request))
+            return Answer(RequestState.EXECUTED, result=await answer_question(self.context.sides, request, scope))
         except Unanswerable as error:
             return Answer(RequestState.FAILED, failure={"code": error.code, "sentence": str(error)})
         except (UserError, Refused) as error:

@@ -20,6 +20,7 @@ from mirrord.domain.approval import ABSENT_DIGEST, InputFile, Preview, Request, 
 from mirrord.domain.entry import Actor, Digest, new_id
 from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.domain.long_work import Progress, ignore_progress
+from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import Refused
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.sync.observation.mirror_handles import Sides
@@ -32,9 +33,9 @@ class TenantContext:
     sides: Sides
     config: Config
 
-    def check_author(self, request: Request, *, writes: bool = True, is_undo: bool = False) -> None:
+    def check_author(self, request: Request, *, writes: bool = True, is_undo: bool = False) -> Scope:
         """
-        Check the author of *request*.
+        Check the author of *request*, and return what they may see.
 
         is_undo: it changes rows without a draft, so authors whose changes a person reviews are refused. Raises Refused
         unless it is the claimed actor and may read or change files.
@@ -45,17 +46,18 @@ class TenantContext:
             if not self.config.trusts_locally() or request.actor != LOCAL_ACTOR:
                 raise Refused("It shows no token, and no actor is trusted without one here.")
             self._check_undo(is_reviewed=False, is_undo=is_undo)
-            return
+            return UNLIMITED
         from mirrord.auth import signed_tokens  # noqa: PLC0415  (cryptography: a tenth of a start, and few show a token)
 
         grant = signed_tokens.verify_token(signed_tokens.Keyring(self.config.mirror), request.token, DAEMON_AUDIENCE)
         if grant.tenant_id != self.sides.tenant or grant.actor != request.actor:
             raise Refused("Its token belongs to another actor or tenant.")
-        if not grant.paths.is_unlimited:
-            raise Refused("Its token has patterns of paths, and the daemon knows only whole trees.")
+        if writes and not grant.paths.is_unlimited:
+            raise Refused("Its token has patterns of paths, and the daemon changes whole trees only.")
         if writes and not grant.may_write:
             raise Refused("Its token may only read.")
         self._check_undo(is_reviewed=grant.is_reviewed, is_undo=is_undo)
+        return grant.paths
 
     def _check_undo(self, *, is_reviewed: bool, is_undo: bool) -> None:
         if is_undo and self.config.agents.rules_of(is_reviewed=is_reviewed).may_review:

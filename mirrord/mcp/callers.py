@@ -33,7 +33,7 @@ from mirrord.domain.trust import Trust
 from mirrord.domain.write_rules import WriteRules
 from mirrord.errors import MirrordError, Refused, UserError
 from mirrord.mcp.admission import Tenant, find_tenant, open_tree, read_token, tenant_of
-from mirrord.mcp.tools.scoped_tools import SCOPED_TOOLS
+from mirrord.mcp.tools.scoped_tools import works_scoped
 from mirrord.mcp.tools.tool import Lane, Lanes, Tool
 from mirrord.mirror.tree.scoped_tree import ScopedTree, scope_tree
 
@@ -102,7 +102,9 @@ class Caller:
         if (tool.writes and not self.may_write) or not tool.is_open(level):
             return False
         waits = tool.writes and (level > Trust.NOTIFY or self.gate.rules.may_review)
-        return not self.is_scoped or (tool.name in SCOPED_TOOLS and not waits)
+        if not self.is_scoped:
+            return True
+        return works_scoped(tool.name, has_token=self.session.token is not None) and not waits
 
     def work_session(self) -> Session:
         """The session to work with, in a thread of perform(): of the open change set, if there is one."""

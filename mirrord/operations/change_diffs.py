@@ -1,7 +1,7 @@
 """What a change set changed, by entry: its state before and after, and the difference of its texts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from mirrord.db.content import undo_rows
@@ -47,6 +47,11 @@ def changed_entry(history: EntryHistory) -> ChangedEntry:
     after = next(state for state in history.states if state.version == last)
     before = history.states[0]
     return ChangedEntry(history.entry, history.kind, before, after, _changes_between(before, after))
+
+
+def with_states(changed: ChangedEntry, before: EntryState, after: EntryState) -> ChangedEntry:
+    """The change as of an entry that was and is so."""
+    return replace(changed, before=before, after=after, changes=_changes_between(before, after))
 
 
 def _changes_between(before: EntryState, after: EntryState) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from typing import Any
@@ -15,12 +15,13 @@ from mirrord.db.content.recent_versions import Period, RecentEntry
 from mirrord.db.database import Connection
 from mirrord.documents.link_following import paths_of
 from mirrord.domain.entry import EntryId, Kind, TenantId
+from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import UserError
 from mirrord.mirror.tree.tree_layout import SUFFIX, attachment_path, page_path
-from mirrord.operations.change_diffs import ChangedEntry, changed_entry
+from mirrord.operations.change_diffs import ChangedEntry, changed_entry, with_states
 from mirrord.operations.restore import directories_of, find_page
 from mirrord.operations.undo import find_change_set, load_histories
-from mirrord.operations.undo_plan import EntryHistory, EntryState
+from mirrord.operations.undo_plan import NOWHERE, EntryHistory, EntryState
 
 MAX_ANSWER_BYTES = 7_000  # bytes of the listed changes
 BATCH_ENTRIES = 50  # entries whose texts are loaded at once
@@ -53,9 +54,15 @@ class ListedChanges:
     next_start: int | None
 
 
-async def find_moment(connection: Connection, tenant: TenantId, text: str) -> datetime:
-    """The moment that *text* means: a time, or the end of a change set. Raises Unanswerable."""
+async def find_moment(connection: Connection, tenant: TenantId, text: str, *, only_times: bool = False) -> datetime:
+    """
+    The moment that *text* means: a time, or the end of a change set. Raises Unanswerable.
+
+    only_times: no change sets, of which a beginning of the id would tell whether there is one.
+    """
     moment = _parse_time(text)
+    if moment is None and only_times:
+        raise Unanswerable("INVALID_TIME", f"{text!r} is no time.")
     if moment is None:
         try:
             change_set = await find_change_set(connection, tenant, text)
@@ -85,17 +92,17 @@ async def list_changes(connection: Connection, tenant: TenantId, question: Chang
 
     Raises Unanswerable: nothing is, was or changed at the path.
     """
-    stem = _stem_of(question.path) if question.path is not None else None
+    stem = stem_of(question.path) if question.path is not None else None
     recent = await recent_versions.load_recent(connection, tenant, question.period)
     changes: list[Mapping[str, Any]] = []
     position, size, end = question.start, 0, min(len(recent), question.start + MAX_LOOKED_ENTRIES)
     for first in range(question.start, end, BATCH_ENTRIES):
-        for facts in await _describe_batch(connection, tenant, recent[first : min(first + BATCH_ENTRIES, end)]):
-            size += len(orjson.dumps(facts)) + 1 if facts is not None and _is_below(facts, stem) else 0
+        for facts in await describe_batch(connection, tenant, recent[first : min(first + BATCH_ENTRIES, end)]):
+            size += len(orjson.dumps(facts)) + 1 if facts is not None and is_below(facts, stem) else 0
             if size > MAX_ANSWER_BYTES and changes:
                 return ListedChanges(changes, position)
             position += 1
-            if facts is not None and _is_below(facts, stem):
+            if facts is not None and is_below(facts, stem):
                 changes.append(facts)
     if stem is not None and not changes and question.start == 0 and end == len(recent):
         await _check_path(connection, tenant, question.path or "")
@@ -109,10 +116,10 @@ async def _check_path(connection: Connection, tenant: TenantId, path: str) -> No
         raise Unanswerable("PATH_NOT_FOUND", f"There is no page or folder {path!r}, and there was none.") from None
 
 
-async def _describe_batch(
-    connection: Connection, tenant: TenantId, recent: Sequence[RecentEntry]
+async def describe_batch(
+    connection: Connection, tenant: TenantId, recent: Sequence[RecentEntry], scope: Scope = UNLIMITED
 ) -> list[Mapping[str, Any] | None]:
-    """The facts of each entry; None: it is as it was, or a new folder."""
+    """The facts of each entry; None: it is as it was, or a new folder, or *scope* shows nothing of the change."""
     chosen: dict[str, dict[EntryId, set[int]]] = {}
     for entry in recent:
         chosen.setdefault(entry.table, {})[entry.entry] = set(entry.versions)
@@ -125,27 +132,54 @@ async def _describe_batch(
     places = [state.parent for entry in changed.values() for state in (entry.before, entry.after)]
     directories = await directories_of(connection, tenant, places)
     paths = await paths_of(connection, tenant, changed)
-    return await asyncio.to_thread(_facts_of_batch, recent, changed, directories, paths)
+    moves = {
+        entry: _Move(
+            change,
+            _path_of(change.before, change.kind, directories),
+            paths.get(entry) or _path_of(change.after, change.kind, directories),
+            change.before.parent is None or change.before.parent in directories,
+        ).within(scope)
+        for entry, change in changed.items()
+    }
+    return await asyncio.to_thread(_facts_of_batch, recent, moves)
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A change and where its entry was and is. is_placed: whether the folder that it was in is still known."""
+
+    changed: ChangedEntry
+    old_path: str
+    path: str
+    is_placed: bool
+
+    def within(self, scope: Scope) -> "_Move | None":
+        """What *scope* shows of it: what comes from hidden places was created, what goes there was deleted."""
+        if scope.is_unlimited:
+            return self
+        if self.changed.kind is Kind.RECORD:
+            return None
+        before, after = self.changed.before, self.changed.after
+        was_visible = before.version > 0 and self.is_placed and scope.can_read(self.old_path)
+        if scope.can_read(self.path):
+            changed = self.changed if was_visible else with_states(self.changed, NOWHERE, after)
+            return replace(self, changed=changed) if was_visible or not after.is_deleted else None
+        if not was_visible or before.is_deleted:
+            return None
+        changed = with_states(self.changed, before, replace(before, is_deleted=True))
+        return replace(self, changed=changed, path=self.old_path)
 
 
 def _facts_of_batch(
-    recent: Sequence[RecentEntry],
-    changed: Mapping[EntryId, ChangedEntry],
-    directories: Mapping[EntryId | None, str],
-    paths: Mapping[EntryId, str],
+    recent: Sequence[RecentEntry], moves: Mapping[EntryId, _Move | None]
 ) -> list[Mapping[str, Any] | None]:
-    return [
-        _facts_of(entry, changed[entry.entry], directories, paths.get(entry.entry)) if entry.entry in changed else None
-        for entry in recent
-    ]
+    return [_facts_of(entry, move) if (move := moves.get(entry.entry)) is not None else None for entry in recent]
 
 
-def _facts_of(
-    recent: RecentEntry, changed: ChangedEntry, directories: Mapping[EntryId | None, str], path: str | None
-) -> Mapping[str, Any]:
-    old_path = _path_of(changed.before, changed.kind, directories)
+def _facts_of(recent: RecentEntry, move: _Move) -> Mapping[str, Any]:
+    changed, old_path = move.changed, move.old_path
     facts: dict[str, Any] = {
-        "path": path or _path_of(changed.after, changed.kind, directories),
+        "path": move.path,
         "kind": " and ".join(changed.changes),
         "by": ", ".join(recent.actors),
         "at": recent.changed_at.astimezone(UTC).isoformat(timespec="seconds"),
@@ -194,12 +228,14 @@ def _count_lines(before: str, after: str) -> tuple[int, int]:
     return len(new) - equal, len(old) - equal
 
 
-def _is_below(facts: Mapping[str, Any], stem: str | None) -> bool:
+def is_below(facts: Mapping[str, Any], stem: str | None) -> bool:
+    """Whether a change is of the page or folder with this stem, or below it; None: everything is."""
     if stem is None:
         return True
-    stems = [_stem_of(facts[key]) for key in ("path", "from") if key in facts]
+    stems = [stem_of(facts[key]) for key in ("path", "from") if key in facts]
     return any(candidate == stem or candidate.startswith(f"{stem}/") for candidate in stems)
 
 
-def _stem_of(path: str) -> str:
+def stem_of(path: str) -> str:
+    """A page's path as people may write it: without `.md`, without `/_index`."""
     return path.strip("/").removesuffix(SUFFIX).removesuffix("/_index")

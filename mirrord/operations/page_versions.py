@@ -67,7 +67,13 @@ async def compare_versions(
     after: default the newest; before: default the one before the newest. Raises UserError as load_page_history(), and
     for a version that the page does not have.
     """
-    loaded = await load_page_history(connection, tenant, reference)
+    return await compare_in(connection, tenant, await load_page_history(connection, tenant, reference), before, after)
+
+
+async def compare_in(
+    connection: Connection, tenant: TenantId, loaded: History, before: int | None, after: int | None
+) -> Difference:
+    """As compare_versions(), of a loaded history."""
     newest = loaded.revisions[-1].version
     second = after if after is not None else newest
     first = before if before is not None else max(newest - 1, loaded.revisions[0].version)

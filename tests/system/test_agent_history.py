@@ -257,3 +257,52 @@ async def test_an_earlier_version_comes_back_over_a_text_that_was_not_shown(mirr
         restored = await agent.call("restore_page", path="Unseen.md", version=1)
     assert restored["path"] == "Unseen.md"
     assert mirrord.text("Unseen.md") == long_text
+
+
+async def test_a_scope_shows_the_history_of_what_is_in_it(mirrord: Mirrord) -> None:
+    paths = ("Open/Stays.md", "Open/Goes.md", "Shut/Comes.md", "Shut/Hidden.md", "Shut/Folder/Below.md")
+    for path in paths:
+        save(mirrord.file(path), f"{TEXT}\n{path} at first.\n")
+    for path in paths:
+        eventually(partial(mirrord.page, path), f"the row of {path}")
+    start = now(mirrord)
+    save(mirrord.file("Open/Stays.md"), TEXT + "\nMore.\n")
+    save(mirrord.file("Shut/Hidden.md"), TEXT + "\nMore.\n")
+    save(mirrord.file("Shut/Folder/Below.md"), f"{TEXT}\nOf the hidden time, edited.\n")
+    mirrord.flush()
+    for source, target in (("Shut/Comes.md", "Open/Comes.md"), ("Open/Goes.md", "Shut/Goes.md")):
+        mirrord.file(source).rename(mirrord.file(target))
+    mirrord.file("Shut/Folder").rename(mirrord.file("Open/Folder"))
+    for path in ("Open/Comes.md", "Shut/Goes.md", "Open/Folder/Below.md"):
+        eventually(partial(mirrord.page, path), f"the row of {path}")
+    mirrord.flush()
+    token = mirrord.create_token("scoped", "--write", "Open/**")
+    async with agent_of(mirrord, token) as agent:
+        listed = by_path(await agent.call("list_changes", since=start))
+        coming = await agent.call("page_history", path="Open/Comes.md")
+        below = await agent.call("page_history", path="Open/Folder/Below.md")
+        stays = await agent.call("page_history", path="Open/Stays.md")
+        text = await agent.call("read_page", path="Open/Stays.md", version=1)
+        same = await agent.call("diff_page", path="Open/Comes.md")
+        refusals = [
+            await agent.refused("read_page", path="Open/Comes.md", version=1),
+            await agent.refused("read_page", path="Open/Folder/Below.md", version=1),
+            await agent.refused("list_changes", since="01"),
+        ]
+        for hidden, missing in (("Shut/Hidden.md", "Shut/None.md"), ("Shut", "None"), ("Hidden", "Nowhere")):
+            for tool in ("page_history", "diff_page", "list_changes"):
+                answers = [await agent.refused(tool, path=path) for path in (hidden, missing)]
+                assert str(answers[0]).replace(hidden, missing) == str(answers[1])
+        assert (await agent.refused("undo_changes"))["code"] == "NOT_ALLOWED"
+
+    assert {path: change["kind"] for path, change in listed.items() if "type" not in change} == {
+        "Open/Stays.md": "edited",
+        "Open/Comes.md": "created",
+        "Open/Goes.md": "deleted",
+        "Open/Folder/Below.md": "edited",
+    }
+    assert "from" not in listed["Open/Comes.md"]
+    assert [len(history["versions"]) for history in (coming, below, stays)] == [1, 1, 2]
+    assert text["content"].endswith("Open/Stays.md at first.\n")
+    assert same["diff"] == ""
+    assert [refusal["code"] for refusal in refusals] == ["UNKNOWN_VERSION", "UNKNOWN_VERSION", "INVALID_TIME"]

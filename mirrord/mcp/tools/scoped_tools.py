@@ -2,7 +2,7 @@
 
 from mirrord.commands.core.failure import Failed
 
-# Tools that see the tree through the session only. What asks the daemon, or is about research data, sees whole tenants.
+# Tools that see the tree through the session only. What is about research data sees whole tenants.
 SCOPED_TOOLS = frozenset(
     (
         *("list_pages", "get_tree", "search_pages", "find_pages", "get_page_links"),
@@ -11,6 +11,14 @@ SCOPED_TOOLS = frozenset(
         *("begin_changes", "review_changes", "apply_changes", "discard_changes", "changes_status", "list_trash"),
     )
 )
+
+# Tools that ask the daemon, which reads the patterns in the token.
+HISTORY_TOOLS = frozenset(("list_changes", "page_history", "diff_page"))
+
+
+def works_scoped(name: str, *, has_token: bool) -> bool:
+    """Whether a tool works through a scope, of a token or of a local caller."""
+    return name in SCOPED_TOOLS or (has_token and name in HISTORY_TOOLS)
 
 
 def not_with_patterns(name: str) -> Failed:
