@@ -121,6 +121,11 @@ class PageText:
         """The byte order mark, the front matter and the body; joined they are the text."""
         return self.bom, self.head, self.body
 
+    @property
+    def has_views(self) -> bool:
+        """Whether the views were read before, and take no time now."""
+        return "views" in self.__dict__
+
     @cached_property
     def views(self) -> "Views":
         """What the front matter says; see Views."""

@@ -67,6 +67,8 @@ class Head:
 
 def head_of(page: PageText) -> Head:
     """The head of *page*, whose body may be incomplete. Never raises."""
+    if page.has_views:  # the front matter was read already
+        return _read_any_head(page.views)
     source = page.source
     return (read_plain_head(source) if len(source) <= MAX_PLAIN_CHARACTERS else None) or _read_any_head(page.views)
 

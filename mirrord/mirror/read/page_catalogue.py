@@ -266,14 +266,16 @@ class Snapshot:
 
     def has_directory(self, card: PageSummary) -> bool:
         """Whether the directory for the children of a page or folder exists."""
-        directory = directory_of(card.path, card.kind)
-        return directory.rpartition("/")[2] in self._list_names(parent_of(directory)).directories
+        parent, _, name = directory_of(card.path, card.kind).rpartition("/")
+        return name in self._list_names(parent).directories
 
     def has_children(self, card: PageSummary) -> bool:
         """Whether a page or folder holds pages or folders."""
-        if not self.has_directory(card):
+        directory = directory_of(card.path, card.kind)
+        parent, _, name = directory.rpartition("/")
+        if name not in self._list_names(parent).directories:
             return False
-        listing = self._list_names(directory_of(card.path, card.kind))
+        listing = self._list_names(directory)
         return bool(listing.directories) or any(name != INDEX_FILE for name in listing.files)
 
     def has_file(self, path: str) -> bool:

@@ -137,12 +137,8 @@ _MAX_IGNORE_BYTES = 1 << 20
 
 def pattern_state(tree: Tree) -> tuple[object, ...]:
     """A value that changes whenever the patterns of a tree may have changed."""
-    vault = (
-        (tree.stat(VAULT_SETTINGS_PATH), tree.stat(VAULT_DIRECTORY) is not None)
-        if VAULT_DIRECTORY in tree.attachments
-        else ()
-    )
-    return (tree.stat(IGNORE_PATH), *vault)
+    has_vault = VAULT_DIRECTORY in tree.attachments and tree.stat(VAULT_DIRECTORY) is not None
+    return (tree.stat(IGNORE_PATH), has_vault, tree.stat(VAULT_SETTINGS_PATH) if has_vault else None)
 
 
 class Ignore:
