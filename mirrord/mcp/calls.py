@@ -137,7 +137,7 @@ def _prepare_command(
 
 
 def _preview_command(caller: Caller, tool: Tool[Any], arguments: Mapping[str, Any]) -> Preview | None:
-    from mirrord.commands.trust_gate import preview_if_needed  # noqa: PLC0415  (all commands: loaded by the first change)
+    from mirrord.commands.trust_gate import preview_if_needed  # noqa: PLC0415  (loaded by the first change)
 
     session, gate, arguments = _prepare_command(caller, tool, arguments)
     if not gate.elicits:  # a change set that is reviewed: the client would show its beginning only

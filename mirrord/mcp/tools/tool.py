@@ -128,7 +128,7 @@ class Tool(Generic[A]):
     def to_wire(self, result: Any) -> Wire:
         """The JSON of its command's *result*, which is a new one or comes from a file."""
         if isinstance(result, Mapping):
-            from mirrord.commands.command_registry import COMMANDS  # noqa: PLC0415  (all commands; see calls)
+            from mirrord.commands.command_registry import COMMANDS  # noqa: PLC0415  (as in calls)
 
             result = TypeAdapter(COMMANDS[self.name].result_type).validate_python(result)
         return self.wire(result)
