@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mirrord.config import Config
+from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import UserError
 from mirrord.mcp.admission import Tenant, find_tenant
 from mirrord.mcp.tool_sets import check_sets
@@ -22,17 +23,25 @@ _HTTP_SETTINGS_PLACES = {client: place for client, place in _SETTINGS_PLACES.ite
 _TOKEN = "(what `mirrord tenant token {tenant}` prints)"
 
 
-def settings_on_stdio(config: Config, client: str | None, file: Path | None = None, tools: Sequence[str] = ()) -> str:
+def settings_on_stdio(
+    config: Config,
+    client: str | None,
+    file: Path | None = None,
+    tools: Sequence[str] = (),
+    paths: Scope = UNLIMITED,
+) -> str:
     """
     The settings of one client, or of all if *client* is None, each below a line that names its place.
 
     file: the configuration file in use. tools: sets of tools for the command line; default: the configured sets.
+    paths: what a server without a token shows.
     Raises UserError for an unknown client or set.
     """
     if client is not None and client not in _SETTINGS_PLACES:
         raise UserError(f"There is no client {client!r}; there are {', '.join(_SETTINGS_PLACES)}.")
     clients = [client] if client is not None else list(_SETTINGS_PLACES)
-    command = [*command_line(), "mcp", *(["--tools", ",".join(check_sets(tools))] if tools else [])]
+    patterns = [word for kind, texts in paths.to_claims().items() for text in texts for word in (f"--{kind}", text)]
+    command = [*command_line(), "mcp", *(["--tools", ",".join(check_sets(tools))] if tools else []), *patterns]
     environment = _environment_of(config, find_tenant(config), file)
     texts = [_stdio_text(name, command, environment) for name in clients]
     if client is not None:

@@ -21,6 +21,7 @@ from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
 from mcp_types import ElicitRequestParams, ElicitResult
 
@@ -28,6 +29,7 @@ from mirrord.auth.access_grant import Rights
 from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.config import Agents, Config
 from mirrord.domain.entry import Actor
+from mirrord.domain.scope import parse_scope
 from mirrord.domain.trust import trust_levels
 from mirrord.errors import UserError
 from mirrord.mcp import http, page_notices
@@ -347,3 +349,36 @@ def test_it_prints_where_agents_and_people_reach_it(tmp_path: Path) -> None:
             assert metadata["resource"] == "https://pages.example/mcp"
         finally:
             server.terminate()
+
+
+@pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
+async def test_two_tokens_see_two_parts_of_the_tree_and_only_who_sees_all_is_notified(
+    config: Config, tenant: Tenant
+) -> None:
+    private = signing_key(config.data, Keyring(config.mirror))
+    rights = Rights(paths=parse_scope(["Inbox"]))
+    scoped, _ = issue_token(private, tenant.name, tenant.id, Actor("agent", "narrow"), rights=rights, expires=None)
+    heard: list[object] = []
+
+    async def hear(message: object) -> None:
+        heard.append(message)
+
+    async with served(config, tenant) as url, connected(url, scoped, "legacy", message_handler=hear) as narrow:
+        await narrow.call("write_page", path="Inbox/Mine.md", content="# Mine\n")
+        assert [page["path"] for page in (await narrow.call("list_pages"))["pages"]] == ["Inbox"]
+        assert (await narrow.refused("read_page", path="Welcome.md"))["code"] == "PAGE_NOT_FOUND"
+        await narrow.client.list_resources()
+        with pytest.raises(MCPError, match="not notified"):
+            await narrow.client.subscribe_resource("page:///Inbox/Mine.md")
+        changed = anyio.Event()
+
+        async def note(_: object) -> None:
+            changed.set()
+
+        async with connected(url, token(config, tenant), "legacy", message_handler=note) as wide:
+            assert len((await wide.call("list_pages"))["pages"]) == 2
+            await wide.client.list_resources()
+            (tenant.root / "Other.md").write_text("# Other\n", encoding="utf-8")
+            with anyio.fail_after(PATIENCE_SECONDS):
+                await changed.wait()
+    assert heard == []

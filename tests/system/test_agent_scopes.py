@@ -31,7 +31,7 @@ from tests.support.scoped_worlds import ScopedWorlds, make_worlds, normalize_ans
 
 SCOPE = parse_scope(["Inbox/**"], ["Projects/**"], ["Inbox/Secret/**", "Projects/Private"])
 CANARY = "canary"
-SETS = ("pages", "attachments", "changes", "collections", "sources")
+SETS = ("pages", "attachments", "changes", "collections", "sources", "restructure")
 PAGES = {
     "Inbox/_index.md": "---\ntitle: Inbox\ntags: [work]\n---\n\nNewest first.\n",
     "Inbox/Todo.md": "# Todo\n\n[[Plan]], [[Salary]], [[Old]], [[Secret]] and [[Alpha]].\n",
@@ -144,6 +144,12 @@ WIDE_ATTEMPTS: list[tuple[str, dict[str, Any]]] = [
     ("delete_page", {"path": "Inbox", "recursive": True}),
     ("delete_page", {"path": "Projects/Alpha.md"}),
     ("add_attachment", {"pagePath": "Projects/Alpha.md", "base64": FILE, "fileName": "a.txt"}),
+    ("edit_pages", {"edits": [{"find": CANARY, "replace": "x"}]}),
+    ("edit_pages", {"edits": [{"tag": "work", "replace": "done"}], "dryRun": True}),
+    ("edit_pages", {"edits": [{"find": "Todo", "replace": "To do"}], "dryRun": True}),
+    ("edit_pages", {"edits": [{"find": "due", "replace": "late"}]}),
+    ("edit_pages", {"edits": [{"find": "Note", "replace": "x"}], "paths": ["Inbox/Deep/Note.md", "Archive/Old.md"]}),
+    ("rename_heading", {"path": "Inbox/Todo.md", "heading": "Todo", "to": "Tasks"}),
     ("collection_list", {}),
     ("list_sources", {}),
     ("undo_changes", {}),
@@ -344,9 +350,12 @@ async def test_a_page_without_an_id_gets_no_other_one_through_a_scope(worlds: Sc
     async with in_memory(worlds.full, paths=SCOPE) as agent:
         await agent.call("read_page", path="Inbox/Deep/Note.md")
         text = f"---\nid: {guessed}\n---\n\n# Note\n"
-        refusal = await agent.refused("write_page", path="Inbox/Deep/Note.md", content=text)
+        refusals = [
+            await agent.refused("write_page", path="Inbox/Deep/Note.md", content=text),
+            await agent.refused("edit_page", path="Inbox/Deep/Note.md", edits=[{"find": "# Note", "replace": text}]),
+        ]
 
-    assert refusal["code"] == "INVALID_FRONT_MATTER"
+    assert {refusal["code"] for refusal in refusals} == {"INVALID_FRONT_MATTER"}
 
 
 @pytest.mark.parametrize(

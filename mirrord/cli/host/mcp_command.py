@@ -8,7 +8,7 @@ import click
 
 from mirrord.cli.options import EXIT_REFUSED, EXIT_UNAVAILABLE, EXIT_USAGE, as_options
 from mirrord.config import Config, Flags, file_of, load
-from mirrord.domain.scope import parse_scope
+from mirrord.domain.scope import Scope, parse_scope
 from mirrord.errors import MirrordError, Refused, UserError
 from mirrord.telemetry import process_reports
 
@@ -86,7 +86,7 @@ def mcp(options: _McpOptions) -> int:
     try:
         config = load(flags)
         if options.act == "config":
-            _print_settings(config, options.client, options.address, flags)
+            _print_settings(config, options, flags)
         else:
             _serve(config, options)
     except MirrordError as error:
@@ -102,23 +102,30 @@ def exit_code_of_server(error: MirrordError) -> int:
     return EXIT_REFUSED if isinstance(error, Refused) else EXIT_UNAVAILABLE
 
 
-def _print_settings(config: Config, client: str | None, address: str | None, flags: Flags) -> None:
+def _print_settings(config: Config, options: _McpOptions, flags: Flags) -> None:
     from mirrord.mcp import client_config  # noqa: PLC0415  (the server starts without it)
 
+    client, address, paths = options.client, options.address, _paths_of(options)
     if address is not None and config.agents.oauth is not None:
         click.echo(client_config.settings_over_oauth(client, address))
     elif address is not None:
         click.echo(client_config.settings_over_http(config, client, address))
     else:
-        click.echo(client_config.settings_on_stdio(config, client, file_of(flags), flags.tools))
+        click.echo(client_config.settings_on_stdio(config, client, file_of(flags), flags.tools, paths))
+
+
+def _paths_of(options: _McpOptions) -> Scope:
+    """What a server without a token shows. Raises UserError for patterns over HTTP, where tokens have them."""
+    paths = parse_scope(options.write, options.read, options.deny)
+    if options.address is not None and not paths.is_unlimited:
+        raise UserError("Over HTTP the patterns are in the tokens: `mirrord tenant token` takes --write and so on.")
+    return paths
 
 
 def _serve(config: Config, options: _McpOptions) -> None:
     process_reports.log_to(None)
-    paths = parse_scope(options.write, options.read, options.deny)
+    paths = _paths_of(options)
     if options.address is not None:
-        if not paths.is_unlimited:
-            raise UserError("Over HTTP the patterns are in the tokens: `mirrord tenant token` takes --write and so on.")
         from mirrord.mcp.http import serve as serve_http  # noqa: PLC0415  (as above)
 
         serve_http(config, options.address, options.hosts)

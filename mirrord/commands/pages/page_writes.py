@@ -166,7 +166,7 @@ def overwrite_page(
     part: the session supplied only a part of the text.
     """
     entry, digest = id_of_page(session, page), digest_of(data)
-    _check_claimed_id(session, page, data, entry)
+    check_claimed_id(session, page, data, entry)
     if digest != page.digest:
         facts = {"page_id": str(entry), "path": page.path, "digest": digest.hex()}
         try:
@@ -182,12 +182,12 @@ def overwrite_page(
     return entry, digest
 
 
-def _check_claimed_id(session: Session, page: Page, data: bytes, entry: EntryId) -> None:
+def check_claimed_id(session: Session, page: Page, data: bytes, entry: EntryId) -> None:
     """Raises Failed for another id than the page's in a scope: what becomes of it would tell whether a page has it."""
-    if session.tree.whole is session.tree or parse_id(page.head.id) is not None:
+    if session.tree.whole is session.tree:
         return
     claimed = parse_id(head_of(PageText(data.decode())).id)
-    if claimed not in (None, entry):
+    if claimed not in (None, entry, parse_id(page.head.id)):
         sentence = f"{page.path} has the id {entry}, and a token with patterns gives a page no other one."
         raise invalid_argument("INVALID_FRONT_MATTER", sentence, "Leave out the key id.")
 

@@ -73,9 +73,11 @@ def rewrite_pages(session: Session, journal: Journal, edits: Sequence[PageEdit])
 
     Raises Failed, CONFLICT or BUSY, and nothing is changed then.
     """
-    texts = [
-        FileText(edit.path, page_writes.id_of_page(session, edit.page), edit.page.digest, edit.data) for edit in edits
-    ]
+    texts = []
+    for edit in edits:
+        entry = page_writes.id_of_page(session, edit.page)
+        page_writes.check_claimed_id(session, edit.page, edit.data, entry)
+        texts.append(FileText(edit.path, entry, edit.page.digest, edit.data))
     carry_out_with_events(session, journal, FileChanges(texts=texts))
 
 
@@ -84,7 +86,7 @@ def carry_out(session: Session, journal: Journal, changes: FileChanges) -> None:
     with translating_errors():
         try:
             session.tree.claim(*changes.paths, new_bytes=sum(len(text.data) for text in changes.texts))
-            change_plan.carry_out(session.tree, journal, changes)
+            change_plan.carry_out(session.tree.whole, journal, changes)
             for removal in changes.removals:
                 session.tree.note_removal(removal.path)
             for move in changes.moves:

@@ -7,7 +7,16 @@ SCOPED_TOOLS = frozenset(
     (
         *("list_pages", "get_tree", "search_pages", "find_pages", "get_page_links"),
         *("read_page", "read_pages", "sync_status", "list_attachments", "read_attachment"),
-        *("write_page", "edit_page", "create_page", "move_page", "delete_page", "restore_page", "add_attachment"),
+        *(
+            "write_page",
+            "edit_page",
+            "create_page",
+            "move_page",
+            "delete_page",
+            "restore_page",
+            "add_attachment",
+            "edit_pages",
+        ),
         *("begin_changes", "review_changes", "apply_changes", "discard_changes", "changes_status", "list_trash"),
     )
 )

@@ -181,3 +181,17 @@ def test_a_server_that_its_token_does_not_open_exits_as_refused(
     monkeypatch.setenv("MIRRORD_TOKEN", "no token")
     assert run("--mirror", str(config.mirror), "--data", str(config.data)) == 4
     assert capsys.readouterr().err.startswith("mirrord: ")
+
+
+def test_the_settings_keep_the_patterns_of_what_the_server_shows(
+    config: Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = ["--mirror", str(config.mirror), "--data", str(config.data)]
+    patterns = ["--write", "Inbox/**", "--deny", "Inbox/Private", "--deny", "Old"]
+
+    assert run("config", "cursor", *places, *patterns) == 0
+    assert json.loads(capsys.readouterr().out)["mcpServers"]["mirrord"]["args"][-6:] == patterns
+    assert run("config", "cursor", *places, *patterns, "--http", "127.0.0.1:8765") == 2
+    assert "Over HTTP the patterns are in the tokens" in capsys.readouterr().err
+    assert run("serve", *places, "--read", "/Inbox") == 2
+    assert "root already" in capsys.readouterr().err

@@ -16,6 +16,7 @@ from mirrord.commands.pages.page_listing import get_tree
 from mirrord.domain.entry import Actor
 from mirrord.domain.scope import Scope, parse_pattern, parse_scope
 from mirrord.errors import OutOfScope
+from mirrord.mirror.draft.draft_tree import DraftTree
 from mirrord.mirror.tree.ignore_rules import Ignore
 from mirrord.mirror.tree.scoped_tree import ScopedTree
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -107,6 +108,11 @@ def test_names_that_come_after_a_list_was_begun_are_hidden_too(tree: ScopedTree)
     assert "private" in layer.hidden
     assert frozenset(("A.md", "PRIVATE", "Private.md")) - layer.hidden == {"A.md"}
     assert "A.md" in layer.hidden | {"A.md"}
+
+
+def test_what_a_draft_does_in_its_own_way_is_done_by_it_through_a_scope_too() -> None:
+    overridden = {name for name in vars(DraftTree) if name in vars(Tree) and not name.startswith("__")}
+    assert overridden <= vars(ScopedTree).keys()
 
 
 def _build(root: Path, pages: dict[str, str], directories: set[str]) -> Path:
