@@ -34,6 +34,7 @@ class AgreedState:
         self._guard = threading.Lock()
         self._database: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
+        self._was_sought = False
 
     def close(self) -> None:
         """Close the file; the next query opens it again."""
@@ -56,11 +57,15 @@ class AgreedState:
                 return {}
 
     def by_inodes(self, inodes: Collection[tuple[int, int]]) -> dict[tuple[int, int], list[tuple[str, CachedStat]]]:
-        """Recorded paths and states of files and directories, by device and inode."""
+        """
+        Recorded paths and states of files and directories, by device and inode.
+
+        Commands ask by_paths() just before, so the file is not sought again.
+        """
         rows_by_inode: dict[tuple[int, int], list[tuple[str, CachedStat]]] = defaultdict(list)
         with self._guard:
             try:
-                database = self._open_current()
+                database = self._database if self._was_sought else self._open_current()
                 for path, row in _read_rows_at_inodes(database, inodes) if database is not None else ():
                     rows_by_inode[row.device, row.inode].append((path, row))
             except (sqlite3.Error, OSError, Refused, ValueError) as error:
@@ -79,12 +84,14 @@ class AgreedState:
                 name, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
             )
             self._file = identity
+        self._was_sought = True
         return self._database
 
     def _close_database(self) -> None:
         if self._database is not None:
             self._database.close()
         self._database = self._file = None
+        self._was_sought = False
 
 
 def _read_by_paths(

@@ -245,8 +245,7 @@ class Snapshot:
         """The cards of existing pages, in the order of *paths*."""
         paths = list(paths)
         missing = [path for path in paths if path not in self._cards]
-        stats = {path: stat for path in missing if (stat := self._stat_page(path)) is not None}
-        self._cards |= self._catalogue.summaries(stats)
+        self._cards |= self._catalogue.summaries(self._stats_of(missing))
         return {path: self._cards[path] for path in paths if path in self._cards}
 
     def children(self, directory: str) -> list[PageSummary]:
@@ -308,7 +307,8 @@ class Snapshot:
             claimed_id = None if record is not None and self._is_same(card.path, record) else parse_id(card.claimed)
             if (entry_id := claimed_id or (record.entry if record else None)) is not None:
                 ids[card.path] = entry_id
-        unknown_paths = {card.path: self._stat_page(card.path) for card in cards if card.path not in ids}
+        unknown = [card.path for card in cards if card.path not in ids]
+        unknown_paths = dict.fromkeys(unknown) | self._stats_of(unknown)
         moved_ids = moved_entries(self._tree, self._catalogue.agreed, unknown_paths)
         return ids | {path: moved_ids.get(path) or id_of_path(self._catalogue.tenant, path) for path in unknown_paths}
 
@@ -331,9 +331,19 @@ class Snapshot:
         return has_page(directory, self._list_names(directory), self._list_names(parent_of(directory)))
 
     def _stat_page(self, path: str) -> Stat | None:
-        directory, _, name = path.rpartition("/")
-        stats = self._stats.get(directory)
-        return (self._list_with_stats(directory).stats if stats is None else stats).get(name)
+        return self._stats_of([path]).get(path)
+
+    def _stats_of(self, paths: Iterable[str]) -> dict[str, Stat]:
+        """The stats of existing pages; mostly those of one directory follow each other."""
+        existing: dict[str, Stat] = {}
+        directory, stats = None, EMPTY_LISTING.stats
+        for path in paths:
+            parent, _, name = path.rpartition("/")
+            if parent != directory:
+                directory, stats = parent, self._list_with_stats(parent).stats
+            if (stat := stats.get(name)) is not None:
+                existing[path] = stat
+        return existing
 
     def _list_names(self, directory: str) -> DirectoryListing:
         listing = self._glances.get(directory)
