@@ -18,8 +18,16 @@ from types import TracebackType
 from typing import Any, Self
 
 import anyio.to_thread
+import orjson
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, jsonrpc_message_adapter
+from mcp_types import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    JSONRPCMessage,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 
 Id = str | int | None
@@ -228,7 +236,7 @@ class Outgoing(_Stream):
 
     async def send(self, item: SessionMessage, /) -> None:
         """Write a message. Raises BrokenResourceError if the reader is gone."""
-        await self.send_line(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+        await self.send_line(_encode_message(item.message) + b"\n")
 
     async def send_line(self, line: bytes) -> None:
         """Write an encoded line. Raises BrokenResourceError if the reader is gone."""
@@ -246,6 +254,14 @@ class Outgoing(_Stream):
         while remaining:
             self._ready.poll()  # some clients pass non-blocking descriptors
             remaining = remaining[os.write(self._descriptor, remaining) :]
+
+
+def _encode_message(message: JSONRPCMessage) -> bytes:
+    """A message as JSON. Results are JSON values by now, which orjson encodes in half the time of a model."""
+    if type(message) is JSONRPCResponse:
+        with suppress(TypeError):  # a number of more than 64 bits
+            return orjson.dumps({"jsonrpc": message.jsonrpc, "id": message.id, "result": message.result})
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Messages on pipes, sockets and files, as clients of every kind hand them over."""
 
+import json
 import os
 import socket
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification
+from mcp_types import JSONRPCNotification, JSONRPCResponse
 
 from mirrord.mcp.stdio_protocol import Incoming, Outgoing
 
@@ -149,6 +150,18 @@ async def test_messages_of_any_size_go_out_whole_and_in_their_order(ends: tuple[
             for item in messages:
                 tasks.start_soon(outgoing.send, item)
     assert received == messages
+
+
+@pytest.mark.parametrize("value", ["é\u2028\U0001f600\x7f", 0.1, 2**70, None, [{"a": [True, ""]}], float("inf")])
+@pytest.mark.parametrize("number", [7, "seven"])
+async def test_results_go_out_as_the_sdk_would_send_them(
+    ends: tuple[int, int], value: object, number: int | str
+) -> None:
+    response = JSONRPCResponse(jsonrpc="2.0", id=number, result={"value": value})
+    await Outgoing(ends[1]).send(SessionMessage(response))
+    line = os.read(ends[0], 1_000)
+    assert line.endswith(b"\n")
+    assert json.loads(line) == json.loads(response.model_dump_json(by_alias=True, exclude_unset=True))
 
 
 async def test_who_does_not_read_keeps_nothing_else_from_going_on(ends: tuple[int, int]) -> None:
