@@ -229,7 +229,7 @@ class Database:
                             await connection.execute(f"SET LOCAL lock_timeout = '{lock_timeout}ms'".encode())
                         await _set_writer(connection, lease, actor)
                     yield connection
-                    summary = await _finish_changes(connection, outbox) if changes is not None else None
+                    summary = await _finish_changes(connection, outbox, changes) if changes is not None else None
                 if summary is not None and changes is not None:
                     changes.seq, changes.entries = await summary.fetchone() or (None, 0)
 
@@ -253,10 +253,17 @@ async def _set_writer(connection: Connection, lease: Lease | None, actor: Actor 
         await set_actor(connection, facts)
 
 
-async def _finish_changes(connection: Connection, outbox: CommandQueue) -> AsyncCursor[TupleRow]:
+async def _finish_changes(
+    connection: Connection, outbox: CommandQueue, changes: TransactionChanges
+) -> AsyncCursor[TupleRow]:
     """Ask what the transaction changed, together with its COMMIT: the tenant's clock is locked no longer than so."""
     with outbox.hold():
-        return await connection.execute("SELECT last_seq, changed_entries FROM mirrord.finish_changes()")
+        if changes.followed_seq is None:
+            return await connection.execute("SELECT last_seq, changed_entries FROM mirrord.finish_changes()")
+        return await connection.execute(
+            "SELECT last_seq, changed_entries FROM mirrord.finish_followed(%s, %s)",
+            (changes.expected_entries, changes.followed_seq),
+        )
 
 
 async def _check_connection(connection: Connection) -> None:

@@ -17,7 +17,8 @@ class FeedBatch:
     """
     The next changes for the followers, in the order of the feed. Each follower has its own cursor.
 
-    has_due_links: links have to be resolved. has_notes: changes are waiting to become events.
+    has_due_links: links have to be resolved. has_notes: changes are waiting to become events. clock: the number of the
+    tenant's last change when this was read.
     """
 
     changes: Sequence[FeedCursor]
@@ -25,6 +26,12 @@ class FeedBatch:
     segment_cursor: FeedCursor
     has_due_links: bool
     has_notes: bool
+    clock: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no change up to `clock` is missing."""
+        return len(self.changes) < FEED_BATCH_ENTRIES
 
     @property
     def entries_for_links(self) -> list[EntryId]:
@@ -50,7 +57,8 @@ batch AS MATERIALIZED (
 SELECT ARRAY(SELECT seq FROM batch ORDER BY seq, entry_id), ARRAY(SELECT entry_id FROM batch ORDER BY seq, entry_id),
        link.seq, link.entry_id, segment.seq, segment.entry_id,
        EXISTS (SELECT FROM mirrord.page_link WHERE tenant_id = %(t)s AND due),
-       EXISTS (SELECT FROM mirrord.event_outbox WHERE tenant_id = %(t)s)
+       EXISTS (SELECT FROM mirrord.event_outbox WHERE tenant_id = %(t)s),
+       coalesce((SELECT seq FROM mirrord.tenant_clock WHERE tenant_id = %(t)s), 0)
   FROM link, segment"""
 _ADD_CURSORS = """
 WITH link AS (
@@ -71,13 +79,14 @@ async def lock_next_batch(connection: Connection, tenant: TenantId) -> FeedBatch
     values = {"t": tenant, "limit": FEED_BATCH_ENTRIES}
     while (row := await (await connection.execute(_NEXT_BATCH, values)).fetchone()) is None:
         await connection.execute(_ADD_CURSORS, {"t": tenant})
-    seqs, entries, link_seq, link_entry, segment_seq, segment_entry, has_due_links, has_notes = row
+    seqs, entries, link_seq, link_entry, segment_seq, segment_entry, has_due_links, has_notes, clock = row
     return FeedBatch(
         list(zip(seqs, entries, strict=True)),
         (link_seq, link_entry),
         (segment_seq, segment_entry),
         has_due_links,
         has_notes,
+        clock,
     )
 
 

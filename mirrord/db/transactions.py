@@ -18,12 +18,13 @@ class TransactionChanges:
     What a transaction changed, known once it is committed.
 
     seq: its number in the feed; None: no entry changed. expected_entries: how many entries the caller has changed;
-    None: unknown.
+    None: unknown. followed_seq: links and segments followed the feed up to it in this transaction; None: they did not.
     """
 
     seq: int | None = None
     entries: int = 0
     expected_entries: int | None = None
+    followed_seq: int | None = None
 
 
 class CommandQueue(deque[Callable[[], None]]):

@@ -8,7 +8,7 @@ is deterministic: two daemons never differ.
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from mirrord.db import feed_cursors
@@ -21,7 +21,7 @@ from mirrord.documents.link_following import follow_links
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.domain.measures import Work
 from mirrord.domain.place import RecordFormat
-from mirrord.errors import Fenced, Unavailable
+from mirrord.errors import Fenced, Locked, Unavailable
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.record_text import MAX_JSON_CHARACTERS, canonical_json, read_record
 from mirrord.research.segments.segment import decode_segments, encode_segments
@@ -36,6 +36,8 @@ from mirrord.sync.timing import pause
 RETRY_SECONDS = 0.5  # seconds after Postgres was out of reach
 LINK_QUIET_SECONDS = 0.1  # seconds without work before links are resolved
 MAX_LINK_DELAY_SECONDS = 30.0  # seconds that links wait for documents, at most
+LONE_MARKS = 4  # marks that may wait beside a lone edit: the news of what mirrord itself wrote
+LONE_SECONDS = 0.5  # seconds since links were last resolved after which a change is a lone one
 UNCHANGED_SECONDS = 5.0  # seconds between checks for changed rows that no engine had to carry over
 
 
@@ -56,6 +58,8 @@ class DerivationLoop:
         self._unpublished = unpublished
         # monotonic times: when all documents were last complete, when links were last resolved
         self._derived_at = self._linked_at = -UNCHANGED_SECONDS
+        self._waiting_since: float | None = None  # monotonic time of the first change that links have not followed
+        self._followed_seq = 0  # the number of the last change that links have followed
 
     async def run(self, stop: asyncio.Event) -> None:
         """Update the derived data whenever rows changed, until *stop*."""
@@ -63,7 +67,8 @@ class DerivationLoop:
             if self._engine.rows_changed.is_set():
                 self._engine.rows_changed.clear()
                 self._derived_at = -UNCHANGED_SECONDS
-            seq, linked = self._engine.feed.cursor, False
+            self._waiting_since = self._waiting_since or time.monotonic()
+            linked = False
             try:
                 linked = await self._update_derived(stop)
             except (Unavailable, Fenced):
@@ -73,7 +78,7 @@ class DerivationLoop:
                 UNCHANGED_SECONDS if linked else max(LINK_QUIET_SECONDS, self._seconds_until_link),
                 self._engine.rows_changed,
             )
-            while linked and not stop.is_set() and self._is_quiet(seq):
+            while linked and not stop.is_set() and self._is_quiet:
                 await pause(stop, UNCHANGED_SECONDS, self._engine.rows_changed)
         with suppress(Unavailable, Fenced):
             await self._deriver.finish()
@@ -81,8 +86,42 @@ class DerivationLoop:
     async def _update_derived(self, stop: asyncio.Event) -> bool:
         """Update once; return whether everything is up to date."""
         if time.monotonic() - self._derived_at >= UNCHANGED_SECONDS:
+            if self._is_lone_edit and await self._update_at_once():
+                return True
             await self._derive_documents(stop)
         return self.is_up_to_date and await self._update_links(stop)
+
+    @property
+    def _is_lone_edit(self) -> bool:
+        """Whether a change comes alone, so that documents and links need not wait for others."""
+        resting_seconds = time.monotonic() - self._linked_at
+        is_first = resting_seconds > max(LONE_SECONDS, self._engine.min_round_seconds)
+        return is_first and self._engine.pending_count <= LONE_MARKS and self._engine.sides.lease is not None
+
+    async def _update_at_once(self) -> bool:
+        """Derive one page, and let links and segments follow, in one transaction; False: there is more to do."""
+        try:
+            followed_seq = await self._deriver.derive_alone(self._follow)
+        except Locked:  # perhaps a record that segments are to be written into: documents need not wait for it
+            return False
+        if followed_seq is None:
+            return False
+        self._followed_seq, self._waiting_since = followed_seq, None
+        self._derived_at = self._linked_at = time.monotonic()
+        self.long_work, self.is_up_to_date = None, True
+        return True
+
+    async def _follow(self, connection: Connection, batch: FeedBatch) -> bool:
+        """Let links and segments follow *batch* in the open transaction; returns whether nothing is left."""
+        count = await follow_changes(connection, self._engine.sides.tenant, batch)
+        await self._engine.handshake.prepare(connection)
+        self._note_batch(batch)
+        return count < FEED_BATCH_ENTRIES
+
+    def _note_batch(self, batch: FeedBatch) -> None:
+        if batch.has_notes:
+            self._unpublished.set()
+        self._followed_seq = batch.clock
 
     async def _derive_documents(self, stop: asyncio.Event) -> None:
         while not stop.is_set() and self._engine.pending_count < IMPORT_ENTRIES:
@@ -131,15 +170,15 @@ class DerivationLoop:
         if not is_deferred_work_due(
             now,
             worked_at=worked,
-            last_run_at=self._linked_at,
+            waiting_since=self._waiting_since or now,
             quiet_seconds=LINK_QUIET_SECONDS,
             max_delay_seconds=longest,
         ):
             return False
-        self._linked_at = now
+        self._linked_at, self._waiting_since = now, None
         engine = self._engine
         while not stop.is_set():
-            if await follow_batch(engine.sides, self._unpublished, engine.handshake) < FEED_BATCH_ENTRIES:
+            if await follow_batch(engine.sides, engine.handshake, self._note_batch) < FEED_BATCH_ENTRIES:
                 break
         return True
 
@@ -148,9 +187,10 @@ class DerivationLoop:
         """Seconds that links and segments wait in favour of other mirrors."""
         return self._linked_at + self._engine.min_round_seconds - time.monotonic()
 
-    def _is_quiet(self, seq: int) -> bool:
-        """Whether no row changed since the feed was at *seq*; of many tenants most are idle."""
-        return not self._engine.rows_changed.is_set() and self._engine.feed.cursor == seq
+    @property
+    def _is_quiet(self) -> bool:
+        """Whether no row changed that links have not followed; of many tenants most are idle."""
+        return not self._engine.rows_changed.is_set() and self._engine.feed.cursor <= self._followed_seq
 
 
 _AnchoredTexts = list[tuple[UnanchoredPage, RecordText | None]]
@@ -178,13 +218,13 @@ def _new_text_of(segment: UnanchoredPage) -> RecordText | None:
 
 
 async def follow_batch(
-    sides: Sides, unpublished: asyncio.Event | None = None, handshake: Handshake | None = None
+    sides: Sides, handshake: Handshake | None = None, note: Callable[[FeedBatch], None] = lambda _: None
 ) -> int:
     """
     Let links and segments follow one batch, in a transaction that checks the lease.
 
     Returns the number of entries and links: below FEED_BATCH_ENTRIES nothing is left. 0 without the lease.
-    unpublished: set if there are changes to publish as events. handshake: reads what its next acknowledgement needs.
+    handshake: reads what its next acknowledgement needs. note: called with the batch after the commit.
     """
     tenant = sides.tenant
     if sides.lease is None:
@@ -194,8 +234,7 @@ async def follow_batch(
         count = await follow_changes(connection, tenant, batch)
         if handshake is not None:
             await handshake.prepare(connection)
-    if batch.has_notes and unpublished is not None:
-        unpublished.set()
+    note(batch)
     return count
 
 

@@ -11,15 +11,18 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TypeVar, TypeVarTuple
 
 from mirrord.db.content import derived_rows
 from mirrord.db.content import link_rows as links
 from mirrord.db.content.derived_rows import UnderivedPage
+from mirrord.db.database import Connection
+from mirrord.db.feed_cursors import FeedBatch, lock_next_batch
 from mirrord.documents.parser_worker import prepare_worker, run_limited
 from mirrord.domain.entry import EntryId
 from mirrord.domain.long_work import split_into_batches
@@ -119,6 +122,7 @@ def _block_interrupts() -> Iterator[None]:
 log = logging.getLogger(__name__)
 
 SMALL_PAGE_CHARACTERS = 16_384  # characters: below that, a thread is faster than another process
+MAX_LONE_SECONDS = 1.0  # seconds for which a transaction stays open while a page is parsed; most take milliseconds
 MAX_BATCH_PAGES = 120  # pages at once
 MAX_BATCH_BYTES = 2_000_000  # bytes of text at once, if it is not one page
 SHARE_CHARACTERS = 32_768  # characters that go to a worker at once, if it is not one page
@@ -185,6 +189,44 @@ class Deriver:
             self.postponed = False
         return len(batch)
 
+    async def derive_alone(self, follow: Callable[[Connection, FeedBatch], Awaitable[bool]]) -> int | None:
+        """
+        Derive the page that was edited alone, if there is one, and follow the feed, in one transaction.
+
+        follow: returns whether nothing is left to follow. Returns the number of the change up to which that is so.
+        None: there is more to do, because there are several pages, a large one, one that takes long or is locked, or
+        pages come often. Both cursors are locked first, as by those who only follow.
+        """
+        await self.finish()
+        sides = self._sides
+        async with (
+            sides.own_changes.committing() as changes,
+            sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR, changes) as connection,
+        ):
+            batch = await lock_next_batch(connection, sides.tenant)
+            pages = await derived_rows.load_underived(connection, sides.tenant, 2, SMALL_PAGE_CHARACTERS, [])
+            if not await self._derive_at_once(connection, pages):
+                return None
+            is_complete = await follow(connection, replace(batch, has_due_links=batch.has_due_links or bool(pages)))
+            changes.expected_entries, changes.followed_seq = len(pages), batch.clock if batch.is_whole else None
+        self.has_more = self.postponed = False
+        is_own = changes.seq == batch.clock + 1 and changes.entries == changes.expected_entries
+        return (batch.clock + is_own) if batch.is_whole and is_complete else None
+
+    async def _derive_at_once(self, connection: Connection, pages: Sequence[UnderivedPage]) -> bool:
+        """Derive at most one page in the open transaction; False: it cannot be done at once."""
+        if not pages:
+            return True
+        page = pages[0]
+        if len(pages) > 1 or len(page.markdown) >= SMALL_PAGE_CHARACTERS or not self._page_rate.is_low():
+            return False
+        thread = asyncio.to_thread(values_to_store, page.markdown, page.prior_content)
+        try:
+            values = await asyncio.wait_for(thread, MAX_LONE_SECONDS)
+        except TimeoutError:
+            return False
+        return not await self._store_values(connection, [(page, values)])
+
     async def finish(self) -> None:
         """Wait until all derived documents are stored. Raises the error of storing them."""
         storing, self._storing, self._storing_ids = self._storing, None, []
@@ -204,16 +246,23 @@ class Deriver:
 
     async def _store_documents(self, derived: Sequence[tuple[UnderivedPage, StoredValues]]) -> None:
         sides = self._sides
-        documents = [(page.entry, page.version, document) for page, (document, _) in derived]
-        link_rows = [(page.entry, page.version, page_links) for page, (_, page_links) in derived]
         async with (
             sides.own_changes.committing() as changes,
             sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR, changes) as connection,
         ):
-            held_ids = await derived_rows.store_content(connection, sides.tenant, documents)
-            await links.store_links(connection, sides.tenant, [row for row in link_rows if row[0] not in held_ids])
-            changes.expected_entries = len(documents)
+            held_ids = await self._store_values(connection, derived)
+            changes.expected_entries = len(derived)
         self._held_ids |= held_ids
+
+    async def _store_values(
+        self, connection: Connection, derived: Sequence[tuple[UnderivedPage, StoredValues]]
+    ) -> set[EntryId]:
+        """Store documents and links; returns the pages that apps have locked, which are left as they are."""
+        documents = [(page.entry, page.version, document) for page, (document, _) in derived]
+        held_ids = await derived_rows.store_content(connection, self._sides.tenant, documents)
+        link_rows = [(page.entry, page.version, page_links) for page, (_, page_links) in derived]
+        await links.store_links(connection, self._sides.tenant, [row for row in link_rows if row[0] not in held_ids])
+        return held_ids
 
     async def _derive_batch(self, batch: Sequence[UnderivedPage]) -> list[StoredValues]:
         if len(batch) == 1:

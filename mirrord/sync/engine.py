@@ -257,10 +257,11 @@ class Engine:
         now = time.monotonic()
         if now - self._acknowledged_at < self.min_round_seconds:
             return
-        if is_deferred_work_due(
+        is_requested = self._acknowledged_at == 0.0
+        if is_requested or is_deferred_work_due(
             now,
             worked_at=self.parts.last_done_at,
-            last_run_at=self._acknowledged_at,
+            waiting_since=self.handshake.owed_at,
             quiet_seconds=ACK_QUIET_SECONDS,
         ):
             self._acknowledged_at = now

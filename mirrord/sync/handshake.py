@@ -53,6 +53,7 @@ class Handshake:
         self._known_breaks: int | None = None
         self._facts: RowFacts | None = None  # read after the last work; None: to be read
         self.is_owed = False
+        self.owed_at = 0.0  # monotonic time of the first work that is owed
 
     @property
     def is_due(self) -> bool:
@@ -61,6 +62,8 @@ class Handshake:
 
     def owe(self) -> None:
         """Note that work was done that is not acknowledged yet."""
+        if not self.is_owed:
+            self.owed_at = time.monotonic()
         self.is_owed, self._facts = True, None
 
     def doubt(self) -> None:

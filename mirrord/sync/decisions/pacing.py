@@ -9,17 +9,17 @@ def is_deferred_work_due(
     now: float,
     *,
     worked_at: float,
-    last_run_at: float,
+    waiting_since: float,
     quiet_seconds: float,
     max_delay_seconds: float = MAX_DELAY_SECONDS,
 ) -> bool:
     """
     Whether deferrable work is due. Times are monotonic.
 
-    worked_at: time of the last edit that was carried over. last_run_at: time of the last deferrable work.
+    worked_at: time of the last edit that was carried over. waiting_since: time of the first one that waits.
     quiet_seconds: seconds without edits that make a quiet period. max_delay_seconds: maximum delay in seconds.
     """
-    return now - worked_at > quiet_seconds or now - last_run_at > max_delay_seconds
+    return now - worked_at > quiet_seconds or now - waiting_since > max_delay_seconds
 
 
 BUSY_SECONDS = 0.2  # seconds for which a mirror counts as busy after its work

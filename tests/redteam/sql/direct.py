@@ -187,6 +187,7 @@ _OF_MIRRORD = (
     "SELECT mirrord.hold_lease(gen_random_uuid(), 0)",
     "SELECT mirrord.begin_writing(gen_random_uuid(), 0, NULL)",
     "SELECT * FROM mirrord.finish_changes()",
+    "SELECT * FROM mirrord.finish_followed(0, 0)",
     "SELECT * FROM mirrord.epoch",
     "UPDATE mirrord.epoch SET id = gen_random_uuid()",
     "INSERT INTO mirrord.migration (number, name) VALUES (9999, 'x')",
