@@ -13,7 +13,7 @@ import pytest
 
 from mirrord.domain.entry import NO_TEXT, Base, Digest, File, Place, Row, State, digest_of
 from mirrord.sync.decisions.entry_decision import DELETIONS, Decision, Move, PlaceMove, Step, decide, is_same_place
-from mirrord.sync.writing.row_writes import new_base
+from mirrord.sync.writing.row_statements import new_base
 from tests.unit.states import ELSEWHERE, HERE, THERE, A, B, C, base, file, row, state
 
 INDEX = Place(None, "Page", index=True)

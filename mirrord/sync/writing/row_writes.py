@@ -6,21 +6,11 @@ from dataclasses import dataclass, field, replace
 
 import psycopg
 
-from mirrord.db.content import entry_states, entry_tables, stored_bytes
+from mirrord.db.content import entry_states, entry_tables
 from mirrord.db.content.entry_tables import load_locked_rows
-from mirrord.db.content.entry_writes import (
-    AttachmentContent,
-    Body,
-    PageValues,
-    Statement,
-    StatementBuilder,
-    defer_names,
-    run_statements,
-)
-from mirrord.db.database import Connection
+from mirrord.db.content.entry_writes import PageValues, defer_names, run_statements
 from mirrord.db.open_issues import Problem
-from mirrord.domain.entry import FILE_ACTOR, Base, EntryId, File, Kind, Row, State, operation_id
-from mirrord.domain.place import name_key
+from mirrord.domain.entry import FILE_ACTOR, EntryId, File, Kind
 from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
 from mirrord.markdown.frontmatter.page_properties import Views
 from mirrord.mirror.tree.tree_layout import by_depth, printable
@@ -29,7 +19,8 @@ from mirrord.sync.decisions.move_groups import group_by_names, moving_entries, s
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.row_names import find_free_names, names_like
 from mirrord.sync.writing.entry_bodies import body_of, data_of
-from mirrord.sync.writing.target_paths import agreed_base, directory_above, moved_base, path_in
+from mirrord.sync.writing.row_statements import PreparedWrite, statements_for
+from mirrord.sync.writing.target_paths import directory_above, path_in
 
 BATCH_ENTRIES = 200  # entries a transaction
 MAX_LOOP_BYTES = 20_000  # bytes of a text that is parsed on the event loop
@@ -72,13 +63,6 @@ class Outcome:
         self.troubles += other.troubles
 
 
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    decision: Decision
-    data: bytes
-    body: Body
-
-
 async def write_to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views]) -> Outcome:
     """Carry out decisions for rows, parents first, many in one transaction. views: by path, of pages just read."""
     outcome = Outcome()
@@ -87,9 +71,9 @@ async def write_to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapp
         batch = ordered[start : start + BATCH_ENTRIES]
         chunk = _select_ready(batch, outcome) if outcome.later else batch
         if len(chunk) == 1 and _is_small_and_read(chunk[0]):  # a turn of a thread would only delay an edit
-            prepared = _read_bodies(sides, chunk, views, outcome)
+            prepared = read_bodies(sides, chunk, views, outcome)
         else:
-            prepared = await asyncio.to_thread(_read_bodies, sides, chunk, views, outcome)
+            prepared = await asyncio.to_thread(read_bodies, sides, chunk, views, outcome)
         outcome.add(await _write_together(sides, prepared))
     await entry_tables.keep_statistics(sides.database, sides.tenant, len(ordered))
     return outcome
@@ -108,19 +92,20 @@ def _order_of(decision: Decision) -> tuple[bool, int, str, bool]:
     return (decision.move is not Move.FORGET, *by_depth(file.path if isinstance(file, File) else ""))
 
 
-def _read_bodies(
+def read_bodies(
     sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views], outcome: Outcome
-) -> list[_Prepared]:
+) -> list[PreparedWrite]:
+    """Read the files whose contents go to rows; blocking. Those that cannot be read are added to *outcome*."""
     prepared = []
     for decision in decisions:
         file = decision.state.file
         try:
             if not isinstance(file, File) or not _needs_body(decision):
-                prepared.append(_Prepared(decision, b"", PageValues(None)))
+                prepared.append(PreparedWrite(decision, b"", PageValues(None)))
                 continue
             data = b"" if file.kind is Kind.FOLDER else data_of(sides.tree, file)
             known_views = views.get(file.path) if file.data is not None else None
-            prepared.append(_Prepared(decision, data, body_of(file, data, known_views)))
+            prepared.append(PreparedWrite(decision, data, body_of(file, data, known_views)))
         except (Stale, FileNotFoundError):
             outcome.stale.append(decision)
         except Busy:
@@ -143,7 +128,7 @@ def _needs_body(decision: Decision) -> bool:
     return decision.move in (Move.INSERT, Move.REINSERT, Move.TO_ROW, Move.REVIVE)
 
 
-async def _write_together(sides: Sides, prepared: Sequence[_Prepared]) -> Outcome:
+async def _write_together(sides: Sides, prepared: Sequence[PreparedWrite]) -> Outcome:
     """Write in one transaction; if rows are in each other's way, group by group, so that only those rows wait."""
     if not prepared:
         return Outcome()
@@ -160,7 +145,7 @@ async def _write_together(sides: Sides, prepared: Sequence[_Prepared]) -> Outcom
         return await _write_unlocked(sides, prepared)
 
 
-async def _write_circle(sides: Sides, group: Sequence[_Prepared]) -> Outcome:
+async def _write_circle(sides: Sides, group: Sequence[PreparedWrite]) -> Outcome:
     try:
         return await _write_rows(sides, group)
     except psycopg.errors.IntegrityError:
@@ -171,7 +156,7 @@ async def _write_circle(sides: Sides, group: Sequence[_Prepared]) -> Outcome:
         return outcome
 
 
-async def _write_unlocked(sides: Sides, prepared: Sequence[_Prepared]) -> Outcome:
+async def _write_unlocked(sides: Sides, prepared: Sequence[PreparedWrite]) -> Outcome:
     """Write the rows that no app holds; the others later."""
     locked = await load_locked_rows(sides.database, sides.tenant, [write.decision.state.entry for write in prepared])
     waiting = select_waiting(group_by_names(write.decision for write in prepared), locked)
@@ -183,7 +168,7 @@ async def _write_unlocked(sides: Sides, prepared: Sequence[_Prepared]) -> Outcom
     return outcome
 
 
-async def _write_alone(sides: Sides, prepared: _Prepared) -> Outcome:
+async def _write_alone(sides: Sides, prepared: PreparedWrite) -> Outcome:
     """Write one row; if a sibling has its name, under the next free name."""
     decision, file = prepared.decision, prepared.decision.state.file
     names = names_like(file.place.name, file.kind) if isinstance(file, File) else iter(("",))
@@ -237,7 +222,7 @@ def _twin_problem(decision: Decision, file: File, name: str) -> Problem:
     return Problem(path, "twin", sentence, decision.state.entry)
 
 
-async def _write_rows(sides: Sides, prepared: Sequence[_Prepared], name: str | None = None) -> Outcome:
+async def _write_rows(sides: Sides, prepared: Sequence[PreparedWrite], name: str | None = None) -> Outcome:
     """Write rows in one transaction. name: of a single row that may not have its file's name."""
     async with (
         sides.own_changes.committing() as changes,
@@ -251,7 +236,7 @@ async def _write_rows(sides: Sides, prepared: Sequence[_Prepared], name: str | N
         ]
         if moves and (succeeding or len(prepared) > 1):
             await defer_names(connection)  # a row may take the name that another gives up
-        groups = [await _statements_for(connection, sides, write, name) for write in prepared]
+        groups = [await statements_for(connection, sides, write, name) for write in prepared]
         results = await run_statements(
             connection, [*(statement for group in groups for statement in group), *succeeding]
         )
@@ -271,56 +256,3 @@ def _makes_equal(decision: Decision) -> bool:
     is_new = decision.move is Move.INSERT
     is_text = decision.move is Move.TO_ROW and row is not None and row.placed and not row.ahead
     return (is_new or is_text) and decision.place is PlaceMove.NOTHING
-
-
-async def _statements_for(
-    connection: Connection, sides: Sides, prepared: _Prepared, name: str | None
-) -> list[Statement]:
-    """The statements for one decision; the result of the last shows whether it took effect."""
-    state, writer = prepared.decision.state, sides.writer
-    if prepared.decision.move is Move.FORGET:
-        return [writer.delete_base(state.entry)]
-    file, row = state.file, state.row
-    assert isinstance(file, File)
-    if prepared.decision.place is PlaceMove.TO_ROW:
-        assert row is not None
-        assert state.base is not None
-        agreed = moved_base(agreed_base(state.base, file, row), file.kind, file.path, file.place)
-        place = file.place if name is None else replace(file.place, name=name)
-        return [*_make_room(writer, agreed, file), writer.move(agreed, row.version, place, name_key(place.name))]
-    base = new_base(state, file)
-    if isinstance(prepared.body, AttachmentContent):
-        await stored_bytes.store_blob(connection, sides.tenant, base.digest, prepared.data)
-    return [*_make_room(writer, base, file), _content_statement(sides, prepared, base, row, name)]
-
-
-def _make_room(writer: StatementBuilder, base: Base, file: File) -> list[Statement]:
-    """The statement that frees the path of *base*, if another base may have it."""
-    return [writer.clear_path_of_others(base)] if file.is_contested or base.path != file.path else []
-
-
-def _content_statement(sides: Sides, prepared: _Prepared, base: Base, row: Row | None, name: str | None) -> Statement:
-    writer, move = sides.writer, prepared.decision.move
-    place = base.place if name is None else replace(base.place, name=name)
-    if move is Move.REINSERT:
-        return writer.reinsert(base, place, name_key(place.name), prepared.body)
-    if move is Move.INSERT:
-        return writer.insert(base, place, name_key(place.name), prepared.body)
-    assert row is not None
-    if move is Move.REVIVE:
-        return writer.revive(base, row.version, place, name_key(place.name), prepared.body)
-    if move is Move.TO_ROW:
-        state = prepared.decision.state
-        parent_version = state.base.version if state.base is not None else row.version
-        operation = operation_id(sides.mirror, base.entry, parent_version, base.digest)
-        return writer.update(base, row.version, prepared.body, operation)
-    return writer.store_base(base)
-
-
-def new_base(state: State, file: File) -> Base:
-    """The base once *file*'s content is in the row. A differing place is kept from the old base: it is moved later."""
-    row, base = state.row, state.base
-    place = file.place
-    if base is not None and row is not None and not row.deleted and file.place != row.place:
-        place = replace(base.place, index=file.place.index)
-    return Base(state.entry, file.kind, file.path, place, row.version if row else 0, file.digest, file.claimed)
