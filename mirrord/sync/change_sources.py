@@ -1,5 +1,6 @@
 """Where changes are known from: the feed of rows, texts written behind the triggers, scans, and the full comparison."""
 
+import asyncio
 import logging
 from collections.abc import Collection
 from contextlib import suppress
@@ -12,6 +13,7 @@ from mirrord.errors import Busy, Damaged, Refused
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.mirror.tree import ignore_rules
 from mirrord.mirror.tree.tree_scan import Scan, scan
+from mirrord.mirror.write import applied_plans
 from mirrord.sync.engine_parts import ScanProgress
 from mirrord.sync.observation.file_look import LookResult
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
@@ -108,6 +110,8 @@ def scan_tree(sides: Sides, problems: ProblemList, scanning: ScanProgress) -> tu
 async def find_differing(sides: Sides, scanned: Scan) -> tuple[set[str], list[EntryId]]:
     """
     The paths and the entries whose base, file and row are not equal. Only paths that *scanned* shows are compared.
+
+    The paths of applied change sets that wait for rows are among them.
     """
     index = sides.looker.index
     differing_paths, absent_entries = set(index.paths()), list[EntryId]()
@@ -121,4 +125,7 @@ async def find_differing(sides: Sides, scanned: Scan) -> tuple[set[str], list[En
                 scanned, (path for _, path, _ in bases if path is not None)
             )
         entries = await entry_comparison.load_differing(connection, sides.tenant, sides.mirror)
+    notes = await asyncio.to_thread(applied_plans.list_notes, sides.tree)
+    for plan in await asyncio.to_thread(applied_plans.load_plans, sides.tree, notes):
+        differing_paths |= plan.paths
     return differing_paths, [*entries, *absent_entries]

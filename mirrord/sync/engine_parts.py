@@ -16,6 +16,7 @@ from mirrord.sync.handshake import Handshake
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty
 from mirrord.sync.observation.retries import Retries
+from mirrord.sync.observation.waiting_plans import WaitingPlans
 from mirrord.sync.problem_list import ProblemList
 from mirrord.sync.stops import Halts, Restraint
 from mirrord.sync.work_queue import Intake, Queue
@@ -153,6 +154,7 @@ class EngineParts:
     The parts of one engine, and the state of its passes.
 
     request_scan: called when the cache of the tree is in doubt. restraint: the entries that are stopped.
+    waiting_plans: the applied change sets that are not in rows yet.
     writing: new entries that are written while the next chunk is looked at. known_entries: what was just read for the
     feed's entries, so that the next look does not ask again. barred: entries that a mount blocked.
     rows_changed: set when a decision was carried out. last_done_at: monotonic time of the last one.
@@ -169,6 +171,7 @@ class EngineParts:
     recovery: Recovery
     handshake: Handshake
     restraint: Restraint
+    waiting_plans: WaitingPlans
     pulse: Pulse = field(default_factory=Pulse)
     writing: Writing | None = None
     known_entries: LoadedEntries | None = None
@@ -192,4 +195,5 @@ def make_parts(sides: Sides, request_scan: Callable[[], None], *, is_adopting: b
         recovery=Recovery(sides),
         handshake=Handshake(sides),
         restraint=Restraint(sides),
+        waiting_plans=WaitingPlans(sides.tree),
     )

@@ -14,11 +14,13 @@ from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Ste
 from mirrord.sync.decisions.tree_history import is_stale
 from mirrord.sync.deletions import trash_files
 from mirrord.sync.engine_parts import EngineParts, Writing
+from mirrord.sync.joint_passes import carry_over_plans, is_held, mark_later
 from mirrord.sync.observation.file_look import LookResult
 from mirrord.sync.observation.file_owners import FileOwners
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty, Observation, ReadAhead, TreeView, look_at_tree, observe
 from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS
+from mirrord.sync.observation.waiting_plans import NO_PLANS, MetPlans
 from mirrord.sync.pass_results import conclude, find_neighbours_of_renamed
 from mirrord.sync.work_queue import CHUNK_MARKS
 from mirrord.sync.writing.apply import PassOutcome, apply_decisions, is_temporarily_blocked, prepare_rows
@@ -154,8 +156,18 @@ async def _pass_expanded(parts: EngineParts, dirty: Dirty, look: LookResult | No
     await _run_guarded(parts, expanded, _make_pass(parts, expanded, look, view))
 
 
-async def _make_pass(parts: EngineParts, dirty: Dirty, look: LookResult | None, view: TreeView | None = None) -> None:
-    """Make one pass. look: files that were read ahead. view: the look at the tree made for this pass."""
+async def _make_pass(
+    parts: EngineParts,
+    dirty: Dirty,
+    look: LookResult | None,
+    view: TreeView | None = None,
+    plans: MetPlans = NO_PLANS,
+) -> None:
+    """
+    Make one pass. look: files that were read ahead. view: the look at the tree made for this pass.
+
+    plans: the change sets that the pass is about, with all their places.
+    """
     applied = PassOutcome()
     if parts.writing is None or look is None:
         observation = await observe_sides(parts, dirty, look, view)
@@ -166,6 +178,11 @@ async def _make_pass(parts: EngineParts, dirty: Dirty, look: LookResult | None, 
         paths = dirty.paths | neighbours | observation.look.found_files.keys()
         dirty = Dirty(paths, dirty.entries, paths)
         observation, look = await observe_sides(parts, dirty), None
+    if observation.notes:
+        met = await _find_met(parts, dirty, observation, plans)
+        if not met.names <= plans.names or met.is_under_way:
+            await _work_on_plans(parts, dirty, observation, met)
+            return
     if observation.owners.late_saves or observation.owners.recopied_files:
         await _absorb_late(parts, observation.owners)
     decisions = parts.retries.decide(observation, list(observation.states.values()))
@@ -174,7 +191,11 @@ async def _make_pass(parts: EngineParts, dirty: Dirty, look: LookResult | None, 
         task = asyncio.create_task(_carry_out(parts, observation, decisions, applied))
         parts.writing = Writing(dirty, bases, task)
         return
-    decisions = await parts.restraint.restrain(decisions, applied.troubles)
+    lone_decisions = await _carry_over_plans(parts, plans, observation, decisions, applied)
+    if lone_decisions is None:
+        mark_later(parts, dirty, observation, plans)
+        return
+    decisions = lone_decisions
     unready = [decision for decision in decisions if decision.step is Step.PREPARE]
     if unready:
         ready = await prepare_rows(parts.sides, unready, parts.retries, applied)
@@ -182,6 +203,39 @@ async def _make_pass(parts: EngineParts, dirty: Dirty, look: LookResult | None, 
         ready_now = parts.retries.decide(observation, ready)
         decisions += await parts.restraint.restrain(ready_now, applied.troubles)
     await _carry_out(parts, observation, decisions, applied)
+    if plans.plans:
+        await asyncio.to_thread(parts.waiting_plans.forget, plans.plans)
+
+
+async def _carry_over_plans(
+    parts: EngineParts, plans: MetPlans, observation: Observation, decisions: Sequence[Decision], applied: PassOutcome
+) -> list[Decision] | None:
+    """Write what *plans* changed to rows, if there are any; the other decisions, None: the plans wait."""
+    if is_held(plans, decisions):
+        return None
+    restrained = await parts.restraint.restrain(decisions, applied.troubles)
+    if not plans.plans:
+        return restrained
+    return await carry_over_plans(parts, plans, observation, restrained, applied)
+
+
+async def _find_met(parts: EngineParts, dirty: Dirty, observation: Observation, pass_plans: MetPlans) -> MetPlans:
+    """The change sets that an observation met, those of its pass last."""
+    look = observation.look
+    paths = dirty.paths.union(look.found_files, look.gone_paths, look.unknown_files)
+    entries = dirty.entries | observation.states.keys()
+    return await asyncio.to_thread(parts.waiting_plans.find_met, observation.notes, paths, entries, pass_plans)
+
+
+async def _work_on_plans(parts: EngineParts, dirty: Dirty, observation: Observation, met: MetPlans) -> None:
+    """Take change sets that a pass met as a whole, and look at everything else that it met once more."""
+    mark_later(parts, dirty, observation, met)
+    if met.is_under_way:
+        return
+    await finish_writing(parts)
+    places = Dirty(met.paths, forced=met.paths)
+    if not await _is_done(parts, _make_pass(parts, places, None, plans=met)):
+        await asyncio.to_thread(parts.waiting_plans.forget, met.plans)  # its files count one by one
 
 
 def _unseen_neighbours(parts: EngineParts, observation: Observation) -> frozenset[str]:

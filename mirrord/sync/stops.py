@@ -76,6 +76,18 @@ class Halts:
             outcome.add(await self._carry_over(side, of_side, allowed))
         return outcome
 
+    async def may_remove(self, decisions: Sequence[Decision]) -> bool:
+        """Whether the deletions of a change set may spread at once; else they are gathered as those of people are."""
+        if not self._waiting_entries("file").isdisjoint(decision.state.entry for decision in decisions):
+            return False
+        counted_ids = [decision.state.entry for decision in decisions]
+        files = sum(1 for decision in decisions if is_page_or_attachment(decision.state))
+        return await self._find_alarm("file", counted_ids, files) is None
+
+    def note_removed(self, decisions: Sequence[Decision]) -> None:
+        """Note deletions of a change set that were carried over; they count with those of the next minutes."""
+        self.gathered_deletions.note_carried_over("file", len(decisions))
+
     async def load_decided_halts(self) -> list[Halt]:
         """Read the halts that a person has decided about; call close() when the decision is carried out."""
         await self.load()

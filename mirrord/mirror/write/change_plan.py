@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.errors import Busy, Refused, Stale
@@ -18,7 +19,8 @@ from mirrord.mirror.tree import contained_files, file_access, kernel
 from mirrord.mirror.tree.observed_work import report_work
 from mirrord.mirror.tree.tenant_tree import Tree, check_entry
 from mirrord.mirror.tree.tree_layout import lineage, parent_of, printable
-from mirrord.mirror.write import change_recovery
+from mirrord.mirror.write import applied_plans, change_recovery
+from mirrord.mirror.write.applied_plans import AppliedPlan
 from mirrord.mirror.write.change_recovery import (
     MARK_NAME,
     PLAN_NAME,
@@ -122,6 +124,7 @@ def carry_out(tree: Tree, journal: Journal, changes: FileChanges) -> None:
             plan = _stage(staging, changes)
             mark_unfinished(tree)
             _write_plan(journal, slots, plan)
+            applied_plans.note_plan(tree, _noted(plan, f"{journal.path}/{name}"))
             undone.pop_all()
         try:
             _do_steps(tree, plan, slots)
@@ -129,6 +132,7 @@ def carry_out(tree: Tree, journal: Journal, changes: FileChanges) -> None:
             kernel.fsync(slots)
         except (Stale, Busy, Refused, OSError):
             change_recovery.take_back(tree, journal, plan, slots)
+            applied_plans.forget_plan(tree, f"{journal.path}/{name}")
             change_recovery.remove_slots(journal, name)
             raise
         try:
@@ -283,6 +287,18 @@ def _inode_of(tree: Tree, path: str) -> int:
     return stat.inode
 
 
+def _noted(plan: ChangePlan, directory: str) -> AppliedPlan:
+    """The note about *plan*. directory: of the plan, in its journal."""
+    places = {path for step in plan.steps for path in (step.path, step.source) if path}
+    removed = {disposal.path for disposal in plan.disposals if disposal.reason} | {*plan.emptied}
+    return AppliedPlan(
+        directory,
+        paths=frozenset(places.union(plan.made_directories, removed)),
+        removed=frozenset(removed),
+        entries=frozenset(EntryId(UUID(step.entry)) for step in plan.steps),
+    )
+
+
 def _write_plan(journal: Journal, slots: int, plan: ChangePlan) -> None:
     unfinished = f"{PLAN_NAME}.new"
     kernel.write_new(slots, unfinished, encode_plan(plan))
@@ -293,6 +309,7 @@ def _write_plan(journal: Journal, slots: int, plan: ChangePlan) -> None:
 def _drop_staged(staging: _Staging, name: str) -> None:
     for copy in staging.copies:
         staging.journal.discard(copy)
+    applied_plans.forget_plan(staging.tree, f"{staging.journal.path}/{name}")
     change_recovery.remove_slots(staging.journal, name)
 
 

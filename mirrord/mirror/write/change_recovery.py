@@ -17,7 +17,7 @@ from mirrord.mirror.tree import contained_files, kernel
 from mirrord.mirror.tree.kernel import Stat, stat_of
 from mirrord.mirror.tree.tenant_tree import OpenDescriptor, Tree
 from mirrord.mirror.tree.tree_layout import parent_of
-from mirrord.mirror.write import trash
+from mirrord.mirror.write import applied_plans, trash
 from mirrord.mirror.write.append_only_files import append
 from mirrord.mirror.write.journal import JOURNALS_PATH, PRIVATE_MODE, TRASH_PATH, Journal
 from mirrord.mirror.write.journal_labels import Label, new_key, new_name
@@ -153,6 +153,7 @@ def settle_plan(tree: Tree, journal: Journal, name: str) -> None:
         elif (plan := _read_plan(slots, PLAN_NAME)) is not None:
             take_back(tree, journal, plan, slots)
             log.warning("changes_taken_back", extra={"entries": len(plan.steps)})
+            applied_plans.forget_plan(tree, f"{journal.path}/{name}")
     remove_slots(journal, name)
 
 

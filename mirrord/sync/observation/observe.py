@@ -11,7 +11,7 @@ from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, File, Kind, Sta
 from mirrord.errors import Refused, Unavailable, reason_of
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.tree_layout import directory_of
-from mirrord.mirror.write import written_copies
+from mirrord.mirror.write import applied_plans, written_copies
 from mirrord.sync.observation.file_look import LookResult
 from mirrord.sync.observation.file_owners import FileOwners, find_only_owner, find_owners
 from mirrord.sync.observation.identity_evidence import EarlierState
@@ -35,11 +35,13 @@ class TreeView:
 
     written: the page for which a command wrote bytes, by their digest.
     missing: paths of bases without a file, if no path differs and only rows changed; None: paths differ.
+    notes: the notes about applied change sets that were there before or after the look.
     """
 
     look: LookResult
     written: Mapping[Digest, EntryId]
     missing: frozenset[str] | None
+    notes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Observation:
 
     seen_versions: the newest version in an entry's history that had the file's bytes.
     unowned_directories: directories whose owning page is not known yet; look at them first.
+    notes: as in the TreeView.
     """
 
     states: dict[EntryId, State]
@@ -70,6 +73,7 @@ class Observation:
     seen_versions: dict[EntryId, int] = field(default_factory=dict)
     unowned_directories: set[str] = field(default_factory=set)
     owners: FileOwners = field(default_factory=FileOwners)
+    notes: frozenset[str] = frozenset()
 
 
 async def observe(
@@ -98,7 +102,7 @@ async def observe(
     if view.missing is not None:
         memory = EarlierState(bases, rows, view.missing)
         assembled = StateAssembler(sides.looker.index, look, memory, {}).build_states(dirty.entries, rows)
-        return Observation(await _add_purged_rows(sides, assembled), look)
+        return Observation(await _add_purged_rows(sides, assembled), look, notes=view.notes)
     async with sides.database.transaction(sides.tenant) as connection:
         memory, loaded = await _load_memory(connection, sides, view, bases, coming_bases, rewound=rewound)
         is_alone = not (dirty.entries or coming_bases)
@@ -116,18 +120,20 @@ async def observe(
             versions |= await _attachment_versions(connection, sides, assembled)
     absorbed = {base.entry for base in [*owners.late_saves.values(), *owners.recopied_files.values()]}
     states_of = await _add_purged_rows(sides, [state for state in assembled if state.entry not in absorbed])
-    return Observation(states_of, look, versions, assembly.unowned_directories, owners)
+    return Observation(states_of, look, versions, assembly.unowned_directories, owners, view.notes)
 
 
 def look_at_tree(sides: Sides, dirty: Dirty, bases: Sequence[Base] = (), look: LookResult | None = None) -> TreeView:
     """Look at the tree; blocking. look: an earlier look; None: there is none. bases: of the dirty entries."""
+    notes = applied_plans.list_notes(sides.tree)
     if look is None:
         paths = dirty.paths | {base.path for base in bases if base.path is not None}
         look = sides.looker.look_at_paths(paths, dirty.forced)
+    notes |= applied_plans.list_notes(sides.tree)
     _drop_owned_folders(look, sides.looker.index)
     if look.found_files or look.gone_paths or look.unknown_files:
-        return TreeView(look, _load_written(sides), None)
-    return TreeView(look, {}, _missing_paths(sides, bases, look))
+        return TreeView(look, _load_written(sides), None, notes)
+    return TreeView(look, {}, _missing_paths(sides, bases, look), notes)
 
 
 async def _add_purged_rows(sides: Sides, assembled: list[State]) -> dict[EntryId, State]:

@@ -66,7 +66,7 @@ class Outcome:
 async def write_to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views]) -> Outcome:
     """Carry out decisions for rows, parents first, many in one transaction. views: by path, of pages just read."""
     outcome = Outcome()
-    ordered = sorted(decisions, key=_order_of)
+    ordered = sorted(decisions, key=order_of)
     for start in range(0, len(ordered), BATCH_ENTRIES):
         batch = ordered[start : start + BATCH_ENTRIES]
         chunk = _select_ready(batch, outcome) if outcome.later else batch
@@ -86,8 +86,8 @@ def _select_ready(decisions: Sequence[Decision], outcome: Outcome) -> Sequence[D
     return [decision for decision in decisions if decision.state.entry not in waiting]
 
 
-def _order_of(decision: Decision) -> tuple[bool, int, str, bool]:
-    """Bases are dropped first, then parents come before children."""
+def order_of(decision: Decision) -> tuple[bool, int, str, bool]:
+    """A sort key: bases are dropped first, then parents come before children."""
     file = decision.state.file
     return (decision.move is not Move.FORGET, *by_depth(file.path if isinstance(file, File) else ""))
 
