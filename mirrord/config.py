@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from mirrord.domain.answer_form import AnswerForm
 from mirrord.domain.measures import Endpoint
 from mirrord.domain.place import DEFAULT_ATTACHMENTS, is_reserved
 from mirrord.domain.trust import DEFAULTS, Limits, Trust, trust_levels
@@ -38,8 +39,8 @@ class Agents:
     be attached; None: the working directory, and the system's temporary directory. tools: names of the sets that are
     served. trust: levels of tools after an operator's changes. rules: where a person reviews changes. limits: of the
     calls of one token to one process. elicitation: whether a person may approve through the client, if it can ask.
-    oauth: the public origin of a server over HTTP at which people let clients in; empty: where it listens; None: at
-    no server.
+    answers: the form of answers to clients that ask for no other. oauth: the public origin of a server over HTTP at
+    which people let clients in; empty: where it listens; None: at no server.
     """
 
     token: str | None = None
@@ -51,6 +52,7 @@ class Agents:
     rules: WriteRules = field(default_factory=WriteRules)
     limits: Limits = field(default_factory=Limits)
     elicitation: bool = False
+    answers: AnswerForm = AnswerForm.BOTH
     oauth: str | None = None
 
     def rules_of(self, *, is_reviewed: bool) -> WriteRules:
@@ -180,8 +182,16 @@ def _parse_agents(written: Mapping[str, Any], environment: Mapping[str, str], fl
         rules=parse_write_rules(trust),
         limits=Limits(**written.get("limits", {})),
         elicitation=written.get("elicitation", False),
+        answers=_parse_answers(written.get("answers", AnswerForm.BOTH)),
         oauth=written.get("oauth") if flags.oauth is None else flags.oauth,
     )
+
+
+def _parse_answers(text: str) -> AnswerForm:
+    try:
+        return AnswerForm(text)
+    except ValueError:
+        raise UserError(f"mcp.answers is {text!r}; there are {', '.join(AnswerForm)}.") from None
 
 
 def _read_file(file: Path | None) -> dict[str, Any]:
@@ -217,6 +227,7 @@ _KEYS: dict[str, ExpectedType] = {
         "attach_from": list,
         "tools": list,
         "elicitation": bool,
+        "answers": str,
         "oauth": str,
         "trust": {FOLDERS_KEY: {}, _ANY_KEY: str},
         "limits": {"pending": int, "calls": int, "mutations": int},

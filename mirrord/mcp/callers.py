@@ -27,6 +27,7 @@ from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.seen_pages import Memory, ShownDigests, using_memory
 from mirrord.commands.core.session import Gate, Session, SessionSettings
 from mirrord.config import Config
+from mirrord.domain.answer_form import AnswerForm
 from mirrord.domain.entry import Actor, digest_of
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.domain.trust import Trust
@@ -254,9 +255,14 @@ def _with_memory(memory: Memory, work: Callable[[], T]) -> T:
 class Callers:
     """All callers of this process."""
 
-    def __init__(self, local: Caller | None = None) -> None:
-        """*local*: caller of requests without a token, as on stdio; None: such requests are refused."""
+    def __init__(self, local: Caller | None = None, answers: AnswerForm = AnswerForm.BOTH) -> None:
+        """
+        *local*: caller of requests without a token, as on stdio; None: such requests are refused.
+
+        *answers*: the form of answers to clients that ask for no other.
+        """
         self._local = local
+        self.answers = answers
         self._by_token: dict[str, Caller] = {}
 
     def admit(self, token: str, make: Callable[[], Caller]) -> None:

@@ -14,6 +14,7 @@ from mcp_types import CallToolResult, InputRequiredResult
 from mirrord.commands.core.connection_changes import current_connection
 from mirrord.commands.core.failure import Failed, containing_errors
 from mirrord.commands.core.session import Gate, Session
+from mirrord.domain.answer_form import AnswerForm
 from mirrord.domain.approval import Preview
 from mirrord.domain.long_work import Progress, ignore_progress
 from mirrord.mcp.callers import Caller, Callers
@@ -23,6 +24,7 @@ from mirrord.mcp.tools.scoped_tools import not_with_patterns
 from mirrord.mcp.tools.tool import Lane, Tool, Wire
 from mirrord.mirror.tree.observed_work import observing_work
 
+STRUCTURED_ANSWERS = "mirrord/structured-answers"  # capability of a client that needs no text beside structured content
 _NOTICE_SECONDS = 0.1  # seconds between two notices: a client shows a bar
 
 
@@ -52,13 +54,28 @@ class _Notifier:
 async def perform_call(
     callers: Callers, tool: Tool[Any], values: Mapping[str, Any], context: Context[None, Any] | None = None
 ) -> CallToolResult | InputRequiredResult:
-    """Call *tool* for the current caller; every failure becomes a reply. context: used to ask a person."""
+    """
+    Call *tool* for the current caller; every failure becomes a reply.
+
+    context: used to ask a person, and for the form of the reply.
+    """
+    form = _form_of_answers(callers, context)
     try:
         with containing_errors(tool.name):
             reply = await _call_tool(callers.current(), tool, values, context)
-            return reply if isinstance(reply, InputRequiredResult) else replies.success_reply(reply)
+            return reply if isinstance(reply, InputRequiredResult) else replies.success_reply(reply, form)
     except Failed as failed:
-        return replies.failure_reply(failed)
+        return replies.failure_reply(failed, form)
+
+
+def _form_of_answers(callers: Callers, context: Context[None, Any] | None) -> AnswerForm:
+    """What the client declares, as no capability of the protocol itself says what clients show; else the usual form."""
+    capabilities = context.client_capabilities if context is not None else None
+    if capabilities is not None:
+        for declared in (capabilities.extensions, capabilities.experimental):
+            if declared and STRUCTURED_ANSWERS in declared:
+                return AnswerForm.STRUCTURED
+    return callers.answers
 
 
 async def _call_tool(

@@ -161,7 +161,7 @@ class Verifier:
 def serve(config: Config, address: str, names: tuple[str, ...]) -> None:
     """Serve until a signal ends the process. address: HOST:PORT. names: additional host names for clients."""
     host, port = parse_address(address)
-    callers = Callers()
+    callers = Callers(answers=config.agents.answers)
     tenant = find_tenant(config)
     url, provider = f"http://{host}:{port}", None
     if config.agents.oauth is not None:

@@ -193,7 +193,7 @@ def serve_stdio(config: Config, paths: Scope = UNLIMITED) -> None:
     Raises Refused for a missing or invalid token.
     """
     tenant, caller = local_caller(config, paths)
-    callers = Callers(caller)
+    callers = Callers(caller, config.agents.answers)
     try:
         assemble_server(tenant, callers, config.agents.tools).run("stdio")
     finally:

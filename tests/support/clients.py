@@ -18,6 +18,7 @@ from mcp_types import CallToolResult
 import mirrord
 from mirrord.commands.core.session import Gate, Session, SessionSettings
 from mirrord.config import DEFAULT_TOOLS
+from mirrord.domain.answer_form import AnswerForm
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.domain.trust import Trust
@@ -108,6 +109,7 @@ async def in_memory(
     token: str | None = None,
     still_holds: Callable[[], None] = lambda: None,
     paths: Scope = UNLIMITED,
+    answers: AnswerForm = AnswerForm.BOTH,
     **client: Any,
 ) -> AsyncIterator[Agent]:
     """
@@ -124,7 +126,7 @@ async def in_memory(
         f"mcp-{uuid4().hex}",
         SessionSettings(attach_from=(tenant.root.parent.parent / "outside",), token=token),
     )
-    callers = Callers(Caller(session, gate or Gate(), may_write=may_write, still_holds=still_holds))
+    callers = Callers(Caller(session, gate or Gate(), may_write=may_write, still_holds=still_holds), answers)
     try:
         async with Client(assemble_server(tenant, callers, sets), mode=mode, **client) as connected:
             yield Agent(connected)

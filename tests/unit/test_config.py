@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mirrord.config import DEFAULT_MODE, Agents, Config, Console, Flags, load
+from mirrord.domain.answer_form import AnswerForm
 from mirrord.domain.trust import Limits, Trust
 from mirrord.errors import UserError
 
@@ -193,6 +194,15 @@ def test_people_let_clients_in_where_the_flag_or_the_file_says_so() -> None:
     write('[mcp]\noauth = "https://pages.example"\n')
     assert load(Flags(), {}).agents.oauth == "https://pages.example"
     assert load(Flags(oauth=""), {}).agents.oauth == ""
+
+
+def test_answers_have_the_form_that_the_file_says() -> None:
+    assert load(Flags(), {}).agents.answers is AnswerForm.BOTH
+    write('[mcp]\nanswers = "text"\n')
+    assert load(Flags(), {}).agents.answers is AnswerForm.TEXT
+    write('[mcp]\nanswers = "html"\n')
+    with pytest.raises(UserError, match=r"mcp\.answers is 'html'; there are both, structured, text"):
+        load(Flags(), {})
 
 
 def test_a_token_comes_from_the_environment_only() -> None:

@@ -1,4 +1,4 @@
-"""Replies to the client, the same in both channels."""
+"""Replies to the client: text, structured content, or the same in both channels."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ from mcp_types import CallToolResult, ContentBlock, ImageContent, TextContent
 from pydantic.alias_generators import to_camel
 
 from mirrord.commands.core.failure import Failed
+from mirrord.domain.answer_form import AnswerForm
 
 if TYPE_CHECKING:
     from mirrord.commands.trust_gate import PendingRequest
@@ -24,16 +25,16 @@ class PictureAnswer(dict[str, Any]):
         self.data = data
 
 
-def success_reply(value: Mapping[str, Any]) -> CallToolResult:
+def success_reply(value: Mapping[str, Any], form: AnswerForm) -> CallToolResult:
     """The result of a successful call."""
     if isinstance(value, PictureAnswer):
         return _picture_reply(value)
-    return _reply(value, is_error=False)
+    return _reply(value, form, is_error=False)
 
 
-def failure_reply(failed: Failed) -> CallToolResult:
+def failure_reply(failed: Failed, form: AnswerForm) -> CallToolResult:
     """The result of a failed call, which changed nothing."""
-    return _reply({"success": False, **facts_of_failure(failed)}, is_error=True)
+    return _reply({"success": False, **facts_of_failure(failed)}, form, is_error=True)
 
 
 def pending_reply(pending: "PendingRequest") -> dict[str, Any]:
@@ -68,8 +69,9 @@ def _picture_reply(answer: PictureAnswer) -> CallToolResult:
     return CallToolResult(content=facts)
 
 
-def _reply(value: Mapping[str, Any], *, is_error: bool) -> CallToolResult:
-    text = orjson.dumps(value).decode()
-    return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=dict(value), is_error=is_error
-    )
+def _reply(value: Mapping[str, Any], form: AnswerForm, *, is_error: bool) -> CallToolResult:
+    content: list[ContentBlock] = []
+    if form is not AnswerForm.STRUCTURED:
+        content.append(TextContent(type="text", text=orjson.dumps(value).decode()))
+    structured = dict(value) if form is not AnswerForm.TEXT else None
+    return CallToolResult(content=content, structured_content=structured, is_error=is_error)
