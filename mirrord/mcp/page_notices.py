@@ -53,15 +53,17 @@ class Notices:
         every_name: Callable[[], Awaitable[Digest | None]],
         may_hear: Callable[[], bool],
         is_scoped: Callable[[], bool],
+        shows: Callable[[str], bool],
     ) -> None:
         """
         *every_name*: a digest of the names of all pages. may_hear: whether clients may be notified.
 
-        is_scoped: whether the caller of the current request sees only a part of the tree, and so hears nothing.
+        is_scoped: whether the caller of the current request hears nothing, because it sees a part of what others see.
+        shows: whether clients may hear of a path.
         """
         self.bus = InMemorySubscriptionBus()
         self._root, self._every_name, self._may_hear = root, every_name, may_hear
-        self._is_scoped = is_scoped
+        self._is_scoped, self._shows = is_scoped, shows
         self._names: Digest | None = None
         self._listeners: list[_Listener] = []
         self._stream_counts: Counter[str] = Counter()  # number of streams by URI (newest protocol)
@@ -142,11 +144,20 @@ class Notices:
             return self._names
 
     async def _send_updates(self, changed: set[str] | None) -> None:
-        for uri in _touched_uris(self._stream_counts, changed):
+        for uri in self._touched_uris(self._stream_counts, changed):
             await self.bus.publish(ResourceUpdated(uri=uri))
         for listener in list(self._listeners):
-            for uri in _touched_uris(listener.uris, changed):
+            for uri in self._touched_uris(listener.uris, changed):
                 await self._send(listener, partial(listener.session.send_resource_updated, uri))
+
+    def _touched_uris(self, subscribed: Iterable[str], changed: set[str] | None) -> list[str]:
+        """URIs of pages that may be among the *changed* paths (None: all), and that clients may hear of."""
+        return [
+            uri
+            for uri in subscribed
+            if (paths := [*filter(self._shows, served_resources.paths_from_uri(uri))])
+            and (changed is None or _is_near(paths, changed))
+        ]
 
     async def _send_list_changed(self) -> None:
         names = await self._current_names()
@@ -175,15 +186,6 @@ def _wanted_uris(context: Context) -> list[str]:
     notifications = (context.params or {}).get("notifications")
     uris = notifications.get("resourceSubscriptions") if isinstance(notifications, dict) else None
     return [uri for uri in uris if isinstance(uri, str)] if isinstance(uris, list) else []
-
-
-def _touched_uris(subscribed: Iterable[str], changed: set[str] | None) -> list[str]:
-    """URIs of pages that may be among the *changed* paths (None: all)."""
-    return [
-        uri
-        for uri in subscribed
-        if (paths := served_resources.paths_from_uri(uri)) and (changed is None or _is_near(paths, changed))
-    ]
 
 
 def _is_near(paths: Iterable[str], changed: set[str]) -> bool:

@@ -103,9 +103,11 @@ async def list_pages(caller: Caller, cursor: str | None) -> ListResourcesResult:
 async def digest_of_names(callers: Callers) -> Digest | None:
     """A digest that changes if a page is created, removed, moved or renamed; None: there is no caller yet."""
     caller = callers.any_caller()
-    return (
-        await caller.perform(partial(_digest_of_names, caller.session.whole), Lane.READ) if caller is not None else None
-    )
+    if caller is None:
+        return None
+    # over HTTP of the whole tree: callers who see a part of it are not notified
+    session = caller.session.whole if callers.is_shared else caller.session
+    return await caller.perform(partial(_digest_of_names, session), Lane.READ)
 
 
 def _digest_of_names(session: Session) -> Digest:

@@ -182,7 +182,8 @@ def assemble_server(
 ) -> Server:
     """The server of *tenant* with these sets of tools. Raises UserError for a set that does not exist."""
     chosen = check_sets(sets)
-    notices = Notices(tenant.root, lambda: digest_of_names(callers), callers.may_notify, callers.is_scoped)
+    every_name = partial(digest_of_names, callers)
+    notices = Notices(tenant.root, every_name, callers.may_notify, callers.is_scoped, callers.shows)
     return Server(callers, tools_of(chosen), notices, instructions_for(chosen), auth=auth, verifier=verifier)
 
 

@@ -14,7 +14,7 @@ import anyio
 import pytest
 from click.testing import CliRunner
 from mcp.shared.exceptions import MCPError
-from mcp_types import ResourceTemplateReference
+from mcp_types import ResourceTemplateReference, ServerNotification
 
 from mirrord.auth.access_grant import Rights
 from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
@@ -56,6 +56,7 @@ PAGES = {
 }
 HIDDEN_PLACES = ("Inbox/Secret", "Inbox/Secret/Key.md", "Archive/Old")
 TOOLS = tools_of(SETS)
+PATIENCE_SECONDS = 20
 FILE = base64.b64encode(b"bytes").decode()
 
 
@@ -294,10 +295,7 @@ async def test_a_page_comes_back_from_the_trash_only_where_its_place_is_seen(wor
     assert refusal["code"] == "OUT_OF_SCOPE"
 
 
-@pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
-async def test_resources_and_completion_show_what_is_in_the_scope_and_nobody_is_notified_of_more(
-    worlds: ScopedWorlds,
-) -> None:
+async def test_resources_and_completion_show_what_is_in_the_scope(worlds: ScopedWorlds) -> None:
     visible = [path for path in PAGES if SCOPE.can_read(path) and path.endswith(".md")]
     async with in_memory(worlds.full, paths=SCOPE) as agent:
         resources = (await agent.client.list_resources()).resources
@@ -306,14 +304,44 @@ async def test_resources_and_completion_show_what_is_in_the_scope_and_nobody_is_
         for path in ("Inbox/Secret/Key.md", "Inbox/Secret/None.md", "Archive/Old.md"):
             with pytest.raises(MCPError, match=f"Page not found at path: {path}"):
                 await agent.client.read_resource(f"page:///{path}")
-    async with in_memory(worlds.full, paths=SCOPE, mode="legacy") as agent:
-        for path in ("Inbox/Secret/Key.md", "Inbox/Todo.md"):
-            with pytest.raises(MCPError, match="not notified"):
-                await agent.client.subscribe_resource(f"page:///{path}")
-
     assert {resource.name for resource in resources} == set(visible)
     assert set(completed.values) <= set(visible)
     assert completed.total == len(completed.values)
+
+
+@pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
+async def test_on_stdio_an_agent_hears_of_what_it_sees_only(worlds: ScopedWorlds) -> None:
+    heard: list[tuple[str, str]] = []
+    arrived = anyio.Event()
+
+    async def hear(message: object) -> None:
+        nonlocal arrived
+        if isinstance(message, ServerNotification):
+            heard.append((message.method, str(getattr(message.params, "uri", ""))))
+            arrived.set()
+
+    async def until(method: str) -> None:
+        nonlocal arrived
+        with anyio.fail_after(PATIENCE_SECONDS):
+            while not any(heard_method == method for heard_method, _ in heard):
+                await arrived.wait()
+                arrived = anyio.Event()
+
+    root = worlds.full.root
+    async with in_memory(worlds.full, paths=SCOPE, mode="legacy", message_handler=hear) as agent:
+        for path in ("Inbox/Secret/Key.md", "Archive/Old.md", "Inbox/Todo.md"):
+            await agent.client.subscribe_resource(f"page:///{path}")
+        (root / "Archive/New.md").write_text("# New\n", encoding="utf-8")
+        (root / "Inbox/Secret/Key.md").write_text("# Other\n", encoding="utf-8")
+        (root / "Inbox/Todo.md").write_text("# Other\n", encoding="utf-8")
+        await until("notifications/resources/updated")
+        (root / "Archive/Newer.md").write_text("# Newer\n", encoding="utf-8")
+        (root / "Inbox/New.md").write_text("# New\n", encoding="utf-8")
+        await until("notifications/resources/list_changed")
+
+    uris = {uri for method, uri in heard if method == "notifications/resources/updated"}
+    assert uris == {"page:///Inbox/Todo.md"}
+    assert [method for method, _ in heard].count("notifications/resources/list_changed") == 1
 
 
 async def test_tokens_with_patterns_see_the_tools_that_work_through_a_scope(worlds: ScopedWorlds) -> None:
