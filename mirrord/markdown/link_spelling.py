@@ -53,7 +53,7 @@ def spell_wikilink(file: str, title: str, goal: EntryId, site: Site) -> str:
     target = next(
         (option for option in options if site.entry_of_link("wikilink", option) == goal), f"/{'/'.join(steps)}"
     )
-    label = re.sub(r"[\[\]|\n]", " ", title)
+    label = " ".join(re.sub(r"[\[\]|\n]", " ", title).split())
     return f"[[{target}]]" if target == title or target.endswith(f"/{title}") else f"[[{target}|{label}]]"
 
 

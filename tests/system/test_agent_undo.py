@@ -138,6 +138,43 @@ async def test_an_agent_undoes_what_its_connection_changed_and_redoes_it(mirrord
         eventually(mirrord.file("Undone folder/Made.md").exists, "the page again")
 
 
+RESTRUCTURED = {
+    "Topic/Long.md": "# Long\n\n## First #draft\n\none [[Long#Second]]\n\n## Second\n\ntwo ![](assets/x.txt)\n",
+    "Topic/Short/_index.md": "# Short\n\n[[Long#First draft]]\n",
+    "Topic/Short/Child.md": "[[Short]] #draft\n",
+    "Topic/assets/x.txt": "x",
+}
+
+
+async def test_what_was_split_merged_renamed_and_edited_comes_back_in_one_step(mirrord: Mirrord, token: str) -> None:
+    for path, text in RESTRUCTURED.items():
+        save(mirrord.file(path), text)
+    pages = {path: _id_of(mirrord, path) for path in RESTRUCTURED if path.endswith(".md")}
+
+    def files() -> dict[str, str | None]:
+        paths = (file for file in mirrord.file("Topic").rglob("*") if file.is_file())
+        names = sorted(str(file.relative_to(mirrord.file("Topic").parent)) for file in paths)
+        return {name: mirrord.text(name) for name in names}
+
+    async with on_stdio(
+        process(mirrord.mirror, {"MIRRORD_TOKEN": token}, "--tools", "pages,changes,restructure")
+    ) as agent:
+        await agent.call("edit_pages", path="Topic", edits=[{"tag": "draft", "replace": "final"}])
+        await agent.call("rename_heading", path="Topic/Long", heading="Second", to="Last")
+        await agent.call("split_page", path="Topic/Long", level=2, parentPath="Topic/Long")
+        await agent.call("merge_pages", paths=["Topic/Short"], into="Topic/Long")
+        mirrord.flush()
+        assert {_id_of(mirrord, path) for path in ("Topic/Long/_index.md", "Topic/Long/Child.md")} == {
+            pages["Topic/Long.md"],
+            pages["Topic/Short/Child.md"],
+        }
+        undone = await agent.call("undo_changes")
+        assert (undone["undone"], undone["left"]) == (True, [])
+        undone_files = {path.replace("Long.md", "Long/_index.md"): text for path, text in RESTRUCTURED.items()}
+        eventually(lambda: files() == undone_files, "all texts as they were")
+    assert {path: _id_of(mirrord, path.replace("Long.md", "Long/_index.md")) for path in pages} == pages
+
+
 async def test_an_agent_is_told_what_it_cannot_undo(mirrord: Mirrord, token: str) -> None:
     save(mirrord.file("Clash.md"), TEXT)
     _id_of(mirrord, "Clash.md")

@@ -24,6 +24,7 @@ from mirrord.domain.entry import EntryId, digest_of
 from mirrord.domain.place import clean_name, name_key, unused_name
 from mirrord.markdown.frontmatter.page_properties import with_keys
 from mirrord.markdown.frontmatter.page_text import EditTargetError, PageText
+from mirrord.markdown.heading_links import text_in_links
 from mirrord.markdown.read.page_outline import Section, sections_of
 from mirrord.markdown.write.page_edits import section_of
 from mirrord.markdown.write.split_text import SplitText, split_text
@@ -145,7 +146,7 @@ def _new_pages(session: Session, page: page_writes.Page, split: SplitText, paren
     used_keys, pages = page_paths.taken_keys(session.tree, directory), list[NewPage]()
     for number, part in enumerate(split.parts):
         fallback = session.new_page_id(f"{directory}/{number}").hex[-8:]
-        name = unused_name(clean_name(part.title, fallback), used_keys)
+        name = unused_name(clean_name(text_in_links(part.title), fallback), used_keys)
         used_keys.add(name_key(name))
         path = page_path(directory, name)
         page_paths.check_not_ignored(session.tree, path)

@@ -59,15 +59,15 @@ def test_sections_of_a_level_become_pages_and_all_links_follow(root: Path, sessi
     texts = {path: without_head(text) for path, text in files(root).items()}
     assert texts == {
         "P/Alpha.md": "# Alpha\n\n[[Plan]] [t](Tasks.md) [[#Alpha]] [n][note] ![](assets/x.png)\n\n"
-        "[[Plan]]\n\n[[Tasks]]\n\n[[End- now|End: now]]\n\n[note]: assets/x.png\n",
+        "[[Plan]]\n\n[[Tasks]]\n\n[[End now|End: now]]\n\n[note]: assets/x.png\n",
         "P/Plan.md": "# Plan\n\n[[#Plan]] [[#Steps]] [[Tasks|t]] [[Alpha#Alpha]] ![](assets/x.png) [[Links]] line ^b1"
         "\n\n## Steps\n\none[^1]\n\n[^1]: the note\n",
         "P/Tasks.md": "# Tasks\n\n[[Plan#Steps]] [n](Plan.md#steps) [[Alpha]]\n\n[note]: assets/x.png\n",
-        "P/End- now.md": "# *End*: `now`\n\nlast\n\n[^1]: the note\n",
-        "Links.md": "[[Plan]] [[Plan#Steps|s]] ![[Tasks]] [e](P/End-%20now.md) [[Plan#^b1]] [[Alpha#^b2]] [[Alpha]]\n",
+        "P/End now.md": "# *End*: `now`\n\nlast\n\n[^1]: the note\n",
+        "Links.md": "[[Plan]] [[Plan#Steps|s]] ![[Tasks]] [e](P/End%20now.md) [[Plan#^b1]] [[Alpha#^b2]] [[Alpha]]\n",
         "P/assets/x.png": "x",
     }
-    assert split.pages == {"P/Plan.md": "Plan", "P/Tasks.md": "Tasks", "P/End- now.md": "End: now"}
+    assert split.pages == {"P/Plan.md": "Plan", "P/Tasks.md": "Tasks", "P/End now.md": "End: now"}
     assert (root / "P/Alpha.md").read_text().startswith(HEAD)
     assert read_page(session, "P/Plan").frontmatter["title"] == "Plan"
     assert [(kind, data["path"]) for kind, data in events(root)] == [
@@ -84,6 +84,12 @@ def test_a_section_goes_below_its_page_which_becomes_that_of_a_folder(root: Path
     assert "![](../assets/x.png)" in (root / "P/Alpha/Plan.md").read_text()
     assert "[[Plan]]\n\nTasks\n-----" in (root / "P/Alpha/_index.md").read_text()
     assert "[e](P/Alpha/_index.md#end-now)" in (root / "Links.md").read_text()
+
+
+def test_a_title_that_no_wikilink_can_hold_gives_a_name_that_one_can(root: Path, session: Session) -> None:
+    page(root, "A.md", "## To do #work | [x] ^1\n\n1\n")
+    assert split_page(session, "A", level=2).pages == {"To do work x 1.md": "To do #work | [x] ^1"}
+    assert (root / "A.md").read_text() == "[[To do work x 1|To do #work x ^1]]\n"
 
 
 def test_pages_get_names_that_are_free(root: Path, session: Session) -> None:
@@ -135,7 +141,7 @@ def test_a_name_that_somebody_takes_at_that_moment_hinders_all(
 def test_the_preview_names_new_pages_and_changes_nothing(root: Path, session: Session) -> None:
     before = fill(root)
     preview = split_page.preview(session, "P/Alpha", level=2)
-    assert preview.lines[:3] == ("new P/Plan.md", "new P/Tasks.md", "new P/End- now.md")
+    assert preview.lines[:3] == ("new P/Plan.md", "new P/Tasks.md", "new P/End now.md")
     assert preview.bases["P/Plan.md"] == ""
     assert files(root) == before
 
@@ -165,7 +171,7 @@ def test_a_split_that_is_killed_at_any_call_is_all_there_or_not_at_all(tmp_path:
         with session_in(root, "mcp-next") as session, session.writing():
             pass
         is_split = "P/Alpha/Plan.md" in files(root)
-        assert is_split == ("P/Alpha/End- now.md" in files(root)) == ("P/Alpha.md" not in files(root))
+        assert is_split == ("P/Alpha/End now.md" in files(root)) == ("P/Alpha.md" not in files(root))
         assert is_split or files(root) == before
         outcomes.add(is_split)
         if not killed:
