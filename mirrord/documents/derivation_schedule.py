@@ -111,9 +111,9 @@ class DerivationLoop:
         self.long_work, self.is_up_to_date = None, True
         return True
 
-    async def _follow(self, connection: Connection, batch: FeedBatch) -> bool:
+    async def _follow(self, connection: Connection, batch: FeedBatch, moves_cursors: bool) -> bool:
         """Let links and segments follow *batch* in the open transaction; returns whether nothing is left."""
-        count = await follow_changes(connection, self._engine.sides.tenant, batch)
+        count = await follow_changes(connection, self._engine.sides.tenant, batch, moves_cursors=moves_cursors)
         await self._engine.handshake.prepare(connection)
         self._note_batch(batch)
         return count < FEED_BATCH_ENTRIES
@@ -238,11 +238,17 @@ async def follow_batch(
     return count
 
 
-async def follow_changes(connection: Connection, tenant: TenantId, batch: FeedBatch) -> int:
-    """Let links and segments follow *batch* in the open transaction; returns the number of entries and links."""
+async def follow_changes(
+    connection: Connection, tenant: TenantId, batch: FeedBatch, *, moves_cursors: bool = False
+) -> int:
+    """
+    Let links and segments follow *batch* in the open transaction; returns the number of entries and links.
+
+    moves_cursors: the transaction moves both cursors at its end.
+    """
     link_count = await follow_links(connection, tenant, batch.entries_for_links, has_due_links=batch.has_due_links)
     if entries := batch.entries_for_segments:
         await _anchor_segments(connection, tenant, entries)
-    if batch.changes:
+    if batch.changes and not moves_cursors:
         await feed_cursors.move_cursors(connection, tenant, batch.changes[-1])
     return len(batch.changes) + link_count

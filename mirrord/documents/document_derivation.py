@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar, TypeVarTuple
 
 from mirrord.db.content import derived_rows
@@ -146,6 +146,14 @@ class PageRate:
         return now - before > 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What became of documents. held_ids: pages that apps have locked. has_new_links: whether any links changed."""
+
+    held_ids: set[EntryId] = field(default_factory=set)
+    has_new_links: bool = False
+
+
 class Deriver:
     """
     Fills `content` and `page_link` of one tenant's pages, the newest change first.
@@ -189,13 +197,14 @@ class Deriver:
             self.postponed = False
         return len(batch)
 
-    async def derive_alone(self, follow: Callable[[Connection, FeedBatch], Awaitable[bool]]) -> int | None:
+    async def derive_alone(self, follow: Callable[[Connection, FeedBatch, bool], Awaitable[bool]]) -> int | None:
         """
         Derive the page that was edited alone, if there is one, and follow the feed, in one transaction.
 
-        follow: returns whether nothing is left to follow. Returns the number of the change up to which that is so.
-        None: there is more to do, because there are several pages, a large one, one that takes long or is locked, or
-        pages come often. Both cursors are locked first, as by those who only follow.
+        follow: is given whether the transaction ends by moving the cursors, as it does after a change of its own;
+        returns whether nothing is left to follow. Returns the number of the change up to which that is so. None: there
+        is more to do, because there are several pages, a large one, one that takes long or is locked, pages come often,
+        or others changed something meanwhile. Both cursors are locked first, as by those who only follow.
         """
         await self.finish()
         sides = self._sides
@@ -205,27 +214,31 @@ class Deriver:
         ):
             batch = await lock_next_batch(connection, sides.tenant)
             pages = await derived_rows.load_underived(connection, sides.tenant, 2, SMALL_PAGE_CHARACTERS, [])
-            if not await self._derive_at_once(connection, pages):
+            stored = await self._derive_at_once(connection, pages)
+            if stored is None:
                 return None
-            is_complete = await follow(connection, replace(batch, has_due_links=batch.has_due_links or bool(pages)))
+            batch = replace(batch, has_due_links=batch.has_due_links or stored.has_new_links)
+            is_complete = await follow(connection, batch, bool(pages) and batch.is_whole)
             changes.expected_entries, changes.followed_seq = len(pages), batch.clock if batch.is_whole else None
         self.has_more = self.postponed = False
-        is_own = changes.seq == batch.clock + 1 and changes.entries == changes.expected_entries
-        return (batch.clock + is_own) if batch.is_whole and is_complete else None
+        is_own = changes.seq == batch.clock + 1 and changes.entries == len(pages)
+        is_followed = batch.is_whole and is_complete and (is_own or not pages)
+        return (batch.clock + is_own) if is_followed else None
 
-    async def _derive_at_once(self, connection: Connection, pages: Sequence[UnderivedPage]) -> bool:
-        """Derive at most one page in the open transaction; False: it cannot be done at once."""
+    async def _derive_at_once(self, connection: Connection, pages: Sequence[UnderivedPage]) -> _Stored | None:
+        """Derive at most one page in the open transaction; None: it cannot be done at once."""
         if not pages:
-            return True
+            return _Stored()
         page = pages[0]
         if len(pages) > 1 or len(page.markdown) >= SMALL_PAGE_CHARACTERS or not self._page_rate.is_low():
-            return False
+            return None
         thread = asyncio.to_thread(values_to_store, page.markdown, page.prior_content)
         try:
             values = await asyncio.wait_for(thread, MAX_LONE_SECONDS)
         except TimeoutError:
-            return False
-        return not await self._store_values(connection, [(page, values)])
+            return None
+        stored = await self._store_values(connection, [(page, values)])
+        return None if stored.held_ids else stored
 
     async def finish(self) -> None:
         """Wait until all derived documents are stored. Raises the error of storing them."""
@@ -250,19 +263,24 @@ class Deriver:
             sides.own_changes.committing() as changes,
             sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR, changes) as connection,
         ):
-            held_ids = await self._store_values(connection, derived)
+            stored = await self._store_values(connection, derived)
             changes.expected_entries = len(derived)
-        self._held_ids |= held_ids
+        self._held_ids |= stored.held_ids
 
     async def _store_values(
         self, connection: Connection, derived: Sequence[tuple[UnderivedPage, StoredValues]]
-    ) -> set[EntryId]:
-        """Store documents and links; returns the pages that apps have locked, which are left as they are."""
+    ) -> _Stored:
+        """Store documents and links; pages that apps have locked are left as they are."""
+        tenant = self._sides.tenant
         documents = [(page.entry, page.version, document) for page, (document, _) in derived]
-        held_ids = await derived_rows.store_content(connection, self._sides.tenant, documents)
-        link_rows = [(page.entry, page.version, page_links) for page, (_, page_links) in derived]
-        await links.store_links(connection, self._sides.tenant, [row for row in link_rows if row[0] not in held_ids])
-        return held_ids
+        stored = await derived_rows.store_content(connection, tenant, documents)
+        link_rows = [
+            (page.entry, page.version, page_links)
+            for page, (_, page_links) in derived
+            if page.entry in stored.current_ids
+        ]
+        has_new_links = await links.store_links(connection, tenant, link_rows, are_current=True)
+        return _Stored(stored.held_ids, has_new_links)
 
     async def _derive_batch(self, batch: Sequence[UnderivedPage]) -> list[StoredValues]:
         if len(batch) == 1:

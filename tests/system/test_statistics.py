@@ -74,7 +74,7 @@ def _plan(connection: Connection, column: str) -> str:
     values = {
         "tenant": value(connection, "SELECT mirrord.current_tenant()"),
         "mirror": value(connection, MIRROR),
-        "keys": orjson.dumps(["00" * 32]).decode(),
+        column: orjson.dumps(["00" * 32]).decode(),
     }
     lines = connection.execute(f"EXPLAIN {entry_states.bases_query(column)}".encode(), values).fetchall()
     return "\n".join(line for (line,) in lines)

@@ -190,29 +190,48 @@ async def count_underived(connection: Connection, tenant: TenantId, skip: Sequen
 
 # One statement for all: per row, its overhead would be half of the cost. Binary: psycopg formats text arrays slowly.
 _STORE = """
-UPDATE mirrord.page AS p SET content = given.content::jsonb, prior = NULL
-  FROM unnest(%b::uuid[], %b::bigint[], %b::text[]) AS given (id, version, content)
- WHERE p.tenant_id = %s AND p.id = given.id AND p.version = given.version AND p.content IS NULL AND p.ahead = '{}'"""
+WITH free AS MATERIALIZED (
+    SELECT id, version, ahead = '{}' AS is_complete FROM mirrord.page
+     WHERE tenant_id = %(tenant)s AND id = ANY (%(ids)b::uuid[]) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED),
+stored AS (
+    UPDATE mirrord.page AS p SET content = given.content::jsonb, prior = NULL
+      FROM unnest(%(ids)b::uuid[], %(versions)b::bigint[], %(documents)b::text[]) AS given (id, version, content)
+      JOIN free USING (id)
+     WHERE p.tenant_id = %(tenant)s AND p.id = given.id AND p.version = given.version AND p.content IS NULL
+       AND p.ahead = '{}')
+SELECT id, version, is_complete FROM free"""
 
 
-_FREE = """
-SELECT id FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED"""
+@dataclass(frozen=True, slots=True)
+class StoredDocuments:
+    """
+    What became of documents.
+
+    held_ids: entries whose rows an app has locked. current_ids: entries, locked now, that have the document's version.
+    """
+
+    held_ids: set[EntryId]
+    current_ids: set[EntryId]
 
 
 async def store_content(
     connection: Connection, tenant: TenantId, documents: Sequence[tuple[EntryId, int, bytes]]
-) -> set[EntryId]:
+) -> StoredDocuments:
     """
     Store documents, as (entry, version, JSON); rows with another version by now are skipped.
 
-    Returns the entries whose rows an app has locked, skipped too: waiting while holding other rows may deadlock.
+    So are rows that an app has locked: waiting while holding other rows may deadlock.
     """
-    entries = [entry for entry, _, _ in documents]
-    free = {EntryId(row[0]) for row in await (await connection.execute(_FREE, (tenant, entries))).fetchall()}
-    rows = [(entry, version, document.decode()) for entry, version, document in documents if entry in free]
-    if rows:
-        await connection.execute(_STORE, (*map(list, zip(*rows, strict=True)), tenant))
-    return set(entries) - free
+    versions = {entry: version for entry, version, _ in documents}
+    values = {
+        "tenant": tenant,
+        "ids": list(versions),
+        "versions": list(versions.values()),
+        "documents": [document.decode() for _, _, document in documents],
+    }
+    free = await (await connection.execute(_STORE, values)).fetchall()
+    current = {entry for entry, version, is_complete in free if is_complete and versions[entry] == version}
+    return StoredDocuments(versions.keys() - {row[0] for row in free}, current)
 
 
 def _digest(stored: bytes | None) -> Digest | None:

@@ -57,44 +57,46 @@ _OF_MIRROR = f"SELECT {_BASE} FROM mirrord.mirror_base AS b WHERE b.tenant_id = 
 
 async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId, keys: BaseKeys) -> list[Base]:
     """The bases of one mirror selected by *keys*."""
-    return await _fetch_bases(await _send_bases_query(connection, tenant, mirror, keys))
+    cursor = await _send_bases_query(connection, tenant, mirror, keys)
+    return await _fetch_bases(cursor) if cursor is not None else []
 
 
 async def load_bases_and_rows(
     connection: Connection, tenant: TenantId, mirror: MirrorId, keys: BaseKeys, entries: Collection[EntryId]
 ) -> tuple[list[Base], dict[EntryId, Row]]:
     """The results of load_bases and load_rows in one round trip."""
-    cursors = await _send_bases_query(connection, tenant, mirror, keys)
+    cursor = await _send_bases_query(connection, tenant, mirror, keys)
     rows = await _send_rows_query(connection, tenant, entries) if entries else None
-    bases = await _fetch_bases(cursors)
+    bases = await _fetch_bases(cursor) if cursor is not None else []
     return bases, await _fetch_rows(rows) if rows is not None else {}
 
 
-async def _send_bases_query(connection: Connection, tenant: TenantId, mirror: MirrorId, keys: BaseKeys) -> list[Cursor]:
+async def _send_bases_query(
+    connection: Connection, tenant: TenantId, mirror: MirrorId, keys: BaseKeys
+) -> Cursor | None:
+    """Ask for the bases, one of several keys perhaps more than once; None: there are no keys."""
     keys_by_column: dict[str, Sequence[object]] = {
         "path": keys.paths,
         "entry_id": keys.entries,
         "digest": [digest.hex() for digest in keys.digests],
     }
-    # one statement per kind of key, all sent together: OR would prevent the use of indexes
-    return [
-        await connection.execute(
-            bases_query(column),
-            {"tenant": tenant, "mirror": mirror, "keys": _as_json(column_keys)},
-        )
-        for column, column_keys in keys_by_column.items()
-        if column_keys
-    ]
+    values = {column: _as_json(column_keys) for column, column_keys in keys_by_column.items() if column_keys}
+    if not values:
+        return None
+    # one part per kind of key: OR would prevent the use of indexes
+    query = " UNION ALL ".join(map(bases_query, values))
+    return await connection.execute(query.encode(), {"tenant": tenant, "mirror": mirror, **values})
 
 
-async def _fetch_bases(cursors: Sequence[Cursor]) -> list[Base]:
-    bases = [_base(row) for cursor in cursors for row in await cursor.fetchall()]
+async def _fetch_bases(cursor: Cursor) -> list[Base]:
+    bases = [_base(row) for row in await cursor.fetchall()]
     return list({base.entry: base for base in bases}.values())
 
 
 def bases_query(column: str) -> str:
     """The query for bases by *column*: path, entry_id or digest."""
-    return f"{_OF_MIRROR} AND b.{column} = ANY ({_KEYS.format(_AS_KEY[column])})"
+    keys = _KEYS.replace("%(keys)s", f"%({column})s").format(_AS_KEY[column])
+    return f"{_OF_MIRROR} AND b.{column} = ANY ({keys})"
 
 
 async def load_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Row]:

@@ -82,18 +82,23 @@ _DELETE_SURPLUS = "DELETE FROM mirrord.page_link WHERE tenant_id = %s AND source
 
 
 async def store_links(
-    connection: Connection, tenant: TenantId, pages: Sequence[tuple[EntryId, int, Sequence[Link]]]
-) -> None:
+    connection: Connection,
+    tenant: TenantId,
+    pages: Sequence[tuple[EntryId, int, Sequence[Link]]],
+    *,
+    are_current: bool = False,
+) -> bool:
     """
     Store links, as (page, version, links), of pages that still have that version and a document.
 
-    Equal rows stay untouched. A changed row keeps the meaning that its target had on this page until it is resolved.
+    are_current: all have, and their rows are locked. Equal rows stay untouched. A changed row keeps the meaning that
+    its target had on this page until it is resolved. Returns whether any links changed.
     """
     ids = [page for page, _, _ in pages]
-    locked = await connection.execute(_LOCK_PAGES, (tenant, ids))
+    locked = None if are_current else await connection.execute(_LOCK_PAGES, (tenant, ids))
     stored = await connection.execute(_OLD, (tenant, ids))  # sent together: one round trip
-    versions: dict[EntryId, int] = dict(await locked.fetchall())
-    current = [(page, links) for page, version, links in pages if versions.get(page) == version]
+    versions: dict[EntryId, int] = dict(await locked.fetchall()) if locked is not None else {}
+    current = [(page, links) for page, version, links in pages if are_current or versions.get(page) == version]
     old: dict[EntryId, list[Row]] = {page: [] for page in ids}
     for source, *row in await stored.fetchall():
         old[source].append(tuple(row))
@@ -101,6 +106,7 @@ async def store_links(
     cuts = [(tenant, page, len(links)) for page, links in current if len(old[page]) > len(links)]
     await _insert_columns(connection, _UPSERT_LINKS, tenant, rows)
     await _execute_each(connection, _DELETE_SURPLUS, cuts)
+    return bool(rows or cuts)
 
 
 def _changed(old: Sequence[Row], links: Sequence[Link]) -> list[Row]:

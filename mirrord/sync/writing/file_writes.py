@@ -185,7 +185,9 @@ async def _write_all(
     written = [base for base in bases if base is not None]
     if not written:
         return
-    statements = [*map(sides.writer.clear_path_of_others, written), *map(sides.writer.store_base, written)]
+    statements = [*map(sides.writer.store_base, written)]
+    if not (len(decisions) == 1 and _keeps_path(decisions[0], written[0])):
+        statements = [*map(sides.writer.clear_path_of_others, written), *statements]
     with ExitStack() as unrecorded:
         for path in outcome.written_paths.keys() & {base.path for base in written}:
             unrecorded.callback(sides.looker.index.forget, path)  # not recorded: the next look finds our file
@@ -193,6 +195,11 @@ async def _write_all(
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await run_statements(connection, statements)
         unrecorded.pop_all()
+
+
+def _keeps_path(decision: Decision, written: Base) -> bool:
+    """Whether the entry had this path before, so that no other entry's base has it: paths of bases are unique."""
+    return decision.state.base is not None and decision.state.base.path == written.path
 
 
 async def _load_bytes(connection: Connection, sides: Sides, decisions: Sequence[Decision]) -> dict[EntryId, bytes]:

@@ -167,7 +167,8 @@ async def _store_derived(connection: Connection, sides: Sides, page: PageRow, de
     if not await derived_rows.store_text(connection, sides.tenant, page.entry, page.version, text):
         return False
     if derived.links is not None:
-        await link_rows.store_links(connection, sides.tenant, [(page.entry, page.version, derived.links)])
+        page_links = [(page.entry, page.version, derived.links)]
+        await link_rows.store_links(connection, sides.tenant, page_links, are_current=derived.content is not None)
     return True
 
 
