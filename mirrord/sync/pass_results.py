@@ -43,7 +43,7 @@ async def conclude(
         find_neighbours_of_renamed(parts.sides.looker.index, [decision.state for decision in applied.carried_out]),
         forced=True,
     )
-    parts.queue.mark(applied.unsure)
+    parts.queue.mark(applied.unsure, applied.carried_along)
     parts.queue.mark(observation.unowned_directories, applied.entries_to_check, forced=True)
     parts.queue.mark_renamed(dict(applied.renamed))
     for row, path, over, displaced in applied.displaced_saves:

@@ -13,7 +13,7 @@ from tests.faults.stage import Stage
 from tests.faults.stage_oracle import wrong
 from tests.faults.world import Cluster
 
-# Those that write rows: what only writes files learns of a cut by the same calls.
+# Those that write rows: what only writes files learns of a cut by the same calls. The swap is recorded after the move.
 NAMES = (
     *("a new file", "a file edited", "a row edited", "both edited, apart", "both edited, same line", "a file deleted"),
     *(
@@ -23,6 +23,7 @@ NAMES = (
         "a file renamed",
         "a new attachment",
         "a row inserted",
+        "two rows swapped",
     ),
 )
 

@@ -224,6 +224,12 @@ def _swap(stage: Stage) -> None:
     (stage.root / "aside.tmp").rename(stage.root / "Other.md")
 
 
+def _swap_rows(stage: Stage) -> None:
+    page, other = stage.page("Page.md"), stage.page("Other.md")
+    for entry, name in ((page, "aside"), (other, "Page"), (page, "Other")):
+        stage.sql("UPDATE mirrord.page SET name = %s WHERE id = %s", name, entry)
+
+
 def _new_attachment(stage: Stage) -> None:
     stage.save("assets/drawing.svg", ATTACHED.decode())
 
@@ -374,6 +380,7 @@ SCENARIOS = (
     _scenario("a folder's row renamed, another takes its name", _folder, _rename_folder_row_and_follow, "23"),
     _scenario("a file renamed by case", _page, _rename_case),
     _scenario("two files swapped", _page, _swap),
+    _scenario("two rows swapped", _page, _swap_rows),
     _scenario("a row moved into a folder", _folder, _move_row, "23"),
     _scenario("a folder renamed", _folder, _rename_folder, "23"),
     _scenario("a folder's row renamed", _folder, _rename_folder_row, "23"),

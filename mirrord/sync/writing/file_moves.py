@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 from mirrord.db.content import entry_states
@@ -40,6 +40,7 @@ from mirrord.sync.writing.move_order import (
     select_needed,
 )
 from mirrord.sync.writing.row_writes import Outcome
+from mirrord.sync.writing.shared_directories import release_content
 from mirrord.sync.writing.target_paths import agreed_base, directory_above, moved_base, path_in
 
 
@@ -112,7 +113,10 @@ async def move_files(
     walk = await asyncio.to_thread(
         _walk_steps, sides, [wish for errand in errands for wish in errand.wishes(sides.looker.index)]
     )
-    await _record_moves(sides, errands, walk, outcome)
+    with ExitStack() as unrecorded:
+        unrecorded.callback(_take_back_steps, sides.looker.index, walk.steps)
+        await _record_moves(sides, errands, walk, outcome)
+        unrecorded.pop_all()
 
 
 async def _select_beside_folders(sides: Sides, decisions: Sequence[Decision]) -> set[EntryId]:
@@ -255,12 +259,22 @@ def _do_step(sides: Sides, step: Step, expected: Stat) -> None:
     sides.looker.index.rename(step.source, step.target)
 
 
+def _take_back_steps(index: Index, steps: Sequence[Step]) -> None:
+    """Let *index* know the tree as before *steps*: the next scan finds moved files by their earlier paths."""
+    for step in reversed(steps):
+        if step.act is StepKind.EXCHANGE:
+            index.exchange(step.source, step.target)
+        else:
+            index.rename(step.target, step.source)
+
+
 async def _record_moves(sides: Sides, errands: Sequence[_Errand], walk: _Walk, outcome: Outcome) -> None:
     """Record the renames in the bases; entries whose wishes all came true agree with their rows."""
     outcome.unsure |= walk.unsure
     waiting = {wish.key: wish for wish in walk.plan.waiting}
     statements = [statement for step in walk.steps for statement in _repath_statements(sides, step)]
     arrived = await _directories_of_parents(sides, errands)
+    folders: list[tuple[EntryId, str]] = []
     for errand in sorted(errands, key=lambda errand: by_depth(errand.target)):
         entry, index = errand.row.entry, sides.looker.index
         keys, wishes = {(entry, True), (entry, False)}, list(errand.wishes(index))
@@ -283,8 +297,11 @@ async def _record_moves(sides: Sides, errands: Sequence[_Errand], walk: _Walk, o
             arrived.add((entry, directory_of(errand.target, errand.file.kind)))
             outcome.reformed |= {errand.target} if errand.file.kind is not agreed.kind else set()
             outcome.renamed += [(wish.source, wish.target) for wish in wishes]
+            if errand.row.kind is errand.file.kind is Kind.FOLDER:
+                folders.append((entry, errand.target))
     async with sides.database.transaction(sides.tenant, sides.fence) as connection:
         await run_statements(connection, statements)
+        outcome.carried_along |= await release_content(connection, sides, folders)
 
 
 async def _directories_of_parents(sides: Sides, errands: Sequence[_Errand]) -> set[tuple[EntryId | None, str]]:

@@ -35,7 +35,8 @@ class Outcome:
     put a page below itself, because rows moved meanwhile. hindered_by: by entry that waits, the entries in its way, to
     be looked at together. barred: entries that wait for a mount, to be looked at with the whole tree. renamed: files
     and directories, (old, new). unsure: paths where a call failed, so that the tree there and below is unknown.
-    reformed: paths of moved entries that are of another kind than their base.
+    reformed: paths of moved entries that are of another kind than their base. carried_along: entries whose files went
+    along with the directory of another entry than their parent.
     """
 
     carried_out: list[Decision] = field(default_factory=list)
@@ -47,6 +48,7 @@ class Outcome:
     renamed: list[tuple[str, str]] = field(default_factory=list)
     unsure: set[str] = field(default_factory=set)
     reformed: set[str] = field(default_factory=set)
+    carried_along: set[EntryId] = field(default_factory=set)
     troubles: list[Problem] = field(default_factory=list)
 
     def add(self, other: "Outcome") -> None:
@@ -60,6 +62,7 @@ class Outcome:
         self.renamed += other.renamed
         self.unsure |= other.unsure
         self.reformed |= other.reformed
+        self.carried_along |= other.carried_along
         self.troubles += other.troubles
 
 
