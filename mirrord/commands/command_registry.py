@@ -16,9 +16,12 @@ class CommandRegistry(Mapping[str, Command[..., Any]]):
     def __init__(self, places: Mapping[str, str]) -> None:
         """*places*: module and name in it, separated by a colon."""
         self._places = places
+        self._loaded: dict[str, Command[..., Any]] = {}
 
     def __getitem__(self, name: str) -> Command[..., Any]:
-        return cast("Command[..., Any]", resolve_name(self._places[name]))
+        if name not in self._loaded:
+            self._loaded[name] = cast("Command[..., Any]", resolve_name(self._places[name]))
+        return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._places

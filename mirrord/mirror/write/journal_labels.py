@@ -3,6 +3,7 @@
 import re
 import secrets
 from dataclasses import dataclass
+from functools import lru_cache
 from uuid import UUID
 
 from mirrord.domain.entry import Digest, EntryId
@@ -26,6 +27,7 @@ class Label:
     new: Digest | None
 
 
+@lru_cache(maxsize=2_048)  # the same copies are listed again until the daemon has seen them
 def label_of(name: str) -> Label | None:
     """The label in a name of the journal or the trash; None for other names."""
     if not (match := _NAME.fullmatch(name)):
