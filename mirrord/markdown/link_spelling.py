@@ -26,11 +26,16 @@ def respell_target(link: Link, entry: EntryId, before: Site, after: Site, goal: 
     """
     goal = goal or entry
     new = after.names.files.get(goal)
-    if new is None or _is_still_valid(link, (entry, goal), before, after):
+    is_same = goal == entry or not link.target.strip()
+    if new is None or (is_same and _is_still_valid(link, (entry, goal), before, after)):
         return None
     options = _options(link, before.names.files[entry], new, before, after)
     return next(
-        (option for option in options if option != link.target and after.entry_of_link(link.kind, option) == goal),
+        (
+            option
+            for option in options
+            if not (is_same and option == link.target) and after.entry_of_link(link.kind, option) == goal
+        ),
         None,
     )
 

@@ -100,7 +100,7 @@ def _check_unchanged(session: Session, page: page_writes.Page, edits: Sequence[E
 def _apply_edits(page: page_writes.Page, edits: Sequence[Edit]) -> PageText:
     new = page.content
     for number, edit in enumerate(edits, 1):
-        check_id(page, edit)
+        _check_id(page, edit)
         _check_growth(new.text, edit)
         try:
             with translating_errors():
@@ -128,8 +128,7 @@ def _add_number(failed: Failed, number: int, count: int) -> Failed:
     return Failed(failed.code, failed.kind, sentence, failed.instruction, {**failed.facts, "edit": number})
 
 
-def check_id(page: page_writes.Page, edit: object) -> None:
-    """Raises Failed, FIXED_KEY, if *edit* would change the id of *page*."""
+def _check_id(page: page_writes.Page, edit: Edit) -> None:
     if isinstance(edit, KeyEdit) and "id" in edit.changes and parse_id(page.head.id) is not None:
         raise invalid_argument("FIXED_KEY", "`id` names the page and is never changed.", "Leave `id` out of the edit.")
 

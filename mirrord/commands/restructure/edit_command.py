@@ -8,7 +8,7 @@ from mirrord.commands.core.command_plan import Plan, command
 from mirrord.commands.core.failure import Failed, edit_missed, invalid_argument, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import page_writes
-from mirrord.commands.pages.edit_commands import EDIT_FORMS, check_id, parse_edit
+from mirrord.commands.pages.edit_commands import EDIT_FORMS, parse_edit
 from mirrord.commands.pages.page_filters import PageFilter, filter_pages, pages_below, read_filter
 from mirrord.commands.restructure.page_changes import PageEdit, bases_of, check_size, preview_lines, rewrite_pages
 from mirrord.domain.approval import Preview
@@ -164,8 +164,6 @@ def _apply_edits(pages: Iterator[page_writes.Page], edits: Sequence[BulkEdit]) -
 
 
 def _edit_page(page: page_writes.Page, edits: Sequence[BulkEdit]) -> tuple[PageText, int]:
-    for edit in edits:
-        check_id(page, edit)
     try:
         with translating_errors():
             new, count = apply_where_fitting(page.content, edits)
@@ -190,13 +188,20 @@ def _first_diffs(edits: Sequence[PageEdit]) -> str:
 
 
 def _parse_bulk_edit(number: int, edit: Mapping[str, object]) -> BulkEdit:
-    if (bulk_form := _parse_own_form(edit)) is not None:
-        return bulk_form
+    bulk_form = _parse_own_form(edit) or _parse_page_form(number, edit)
+    if bulk_form is None:
+        raise invalid_argument("INVALID_EDIT", f"Edit {number} is of no known form.", EDIT_FORMS + _MORE_FORMS)
+    if isinstance(bulk_form, KeyEdit) and "id" in bulk_form.changes:
+        sentence = "`id` names one page, so edits of many pages never change it."
+        raise invalid_argument("FIXED_KEY", sentence, "Leave `id` out of the edit.")
+    return bulk_form
+
+
+def _parse_page_form(number: int, edit: Mapping[str, object]) -> BulkEdit | None:
     with suppress(Failed):
         page_form = parse_edit(number, edit)
-        if not isinstance(page_form, Substitution):
-            return page_form
-    raise invalid_argument("INVALID_EDIT", f"Edit {number} is of no known form.", EDIT_FORMS + _MORE_FORMS)
+        return None if isinstance(page_form, Substitution) else page_form
+    return None
 
 
 def _parse_own_form(edit: Mapping[str, object]) -> BulkEdit | None:

@@ -29,6 +29,7 @@ from mirrord.markdown.read.page_outline import sections_of
 from mirrord.markdown.write.merged_text import (
     MergedPart,
     PartHeadings,
+    added_aliases,
     common_labels,
     merge_texts,
     with_joined_properties,
@@ -147,8 +148,10 @@ class _Relinking:
         self._snapshot = session.catalogue.snapshot()
         removed = [page.path for page in pages]
         moves = {into.path: into.path, **layout.moves}
-        self._links: LinkMoves = session.linkage.plan_moves(self._snapshot, NameChange(moves, removed=removed))
-        merged, headings = merge_texts(into.content, [_part_of(page, page.content) for page in pages])
+        parts = [_part_of(page, page.content) for page in pages]
+        change = NameChange(moves, removed=removed, aliases={into.path: added_aliases(into.content, parts)})
+        self._links: LinkMoves = session.linkage.plan_moves(self._snapshot, change)
+        merged, headings = merge_texts(into.content, parts)
         follower = _MergeFollower(self._links.entry_of(into.path), PageHeadings(sections_of(merged)))
         for page, part_headings in zip(pages, headings, strict=True):
             follower.add(self._links.entry_of(page.path), PageHeadings(sections_of(page.content)), part_headings)

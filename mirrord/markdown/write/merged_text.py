@@ -62,15 +62,20 @@ def with_joined_properties(merged: PageText, parts: Sequence[MergedPart]) -> Pag
     """*merged* with the tags of *parts*, and their names as aliases. Raises Damaged as with_keys()."""
     head, heads = head_of(merged), [head_of(part.page) for part in parts]
     tags = dict.fromkeys([*head.tags, *(tag for each in heads for tag in each.tags)])
-    names = [name for part, each in zip(parts, heads, strict=True) for name in (*part.names, *each.aliases)]
-    own_keys = {name_key(name) for name in (*head.aliases, head.title or "")}
-    aliases = [*head.aliases, *(name for name in dict.fromkeys(names) if name_key(name) not in own_keys)]
     changes: dict[str, Json] = {}
     if len(tags) > len(head.tags):
         changes["tags"] = list(tags)
-    if len(aliases) > len(head.aliases):
-        changes["aliases"] = list(aliases)
+    if aliases := added_aliases(merged, parts):
+        changes["aliases"] = [*head.aliases, *aliases]
     return with_keys(merged, changes) if changes else merged
+
+
+def added_aliases(into: PageText, parts: Sequence[MergedPart]) -> list[str]:
+    """The names of *parts* that *into* has not."""
+    head = head_of(into)
+    own_keys = {name_key(name) for name in (*head.aliases, head.title or "")}
+    names = (name for part in parts for name in (*part.names, *head_of(part.page).aliases))
+    return [name for name in dict.fromkeys(names) if name_key(name) not in own_keys]
 
 
 def common_labels(pages: Sequence[PageText]) -> list[str]:

@@ -10,6 +10,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from uuid import UUID
 
 from mirrord.domain.entry import EntryId
@@ -194,11 +195,7 @@ class LinkIndex:
             files = dict(_each_file(snapshot, change.moves))
             paths = (*files, *change.titles, *change.removed)
             keys = {key for path in paths for key in self._naming.keys_of(path)}
-            new_paths, new_titles = (
-                (*files.values(), *change.created),
-                (*change.titles.values(), *change.created.values()),
-            )
-            keys |= {key_of(name) for name in (*map(wikilink_path, new_paths), *new_titles)}
+            keys |= {key_of(name) for name in _new_names(change, files)}
             pages = {path for path in paths if path in snapshot.pages}
             touched = sorted(pages | set(self._pages_with_keys(snapshot, keys)))
             entries = {path: entry for path in touched if (entry := self._naming.entry_of(path)) is not None}
@@ -259,6 +256,13 @@ def _keys_in_text(text: str, path: str) -> tuple[str, ...]:
     origin = Origin(_NO_ENTRY, tuple(path.split("/")[:-1]))
     keys = {target_key(kind, target, origin) for kind, target in set(possible_targets_of(text))}
     return tuple(sys.intern(key) for key in keys if key is not None)
+
+
+def _new_names(change: NameChange, files: Mapping[str, str]) -> Iterator[str]:
+    """The names that *change* brings. files: new paths of files by their old ones."""
+    yield from map(wikilink_path, (*files.values(), *change.created))
+    yield from (*change.titles.values(), *change.created.values())
+    yield from chain.from_iterable(change.aliases.values())
 
 
 def _each_file(snapshot: Snapshot, moves: Mapping[str, str]) -> Iterator[tuple[str, str]]:

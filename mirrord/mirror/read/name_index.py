@@ -1,12 +1,12 @@
 """The names of a tree's pages, folders and attachments, kept up between looks, and as a change would leave them."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from uuid import UUID
 
 from mirrord.domain.entry import EntryId, Kind
-from mirrord.domain.link_meaning import Candidate, Names, candidates_of, key_of
+from mirrord.domain.link_meaning import Candidate, NameKind, Names, candidates_of, key_of
 from mirrord.mirror.read.directory_listing import Walk
 from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.read.page_summary import PageSummary
@@ -20,13 +20,14 @@ class NameChange:
     A change of the names in a tree.
 
     moves: of files and directories, old path -> new. titles: new titles of pages, by their old paths. removed: paths of
-    pages that go. created: titles of new pages, by their paths.
+    pages that go. created: titles of new pages, by their paths. aliases: further ones of pages that move, by old path.
     """
 
     moves: Mapping[str, str]
     titles: Mapping[str, str] = field(default_factory=dict)
     removed: Collection[str] = ()
     created: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def new_entry(number: int) -> EntryId:
@@ -105,6 +106,8 @@ class NameIndex:
             for path, new in moved_paths.items()
         ]
         files |= {self._entries[path]: new for path, new in moved_paths.items()}
+        for path, aliases in change.aliases.items():
+            new_candidates.append(_named_candidates(self._entries[path], files[self._entries[path]], aliases))
         for number, (path, title) in enumerate(change.created.items()):
             files[new_entry(number)] = path
             new_candidates.append(candidates_of(new_entry(number), Kind.PAGE, path, title))
@@ -140,3 +143,9 @@ def _candidates_of(
     if card is None:
         return candidates_of(entry, kind, path)
     return candidates_of(entry, kind, path, title or (card.title if card.is_titled else None), card.aliases)
+
+
+def _named_candidates(entry: EntryId, file: str, aliases: Sequence[str]) -> list[Candidate]:
+    """The candidates for a page by further aliases."""
+    candidates = candidates_of(entry, Kind.PAGE, file, None, aliases)
+    return [candidate for candidate in candidates if candidate.name_kind is NameKind.ALIAS]

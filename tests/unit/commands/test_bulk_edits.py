@@ -131,6 +131,7 @@ def test_a_dry_run_shows_pages_and_a_cut_diff_and_writes_nothing(root: Path, ses
         ([TAG], {"paths": ["Nowhere"]}, "PAGE_NOT_FOUND"),
         ([TAG], {"page_filter": {"where": {"a": {"no": 1}}}}, "INVALID_WHERE"),
         ([{"front_matter": {"set": {"id": "x"}}}], {"paths": ["A"]}, "FIXED_KEY"),
+        ([{"front_matter": {"remove": ["id"]}}], {"query": "nowhere"}, "FIXED_KEY"),
         ([{"heading": "Day", "action": "append", "text": "x"}], {}, "HEADING_AMBIGUOUS"),
         ([{"find": "x", "replace": "y\0"}], {}, "INVALID_PAGE"),
     ],
