@@ -24,11 +24,6 @@ def mark_later(parts: EngineParts, dirty: Dirty, observation: Observation, met: 
     parts.queue.mark(met.paths, dirty.entries & met.entries, forced=True, delay=met.retry_seconds)
 
 
-def is_held(met: MetPlans, decisions: Sequence[Decision]) -> bool:
-    """Whether *met* waits as a whole because one of its files cannot be judged now."""
-    return met.is_patient and any(decision.step is Step.LATER and _is_of(decision, met) for decision in decisions)
-
-
 async def carry_over_plans(
     parts: EngineParts, met: MetPlans, observation: Observation, decisions: Sequence[Decision], applied: PassOutcome
 ) -> list[Decision] | None:
@@ -38,6 +33,9 @@ async def carry_over_plans(
 
     None: the change sets wait, and nothing was written.
     """
+    if met.is_patient and any(decision.step is Step.LATER and _is_of(decision, met) for decision in decisions):
+        return None
+    decisions = await parts.restraint.restrain(decisions, applied.troubles)
     joint = JointWrites(await _select_writes(parts, decisions), await _select_removals(parts, decisions, met))
     if not (joint.writes or joint.removals):
         return list(decisions)

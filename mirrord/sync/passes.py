@@ -14,7 +14,7 @@ from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Ste
 from mirrord.sync.decisions.tree_history import is_stale
 from mirrord.sync.deletions import trash_files
 from mirrord.sync.engine_parts import EngineParts, Writing
-from mirrord.sync.joint_passes import carry_over_plans, is_held, mark_later
+from mirrord.sync.joint_passes import carry_over_plans, mark_later
 from mirrord.sync.observation.file_look import LookResult
 from mirrord.sync.observation.file_owners import FileOwners
 from mirrord.sync.observation.mirror_handles import Sides
@@ -191,32 +191,29 @@ async def _make_pass(
         task = asyncio.create_task(_carry_out(parts, observation, decisions, applied))
         parts.writing = Writing(dirty, bases, task)
         return
-    lone_decisions = await _carry_over_plans(parts, plans, observation, decisions, applied)
-    if lone_decisions is None:
-        mark_later(parts, dirty, observation, plans)
-        return
-    decisions = lone_decisions
+    if plans.plans:
+        lone_decisions = await carry_over_plans(parts, plans, observation, decisions, applied)
+        if lone_decisions is None:
+            mark_later(parts, dirty, observation, plans)
+            return
+        decisions = lone_decisions
+    else:
+        decisions = await parts.restraint.restrain(decisions, applied.troubles)
     unready = [decision for decision in decisions if decision.step is Step.PREPARE]
     if unready:
-        ready = await prepare_rows(parts.sides, unready, parts.retries, applied)
         decisions = [decision for decision in decisions if decision.step is not Step.PREPARE]
-        ready_now = parts.retries.decide(observation, ready)
-        decisions += await parts.restraint.restrain(ready_now, applied.troubles)
+        decisions += await _prepare(parts, observation, unready, applied)
     await _carry_out(parts, observation, decisions, applied)
     if plans.plans:
         await asyncio.to_thread(parts.waiting_plans.forget, plans.plans)
 
 
-async def _carry_over_plans(
-    parts: EngineParts, plans: MetPlans, observation: Observation, decisions: Sequence[Decision], applied: PassOutcome
-) -> list[Decision] | None:
-    """Write what *plans* changed to rows, if there are any; the other decisions, None: the plans wait."""
-    if is_held(plans, decisions):
-        return None
-    restrained = await parts.restraint.restrain(decisions, applied.troubles)
-    if not plans.plans:
-        return restrained
-    return await carry_over_plans(parts, plans, observation, restrained, applied)
+async def _prepare(
+    parts: EngineParts, observation: Observation, unready: Sequence[Decision], applied: PassOutcome
+) -> list[Decision]:
+    """Name and render rows; the decisions that follow from it."""
+    ready = await prepare_rows(parts.sides, unready, parts.retries, applied)
+    return await parts.restraint.restrain(parts.retries.decide(observation, ready), applied.troubles)
 
 
 async def _find_met(parts: EngineParts, dirty: Dirty, observation: Observation, pass_plans: MetPlans) -> MetPlans:

@@ -7,6 +7,7 @@ the plan is under way: half of its files may be changed.
 """
 
 import json
+import os
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
@@ -73,9 +74,11 @@ def forget_plan(tree: Tree, directory: str) -> None:
 def list_notes(tree: Tree) -> frozenset[str]:
     """The names of all notes."""
     try:
-        return frozenset(name for name in tree.list_names(APPLIED_PATH) if name.endswith(_SUFFIX))
+        with tree.open_directory(APPLIED_PATH) as notes:
+            names = os.listdir(notes)
     except (FileNotFoundError, NotADirectoryError):
         return frozenset()
+    return frozenset([name for name in names if name.endswith(_SUFFIX)])
 
 
 def load_plans(tree: Tree, names: Collection[str]) -> list[AppliedPlan]:
