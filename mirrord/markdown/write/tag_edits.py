@@ -42,13 +42,18 @@ def change_tag(page: PageText, change: TagChange) -> tuple[PageText, int]:
     Raises Damaged if the front matter has the tag and cannot be changed.
     """
     page, count = _change_property(page, change)
-    if "#" not in page.body:
+    if not _may_have_tag(page.body, change.old):
         return page, count
     pieces, at = [], 0
     for start, end, new in _renamed_spans(page, change):
         pieces += [page.text[at:start], new]
         at, count = end, count + 1
     return PageText("".join([*pieces, page.text[at:]])) if pieces else page, count
+
+
+def _may_have_tag(body: str, tag: str) -> bool:
+    """Whether *body* may have the tag; far faster than parsing it, which most pages need not."""
+    return f"#{tag.lower()}" in body.lower() if tag.isascii() else "#" in body
 
 
 def _change_property(page: PageText, change: TagChange) -> tuple[PageText, int]:
