@@ -11,7 +11,7 @@ from functools import cached_property
 
 from mirrord.domain.entry import EntryId, Kind, TenantId, id_of_path, parse_id
 from mirrord.domain.place import ASSETS, name_key
-from mirrord.errors import Busy, Damaged, MirrordError, Refused
+from mirrord.errors import MirrordError, Refused
 from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.read.agreed_state import AgreedState, moved_entries
 from mirrord.mirror.read.directory_listing import (
@@ -36,8 +36,7 @@ from mirrord.mirror.read.page_summary import (
     read_page_text,
     read_summary,
 )
-from mirrord.mirror.tree import ignore_rules
-from mirrord.mirror.tree.ignore_rules import Ignore
+from mirrord.mirror.tree.ignore_rules import CurrentPatterns, Ignore
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.observed_work import reporting_each
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -63,7 +62,7 @@ class Catalogue:
         self._walk = Walk({})
         self._readings: dict[str, CachedSummary] = {}
         self._guard = threading.Lock()
-        self._ignore: tuple[tuple[object, ...], Ignore] = ((), Ignore())
+        self._patterns = CurrentPatterns(tree)
 
     def close(self) -> None:
         """Close open files; the tree stays open."""
@@ -75,7 +74,7 @@ class Catalogue:
 
     def snapshot(self) -> "Snapshot":
         """A view of the tree from now on: each directory is listed once, at the first request."""
-        return Snapshot(self, self._load_patterns())
+        return Snapshot(self, self._patterns.load())
 
     def summaries(self, stats: Mapping[str, Stat]) -> dict[str, PageSummary]:
         """The cards of existing pages, in the given order; a file is opened only if its stat changed."""
@@ -150,18 +149,6 @@ class Catalogue:
                 continue
             for tree in trees:
                 yield tree, directory, [path for path in paths if self.tree.layer_of(path) is tree]
-
-    def _load_patterns(self) -> Ignore:
-        """The current patterns; the previous ones while the current cannot be read."""
-        governed_by, patterns = self._ignore
-        current = ignore_rules.pattern_state(self.tree)
-        if current != governed_by:
-            try:
-                patterns = Ignore.load(self.tree)
-            except (Busy, Damaged, Refused):
-                return patterns
-            self._ignore = current, patterns
-        return patterns
 
 
 class Snapshot:

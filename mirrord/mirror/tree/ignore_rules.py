@@ -1,13 +1,16 @@
 """Which files are taken into sync: attachment patterns and `.mirrorignore`."""
 
 import json
+import os
 import re
+import time
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mirrord.domain.place import DEFAULT_ATTACHMENTS, VAULT_SETTING
-from mirrord.errors import Damaged, Refused
+from mirrord.errors import Busy, Damaged, Refused
+from mirrord.mirror.tree.kernel import Stat, stat_of
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import is_beside, may_be_beside, spot_of_file
 
@@ -187,3 +190,29 @@ class Ignore:
     def excludes_file(self, path: str) -> bool:
         """Whether the file at *path* is excluded, or lies beside the pages without being an attachment."""
         return self.rules.excludes(path) or self.matches(path, False)
+
+
+class CurrentPatterns:
+    """The patterns of one tree, looked for at every call, and read again when their files changed."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._loaded: tuple[tuple[object, ...], Ignore] = ((), Ignore())
+        self._bare_root: Stat | None = None  # while the root has this stat, it holds no files with patterns
+
+    def load(self) -> Ignore:
+        """The current patterns; the previous ones while the current cannot be read."""
+        state, patterns = self._loaded
+        began, root = time.time_ns(), stat_of(os.fstat(self._tree.whole.descriptor))
+        if root == self._bare_root:
+            return patterns
+        current = pattern_state(self._tree)
+        if current != state:
+            try:
+                patterns = Ignore.load(self._tree)
+            except (Busy, Damaged, Refused):
+                return patterns
+            self._loaded = current, patterns
+        is_bare = not any(current) and root.is_settled(began) and self._tree.whole.lower is None
+        self._bare_root = root if is_bare else None
+        return patterns

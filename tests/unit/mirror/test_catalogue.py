@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import tempfile
+import time
 import uuid
 from pathlib import Path
 
@@ -122,6 +123,27 @@ def test_patterns_count_as_soon_as_they_are_written(root: Path, catalogue: Catal
 
     write(root, ".mirrorignore", b"\xff\n")  # cannot be taken: the patterns before go on
     assert list(catalogue.snapshot().pages) == []
+
+
+def test_patterns_count_in_a_root_that_had_been_the_same_for_long(root: Path, catalogue: Catalogue) -> None:
+    def pages_of_old_root() -> list[str]:
+        while not stat_of(root.stat()).is_settled(time.time_ns()):
+            catalogue.snapshot()  # for 20 ms
+        return [*catalogue.snapshot().pages, *catalogue.snapshot().attachments]
+
+    write(root, "a.md")
+    write(root, "b.png")
+    assert pages_of_old_root() == ["a.md"]
+    write(root, ".obsidian/app.json", '{"attachmentFolderPath": "/"}')
+    assert pages_of_old_root() == ["a.md", "b.png"]
+    write(root, ".mirrorignore", "a.md\n")
+    assert pages_of_old_root() == ["b.png"]
+    write(root, ".mirrorignore", "b.png\n")
+    assert pages_of_old_root() == ["a.md"]
+    (root / ".mirrorignore").unlink()
+    (root / ".obsidian/app.json").unlink()
+    (root / ".obsidian").rmdir()
+    assert pages_of_old_root() == ["a.md"]
 
 
 def test_a_changed_page_is_seen_at_the_next_look(root: Path, catalogue: Catalogue) -> None:
