@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from mirrord.domain.entry import EntryId
-from mirrord.errors import Busy, Damaged, Refused
+from mirrord.errors import Busy, Damaged, Refused, Unavailable, reason_of
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
@@ -72,31 +72,41 @@ def forget_plan(tree: Tree, directory: str) -> None:
 
 
 def list_notes(tree: Tree) -> frozenset[str]:
-    """The names of all notes."""
+    """The names of all notes. Raises Unavailable: without them, half of a change set might be taken for all of it."""
     try:
         with tree.open_directory(APPLIED_PATH) as notes:
             names = os.listdir(notes)
     except (FileNotFoundError, NotADirectoryError):
         return frozenset()
+    except OSError as error:
+        raise _unreadable(error) from error
     return frozenset([name for name in names if name.endswith(_SUFFIX)])
 
 
 def load_plans(tree: Tree, names: Collection[str]) -> list[AppliedPlan]:
-    """The plans of these notes. A note that is none is left out and removed."""
+    """The plans of these notes. A note that is none is left out and removed. Raises Unavailable as `list_notes`."""
     plans = []
     for name in sorted(names):
-        with suppress(FileNotFoundError, Busy, Refused, Damaged):
-            data, _ = tree.read(f"{APPLIED_PATH}/{name}", _MAX_NOTE_BYTES)
-            if (plan := _decode_note(data)) is not None and plan.name == name:
+        try:
+            plan = _decode_note(tree.read(f"{APPLIED_PATH}/{name}", _MAX_NOTE_BYTES)[0])
+            if plan is not None and plan.name == name:
                 plans.append(plan)
             else:
                 _remove_note(tree, name)
+        except (FileNotFoundError, Busy, Refused, Damaged):
+            continue
+        except OSError as error:
+            raise _unreadable(error) from error
     return plans
 
 
 def is_under_way(tree: Tree, plan: AppliedPlan) -> bool:
     """Whether the plan is not finished: its writer is at work, or died and the next one sees to it."""
     return tree.stat(plan.directory) is not None
+
+
+def _unreadable(error: OSError) -> Unavailable:
+    return Unavailable(f"The notes about applied change sets cannot be read: {reason_of(error)}")
 
 
 def _name_of_note(directory: str) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 from collections.abc import Callable
+from contextlib import suppress
 
 import psycopg
 import pytest
@@ -71,7 +72,8 @@ async def test_a_folder_that_cannot_be_made_now_is_made_later_and_others_at_once
     add_page(mirror.app, name="Other", markdown="other\n")
     failing(call, number, errno.EMFILE)
     mirror.engine.notify()
-    await mirror.work()
+    with suppress(Unavailable):  # the notes about change sets could not be listed: the engine's loop goes on
+        await mirror.work()
     await mirror.settle()
     assert mirror.files().keys() == {"Box/Page.md", "Other.md"}
     assert mirror.problems() == {}
@@ -88,7 +90,8 @@ async def test_moves_survive_whichever_call_the_limit_of_open_files_refuses(
     mirror.app.execute("UPDATE mirrord.page SET name = name || '!' WHERE parent_id IS NULL")
     failing("openat2", number, errno.EMFILE)
     mirror.engine.notify()
-    await mirror.work()
+    with suppress(Unavailable):  # the notes about change sets could not be listed: the engine's loop goes on
+        await mirror.work()
     await mirror.settle()
     assert mirror.files() == {"a!.md": "A\n", "b!.md": "B\n", "c!.md": "C\n", "a!/x.md": "x\n"}
     assert mirror.ids("a!", "b!", "c!", "a!/x") == ids
