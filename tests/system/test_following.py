@@ -11,16 +11,18 @@ import pytest
 
 from mirrord.config import Config
 from mirrord.daemon.daemon import Daemon
+from mirrord.db.database import Connection
+from mirrord.db.feed_cursors import FEED_BATCH_ENTRIES, FeedBatch
 from mirrord.documents import document_derivation
-from mirrord.documents.derivation_schedule import follow_batch
-from mirrord.documents.document_derivation import THREAD_PAGES_PER_SECOND, PageRate
+from mirrord.documents.derivation_schedule import follow_batch, follow_changes
+from mirrord.documents.document_derivation import THREAD_PAGES_PER_SECOND, Deriver, PageRate, Workers
 from mirrord.domain.entry import TenantId
 from mirrord.sync.decisions import pacing
 from mirrord.sync.decisions.pacing import MAX_PAUSE_SECONDS
 from mirrord.sync.decisions.tree_history import Rewind
 from mirrord.sync.engine import ACK_QUIET_SECONDS, MAX_ROUND_SECONDS
 from tests.support.editors import save
-from tests.support.entries import change
+from tests.support.entries import change, value
 from tests.support.harness import PATIENCE, eventually
 from tests.support.mirrors import Mirror
 
@@ -33,6 +35,36 @@ async def test_what_was_followed_is_not_followed_again_until_something_changes(m
     assert [await follow_batch(sides) > 0, await follow_batch(sides)] == [True, 0]
     mirror.app.execute("UPDATE mirrord.page SET title = 'Second' WHERE name = 'Two'")
     assert [await follow_batch(sides), await follow_batch(sides)] == [1, 0]
+
+
+@pytest.mark.parametrize("is_disturbed", [False, True])
+async def test_a_page_that_is_derived_alone_is_followed_with_its_own_change_only(
+    mirror: Mirror, *, is_disturbed: bool
+) -> None:
+    """A change that an app commits between the reading of the feed and the commit is followed later."""
+    mirror.write({"One.md": "See [[Two]].\n", "Two.md": "Two\n"})
+    await mirror.settle()
+    sides, workers = mirror.engine.sides, Workers()
+    deriver = Deriver(sides, workers, PageRate())
+    while await deriver.derive_some() or await follow_batch(sides):
+        pass
+    mirror.write({"One.md": "See [[Two]] and [[Third]].\n"})
+    mirror.engine.request_scan()
+    await mirror.settle()
+
+    async def follow(connection: Connection, batch: FeedBatch, moves_cursors: bool) -> bool:
+        if is_disturbed:
+            mirror.app.execute("UPDATE mirrord.page SET title = 'Third' WHERE name = 'Two'")
+        return await follow_changes(connection, sides.tenant, batch, moves_cursors=moves_cursors) < FEED_BATCH_ENTRIES
+
+    followed_seq = await deriver.derive_alone(follow)
+
+    clock = value(mirror.app, "SELECT seq FROM mirrord.tenant_clock")
+    assert followed_seq == (None if is_disturbed else clock)
+    assert (await follow_batch(sides) > 0) == is_disturbed
+    targets = "SELECT count(*) FROM mirrord.page_link WHERE target_id IS NOT NULL AND NOT due"
+    assert value(mirror.app, targets) == (2 if is_disturbed else 1)
+    workers.terminate()
 
 
 async def test_among_many_mirrors_an_acknowledgement_waits_unless_somebody_waits_for_it(mirror: Mirror) -> None:
