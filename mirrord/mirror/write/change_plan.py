@@ -128,8 +128,7 @@ def carry_out(tree: Tree, journal: Journal, changes: FileChanges) -> None:
             undone.pop_all()
         try:
             _do_steps(tree, plan, slots)
-            kernel.rename(slots, PLAN_NAME, slots, MARK_NAME)
-            kernel.fsync(slots)
+            _mark_finished(slots)
         except (Stale, Busy, Refused, OSError):
             change_recovery.take_back(tree, journal, plan, slots)
             applied_plans.forget_plan(tree, f"{journal.path}/{name}")
@@ -319,6 +318,15 @@ def _do_steps(tree: Tree, plan: ChangePlan, slots: int) -> None:
     for step in plan.steps:
         _do_step(tree, step, slots)
     change_recovery.sync_places(tree, plan, slots)
+
+
+def _mark_finished(slots: int) -> None:
+    """Mark the plan; if that is not durable it is unmarked: a crash while it is taken back must not finish it."""
+    kernel.rename(slots, PLAN_NAME, slots, MARK_NAME)
+    with ExitStack() as unmarked:
+        unmarked.callback(kernel.rename, slots, MARK_NAME, slots, PLAN_NAME)
+        kernel.fsync(slots)
+        unmarked.pop_all()
 
 
 def _do_step(tree: Tree, step: Step, slots: int) -> None:

@@ -1,7 +1,9 @@
 """Changes of many files are done as a whole or not at all: kills, full disks and foreign saves at every call."""
 
 import errno
+import itertools
 import os
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +14,7 @@ from mirrord.domain.entry import Digest, digest_of, new_id
 from mirrord.errors import Busy, Refused, Stale
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.tenant_tree import Tree
-from mirrord.mirror.write import batch_rename, change_plan
+from mirrord.mirror.write import batch_rename, change_plan, change_recovery
 from mirrord.mirror.write.batch_rename import adopt_leftovers
 from mirrord.mirror.write.change_plan import FileChanges, FileMove, FileText
 from mirrord.mirror.write.journal import Journal
@@ -131,6 +133,34 @@ def test_a_kill_of_the_recovery_leaves_all_or_nothing_too(tmp_path: Path) -> Non
                 break
             recover(root)
             assert pages(root) in (BEFORE, AFTER), (number, second)
+
+
+@pytest.mark.usefixtures("unsynced")
+def test_a_kill_leaves_all_or_nothing_if_the_mark_of_the_end_is_not_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain_fsync = kernel.fsync
+
+    def fail_for_mark(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode) and change_recovery.MARK_NAME in os.listdir(descriptor):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        plain_fsync(descriptor)
+
+    def apply_in_vain(root: Path) -> None:
+        monkeypatch.setattr(kernel, "fsync", fail_for_mark)
+        with pytest.raises(OSError, match="Input/output"):
+            apply(root)
+
+    for number in itertools.count(1):
+        root = tmp_path / f"run-{number}"
+        fill(root)
+        is_killed = killed_at(number, root, apply_in_vain)  # a process of its own, and its patches go with it
+        recover(root)
+        assert pages(root) in (BEFORE, AFTER), number
+        if not is_killed:
+            break
+    assert pages(root) == BEFORE
+    assert number > 60
 
 
 @pytest.mark.parametrize("call", ["create", "write", "fsync", "rename", "rename_new", "exchange", "mkdir"])
