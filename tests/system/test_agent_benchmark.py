@@ -20,7 +20,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.mark.parametrize("name", ["find an owner", "rename a page", "merge with a person"])
+@pytest.mark.parametrize("name", ["find an owner", "rename a page", "merge in one call", "count within a scope"])
 async def test_a_task_is_done_within_the_goal(name: str) -> None:
     outcome = await play(BY_NAME[name])
 

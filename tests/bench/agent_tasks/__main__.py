@@ -14,6 +14,7 @@ from rich.table import Table
 
 from tests.bench.agent_tasks import play
 from tests.bench.agent_tasks.play import Outcome
+from tests.bench.agent_tasks.task import PAGES_AND_CHANGES
 from tests.bench.agent_tasks.tasks import TASKS
 
 MEDIAN_CALLS = 4
@@ -35,7 +36,7 @@ def main() -> int:
     console = Console(width=110)
     console.print(_table(results))
     console.print(f"Median: {calls:g} calls (goal: {MEDIAN_CALLS}), {size:g} bytes in (goal: {MEDIAN_BYTES:,}).")
-    console.print(f"tools/list of {play.SETS}: {list_bytes:,} bytes, once in each conversation.")
+    console.print(f"tools/list of {PAGES_AND_CHANGES}: {list_bytes:,} bytes, once in each conversation.")
     if options.json:
         options.json.write_text(_as_json(results, list_bytes), encoding="utf-8")
     faults = [f"{name}: {fault}" for name, outcomes in results.items() for fault in _faults(outcomes)]

@@ -11,13 +11,12 @@ from mcp import Client, StdioServerParameters
 
 from mirrord.mcp.admission import Tenant
 from tests.bench.agent_tasks import notes
-from tests.bench.agent_tasks.task import Files, Player, Script, Task
+from tests.bench.agent_tasks.task import PAGES_AND_CHANGES, Files, Player, Script, Task
 from tests.bench.agents import FILE_SERVER, NODE
 from tests.support import node
 from tests.support.clients import process, tenant_in
 from tests.support.trees import tree
 
-SETS = "pages,changes"
 _NEW_ID = re.compile(rb"^id: [0-9a-f-]{36}$", re.MULTILINE)
 _EVENTS = ".records/"
 
@@ -36,7 +35,7 @@ async def play(task: Task) -> Outcome:
     """*task* with mirrord's tools."""
     with tempfile.TemporaryDirectory(prefix="mirrord-agents-") as directory:
         tenant = _vault(Path(directory))
-        server = process(tenant.root.parent, {"MIRROR_MCP_LOCAL_TRUST": "true"}, "--tools", SETS)
+        server = process(tenant.root.parent, {"MIRROR_MCP_LOCAL_TRUST": "true"}, "--tools", task.sets, *task.scope)
         before = files_of(tenant.root)
         if task.prelude is not None:
             await _act(server, tenant.root, task.prelude, task.sentence + "Old/Plan.md")
@@ -56,7 +55,7 @@ async def list_bytes() -> int:
     """Bytes of tools/list, which every conversation starts with."""
     with tempfile.TemporaryDirectory(prefix="mirrord-agents-") as directory:
         root = tenant_in(Path(directory, "mirror")).root
-        server = process(root.parent, {"MIRROR_MCP_LOCAL_TRUST": "true"}, "--tools", SETS)
+        server = process(root.parent, {"MIRROR_MCP_LOCAL_TRUST": "true"}, "--tools", PAGES_AND_CHANGES)
         async with Client(server) as client:
             tools = (await client.list_tools()).tools
     tools_as_sent = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]

@@ -9,6 +9,7 @@ from typing import Any
 from mcp import Client
 
 PATH_ARGUMENTS = ("path", "sourcePath", "pagePath", "source")  # of pages that must exist
+PAGES_AND_CHANGES = "pages,changes"
 
 Files = dict[str, bytes]
 
@@ -66,7 +67,7 @@ class Task:
     """
     act: the best an agent can do; what it returns is its reply to the person. reply: what that has to be. change: the
     files afterwards by those before; None: nothing may change. bare: the same with server-filesystem, if it can.
-    prelude: what another agent did before, uncounted.
+    prelude: what another agent did before, uncounted. sets: of tools. scope: further options of the server.
     """
 
     name: str
@@ -76,6 +77,8 @@ class Task:
     change: Callable[[Files], Files] | None = None
     bare: Script | None = None
     prelude: Script | None = None
+    sets: str = PAGES_AND_CHANGES
+    scope: tuple[str, ...] = ()
 
 
 def answer_of(text: str, structured: Mapping[str, Any] | None) -> dict[str, Any]:
