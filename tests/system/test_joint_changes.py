@@ -28,7 +28,7 @@ from tests.support.mirrors import PATIENCE, Mirror
 from tests.support.rows import Connection
 from tests.unit.kills import forgo_syncs, killed_at
 
-KILL_STEP = 9  # calls between two kills of an apply
+KILL_STEP = 5  # calls between two kills of an apply
 AGENT = Actor("agent", "writer")
 
 
