@@ -1,17 +1,16 @@
 """Where agents change files themselves, and where a person reviews their changes first: by tenant, token and folder."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
 
+from mirrord.domain.scope import PathPattern, parse_pattern
 from mirrord.errors import UserError
 
 WRITE_KEY, FOLDERS_KEY = "write", "folders"  # of the table `mcp.trust`; its other keys are tools
 _STATE_PREFIX = ".mirrord/"  # files of mirrord itself, which are no places
-_PLAIN_PART = re.compile(r"\*\*|\*|[^*]+")
 
 
 class WriteMode(StrEnum):
@@ -23,7 +22,7 @@ class WriteMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WriteRules:
-    """mode: of all places that no pattern names. folders: modes by pattern of paths; the longest that fits counts."""
+    """mode: of all places that no pattern names. folders: modes by PathPattern; the longest that fits counts."""
 
     mode: WriteMode = WriteMode.ACT
     folders: Mapping[str, WriteMode] = field(default_factory=lambda: MappingProxyType({}))
@@ -35,7 +34,7 @@ class WriteRules:
 
     def mode_of(self, path: str) -> WriteMode:
         """The mode of a path in the tree."""
-        fitting = [pattern for pattern in self.folders if _expression_of(pattern).fullmatch(path)]
+        fitting = [pattern for pattern in self.folders if _pattern_of(pattern).permits(path)]
         return self.folders[max(fitting, key=len)] if fitting else self.mode
 
     def reviews(self, paths: Iterable[str]) -> bool:
@@ -53,7 +52,7 @@ def parse_write_rules(written: Mapping[str, object]) -> WriteRules:
     """The rules in the table `mcp.trust`. Raises UserError for a mode or a pattern that is none."""
     folders = written.get(FOLDERS_KEY, {})
     assert isinstance(folders, Mapping)
-    modes = {_check_pattern(pattern): _mode_named(mode) for pattern, mode in folders.items()}
+    modes = {str(_pattern_of(pattern)): _mode_named(mode) for pattern, mode in folders.items()}
     return WriteRules(_mode_named(written.get(WRITE_KEY, WriteMode.ACT)), modes)
 
 
@@ -64,14 +63,6 @@ def _mode_named(name: object) -> WriteMode:
     raise UserError(f"{name!r} says nothing about what agents write; there are {', '.join(WriteMode)}.")
 
 
-def _check_pattern(pattern: str) -> str:
-    parts = pattern.split("/")
-    if any(part in ("", ".", "..") for part in parts) or any("**" in part and part != "**" for part in parts):
-        raise UserError(f'{pattern!r} is no pattern of paths; write for instance "Inbox/**" or "Projects/*.md".')
-    return pattern
-
-
 @cache
-def _expression_of(pattern: str) -> re.Pattern[str]:
-    signs = {"**": ".*", "*": "[^/]*"}
-    return re.compile("".join(signs.get(part, re.escape(part)) for part in _PLAIN_PART.findall(pattern)), re.DOTALL)
+def _pattern_of(text: str) -> PathPattern:
+    return parse_pattern(text)

@@ -22,7 +22,11 @@ RULES = parse_write_rules(
         ("Inbox/Closed/a.md", "review"),
         ("Inbox.md", "act"),
         ("Projects/a.md", "review"),
-        ("inbox/a.md", "review"),
+        ("Inbox/_index.md", "act"),
+        ("inbox/a.md", "act"),
+        ("Inbox/closed.md", "review"),
+        ("INBOX/CLOSED/_index.md", "review"),
+        ("Inbox/Closed door.md", "act"),
     ],
 )
 def test_the_longest_pattern_that_fits_counts(path: str, mode: str) -> None:
