@@ -11,6 +11,7 @@ from mirrord.commands.pages import page_writes
 from mirrord.domain.approval import MAX_PREVIEW_LINES
 from mirrord.domain.entry import digest_of
 from mirrord.domain.event import EventType
+from mirrord.domain.link_meaning import wikilink_path
 from mirrord.errors import Busy, Stale
 from mirrord.markdown.frontmatter.page_text import PageText, with_unix_endings
 from mirrord.mirror.draft.draft_tree import MAX_BYTES, MAX_PAGES
@@ -150,7 +151,8 @@ def carry_out_with_events(session: Session, journal: Journal, changes: FileChang
 def _events_of(changes: FileChanges) -> Iterator[Happened]:
     """Of pages; moves and removals of attachments have none."""
     digests = {text.path: digest_of(text.data) for text in changes.texts}
-    targets = {move.target for move in changes.moves}
+    # a leaf that becomes the page of a folder keeps its place in rows: a move alone would not name its new text
+    targets = {move.target for move in changes.moves if wikilink_path(move.source) != wikilink_path(move.target)}
     for move in changes.moves:
         if move.target.endswith(SUFFIX):
             facts = {"page_id": str(move.entry), "path": move.target, "old_path": move.source}

@@ -69,6 +69,7 @@ def test_texts_move_below_headings_and_everything_else_follows(root: Path, sessi
     assert read_page(session, "All").digest == merged.digest
     assert {(kind, data["path"]) for kind, data in events(root)} == {
         ("PageMoved", "All/_index.md"),
+        ("PageWritten", "All/_index.md"),
         ("PageMoved", "All/Child.md"),
         ("PageMoved", "All/Other/_index.md"),
         ("PageWritten", "Links.md"),
