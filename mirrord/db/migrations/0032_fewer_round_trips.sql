@@ -24,8 +24,12 @@ BEGIN
     END IF;
     INSERT INTO mirrord.entry_feed AS feed (tenant_id, entry_id, kind, seq)
     VALUES (tenant, entry, entry_kind, current_seq)
-    ON CONFLICT (tenant_id, entry_id) DO UPDATE SET seq = EXCLUDED.seq
+    ON CONFLICT (tenant_id, entry_id) DO UPDATE SET seq = EXCLUDED.seq WHERE feed.seq <> EXCLUDED.seq
     RETURNING feed.kind INTO known_kind;
+    IF NOT FOUND THEN
+        PERFORM set_config('mirrord.changed_again', current_seq::text, true);
+        SELECT kind INTO STRICT known_kind FROM mirrord.entry_feed WHERE tenant_id = tenant AND entry_id = entry;
+    END IF;
     IF known_kind <> entry_kind THEN
         RAISE EXCEPTION 'the id % is already that of a %', entry, known_kind USING ERRCODE = 'unique_violation';
     END IF;
@@ -37,7 +41,8 @@ SET ROLE mirrord_owner;
 REVOKE CREATE ON SCHEMA mirrord FROM mirrord_definer;
 
 -- The last statement of a transaction of the daemon: makes the checks of the commit, and returns the number of the
--- change (NULL: nothing changed) and how many entries it changed. The clock's lock is held from here on.
+-- change (NULL: nothing changed) and how many entries it changed, plus one if an entry changed twice: a trigger of an
+-- app may have answered the daemon's write. The clock's lock is held from here on.
 CREATE FUNCTION mirrord.finish_changes(OUT last_seq bigint, OUT changed_entries bigint)
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -46,6 +51,9 @@ BEGIN
      WHERE tenant_id = mirrord.current_tenant() AND xid = pg_current_xact_id_if_assigned();
     SELECT count(*) INTO changed_entries FROM mirrord.entry_feed
      WHERE tenant_id = mirrord.current_tenant() AND seq = last_seq;
+    IF current_setting('mirrord.changed_again', true) = last_seq::text THEN
+        changed_entries := changed_entries + 1;
+    END IF;
 END
 $$;
 
