@@ -134,6 +134,7 @@ class Field:
         breaches += ["it changed definitions or rights"] if self._definitions() != definitions else []
         breaches += ["it changed the other tenant's rows"] if self._rows() != rows else []
         breaches += ["it wrote a file of the server's"] if self.marker.exists() else []
+        self._forget_deleted_entries()
         return breaches
 
     def _play(self, attack: Attack, attacker: Attacker) -> list[str]:
@@ -183,6 +184,14 @@ class Field:
             superuser.execute("ALTER ROLE mirrord_app RESET ALL")
             superuser.execute("ALTER ROLE mirrord_daemon RESET ALL")
         return words
+
+    def _forget_deleted_entries(self) -> None:
+        """What attackers deleted is gone: each later attack would restore and delete all of it, which takes minutes."""
+        with psycopg.connect(self.dsn) as superuser:
+            superuser.execute("SET LOCAL session_replication_role = replica")
+            for table in ("page", "attachment", "record"):
+                query = sql.SQL("DELETE FROM mirrord.{} WHERE tenant_id = %s AND deleted_at IS NOT NULL")
+                superuser.execute(query.format(sql.Identifier(table)), [self.own_tenant])
 
     def _definitions(self) -> Any:
         with psycopg.connect(self.dsn, autocommit=True) as superuser:
