@@ -5,7 +5,6 @@ import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -14,7 +13,6 @@ from typing import Any, TypeVar
 
 import anyio.to_thread
 from mcp.server.auth.middleware.auth_context import get_access_token
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
 from mirrord.auth.access_grant import LOCAL_ACTOR, Grant
 from mirrord.commands.core.connection_changes import (
@@ -34,6 +32,7 @@ from mirrord.domain.trust import Trust
 from mirrord.domain.write_rules import WriteRules
 from mirrord.errors import MirrordError, Refused, UserError
 from mirrord.mcp.admission import Tenant, find_tenant, open_tree, read_token, tenant_of
+from mirrord.mcp.message_source import client_name, session_id
 from mirrord.mcp.tools.scoped_tools import works_scoped
 from mirrord.mcp.tools.tool import Lane, Lanes, Tool
 from mirrord.mirror.tree.scoped_tree import ScopedTree, scope_tree
@@ -41,23 +40,9 @@ from mirrord.mirror.tree.scoped_tree import ScopedTree, scope_tree
 T = TypeVar("T")
 
 MAX_SESSIONS_PER_TOKEN = 1_000  # with a memory; older sessions have to read their pages again
-MAX_CLIENT_NAME = 80  # characters
 IDLE_SECONDS = 3600.0  # seconds after which a token without sessions begins another change set
 
-_SESSION_HEADER = "mcp-session-id"  # of Streamable HTTP up to 2025-11-25
-_session_id: ContextVar[str | None] = ContextVar("session_id", default=None)
-_client: ContextVar[str | None] = ContextVar("client", default=None)
-
 _NEW_TOKEN = "Ask an operator for a token, which `mirrord tenant token NAME` makes, and connect again with it."
-
-
-async def note_session(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Middleware: note the HTTP session of a message; the protocol of 2026 and stdio have none."""
-    headers = getattr(ctx.request, "headers", {})
-    _session_id.set(headers.get(_SESSION_HEADER))
-    client = ctx.session.client_params
-    _client.set(client.client_info.name[:MAX_CLIENT_NAME] if client is not None and client.client_info else None)
-    return await call_next(ctx)
 
 
 class Caller:
@@ -183,7 +168,7 @@ class Caller:
         """Do blocking *work* off the event loop. lane: limits concurrent work; None: no limit."""
         if (memory := self._memory()) is not None:
             work = partial(_with_memory, memory, work)
-        work = partial(_with_changes, self._connection_changes(), _client.get(), work)
+        work = partial(_with_changes, self._connection_changes(), client_name(), work)
         if lane is None:
             return await anyio.to_thread.run_sync(work)
         return await self._lanes.perform(work, lane)
@@ -192,7 +177,7 @@ class Caller:
         """The memory of the current HTTP session; None: use that of the command session (stdio)."""
         if not self._by_session:
             return None
-        name = _session_id.get()
+        name = session_id()
         if name is None:
             return Memory(self._token_digests)
         memory = self._memories.setdefault(name, Memory())
@@ -203,7 +188,7 @@ class Caller:
 
     def _connection_changes(self) -> ConnectionChanges:
         """The changes of the current HTTP session; without one those of the connection or the token."""
-        name = _session_id.get()
+        name = session_id()
         if not self._by_session or name is None:
             return self._changes
         changes = self._changes_by_session.setdefault(name, ConnectionChanges())

@@ -29,7 +29,8 @@ from mirrord.config import DEFAULT_TOOLS, Config
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.mcp import calls, prompts, served_resources
 from mirrord.mcp.admission import Tenant
-from mirrord.mcp.callers import Callers, local_caller, note_session
+from mirrord.mcp.callers import Callers, local_caller
+from mirrord.mcp.message_source import note_source
 from mirrord.mcp.page_notices import Notices
 from mirrord.mcp.prompts import instructions_for
 from mirrord.mcp.refusals import Refusals
@@ -72,7 +73,7 @@ class Server(MCPServer[None]):
                 log_level="WARNING",
                 lifespan=self._lifespan,
                 subscriptions=notices.bus,
-                middleware=[note_session, Refusals(callers).convert_refusals, notices.observe],
+                middleware=[note_source, Refusals(callers).convert_refusals, notices.observe],
                 auth=auth,
                 token_verifier=verifier,
             )
