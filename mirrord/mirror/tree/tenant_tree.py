@@ -13,27 +13,13 @@ from mirrord.domain.place import DEFAULT_ATTACHMENTS
 from mirrord.errors import Busy, Refused, Stale, Unavailable
 from mirrord.mirror.tree import contained_files, kernel
 from mirrord.mirror.tree.kernel import Stat, stat_of
+from mirrord.mirror.tree.open_descriptor import OpenDescriptor
 from mirrord.mirror.tree.tree_layout import is_in_journal_directory, is_own_state, parent_of, printable
 
-__all__ = ["DIRECTORY_MODE", "Layer", "OpenDescriptor", "Stat", "Tree", "check_entry"]
+__all__ = ["DIRECTORY_MODE", "Layer", "Stat", "Tree", "check_entry"]
 
 
 DIRECTORY_MODE = 0o770  # before the umask
-
-
-class OpenDescriptor:
-    """A descriptor that is closed at the end of its `with`. A generator would be a dozen times slower."""
-
-    __slots__ = ("_descriptor",)
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def __enter__(self) -> int:
-        return self._descriptor
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._descriptor)
 
 
 class Layer(NamedTuple):
@@ -310,15 +296,15 @@ class Tree:
         except FileNotFoundError:
             raise Stale(f"{printable(first)!r} or {printable(other)!r} is no longer there.") from None
 
-    def open_path(self, path: str, flags: int) -> "OpenDescriptor":
+    def open_path(self, path: str, flags: int) -> OpenDescriptor:
         """A descriptor of *path* for the length of a `with`."""
         return OpenDescriptor(self._open(path, flags))
 
-    def open_directory(self, path: str) -> "OpenDescriptor":
+    def open_directory(self, path: str) -> OpenDescriptor:
         """A descriptor of the directory at *path* for the length of a `with`."""
         return self.open_path(path, contained_files.DIRECTORY_FLAGS)
 
-    def open_file(self, path: str, known_stat: Stat | None = None) -> "OpenDescriptor":
+    def open_file(self, path: str, known_stat: Stat | None = None) -> OpenDescriptor:
         """
         A descriptor of the regular file at *path*, open for reading; never waits for a fifo.
 

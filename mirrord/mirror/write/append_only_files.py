@@ -10,7 +10,8 @@ from functools import partial
 
 from mirrord.errors import Refused
 from mirrord.mirror.tree import file_access, kernel
-from mirrord.mirror.tree.tenant_tree import OpenDescriptor, Tree
+from mirrord.mirror.tree.open_descriptor import OpenDescriptor
+from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import parent_of, printable
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY

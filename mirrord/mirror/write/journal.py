@@ -21,7 +21,8 @@ from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Busy, Refused
 from mirrord.mirror.tree import contained_files, kernel
 from mirrord.mirror.tree.kernel import Stat, stat_of
-from mirrord.mirror.tree.tenant_tree import OpenDescriptor, Tree
+from mirrord.mirror.tree.open_descriptor import OpenDescriptor
+from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import PARKED_PREFIX, STATE_DIRECTORY
 from mirrord.mirror.write import rename_plan
 from mirrord.mirror.write.journal_labels import Label, label_of, new_name, with_expected_digest
