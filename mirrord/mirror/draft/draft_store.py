@@ -17,7 +17,7 @@ from mirrord.errors import Busy, Refused
 from mirrord.mirror.draft.draft_manifest import MANIFEST_NAME
 from mirrord.mirror.draft.draft_tree import FILES_NAME, DraftTree
 from mirrord.mirror.tree import contained_files, kernel
-from mirrord.mirror.tree.open_descriptor import OpenDescriptor
+from mirrord.mirror.tree.kernel import OpenDescriptor
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
 from mirrord.mirror.write.change_recovery import end_draft, remove_draft_files

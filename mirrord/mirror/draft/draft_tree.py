@@ -16,8 +16,7 @@ from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.errors import DraftFull, Refused, Stale
 from mirrord.mirror.draft.draft_manifest import Claim, ClaimKind, Manifest
 from mirrord.mirror.tree import file_access, kernel
-from mirrord.mirror.tree.kernel import Stat
-from mirrord.mirror.tree.open_descriptor import OpenDescriptor
+from mirrord.mirror.tree.kernel import OpenDescriptor, Stat
 from mirrord.mirror.tree.tenant_tree import DIRECTORY_MODE, Layer, Tree
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY, SUFFIX, lineage, parent_of, printable
 from mirrord.mirror.write.journal import JOURNALS_PATH, PRIVATE_MODE, TRASH_PATH

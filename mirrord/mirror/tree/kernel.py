@@ -35,6 +35,21 @@ _RACY_NS = 20_000_000  # a file that changed so recently may change again under 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+class OpenDescriptor:
+    """A descriptor that is closed at the end of its `with`. A generator would be a dozen times slower."""
+
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __enter__(self) -> int:
+        return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+
 class Stat(NamedTuple):
     """The facts that distinguish two states of a file, all from one stat call."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from mirrord.domain.scope import Scope
 from mirrord.errors import OutOfScope
-from mirrord.mirror.tree.open_descriptor import OpenDescriptor
+from mirrord.mirror.tree.kernel import OpenDescriptor
 from mirrord.mirror.tree.tenant_tree import DIRECTORY_MODE, Layer, Stat, Tree
 from mirrord.mirror.tree.tree_layout import printable
 

@@ -12,8 +12,7 @@ from mirrord.domain.entry import Digest
 from mirrord.domain.place import DEFAULT_ATTACHMENTS
 from mirrord.errors import Busy, Refused, Stale, Unavailable
 from mirrord.mirror.tree import contained_files, kernel
-from mirrord.mirror.tree.kernel import Stat, stat_of
-from mirrord.mirror.tree.open_descriptor import OpenDescriptor
+from mirrord.mirror.tree.kernel import OpenDescriptor, Stat, stat_of
 from mirrord.mirror.tree.tree_layout import is_in_journal_directory, is_own_state, parent_of, printable
 
 __all__ = ["DIRECTORY_MODE", "Layer", "Stat", "Tree", "check_entry"]

@@ -10,7 +10,7 @@ from functools import partial
 
 from mirrord.errors import Refused
 from mirrord.mirror.tree import file_access, kernel
-from mirrord.mirror.tree.open_descriptor import OpenDescriptor
+from mirrord.mirror.tree.kernel import OpenDescriptor
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import parent_of, printable
 

@@ -14,8 +14,7 @@ from uuid import UUID
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Refused
 from mirrord.mirror.tree import contained_files, kernel
-from mirrord.mirror.tree.kernel import Stat, stat_of
-from mirrord.mirror.tree.open_descriptor import OpenDescriptor
+from mirrord.mirror.tree.kernel import OpenDescriptor, Stat, stat_of
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import parent_of
 from mirrord.mirror.write import applied_plans, trash

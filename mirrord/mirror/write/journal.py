@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Busy, Refused
 from mirrord.mirror.tree import contained_files, kernel
-from mirrord.mirror.tree.kernel import Stat, stat_of
-from mirrord.mirror.tree.open_descriptor import OpenDescriptor
+from mirrord.mirror.tree.kernel import OpenDescriptor, Stat, stat_of
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import PARKED_PREFIX, STATE_DIRECTORY
 from mirrord.mirror.write import rename_plan

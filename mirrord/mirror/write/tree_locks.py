@@ -10,7 +10,7 @@ from pathlib import Path
 from mirrord.domain.place import RECORDS
 from mirrord.errors import Busy, Refused, Unavailable
 from mirrord.mirror.tree import contained_files
-from mirrord.mirror.tree.open_descriptor import OpenDescriptor
+from mirrord.mirror.tree.kernel import OpenDescriptor
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
 from mirrord.mirror.write.journal import PRIVATE_MODE

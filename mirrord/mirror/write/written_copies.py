@@ -14,8 +14,7 @@ from typing import TypeVar, cast
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.errors import Busy, Refused
 from mirrord.mirror.tree import kernel
-from mirrord.mirror.tree.kernel import Stat, stat_of
-from mirrord.mirror.tree.open_descriptor import OpenDescriptor
+from mirrord.mirror.tree.kernel import OpenDescriptor, Stat, stat_of
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write.journal import COPY_PREFIX, JOURNALS_PATH, STAGED_PREFIX, TRASH_PATH, Journal
 from mirrord.mirror.write.journal_labels import Label, label_of, new_name
