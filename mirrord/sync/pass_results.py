@@ -2,7 +2,9 @@
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 
 from mirrord.domain.entry import EntryId, File, Kind, State
 from mirrord.mirror.seen_files import Index
@@ -33,10 +35,8 @@ async def conclude(
         parts.retries.await_scan(entry, path)
     parts.barred |= applied.barred
     parts.retries.note_waiting(applied.later)
-    for decision in applied.later:
-        entry = decision.state.entry
-        if entry not in applied.barred:
-            _mark_again(parts, [decision], parts.retries.next_delay(entry), applied.hindered_by.get(entry, ()))
+    if applied.later:
+        _mark_waiting(parts, applied)
     parts.queue.mark(observation.look.paths_to_retry, forced=True, delay=FIRST_DELAY_SECONDS)
     parts.queue.mark(applied.reformed, forced=True)
     parts.queue.mark(
@@ -76,6 +76,17 @@ def _mark_again(
     parts.queue.mark(
         paths, [*other_entries, *(decision.state.entry for decision in decisions)], forced=True, delay=delay
     )
+
+
+def _mark_waiting(parts: EngineParts, applied: PassOutcome) -> None:
+    """Mark the decisions that wait; those due at one time in one mark, because files that swapped names need it."""
+    waiting: dict[float, list[Decision]] = defaultdict(list)
+    for decision in applied.later:
+        if decision.state.entry not in applied.barred:
+            waiting[parts.retries.next_delay(decision.state.entry)].append(decision)
+    for delay, decisions in waiting.items():
+        hindering = [applied.hindered_by.get(decision.state.entry, ()) for decision in decisions]
+        _mark_again(parts, decisions, delay, chain.from_iterable(hindering))
 
 
 async def _remember_done(parts: EngineParts, applied: PassOutcome) -> None:

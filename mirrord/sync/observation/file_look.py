@@ -148,10 +148,15 @@ class Looker:
         result.vanished_paths.clear()
 
     def _look_at_origins(self, result: LookResult, forced: frozenset[str]) -> None:
-        # a renamed file has left its old path, maybe to another file, which has an earlier path of its own
-        while origins := [path for path in result.old_path.values() if path not in result.looked_paths]:
-            result.looked_paths.update(origins)
-            self._look_at_all(origins, result, forced)
+        """
+        Look at the old paths of renamed files, and report what is there now, even if an earlier look reported it.
+
+        A file that went to its new path together with that one, and waits for its row, cannot be told apart alone.
+        """
+        reported = result.gone_paths | result.unknown_files.keys()
+        while origins := {*result.old_path.values()} - reported - result.found_files.keys():
+            reported |= origins
+            self._look_at_all(sorted(origins), result, forced | origins)
 
     def _paths_of_new_folders(self, result: LookResult) -> frozenset[str]:
         """

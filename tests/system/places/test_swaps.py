@@ -346,6 +346,58 @@ async def test_names_that_change_hands_in_files_while_an_app_holds_one_of_the_ro
     assert mirror.count_living() == living
 
 
+@shapes
+@pytest.mark.parametrize("marked_name", "ab")
+@pytest.mark.parametrize("held_name", "ab")
+async def test_names_that_changed_hands_stay_together_although_one_of_them_is_looked_at_by_itself(
+    mirror: Mirror, texts: dict[str, str], held_name: str, marked_name: str
+) -> None:
+    """The retries of a pass that met a locked row may come due one after the other."""
+    mirror.write(texts)
+    await mirror.settle()
+    ids = {name: mirror.page(name).id for name in "abc"}
+    versions = mirror.versions()
+    path_of = {
+        name: next((path for path in texts if path in (f"{name}.md", f"{name}/_index.md")), name) for name in "ab"
+    }
+    with mirror.app.transaction():
+        mirror.app.execute("SELECT FROM mirrord.page WHERE name = %s FOR UPDATE", [held_name])
+        rename_files(mirror, ROTATIONS["swap"])
+        mirror.engine.request_scan()
+        await mirror.work()
+        mirror.engine.queue.mark([path_of[marked_name]], [EntryId(ids[ROTATIONS["swap"][marked_name]])], forced=True)
+        await mirror.work()
+    await mirror.settle()
+    assert mirror.files() == renamed(texts, ROTATIONS["swap"])
+    assert mirror.problems() == {}
+    assert {old: mirror.page(new).id for old, new in ROTATIONS["swap"].items()} == {name: ids[name] for name in "ab"}
+    assert mirror.versions() == {
+        entry: version + (entry in (ids["a"], ids["b"])) for entry, version in versions.items()
+    }
+
+
+@pytest.mark.parametrize("texts", [FOLDERS, PARENTS, NOTES], ids=["folders", "pages-with-children", "folder-notes"])
+@pytest.mark.parametrize("held_name", "ab")
+async def test_pages_in_folders_that_changed_names_stay_in_them_although_one_is_looked_at_by_itself(
+    mirror: Mirror, texts: dict[str, str], held_name: str
+) -> None:
+    mirror.write(texts)
+    await mirror.settle()
+    children = ["a/x", "a/y", "b/x", "b/y"]
+    ids, versions = mirror.ids(*children), mirror.versions()
+    with mirror.app.transaction():
+        mirror.app.execute("SELECT FROM mirrord.page WHERE name = %s FOR UPDATE", [held_name])
+        rename_files(mirror, ROTATIONS["swap"])
+        mirror.engine.request_scan()
+        await mirror.work()
+        mirror.engine.queue.mark(["b/x.md"], [EntryId(ids[0])], forced=True)
+        await mirror.work()
+    await mirror.settle()
+    assert mirror.files() == renamed(texts, ROTATIONS["swap"])
+    assert mirror.ids("b/x", "b/y", "a/x", "a/y") == ids
+    assert {version - versions[page] for page, version in mirror.versions().items() if page in ids} == {0}
+
+
 async def test_large_folders_swap_names_while_an_app_holds_one_of_their_rows(mirror: Mirror) -> None:
     pages = BATCH_ENTRIES + 10  # more than one transaction
     texts = {f"{name}/{number:03}.md": f"{name}{number}\n" for name in "ab" for number in range(pages)}
