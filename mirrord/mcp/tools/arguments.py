@@ -58,7 +58,10 @@ A = TypeVar("A", bound="Arguments")
 class Arguments(BaseModel):
     """Arguments of a tool: snake_case here, camelCase on the wire, no additional fields."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, defer_build=True)
+    # constants: Infinity and NaN would become null, and the command would write that instead of refusing them
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=to_camel, defer_build=True, ser_json_inf_nan="constants"
+    )
 
     def for_command(self) -> dict[str, Any]:
         """JSON values by snake_case name, as a command of `commands.registry` takes them."""
@@ -76,10 +79,12 @@ def parse_arguments(kind: type[A], tool: str, values: Mapping[str, Any]) -> A:
     try:
         orjson.dumps(values)  # lone surrogates would fail later, when files are written
         return kind.model_validate(values, by_alias=True, by_name=False)
-    except TypeError:
-        raise invalid_argument(
-            "INVALID_ARGUMENTS", f"An argument of {tool} is not Unicode text.", "Send plain text."
-        ) from None
+    except TypeError as error:
+        if "Integer" in str(error):
+            fault, remedy = "a number of more than 64 bits", "Send a smaller number."
+        else:
+            fault, remedy = "not Unicode text", "Send plain text."
+        raise invalid_argument("INVALID_ARGUMENTS", f"An argument of {tool} is {fault}.", remedy) from None
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False, include_input=False)
     first = min(faults, key=lambda fault: fault["type"] != "extra_forbidden")  # a misspelt name explains a missing one

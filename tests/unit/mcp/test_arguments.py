@@ -96,6 +96,17 @@ def test_lone_surrogates_are_no_text() -> None:
     assert str(refusal({"path": "\ud800"})) == "An argument of act is not Unicode text."
 
 
+def test_a_number_that_is_too_large_is_called_so() -> None:
+    assert str(refusal({"path": "A", "depth": 10**30})) == "An argument of act is a number of more than 64 bits."
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("-inf")])
+def test_a_command_gets_the_numbers_that_json_lacks_and_refuses_them(number: float) -> None:
+    edits = [{"frontMatter": {"set": {"a": number}}}]
+    arguments = parse_arguments(Edit, "edit_page", {"path": "A", "edits": edits}).for_command()
+    assert arguments["edits"][0]["front_matter"]["set"] == {"a": number}
+
+
 def test_the_schema_says_nothing_that_no_model_needs() -> None:
     schema = schema_of(Given)
 
