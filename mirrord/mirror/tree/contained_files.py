@@ -35,7 +35,7 @@ def open_beneath(root: int, path: str, flags: int, *, native: bool, crosses_moun
     """
     A descriptor of *path* beneath *root*.
 
-    native: use openat2; else go step by step without following links, and mounts are not detected.
+    native: use openat2; else go step by step without following links, comparing the mount of each step.
     crosses_mounts: whether mounts below *root* belong to it.
 
     Raises:
@@ -47,7 +47,7 @@ def open_beneath(root: int, path: str, flags: int, *, native: bool, crosses_moun
     try:
         if native and (len(path) < _MAX_SHORT_CODE_POINTS or len(os.fsencode(path)) < _MAX_PATH_BYTES):
             return (kernel.openat2_across if crosses_mounts else kernel.openat2)(root, path or ".", flags)
-        return _open_stepwise(root, path.split("/") if path else [], flags)
+        return _open_stepwise(root, path, flags, crosses_mounts=crosses_mounts)
     except OSError as error:
         if error.errno == errno.EXDEV and (mount := _mount_above(root, path)) is not None:
             raise mount_error(path, mount) from None
@@ -91,18 +91,33 @@ def _is_inside(root: int, path: str) -> bool:
     return True
 
 
-def _open_stepwise(root: int, parts: list[str], flags: int) -> int:
+def _open_stepwise(root: int, path: str, flags: int, *, crosses_mounts: bool) -> int:
+    """Raises Mounted before anything below a mount is opened."""
+    parts = path.split("/") if path else ["."]
+    mount = None if crosses_mounts else _mount_of(root)
     directory = root
     try:
-        for part in parts[:-1]:
-            below = _open_part(directory, part, DIRECTORY_FLAGS)
+        for number, part in enumerate(parts, 1):
+            below = _open_part(directory, part, DIRECTORY_FLAGS if number < len(parts) else flags)
             if directory != root:
                 os.close(directory)
             directory = below
-        return _open_part(directory, parts[-1] if parts else ".", flags)
+            if mount is not None and _mount_of(below) != mount:
+                raise mount_error(path, "/".join(parts[:number]))
+        descriptor, directory = directory, root
+        return descriptor
     finally:
         if directory != root:
             os.close(directory)
+
+
+def _mount_of(descriptor: int) -> int:
+    """The number of the mount that a file or directory is on; without /proc, of its device."""
+    try:
+        with open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as lines:
+            return next(int(line.partition(":")[2]) for line in lines if line.startswith("mnt_id:"))
+    except (FileNotFoundError, StopIteration):
+        return os.fstat(descriptor).st_dev
 
 
 def _open_part(directory: int, name: str, flags: int) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mirrord.domain.entry import digest_of
-from mirrord.errors import Busy, Damaged, Refused, Stale, Unavailable
+from mirrord.errors import Busy, Damaged, Mounted, Refused, Stale, Unavailable
 from mirrord.mirror.tree.tenant_tree import Tree
 
 LIMIT = 1 << 20
@@ -49,6 +49,24 @@ def test_a_path_that_is_not_plainly_inside_is_refused(tree: Tree, path: str) -> 
             act(path)
     with pytest.raises(Refused):
         tree.move(path, "B.md")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+def test_a_bind_mount_is_seen_without_openat2_too(tree: Tree, root: Path, tmp_path: Path) -> None:
+    for directory in (root / "Sub", tmp_path / "elsewhere"):
+        directory.mkdir()
+        (directory / "A.md").write_bytes(b"alpha")
+    if subprocess.run(["mount", "--bind", tmp_path / "elsewhere", root / "Sub"], check=False).returncode:
+        pytest.skip("mounting is refused here")
+    try:
+        for act in (tree.stat, tree.digest, tree.list_stats, tree.make_directories):
+            with pytest.raises(Mounted, match="is on 'Sub'"):
+                act("Sub/A.md")
+        with pytest.raises(Mounted, match="is on 'Sub'"):
+            tree.list_stats("Sub")
+    finally:
+        subprocess.run(["umount", root / "Sub"], check=True)
+    assert tree.read("Sub/A.md", LIMIT)[0] == b"alpha"
 
 
 @pytest.fixture
