@@ -166,12 +166,12 @@ async def count_pending(connection: Connection, tenant: TenantId, actor: Actor) 
     return int(row[0]) if row else 0
 
 
-async def expire_requests(connection: Connection, tenant: TenantId) -> None:
-    """Expire pending requests past their deadline, by the clock of Postgres."""
+async def expire_requests(connection: Connection, tenant: TenantId, ended: Sequence[UUID] = ()) -> None:
+    """Expire pending requests past their deadline, by the clock of Postgres, and those that *ended* before it."""
     await connection.execute(
         "UPDATE mirrord.approval SET state = 'expired' "
-        "WHERE tenant_id = %s AND state = 'pending' AND expires_at <= clock_timestamp()",
-        (tenant,),
+        "WHERE tenant_id = %s AND state = 'pending' AND (expires_at <= clock_timestamp() OR id = ANY (%s))",
+        (tenant, list(ended)),
     )
 
 

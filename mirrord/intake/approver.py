@@ -14,7 +14,7 @@ from mirrord.db.approval_rows import StoredRequest
 from mirrord.domain.approval import RequestState
 from mirrord.domain.measures import Work
 from mirrord.errors import Busy, Fenced, MirrordError
-from mirrord.intake.draft_expiry import SWEEP_SECONDS, remove_expired_drafts
+from mirrord.intake.draft_expiry import SWEEP_SECONDS, find_pointless, remove_expired_drafts
 from mirrord.intake.request_execution import TenantContext, events_of_dead_run, execute_request, failure_facts
 from mirrord.intake.request_intake import RequestIntake
 from mirrord.sync.timing import pause
@@ -109,12 +109,22 @@ class Approver:
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await approval_rows.expire_requests(connection, sides.tenant)
             open_ones = await approval_rows.load_unreported(connection, sides.tenant, sides.mirror)
-        for stored in open_ones:
+        for stored in await self._expire_pointless(open_ones):
             if stored.state is RequestState.APPROVED:
                 stored = await self._run_approved(stored)
             if stored.state is not RequestState.PENDING:
                 await self._deliver_answer(stored)
         return bool(open_ones)
+
+    async def _expire_pointless(self, open_ones: list[StoredRequest]) -> list[StoredRequest]:
+        """Expire requests whose change set has ended; returns all of *open_ones* as they are then."""
+        sides = self.desk.sides
+        pointless = await asyncio.to_thread(find_pointless, sides.tree, open_ones)
+        if not pointless:
+            return open_ones
+        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+            await approval_rows.expire_requests(connection, sides.tenant, pointless)
+            return await approval_rows.load_unreported(connection, sides.tenant, sides.mirror)
 
     async def _run_approved(self, stored: StoredRequest) -> StoredRequest:
         """Run an approved request exactly once, even if an earlier daemon of this mirror claimed it and died."""

@@ -1,9 +1,15 @@
-"""Removes drafts of agents whose last write is too long ago; their texts stay in the trash."""
+"""The end of drafts of agents: those whose last write is too long ago, and requests whose draft has ended."""
 
 import logging
+from collections.abc import Iterable
+from uuid import UUID
 
+from mirrord.db.approval_rows import StoredRequest
+from mirrord.domain.approval import RequestState
+from mirrord.domain.entry import parse_id
 from mirrord.intake.request_execution import TenantContext, open_session
 from mirrord.mirror.draft import draft_store
+from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR
 
 SWEEP_SECONDS = 3_600.0  # seconds between looks for drafts that are too old
@@ -22,3 +28,19 @@ def remove_expired_drafts(desk: TenantContext) -> None:
     with open_session(desk, DAEMON_ACTOR) as session:
         remove_expired(session)
     log.info("drafts_expired", extra={"tenant": desk.sides.name, "entries": count})
+
+
+def find_pointless(tree: Tree, requests: Iterable[StoredRequest]) -> list[UUID]:
+    """Blocking: the pending requests to apply a change set that was applied or discarded already."""
+    change_sets = {
+        stored.id: parse_id(str(stored.arguments.get("change_set")))
+        for stored in requests
+        if stored.state is RequestState.PENDING
+    }
+    return [request for request, change_set in change_sets.items() if change_set and _has_ended(tree, change_set)]
+
+
+def _has_ended(tree: Tree, change_set: UUID) -> bool:
+    """Whether a draft says that it ended; not if it cannot be read at the moment."""
+    facts = draft_store.read_facts(tree, change_set)
+    return facts is not None and facts.state != draft_store.OPEN

@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from mirrord.commands.core.failure import Failed
@@ -223,10 +224,7 @@ def _answer_of(stored: StoredRequest) -> Answer:
 def _refusal_of(stored: StoredRequest) -> Mapping[str, Any] | None:
     """The failure of a request that was not run: expired or rejected; None: neither."""
     if stored.state is RequestState.EXPIRED:
-        sentence = "No person decided about this in time, so it was not done."
-        return failure_facts(
-            Failed("EXPIRED", "unavailable", sentence, "Ask the person; then make the same call again.")
-        )
+        return failure_facts(_expiry_of(stored))
     if stored.state is not RequestState.REJECTED:
         return None
     decision = stored.decision or {}
@@ -235,3 +233,11 @@ def _refusal_of(stored: StoredRequest) -> Mapping[str, Any] | None:
     return failure_facts(
         Failed("REJECTED", "forbidden", sentence, "Do not ask again for the same; ask what is wanted instead.")
     )
+
+
+def _expiry_of(stored: StoredRequest) -> Failed:
+    if "change_set" in stored.arguments and stored.expires_at > datetime.now(UTC):
+        sentence = "The change set ended before a person decided about it."
+        return Failed("EXPIRED", "conflict", sentence, "Call begin_changes for a new one.")
+    sentence = "No person decided about this in time, so it was not done."
+    return Failed("EXPIRED", "unavailable", sentence, "Ask the person; then make the same call again.")

@@ -237,6 +237,27 @@ async def test_a_rejected_change_set_is_open_again_with_the_comment(mirrord: Mir
         assert waiting(mirrord, change_set)["state"] == "in review"
 
 
+async def test_nobody_is_asked_about_a_change_set_that_its_agent_discarded(mirrord: Mirrord, folder: str) -> None:
+    query = "SELECT id, state, told_at IS NOT NULL FROM approval WHERE arguments ->> 'change_set' = %s"
+    async with agent_of(mirrord) as agent:
+        change_set = await change(agent, folder)
+        waiting(mirrord, change_set)
+        await agent.call("discard_changes", changeSet=change_set)
+
+        def ended() -> tuple[Any, ...] | None:
+            request: tuple[Any, ...] = mirrord.app.execute(query, [change_set]).fetchall()[0]
+            return request if request[1] != "pending" and request[2] else None
+
+        request, state, _ = eventually(ended, "the end of the request")
+        assert state == "expired"
+        assert change_set[:18] not in changes(mirrord, "list")
+        assert "waits for a review" in mirrord.run("changes", "accept", change_set, "--tenant", mirrord.tenant).stderr
+        answer = json.loads(text(mirrord, f".records/approvals/{request}.json") or "")
+        assert answer["failure"]["code"] == "EXPIRED"
+        assert "ended" in answer["failure"]["sentence"]
+        assert (await status_of(agent, change_set))["state"] == "discarded"
+
+
 async def test_a_folder_may_be_open_but_not_for_what_reaches_beyond_it(mirrord: Mirrord, folder: str) -> None:
     (mirrord.root / "Inbox").mkdir(exist_ok=True)
     target = mirrord.root / "Inbox" / f"{folder} note.md"
