@@ -12,6 +12,7 @@ from mirrord.cli.output import echo_difference, format_actor, format_time, strip
 from mirrord.cli.tenant_database import run_in_transaction
 from mirrord.config import Config
 from mirrord.db import approval_rows as rows
+from mirrord.db import review_rows
 from mirrord.db.approval_rows import Notice, StoredRequest
 from mirrord.db.database import Connection
 from mirrord.domain.approval import RequestState
@@ -20,6 +21,7 @@ from mirrord.domain.trust import Trust
 from mirrord.errors import UserError
 
 _OPEN_STATES = (RequestState.PENDING, RequestState.APPROVED)
+_CHANNEL = "cli"
 _MAX_ARGUMENT_CHARACTERS = 200  # characters of an argument
 
 
@@ -71,7 +73,11 @@ def show(config: Config, tenant: str | None, request_id: str, as_json: bool) -> 
 @tenant_option
 @click.argument("request_ids", metavar="[ID]...", nargs=-1)
 @click.option(
-    "--all", "everything", is_flag=True, help="Approve all pending proposals, except requests of the level REQUIRE."
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Approve all pending proposals and change sets, except requests of the level REQUIRE and change sets whose "
+    "pages changed since they were shown.",
 )
 @click.option("--reason", help="Reason, stored with the decision.")
 def approve(
@@ -80,12 +86,16 @@ def approve(
     """Approve the requests ID; the daemon then executes them."""
     if bool(request_ids) == everything:
         raise UserError("Name requests, or use --all; `mirrord approvals list` shows pending requests.")
-    work = partial(_decide_requests, names=request_ids, approve=True, reason=reason)
-    decided, remaining = run_in_transaction(config, tenant, work)
+    remaining: list[str] = []
+    if everything:
+        decided, remaining = run_in_transaction(config, tenant, partial(_approve_all, reason=reason))
+    else:
+        work = partial(_decide_requests, names=request_ids, approve=True, reason=reason)
+        decided = run_in_transaction(config, tenant, work)
     for stored in decided:
         click.echo(f"Approved: {strip_controls(stored.preview['summary'])}")
-    for stored in remaining:
-        click.echo(f"Not approved, needs to be named: mirrord approvals approve {stored.id}", err=True)
+    for sentence in remaining:
+        click.echo(f"Not approved, {sentence}", err=True)
     click.echo("The daemon carries it out within a second." if decided else "Nothing was approved.", err=True)
 
 
@@ -97,7 +107,7 @@ def approve(
 def reject(config: Config, tenant: str | None, request_ids: Sequence[str], reason: str | None) -> None:
     """Reject the requests ID; the requester receives the reason."""
     work = partial(_decide_requests, names=request_ids, approve=False, reason=reason)
-    decided, _ = run_in_transaction(config, tenant, work)
+    decided = run_in_transaction(config, tenant, work)
     for stored in decided:
         click.echo(f"Rejected: {strip_controls(stored.preview['summary'])}")
 
@@ -134,15 +144,42 @@ def notifications(config: Config, tenant: str | None, read: bool, as_json: bool)
 
 async def _decide_requests(
     connection: Connection, tenant: TenantId, names: Sequence[str], *, approve: bool, reason: str | None
-) -> tuple[list[StoredRequest], list[StoredRequest]]:
-    """The decided and the remaining requests; without *names* decide all that can be approved together."""
-    pending = await rows.list_requests(connection, tenant, None if names else [RequestState.PENDING])
-    chosen = [_find_request(pending, name) for name in names] or [
-        request for request in pending if not _is_required(request)
-    ]
+) -> list[StoredRequest]:
+    """Decide the requests whose ids begin with *names*; returns them."""
+    requests = await rows.list_requests(connection, tenant, None)
+    chosen = [_find_request(requests, name) for name in names]
     for stored in chosen:
-        await rows.decide_request(connection, tenant, stored.id, approve=approve, reason=reason, channel="cli")
-    return chosen, [] if names else [stored for stored in pending if _is_required(stored)]
+        await rows.decide_request(connection, tenant, stored.id, approve=approve, reason=reason, channel=_CHANNEL)
+    return chosen
+
+
+async def _approve_all(
+    connection: Connection, tenant: TenantId, reason: str | None
+) -> tuple[list[StoredRequest], list[str]]:
+    """Approve all that can be approved together; returns it, and for each other request why it was not."""
+    pending = await rows.list_requests(connection, tenant, [RequestState.PENDING])
+    obstacles = {stored.id: await _find_obstacle(connection, tenant, stored) for stored in pending}
+    approved = [stored for stored in pending if obstacles[stored.id] is None]
+    for stored in approved:
+        await rows.decide_request(connection, tenant, stored.id, approve=True, reason=reason, channel=_CHANNEL)
+    return approved, [sentence for sentence in obstacles.values() if sentence is not None]
+
+
+async def _find_obstacle(connection: Connection, tenant: TenantId, stored: StoredRequest) -> str | None:
+    """Why a request is not approved with others, and what to do instead; None: it is."""
+    if stored.level == Trust.REQUIRE.name:
+        return f"needs to be named: mirrord approvals approve {stored.id}"
+    if "change_set" not in stored.arguments:
+        return None
+    change_set, title = stored.arguments["change_set"], strip_controls(str(stored.preview["facts"].get("title")))
+    if await review_rows.is_outdated(connection, tenant, stored.id):
+        return (
+            f"files of {title!r} changed since it was shown; to be shown it again: mirrord changes accept {change_set}"
+        )
+    review = await review_rows.load_review(connection, tenant, stored)
+    if review.changes and {change.path for change in review.changes} <= review.choice.rejected:
+        return f"every page of {title!r} is marked as rejected: mirrord changes reject {change_set}"
+    return None
 
 
 def _find_request(requests: Sequence[StoredRequest], name: str) -> StoredRequest:
@@ -152,10 +189,6 @@ def _find_request(requests: Sequence[StoredRequest], name: str) -> StoredRequest
     if matches:
         raise UserError(f"{len(matches)} requests begin with {name!r}; write more of the id.")
     raise UserError(f"There is no request {name!r}; `mirrord approvals list --all` shows all.")
-
-
-def _is_required(stored: StoredRequest) -> bool:
-    return stored.level == Trust.REQUIRE.name
 
 
 def _print_summary(stored: StoredRequest) -> None:

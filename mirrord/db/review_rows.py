@@ -17,6 +17,15 @@ from mirrord.domain.entry import TenantId, digest_of
 from mirrord.domain.review import ChangePreview, ReviewChoice, choice_of
 from mirrord.errors import UserError
 
+_SELECT_CHANGED_FILES = """
+SELECT file.path FROM mirrord.approval AS asked
+CROSS JOIN LATERAL jsonb_each_text(asked.bases) AS file (path, digest)
+LEFT JOIN mirrord.mirror_base AS base
+  ON base.tenant_id = asked.tenant_id AND base.mirror_id = asked.mirror_id AND base.path = file.path
+WHERE asked.tenant_id = %s AND asked.id = %s
+  AND file.path NOT LIKE '.mirrord/%%' AND coalesce(encode(base.digest, 'hex'), '') <> file.digest
+LIMIT 1
+"""  # a base is the file as rows know it; files of the draft itself have none
 _SELECT = "SELECT review FROM mirrord.approval WHERE tenant_id = %s AND id = %s"
 
 
@@ -54,6 +63,11 @@ async def list_waiting(connection: Connection, tenant: TenantId) -> list[StoredR
     """The requests to apply change sets that wait for a person, the oldest first."""
     waiting = await approval_rows.list_requests(connection, tenant, [RequestState.PENDING])
     return [stored for stored in waiting if "change_set" in stored.arguments]
+
+
+async def is_outdated(connection: Connection, tenant: TenantId, request: UUID) -> bool:
+    """Whether a file that a request depends on changed since the request was shown, as far as rows know."""
+    return await (await connection.execute(_SELECT_CHANGED_FILES, (tenant, request))).fetchone() is not None
 
 
 async def load_review(connection: Connection, tenant: TenantId, stored: StoredRequest) -> StoredReview:

@@ -173,10 +173,10 @@ class RequestIntake:
                 await review_rows.store_choice(connection, request.id, ReviewChoice(texts=texts))
 
     async def _store(self, request: Request, preview: Preview) -> None:
-        """Store a new request, and write the row into its file. A change set is never approved beside others."""
+        """Store a new request, and write the row into its file. A change set has the level of its highest step."""
         desk, sides = self.desk, self.desk.sides
-        level = max(desk.config.agents.trust.get(request.command, DEFAULTS[request.command]), Trust.SUGGEST)
-        level = Trust.REQUIRE if preview.changes else level
+        own_level = desk.config.agents.trust.get(request.command, DEFAULTS[request.command])
+        level = max(own_level, Trust[str(preview.facts.get("needs", Trust.SUGGEST.name))])
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
             await approval_rows.add_request(connection, sides.tenant, sides.mirror, request, preview, level)
         async with sides.database.transaction(sides.tenant) as connection:

@@ -21,7 +21,9 @@ ALPHA = "# Alpha\n\nfirst\n\nsecond\n\nthird\n"
 def mirrord(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
     with Near(tmp_path_factory.mktemp("review") / "installation", dsn=module_dsn) as running:
         running.root.mkdir(parents=True, exist_ok=True)
-        settings = '[mcp.trust]\nwrite = "review"\n[mcp.trust.folders]\n"Inbox/**" = "act"\n'
+        settings = (
+            '[mcp.trust]\nwrite = "review"\nrename_heading = "REQUIRE"\n[mcp.trust.folders]\n"Inbox/**" = "act"\n'
+        )
         (running.directory / "mirrord.toml").write_text(settings, encoding="utf-8")
         running.up()
         yield running
@@ -39,7 +41,9 @@ def folder(mirrord: Mirrord, request: pytest.FixtureRequest) -> str:
 
 
 def agent_of(mirrord: Mirrord) -> AbstractAsyncContextManager[Agent]:
-    return on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": mirrord.create_token()}, "--tools", "pages,changes"))
+    return on_stdio(
+        process(mirrord.mirror, {"MIRRORD_TOKEN": mirrord.create_token()}, "--tools", "pages,changes,restructure")
+    )
 
 
 def changes(mirrord: Mirrord, *arguments: str, code: int = 0) -> str:
@@ -256,6 +260,40 @@ async def test_nobody_is_asked_about_a_change_set_that_its_agent_discarded(mirro
         assert answer["failure"]["code"] == "EXPIRED"
         assert "ended" in answer["failure"]["sentence"]
         assert (await status_of(agent, change_set))["state"] == "discarded"
+
+
+async def test_all_proposals_include_the_change_sets_that_can_be_applied(mirrord: Mirrord, folder: str) -> None:
+    async def submit(agent: Agent, page: str, tool: str, **arguments: Any) -> str:
+        await agent.call(tool, path=f"{folder}/{page}.md", **arguments)
+        change_set = str((await agent.call("apply_changes", message=page))["changeSet"])
+        waiting(mirrord, change_set)
+        return change_set
+
+    def state_of(change_set: str) -> str:
+        query = "SELECT state FROM approval WHERE arguments ->> 'change_set' = %s ORDER BY requested_at DESC LIMIT 1"
+        return str(value(mirrord.app, query, change_set))
+
+    edits = [{"find": "first", "replace": "the first"}]
+    async with agent_of(mirrord) as agent:
+        simple = await submit(agent, "Alpha", "edit_page", edits=edits)
+        outdated = await submit(agent, "Beta", "edit_page", edits=edits)
+        grave = await submit(agent, "Gone", "rename_heading", heading="Gone", to="Here")
+        unwanted = await submit(agent, "New", "write_page", content="text\n")
+        changes(mirrord, "reject", unwanted, "--page", f"{folder}/New.md")
+        (mirrord.root / folder / "Beta.md").write_text("# Another page\n", encoding="utf-8")
+        mirrord.flush()
+
+        ran = mirrord.run("approvals", "approve", "--all", "--tenant", mirrord.tenant)
+        assert "Approved: The change set" in ran.stdout
+        assert [line for line in ran.stderr.splitlines() if f"accept {outdated}" in line and "changed" in line]
+        assert f"reject {unwanted}" in ran.stderr
+        assert "needs to be named" in ran.stderr
+        await settled(mirrord, agent, simple, "applied")
+        assert [state_of(change_set) for change_set in (outdated, grave, unwanted)] == ["pending"] * 3
+        assert text(mirrord, f"{folder}/Alpha.md") == ALPHA.replace("first", "the first")
+        assert text(mirrord, f"{folder}/Beta.md") == "# Another page\n"
+        for change_set in (outdated, grave, unwanted):
+            await agent.call("discard_changes", changeSet=change_set)
 
 
 async def test_a_folder_may_be_open_but_not_for_what_reaches_beyond_it(mirrord: Mirrord, folder: str) -> None:

@@ -26,6 +26,7 @@ from mirrord.commands.pages.sync_status import why_halted
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
 from mirrord.domain.entry import MAX_FILE_BYTES, EntryId
 from mirrord.domain.review import ReviewChoice, choice_of
+from mirrord.domain.trust import Trust
 from mirrord.errors import Stale
 from mirrord.mirror.draft import draft_changes, draft_store
 from mirrord.mirror.draft.draft_changes import ChangeSort
@@ -89,7 +90,13 @@ class _Application(Plan[AppliedChanges]):
         lines = [line for settled in self.settled for line in _preview_lines(tree, settled)]
         if len(lines) > MAX_PREVIEW_LINES:
             lines = [*lines[: MAX_PREVIEW_LINES - 1], f"… and {len(lines) - MAX_PREVIEW_LINES + 1} lines more"]
-        facts = {"change_set": self.facts.id, "title": self.facts.title, "changed_pages_count": len(self.settled)}
+        facts: dict[str, object] = {
+            "change_set": self.facts.id,
+            "title": self.facts.title,
+            "changed_pages_count": len(self.settled),
+        }
+        if self.facts.level >= Trust.SUGGEST:
+            facts["needs"] = Trust(self.facts.level).name
         sentence = f"The change set {self.facts.title!r} would change {len(self.settled)} pages and files."
         changes = tuple(previews_of(session, tree, self.settled))
         return Preview(sentence, facts, tuple(lines), self._bases(), changes)
