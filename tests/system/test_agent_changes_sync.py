@@ -46,7 +46,10 @@ async def test_pages_of_a_change_set_keep_their_ids_and_rows_name_it(mirrord: Mi
         await agent.call("edit_page", path="Projects/Edited.md", edits=[{"find": "# Edited", "replace": "# New"}])
         await agent.call("delete_page", path="Projects/Deleted.md")
         created = (await agent.call("create_page", title="Fresh", content="text\n"))["pageId"]
+        await agent.call("edit_page", path="Projects/Linking.md", edits=[{"find": "# Linking", "replace": "# Trunk"}])
+        await agent.call("create_page", title="Branch", parentPath="Projects/Linking", content="text\n")
         await agent.call("apply_changes", message="Tidied")
+        assert "# Trunk" in (mirrord.text("Projects/Linking/_index.md") or "")
         mirrord.flush()
 
         moved_row = page_of(mirrord.app, UUID(ids["Moved"]))
@@ -64,7 +67,7 @@ async def test_pages_of_a_change_set_keep_their_ids_and_rows_name_it(mirrord: Mi
             rows = mirrord.app.execute(
                 "SELECT page_id FROM page_revision WHERE change_set = %s", [opened["changeSet"]]
             ).fetchall()
-            return {str(row[0]) for row in rows} >= {ids["Moved"], ids["Edited"], created}
+            return {str(row[0]) for row in rows} >= {ids["Moved"], ids["Edited"], ids["Linking"], created}
 
         eventually(is_named, "versions that name the change set")
         query = "SELECT kind, title, message FROM change_set WHERE id = %s"

@@ -8,6 +8,7 @@ from mirrord.commands.core import command_events
 from mirrord.commands.core.session import Session
 from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.domain.event import EVENTS_FOLDER, EventType
+from mirrord.domain.link_meaning import wikilink_path
 from mirrord.mirror.draft.draft_changes import ChangeSort
 from mirrord.mirror.draft.draft_store import DraftFacts
 from mirrord.mirror.draft.draft_tree import DraftTree
@@ -48,7 +49,7 @@ def lines_of_changes(
     for change in settled:
         path = change.change.path
         if (spot := spot_of_file(path)) is not None and spot.kind is Kind.PAGE:
-            happened.append(_event_of(change, entries[path], removals.get(path)))
+            happened += _events_of(change, entries[path], removals.get(path))
     happened += [
         (kind, data)
         for kind, data in _events_in_draft(tree)
@@ -63,17 +64,26 @@ def lines_of_changes(
         session.event_facts = before
 
 
-def _event_of(settled: SettledChange, entry: EntryId, removal: Removal | None) -> Happened:
+def _events_of(settled: SettledChange, entry: EntryId, removal: Removal | None) -> Iterator[Happened]:
     change = settled.change
     facts: dict[str, object] = {"page_id": str(entry), "path": change.path}
-    digest = digest_of(settled.data) if settled.data is not None else settled.current
     if removal is not None:
-        return EventType.PAGE_DELETED, {**facts, "trash_id": removal.key}
+        yield EventType.PAGE_DELETED, {**facts, "trash_id": removal.key}
+        return
+    digest = digest_of(settled.data) if settled.data is not None else settled.current
     facts["digest"] = digest.hex() if digest is not None else None
     if change.sort is ChangeSort.MOVED:
-        return EventType.PAGE_MOVED, {**facts, "old_path": change.source}
-    kind = EventType.PAGE_CREATED if change.sort is ChangeSort.CREATED else EventType.PAGE_WRITTEN
-    return kind, facts
+        yield EventType.PAGE_MOVED, {**facts, "old_path": change.source}
+    if change.sort is ChangeSort.CREATED:
+        yield EventType.PAGE_CREATED, facts
+    elif change.sort is not ChangeSort.MOVED or _keeps_place(settled):
+        yield EventType.PAGE_WRITTEN, facts
+
+
+def _keeps_place(settled: SettledChange) -> bool:
+    """Whether a page with a new text became that of a folder, or a leaf: rows see no move that names the text."""
+    source, is_new = settled.change.source, settled.data is not None
+    return is_new and source is not None and wikilink_path(source) == wikilink_path(settled.change.path)
 
 
 def _events_in_draft(tree: DraftTree) -> Iterator[Happened]:
