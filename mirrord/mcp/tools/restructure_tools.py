@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mirrord.commands.restructure.split_command import SplitPage
 
 _MAX_LISTED = 50  # changed pages by name in one answer
+_PAGE_FACTS = {"success": FLAG, "pageId": TEXT, "path": TEXT, "digest": TEXT}
 
 
 _OBJECTS = WithJsonSchema({"type": "array", "items": {"type": "object"}})  # described by edit_page
@@ -89,12 +90,14 @@ def _edit_answer(edited: "EditedPages") -> Wire:
     return {**answer, "skipped": edited.skipped} if edited.skipped else answer
 
 
+def _page_facts(changed: "MergedPages | SplitPage | RenamedHeading") -> Wire:
+    """What _PAGE_FACTS describes."""
+    return {"success": True, "pageId": changed.page_id, "path": changed.path, "digest": changed.digest}
+
+
 def _merge_answer(merged: "MergedPages") -> Wire:
     answer = {
-        "success": True,
-        "pageId": merged.page_id,
-        "path": merged.path,
-        "digest": merged.digest,
+        **_page_facts(merged),
         "trashIds": merged.merged,
         "moved": dict(list(merged.moved.items())[:_MAX_LISTED]),
         "movedCount": len(merged.moved),
@@ -105,10 +108,7 @@ def _merge_answer(merged: "MergedPages") -> Wire:
 
 def _split_answer(split: "SplitPage") -> Wire:
     return {
-        "success": True,
-        "pageId": split.page_id,
-        "path": split.path,
-        "digest": split.digest,
+        **_page_facts(split),
         "pages": dict(list(split.pages.items())[:_MAX_LISTED]),
         "pagesCount": len(split.pages),
         "linksRewritten": split.links_rewritten,
@@ -117,10 +117,7 @@ def _split_answer(split: "SplitPage") -> Wire:
 
 def _heading_answer(renamed: "RenamedHeading") -> Wire:
     return {
-        "success": True,
-        "pageId": renamed.page_id,
-        "path": renamed.path,
-        "digest": renamed.digest,
+        **_page_facts(renamed),
         "heading": renamed.heading,
         "linksRewritten": renamed.links_rewritten,
         "pages": list(renamed.pages[:_MAX_LISTED]),
@@ -161,10 +158,7 @@ MERGE_PAGES = Tool(
     MergePages,
     result_schema(
         {
-            "success": FLAG,
-            "pageId": TEXT,
-            "path": TEXT,
-            "digest": TEXT,
+            **_PAGE_FACTS,
             "trashIds": ANY,
             "moved": ANY,
             "movedCount": COUNT,
@@ -185,10 +179,7 @@ SPLIT_PAGE = Tool(
     Split,
     result_schema(
         {
-            "success": FLAG,
-            "pageId": TEXT,
-            "path": TEXT,
-            "digest": TEXT,
+            **_PAGE_FACTS,
             "pages": ANY,
             "pagesCount": COUNT,
             "linksRewritten": COUNT,
@@ -206,10 +197,7 @@ RENAME_HEADING = Tool(
     RenameHeading,
     result_schema(
         {
-            "success": FLAG,
-            "pageId": TEXT,
-            "path": TEXT,
-            "digest": TEXT,
+            **_PAGE_FACTS,
             "heading": TEXT,
             "linksRewritten": COUNT,
             "pages": array_schema(TEXT),

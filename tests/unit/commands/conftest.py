@@ -17,6 +17,7 @@ AGENT = Actor("agent", "writer")
 TENANT = TenantId(new_id())
 
 Open = Callable[..., Session]
+Save = Callable[[str, str], None]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -56,6 +57,21 @@ def connect(root: Path) -> Iterator[Open]:
 @pytest.fixture
 def session(connect: Open) -> Session:
     return connect()
+
+
+@pytest.fixture
+def save_at_that_moment(root: Path, monkeypatch: pytest.MonkeyPatch) -> Save:
+    """Lets another program save a file when a command that has read everything is about to write."""
+    claim = Tree.claim
+
+    def arrange(path: str, text: str) -> None:
+        def save_first(tree: Tree, *paths: str, new_bytes: int = 0) -> None:
+            (root / path).write_text(text)
+            claim(tree, *paths, new_bytes=new_bytes)
+
+        monkeypatch.setattr(Tree, "claim", save_first)
+
+    return arrange
 
 
 def page(root: Path, path: str, text: str) -> Path:

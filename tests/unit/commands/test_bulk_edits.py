@@ -15,8 +15,7 @@ from mirrord.domain.entry import new_id
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.write.tag_edits import TagChange, change_tag
 from mirrord.mirror.draft.draft_tree import MAX_PAGES
-from mirrord.mirror.tree.tenant_tree import Tree
-from tests.unit.commands.conftest import events, page
+from tests.unit.commands.conftest import Save, events, page
 from tests.unit.commands.test_change_laws import draft_in, session_in
 from tests.unit.kills import killed_at
 
@@ -163,17 +162,11 @@ def test_more_pages_than_one_call_changes_are_refused(root: Path, session: Sessi
 
 
 def test_a_page_that_somebody_saves_at_that_moment_hinders_all(
-    root: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+    root: Path, session: Session, save_at_that_moment: Save
 ) -> None:
     for name in "ABC":
         page(root, f"{name}.md", "#draft\n")
-    claim = Tree.claim
-
-    def save_first(tree: Tree, *paths: str, new_bytes: int = 0) -> None:
-        (root / "C.md").write_text("saved #draft\n")
-        claim(tree, *paths, new_bytes=new_bytes)
-
-    monkeypatch.setattr(Tree, "claim", save_first)
+    save_at_that_moment("C.md", "saved #draft\n")
     with pytest.raises(Failed) as refused:
         edit(session, TAG)
     assert refused.value.code == "CONFLICT"

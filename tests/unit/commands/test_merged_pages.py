@@ -11,8 +11,7 @@ from mirrord.commands.pages.page_commands import read_page
 from mirrord.commands.pages.restore_command import restore_page
 from mirrord.commands.restructure.merge_command import merge_pages
 from mirrord.domain.entry import new_id
-from mirrord.mirror.tree.tenant_tree import Tree
-from tests.unit.commands.conftest import events, page
+from tests.unit.commands.conftest import Save, events, page
 from tests.unit.commands.test_change_laws import draft_in, session_in
 from tests.unit.kills import killed_at
 
@@ -161,16 +160,10 @@ def test_a_merge_in_a_draft_is_the_same_when_that_is_applied(root: Path, session
 
 
 def test_a_page_that_somebody_saves_at_that_moment_hinders_all(
-    root: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+    root: Path, session: Session, save_at_that_moment: Save
 ) -> None:
     before = fill(root)
-    claim = Tree.claim
-
-    def save_first(tree: Tree, *paths: str, new_bytes: int = 0) -> None:
-        (root / "Gamma.md").write_text("saved")
-        claim(tree, *paths, new_bytes=new_bytes)
-
-    monkeypatch.setattr(Tree, "claim", save_first)
+    save_at_that_moment("Gamma.md", "saved")
     with pytest.raises(Failed) as refused:
         merge_pages(session, ["Work/Beta", "Gamma"], "All")
     assert refused.value.code == "CONFLICT"

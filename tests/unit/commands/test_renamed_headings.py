@@ -15,8 +15,7 @@ from mirrord.commands.restructure.heading_command import rename_heading
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.heading_links import text_in_links
 from mirrord.markdown.read.page_outline import Section, sections_of
-from mirrord.mirror.tree.tenant_tree import Tree
-from tests.unit.commands.conftest import events, page
+from tests.unit.commands.conftest import Save, events, page
 from tests.unit.commands.test_change_laws import draft_in, session_in
 
 PLAN = "---\ntitle: Plan\n---\n# Plan\n\n[[#Next steps]] ![](#next-steps)\n\n## Next steps ##\n\n### Soon\n\nNow\n---\n"
@@ -121,16 +120,11 @@ def test_the_preview_shows_every_page_that_would_change(root: Path, session: Ses
 
 
 def test_a_page_that_somebody_saves_at_that_moment_hinders_all(
-    root: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+    root: Path, session: Session, save_at_that_moment: Save
 ) -> None:
     fill(root)
-    claim, saved = Tree.claim, "[[Plan#Next steps]] saved"
-
-    def save_first(tree: Tree, *paths: str, new_bytes: int = 0) -> None:
-        (root / "C.md").write_text(saved)
-        claim(tree, *paths, new_bytes=new_bytes)
-
-    monkeypatch.setattr(Tree, "claim", save_first)
+    saved = "[[Plan#Next steps]] saved"
+    save_at_that_moment("C.md", saved)
     with pytest.raises(Failed) as refused:
         rename_heading(session, "Projects/Plan", "Next steps", "Later")
     assert refused.value.code == "CONFLICT"

@@ -17,8 +17,7 @@ from mirrord.commands.pages.page_commands import read_page
 from mirrord.commands.restructure.merge_command import merge_pages
 from mirrord.commands.restructure.split_command import split_page
 from mirrord.domain.entry import new_id
-from mirrord.mirror.tree.tenant_tree import Tree
-from tests.unit.commands.conftest import events, page
+from tests.unit.commands.conftest import Save, events, page
 from tests.unit.commands.test_change_laws import draft_in, session_in
 from tests.unit.kills import killed_at
 
@@ -122,16 +121,10 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(
 
 
 def test_a_name_that_somebody_takes_at_that_moment_hinders_all(
-    root: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+    root: Path, session: Session, save_at_that_moment: Save
 ) -> None:
     before = fill(root)
-    claim = Tree.claim
-
-    def create_first(tree: Tree, *paths: str, new_bytes: int = 0) -> None:
-        (root / "P/Tasks.md").write_text("other")
-        claim(tree, *paths, new_bytes=new_bytes)
-
-    monkeypatch.setattr(Tree, "claim", create_first)
+    save_at_that_moment("P/Tasks.md", "other")
     with pytest.raises(Failed) as refused:
         split_page(session, "P/Alpha", level=2)
     assert refused.value.code == "CONFLICT"
