@@ -12,7 +12,18 @@ from mirrord.config import Config
 from mirrord.db import mirror_leases
 from mirrord.db.content.entry_writes import PageValues, Statement, StatementBuilder, run_statements
 from mirrord.db.database import Database
-from mirrord.domain.entry import FILE_ACTOR, Base, EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
+from mirrord.domain.entry import (
+    FILE_ACTOR,
+    Base,
+    EntryId,
+    Kind,
+    MirrorId,
+    Place,
+    Row,
+    TenantId,
+    digest_of,
+    operation_id,
+)
 from mirrord.sync.change_sources import add_missing_versions
 from tests.support.entries import change, history, row_of
 from tests.support.rows import Connection
@@ -32,7 +43,8 @@ def base(entry: EntryId, text: str) -> Base:
 def edit(tenant: TenantId, mirror: MirrorId, entry: EntryId, expected: int, text: str, made_from: int) -> Statement:
     agreed = base(entry, text)
     operation = operation_id(mirror, entry, made_from, agreed.digest)
-    return StatementBuilder(tenant, mirror).update(agreed, expected, PageValues(text), operation)
+    row = Row(entry, Kind.PAGE, agreed.place, True, expected, None, deleted=False)
+    return StatementBuilder(tenant, mirror).update(agreed, row, PageValues(text), operation)
 
 
 async def test_a_retry_finds_its_version_gone_and_a_forgery_of_it_is_refused(

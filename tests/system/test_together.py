@@ -5,7 +5,18 @@ from uuid import UUID, uuid4
 from mirrord.db import mirror_leases
 from mirrord.db.content.entry_writes import PageValues, Statement, StatementBuilder, run_statements
 from mirrord.db.database import Database
-from mirrord.domain.entry import FILE_ACTOR, Base, EntryId, Kind, MirrorId, Place, TenantId, digest_of, operation_id
+from mirrord.domain.entry import (
+    FILE_ACTOR,
+    Base,
+    EntryId,
+    Kind,
+    MirrorId,
+    Place,
+    Row,
+    TenantId,
+    digest_of,
+    operation_id,
+)
 from tests.support.entries import history, row_of
 from tests.support.rows import Connection
 
@@ -27,7 +38,8 @@ def base(entry: EntryId, text: str) -> Base:
 def edit(writer: StatementBuilder, entry: EntryId, number: int) -> Statement:
     text = TEXTS[number].markdown or ""
     operation = operation_id(writer.mirror, entry, 1, digest_of(text.encode()))
-    return writer.update(base(entry, text), 7 if number == LATE else 1, TEXTS[number], operation)
+    row = Row(entry, Kind.PAGE, Place(None, str(entry)), True, 7 if number == LATE else 1, None, deleted=False)
+    return writer.update(base(entry, text), row, TEXTS[number], operation)
 
 
 def shape(app: Connection, entry: EntryId) -> list[dict[str, object]]:

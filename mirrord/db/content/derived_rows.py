@@ -59,6 +59,8 @@ UPDATE mirrord.page
        frontmatter = %(frontmatter)s, ahead = '{{}}', content = coalesce(%(content)s::jsonb, content),
        prior = CASE WHEN %(content)s::jsonb IS NULL THEN prior END
  WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s RETURNING version"""
+# Of a text that an app wrote itself: triggers of apps that alter texts wait for writes of `markdown`.
+_STORE_DIGEST = _STORE_TEXT.replace("markdown = %(markdown)s, ", "")
 _NAME_PAGE = """
 UPDATE mirrord.page
    SET name = %(name)s, name_key = %(key)s,
@@ -78,13 +80,11 @@ class DerivedText:
     content: Document | None
 
 
-async def store_text(
-    connection: Connection, tenant: TenantId, entry: EntryId, version: int, derived: DerivedText
-) -> bool:
-    """Store what was derived from an app's *version*. False: the version has changed."""
+async def store_text(connection: Connection, tenant: TenantId, page: PageRow, derived: DerivedText) -> bool:
+    """Store what was derived from *page*, as an app wrote it. False: its version has changed."""
     text, content = derived.text, derived.content
     cursor = await connection.execute(
-        _STORE_TEXT,
+        _STORE_TEXT if text.markdown != page.markdown else _STORE_DIGEST,
         {
             "markdown": text.markdown,
             "digest": derived.digest,
@@ -94,8 +94,8 @@ async def store_text(
             "frontmatter": Jsonb(text.frontmatter) if text.frontmatter is not None else None,
             "content": Jsonb(content) if content is not None else None,
             "tenant": tenant,
-            "entry": entry,
-            "version": version,
+            "entry": page.entry,
+            "version": page.version,
         },
     )
     return await cursor.fetchone() is not None

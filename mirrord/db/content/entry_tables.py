@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 from psycopg.types.json import Json, Jsonb
 
+from mirrord.db.content.altered_rows import altered_page_sql
 from mirrord.db.database import Connection, Database
 from mirrord.domain.entry import EntryId, Kind, TenantId
 
@@ -24,7 +25,7 @@ ON CONFLICT (tenant_id, mirror_id, entry_id) DO UPDATE SET
     kind = EXCLUDED.kind, path = EXCLUDED.path, parent_id = EXCLUDED.parent_id, name = EXCLUDED.name,
     index = EXCLUDED.index, version = EXCLUDED.version, digest = EXCLUDED.digest, claimed = EXCLUDED.claimed,
     saved = coalesce(EXCLUDED.saved, b.saved)
-RETURNING b.version
+RETURNING b.version, (SELECT altered FROM written)
 """
 UPSERT_SAVED = _UPSERT_BASE.format(saved="written.version")  # the version is that of the file's content
 UPSERT_MOVED = _UPSERT_BASE.format(saved="NULL::bigint")  # no new text
@@ -93,16 +94,17 @@ WITH given AS (
         base_index boolean, base_digest text, claimed text, expected bigint, operation uuid)),
 """
 _BASES = """
-INSERT INTO mirrord.mirror_base AS b
-    (tenant_id, mirror_id, entry_id, kind, path, parent_id, name, index, version, digest, claimed, saved)
-SELECT %(tenant)s, %(mirror)s, entry, g.kind, path, base_parent, base_name, base_index, version,
-       decode(base_digest, 'hex'), claimed, version
-FROM given AS g JOIN written ON id = entry
-ON CONFLICT (tenant_id, mirror_id, entry_id) DO UPDATE SET
-    kind = EXCLUDED.kind, path = EXCLUDED.path, parent_id = EXCLUDED.parent_id, name = EXCLUDED.name,
-    index = EXCLUDED.index, version = EXCLUDED.version, digest = EXCLUDED.digest, claimed = EXCLUDED.claimed,
-    saved = EXCLUDED.saved
-RETURNING b.entry_id, b.version
+recorded AS (
+    INSERT INTO mirrord.mirror_base AS b
+        (tenant_id, mirror_id, entry_id, kind, path, parent_id, name, index, version, digest, claimed, saved)
+    SELECT %(tenant)s, %(mirror)s, entry, g.kind, path, base_parent, base_name, base_index, version,
+           decode(base_digest, 'hex'), claimed, version
+    FROM given AS g JOIN written ON id = entry
+    ON CONFLICT (tenant_id, mirror_id, entry_id) DO UPDATE SET
+        kind = EXCLUDED.kind, path = EXCLUDED.path, parent_id = EXCLUDED.parent_id, name = EXCLUDED.name,
+        index = EXCLUDED.index, version = EXCLUDED.version, digest = EXCLUDED.digest, claimed = EXCLUDED.claimed,
+        saved = EXCLUDED.saved
+    RETURNING b.entry_id, b.version)
 """
 INSERT_PAGES = f"""{_GIVEN}
 written AS (
@@ -111,24 +113,29 @@ written AS (
     SELECT %(tenant)s, entry, parent, kind, name, name_key, index, coalesce(title, name), icon, position,
            frontmatter, markdown, decode(digest, 'hex')
     FROM given
-    ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id, version)
-{_BASES}"""
+    ON CONFLICT (tenant_id, id) DO NOTHING
+    RETURNING id, version, parent_id, name, title, icon, position, frontmatter, markdown, content, deleted_at),
+{_BASES}
+SELECT entry_id, recorded.version, {altered_page_sql("g.{}", "written", is_new=True)}
+FROM recorded JOIN written ON id = entry_id JOIN given AS g ON entry = entry_id"""
 UPDATE_TEXTS = f"""{_GIVEN}
 written AS (
     UPDATE mirrord.page AS p SET kind = g.kind, index = g.base_index, markdown = g.markdown,
         digest = decode(g.digest, 'hex'), content = NULL, title = coalesce(g.title, p.name), icon = g.icon,
         position = {position_sql("g.position", "p")}, frontmatter = g.frontmatter, ahead = '{{}}', op_id = g.operation
     FROM given AS g
-    WHERE p.tenant_id = %(tenant)s AND p.id = g.entry AND p.version = g.expected RETURNING p.id, p.version)
-{_BASES}"""
+    WHERE p.tenant_id = %(tenant)s AND p.id = g.entry AND p.version = g.expected
+    RETURNING p.id, p.version, {altered_page_sql("g.{}", "p")}),
+{_BASES}
+SELECT entry_id, recorded.version, altered FROM recorded JOIN written ON id = entry_id"""
 
 
-async def run_bulk(connection: Connection, sql: str, values: Sequence[dict[str, Any]]) -> list[int | None]:
-    """Write all *values*. Returns the written version of each, or None if it matched no row."""
+async def run_bulk(connection: Connection, sql: str, values: Sequence[dict[str, Any]]) -> list[tuple[Any, ...] | None]:
+    """Write all *values*. Returns version and altered columns of each (altered_rows), or None if it matched no row."""
     shared = {name: values[0][name] for name in ("tenant", "mirror")}
     cursor = await connection.execute(sql, shared | {"values": Json(values, dumps=_to_json)})
-    written: dict[EntryId, int] = dict(await cursor.fetchall())
-    return [written.get(row["entry"]) for row in values]
+    written = {row[0]: row[1:] for row in await cursor.fetchall()}
+    return [written.get(each["entry"]) for each in values]
 
 
 def _to_json(values: Sequence[dict[str, Any]]) -> bytes:

@@ -14,6 +14,15 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from mirrord.db.content import record_rows
+from mirrord.db.content.altered_rows import (
+    ALTERED_ATTACHMENT_MOVE,
+    ALTERED_BYTES,
+    ALTERED_MOVE,
+    ALTERED_TEXT,
+    PAGE_BEFORE,
+    altered_page_sql,
+    give_to_app,
+)
 from mirrord.db.content.entry_tables import (
     INSERT_PAGES,
     UPDATE_TEXTS,
@@ -27,7 +36,7 @@ from mirrord.db.content.entry_tables import (
 )
 from mirrord.db.content.record_rows import RecordText
 from mirrord.db.database import Connection
-from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, Kind, MirrorId, Place, TenantId
+from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, Kind, MirrorId, Place, Row, TenantId
 
 _INSERT_PAGE = f"""
 WITH written AS (
@@ -35,14 +44,14 @@ WITH written AS (
                               frontmatter, markdown, digest)
     VALUES (%(tenant)s, %(entry)s, %(parent)s, %(kind)s, %(name)s, %(name_key)s, %(index)s,
             coalesce(%(title)s, %(name)s), %(icon)s, %(position)s, %(frontmatter)s, %(markdown)s, %(digest)s)
-    ON CONFLICT (tenant_id, id) DO NOTHING RETURNING version)
+    ON CONFLICT (tenant_id, id) DO NOTHING RETURNING version, {altered_page_sql(is_new=True)})
 {UPSERT_SAVED}"""
 _UPDATE_TEXT = f"""
 WITH written AS (
     UPDATE mirrord.page SET kind = %(kind)s, index = %(base_index)s, markdown = %(markdown)s, digest = %(digest)s,
         content = NULL, title = coalesce(%(title)s, name), icon = %(icon)s, position = {position_sql()},
         frontmatter = %(frontmatter)s, ahead = '{{}}', op_id = %(operation)s
-    {WHERE_EXPECTED})
+    {WHERE_EXPECTED}, {altered_page_sql()})
 {UPSERT_SAVED}"""
 _REVIVE_PAGE = f"""
 WITH written AS (
@@ -50,13 +59,14 @@ WITH written AS (
         title = coalesce(%(title)s, %(name)s), icon = %(icon)s, position = {position_sql()},
         frontmatter = %(frontmatter)s, ahead = '{{}}', deleted_at = NULL,
         parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s, index = %(index)s
-    {WHERE_EXPECTED})
+    {WHERE_EXPECTED}, {altered_page_sql()})
 {UPSERT_SAVED}"""
 _MOVE_PAGE = f"""
-WITH written AS (
+WITH {PAGE_BEFORE},
+written AS (
     UPDATE mirrord.page SET parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s, index = %(index)s,
         title = CASE WHEN coalesce(frontmatter ? 'title', false) THEN title ELSE %(name)s END
-    {WHERE_EXPECTED})
+    {WHERE_EXPECTED}, {ALTERED_MOVE})
 {UPSERT_MOVED}"""
 # A row deleted without triggers may still have its history: the new row continues it.
 _REINSERT_PAGE = _INSERT_PAGE.replace("markdown, digest)", "markdown, digest, version)").replace(
@@ -68,34 +78,34 @@ _INSERT_ATTACHMENT = f"""
 WITH written AS (
     INSERT INTO mirrord.attachment (tenant_id, id, parent_id, name, name_key, digest, size, media_type)
     VALUES (%(tenant)s, %(entry)s, %(parent)s, %(name)s, %(name_key)s, %(digest)s, %(size)s, %(media_type)s)
-    ON CONFLICT (tenant_id, id) DO NOTHING RETURNING version)
+    ON CONFLICT (tenant_id, id) DO NOTHING RETURNING version, {ALTERED_BYTES})
 {UPSERT_SAVED}"""
 _UPDATE_BYTES = f"""
 WITH written AS (
     UPDATE mirrord.attachment SET digest = %(digest)s, size = %(size)s, media_type = %(media_type)s
-    {WHERE_EXPECTED})
+    {WHERE_EXPECTED}, {ALTERED_BYTES})
 {UPSERT_SAVED}"""
 _REVIVE_ATTACHMENT = f"""
 WITH written AS (
     UPDATE mirrord.attachment SET digest = %(digest)s, size = %(size)s, media_type = %(media_type)s,
         deleted_at = NULL, parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s
-    {WHERE_EXPECTED})
+    {WHERE_EXPECTED}, {ALTERED_BYTES})
 {UPSERT_SAVED}"""
 _MOVE_ATTACHMENT = f"""
 WITH written AS (
     UPDATE mirrord.attachment SET parent_id = %(parent)s, name = %(name)s, name_key = %(name_key)s
-    {WHERE_EXPECTED})
+    {WHERE_EXPECTED}, {ALTERED_ATTACHMENT_MOVE})
 {UPSERT_MOVED}"""
 _REWRITE_TEXT = f"""
 UPDATE mirrord.page SET markdown = %(markdown)s, digest = %(digest)s, content = NULL, title = coalesce(%(title)s, name),
     icon = %(icon)s, position = {position_sql()}, frontmatter = %(frontmatter)s, ahead = '{{}}',
     op_id = %(operation)s
-{WHERE_EXPECTED}"""
-_ADD_PAGE = """
+{WHERE_EXPECTED}, {ALTERED_TEXT}"""
+_ADD_PAGE = f"""
 INSERT INTO mirrord.page (tenant_id, id, parent_id, name, title, icon, position, frontmatter, markdown, digest, op_id)
 VALUES (%(tenant)s, %(entry)s, %(parent)s, %(name)s, coalesce(%(title)s, %(name)s), %(icon)s, %(position)s,
         %(frontmatter)s, %(markdown)s, %(digest)s, %(operation)s)
-RETURNING version"""
+RETURNING version, {ALTERED_TEXT}"""
 _ADD_ATTACHMENT = """
 INSERT INTO mirrord.attachment (tenant_id, id, parent_id, name, digest, size, media_type)
 VALUES (%(tenant)s, %(entry)s, %(parent)s, %(name)s, %(digest)s, %(size)s, %(media_type)s)
@@ -127,7 +137,7 @@ dropped AS (
     WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = folder.id)
 UPDATE mirrord.page SET deleted_at = clock_timestamp() FROM folder
 WHERE tenant_id = %(tenant)s AND page.id = folder.id RETURNING version"""
-_RECORD_BASE = f"WITH written AS (SELECT %(version)s::bigint AS version) {UPSERT_AGREED}"
+_RECORD_BASE = f"WITH written AS (SELECT %(version)s::bigint AS version, NULL::text[] AS altered) {UPSERT_AGREED}"
 _TOGETHER = {_INSERT_PAGE: INSERT_PAGES, _UPDATE_TEXT: UPDATE_TEXTS}
 _DROP_BASE = """
 DELETE FROM mirrord.mirror_base WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = %(entry)s
@@ -212,9 +222,9 @@ class StatementBuilder:
         values = self._base_values(base) | self._place_values(place, name_key) | _body_values(base.digest, body)
         return Statement(_REINSERT[type(body)], values)
 
-    def update(self, base: Base, expected: int, body: Body, operation: UUID) -> Statement:
-        """Write new content to the row of version *expected*. operation: the same for every attempt."""
-        values = {"expected": expected, "operation": operation}
+    def update(self, base: Base, row: Row, body: Body, operation: UUID) -> Statement:
+        """Write new content to *row*, if it still has its version. operation: the same for every attempt."""
+        values = {"expected": row.version, "operation": operation, "parent": row.place.parent, "name": row.place.name}
         return Statement(_UPDATE[type(body)], self._base_values(base) | _body_values(base.digest, body) | values)
 
     def rewrite(
@@ -308,28 +318,43 @@ async def defer_names(connection: Connection) -> None:
 
 
 async def run_statements(connection: Connection, statements: Sequence[Statement]) -> list[int | None]:
-    """Run all in order. Returns the version written by each statement, or None if it matched no row."""
+    """
+    Run all in order. Returns the version of each row after its statement, or None if it matched no row.
+
+    Rows that a trigger of an app altered have one more version than was written (altered_rows).
+    """
     versions: list[int | None] = []
     for sql, group in groupby(statements, key=lambda statement: statement.sql):
         values = [statement.values for statement in group]
         if len(values) > 1 and sql in _TOGETHER:
-            versions += await run_bulk(connection, _TOGETHER[sql], values)
+            rows = await run_bulk(connection, _TOGETHER[sql], values)
         else:
-            versions += await _run_one_by_one(connection, sql, values)
+            rows = await _run_one_by_one(connection, sql, values)
+        for facts, row in zip(values, rows, strict=True):
+            version, *altered = row or (None,)
+            if version is not None and any(altered):
+                version = await give_to_app(connection, _table_of(facts), facts, version, frozenset(*altered))
+            versions.append(version)
     return versions
 
 
-async def _run_one_by_one(connection: Connection, sql: str, values: Sequence[dict[str, Any]]) -> list[int | None]:
-    versions: list[int | None] = []
+def _table_of(values: Mapping[str, Any]) -> str:
+    """The table that a statement with *values* writes."""
+    return table_of(values["kind"]) if "kind" in values else "record" if "text" in values else "page"
+
+
+async def _run_one_by_one(
+    connection: Connection, sql: str, values: Sequence[dict[str, Any]]
+) -> list[tuple[Any, ...] | None]:
+    rows: list[tuple[Any, ...] | None] = []
     async with connection.cursor() as cursor:
         # in one call: separate ones would each cost a turn of the event loop
         await cursor.executemany(sql, values, returning=True)
         has_next: bool | None = True
         while has_next:
-            row = await cursor.fetchone()
-            versions.append(row[0] if row else None)
+            rows.append(await cursor.fetchone())
             has_next = cursor.nextset()
-    return versions
+    return rows
 
 
 def _body_values(digest: Digest, body: Body) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from mirrord.db.content.altered_rows import ALTERED_RECORD, ALTERED_RECORD_MOVE, ALTERED_RECORD_TEXT
 from mirrord.db.content.entry_tables import UPSERT_MOVED, UPSERT_SAVED, WHERE_EXPECTED
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId, TenantId, digest_of
@@ -33,7 +34,7 @@ INSERT = f"""
 WITH written AS (
     INSERT INTO mirrord.record (tenant_id, id, kind, key, text, data, digest)
     SELECT %(tenant)s, %(entry)s, {_KIND_AND_KEY}, %(text)s, %(data)s, %(digest)s
-    ON CONFLICT (tenant_id, id) DO NOTHING RETURNING version)
+    ON CONFLICT (tenant_id, id) DO NOTHING RETURNING version, {ALTERED_RECORD})
 {UPSERT_SAVED}"""
 # A row deleted without triggers may still have its history: the new row continues it.
 REINSERT = INSERT.replace("data, digest)", "data, digest, version)").replace(
@@ -42,17 +43,20 @@ REINSERT = INSERT.replace("data, digest)", "data, digest, version)").replace(
     "WHERE tenant_id = %(tenant)s AND record_id = %(entry)s)",
 )
 UPDATE = f"""
-WITH written AS (UPDATE mirrord.record SET {_SET_CONTENT} {WHERE_EXPECTED})
+WITH written AS (UPDATE mirrord.record SET {_SET_CONTENT} {WHERE_EXPECTED}, {ALTERED_RECORD})
 {UPSERT_SAVED}"""
 REVIVE = f"""
 WITH written AS (
     UPDATE mirrord.record SET {_SET_CONTENT}, deleted_at = NULL, (kind, key) = ROW ({_KIND_AND_KEY})
-    {WHERE_EXPECTED})
+    {WHERE_EXPECTED}, {ALTERED_RECORD})
 {UPSERT_SAVED}"""
 MOVE = f"""
-WITH written AS (UPDATE mirrord.record SET (kind, key) = ROW ({_KIND_AND_KEY}) {WHERE_EXPECTED})
+WITH written AS (
+    UPDATE mirrord.record SET (kind, key) = ROW ({_KIND_AND_KEY}) {WHERE_EXPECTED}, {ALTERED_RECORD_MOVE})
 {UPSERT_MOVED}"""
-REWRITE = f"UPDATE mirrord.record SET {_SET_CONTENT} {WHERE_EXPECTED}"
+REWRITE = f"UPDATE mirrord.record SET {_SET_CONTENT} {WHERE_EXPECTED}, {ALTERED_RECORD_TEXT}"
+# Of a text that an app wrote itself: triggers of apps that alter texts wait for writes of `text`.
+_STORE_DATA = f"UPDATE mirrord.record SET digest = %(digest)s, data = %(data)s, ahead = '{{}}' {WHERE_EXPECTED}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +88,12 @@ async def load_records(connection: Connection, tenant: TenantId, entries: Iterab
 
 
 async def store_text(
-    connection: Connection, tenant: TenantId, entry: EntryId, version: int, digest: Digest, body: RecordText
+    connection: Connection, tenant: TenantId, record: RecordRow, digest: Digest, body: RecordText
 ) -> bool:
-    """Store the text rendered from an app's *version*. False: the version has changed."""
-    values = {"tenant": tenant, "entry": entry, "expected": version} | content_values(digest, body)
-    return await (await connection.execute(REWRITE, values)).fetchone() is not None
+    """Store what was derived from *record*, as an app wrote it. False: its version has changed."""
+    values = {"tenant": tenant, "entry": record.entry, "expected": record.version} | content_values(digest, body)
+    statement = REWRITE if body.text != record.text else _STORE_DATA
+    return await (await connection.execute(statement.encode(), values)).fetchone() is not None
 
 
 async def load_texts(

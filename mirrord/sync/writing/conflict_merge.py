@@ -9,7 +9,7 @@ from psycopg.errors import UniqueViolation
 
 from mirrord.db import open_issues
 from mirrord.db.content import derived_rows, record_rows, stored_bytes
-from mirrord.db.content.entry_writes import AttachmentContent, PageValues, run_statements
+from mirrord.db.content.entry_writes import AttachmentContent, PageValues, Statement, run_statements
 from mirrord.db.content.record_rows import RecordRow, record_text
 from mirrord.db.database import Connection, set_parents
 from mirrord.db.open_issues import ConflictRow
@@ -106,16 +106,21 @@ def _merge_texts(clash: UnmergedConflict, row: RecordRow, base: str | None, file
 async def _store_merged(sides: Sides, clash: UnmergedConflict, merged: str, file: str) -> None:
     """Store the file's text as a version and the merge as the next; the file follows as after any change of a row."""
     name, version, entry = clash.row.place.name, clash.row.version, clash.row.entry
-    texts = [file] if merged == file else [file, merged]
-    statements = [
-        sides.writer.rewrite(entry, version + number, digest_of(text.encode()), record_text(name, text))
-        for number, text in enumerate(texts)
-    ]
+    texts, newest = [file] if merged == file else [file, merged], version
     async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
-        if None in await run_statements(connection, statements):
-            raise Stale(f"The row of {clash.path!r} changed meanwhile.")
+        for text in texts:
+            statement = sides.writer.rewrite(entry, newest, digest_of(text.encode()), record_text(name, text))
+            newest = await _run_expected(connection, clash, statement)
         if clash.base is not None:
             await run_statements(connection, [sides.writer.store_base(replace(clash.base, saved=version + 1))])
+
+
+async def _run_expected(connection: Connection, clash: UnmergedConflict, statement: Statement) -> int:
+    """Run *statement*; returns the version of the row after it. Raises Stale if the row changed meanwhile."""
+    (version,) = await run_statements(connection, [statement])
+    if version is None:
+        raise Stale(f"The row of {clash.path!r} changed meanwhile.")
+    return version
 
 
 async def _keep_record_conflict(
@@ -202,14 +207,12 @@ async def store_merged(
     save_file = writer.rewrite(
         entry, version, digest_of(clash.data), text_of(PageText(texts[1])), _operation_of(sides, clash)
     )
-    save_merge = writer.rewrite(entry, version + 1, digest_of(merged.encode()), text_of(PageText(merged)))
+    merged_page, merged_digest = text_of(PageText(merged)), digest_of(merged.encode())
     async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
         await set_parents(connection, [ancestor_version])
-        file_results = await run_statements(connection, [save_file])
-        await set_parents(connection, [version, version + 1])
-        merge_results = await run_statements(connection, [save_merge])
-        if None in (*file_results, *merge_results):
-            raise Stale(f"The row of {clash.path!r} changed meanwhile.")
+        file_version = await _run_expected(connection, clash, save_file)
+        await set_parents(connection, [version, file_version])
+        await _run_expected(connection, clash, writer.rewrite(entry, file_version, merged_digest, merged_page))
         if clash.base is not None:
             await run_statements(connection, [writer.store_base(replace(clash.base, saved=version + 1))])
         if clash.stale:

@@ -164,7 +164,7 @@ def _derive(page: PageRow) -> _Derived:
 async def _store_derived(connection: Connection, sides: Sides, page: PageRow, derived: _Derived) -> bool:
     """Store *derived*; returns whether the row was still the one that it was derived from."""
     text = derived_rows.DerivedText(derived.text, derived.digest, derived.content)
-    if not await derived_rows.store_text(connection, sides.tenant, page.entry, page.version, text):
+    if not await derived_rows.store_text(connection, sides.tenant, page, text):
         return False
     if derived.links is not None:
         page_links = [(page.entry, page.version, derived.links)]
@@ -189,7 +189,7 @@ async def _render_records(
             continue
         data = body.text.encode()
         digest = digest_of(data)
-        if await record_rows.store_text(connection, sides.tenant, record.entry, record.version, digest, body):
+        if await record_rows.store_text(connection, sides.tenant, record, digest, body):
             result.rows[record.entry] = replace(row, digest=digest, ahead=frozenset())
             result.texts[record.entry] = data
 

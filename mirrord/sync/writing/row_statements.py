@@ -67,7 +67,7 @@ def _content_statement(
         state = prepared.decision.state
         parent_version = state.base.version if state.base is not None else row.version
         operation = operation_id(sides.mirror, base.entry, parent_version, base.digest)
-        return writer.update(base, row.version, prepared.body, operation)
+        return writer.update(base, row, prepared.body, operation)
     return writer.store_base(base)
 
 

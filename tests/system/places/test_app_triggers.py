@@ -1,0 +1,205 @@
+"""What a BEFORE trigger of an app alters while mirrord writes a row reaches the file, once."""
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+
+from mirrord.domain.entry import digest_of
+from tests.support.entries import change, history, row_of
+from tests.support.mirrors import Mirror
+
+MEND = "NEW.markdown := replace(NEW.markdown, 'teh', 'the')"
+TEXTS = "INSERT OR UPDATE OF markdown"
+
+Triggers = Callable[..., None]
+
+TRIGGER = """
+CREATE FUNCTION public.alter_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body}; RETURN NEW; END $$;
+CREATE TRIGGER {name} BEFORE {events} ON mirrord.{table} FOR EACH ROW EXECUTE FUNCTION public.alter_row()"""
+
+
+@pytest.fixture
+def create_trigger(admin_dsn: str) -> Iterator[Triggers]:
+    """Creates the trigger of an app; it is dropped after the test."""
+    with psycopg.connect(admin_dsn, autocommit=True) as admin:
+
+        def create(body: str, events: str = TEXTS, table: str = "page", name: str = "mend") -> None:
+            admin.execute(TRIGGER.format(body=body, events=events, table=table, name=f'"{name}"').encode())
+
+        yield create
+        admin.execute("DROP FUNCTION IF EXISTS public.alter_row CASCADE")
+
+
+async def settle_twice(mirror: Mirror) -> None:
+    """Nobody listens to notifications here: what follows from a write of mirrord is read when it is asked again."""
+    await mirror.settle()
+    await mirror.settle()
+
+
+async def settled_text(mirror: Mirror, path: str = "Page") -> str | None:
+    """The text of both sides, once nothing moves any more."""
+    await settle_twice(mirror)
+    versions = mirror.versions()
+    await mirror.settle()
+    assert mirror.versions() == versions
+    text = mirror.page(path).markdown
+    assert mirror.files().get(f"{path}.md") == text
+    stored = row_of(mirror.app, mirror.page(path).id)["digest"]
+    assert stored == digest_of((text or "").encode())
+    return text
+
+
+def texts_of(mirror: Mirror, path: str = "Page") -> list[str]:
+    return [version["markdown"] for version in history(mirror.app, mirror.page(path).id)]
+
+
+@pytest.mark.parametrize("name", ["Aaa", "mend"])
+async def test_a_text_that_a_trigger_mends_reaches_the_file(
+    mirror: Mirror, create_trigger: Triggers, name: str
+) -> None:
+    create_trigger(MEND, name=name)
+    mirror.write({"Page.md": "# Page\n\nteh first\n"})
+    assert await settled_text(mirror) == "# Page\n\nthe first\n"
+    mirror.write({"Page.md": "# Page\n\nthe first\n\nteh second\n"})
+    assert await settled_text(mirror) == "# Page\n\nthe first\n\nthe second\n"
+    assert [text.count("teh") for text in texts_of(mirror)] == [1, 0, 1, 0]
+
+
+async def test_many_texts_that_a_trigger_mends_reach_their_files(mirror: Mirror, create_trigger: Triggers) -> None:
+    create_trigger(MEND)
+    texts = {f"Page {number}.md": f"# Page {number}\n\nteh first\n" for number in range(30)}
+    for addition in ("", "\nteh second\n"):
+        mirror.write(
+            {path: text.replace("teh", "the") + addition for path, text in texts.items()} if addition else texts
+        )
+        await settle_twice(mirror)
+        expected = {path: (text + addition).replace("teh", "the") for path, text in texts.items()}
+        assert mirror.files() == expected
+        assert {f"{path}.md": text for path, text in mirror.rows().items()} == expected
+
+
+async def test_a_trigger_that_alters_every_text_alters_each_once(mirror: Mirror, create_trigger: Triggers) -> None:
+    create_trigger("NEW.markdown := NEW.markdown || E'!\\n'")
+    mirror.write({"Page.md": "# Page\n"})
+    assert await settled_text(mirror) == "# Page\n!\n"
+    mirror.write({"Page.md": "# Page\n!\nmore\n"})
+    assert await settled_text(mirror) == "# Page\n!\nmore\n!\n"
+    change(mirror.app, mirror.page("Page").id, markdown="# By an app\n")
+    assert await settled_text(mirror) == "# By an app\n!\n"
+
+
+async def test_views_that_a_trigger_sets_reach_the_file(mirror: Mirror, create_trigger: Triggers) -> None:
+    create_trigger("NEW.position := coalesce(NEW.position, 'a5'); NEW.title := upper(NEW.title)", "INSERT OR UPDATE")
+    mirror.write({"Page.md": "text\n"})
+    assert await settled_text(mirror) == "---\ntitle: PAGE\nposition: a5\n---\ntext\n"
+
+
+async def test_a_name_that_a_trigger_sets_reaches_the_file(mirror: Mirror, create_trigger: Triggers) -> None:
+    create_trigger("NEW.name := initcap(NEW.name)", "INSERT OR UPDATE")
+    mirror.write({"a page.md": "text\n", "folder/child.md": "child\n"})
+    assert await settled_text(mirror, "A Page") == "text\n"
+    assert await settled_text(mirror, "Folder/Child") == "child\n"
+    mirror.rename(("A Page.md", "other page.md"))
+    assert await settled_text(mirror, "Other Page") == "text\n"
+    mirror.rename(("Folder", "other folder"))
+    assert await settled_text(mirror, "Other Folder/Child") == "child\n"
+
+
+async def test_a_text_that_a_trigger_alters_at_a_move_reaches_the_file(
+    mirror: Mirror, create_trigger: Triggers
+) -> None:
+    mirror.write({"Page.md": "# Page\n\ntext\n"})
+    await mirror.settle()
+    create_trigger(
+        "NEW.markdown := regexp_replace(NEW.markdown, '^# .*?\n', '# ' || NEW.name || E'\n')", "UPDATE OF name"
+    )
+    mirror.rename(("Page.md", "Moved.md"))
+    assert await settled_text(mirror, "Moved") == "# Moved\n\ntext\n"
+    assert texts_of(mirror, "Moved") == ["# Page\n\ntext\n", "# Page\n\ntext\n", "# Moved\n\ntext\n"]
+
+
+BOOKS = "dir: Books\npatterns: [teh/**]\n"
+RECORD = ".records/categories/books.yaml"
+
+
+async def test_a_record_that_a_trigger_alters_reaches_its_file(mirror: Mirror, create_trigger: Triggers) -> None:
+    create_trigger("NEW.text := replace(NEW.text, 'teh', 'the')", "INSERT OR UPDATE OF text", "record")
+    mirror.write({RECORD: BOOKS})
+    await settle_twice(mirror)
+    assert (mirror.root / RECORD).read_text() == BOOKS.replace("teh", "the")
+    mirror.write({RECORD: BOOKS.replace("teh", "the") + "description: teh books\n"})
+    await settle_twice(mirror)
+    text = BOOKS.replace("teh", "the") + "description: the books\n"
+    assert (mirror.root / RECORD).read_text() == text
+    record = mirror.app.execute("SELECT text, data -> 'patterns', ahead, version FROM mirrord.record").fetchone()
+    assert record == (text, ["the/**"], [], 4)
+
+
+async def test_the_data_of_a_record_that_a_trigger_alters_reach_its_file(
+    mirror: Mirror, create_trigger: Triggers
+) -> None:
+    create_trigger('NEW.data := NEW.data || \'{"description": "checked"}\'', "INSERT OR UPDATE OF data", "record")
+    mirror.write({RECORD: BOOKS})
+    await settle_twice(mirror)
+    assert (mirror.root / RECORD).read_text() == BOOKS + "description: checked\n"
+
+
+async def test_an_attachment_that_a_trigger_alters_reaches_its_file(mirror: Mirror, create_trigger: Triggers) -> None:
+    mirror.write({"assets/other.png": "other"})
+    await mirror.settle()
+    digest = digest_of(b"other").hex()
+    create_trigger(f"NEW.digest := '\\x{digest}'; NEW.name := lower(NEW.name)", "INSERT OR UPDATE", "attachment")
+    mirror.write({"assets/A.png": "first"})
+    await settle_twice(mirror)
+    assert mirror.files() == {"assets/a.png": "other", "assets/other.png": "other"}
+    mirror.write({"assets/a.png": "second"})
+    await settle_twice(mirror)
+    assert mirror.files() == {"assets/a.png": "other", "assets/other.png": "other"}
+    assert mirror.problems() == {}
+
+
+async def test_a_page_that_a_trigger_deletes_goes_to_the_trash(mirror: Mirror, create_trigger: Triggers) -> None:
+    create_trigger("NEW.deleted_at := CASE WHEN NEW.name = 'Page' THEN now() END", "INSERT")
+    mirror.write({"Page.md": "text\n", "Other.md": "text\n"})
+    await settle_twice(mirror)
+    assert mirror.files() == {"Other.md": "text\n"}
+
+
+async def test_a_folder_that_a_trigger_gives_a_text_gets_a_file(mirror: Mirror, create_trigger: Triggers) -> None:
+    create_trigger("NEW.markdown := coalesce(NEW.markdown, E'# Overview\\n')", "INSERT")
+    mirror.write({"Folder/Child.md": "text\n"})
+    await settle_twice(mirror)
+    assert mirror.files() == {"Folder/Child.md": "text\n", "Folder/_index.md": "# Overview\n"}
+
+
+async def test_a_deleted_page_that_comes_back_with_another_text_follows_the_trigger(
+    mirror: Mirror, create_trigger: Triggers
+) -> None:
+    mirror.write({"Page.md": "text\n", "Other.md": "text\n"})
+    await mirror.settle()
+    page = mirror.page("Page").id
+    (mirror.root / "Page.md").unlink()
+    await mirror.settle()
+    create_trigger(MEND)
+    mirror.write({"Page.md": f"---\nid: {page}\n---\nteh text\n"})
+    assert await settled_text(mirror) == f"---\nid: {page}\n---\nthe text\n"
+    assert mirror.page("Page").id == page
+
+
+async def test_a_merge_and_a_conflict_page_that_a_trigger_mends_reach_their_files(
+    mirror: Mirror, create_trigger: Triggers
+) -> None:
+    mirror.write({"Merged.md": "# Page\n\nfirst\n\nmiddle\n\nlast\n", "Kept.md": "first\n"})
+    await mirror.settle()
+    create_trigger(MEND)
+    mirror.write({"Merged.md": "# Page\n\nfirst, teh file\n\nmiddle\n\nlast\n", "Kept.md": "teh file\n"})
+    change(mirror.app, mirror.page("Merged").id, markdown="# Page\n\nfirst\n\nmiddle\n\nlast, teh app\n")
+    change(mirror.app, mirror.page("Kept").id, markdown="teh app\n")
+    await settle_twice(mirror)
+    files = mirror.files()
+    assert files["Merged.md"] == "# Page\n\nfirst, the file\n\nmiddle\n\nlast, the app\n"
+    assert files["Kept.md"] == "the app\n"
+    (sibling,) = files.keys() - {"Merged.md", "Kept.md"}
+    assert files[sibling].endswith("the file\n")
+    assert {f"{path}.md": text for path, text in mirror.rows().items()} == files
