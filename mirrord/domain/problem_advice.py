@@ -23,6 +23,7 @@ REMEDIES: Mapping[str, str] = MappingProxyType(
         "refused": "Put a regular file with a valid name there, move it away, or unmount the file system there.",
         "render": "Write `markdown` instead, or revert the change.",
         "root": "Put the right tree back, or remove PAUSE; `mirrord adopt` takes another tree.",
+        "trigger": "Let the app's trigger accept the row; it is tried again.",
         "twin": "Rename it if you do not want the number.",
         "unreadable": "Let the user that runs mirrord read it.",
         "unwritable": "Let the user that runs mirrord write it; it is tried again.",

@@ -6,12 +6,15 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import psycopg
+
 from mirrord.db.content import entry_states
+from mirrord.db.content.altered_rows import refusal_of
 from mirrord.db.content.entry_writes import Statement, run_statements
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import FILE_ACTOR, NO_TEXT, EntryId, File, Kind, State, parse_id
 from mirrord.domain.place import BESIDE_PREFIX
-from mirrord.errors import Busy, Refused, Stale, reason_of
+from mirrord.errors import Busy, Refused, Stale, UserError, reason_of
 from mirrord.mirror.tree.tree_layout import directory_of, parent_of
 from mirrord.mirror.write import replace as replacing
 from mirrord.mirror.write.tree_locks import lock_for
@@ -19,7 +22,7 @@ from mirrord.sync.decisions.entry_decision import Decision, Move, Step
 from mirrord.sync.decisions.guard import QUIET_SECONDS, RECENT_SECONDS
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.state_assembly import is_owned
-from mirrord.sync.writing.row_writes import Outcome, write_to_rows
+from mirrord.sync.writing.row_writes import Outcome, judge_unwritten, refused_outcome, write_to_rows
 
 
 async def find_segments_deleted_with_page(sides: Sides, decisions: Sequence[Decision]) -> frozenset[EntryId]:
@@ -108,16 +111,37 @@ _SIDE_OF = {Move.ENTOMB: "file", Move.TRASH: "row", Move.TO_ROW: "emptied", Move
 
 
 async def entomb_rows(sides: Sides, decisions: Sequence[Decision]) -> Outcome:
-    """Make tombstones of rows whose files are gone, all in one transaction, children first."""
+    """
+    Make tombstones of rows whose files are gone, all in one transaction, children first.
+
+    If a trigger of an app refuses one, each is deleted by itself.
+    """
     ordered = sorted(
         decisions, key=lambda decision: -(decision.state.base.path or "").count("/") if decision.state.base else 0
     )
+    try:
+        return await _entomb_together(sides, ordered)
+    except (psycopg.Error, UserError) as error:
+        if (refusal := refusal_of(error)) is None:
+            raise
+        if len(ordered) == 1:
+            return refused_outcome(ordered[0], refusal)
+    outcome = Outcome()
+    for decision in ordered:
+        outcome.add(await entomb_rows(sides, [decision]))
+    return outcome
+
+
+async def _entomb_together(sides: Sides, ordered: Sequence[Decision]) -> Outcome:
     statements = [_entomb_statement(sides, decision) for decision in ordered]
     async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
         versions = await run_statements(connection, statements)
-    outcome = Outcome()
-    for decision, version in zip(ordered, versions, strict=True):
-        (outcome.stale if version is None else outcome.carried_out).append(decision)
+        outcome = Outcome()
+        for decision, version in zip(ordered, versions, strict=True):
+            if version is not None:
+                outcome.carried_out.append(decision)
+            else:
+                outcome.add(await judge_unwritten(connection, sides, decision))
     return outcome
 
 

@@ -1,14 +1,18 @@
 """
-Rows that are not what mirrord wrote, because a trigger of an app altered them: what, and the version that is the app's.
+Rows that are not what mirrord wrote, because a trigger of an app altered or refused them.
 
 What mirrord meant stays in the history as its version, and the row becomes the next one, as if an app had written it
 right after: the feed has it, and the file follows.
 """
 
+import re
 from collections.abc import Mapping, Set
 from typing import Any
 
+import psycopg
+
 from mirrord.db.database import Connection, set_local, set_parents
+from mirrord.errors import UserError
 
 _VIEWS = frozenset({"title", "icon", "position", "frontmatter", "content"})
 _PLACE = frozenset({"parent_id", "name", "deleted_at"})
@@ -99,6 +103,16 @@ WITH older AS (
     WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = %(entry)s)
 UPDATE mirrord.attachment SET name_key = CASE WHEN %(has_place)s THEN NULL ELSE name_key END
 WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(written)s RETURNING version"""
+
+_FUNCTION_OF_APP = re.compile(r"PL/\w+ function (?!mirrord\.)")
+
+
+def refusal_of(error: psycopg.Error | UserError) -> str | None:
+    """What the trigger of an app said that refused a write with *error*; None: it has another cause."""
+    cause = error if isinstance(error, psycopg.Error) else error.__cause__
+    if not isinstance(cause, psycopg.Error) or not _FUNCTION_OF_APP.search(cause.diag.context or ""):
+        return None
+    return cause.diag.message_primary
 
 
 async def give_to_app(

@@ -10,12 +10,12 @@ from mirrord.db.content import entry_tables
 from mirrord.db.content.entry_writes import Statement, defer_names, run_statements
 from mirrord.db.database import Connection
 from mirrord.domain.entry import FILE_ACTOR, File, Kind
-from mirrord.errors import Locked
+from mirrord.errors import Locked, UserError
 from mirrord.markdown.frontmatter.page_properties import Views
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step, is_emptied
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.writing.row_statements import PreparedWrite, statements_for
-from mirrord.sync.writing.row_writes import Outcome, order_of, read_bodies
+from mirrord.sync.writing.row_writes import Outcome, concerns_rows, order_of, read_bodies
 from mirrord.sync.writing.target_paths import agreed_base, moved_base
 
 
@@ -35,7 +35,8 @@ async def write_jointly(sides: Sides, joint: JointWrites, views: Mapping[str, Vi
     """
     Write all in one transaction; a row that changed meanwhile is in the outcome as stale, and only that.
 
-    None: a row is in the way of another, and nothing is written. views: by path, of pages just read.
+    None: a row is in the way of another, or a trigger of an app refuses one, and nothing is written. views: by path, of
+    pages just read.
     Raises Locked if others hold a file or a row; nothing is written then.
     """
     outcome = Outcome()
@@ -47,7 +48,9 @@ async def write_jointly(sides: Sides, joint: JointWrites, views: Mapping[str, Vi
     try:
         async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
             outcome.add(await _write_all(connection, sides, prepared, edits, joint.removals))
-    except psycopg.errors.IntegrityError:
+    except (psycopg.Error, UserError) as error:
+        if not concerns_rows(error):
+            raise
         return None
     await entry_tables.keep_statistics(sides.database, sides.tenant, len(ordered) + len(joint.removals))
     return outcome

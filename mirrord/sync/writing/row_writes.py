@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 import psycopg
 
 from mirrord.db.content import entry_states, entry_tables
+from mirrord.db.content.altered_rows import refusal_of
 from mirrord.db.content.entry_tables import load_locked_rows
 from mirrord.db.content.entry_writes import PageValues, defer_names, run_statements
+from mirrord.db.database import Connection
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import FILE_ACTOR, EntryId, File, Kind
-from mirrord.errors import Busy, Damaged, Locked, Refused, Stale
+from mirrord.errors import Busy, Damaged, Locked, Refused, Stale, UserError
 from mirrord.markdown.frontmatter.page_properties import Views
 from mirrord.mirror.tree.tree_layout import by_depth, printable
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove
@@ -137,21 +139,30 @@ async def _write_together(sides: Sides, prepared: Sequence[PreparedWrite]) -> Ou
         return Outcome()
     try:
         return await _write_rows(sides, prepared)
-    except psycopg.errors.IntegrityError:
+    except Locked:
+        return await _write_unlocked(sides, prepared)
+    except (psycopg.Error, UserError) as error:
+        if not concerns_rows(error):
+            raise
         write_of = {write.decision.state.entry: write for write in prepared}
         outcome = Outcome()
         for decisions in group_by_names(write.decision for write in prepared):
             group = [write_of[decision.state.entry] for decision in decisions]
             outcome.add(await (_write_alone(sides, group[0]) if len(group) == 1 else _write_circle(sides, group)))
         return outcome
-    except Locked:
-        return await _write_unlocked(sides, prepared)
+
+
+def concerns_rows(error: psycopg.Error | UserError) -> bool:
+    """Whether *error* is about single rows, so that others can be written without them."""
+    return isinstance(error, psycopg.errors.IntegrityError) or refusal_of(error) is not None
 
 
 async def _write_circle(sides: Sides, group: Sequence[PreparedWrite]) -> Outcome:
     try:
         return await _write_rows(sides, group)
-    except psycopg.errors.IntegrityError:
+    except (psycopg.Error, UserError) as error:
+        if not concerns_rows(error):
+            raise
         outcome = Outcome()
         moves_first = sorted(group, key=lambda member: member.decision.place is not PlaceMove.TO_ROW)
         for member in moves_first:  # they free names
@@ -178,22 +189,42 @@ async def _write_alone(sides: Sides, prepared: PreparedWrite) -> Outcome:
     while (name := next(names, None)) is not None:
         try:
             outcome = await _write_rows(sides, [prepared], name)
-        except psycopg.errors.UniqueViolation as error:
-            if error.diag.constraint_name == "record_key_is_free":
-                return await _retry_or_report_namesake(sides, decision)
-            if "name_is_free" not in (error.diag.constraint_name or "") or not isinstance(file, File):
-                return Outcome(stale=[decision])
+        except (psycopg.Error, UserError) as error:
+            if not concerns_rows(error):
+                raise
+            if (outcome_of_failure := await _judge_failure(sides, decision, error)) is not None:
+                return outcome_of_failure
+            assert isinstance(file, File)
             names = iter(await find_free_names(sides, decision.state.entry, file.kind, file.place, list(names)))
-        except psycopg.errors.CheckViolation:
-            return Outcome(refused=[decision])
-        except psycopg.errors.IntegrityError:
-            return Outcome(stale=[decision])  # the parent was deleted meanwhile
         else:
             if isinstance(file, File) and name != file.place.name and outcome.carried_out:
                 outcome.stale.append(decision)  # the file is still to be renamed
                 outcome.troubles.append(_twin_problem(decision, file, name))
             return outcome
     return Outcome(later=[decision])
+
+
+async def _judge_failure(sides: Sides, decision: Decision, error: psycopg.Error | UserError) -> Outcome | None:
+    """The outcome of a write that failed with *error*; None: a sibling has the name, and another one is to be tried."""
+    if (refusal := refusal_of(error)) is not None:
+        return refused_outcome(decision, refusal)
+    if isinstance(error, psycopg.errors.CheckViolation):
+        return Outcome(refused=[decision])
+    if not isinstance(error, psycopg.errors.UniqueViolation):
+        return Outcome(stale=[decision])  # the parent was deleted meanwhile
+    constraint = error.diag.constraint_name or ""
+    if constraint == "record_key_is_free":
+        return await _retry_or_report_namesake(sides, decision)
+    is_name = "name_is_free" in constraint and isinstance(decision.state.file, File)
+    return None if is_name else Outcome(stale=[decision])
+
+
+def refused_outcome(decision: Decision, refusal: str) -> Outcome:
+    """The outcome for a row that a trigger of an app refuses: both sides stay as they are, and it is tried again."""
+    file, base = decision.state.file, decision.state.base
+    path = file.path if file is not None else (base.path if base is not None else None) or str(decision.state.entry)
+    sentence = f"A trigger of an app refuses the row of {path!r}: {refusal.rstrip('.')}. Both sides stay as they are."
+    return Outcome(later=[decision], troubles=[Problem(printable(path), "trigger", sentence, decision.state.entry)])
 
 
 async def _retry_or_report_namesake(sides: Sides, decision: Decision) -> Outcome:
@@ -245,12 +276,27 @@ async def _write_rows(sides: Sides, prepared: Sequence[PreparedWrite], name: str
         )
         if name is None and all(_makes_equal(write.decision) for write in prepared):
             changes.expected_entries = len(prepared)
-    outcome = Outcome()
-    end = 0
-    for write, group in zip(prepared, groups, strict=True):
-        end += len(group)
-        (outcome.stale if results[end - 1] is None else outcome.carried_out).append(write.decision)
+        outcome = Outcome()
+        end = 0
+        for write, group in zip(prepared, groups, strict=True):
+            end += len(group)
+            if results[end - 1] is not None:
+                outcome.carried_out.append(write.decision)
+            else:
+                outcome.add(await judge_unwritten(connection, sides, write.decision))
     return outcome
+
+
+async def judge_unwritten(connection: Connection, sides: Sides, decision: Decision) -> Outcome:
+    """The outcome of a write that matched no row: the row changed meanwhile, or a trigger of an app left it out."""
+    rows = await entry_states.load_rows(connection, sides.tenant, [decision.state.entry])
+    row, expected = rows.get(decision.state.entry), decision.state.row
+    is_new = decision.move in (Move.INSERT, Move.REINSERT)
+    is_write = decision.move in (Move.TO_ROW, Move.REVIVE, Move.ENTOMB) or decision.place is PlaceMove.TO_ROW
+    is_as_expected = row is None if is_new else row is not None and expected is not None and is_write
+    if is_as_expected and (row is None or expected is None or row.version == expected.version):
+        return refused_outcome(decision, "it returns NULL, so nothing is written")
+    return Outcome(stale=[decision])
 
 
 def _makes_equal(decision: Decision) -> bool:

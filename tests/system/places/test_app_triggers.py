@@ -1,5 +1,6 @@
 """What a BEFORE trigger of an app alters while mirrord writes a row reaches the file, once."""
 
+import time
 from collections.abc import Callable, Iterator
 
 import psycopg
@@ -7,7 +8,7 @@ import pytest
 
 from mirrord.domain.entry import digest_of
 from tests.support.entries import change, history, row_of
-from tests.support.mirrors import Mirror
+from tests.support.mirrors import PATIENCE, Mirror
 
 MEND = "NEW.markdown := replace(NEW.markdown, 'teh', 'the')"
 TEXTS = "INSERT OR UPDATE OF markdown"
@@ -203,3 +204,91 @@ async def test_a_merge_and_a_conflict_page_that_a_trigger_mends_reach_their_file
     (sibling,) = files.keys() - {"Merged.md", "Kept.md"}
     assert files[sibling].endswith("the file\n")
     assert {f"{path}.md": text for path, text in mirror.rows().items()} == files
+
+
+REFUSALS = {
+    "raises": ("IF {condition} THEN RAISE EXCEPTION 'not this one'; END IF", "not this one"),
+    "checks": ("IF {condition} THEN RAISE check_violation USING MESSAGE = 'not this one'; END IF", "not this one"),
+    "fails": ("IF {condition} THEN PERFORM 1 / 0; END IF", "division by zero"),
+    "omits": ("IF {condition} THEN RETURN NULL; END IF", "returns NULL"),
+}
+
+
+@pytest.fixture(params=REFUSALS)
+def refusal(request: pytest.FixtureRequest, create_trigger: Triggers) -> Callable[[str, str], str]:
+    """Creates a trigger of an app that refuses rows of one condition, in one of several ways; its message."""
+    body, message = REFUSALS[request.param]
+
+    def refuse(condition: str, events: str) -> str:
+        create_trigger(body.format(condition=condition), events)
+        return message
+
+    return refuse
+
+
+async def work_until(mirror: Mirror, is_reached: Callable[[], bool]) -> None:
+    """Work until *is_reached*; what waits for another attempt never rests."""
+    mirror.engine.request_scan()
+    mirror.engine.notify()
+    end = time.monotonic() + PATIENCE
+    while not is_reached():
+        assert time.monotonic() < end, (mirror.rows(), mirror.problems())
+        await mirror.work()
+
+
+async def refused_rows(mirror: Mirror, path: str, message: str) -> None:
+    """Work until the row of *path* is listed as refused."""
+    await work_until(mirror, lambda: (path, "trigger") in mirror.problems())
+    assert message in mirror.problems()[path, "trigger"]
+    assert len(mirror.problems()) == 1
+
+
+async def test_a_trigger_that_refuses_a_new_row_hinders_no_other(
+    mirror: Mirror, admin_dsn: str, refusal: Callable[[str, str], str]
+) -> None:
+    message = refusal("NEW.name = 'Bad'", "INSERT")
+    mirror.write({"Bad.md": "bad\n", "Good.md": "good\n"})
+    await refused_rows(mirror, "Bad.md", message)
+    await work_until(mirror, lambda: "Good" in mirror.rows())
+    assert mirror.files() == {"Bad.md": "bad\n", "Good.md": "good\n"}
+    await drop_trigger(mirror, admin_dsn)
+    assert mirror.rows() == {"Bad": "bad\n", "Good": "good\n"}
+
+
+async def test_a_trigger_that_refuses_a_change_hinders_no_other(
+    mirror: Mirror, admin_dsn: str, refusal: Callable[[str, str], str]
+) -> None:
+    mirror.write({"Bad.md": "bad\n", "Moved.md": "moved\n", "Good.md": "good\n", "Left.md": "left\n"})
+    await mirror.settle()
+    message = refusal("NEW.markdown = E'worse\\n'", "UPDATE")
+    mirror.write({"Bad.md": "worse\n", "Good.md": "better\n"})
+    mirror.rename(("Moved.md", "Renamed.md"))
+    (mirror.root / "Left.md").unlink()
+    await refused_rows(mirror, "Bad.md", message)
+    expected = {"Bad": "bad\n", "Good": "better\n", "Renamed": "moved\n"}
+    await work_until(mirror, lambda: mirror.rows() == expected)
+    assert mirror.files()["Bad.md"] == "worse\n"
+    await drop_trigger(mirror, admin_dsn)
+    assert mirror.rows() == {"Bad": "worse\n", "Good": "better\n", "Renamed": "moved\n"}
+
+
+async def test_a_trigger_that_refuses_a_deletion_hinders_no_other(
+    mirror: Mirror, admin_dsn: str, refusal: Callable[[str, str], str]
+) -> None:
+    mirror.write({"Bad.md": "bad\n", "Gone.md": "gone\n", "Other.md": "other\n"})
+    await mirror.settle()
+    message = refusal("NEW.name = 'Bad' AND NEW.deleted_at IS NOT NULL", "UPDATE")
+    for name in ("Bad.md", "Gone.md"):
+        (mirror.root / name).unlink()
+    await refused_rows(mirror, "Bad.md", message)
+    assert mirror.rows() == {"Bad": "bad\n", "Other": "other\n"}
+    await drop_trigger(mirror, admin_dsn)
+    assert mirror.rows() == {"Other": "other\n"}
+
+
+async def drop_trigger(mirror: Mirror, admin_dsn: str) -> None:
+    """Drop the trigger and look at everything again: nothing is refused any more."""
+    with psycopg.connect(admin_dsn, autocommit=True) as admin:
+        admin.execute("DROP FUNCTION public.alter_row CASCADE")
+    await mirror.settle()
+    assert mirror.problems() == {}
