@@ -31,7 +31,7 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER answer AFTER UPDATE OF markdown ON mirrord.page FOR EACH ROW WHEN (NEW.name = 'Loop')
+CREATE TRIGGER answer AFTER UPDATE OF markdown, digest ON mirrord.page FOR EACH ROW WHEN (NEW.name = 'Loop')
     EXECUTE FUNCTION public.answer()"""
 
 
