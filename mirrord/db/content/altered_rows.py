@@ -20,22 +20,22 @@ _PLACE = frozenset({"parent_id", "name", "deleted_at"})
 
 def altered_sql(columns: Mapping[str, str], row: str) -> str:
     """SQL: which of *columns* have another value in *row* than they were given; NULL: none. Values are SQL, too."""
-    names = (f"CASE WHEN {row}.{name} IS DISTINCT FROM {given} THEN '{name}' END" for name, given in columns.items())
+    names = (f"CASE WHEN {row}.{name} IS DISTINCT FROM {value} THEN '{name}' END" for name, value in columns.items())
     return f"nullif(array_remove(ARRAY[{', '.join(names)}], NULL), '{{}}') AS altered"
 
 
-def altered_page_sql(given: str = "%({})s", row: str = "page", *, is_new: bool = False) -> str:
+def altered_page_sql(parameter: str = "%({})s", row: str = "page", *, is_new: bool = False) -> str:
     """
     altered_sql() for a page that was written with its text; its place is among the values.
 
-    given: SQL of a value, by its name. is_new: the row had no position before, which a text without one would keep.
+    parameter: SQL of a value, by its name. is_new: the row had no position before, which a text without one would keep.
     """
-    name, title, position = (given.format(column) for column in ("name", "title", "position"))
-    columns = {column: given.format(column) for column in ("markdown", "icon", "frontmatter")} | {
+    name, title, position = (parameter.format(column) for column in ("name", "title", "position"))
+    columns = {column: parameter.format(column) for column in ("markdown", "icon", "frontmatter")} | {
         "title": f"coalesce({title}, nullif({name}, ''))",
         "position": position if is_new else f"coalesce({position}, {row}.position)",
         "content": "NULL",
-        "parent_id": given.format("parent"),
+        "parent_id": parameter.format("parent"),
         "name": f"nullif({name}, '')",
         "deleted_at": "NULL",
     }
@@ -86,7 +86,7 @@ WHERE tenant_id = %(tenant)s AND page_id = %(entry)s AND version = %(written)s""
 _MEANT_RECORD = """
 UPDATE mirrord.record_revision SET text = %(text)s, digest = %(digest)s, data = %(data)s
 WHERE tenant_id = %(tenant)s AND record_id = %(entry)s AND version = %(written)s"""
-# No column that a trigger of an app may wait for is named, apart from views that are derived anew.
+# The columns that apps write are not set: triggers of apps may wait for that.
 _GIVE_PAGE = """
 UPDATE mirrord.page SET kind = CASE WHEN markdown IS NULL THEN kind ELSE 'page' END,
     index = index OR kind = 'folder' AND markdown IS NOT NULL, ahead = %(views)s,
@@ -121,8 +121,8 @@ async def give_to_app(
     """
     Make the *altered* row of version *written* the next version, as an app's; returns that.
 
-    values: of the statement that wrote it. An attachment keeps its version, because nobody could read the bytes of the
-    one before; its base gets an older one.
+    values: of the statement that wrote it. An attachment keeps its version, because its history has no bytes; its
+    base gets an older one.
     """
     facts = dict(values) | {"written": written, "has_place": not altered.isdisjoint(_PLACE)}
     if table == "attachment":
