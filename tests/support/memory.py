@@ -1,0 +1,40 @@
+"""Directories in memory, for what need not outlive a test run: the files of a Postgres that everybody writes to."""
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from tests.support.file_systems import MEMORY
+
+FREE_BYTES = 2 << 30  # else memory is others', or a container's, where there is little
+
+_PREFIX = "mirrord-tests-"  # then the process whose directory it is
+
+
+def memory_directory(name: str) -> Path | None:
+    """A new directory in memory until this process ends. None: there is none with room."""
+    if not MEMORY.is_dir() or not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < FREE_BYTES:
+        return None
+    _remove_leftovers()
+    directory = _directory_of(os.getpid()) / name
+    directory.mkdir(mode=0o700, parents=True)
+    return directory
+
+
+def remove_memory_directories() -> None:
+    """Give the memory of this process's directories back."""
+    shutil.rmtree(_directory_of(os.getpid()), ignore_errors=True)
+
+
+def _directory_of(process: int) -> Path:
+    return MEMORY / f"{_PREFIX}{process}"
+
+
+def _remove_leftovers() -> None:
+    """Of processes that were killed. A Postgres that still runs in one of them ends when it misses its files."""
+    for leftover in MEMORY.glob(f"{_PREFIX}*"):
+        process = leftover.name.removeprefix(_PREFIX)
+        if process.isdecimal() and not Path("/proc", process).exists():
+            with suppress(OSError):
+                shutil.rmtree(leftover)
