@@ -1,12 +1,13 @@
 """
 Render the Markdown of a page after an app changed some of its views; every other byte stays.
 
-Changed blocks are spliced into the page. The whole result is compared with the wanted blocks, and read again wherever
-its meaning may have changed; no result is returned unverified.
+Where only words changed, only they are replaced; else changed blocks are spliced into the page. The whole result is
+compared with the wanted blocks, and read again wherever its meaning may have changed; no result is returned unverified.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_properties import (
@@ -25,6 +26,7 @@ from mirrord.markdown.schema.document import Document, Node, check_document, mak
 from mirrord.markdown.schema.normal_form import first_difference, normalize
 from mirrord.markdown.write.block_merge import Effort, Setting, rearrange_blocks
 from mirrord.markdown.write.block_parts import Line, Spacing, SplitLines, split_page
+from mirrord.markdown.write.reworded_lines import reword_lines
 
 _LADDERS = (  # each is tried on the original page, then on the result of that: definitions may have changed
     ((Effort.CHANGED_PARTS, Spacing.UNCHANGED), *((Effort.CHANGED_PARTS_VERIFIED, spacing) for spacing in Spacing)),
@@ -62,7 +64,7 @@ def splice_document(body: str, new_document: Document, ending: str) -> str:
     if _mean_the_same([part.block for part in page.cut.parts], after):
         return body
     read_blocks: list[Block] = []
-    for result in _candidate_pages(page, after, ending):
+    for result in chain(_reworded_pages(page, after), _candidate_pages(page, after, ending)):
         read_blocks = _read_back(page, result)
         if _mean_the_same(read_blocks, after):
             return result
@@ -95,6 +97,11 @@ def _read_back(page: _Page, result: str) -> list[Block]:
     """The blocks of *result*; blocks shared with *page* are parsed again only if their meaning may have changed."""
     reading = read_after_edit(page.reading, result) or read_whole(result)
     return [block for block in reading.blocks if not block.is_empty]
+
+
+def _reworded_pages(page: _Page, after: Sequence[Block]) -> Iterator[str]:
+    for lines in reword_lines(page.cut, after):
+        yield "".join(text + end for text, end in zip(lines, page.endings, strict=True))
 
 
 def _candidate_pages(page: _Page, after: Sequence[Block], ending: str) -> Iterator[str]:

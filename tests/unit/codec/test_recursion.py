@@ -102,7 +102,7 @@ def check(body: str, change: Change, expected: str) -> None:
         ("* a\n*  b\n*   c\n", move((0,), 2, 0), "*   c\n* a\n*  b\n"),
         ("- a\n  \n- b\n   \n- c\n", say((0, 2, 0), "new"), "- a\n  \n- b\n   \n- new\n"),
         ("-\n- b\n", say((0, 1, 0), "new"), "-\n- new\n"),
-        ("-\tb\n\n\tc\n", say((0, 0, 1), "new"), "-\tb\n\n    new\n"),
+        ("-\tb\n\n\tc\n", say((0, 0, 1), "new"), "-\tb\n\n\tnew\n"),
         ("-     code\n- b\n", say((0, 1, 0), "new"), "-     code\n- new\n"),
         ("- - a\n  - b\n- c\n", say((0, 0, 1, 1, 0), "new"), "- - a\n  - new\n- c\n"),
         ("   - a\n   - b\n", add((0,), 2, item("new")), "   - a\n   - b\n   - new\n"),

@@ -208,7 +208,7 @@ def test_a_body_begins_below_a_front_matter_that_ended_the_file(text: str, last:
     ("text", "expected"),
     [
         ("\x0bfoo *b*\n", "\x0bfoo *c*\n"),
-        ("> \u2003foo *b*\n", "> &#8195;foo *c*\n"),
+        ("> \u2003foo *b*\n", "> \u2003foo *c*\n"),
         ("&#9;foo *b*\n", "&#9;foo *c*\n"),
         ("www.a.b/he<lp *b*\n", "www.a.b/he<lp *c*\n"),
         ("www.a.b/?q=c&hl; *b*\n", "www.a.b/?q=c&hl; *c*\n"),

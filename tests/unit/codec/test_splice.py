@@ -132,7 +132,7 @@ def test_blocks_that_would_run_together_are_kept_apart(
         ("- a\n\n- b\n", "- a\n\n- b!\n"),
         ("3) a\n4) b\n", "3) a\n4) b!\n"),
         ("1. a\n1. b\n", "1. a\n1. b!\n"),
-        ("Title\n=====\n", "Title!\n===\n"),
+        ("Title\n=====\n", "Title!\n=====\n"),
         ("~~~py\na\n~~~\n", "~~~py\na!\n~~~\n"),
         ("_a_ and __b__\n", "_a_ and __b!__\n"),
         ("a  \nb\n", "a  \nb!\n"),

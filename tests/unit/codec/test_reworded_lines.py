@@ -1,0 +1,83 @@
+"""Where an app changes only words, only they change in the file, whatever dialect the text around them is of."""
+
+import json
+
+import pytest
+
+from mirrord.markdown.read.reader import read_document
+from mirrord.markdown.schema.document import make_document
+from mirrord.markdown.write.render import splice_document
+
+DIALECTS = {
+    "a Jekyll link": "WORD [#2880]({{ site.repository }}/x)",
+    "a Hugo link": 'WORD [a]({{< ref "a" >}}) more',
+    "an image with a Liquid address": "WORD ![a]({{ x.y }}) more",
+    "a Liquid tag": "WORD {% link _posts/a %} b",
+    "a reference in brackets": "WORD ([#1045][]) x\n\n[#1045]: http://example.org/1",
+    "a directive": ":::note\nWORD here\n:::\n\nnext",
+    "an MDX element": "<Steps>\n\n1. a\n2. WORD\n</Steps>",
+    "an MDX comment": "{/* comment *x* WORD */}",
+    "an outline with tabs": "- a\n\t- b\n\t- WORD\n\t\t- c",
+    "an outline below a heading": "## head\n\t- a\n\t\t- WORD\n\t- [[x]]",
+    "an outline below a property": "key:: v\n\t- WORD\n\t- b",
+    "indented code": "para\n\n    code WORD\n    more\n\nend",
+    "reference links": "WORD [text][ref] and [ref] and [t2][ref]\n\n[ref]: http://example.org/x",
+    "an admonition of MkDocs": "!!! note\n    WORD text\n\nx",
+    "a tab of MkDocs": '=== "Tab"\n\n    WORD text',
+    "attributes of kramdown": '*x*{:target="_blank"} WORD',
+    "MathJax": "see \\(x_1\\) WORD",
+    "a numbered heading": "## 2. WORD\n\nx",
+    "entities": "a&nbsp;b &lt;x&gt; &mdash; WORD",
+    "a bare sign": "x<y WORD z",
+    "two styles": "__b__ and *i* and _j_ WORD",
+    "a break": "a<br/>b WORD",
+    "a long underline": "WORD title\n========\n\nx",
+    "a long fence": "````\nWORD\n```\n````",
+    "dollars": "*$HOME/.cargo/bin*. It is in your `$PATH` to be able WORD with `cargo install`.",
+    "bold beside letters": "他说**「你好」**然后 WORD 走了",
+    "an indented tag": "Some WORD words\n    <div>x</div>\nend",
+    "blanks at the ends of lines": "line WORD  \nnext  \nlast",
+    "a word in a mark": "a **WORD** b **WORDS** and WORD",
+}
+
+
+def changed(body: str, old: str, new: str, ending: str = "\n") -> str:
+    document = json.loads(json.dumps(read_document(body)).replace(old, new))
+    return splice_document(body, document, ending)
+
+
+@pytest.mark.parametrize("body", DIALECTS.values(), ids=DIALECTS)
+def test_a_changed_word_changes_nothing_beside_it(body: str) -> None:
+    before, _, after = body.rpartition("WORD") if body.count("WORD") > 1 else body.partition("WORD")
+    body = f"{before}MARKED{after}\n" if body.count("WORD") > 1 else f"{body}\n"
+    old = "MARKED" if "MARKED" in body else "WORD"
+    for new in ("CHANGED", "two words", "a, b."):
+        assert changed(body, old, new) == body.replace(old, new)
+
+
+def test_the_same_word_elsewhere_stays() -> None:
+    body = "the cat and *the* cat and **the** cat\n"
+    document = read_document(body)
+    document["content"][0]["content"][3]["text"] = "a"
+    assert splice_document(body, document, "\n") == "the cat and *the* cat and **a** cat\n"
+
+
+def test_words_come_and_go() -> None:
+    assert changed("a [b][r] c\n\n[r]: u\n", " c", " new c") == "a [b][r] new c\n\n[r]: u\n"
+    assert changed("a gone [b][r] c\n\n[r]: u\n", "a gone ", "a ") == "a [b][r] c\n\n[r]: u\n"
+
+
+def test_lines_keep_their_endings() -> None:
+    body = "one\r\n\r\nfoo *bar*\ntwo\r\n"
+    assert changed(body, "two", "three") == "one\r\n\r\nfoo *bar*\nthree\r\n"
+
+
+def test_signs_that_mean_something_are_escaped_as_ever() -> None:
+    assert changed("some WORD here\n", "WORD", "*x*") == "some \\*x\\* here\n"
+    assert changed("WORD here\n", "WORD", "1.") == "1\\. here\n"
+
+
+def test_blocks_that_change_places_take_their_spelling_along() -> None:
+    body = "__a__ b\n\n**a** c\n"
+    content = read_document(body)["content"]
+    assert splice_document(body, make_document(content[::-1]), "\n") == "**a** c\n\n__a__ b\n"
