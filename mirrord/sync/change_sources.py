@@ -15,7 +15,7 @@ from mirrord.mirror.tree import ignore_rules
 from mirrord.mirror.tree.tree_scan import Scan, scan
 from mirrord.mirror.write import applied_plans
 from mirrord.sync.engine_parts import ScanProgress
-from mirrord.sync.observation.file_look import LookResult
+from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.problem_list import ProblemList
 from mirrord.sync.writing.entry_bodies import text_of

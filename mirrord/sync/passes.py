@@ -15,8 +15,8 @@ from mirrord.sync.decisions.tree_history import is_stale
 from mirrord.sync.deletions import trash_files
 from mirrord.sync.engine_parts import EngineParts, Writing
 from mirrord.sync.joint_passes import carry_over_plans, mark_later
-from mirrord.sync.observation.file_look import LookResult
 from mirrord.sync.observation.file_owners import FileOwners
+from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty, Observation, ReadAhead, TreeView, look_at_tree, observe
 from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS

@@ -7,7 +7,7 @@ from mirrord.db import open_issues
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import EntryId
 from mirrord.mirror.tree.tree_scan import Scan
-from mirrord.sync.observation.file_look import LookResult
+from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 
 # another look at the path shows whether these are solved

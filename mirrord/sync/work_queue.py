@@ -11,7 +11,8 @@ from uuid import UUID
 
 from mirrord.domain.entry import EntryId
 from mirrord.mirror.tree.tree_layout import by_depth, lineage, renamed_path
-from mirrord.sync.observation.file_look import Looker, LookResult
+from mirrord.sync.observation.file_look import Looker
+from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.observe import Dirty
 
 MAX_MEASURED_PLACES = 10_000  # places whose latency is measured at once

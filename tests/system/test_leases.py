@@ -26,7 +26,7 @@ from mirrord.sync.decisions import guard
 from mirrord.sync.engine import Engine
 from mirrord.sync.engine_parts import IMPORT_ENTRIES
 from mirrord.sync.observation import mirror_handles as sides_module
-from mirrord.sync.observation.file_look import LookResult
+from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.observe import Dirty
 from mirrord.telemetry.engine_reports import States
 from tests.support.editors import save

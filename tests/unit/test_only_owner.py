@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from mirrord.domain.entry import Base, EntryId, MirrorId, UnreadableFile, digest_of, id_of_path
 from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.seen_files import Index
-from mirrord.sync.observation.file_look import Looker, LookResult
+from mirrord.sync.observation.file_look import Looker
 from mirrord.sync.observation.file_owners import FileOwners, find_only_owner, find_owners
 from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, KnownCopies
+from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from tests.unit.test_identity import TENANT, A, B, C, base, found, row
 

@@ -32,8 +32,8 @@ from mirrord.errors import Stale
 from mirrord.mirror.tree.tree_layout import directory_of, lineage, parent_of
 from mirrord.mirror.write import trash
 from mirrord.sync.decisions.entry_decision import Decision
-from mirrord.sync.observation.file_look import LookResult
 from mirrord.sync.observation.identity_evidence import COPIED_KINDS, EarlierState, FoundFile, count_common_end
+from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.row_names import MAX_TWINS
 

@@ -17,7 +17,6 @@ from mirrord.domain.place import (
 )
 from mirrord.domain.problem_advice import UnsyncedFiles
 from mirrord.errors import Busy, Damaged, Refused
-from mirrord.markdown.frontmatter.page_properties import Views
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.seen_files import Index
@@ -36,42 +35,11 @@ from mirrord.mirror.tree.tree_layout import (
     spot_of_file,
 )
 from mirrord.mirror.tree.tree_scan import Scan, describe_special, scan
-from mirrord.sync.observation.identity_evidence import FoundFile, Inode
-from mirrord.sync.observation.open_files import OpenFiles, RenamedFiles
+from mirrord.sync.observation.identity_evidence import FoundFile
+from mirrord.sync.observation.look_result import LookResult
+from mirrord.sync.observation.open_files import OpenFiles, RenamedFiles, find_waiting_files
 
 UNKNOWN_ENTRY = EntryId(UUID(int=0))  # the entry of a file that is not identified yet
-
-
-@dataclass(slots=True)
-class LookResult:
-    """
-    The result of a look.
-
-    found_files: new, changed or forced files and directories by path. views: of the pages among them.
-    gone_paths: paths that are empty now. looked_paths: paths that were looked at.
-    old_path: the earlier path by inode of a found file, when its entry was last known.
-    troubles: (path, code, sentence) to be listed. vanished_paths: empty paths, until all existing paths were looked at.
-    """
-
-    found_files: dict[str, FoundFile] = field(default_factory=dict)
-    views: dict[str, Views] = field(default_factory=dict)
-    gone_paths: set[str] = field(default_factory=set)
-    unknown_files: dict[str, UnreadableFile] = field(default_factory=dict)
-    troubles: list[tuple[str, str, str]] = field(default_factory=list)
-    old_path: dict[Inode, str] = field(default_factory=dict)
-    looked_paths: set[str] = field(default_factory=set)
-    vanished_paths: set[str] = field(default_factory=set)
-
-    @property
-    def paths_to_retry(self) -> list[str]:
-        """Paths to look at again soon, because their obstacle is temporary."""
-        held_paths = [path for path, file in self.found_files.items() if file.is_held_open]
-        return held_paths + [path for path, unknown in self.unknown_files.items() if unknown.is_temporary]
-
-    def add_scan_troubles(self, scanned: Scan) -> None:
-        """Add the problems of a scan."""
-        for path, sentence in scanned.troubles:
-            self.troubles.append((path, "refused", f"{path!r} {sentence}."))
 
 
 @dataclass(slots=True)
@@ -134,6 +102,8 @@ class Looker:
         if new_folders := self._paths_of_new_folders(result):
             self._look_at_all(sorted(new_folders - result.found_files.keys()), result, new_folders)
             self._look_at_origins(result, forced)
+        if result.unknown_files:
+            self._hold_back_renamed(result)
         return result
 
     def _look_at_all(self, paths: Iterable[str], result: LookResult, forced: frozenset[str]) -> None:
@@ -157,6 +127,18 @@ class Looker:
         while origins := {*result.old_path.values()} - reported - result.found_files.keys():
             reported |= origins
             self._look_at_all(sorted(origins), result, forced | origins)
+
+    def _hold_back_renamed(self, result: LookResult) -> None:
+        """Count files that cannot be told apart yet as unknown; the index keeps what was at their paths before."""
+        waiting = find_waiting_files(result.found_files.values(), result.old_path, result.unknown_files)
+        for path in waiting:
+            del result.found_files[path]
+            result.views.pop(path, None)
+            if (record := result.earlier_records[path]) is not None:
+                self.index.record(path, record)
+            else:
+                self.index.forget(path)
+        result.unknown_files |= waiting
 
     def _paths_of_new_folders(self, result: LookResult) -> frozenset[str]:
         """
@@ -296,6 +278,7 @@ class Looker:
             self.index.forget_inode(found_file.inode)
         if (origin := self.index.origin_of(found_file.inode)) is not None:
             result.old_path[found_file.inode] = origin
+            result.earlier_records.setdefault(path, before)
         old = self.index.path_of(found_file.inode) or path
         if old != path and name_key(old) == name_key(path) and not self.tree.has_exact_spelling(old):
             result.found_files.pop(old, None)

@@ -19,8 +19,8 @@ from mirrord.mirror.tree.tree_layout import Spot, directory_of
 from mirrord.sync.observation import unrecorded_rows
 from mirrord.sync.observation.copied_files import take_recopied
 from mirrord.sync.observation.file_identity import find_late_save, identify_files
-from mirrord.sync.observation.file_look import LookResult
 from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, has_fitting_kind, match_texts
+from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.renames import find_overtaken, select_unproven
 from mirrord.sync.observation.state_assembly import StateAssembler, owner_paths

@@ -12,9 +12,9 @@ from mirrord.errors import Refused, Unavailable, reason_of
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.tree_layout import directory_of
 from mirrord.mirror.write import applied_plans, written_copies
-from mirrord.sync.observation.file_look import LookResult
 from mirrord.sync.observation.file_owners import FileOwners, find_only_owner, find_owners
 from mirrord.sync.observation.identity_evidence import EarlierState
+from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.state_assembly import StateAssembler, is_owned, owner_paths
 

@@ -1,13 +1,14 @@
 """Files that another program has open for writing, renamed ones included."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mirrord.domain.entry import UnreadableFile
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.sync.observation.identity_evidence import FoundFile, Inode
 
 PATIENCE_SECONDS = 30.0  # seconds for which a file open for writing is not read
 SNAPSHOT_SECONDS = 5.0  # seconds between two snapshots afterwards
@@ -66,3 +67,21 @@ class RenamedFiles:
             del self._new_paths[path]
             return None
         return UnreadableFile(path, f"{path!r} is {new!r} now, which another program is writing.")
+
+
+def find_waiting_files(
+    found_files: Iterable[FoundFile], old_path: Mapping[Inode, str], unknown_files: Mapping[str, UnreadableFile]
+) -> dict[str, UnreadableFile]:
+    """
+    Renamed files whose old path has a file that cannot be read for now, as unknown, by path; and so on along a chain.
+
+    Alone they would be taken for the pages of their new paths, although names changed hands.
+    """
+    renamed = [(file.path, old) for file in found_files if (old := old_path.get(file.inode, file.path)) != file.path]
+    unreadable = {path for path, unknown in unknown_files.items() if unknown.is_temporary}
+    waiting: dict[str, UnreadableFile] = {}
+    while joining := [(path, old) for path, old in renamed if old in unreadable and path not in waiting]:
+        for path, old in joining:
+            waiting[path] = UnreadableFile(path, f"{path!r} was {old!r}, where another file cannot be read just now.")
+        unreadable |= waiting.keys()
+    return waiting

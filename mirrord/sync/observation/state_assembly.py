@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from mirrord.domain.entry import NO_TEXT, Base, EntryId, File, Kind, Place, Row, State, UnreadableFile
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.tree_layout import directory_of, spot_of_directory
-from mirrord.sync.observation.file_look import LookResult
 from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile
+from mirrord.sync.observation.look_result import LookResult
 
 
 def owner_paths(directory: str) -> list[str]:

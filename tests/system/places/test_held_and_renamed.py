@@ -30,3 +30,32 @@ async def test_it_stays_one_page(mirror: Mirror, column: str, writes: bool, old:
     assert mirror.count_living() == 1, mirror.files()
     (path,) = mirror.files()
     assert mirror.page(path.removesuffix(".md")).id == page.id
+
+
+@pytest.mark.parametrize("head", ["", "---\nid: {id}\n---\n"], ids=["no_id", "id"])
+@pytest.mark.parametrize("names", [["a", "b"], ["b", "a"], ["a", "b", "c"], ["c", "b", "a"]], ids="-".join)
+@pytest.mark.parametrize("held_name", "ab")
+async def test_files_that_changed_names_while_one_is_held_keep_their_pages(
+    mirror: Mirror, names: list[str], held_name: str, head: str
+) -> None:
+    """The held file cannot be read, and the others show only together with it which names changed hands."""
+    mirror.write({f"{name}.md": f"# {name}\n\nOnly {name} grows in spring.\n" for name in names})
+    await mirror.settle()
+    ids = {name: mirror.page(name).id for name in names}
+    mirror.write({f"{name}.md": head.format(id=ids[name]) + mirror.files()[f"{name}.md"] for name in names})
+    await mirror.settle()
+    new_names = dict(zip(names, [*names[1:], names[0]], strict=True))
+    with (mirror.root / f"{held_name}.md").open("r+b") as stream:
+        for name in names:
+            mirror.rename((f"{name}.md", f"{name} aside"))
+        for old, new in new_names.items():
+            mirror.rename((f"{old} aside", f"{new}.md"))
+        mirror.engine.request_scan()
+        for _ in range(ROUNDS):
+            await mirror.work()
+        stream.seek(0, 2)
+        stream.write(b"\nThe program's words.\n")
+    await mirror.settle()
+    assert {old: mirror.page(new).id for old, new in new_names.items()} == ids
+    assert mirror.count_living() == len(names), mirror.files()
+    assert "The program's words." in mirror.files()[f"{new_names[held_name]}.md"]
