@@ -88,3 +88,12 @@ def test_tags_of_a_page_are_found_by_plain_sql(mirrord: Mirrord) -> None:
     save(mirrord.file("Tagged.md"), "---\ntags:\n  - red\n  - deep blue\n---\n")
     query = "SELECT name FROM page WHERE frontmatter -> 'tags' ? %s"
     eventually(lambda: mirrord.app.execute(query, ["deep blue"]).fetchone() == ("Tagged",), "the tagged page")
+
+
+@pytest.mark.parametrize(
+    ("markdown", "name"),
+    [("---\ntitle: By title\n---\n# Other\n", "By title"), ("text\n\n# By heading\n", "By heading")],
+)
+def test_markdown_alone_is_named_by_its_title_or_first_heading(mirrord: Mirrord, markdown: str, name: str) -> None:
+    mirrord.app.execute("INSERT INTO page (markdown) VALUES (%s)", [markdown])
+    eventually(lambda: (mirrord.text(f"{name}.md") or "").endswith(markdown.removeprefix("---\n")), f"{name}.md")
