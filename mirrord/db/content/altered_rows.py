@@ -14,6 +14,10 @@ import psycopg
 from mirrord.db.database import Connection, set_local, set_parents
 from mirrord.errors import UserError
 
+ALTERED_AGAIN = (
+    "a trigger of an app alters the text at every update of the row, so that file and row cannot become equal; "
+    "let it wait for the column that it alters (BEFORE INSERT OR UPDATE OF …), then write the row again"
+)
 _VIEWS = frozenset({"title", "icon", "position", "frontmatter", "content"})
 _PLACE = frozenset({"parent_id", "name", "deleted_at"})
 

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 from psycopg.types.json import Jsonb
 
+from mirrord.db.content.altered_rows import ALTERED_AGAIN
 from mirrord.db.content.entry_tables import position_sql
 from mirrord.db.content.entry_writes import PageValues
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId
 from mirrord.domain.place import name_key
+from mirrord.errors import Damaged
 from mirrord.markdown.schema.document import Document
 
 
@@ -58,9 +60,11 @@ UPDATE mirrord.page
        title = coalesce(%(title)s, name), icon = %(icon)s, position = {position_sql()},
        frontmatter = %(frontmatter)s, ahead = '{{}}', content = coalesce(%(content)s::jsonb, content),
        prior = CASE WHEN %(content)s::jsonb IS NULL THEN prior END
- WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s RETURNING version"""
+ WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(version)s
+RETURNING markdown IS DISTINCT FROM %(markdown)s AS is_altered"""
 # Of a text that an app wrote itself: triggers of apps that alter texts wait for writes of `markdown`.
 _STORE_DIGEST = _STORE_TEXT.replace("markdown = %(markdown)s, ", "")
+_FORGET_DIGEST = "UPDATE mirrord.page SET digest = NULL WHERE tenant_id = %(tenant)s AND id = %(entry)s"
 _NAME_PAGE = """
 UPDATE mirrord.page
    SET name = %(name)s, name_key = %(key)s,
@@ -81,24 +85,32 @@ class DerivedText:
 
 
 async def store_text(connection: Connection, tenant: TenantId, page: PageRow, derived: DerivedText) -> bool:
-    """Store what was derived from *page*, as an app wrote it. False: its version has changed."""
+    """
+    Store what was derived from *page*, as an app wrote it. False: it changed, or a trigger of an app altered its text.
+
+    Raises Damaged if a trigger alters a text that is not even written: no digest would stay right.
+    """
     text, content = derived.text, derived.content
-    cursor = await connection.execute(
-        _STORE_TEXT if text.markdown != page.markdown else _STORE_DIGEST,
-        {
-            "markdown": text.markdown,
-            "digest": derived.digest,
-            "title": text.title,
-            "icon": text.icon,
-            "position": text.position,
-            "frontmatter": Jsonb(text.frontmatter) if text.frontmatter is not None else None,
-            "content": Jsonb(content) if content is not None else None,
-            "tenant": tenant,
-            "entry": page.entry,
-            "version": page.version,
-        },
-    )
-    return await cursor.fetchone() is not None
+    statement = _STORE_TEXT if text.markdown != page.markdown else _STORE_DIGEST
+    values = {
+        "markdown": text.markdown,
+        "digest": derived.digest,
+        "title": text.title,
+        "icon": text.icon,
+        "position": text.position,
+        "frontmatter": Jsonb(text.frontmatter) if text.frontmatter is not None else None,
+        "content": Jsonb(content) if content is not None else None,
+        "tenant": tenant,
+        "entry": page.entry,
+        "version": page.version,
+    }
+    row = await (await connection.execute(statement.encode(), values)).fetchone()
+    if row is not None and row[0]:
+        await connection.execute(_FORGET_DIGEST, values)
+        if statement == _STORE_DIGEST:
+            raise Damaged(ALTERED_AGAIN)
+        return False
+    return row is not None
 
 
 async def store_name(

@@ -7,7 +7,13 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from mirrord.db.content.altered_rows import ALTERED_RECORD, ALTERED_RECORD_MOVE, ALTERED_RECORD_TEXT
+from mirrord.db.content.altered_rows import (
+    ALTERED_AGAIN,
+    ALTERED_RECORD,
+    ALTERED_RECORD_MOVE,
+    ALTERED_RECORD_TEXT,
+    altered_sql,
+)
 from mirrord.db.content.entry_tables import UPSERT_MOVED, UPSERT_SAVED, WHERE_EXPECTED
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId, TenantId, digest_of
@@ -56,7 +62,10 @@ WITH written AS (
 {UPSERT_MOVED}"""
 REWRITE = f"UPDATE mirrord.record SET {_SET_CONTENT} {WHERE_EXPECTED}, {ALTERED_RECORD_TEXT}"
 # Of a text that an app wrote itself: triggers of apps that alter texts wait for writes of `text`.
-_STORE_DATA = f"UPDATE mirrord.record SET digest = %(digest)s, data = %(data)s, ahead = '{{}}' {WHERE_EXPECTED}"
+_STORE_DATA = f"""
+UPDATE mirrord.record SET digest = %(digest)s, data = %(data)s, ahead = '{{}}'
+{WHERE_EXPECTED}, {altered_sql({"text": "%(text)s"}, "record")}"""
+_REREAD = "UPDATE mirrord.record SET ahead = '{text}', data = NULL WHERE tenant_id = %(tenant)s AND id = %(entry)s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +99,27 @@ async def load_records(connection: Connection, tenant: TenantId, entries: Iterab
 async def store_text(
     connection: Connection, tenant: TenantId, record: RecordRow, digest: Digest, body: RecordText
 ) -> bool:
-    """Store what was derived from *record*, as an app wrote it. False: its version has changed."""
+    """
+    Store what was derived from *record*, as an app wrote it. False: it changed, or a trigger of an app altered the
+    text.
+
+    Raises Damaged if a trigger alters a text that is not even written: no digest would stay right.
+    """
     values = {"tenant": tenant, "entry": record.entry, "expected": record.version} | content_values(digest, body)
-    statement = REWRITE if body.text != record.text else _STORE_DATA
-    return await (await connection.execute(statement.encode(), values)).fetchone() is not None
+    is_text_new = body.text != record.text
+    version, is_altered = await _write_text(connection, REWRITE if is_text_new else _STORE_DATA, values)
+    if is_altered and not is_text_new:
+        raise Damaged(ALTERED_AGAIN)
+    return version is not None and not is_altered
+
+
+async def _write_text(connection: Connection, statement: str, values: dict[str, Any]) -> tuple[int | None, bool]:
+    """Run *statement*; the version of the record, None: it changed, and whether a trigger altered its text."""
+    row = await (await connection.execute(statement.encode(), values)).fetchone()
+    is_altered = row is not None and "text" in (row[1] or ())
+    if is_altered:
+        await connection.execute(_REREAD, values)
+    return (row[0] if row is not None else None), is_altered
 
 
 async def load_texts(
@@ -201,8 +227,7 @@ async def store_anchored(
         if body is not None:
             values = {"tenant": tenant, "entry": segment.record, "expected": segment.record_version}
             values |= content_values(digest_of(body.text.encode()), body)
-            row = await (await connection.execute(REWRITE, values)).fetchone()
-            version = row[0] if row else None
+            version, _ = await _write_text(connection, REWRITE, values)
         if version is not None:
             await connection.execute(_ANCHOR, (tenant, segment.page, segment.page_version, version))
 

@@ -31,6 +31,13 @@ BEGIN ATOMIC
     SELECT current_user IN ('mirrord_daemon', 'mirrord_definer', 'mirrord_owner');
 END;
 
+-- Whether a trigger of an app writes with the rights of mirrord's daemon: as an app, which gives texts no digest.
+CREATE FUNCTION mirrord.by_trigger_of_app() RETURNS boolean
+    LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT current_user = 'mirrord_daemon' AND pg_trigger_depth() > 1;
+END;
+
 -- The author of the write: {"kind", "name"}; set with SET LOCAL mirrord.actor.
 CREATE FUNCTION mirrord.current_actor() RETURNS jsonb
     LANGUAGE sql STABLE PARALLEL SAFE

@@ -194,7 +194,7 @@ $$;
 CREATE FUNCTION mirrord.page_before() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF mirrord.by_mirrord() THEN
+    IF mirrord.by_mirrord() AND NOT mirrord.by_trigger_of_app() THEN
         IF TG_OP = 'UPDATE' THEN
             NEW := mirrord.page_updated_by_mirrord(OLD, NEW);
         END IF;

@@ -60,7 +60,7 @@ CREATE FUNCTION mirrord.attachment_before() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        IF NOT mirrord.by_mirrord() THEN
+        IF NOT mirrord.by_mirrord() OR mirrord.by_trigger_of_app() THEN
             NEW.version := 1;
             NEW.name_key := NULL;
         END IF;
@@ -71,7 +71,7 @@ BEGIN
         ELSE
             NEW.version := OLD.version;
         END IF;
-        IF NEW.deleted_at IS NOT NULL OR NOT mirrord.by_mirrord()
+        IF NEW.deleted_at IS NOT NULL OR (NOT mirrord.by_mirrord() OR mirrord.by_trigger_of_app())
            AND (NEW.parent_id, NEW.name, NEW.deleted_at) IS DISTINCT FROM (OLD.parent_id, OLD.name, OLD.deleted_at) THEN
             NEW.name_key := NULL;
         END IF;

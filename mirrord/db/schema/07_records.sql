@@ -126,12 +126,12 @@ CREATE FUNCTION mirrord.record_before() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        IF NOT mirrord.by_mirrord() THEN
+        IF NOT mirrord.by_mirrord() OR mirrord.by_trigger_of_app() THEN
             NEW.version := 1;
             NEW.ahead := '{data}';
             NEW.data := coalesce(NEW.data, '{}');
         END IF;
-    ELSIF mirrord.by_mirrord() THEN
+    ELSIF mirrord.by_mirrord() AND NOT mirrord.by_trigger_of_app() THEN
         NEW := mirrord.record_written_by_mirrord(OLD, NEW);
     ELSE
         NEW := mirrord.record_written_by_app(OLD, NEW);

@@ -122,10 +122,11 @@ async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> Rendere
                 continue
             try:
                 derived = await asyncio.to_thread(_derive, page)
+                is_stored = await _store_derived(connection, sides, page, derived)
             except Damaged as error:
                 result.refusals.append(Refusal(page.entry, page.version, str(error)))
                 continue
-            if await _store_derived(connection, sides, page, derived):
+            if is_stored:
                 place = replace(row.place, index=row.place.index or page.kind is Kind.FOLDER)
                 fresh = replace(row, kind=Kind.PAGE, place=place, digest=derived.digest, ahead=frozenset())
                 result.rows[page.entry], result.texts[page.entry] = fresh, derived.data
@@ -183,13 +184,14 @@ async def _render_records(
             continue
         try:
             body = await asyncio.to_thread(render_record, row.place.name, record)
+            data = body.text.encode()
+            digest = digest_of(data)
+            is_stored = await record_rows.store_text(connection, sides.tenant, record, digest, body)
         except Damaged as error:
             sentence = f"What an app wrote cannot be written into {record_path(row.place.name)!r}: {error}."
             result.refusals.append(Refusal(record.entry, record.version, sentence))
             continue
-        data = body.text.encode()
-        digest = digest_of(data)
-        if await record_rows.store_text(connection, sides.tenant, record, digest, body):
+        if is_stored:
             result.rows[record.entry] = replace(row, digest=digest, ahead=frozenset())
             result.texts[record.entry] = data
 

@@ -19,6 +19,16 @@ TRIGGER = """
 CREATE FUNCTION public.alter_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body}; RETURN NEW; END $$;
 CREATE TRIGGER {name} BEFORE {events} ON mirrord.{table} FOR EACH ROW EXECUTE FUNCTION public.alter_row()"""
 
+# Two updates: a text and a view are written apart. The second one answers the first.
+ANSWER = """
+CREATE FUNCTION public.answer() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    UPDATE mirrord.page SET markdown = replace(NEW.markdown, 'teh', 'the')
+     WHERE tenant_id = NEW.tenant_id AND id = NEW.id AND markdown LIKE '%teh%';
+    UPDATE mirrord.page SET icon = U&'\\+01F331' WHERE tenant_id = NEW.tenant_id AND id = NEW.id AND icon IS NULL;
+    RETURN NULL; END $$;
+CREATE TRIGGER answer AFTER INSERT OR UPDATE OF markdown ON mirrord.page FOR EACH ROW
+    WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION public.answer()"""
+
 
 @pytest.fixture
 def create_trigger(admin_dsn: str) -> Iterator[Triggers]:
@@ -90,6 +100,41 @@ async def test_a_trigger_that_alters_every_text_alters_each_once(mirror: Mirror,
     assert await settled_text(mirror) == "# By an app\n!\n"
 
 
+async def test_a_trigger_that_alters_the_text_at_every_update_is_listed(
+    mirror: Mirror, create_trigger: Triggers, admin_dsn: str
+) -> None:
+    create_trigger("NEW.markdown := NEW.markdown || '!'", "INSERT OR UPDATE")
+    mirror.write({"Page.md": "# Page"})
+    await settle_twice(mirror)
+    assert "at every update of the row" in mirror.problems()["Page.md", "render"]
+    assert mirror.files() == {"Page.md": "# Page"}
+    versions = mirror.versions()
+    await settle_twice(mirror)
+    assert mirror.versions() == versions
+    await drop_trigger(mirror, admin_dsn, "Page")
+
+
+async def test_a_text_of_views_that_a_trigger_mends_reaches_the_file(mirror: Mirror, create_trigger: Triggers) -> None:
+    mirror.write({"Page.md": "text\n"})
+    await mirror.settle()
+    create_trigger(MEND)
+    change(mirror.app, mirror.page("Page").id, title="teh title")
+    assert await settled_text(mirror) == "---\ntitle: the title\n---\ntext\n"
+
+
+async def test_an_update_by_an_after_trigger_reaches_the_file(mirror: Mirror, admin_dsn: str) -> None:
+    with psycopg.connect(admin_dsn, autocommit=True) as admin:
+        admin.execute(ANSWER.encode())
+        try:
+            mirror.write({"Page.md": "# Page\n\nteh text\n"})
+            text = "---\nicon: \U0001f331\n---\n# Page\n\nthe text\n"
+            assert await settled_text(mirror) == text
+            mirror.write({"Page.md": text + "\nteh end\n"})
+            assert await settled_text(mirror) == text + "\nthe end\n"
+        finally:
+            admin.execute("DROP FUNCTION public.answer CASCADE")
+
+
 async def test_views_that_a_trigger_sets_reach_the_file(mirror: Mirror, create_trigger: Triggers) -> None:
     create_trigger("NEW.position := coalesce(NEW.position, 'a5'); NEW.title := upper(NEW.title)", "INSERT OR UPDATE")
     mirror.write({"Page.md": "text\n"})
@@ -135,6 +180,9 @@ async def test_a_record_that_a_trigger_alters_reaches_its_file(mirror: Mirror, c
     assert (mirror.root / RECORD).read_text() == text
     record = mirror.app.execute("SELECT text, data -> 'patterns', ahead, version FROM mirrord.record").fetchone()
     assert record == (text, ["the/**"], [], 4)
+    mirror.app.execute('UPDATE mirrord.record SET data = data || \'{"description": "teh app"}\'')
+    await settle_twice(mirror)
+    assert (mirror.root / RECORD).read_text() == text.replace("the books", "the app")
 
 
 async def test_the_data_of_a_record_that_a_trigger_alters_reach_its_file(
@@ -286,9 +334,11 @@ async def test_a_trigger_that_refuses_a_deletion_hinders_no_other(
     assert mirror.rows() == {"Other": "other\n"}
 
 
-async def drop_trigger(mirror: Mirror, admin_dsn: str) -> None:
-    """Drop the trigger and look at everything again: nothing is refused any more."""
+async def drop_trigger(mirror: Mirror, admin_dsn: str, path: str | None = None) -> None:
+    """Drop the trigger and look at everything again: nothing is refused any more. path: of a page to be written."""
     with psycopg.connect(admin_dsn, autocommit=True) as admin:
         admin.execute("DROP FUNCTION public.alter_row CASCADE")
+    if path is not None:
+        change(mirror.app, mirror.page(path).id, markdown="# By an app\n")
     await mirror.settle()
     assert mirror.problems() == {}
