@@ -17,7 +17,7 @@ async def note_source(ctx: ServerRequestContext[Any, Any], call_next: CallNext) 
     headers = getattr(ctx.request, "headers", {})
     _session_id.set(headers.get(_SESSION_HEADER))
     client = ctx.session.client_params
-    _client_name.set(client.client_info.name[:MAX_CLIENT_NAME] if client is not None and client.client_info else None)
+    _client_name.set(_shown_name(client.client_info.name) if client is not None and client.client_info else None)
     return await call_next(ctx)
 
 
@@ -29,3 +29,9 @@ def session_id() -> str | None:
 def client_name() -> str | None:
     """The name that the client of the message at work gives itself; None: it gives none."""
     return _client_name.get()
+
+
+def _shown_name(name: str) -> str | None:
+    """The name on one line, as rows and terminals can show it; None: nothing is left."""
+    words = "".join(letter if letter.isprintable() else " " for letter in name).split()
+    return " ".join(words)[:MAX_CLIENT_NAME] or None

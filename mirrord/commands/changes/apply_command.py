@@ -41,6 +41,7 @@ from mirrord.mirror.write.rename_plan import Removal
 from mirrord.mirror.write.trash import TrashedFile
 from mirrord.mirror.write.tree_locks import write_lock
 
+MAX_MESSAGE_CHARACTERS = 2_000
 _TRASH_REASON = "deleted by a change set"
 
 
@@ -250,6 +251,7 @@ def apply_changes(
     """
     facts = draft_session.find_draft(session, change_set)
     draft_session.check_open(facts)
+    text = _check_message((message or "").strip() or facts.title)
     _check_running(session)
     with ExitStack() as resources:
         draft, tree = resources.enter_context(draft_session.reading_draft(session, facts))
@@ -266,8 +268,14 @@ def apply_changes(
                 "Write, move or delete pages first, or call discard_changes.",
             )
         entries = {settled.change.path: _entry_of(session, draft, settled) for settled in part.settled}
-        text = (message or "").strip() or facts.title
         return _Application(facts, draft, part, entries, text, comment, resources.pop_all())
+
+
+def _check_message(message: str) -> str:
+    if not draft_session.is_plain(message, max_characters=MAX_MESSAGE_CHARACTERS, controls="\t\n\r"):
+        sentence = f"A message has at most {MAX_MESSAGE_CHARACTERS} characters, and no control characters."
+        raise invalid_argument("INVALID_MESSAGE", sentence, "Say in a few sentences what was done and why.")
+    return message
 
 
 def _check_running(session: Session) -> None:

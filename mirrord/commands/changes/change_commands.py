@@ -18,6 +18,7 @@ from mirrord.mirror.draft.draft_changes import DraftChange
 from mirrord.mirror.draft.draft_store import DraftFacts
 
 MAX_TITLE_CHARACTERS = 200
+_MAX_QUOTED_CHARACTERS = 200  # of a path in a sentence
 _ITEM_BYTES = 60  # of a listed change's keys and numbers
 _MAX_DIFF_BYTES = 3_400  # of all listed changes together: with them an answer has at most 8 KB
 _MAX_SINGLE_DIFF_BYTES = 7_000  # of the one that was asked for
@@ -119,7 +120,7 @@ def review_changes(
             raise Failed(
                 "NOT_CHANGED",
                 "not_found",
-                f"The change set does not change {path}.",
+                f"The change set does not change {path[:_MAX_QUOTED_CHARACTERS]!r}.",
                 "Call review_changes without path for the list.",
             )
         question = f"review {draft.facts.id} {path}"
@@ -208,10 +209,10 @@ def _reviewed(change: DraftChange, settlement: Settlement, diff: str) -> Reviewe
 
 def _check_title(title: str | None) -> str:
     stripped_title = (title or "").strip()
-    if not stripped_title or len(stripped_title) > MAX_TITLE_CHARACTERS:
+    if not stripped_title or not draft_session.is_plain(stripped_title, max_characters=MAX_TITLE_CHARACTERS):
         raise invalid_argument(
             "INVALID_TITLE",
-            f"A change set needs a title of at most {MAX_TITLE_CHARACTERS} characters.",
+            f"A change set needs a title of one line with at most {MAX_TITLE_CHARACTERS} characters.",
             'Call begin_changes with title, such as {"title": "Tidy the inbox"}.',
         )
     return stripped_title

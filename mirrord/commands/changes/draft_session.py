@@ -2,6 +2,7 @@
 
 import os
 import time
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from mirrord.mirror.write.journal_labels import Label, new_key, new_name
 
 LOCAL_OWNER = "local"
 _DISCARD_REASON = "its change set was discarded"
+_MAX_QUOTED_CHARACTERS = 60  # of an unknown id in a sentence
 _LIST_CHANGES = "Call changes_status to see your change sets."
 
 
@@ -100,8 +102,16 @@ def find_draft(session: Session, change_set: str) -> DraftFacts:
     """The draft with this id, or the only one whose id begins so. Raises Failed for unknown and foreign ones alike."""
     own_drafts = [facts for facts in own_drafts_of(session) if facts.id.startswith(change_set.lower())]
     if not change_set or len(own_drafts) != 1:
-        raise Failed("CHANGES_NOT_FOUND", "not_found", f"You have no change set {change_set!r}.", _LIST_CHANGES)
+        sentence = f"You have no change set {change_set[:_MAX_QUOTED_CHARACTERS]!r}."
+        raise Failed("CHANGES_NOT_FOUND", "not_found", sentence, _LIST_CHANGES)
     return own_drafts[0]
+
+
+def is_plain(text: str, *, max_characters: int, controls: str = "") -> bool:
+    """Whether rows and terminals can show *text*: it is short enough, and has no control character but *controls*."""
+    allowed = frozenset(controls)
+    is_shown = all(letter in allowed or unicodedata.category(letter) != "Cc" for letter in text)
+    return is_shown and len(text) <= max_characters
 
 
 def own_drafts_of(session: Session) -> list[DraftFacts]:

@@ -192,6 +192,19 @@ def test_a_draft_says_when_it_is_full_and_copies_nothing_then(
     assert "apply_changes" in failed.value.instruction
 
 
+def test_a_draft_with_as_many_bytes_as_it_may_have_takes_no_more(
+    root: Path, lower: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draft_tree, "MAX_BYTES", 1 << 20)
+    with draft_over(root, lower) as draft:
+        write_page(draft, "First.md", "x" * 600_000)
+        with pytest.raises(Failed, match="1 MB") as failed:
+            write_page(draft, "Second.md", "x" * 600_000)
+        assert failed.value.code == "CHANGES_FULL"
+        write_page(draft, "Small.md", "x\n")
+        assert draft.tree.stat("Second.md") is None
+
+
 def test_a_record_of_a_move_that_did_not_happen_is_taken_back(root: Path, lower: Tree) -> None:
     with draft_over(root, lower) as draft:
         assert isinstance(draft.tree, DraftTree)
