@@ -25,7 +25,8 @@ DECIDE = 10.0  # seconds between two looks at what waits for a person
 DISCARDED_SHARE = 0.25  # of the halts
 TENANT = "soak"
 
-_OPEN = "SELECT id, decision FROM mirrord.halt WHERE tenant_id = %s AND closed_at IS NULL"
+_OPEN = "SELECT id, decision, cardinality(entries) FROM mirrord.halt WHERE tenant_id = %s AND closed_at IS NULL"
+ACCIDENT_OF = 10  # a halt of more than a tenth of the pages is an accident, which a person takes back
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +66,11 @@ class _Soak:
         self.counts["agent"] += 1
 
     def decide(self) -> None:
-        """A person looks at every halt: most deletions are meant, one in four is taken back."""
-        for halt, decision in self.open_halts():
+        """A person looks at every halt: accidents are taken back, and so is one in four of the other deletions."""
+        for halt, decision, entries in self.open_halts():
             if decision is None:
-                self._resume(halt, "--discard" if self.chance.random() < DISCARDED_SHARE else "--apply")
+                is_mistake = entries > self.pages / ACCIDENT_OF or self.chance.random() < DISCARDED_SHARE
+                self._resume(halt, "--discard" if is_mistake else "--apply")
 
     def decide_some(self) -> None:
         """A person takes time: about half of the looks decide nothing, and acts go on while halts stand."""
@@ -86,8 +88,8 @@ class _Soak:
             self.looked_in = time.monotonic()
             self.decide()
 
-    def open_halts(self) -> list[tuple[int, str | None]]:
-        """Their numbers, and what was decided; None: nothing yet."""
+    def open_halts(self) -> list[tuple[int, str | None, int]]:
+        """Their numbers, the decision (None: none yet), and the number of entries."""
         with self.world.cluster.administered() as connection:
             return connection.execute(_OPEN, [self.world.tenant]).fetchall()
 
