@@ -1,6 +1,7 @@
 """A person reviews a change set in the console: looks at each page, takes a part of it, comments, and undoes it."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -31,8 +32,20 @@ def operator_link(console: Console) -> str:
     return console.mirrord.run("console", "link").stdout.strip()
 
 
-async def operator(console: Console, browser: Browser, link: str) -> Person:
-    """A person who may decide, at the reviews."""
+@pytest.fixture(scope="module")
+def second_link(console: Console) -> str:
+    """Another link: each works once."""
+    return console.mirrord.run("console", "link").stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def guest_link(console: Console) -> str:
+    """A link for a person who may look only."""
+    return console.mirrord.run("console", "link", "--tenant", console.mirrord.tenant, "--name", "ada").stdout.strip()
+
+
+async def visitor(console: Console, browser: Browser, link: str) -> Person:
+    """A person whom *link* lets in, at the reviews."""
     context = await browser.new_context()
     page = await context.new_page()
     await page.goto(link)
@@ -40,14 +53,15 @@ async def operator(console: Console, browser: Browser, link: str) -> Person:
     return Person(context, page, console.url, console.mirrord)
 
 
-async def propose(console: Console, token: str) -> None:
-    """Let an agent propose to edit one page and to make another."""
+async def propose(console: Console, token: str, title: str = "Spring in the garden") -> str:
+    """Let an agent propose to edit one page and to make another; the id of the change set."""
     async with on_stdio(process(console.mirrord.mirror, {"MIRRORD_TOKEN": token}, "--tools", "pages,changes")) as agent:
-        await agent.call("begin_changes", title="Spring in the garden")
+        opened = await agent.call("begin_changes", title=title)
         edits = [{"find": "first", "replace": "the first"}, {"find": "dig", "replace": "dig deeper"}]
         await agent.call("edit_page", path="Garden.md", edits=edits)
         await agent.call("create_page", title="Weeds", content="many\n")
         await agent.call("apply_changes", message="Spring")
+    return str(opened["changeSet"])
 
 
 def await_text(console: Console, file: Path, text: str) -> None:
@@ -75,7 +89,7 @@ async def test_a_person_takes_a_part_of_what_an_agent_proposes_and_undoes_it(
 ) -> None:
     file = console.mirrord.file("Garden.md")
     await propose(console, reviewed_token)
-    person = await operator(console, browser, operator_link)
+    person = await visitor(console, browser, operator_link)
     page = person.page
     link = page.get_by_role("region", name="Waiting for you").get_by_role("link")
     await expect(link).to_be_visible(timeout=PATIENCE)
@@ -105,3 +119,48 @@ async def test_a_person_takes_a_part_of_what_an_agent_proposes_and_undoes_it(
     await_text(console, file, TEXT)
     assert person.errors == []
     await person.context.close()
+
+
+async def test_a_guest_sees_what_is_proposed_and_a_person_edits_it_before_accepting(
+    console: Console, browser: Browser, reviewed_token: str, second_link: str, guest_link: str
+) -> None:
+    mirrord, title = console.mirrord, "Summer in the garden"
+    mirrord.file("Garden.md").write_text(TEXT, encoding="utf-8")
+    change_set = await propose(console, reviewed_token, title)
+    guest = await visitor(console, browser, guest_link)
+    link = guest.page.get_by_role("region", name="Waiting for an operator").get_by_role("link", name=title)
+    await expect(link).to_be_visible(timeout=PATIENCE)
+    await link.click()
+    await expect(guest.page.get_by_text("An operator decides about this.")).to_be_visible(timeout=PATIENCE)
+    garden_of_guest = guest.page.locator(".card").filter(has_text="Edited: Garden.md")
+    await expect(garden_of_guest.get_by_label("Then", exact=True)).to_contain_text("dig deeper", timeout=PATIENCE)
+    for role in ("button", "checkbox", "textbox"):  # a box of the page as it reads cannot be ticked
+        await expect(guest.page.locator("#content").get_by_role(role, disabled=False)).to_have_count(0)
+    await picture(guest, "review-guest")
+
+    person = await visitor(console, browser, second_link)
+    page = person.page
+    await page.goto(f"{console.url}/t/{mirrord.tenant}/review?change={change_set}")
+    garden = page.locator(".card").filter(has_text="Edited: Garden.md")
+    weeds = page.locator(".card").filter(has_text="New: Weeds.md")
+    await garden.get_by_label("Block 2").uncheck(timeout=PATIENCE)
+    await weeds.get_by_text("Edit before accepting").click(timeout=PATIENCE)
+    text = weeds.get_by_role("textbox", name="Text of Weeds.md")
+    await expect(text).to_have_value(re.compile("many"))
+    await text.fill("few\n")
+    await page.get_by_role("button", name="Accept what is ticked").click()
+    await expect(page.get_by_text("Your text of Weeds.md is not kept yet")).to_be_visible()
+    await picture(person, "review-editing")
+    await weeds.get_by_role("button", name="Use this text").click()
+    await expect(weeds.get_by_text("with your text")).to_be_visible(timeout=PATIENCE)
+    await expect(weeds.get_by_label("Then", exact=True)).to_contain_text("few")
+    await expect(garden.get_by_label("Block 2")).not_to_be_checked()
+    await picture(person, "review-edited")
+    await page.get_by_role("button", name="Accept what is ticked").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Accept").click()
+
+    eventually(lambda: (mirrord.text("Weeds.md") or "").endswith("few\n"), "the person's text")
+    assert mirrord.text("Garden.md") == TEXT.replace("first", "the first")
+    assert [*guest.errors, *person.errors] == []
+    for visiting in (guest, person):
+        await visiting.context.close()

@@ -10,8 +10,11 @@ const KINDS = { created: "New", edited: "Edited", moved: "Moved", deleted: "Dele
 const section = (title, ...parts) => make("section", { "aria-label": title }, make("h2", {}, title), ...parts);
 const tools = (...parts) => make("div", { class: "tools" }, ...parts);
 
-/** A choice of one page: whether it is accepted, and the numbers of its blocks that are not. */
-const newChoice = (page) => ({ accepted: !page.is_rejected, left: new Set(), blocks: 0 });
+/** A choice of one page: whether it is accepted, the numbers of its blocks that are not, and a text that is not kept yet. */
+const newChoice = (page) => ({ accepted: !page.is_rejected, left: new Set(), blocks: 0, typed: null });
+
+/** The choice of a page that is shown again; a text of the person's is accepted as a whole. */
+const choiceAgain = (page, choice) => (page.is_edited ? { ...choice, left: new Set() } : choice);
 
 function checkbox(label, checked, onchange, disabled = false) {
   const box = make("input", { type: "checkbox", disabled, onchange: () => onchange(box.checked) });
@@ -33,20 +36,21 @@ function detail(review, page, choice, found, again) {
   const source = found.hunks ? differenceOf(found.hunks) : blocks;
   return [
     make("div", { class: "reviewed" }, make("div", {}, make("h4", {}, "Source"), ...(source.length ? source : [make("p", {}, "The text stays as it is.")])), rendered(found)),
-    review.may_decide && found.text !== null ? editing(review, page, found, again) : null,
+    review.may_decide && found.text !== null ? editing(review, page, choice, found, again) : null,
   ];
 }
 
-function editing(review, page, found, again) {
-  const text = make("textarea", { "aria-label": `Text of ${page.path}` });
-  text.value = found.text;
+function editing(review, page, choice, found, again) {
+  const text = make("textarea", { "aria-label": `Text of ${page.path}`, oninput: () => (choice.typed = text.value === found.text ? null : text.value) });
+  text.value = choice.typed ?? found.text;
   const store = (chosen) => () =>
     trying(async () => {
       await change("POST", `reviews/${review.id}/page`, { shown: review.shown, path: page.path, text: chosen(text.value) });
       tell("Kept; this text is applied when you accept.");
+      Object.assign(choice, { typed: null, accepted: true });
       await again();
     });
-  return make("details", {}, make("summary", {}, "Edit before accepting"), text,
+  return make("details", { open: choice.typed !== null }, make("summary", {}, "Edit before accepting"), text,
     tools(button("Use this text", store((written) => written), { class: "main" }), page.is_edited ? button("Use the agent's text", store(() => null)) : null));
 }
 
@@ -71,6 +75,8 @@ function pageCard(review, page, choice, again) {
 }
 
 async function decide(review, choices, accept) {
+  const typed = [...choices].find(([, choice]) => accept && choice.accepted && choice.typed !== null);
+  if (typed) return tell(`Your text of ${typed[0]} is not kept yet: choose “Use this text” first.`);
   const rejected = [...choices].filter(([, choice]) => !choice.accepted || (choice.blocks > 0 && choice.left.size === choice.blocks)).map(([path]) => path);
   const blocks = {};
   for (const [path, choice] of choices) {
@@ -85,14 +91,15 @@ async function decide(review, choices, accept) {
     await change("POST", `reviews/${review.id}`, { shown: review.shown, accept, rejected, blocks, comment });
     tell(accept ? "Accepted; it is applied within a second." : "Rejected; the agent sees your comment.");
     history.replaceState(null, "", location.pathname);
-    await showUntil(({ changes }) => !accept || changes.some((one) => one.id === review.id));
+    await showUntil(({ changes }) => !accept || changes.some((one) => one.id === review.id && one.count > 0));
   });
 }
 
-async function showOne(id) {
+/** earlier: the choices by path, where it is shown again. */
+async function showOne(id, earlier = new Map()) {
   const review = await get(`reviews/${id}`);
-  const again = () => showOne(id);
-  const choices = new Map(review.changes.map((page) => [page.path, newChoice(page)]));
+  const choices = new Map(review.changes.map((page) => [page.path, earlier.has(page.path) ? choiceAgain(page, earlier.get(page.path)) : newChoice(page)]));
+  const again = () => showOne(id, choices);
   const decision = review.may_decide
     ? tools(button("Accept what is ticked", () => decide(review, choices, true), { class: "main" }), button("Reject all", () => decide(review, choices, false)))
     : make("p", { class: "hint" }, "An operator decides about this.");
@@ -113,7 +120,7 @@ function changeSet(one, mayDecide) {
     make("h3", {}, one.title),
     make("p", {}, `${actor(one.by)}, ${moment(one.at)}: ${many(one.count, "entry").replace("entrys", "entries")}, ${one.state}`),
     one.refused ? make("p", { class: "hint" }, one.refused) : null,
-    one.can_undo && mayDecide ? tools(button("Undo", () => trying(() => previewUndo(card, one)), { "aria-label": `Undo: ${one.title}` })) : null);
+    one.can_undo && one.count > 0 && mayDecide ? tools(button("Undo", () => trying(() => previewUndo(card, one)), { "aria-label": `Undo: ${one.title}` })) : null);
   return card;
 }
 
@@ -151,7 +158,7 @@ async function show() {
   const [{ reviews, may_decide }, changes] = await Promise.all([get("reviews"), get("changes")]);
   if (place.querySelector(".undo")) return { reviews, changes };
   place.replaceChildren(
-    section("Waiting for you", reviews.length ? make("ul", { class: "list" }, reviews.map(waiting)) : make("p", {}, "Nothing waits for a review.")),
+    section(may_decide ? "Waiting for you" : "Waiting for an operator", reviews.length ? make("ul", { class: "list" }, reviews.map(waiting)) : make("p", {}, "Nothing waits for a review.")),
     section("Change sets", changes.length ? make("ul", { class: "list" }, changes.map((one) => changeSet(one, may_decide))) : make("p", {}, "No agent has changed anything.")),
   );
   return { reviews, changes };
