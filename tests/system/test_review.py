@@ -245,7 +245,7 @@ async def test_nobody_is_asked_about_a_change_set_that_its_agent_discarded(mirro
     query = "SELECT id, state, told_at IS NOT NULL FROM approval WHERE arguments ->> 'change_set' = %s"
     async with agent_of(mirrord) as agent:
         change_set = await change(agent, folder)
-        waiting(mirrord, change_set)
+        eventually(lambda: mirrord.app.execute(query, [change_set]).fetchone(), "the change set in review")
         await agent.call("discard_changes", changeSet=change_set)
 
         def ended() -> tuple[Any, ...] | None:
@@ -254,7 +254,6 @@ async def test_nobody_is_asked_about_a_change_set_that_its_agent_discarded(mirro
 
         request, state, _ = eventually(ended, "the end of the request")
         assert state == "expired"
-        assert change_set[:18] not in changes(mirrord, "list")
         assert "waits for a review" in mirrord.run("changes", "accept", change_set, "--tenant", mirrord.tenant).stderr
         answer = json.loads(text(mirrord, f".records/approvals/{request}.json") or "")
         assert answer["failure"]["code"] == "EXPIRED"
@@ -265,13 +264,12 @@ async def test_nobody_is_asked_about_a_change_set_that_its_agent_discarded(mirro
 async def test_all_proposals_include_the_change_sets_that_can_be_applied(mirrord: Mirrord, folder: str) -> None:
     async def submit(agent: Agent, page: str, tool: str, **arguments: Any) -> str:
         await agent.call(tool, path=f"{folder}/{page}.md", **arguments)
-        change_set = str((await agent.call("apply_changes", message=page))["changeSet"])
-        waiting(mirrord, change_set)
-        return change_set
+        return str((await agent.call("apply_changes", message=page))["changeSet"])
 
-    def state_of(change_set: str) -> str:
-        query = "SELECT state FROM approval WHERE arguments ->> 'change_set' = %s ORDER BY requested_at DESC LIMIT 1"
-        return str(value(mirrord.app, query, change_set))
+    def states_of(*change_sets: str) -> list[str]:
+        query = "SELECT arguments ->> 'change_set', state FROM approval WHERE arguments ->> 'change_set' = ANY (%s)"
+        states: dict[str, str] = dict(mirrord.app.execute(query, [[*change_sets]]).fetchall())
+        return [states[change_set] for change_set in change_sets if change_set in states]
 
     edits = [{"find": "first", "replace": "the first"}]
     async with agent_of(mirrord) as agent:
@@ -279,6 +277,7 @@ async def test_all_proposals_include_the_change_sets_that_can_be_applied(mirrord
         outdated = await submit(agent, "Beta", "edit_page", edits=edits)
         grave = await submit(agent, "Gone", "rename_heading", heading="Gone", to="Here")
         unwanted = await submit(agent, "New", "write_page", content="text\n")
+        eventually(lambda: len(states_of(simple, outdated, grave, unwanted)) == 4, "all change sets in review")
         changes(mirrord, "reject", unwanted, "--page", f"{folder}/New.md")
         (mirrord.root / folder / "Beta.md").write_text("# Another page\n", encoding="utf-8")
         mirrord.flush()
@@ -289,7 +288,7 @@ async def test_all_proposals_include_the_change_sets_that_can_be_applied(mirrord
         assert f"reject {unwanted}" in ran.stderr
         assert "needs to be named" in ran.stderr
         await settled(mirrord, agent, simple, "applied")
-        assert [state_of(change_set) for change_set in (outdated, grave, unwanted)] == ["pending"] * 3
+        assert states_of(outdated, grave, unwanted) == ["pending"] * 3
         assert text(mirrord, f"{folder}/Alpha.md") == ALPHA.replace("first", "the first")
         assert text(mirrord, f"{folder}/Beta.md") == "# Another page\n"
         for change_set in (outdated, grave, unwanted):
