@@ -19,8 +19,9 @@ from mirrord.errors import Unavailable, UserError
 from mirrord.web import html_pages, live_updates, page_api, page_files, page_finder, review_api, tenant_status
 from mirrord.web.html_pages import STATIC_DIRECTORY, Assets, render_page
 from mirrord.web.live_updates import LiveEvents
+from mirrord.web.read_limits import ReadLimit, run_while_connected
 from mirrord.web.request_checks import READ_METHODS, Protection, TooLarge
-from mirrord.web.request_context import AppContext, Tenants, app_context_of, json_response, session_of
+from mirrord.web.request_context import AppContext, Tenants, app_context_of, json_response, session_of, visit_of
 
 MAX_BODY_BYTES = MAX_FILE_BYTES + (1 << 20)  # bytes of a body: the largest attachment and its multipart envelope
 
@@ -68,16 +69,16 @@ def _routes() -> list[BaseRoute]:
 
 def _view_routes() -> list[BaseRoute]:
     return [
-        Route("/", html_pages.show_home),
-        Route("/p/{page}", html_pages.show_page),
-        Route("/p/{page}/file", page_files.download_file),
-        Route("/p/{page}/history", html_pages.show_history),
-        Route("/conflicts/{number}/{side}", page_files.download_side),
-        Route("/trash", html_pages.view_of("trash.html")),
-        Route("/search", html_pages.view_of("search.html")),
-        Route("/attention", html_pages.view_of("attention.html")),
-        Route("/review", html_pages.view_of("review.html")),
-        Route("/status", html_pages.view_of("status.html")),
+        _quick_route("/", html_pages.show_home),
+        _quick_route("/p/{page}", html_pages.show_page),
+        _quick_route("/p/{page}/file", page_files.download_file),
+        _quick_route("/p/{page}/history", html_pages.show_history),
+        _quick_route("/conflicts/{number}/{side}", page_files.download_side),
+        _quick_route("/trash", html_pages.view_of("trash.html")),
+        _quick_route("/search", html_pages.view_of("search.html")),
+        _quick_route("/attention", html_pages.view_of("attention.html")),
+        _quick_route("/review", html_pages.view_of("review.html")),
+        _quick_route("/status", html_pages.view_of("status.html")),
     ]
 
 
@@ -85,25 +86,25 @@ def _api_routes() -> list[BaseRoute]:
     page = "/pages/{page}"
     return [
         Route("/live", live_updates.stream_events),
-        Route("/tree", page_finder.list_children),
-        Route("/trash", page_finder.list_trash),
-        Route("/search", page_finder.search_pages),
-        Route("/completions", page_finder.list_completions),
-        Route("/preview", page_finder.preview_link),
-        Route("/attention", tenant_status.list_waiting),
-        Route("/status", tenant_status.show_status),
+        _quick_route("/tree", page_finder.list_children),
+        _costly_route("/trash", page_finder.list_trash),
+        _costly_route("/search", page_finder.search_pages),
+        _costly_route("/completions", page_finder.list_completions),
+        _quick_route("/preview", page_finder.preview_link),
+        _costly_route("/attention", tenant_status.list_waiting),
+        _costly_route("/status", tenant_status.show_status),
         _write_route("/approvals", tenant_status.decide_requests),
         _write_route("/notices", tenant_status.read_notices),
         _write_route("/halts/{number}", tenant_status.decide_halt),
         _write_route("/conflicts/{number}", tenant_status.resolve_conflict),
         *_review_routes(),
-        Route(page, page_api.show_page),
-        Route(f"{page}/version", page_api.show_version),
-        Route(f"{page}/above", page_finder.list_ancestors),
-        Route(f"{page}/resolve", page_finder.resolve_link),
-        Route(f"{page}/backlinks", page_finder.list_backlinks),
-        Route(f"{page}/history", page_api.list_versions),
-        Route(f"{page}/diff", page_api.show_difference),
+        _quick_route(page, page_api.show_page),
+        _quick_route(f"{page}/version", page_api.show_version),
+        _quick_route(f"{page}/above", page_finder.list_ancestors),
+        _quick_route(f"{page}/resolve", page_finder.resolve_link),
+        _costly_route(f"{page}/backlinks", page_finder.list_backlinks),
+        _costly_route(f"{page}/history", page_api.list_versions),
+        _costly_route(f"{page}/diff", page_api.show_difference),
         _write_route("/pages", page_api.create_page),
         _write_route(page, page_api.change_page, "PATCH"),
         _write_route(page, page_api.delete_page, "DELETE"),
@@ -119,15 +120,36 @@ def _api_routes() -> list[BaseRoute]:
 def _review_routes() -> list[BaseRoute]:
     review, changes = "/reviews/{change_set}", "/changes/{change_set}"
     return [
-        Route("/reviews", review_api.list_reviews),
-        Route(review, review_api.show_review),
-        Route(f"{review}/page", review_api.show_reviewed_page),
+        _costly_route("/reviews", review_api.list_reviews),
+        _costly_route(review, review_api.show_review),
+        _costly_route(f"{review}/page", review_api.show_reviewed_page),
         _write_route(f"{review}/page", review_api.choose_page),
         _write_route(review, review_api.decide_review),
-        Route("/changes", review_api.list_changes),
-        Route(f"{changes}/undo", review_api.preview_undo_of),
+        _costly_route("/changes", review_api.list_changes),
+        _costly_route(f"{changes}/undo", review_api.preview_undo_of),
         _write_route(f"{changes}/undo", review_api.ask_undo),
     ]
+
+
+def _quick_route(path: str, endpoint: Endpoint) -> Route:
+    """A route that reads few rows of the tenant by their keys."""
+    return _read_route(path, endpoint, lambda desk: desk.quick_reads)
+
+
+def _costly_route(path: str, endpoint: Endpoint) -> Route:
+    """A route that searches the rows of the tenant, lists many of them, or compares texts."""
+    return _read_route(path, endpoint, lambda desk: desk.costly_reads)
+
+
+def _read_route(path: str, endpoint: Endpoint, limit_of: Callable[[AppContext], ReadLimit]) -> Route:
+    """A route that reads in turn. A session that may not see the tenant is refused without a turn."""
+
+    async def read_in_turn(request: Request) -> Response:
+        visit = await visit_of(request)
+        turn = limit_of(visit.app).turn(visit.session.id, visit.tenant)
+        return await run_while_connected(request, turn, endpoint)
+
+    return Route(path, read_in_turn)
 
 
 def _write_route(path: str, endpoint: Endpoint, method: str = "POST") -> Route:

@@ -11,6 +11,7 @@ from mirrord.db import tenant_rows
 from mirrord.db.database import APP_ROLE, Database
 from mirrord.telemetry.local_server import serve
 from mirrord.web.application import create_application
+from mirrord.web.read_limits import CONSOLE_CONNECTIONS
 
 HOST = "127.0.0.1"
 _ADDRESS = Path("console") / "address"  # in the data directory: the last URL, for printing links
@@ -61,7 +62,7 @@ async def serve_console(
         on_url(url_of(port))
 
     async with (
-        Database(dsn, role=APP_ROLE, checked=True) as database,
+        Database(dsn, size=CONSOLE_CONNECTIONS, role=APP_ROLE, checked=True) as database,
         Database(dsn, size=1, checked=True) as directory,
     ):
 

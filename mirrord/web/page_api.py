@@ -1,6 +1,5 @@
 """Pages as JSON: read, write, create, rename, move, delete, restore; their versions and differences."""
 
-import asyncio
 from dataclasses import asdict
 from typing import Any
 from uuid import UUID
@@ -16,6 +15,7 @@ from mirrord.db.database import Connection, set_parents
 from mirrord.documents.link_following import paths_of
 from mirrord.domain.entry import TenantId
 from mirrord.domain.place import clean_name
+from mirrord.web.read_limits import run_in_thread
 from mirrord.web.request_context import Visit, entry_of, json_response, not_found, read_json, refusal, visit_of
 from mirrord.web.rows import page_rows, tree_rows
 from mirrord.web.rows.page_rows import Page
@@ -232,7 +232,7 @@ async def show_difference(request: Request) -> Response:
     before, after = (_version_in_query(request, name) for name in ("before", "after"))
     async with visit.read_transaction() as connection:
         old, new = await _load_text(connection, visit, before), await _load_text(connection, visit, after)
-    changes = await asyncio.to_thread(diff_hunks, old, new)
+    changes = await run_in_thread(diff_hunks, old, new)
     return json_response(
         {"before": before, "after": after, "hunks": [[asdict(line) for line in hunk] for hunk in changes]}
     )

@@ -17,6 +17,7 @@ from mirrord.auth.sign_in import Gate, Session
 from mirrord.db.database import Connection, Database, set_actor
 from mirrord.domain.entry import EntryId, TenantId, parse_id
 from mirrord.errors import UserError
+from mirrord.web.read_limits import CONSOLE_CONNECTIONS, MAX_COSTLY_READS, ReadLimit
 from mirrord.web.request_checks import RateLimit
 
 CHANNEL = "console"
@@ -45,6 +46,8 @@ class AppContext:
     sign_in_rate: RateLimit = field(default_factory=lambda: RateLimit(20))
     write_rate: RateLimit = field(default_factory=lambda: RateLimit(600))
     upload_rate: RateLimit = field(default_factory=lambda: RateLimit(60))
+    costly_reads: ReadLimit = field(default_factory=lambda: ReadLimit(MAX_COSTLY_READS))
+    quick_reads: ReadLimit = field(default_factory=lambda: ReadLimit(CONSOLE_CONNECTIONS))
     _cached_tenants: Mapping[str, UUID] = field(default_factory=dict)
     _cached_at: float = -_TENANTS_CACHE_SECONDS
 

@@ -1,6 +1,5 @@
 """Reviews of change sets in the console, page by page; and the list of change sets with their undo."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -22,6 +21,7 @@ from mirrord.errors import Refused, UserError
 from mirrord.markdown.read.reader import read_document
 from mirrord.operations import review_choices
 from mirrord.operations.undo import UndoRequest, preview_undo
+from mirrord.web.read_limits import run_in_thread
 from mirrord.web.request_context import (
     CHANNEL,
     Visit,
@@ -68,7 +68,7 @@ async def show_reviewed_page(request: Request) -> Response:
     change = next((review.shown_change(change) for change in review.changes if change.path == path), None)
     if change is None:
         raise not_found()
-    return json_response(await asyncio.to_thread(_page_facts, review, change))
+    return json_response(await run_in_thread(_page_facts, review, change))
 
 
 async def choose_page(request: Request) -> Response:

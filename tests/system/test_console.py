@@ -2,7 +2,9 @@
 
 import re
 import socket
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,11 @@ from typing import Any
 import psycopg
 import pytest
 
+from mirrord.db.transactions import SHORT_LOCK_TIMEOUT_MS
 from mirrord.domain.entry import digest_of
 from mirrord.web.console_server import last_url
 from mirrord.web.live_updates import MAX_STREAMS_OF_SESSION
+from mirrord.web.read_limits import MAX_READS_OF_SESSION
 from tests.support.browsing import Browser
 from tests.support.commands import Near
 from tests.support.consoles import PICTURE, Console, consoles
@@ -437,6 +441,49 @@ def test_windows_of_one_do_not_take_those_of_others(console: Console, ada: Brows
         assert guest.ask("GET", f"/t/{guest.tenant}/api/live").status == 429
         with ada.live():
             pass
+
+
+RUNNING_SEARCHES = """
+SELECT count(*) FROM pg_stat_activity
+ WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM mirrord.link_name AS n%'"""
+
+
+def test_searches_of_one_person_run_few_at_once_while_pages_of_other_tenants_open(
+    console: Console, module_dsn: str
+) -> None:
+    guest, rival = console.browser(only=True), console.browser("rival", only=True)
+    page = rival.get("tree")["nodes"][0]["id"]
+    highest = 0
+    with (
+        psycopg.connect(module_dsn, autocommit=True) as observer,
+        psycopg.connect(module_dsn) as administrator,
+        ThreadPoolExecutor(40) as people,
+    ):
+        administrator.execute("LOCK TABLE mirrord.link_name IN ACCESS EXCLUSIVE MODE")  # searches wait for it and fail
+        searches = [people.submit(guest.ask, "GET", "/t/demo/api/search?q=a") for _ in range(40)]
+        while not all(search.done() for search in searches):
+            highest = max(highest, observer.execute(RUNNING_SEARCHES).fetchone()[0])  # type: ignore[index]
+            assert rival.get(f"pages/{page}")["id"] == page
+    assert highest == MAX_READS_OF_SESSION
+    assert {search.result().status for search in searches} == {503}
+    assert eventually(lambda: guest.get("search?q=Alpha")["called"], "an answer")
+
+
+def test_searches_whose_clients_went_away_are_not_carried_out(console: Console, module_dsn: str) -> None:
+    guest = console.browser(only=True)
+    request = f"GET /t/demo/api/search?q=a HTTP/1.1\r\nHost: {guest.host}\r\nCookie: {guest.cookie}\r\n\r\n".encode()
+    host, port = guest.host.split(":")
+    with psycopg.connect(module_dsn, autocommit=True) as observer, psycopg.connect(module_dsn) as administrator:
+        administrator.execute("LOCK TABLE mirrord.link_name IN ACCESS EXCLUSIVE MODE")
+        with ExitStack() as windows:
+            for _ in range(90):
+                windows.enter_context(socket.create_connection((host, int(port)))).sendall(request)
+            eventually(lambda: observer.execute(RUNNING_SEARCHES).fetchone() != (0,), "a search", pause=0.01)
+        left_at = time.monotonic()
+        eventually(lambda: observer.execute(RUNNING_SEARCHES).fetchone() == (0,), "no search", pause=0.01)
+        assert guest.ask("GET", "/t/demo/api/search?q=a").status == 503  # the first in its line again
+        assert time.monotonic() - left_at < 90 / MAX_READS_OF_SESSION * SHORT_LOCK_TIMEOUT_MS / 1000 / 2
+    assert eventually(lambda: guest.get("search?q=Alpha")["called"], "an answer")
 
 
 def test_wrong_links_keep_nobody_out_who_has_a_right_one(console: Console) -> None:
