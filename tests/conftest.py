@@ -5,6 +5,7 @@ Tenants are what mirrord keeps apart anyway; a test that is about the database a
 """
 
 import asyncio
+import gc
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
@@ -30,6 +31,17 @@ settings.load_profile("patient")
 TEMPLATE = "migrated"
 
 _numbers = itertools.count(1)
+
+
+def pytest_collection() -> None:
+    """Nothing of what is collected goes again: nobody looks for garbage meanwhile."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Whoever looks for garbage later, in copies of this process too, leaves out what was collected."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
