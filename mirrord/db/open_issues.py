@@ -74,6 +74,15 @@ async def load_problems(connection: Connection, tenant: TenantId) -> list[Proble
     return [Problem(*row) for row in await cursor.fetchall()]
 
 
+async def load_problem_paths(connection: Connection, tenant: TenantId, mirror: MirrorId, code: str) -> list[str]:
+    """The paths of one mirror's problems with *code*."""
+    cursor = await connection.execute(
+        "SELECT path FROM mirrord.problem WHERE tenant_id = %s AND mirror_id = %s AND code = %s ORDER BY path",
+        (tenant, mirror, code),
+    )
+    return [path for (path,) in await cursor.fetchall()]
+
+
 async def add_halt(connection: Connection, tenant: TenantId, mirror: MirrorId, halt: NewHalt) -> None:
     """Record why deletions stopped; an open halt of the same reason and side is extended instead."""
     ids = list(halt.entries)

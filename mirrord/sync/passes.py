@@ -6,16 +6,16 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 
 from mirrord.db.open_issues import Problem
-from mirrord.domain.entry import Base, File, Kind, State
-from mirrord.errors import Busy, Fenced, Locked, Stale, Unavailable
+from mirrord.domain.entry import Base, File, State
+from mirrord.errors import Fenced, Locked, Unavailable
 from mirrord.mirror.tree.ignore_rules import PATTERN_FILES
-from mirrord.mirror.tree.tree_layout import directory_of, page_path, printable
+from mirrord.mirror.tree.tree_layout import printable
+from mirrord.sync.absorption import absorb_strange_files
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
 from mirrord.sync.decisions.tree_history import is_stale
 from mirrord.sync.deletions import trash_files
 from mirrord.sync.engine_parts import EngineParts, Writing
 from mirrord.sync.joint_passes import carry_over_plans, mark_later
-from mirrord.sync.observation.file_owners import FileOwners
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty, Observation, ReadAhead, TreeView, look_at_tree, observe
@@ -24,7 +24,6 @@ from mirrord.sync.observation.waiting_plans import NO_PLANS, MetPlans
 from mirrord.sync.pass_results import conclude, find_neighbours_of_renamed
 from mirrord.sync.work_queue import CHUNK_MARKS
 from mirrord.sync.writing.apply import PassOutcome, apply_decisions, is_temporarily_blocked, prepare_rows
-from mirrord.sync.writing.leftover_saves import LATE_SAVE_REASON, RECOPIED_REASON
 from mirrord.sync.writing.row_statements import new_base
 
 log = logging.getLogger(__name__)
@@ -183,8 +182,8 @@ async def _make_pass(
         if not met.names <= plans.names or met.is_under_way:
             await _work_on_plans(parts, dirty, observation, met)
             return
-    if observation.owners.late_saves or observation.owners.recopied_files:
-        await _absorb_late(parts, observation.owners)
+    if (owners := observation.owners).late_saves or owners.recopied_files or owners.copied_directories.twins:
+        await absorb_strange_files(parts, owners)
     decisions = parts.retries.decide(observation, list(observation.states.values()))
     await finish_writing(parts)
     if look is not None and (bases := _only_new(decisions)):
@@ -268,19 +267,6 @@ async def _carry_out(
     unchanged = [decision for decision in decisions if decision.step is Step.NOTHING]
     idle = {decision.state.entry for decision in unchanged if decision.move is Move.NOTHING}
     await conclude(parts, observation, applied, idle)
-
-
-async def _absorb_late(parts: EngineParts, owners: FileOwners) -> None:
-    late_saves = [(path, page, LATE_SAVE_REASON) for path, page in owners.late_saves.items()]
-    recopied = [(path, page, RECOPIED_REASON) for path, page in owners.recopied_files.items()]
-    for path, page, reason in (*late_saves, *recopied):
-        try:
-            entries = await parts.recovery.absorb_late(path, page, reason)
-        except (Busy, Stale, FileNotFoundError):
-            parts.queue.mark([path], forced=True, delay=FIRST_DELAY_SECONDS)
-        else:
-            index_path = page_path("", directory_of(path, Kind.PAGE), index=True)
-            parts.queue.mark([index_path], entries, forced=True)
 
 
 def _look_below(sides: Sides, dirty: Dirty) -> tuple[frozenset[str], TreeView | None]:

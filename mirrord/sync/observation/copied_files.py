@@ -57,21 +57,22 @@ async def take_recopied(
     return recopied
 
 
-def twin_of(file: FoundFile, memory: EarlierState, tenant: TenantId) -> Base | None:
+def twin_of(file: FoundFile, memory: EarlierState, tenant: TenantId, *, earlier_path: str | None = None) -> Base | None:
     """
     The page or attachment beside *file* that has its name with a number, and was made of it.
 
     It has the id of that path, or the same `id:`, or the same bytes. A page may have changed since: then *file* is a
-    save of it. An attachment must be equal.
+    save of it. An attachment must be equal. earlier_path: another path whose id counts.
     """
     if file.spot.kind not in _COPIED_KINDS or file.path in memory.base_at_path:
         return None
-    candidates = (base for base in _find_candidates(file, memory, tenant) if _is_beside(base, file, memory))
+    paths = [file.path] if earlier_path is None else [file.path, earlier_path]
+    entries = [*(id_of_path(tenant, path) for path in paths), parse_id(file.claimed)]
+    candidates = (base for base in _find_candidates(file, memory, entries) if _is_beside(base, file, memory))
     return next((base for base in candidates if base.kind is Kind.PAGE or base.digest == file.digest), None)
 
 
-def _find_candidates(file: FoundFile, memory: EarlierState, tenant: TenantId) -> Iterator[Base]:
-    entries = (id_of_path(tenant, file.path), parse_id(file.claimed))
+def _find_candidates(file: FoundFile, memory: EarlierState, entries: Sequence[EntryId | None]) -> Iterator[Base]:
     same_id = [memory.base_of_entry[entry] for entry in entries if entry is not None and entry in memory.base_of_entry]
     same_bytes = memory.bases_of_digest.get(file.digest, ()) if file.digest != EMPTY_DIGEST else ()
     yield from (base for base in (*same_id, *same_bytes) if base.claimed == file.claimed)
@@ -83,11 +84,16 @@ def _is_beside(base: Base, file: FoundFile, memory: EarlierState) -> bool:
         return False
     if parent_of(base.path) != parent_of(file.path) or base.place.index != file.spot.index:
         return False
-    number = base.place.name.rpartition(" (")[2].partition(")")[0]
+    return has_number(file.spot.name, base.place.name, base.kind)
+
+
+def has_number(name: str, numbered: str, kind: Kind) -> bool:
+    """Whether *numbered* is *name* with the number of a twin."""
+    number = numbered.rpartition(" (")[2].partition(")")[0]
     if not (number.isascii() and number.isdigit() and 2 <= int(number[:5]) <= MAX_TWINS):
         return False
-    suffixed = numbered_attachment if base.kind is Kind.ATTACHMENT else numbered_name
-    return suffixed(file.spot.name, int(number)) == base.place.name
+    suffixed = numbered_attachment if kind is Kind.ATTACHMENT else numbered_name
+    return suffixed(name, int(number)) == numbered
 
 
 async def _is_name_taken(connection: Connection, sides: Sides, twin: Base, name: str) -> bool:

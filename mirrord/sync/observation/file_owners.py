@@ -17,6 +17,7 @@ from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.tree_layout import Spot, directory_of
 from mirrord.sync.observation import unrecorded_rows
+from mirrord.sync.observation.copied_directories import NO_DIRECTORIES, CopiedDirectories, take_copied_directories
 from mirrord.sync.observation.copied_files import take_recopied
 from mirrord.sync.observation.file_identity import find_late_save, identify_files
 from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, has_fitting_kind, match_texts
@@ -268,12 +269,14 @@ class FileOwners:
     late_saves: files that are only an editor's save of a page that has an index file by now, with that page's base.
     recopied_files: files that are a copy of a twin made of their path, with the twin's base.
     overtaken_paths: paths that hold another file than before, while the earlier file may be elsewhere.
+    copied_directories: directories that are a copy of a twin made of their path, and the files in them.
     """
 
     entries: dict[str, EntryId] = field(default_factory=dict)
     late_saves: dict[str, Base] = field(default_factory=dict)
     recopied_files: dict[str, Base] = field(default_factory=dict)
     overtaken_paths: frozenset[str] = frozenset()
+    copied_directories: CopiedDirectories = NO_DIRECTORIES
 
 
 def find_only_owner(look: LookResult, memory: EarlierState, index: Index) -> FileOwners | None:
@@ -305,6 +308,7 @@ async def find_owners(
 ) -> FileOwners:
     """The owners by all evidence. Removes late saves and copies from *look*. rows: those that were marked."""
     late_saves = _take_late_saves(look, memory, sides.looker.index)
+    copied_directories = await take_copied_directories(connection, sides, look, memory)
     recopied = await take_recopied(connection, sides, look, memory)
     if suspects := select_unproven(look.found_files.values(), memory):
         memory.base_texts = await derived_rows.load_texts_of_digests(connection, sides.tenant, suspects)
@@ -312,7 +316,7 @@ async def find_owners(
     owners = await match_by_place(connection, sides, look, memory, owners, rows)
     sides.known_copies.note(look.found_files.values(), owners, memory, time.monotonic())
     overtaken_paths = find_overtaken(look.found_files.values(), memory, owners)
-    return FileOwners(owners, late_saves, recopied, overtaken_paths)
+    return FileOwners(owners, late_saves, recopied | copied_directories.saves, overtaken_paths, copied_directories)
 
 
 def _take_late_saves(look: LookResult, memory: EarlierState, index: Index) -> dict[str, Base]:
