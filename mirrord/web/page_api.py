@@ -15,6 +15,8 @@ from mirrord.db.database import Connection, set_parents
 from mirrord.documents.link_following import paths_of
 from mirrord.domain.entry import TenantId
 from mirrord.domain.place import clean_name
+from mirrord.errors import Damaged
+from mirrord.markdown.schema.document import check_document
 from mirrord.web.read_limits import run_in_thread
 from mirrord.web.request_context import Visit, entry_of, json_response, not_found, read_json, refusal, visit_of
 from mirrord.web.rows import page_rows, tree_rows
@@ -83,8 +85,10 @@ async def put_content(request: Request) -> Response:
     """PUT api/pages/{page}/content: a whole TipTap document."""
     visit = await visit_of(request)
     body = await read_json(request, version=int, content=dict)
-    if body["content"].get("type") != "doc" or not isinstance(body["content"].get("content", []), list):
-        raise refusal("The content is not a document: its type must be `doc` and its content a list.")
+    try:
+        check_document(body["content"])
+    except Damaged as error:
+        raise refusal(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
     async with visit.write_transaction() as connection:
         written = await page_rows.write_content(connection, visit.page, body["version"], body["content"])
     return await version_or_conflict(visit, written)

@@ -6,7 +6,7 @@ from typing import cast
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.inline.inline_writer import write_inline
 from mirrord.markdown.inline.source_style import Style
-from mirrord.markdown.schema.document import Node
+from mirrord.markdown.schema.document import Node, is_in_bounds
 from mirrord.markdown.schema.node_rules import extra_attrs_of
 
 ALIGNMENT = {"left": ":--", "center": ":-:", "right": "--:"}
@@ -111,7 +111,12 @@ def _apply_extras(cell: Node, extra_attrs: Mapping[str, Json]) -> None:
 
 
 def _plain_attrs(extra_attrs: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
-    return ((key, value) for key, value in extra_attrs.items() if key not in ("type", "paragraph"))
+    """The attributes of a cell in a comment, without numbers that are out of their bounds."""
+    return (
+        (key, value)
+        for key, value in extra_attrs.items()
+        if key not in ("type", "paragraph") and is_in_bounds("tableCell", key, value)
+    )
 
 
 def _markdown_attrs(cell: Node) -> dict[str, Json]:

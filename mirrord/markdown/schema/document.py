@@ -6,13 +6,16 @@ Comments in a page hold the attributes of blocks as JSON.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NotRequired, TypedDict, cast
 
 import orjson
 
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.yaml_reader import Json
+from mirrord.markdown.schema.node_types import NODES
 
 
 class Mark(TypedDict):
@@ -49,6 +52,14 @@ DELIMITED: Final = frozenset(["bold", "italic", "strike", "highlight"])  # marks
 TAGGED: Final = {"underline": "u", "subscript": "sub", "superscript": "sup"}  # marks set by HTML tags
 MARKS: Final = DELIMITED | TAGGED.keys() | {"code", "link", "textStyle"}
 
+MAX_SPANNED_PLACES: Final = 100_000  # rows times columns of a table with merged cells; editors have a value for each
+_BOUNDS: Mapping[str, Mapping[str, tuple[int, int]]] = MappingProxyType(
+    {
+        name: bounds
+        for name, node in NODES.items()
+        if (bounds := {key: value.bounds for key, value in node.attributes.items() if value.bounds})
+    }
+)
 _KEYS = frozenset(["type", "attrs", "content", "marks", "text"])
 
 
@@ -67,7 +78,7 @@ def check_document(value: object) -> Document:
     *value*, checked to have the shape of a document.
 
     Raises:
-        Damaged: it is no ProseMirror JSON, or it is nested too deep.
+        Damaged: it is no ProseMirror JSON, is nested too deep, or has a number that makes it too large to be shown.
     """
     if not isinstance(value, dict) or value.get("type") != "doc":
         raise Damaged("the content is not a TipTap document (its `type` is not `doc`)")
@@ -98,6 +109,43 @@ def _check_node(value: object, depth: int) -> None:
             raise Damaged(f"the content holds a {name} with an invalid mark")
     for child in value.get("content") or ():
         _check_node(child, depth + 1)
+    if name == "table":
+        _check_places(cast(Node, value))
+
+
+def is_in_bounds(name: str, key: str, value: object) -> bool:
+    """Whether an attribute of a node of type *name* is no number that is out of its bounds."""
+    bounds = _BOUNDS.get(name, {}).get(key)
+    if bounds is None or value is None:
+        return True
+    return isinstance(value, int) and not isinstance(value, bool) and bounds[0] <= value <= bounds[1]
+
+
+def _check_places(table: Node) -> None:
+    """Raise Damaged if the merged cells of a checked table make it too large."""
+    rows = [[_spans_of(cell) for cell in row.get("content") or []] for row in table.get("content") or []]
+    is_merged = any(spans != (1, 1) for row in rows for spans in row)
+    if is_merged and _width_of(rows) * len(rows) > MAX_SPANNED_PLACES:
+        raise Damaged(f"the content holds a table whose merged cells make it larger than {MAX_SPANNED_PLACES} cells")
+
+
+def _spans_of(cell: Node) -> tuple[int, int]:
+    attrs = cell.get("attrs") or {}
+    columns, lines = (
+        attrs.get(key) if key in _BOUNDS.get(cell["type"], {}) else None for key in ("colspan", "rowspan")
+    )
+    return cast(int, columns) or 1, cast(int, lines) or 1
+
+
+def _width_of(rows: Sequence[Sequence[tuple[int, int]]]) -> int:
+    """The columns of a table of cells that span (columns, rows)."""
+    width, reaching, ends = 0, 0, Counter[int]()  # columns of cells above that reach into the row, and where they end
+    for number, row in enumerate(rows):
+        reaching += sum(columns for columns, _ in row) - ends[number]
+        width = max(width, reaching)
+        for columns, lines in row:
+            ends[number + lines] += columns
+    return width
 
 
 def _is_mark(value: object) -> bool:
@@ -112,6 +160,9 @@ def _check_parts(name: str, value: Mapping[str, object]) -> None:
             raise Damaged(f"the content holds a {name} whose `{key}` is not a {kind.__name__}")
     if isinstance(value.get("text"), str) != (name == "text"):
         raise Damaged(f"the content holds a {name} whose `text` is wrong")
+    for key, (lowest, highest) in _BOUNDS.get(name, {}).items():
+        if not is_in_bounds(name, key, cast(Mapping[str, object], value.get("attrs") or {}).get(key)):
+            raise Damaged(f"the content holds a {name} whose `{key}` is not a number from {lowest} to {highest}")
 
 
 def parse_json(source: str) -> object:

@@ -20,6 +20,7 @@ class Attribute:
     An attribute of a node or mark.
 
     default: the meaning of absence and of null. values: the allowed ones; () for any value of its kind.
+    bounds: of an integer, both allowed; other values are refused.
     native: Markdown has a form for it; otherwise it is kept there as JSON, unless it is the default.
     """
 
@@ -29,6 +30,7 @@ class Attribute:
     required: bool = False
     values: tuple[Json, ...] = ()
     native: bool = True
+    bounds: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,11 @@ _ID = Attribute("unique in the document; never in the Markdown", native=False)
 _LABEL = {"label": Attribute("as in `[^label]`", required=True)}
 _RAW = {"raw": Attribute("Markdown, kept as it is", required=True)}
 _LATEX = Attribute("without the dollars", required=True)
+_SPAN_BOUNDS = 1, 1000  # what HTML allows for columns; browsers lay out each of them
 _CELL = {
     "align": Attribute("of its column", values=("left", "center", "right")),
-    "colspan": Attribute("Markdown has 1 only", "integer", default=1, native=False),
-    "rowspan": Attribute("Markdown has 1 only", "integer", default=1, native=False),
+    "colspan": Attribute("Markdown has 1 only", "integer", default=1, native=False, bounds=_SPAN_BOUNDS),
+    "rowspan": Attribute("Markdown has 1 only", "integer", default=1, native=False, bounds=_SPAN_BOUNDS),
 }
 _TARGET = {
     "target": Attribute("the page's name or path; empty for a heading of the page itself", required=True),
@@ -265,6 +268,8 @@ def _value_schema(attribute: Attribute) -> JsonObject:
         result["enum"] = [*attribute.values, *([] if attribute.required else [None])]
     else:
         result["type"] = attribute.kind if attribute.required else [attribute.kind, "null"]
+    if attribute.bounds is not None:
+        result["minimum"], result["maximum"] = attribute.bounds
     if attribute.default is not None:
         result["default"] = attribute.default
     return result

@@ -10,7 +10,7 @@ import Mention from '@tiptap/extension-mention'
 import Paragraph from '@tiptap/extension-paragraph'
 import Subscript from '@tiptap/extension-subscript'
 import Superscript from '@tiptap/extension-superscript'
-import { TableKit } from '@tiptap/extension-table'
+import { TableCell, TableHeader, TableKit } from '@tiptap/extension-table'
 import { TextStyleKit } from '@tiptap/extension-text-style'
 import StarterKit from '@tiptap/starter-kit'
 
@@ -61,6 +61,57 @@ const IDENTIFIED = [
   ...['callout', 'details', 'horizontalRule', 'table', 'mathBlock', 'footnoteDef', 'rawBlock'],
 ]
 
+// Browsers and ProseMirror lay out each column that a cell spans, so these numbers are bounded, as on the server.
+const MAX_SPAN = 1000
+const MAX_SPANNED_PLACES = 100_000 // rows times columns of a table with merged cells
+const MAX_COLUMN_WIDTH = 10_000 // px
+
+const withBoundedSpans = (cell) =>
+  cell.extend({
+    addAttributes() {
+      const own = this.parent()
+      const span = (name) => ({ ...own[name], parseHTML: (element) => boundedSpan(element.getAttribute(name)) })
+      const colwidth = { ...own.colwidth, parseHTML: (element) => boundedWidths(own.colwidth.parseHTML(element)) }
+      return { ...own, colspan: span('colspan'), rowspan: span('rowspan'), colwidth }
+    },
+  })
+const boundedSpan = (text) => Math.min(Math.max(Number.parseInt(text, 10) || 1, 1), MAX_SPAN)
+const boundedWidths = (widths) => (areWidths(widths) ? widths : null)
+
+const isSpan = (value) => (value ?? null) === null || (Number.isInteger(value) && value >= 1 && value <= MAX_SPAN)
+const areWidths = (value) =>
+  (value ?? null) === null || (Array.isArray(value) && value.length <= MAX_SPAN && value.every(isWidth))
+const isWidth = (value) => value === null || (value >= 0 && value <= MAX_COLUMN_WIDTH)
+
+function checkNumbers({ type, attrs, content }) {
+  if (type === 'tableCell' || type === 'tableHeader') {
+    const { colspan, rowspan, colwidth } = attrs ?? {}
+    if (!isSpan(colspan) || !isSpan(rowspan) || !areWidths(colwidth)) throw new RangeError('a cell is too large')
+  }
+  content?.forEach(checkNumbers)
+  if (type === 'table') checkPlaces(content ?? [])
+}
+
+function checkPlaces(rows) {
+  const spans = rows.map(({ content }) => (content ?? []).map(({ attrs }) => [attrs?.colspan ?? 1, attrs?.rowspan ?? 1]))
+  const isMerged = spans.flat().some(([columns, lines]) => columns > 1 || lines > 1)
+  if (isMerged && widthOf(spans) * rows.length > MAX_SPANNED_PLACES) throw new RangeError('a table is too large')
+}
+
+function widthOf(rows) {
+  const ends = new Map() // columns of cells that reach into later rows, by the row below them
+  let [width, reaching] = [0, 0]
+  rows.forEach((row, y) => {
+    reaching -= ends.get(y) ?? 0
+    for (const [columns, lines] of row) {
+      reaching += columns
+      ends.set(y + lines, (ends.get(y + lines) ?? 0) + columns)
+    }
+    width = Math.max(width, reaching)
+  })
+  return width
+}
+
 export const extensions = [
   // A line break in the Markdown of a paragraph is a newline in its text; typing keeps it only with `pre`.
   StarterKit.configure({
@@ -78,7 +129,9 @@ export const extensions = [
   TaskList,
   TaskItem.configure({ nested: true }),
   Image.configure({ inline: true }), // images of Markdown are inside paragraphs
-  TableKit,
+  TableKit.configure({ tableCell: false, tableHeader: false }),
+  withBoundedSpans(TableCell),
+  withBoundedSpans(TableHeader),
   Mention,
   Details.configure({ persist: true }),
   DetailsSummary.extend({ content: 'inline*' }),
@@ -121,12 +174,13 @@ function fitting(content, schema) {
 
 function fittingBlock(block, schema) {
   try {
+    checkNumbers(block)
     const held = heldNode(block, schema, false)
     const node = schema.nodeFromJSON(held)
     node.check()
     return { held, node }
   } catch {
-    const held = { type: 'unknownBlock', attrs: { json: block } } // known nodes in a place where the schema does not allow them
+    const held = { type: 'unknownBlock', attrs: { json: block } } // nodes in a place where the schema does not allow them, or too large
     return { held, node: schema.nodeFromJSON(held) }
   }
 }
