@@ -174,6 +174,18 @@ def test_a_file_whose_name_is_free_again_is_a_page_of_its_own(mirrord: Mirrord, 
     assert sorted(name for name, _ in pages(mirrord).values()) == sorted(["Readme", twin_name(mirrord)])
 
 
+def test_a_file_that_is_renamed_to_the_name_of_its_twin_stays_its_page(mirrord: Mirrord, source: Path) -> None:
+    write_both(source, "README", "Readme")
+    before = bring(source, mirrord)
+    (path,) = (path for path in tree(mirrord.root) if "(2)" not in path)
+    twin = twin_name(mirrord)
+    mirrord.file(path).rename(mirrord.file(f"{twin.removesuffix(' (2)')}.md"))
+    mirrord.flush()
+    after = pages(mirrord)
+    assert {page: text for page, (_, text) in after.items()} == {page: text for page, (_, text) in before.items()}
+    assert sorted(name for name, _ in after.values()) == sorted([twin, twin.removesuffix(" (2)")])
+
+
 def twin_name(mirrord: Mirrord) -> str:
     (path,) = (path for path in tree(mirrord.root) if "(2)" in path)
     return path.removesuffix(".md")

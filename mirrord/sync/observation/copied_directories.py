@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from mirrord.db import open_issues
 from mirrord.db.content import entry_states
 from mirrord.db.database import Connection
-from mirrord.domain.entry import EMPTY_DIGEST, Base, Kind, id_of_path, parse_id
+from mirrord.domain.entry import EMPTY_DIGEST, Base, Kind, TenantId, id_of_path, parse_id
 from mirrord.domain.place import name_key
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.tree_layout import (
@@ -68,7 +68,9 @@ async def take_copied_directories(
     files = [look.found_files.pop(path) for path in copied]
     files = [file for file in files if file.spot.kind is not Kind.FOLDER]
     twin_memory = await _load_twin_files(connection, sides, files, copied)
-    saves = {file.path: base for file in files if (base := _find_saved(file, copied[file.path], twin_memory, sides))}
+    saves = {
+        file.path: base for file in files if (base := find_saved(file, copied[file.path], twin_memory, sides.tenant))
+    }
     new_files = {
         file.path: _find_free_path(copied[file.path], twin_memory, sides.looker.index)
         for file in files
@@ -191,8 +193,12 @@ def _list_forms(path: str) -> list[str]:
     return [path, page_path("", directory, index=not path.endswith(f"/{INDEX_FILE}"))]
 
 
-def _find_saved(file: FoundFile, target: str, memory: EarlierState, sides: Sides) -> Base | None:
-    """The page or attachment of the twin that *file* is a copy or a save of; an attachment must be equal."""
+def find_saved(file: FoundFile, target: str, memory: EarlierState, tenant: TenantId) -> Base | None:
+    """
+    The page or attachment of the twin that *file* is a copy or a save of; an attachment must be equal.
+
+    target: the path in the twin's directory. memory: what is there, and what has the id or the bytes of *file*.
+    """
     spot = spot_of_file(target)
     if spot is None:
         return None
@@ -202,7 +208,7 @@ def _find_saved(file: FoundFile, target: str, memory: EarlierState, sides: Sides
             return base
     file_in_twin = replace(file, path=target, spot=spot)
     others = EarlierState([base for base in memory.bases if base.path != target], missing_paths=memory.missing_paths)
-    return twin_of(file_in_twin, others, sides.tenant, earlier_path=file.path)
+    return twin_of(file_in_twin, others, tenant, earlier_path=file.path)
 
 
 def _is_save_of(file: FoundFile, base: Base) -> bool:

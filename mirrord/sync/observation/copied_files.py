@@ -51,10 +51,18 @@ async def take_recopied(
     recopied: dict[str, Base] = {}
     for path, file in list(look.found_files.items()):
         twin = twin_of(file, memory, sides.tenant)
-        if twin is not None and await _is_name_taken(connection, sides, twin, file.spot.name):
+        if twin is None or _is_renamed(file, memory):
+            continue
+        if await _is_name_taken(connection, sides, twin, file.spot.name):
             recopied[path] = twin
             del look.found_files[path]
     return recopied
+
+
+def _is_renamed(file: FoundFile, memory: EarlierState) -> bool:
+    """Whether *file* is that of an entry whose path is empty now: its row still has the name there."""
+    base = memory.base_at_inode(file)
+    return base is not None and memory.is_lost(base)
 
 
 def twin_of(file: FoundFile, memory: EarlierState, tenant: TenantId, *, earlier_path: str | None = None) -> Base | None:
