@@ -54,7 +54,7 @@ async def test_a_text_that_a_worker_fails_on_is_one_opaque_block_and_its_neighbo
 ) -> None:
     monkeypatch.setattr(document_derivation, "values_to_store", suffering)
     monkeypatch.setattr(document_derivation, "values_to_store_of_pages", suffering_together)
-    monkeypatch.setattr(document_derivation, "WORK_SECONDS", 2.0)
+    monkeypatch.setattr(document_derivation, "WORK_SECONDS", 1.0)
     mirror.write({f"Page {number}.md": f"# Number {number}\n" for number in range(6)})
     mirror.write({"Bad.md": f"# {fault}\n"})
     await mirror.settle()
