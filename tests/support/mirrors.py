@@ -7,15 +7,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import UUID
 
+import pytest
+
 from mirrord import app
 from mirrord.config import Config
+from mirrord.db import mirror_leases
 from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from mirrord.sync.engine import Engine
+from mirrord.sync.observation import mirror_handles
 from tests.support.entries import value
 from tests.support.rows import Connection, Page, page_at
 from tests.support.trees import tree
 
+LEASE_SECONDS = 300  # of a mirror's lease, which nobody renews here
 PATIENCE = 10.0  # seconds until both sides have to be equal
 
 
@@ -102,11 +107,14 @@ async def opened_mirror(
     database: Database, connection: Connection, directory: Path, tenant: TenantId, name: str = "demo"
 ) -> AsyncIterator[Mirror]:
     """A mirror of the tree `directory/name`, compared once."""
-    opened = await app.open_mirror(database, Config(mirror=directory, data=directory / "data"), name, tenant)
-    try:
-        mirror = Mirror(opened, connection)
-        await mirror.engine.start()
-        await mirror.settle()
-        yield mirror
-    finally:
-        opened.close()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(mirror_leases, "LEASE_SECONDS", LEASE_SECONDS)
+        patched.setattr(mirror_handles, "FRESH_LEASE_SECONDS", LEASE_SECONDS)
+        opened = await app.open_mirror(database, Config(mirror=directory, data=directory / "data"), name, tenant)
+        try:
+            mirror = Mirror(opened, connection)
+            await mirror.engine.start()
+            await mirror.settle()
+            yield mirror
+        finally:
+            opened.close()

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.db import mirror_leases
 from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
-from mirrord.sync.observation import mirror_handles
 from tests.support.commands import Near
 from tests.support.guests import Host, hosting
 from tests.support.harness import Mirrord
@@ -44,10 +42,7 @@ async def mirror(
     app_connection: Connection,
     tenant: TenantId,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Mirror]:
     """A mirror whose engine works in this process, when it is asked to."""
-    monkeypatch.setattr(mirror_leases, "LEASE_SECONDS", 300)  # nobody renews it here
-    monkeypatch.setattr(mirror_handles, "FRESH_LEASE_SECONDS", 300)
     async with opened_mirror(database, app_connection, tmp_path, tenant) as opened:
         yield opened
