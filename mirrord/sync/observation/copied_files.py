@@ -2,8 +2,11 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from itertools import chain
+
+import psycopg
 
 from mirrord.db.content import entry_tables
 from mirrord.db.content.copied_entries import (
@@ -136,10 +139,12 @@ async def take_places_of_copies(sides: Sides, decisions: Sequence[Decision]) -> 
     if not copies or not lost:
         return []
     try:
-        pairs: Iterable[EntryId] = await _take_places(sides, lost, copies, earlier)
+        moved: Iterable[EntryId] = await _take_places(sides, lost, copies, earlier, lost.keys())
     except Stale:
-        pairs = lost
-    return [lost[entry] for entry in pairs]
+        moved = lost
+    except psycopg.errors.IntegrityError:
+        moved = await _take_places_apart(sides, lost, copies, earlier)
+    return [lost[entry] for entry in moved]
 
 
 async def _load_earlier_copies(sides: Sides, lost: Mapping[EntryId, Decision]) -> Mapping[EntryId, EntryId]:
@@ -151,17 +156,44 @@ async def _load_earlier_copies(sides: Sides, lost: Mapping[EntryId, Decision]) -
         return await load_copies_of_earlier_texts(connection, sides.tenant, sides.mirror, pages)
 
 
+async def _take_places_apart(
+    sides: Sides,
+    lost: Mapping[EntryId, Decision],
+    copies: Mapping[EntryId, frozenset[EntryId]],
+    earlier: Mapping[EntryId, EntryId],
+) -> list[EntryId]:
+    """
+    The entries that could take the places of their copies one by one, children before their parents.
+
+    A page cannot if it would have two children of one name then: a child of its own whose copy changed, and that copy.
+    """
+    moved: list[EntryId] = []
+    for entry in sorted(lost, key=lambda entry: _depth_of(_base_and_row(lost[entry])[0]), reverse=True):
+        with suppress(Stale, psycopg.errors.IntegrityError):
+            moved += await _take_places(sides, lost, copies, earlier, {entry})
+    return moved
+
+
+def _depth_of(base: Base) -> int:
+    return directory_of(base.path or "", base.kind).count("/")
+
+
 async def _take_places(
     sides: Sides,
     lost: Mapping[EntryId, Decision],
     copies: Mapping[EntryId, frozenset[EntryId]],
     earlier: Mapping[EntryId, EntryId],
-) -> Mapping[EntryId, Copy]:
-    """Raises Stale if a row changed meanwhile."""
+    movable: Set[EntryId],
+) -> list[EntryId]:
+    """
+    Move some of *movable*, and return those that have a copy. Raises Stale if a row changed meanwhile.
+
+    Raises IntegrityError if a place is taken.
+    """
     async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
         pairs: dict[EntryId, Copy] = {}
         for kind in COPIED_KINDS:
-            bases = [base for decision in lost.values() if (base := _base_and_row(decision)[0]).kind is kind]
+            bases = [base for entry in lost.keys() & movable if (base := _base_and_row(lost[entry])[0]).kind is kind]
             unchanged = await load_unchanged_copies(
                 connection, sides.tenant, sides.mirror, kind, copies.keys() - lost.keys()
             )
@@ -171,7 +203,7 @@ async def _take_places(
             (base, row), copy = _base_and_row(lost[entry]), pairs[entry]
             if not await move_to_place_of_copy(connection, sides.tenant, sides.mirror, base, row.version, copy):
                 raise Stale("A row changed meanwhile.")
-    return pairs
+    return list(pairs)
 
 
 def pair_with_copies(
