@@ -1,7 +1,9 @@
 """Directories that come again under the name from before their twin got its number: their files are the twin's."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from mirrord.db import open_issues
 from mirrord.db.content import entry_states
@@ -96,14 +98,16 @@ def _list_unknown(look: LookResult, memory: EarlierState) -> set[str]:
 
 async def _find_twins(connection: Connection, sides: Sides, unknown: Set[str]) -> dict[str, str]:
     """The twin's directory by directory, for those of *unknown* that were copied again, or are in one that was."""
-    owners, index = await _load_owners(connection, sides, unknown), sides.looker.index
+    if not (clashing := _select_clashing(unknown, sides.looker.index)):
+        return {}
+    owners = await _load_owners(connection, sides, unknown)
     twins: dict[str, str] = {}
     for directory in sorted(unknown - owners.directories):
         above = parent_of(directory)
         twin = owners.find_twin(directory, twins.get(above, above))
         if above in twins:
             twins[directory] = twin or renamed_path(directory, above, twins[above])
-        elif twin is not None and _is_name_taken(directory, index):
+        elif twin is not None and directory in clashing:
             twins[directory] = twin
     return twins
 
@@ -151,11 +155,15 @@ def _is_numbered(path: str, directory: str, above: str) -> bool:
     return parent_of(path) == above and has_number(_last_part(directory), _last_part(path), Kind.FOLDER)
 
 
-def _is_name_taken(directory: str, index: Index) -> bool:
-    """Whether a page or folder beside *directory* has its name but for case or spelling."""
-    key = name_key(_last_part(directory))
-    siblings = {_directory_at(path) for path in index.children_of(parent_of(directory))}
-    return any(path != directory and name_key(_last_part(path)) == key for path in siblings)
+def _select_clashing(directories: Set[str], index: Index) -> set[str]:
+    """The directories beside which a page or folder has the same name but for case or spelling."""
+    clashing: set[str] = set()
+    for above, inside in groupby(sorted(directories, key=parent_of), parent_of):
+        siblings_of = defaultdict[str, set[str]](set)
+        for sibling in map(_directory_at, index.children_of(above)):
+            siblings_of[name_key(_last_part(sibling))].add(sibling)
+        clashing |= {path for path in inside if siblings_of[name_key(_last_part(path))] - {path}}
+    return clashing
 
 
 def _last_part(path: str) -> str:

@@ -40,8 +40,6 @@ from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.row_names import MAX_TWINS
 
-_COPIED_KINDS = (Kind.PAGE, Kind.ATTACHMENT)
-
 
 async def take_recopied(
     connection: Connection, sides: Sides, look: LookResult, memory: EarlierState
@@ -75,7 +73,7 @@ def twin_of(file: FoundFile, memory: EarlierState, tenant: TenantId, *, earlier_
     It has the id of that path, or the same `id:`, or the same bytes. A page may have changed since: then *file* is a
     save of it. An attachment must be equal. earlier_path: another path whose id counts.
     """
-    if file.spot.kind not in _COPIED_KINDS or file.path in memory.base_at_path:
+    if file.spot.kind not in COPIED_KINDS or file.path in memory.base_at_path:
         return None
     paths = [file.path] if earlier_path is None else [file.path, earlier_path]
     entries = [*(id_of_path(tenant, path) for path in paths), parse_id(file.claimed)]
