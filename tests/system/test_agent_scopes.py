@@ -40,11 +40,12 @@ PAGES = {
     "Inbox/Deep/Other.md": "# Other\n",
     "Inbox/assets/pic.txt": "a picture",
     "Projects/Alpha.md": "---\ntitle: Alpha\nstatus: open\n---\n\n# Alpha\n\n[[Todo]] is due.\n",
+    "Inbox/Long.md": "# Long\n\n[[#Plan]]\n\n## Secret\n\nMine.\n\n## Plan\n\nMine.\n",
     "Projects/assets/doc.txt": "a document",
     "Projects.md": "# Projects\n",
     # hidden from here on
     "Inbox/Secret.md": f"# Secret\n\n{CANARY} one\n",
-    "Inbox/Secret/Key.md": f"# Key\n\n{CANARY} two [[Todo]] [draft](../Draft.md)\n",
+    "Inbox/Secret/Key.md": f"# Key\n\n{CANARY} two [[Todo]] [draft](../Draft.md) [[Long#Plan]]\n",
     "Inbox/Secret/Salary.md": f"---\ntags: [{CANARY}, work]\nsalary: 9\n---\n\n[[Draft]] [[Todo]]\n",
     "Inbox/Secret/assets/pic.txt": f"{CANARY} three",
     "Projects/Private.md": f"# Private\n\n{CANARY} four [[Alpha]]\n",
@@ -95,6 +96,12 @@ def _attempts_at(place: str) -> list[tuple[str, dict[str, Any]]]:
         ("delete_page", {"path": place}),
         ("delete_page", {"path": stem, "recursive": True}),
         ("restore_page", {"trashId": "0123456789abcdef", "path": place}),
+        ("merge_pages", {"paths": [place], "into": "Inbox/Todo.md"}),
+        ("merge_pages", {"paths": ["Inbox/Deep/Other.md"], "into": place}),
+        ("merge_pages", {"paths": ["Inbox/Deep/Other.md", stem], "into": "Inbox/Todo.md"}),
+        ("split_page", {"path": place, "level": 1}),
+        ("split_page", {"path": "Inbox/Long.md", "level": 2, "parentPath": stem}),
+        ("rename_heading", {"path": place, "heading": stem.rpartition("/")[2], "to": "Mine"}),
         ("page_history", {"path": place}),
         ("diff_page", {"path": place}),
         ("list_changes", {"path": stem}),
@@ -150,7 +157,15 @@ WIDE_ATTEMPTS: list[tuple[str, dict[str, Any]]] = [
     ("edit_pages", {"edits": [{"find": "Todo", "replace": "To do"}], "dryRun": True}),
     ("edit_pages", {"edits": [{"find": "due", "replace": "late"}]}),
     ("edit_pages", {"edits": [{"find": "Note", "replace": "x"}], "paths": ["Inbox/Deep/Note.md", "Archive/Old.md"]}),
-    ("rename_heading", {"path": "Inbox/Todo.md", "heading": "Todo", "to": "Tasks"}),
+    ("rename_heading", {"path": "Projects/Alpha.md", "heading": "Alpha", "to": "Beta"}),
+    ("rename_heading", {"path": "Inbox/Todo.md", "heading": "Salary", "to": "Pay"}),
+    ("split_page", {"path": "Projects/Alpha.md", "level": 1}),
+    ("split_page", {"path": "Inbox/Long.md", "level": 2, "parentPath": "Projects"}),
+    ("split_page", {"path": "Inbox/Long.md", "level": 2, "parentPath": ""}),
+    ("split_page", {"path": "Inbox/Long.md", "level": 5}),
+    ("merge_pages", {"paths": ["Projects/Alpha.md"], "into": "Inbox/Todo.md"}),
+    ("merge_pages", {"paths": ["Inbox/Todo.md"], "into": "Projects/Alpha.md"}),
+    ("merge_pages", {"paths": ["Inbox/_index.md"], "into": "Inbox/Todo.md"}),
     ("collection_list", {}),
     ("list_sources", {}),
     ("undo_changes", {}),
@@ -164,6 +179,10 @@ WIDE_ATTEMPTS: list[tuple[str, dict[str, Any]]] = [
     ("edit_page", {"path": "Inbox/Draft.md", "edits": [{"append": "- more"}]}),
     ("get_page_links", {"path": "Inbox/Draft.md"}),
     ("move_page", {"sourcePath": "Inbox/Todo.md", "destinationPath": "Inbox/Tasks.md"}),
+    ("rename_heading", {"path": "Inbox/Long.md", "heading": "Plan", "to": "Scheme"}),
+    ("split_page", {"path": "Inbox/Long.md", "level": 2}),  # also into Secret, a name that is hidden
+    ("split_page", {"path": "Inbox/Long.md", "heading": "Scheme"}),
+    ("merge_pages", {"paths": ["Inbox/Draft.md", "Inbox/Deep/Note.md"], "into": "Inbox/Tasks.md"}),
     ("delete_page", {"path": "Inbox/Deep/Other.md"}),
     ("list_trash", {}),
     ("get_tree", {"includeMetadata": True}),
@@ -199,7 +218,7 @@ async def test_the_answers_to_150_attempts_are_the_same_without_what_the_scope_h
         assert CANARY in str(answer[1]) or CANARY not in str(answer[3])
     hidden = worlds.hidden_texts()
     assert _without_links(hidden) == _without_links({path: PAGES[path] for path in worlds.hidden})
-    assert "[[Tasks]]" in hidden["Inbox/Secret/Key.md"]
+    assert "[[Tasks]] [draft](../Tasks.md#Draft) [[Scheme]]" in hidden["Inbox/Secret/Key.md"]
     assert "[[Tasks]]" in (worlds.full.root / "Projects/Alpha.md").read_text(encoding="utf-8")
 
 

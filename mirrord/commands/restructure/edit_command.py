@@ -66,7 +66,7 @@ class _BulkEdit(Plan[EditedPages]):
         edits, places = self.outcome.edits, sum(self.outcome.counts.values())
         facts = {"changed_pages_count": len(edits), "changed_places_count": places}
         sentence = f"{len(edits)} pages would be changed in {places} places."
-        return Preview(sentence, facts, preview_lines(edits), bases_of(edits))
+        return Preview(sentence, facts, preview_lines(edits), bases_of(session, edits))
 
     def carry_out(self, session: Session, journal: Journal) -> EditedPages:
         if self.outcome.edits:

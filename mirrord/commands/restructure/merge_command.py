@@ -7,15 +7,16 @@ from mirrord.commands.core.command_plan import Plan, command
 from mirrord.commands.core.failure import invalid_argument, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import page_trash, page_writes
+from mirrord.commands.restructure.linking_pages import LinkFollowing
 from mirrord.commands.restructure.merge_layout import MergeLayout, lay_out_merge
 from mirrord.commands.restructure.page_changes import (
+    LinkEdits,
     PageEdit,
     bases_of,
     carry_out_with_events,
     check_size,
     file_moves,
     preview_lines,
-    readable_pages,
     update_memory,
 )
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
@@ -23,7 +24,7 @@ from mirrord.domain.entry import EntryId, digest_of
 from mirrord.domain.link_meaning import wikilink_path
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.heading_links import HeadingMeaning, PageHeadings, follow_heading
-from mirrord.markdown.link_updates import LinkGoal
+from mirrord.markdown.link_updates import GoalOf, LinkGoal
 from mirrord.markdown.page_links import Link
 from mirrord.markdown.read.page_outline import sections_of
 from mirrord.markdown.write.merged_text import (
@@ -36,6 +37,7 @@ from mirrord.markdown.write.merged_text import (
 )
 from mirrord.mirror.read.link_index import LinkMoves
 from mirrord.mirror.read.name_index import NameChange
+from mirrord.mirror.tree.scoped_tree import check_owned, check_writable
 from mirrord.mirror.write.change_plan import FileChanges, FileText
 from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.journal_labels import new_key
@@ -63,21 +65,32 @@ class MergedPages:
 
 @dataclass(frozen=True, slots=True)
 class _Merge(Plan[MergedPages]):
-    """edits: of pages by their old paths, that of *into* first."""
+    """edit: of *into*. own_count: of changed links in it."""
 
     into: page_writes.Page
     pages: Sequence[page_writes.Page]
     layout: MergeLayout
-    edits: Sequence[PageEdit]
-    links_count: int
+    edit: PageEdit
+    own_count: int
+    linking: LinkEdits
     warnings: tuple[str, ...]
+
+    @property
+    def edits(self) -> Sequence[PageEdit]:
+        """Of pages by their old paths, as far as the session shows them; that of *into* first."""
+        return [self.edit, *self.linking.visible_edits]
+
+    @property
+    def links_count(self) -> int:
+        """Number of changed links."""
+        return self.own_count + self.linking.count
 
     def preview(self, session: Session) -> Preview:
         paths, moves = [page.path for page in self.pages], self.layout.moves
         facts = {"into": self.into.path, "merged_pages_count": len(paths), "moved_files_count": len(moves)}
         facts |= {"links_rewritten_count": self.links_count, "changed_pages_count": len(self.edits)}
         lines = [f"{path} -> trash" for path in paths] + [f"{path} -> {new}" for path, new in moves.items()]
-        bases = bases_of(self.edits) | {page.path: page.digest.hex() for page in self.pages}
+        bases = bases_of(session, self.edits) | {page.path: page.digest.hex() for page in self.pages}
         bases |= {move.source: move.expected.hex() for move in file_moves(session, moves)}
         bases |= dict.fromkeys(moves.values(), ABSENT_DIGEST)
         sentence = f"{len(paths)} pages would go into {self.into.path}, and then to the trash."
@@ -86,11 +99,10 @@ class _Merge(Plan[MergedPages]):
     def carry_out(self, session: Session, journal: Journal) -> MergedPages:
         removals = [page_trash.removal_of(session, page, new_key()) for page in self.pages]
         moves = file_moves(session, self.layout.moves)
-        texts = [self._text(session, edit) for edit in self.edits]
-        changes = FileChanges(moves=moves, texts=texts, removals=removals, emptied=self.layout.emptied)
-        carry_out_with_events(session, journal, changes)
+        into = self._text(session, self.edit)
+        changes = FileChanges(moves=moves, texts=[into], removals=removals, emptied=self.layout.emptied)
+        carry_out_with_events(session, journal, changes, self.linking)
         update_memory(session, self.layout.moves, self.edits, [page.path for page in self.pages])
-        into = texts[0]
         return MergedPages(
             str(into.entry),
             into.path,
@@ -116,16 +128,21 @@ def merge_pages(session: Session, paths: Sequence[str], into: str) -> Plan[Merge
     """
     target = page_writes.find_page(session, into)
     pages = _pages_to_merge(session, paths, target)
+    with translating_errors():
+        check_writable(session.tree, target.path)
+        check_owned(session.tree, *(page.path for page in pages))
     for page in (target, *pages):
         page_writes.check_unchanged(session, page, None)
         page_writes.check_front_matter(page.content, PageText(""))
     layout = lay_out_merge(session, pages, target)
     with translating_errors():
-        edits, links_count = _Relinking(session, target, pages, layout).edits()
-    check_size(len(edits) + len(pages) + len(layout.moves), sum(len(edit.data) for edit in edits))
+        check_writable(session.tree, *(path for move in layout.moves.items() for path in move))
+        edit, count, linking = _Relinking(session, target, pages, layout).edits()
     labels = common_labels([page.content for page in (target, *pages)])
     warnings = tuple(f"Several of the pages define [{label}], and not alike." for label in labels)
-    return _Merge(target, pages, layout, edits, links_count, warnings)
+    plan = _Merge(target, pages, layout, edit, count, linking, warnings)
+    check_size(len(plan.edits) + len(pages) + len(layout.moves), sum(len(edit.data) for edit in plan.edits))
+    return plan
 
 
 def _pages_to_merge(session: Session, paths: Sequence[str], target: page_writes.Page) -> list[page_writes.Page]:
@@ -145,35 +162,30 @@ class _Relinking:
         self, session: Session, into: page_writes.Page, pages: Sequence[page_writes.Page], layout: MergeLayout
     ) -> None:
         self._into, self._pages = into, pages
-        self._snapshot = session.catalogue.snapshot()
         removed = [page.path for page in pages]
         moves = {into.path: into.path, **layout.moves}
         parts = [_part_of(page, page.content) for page in pages]
         change = NameChange(moves, removed=removed, aliases={into.path: added_aliases(into.content, parts)})
-        self._links: LinkMoves = session.linkage.plan_moves(self._snapshot, change)
-        merged, headings = merge_texts(into.content, parts)
-        follower = _MergeFollower(self._links.entry_of(into.path), PageHeadings(sections_of(merged)))
-        for page, part_headings in zip(pages, headings, strict=True):
-            follower.add(self._links.entry_of(page.path), PageHeadings(sections_of(page.content)), part_headings)
-        self._goal_of = follower.goal_of
+        self._following = LinkFollowing(session, change)
+        self._merged, self._part_headings = merge_texts(into.content, parts)
 
-    def edits(self) -> tuple[list[PageEdit], int]:
-        """The edits, that of the page which takes the others in first, and the number of changed links."""
-        into = self._links.relink(self._into.path, self._into.content, self._goal_of)
-        relinked = [
-            self._links.relink(page.path, page.content, self._goal_of, into=self._into.path) for page in self._pages
-        ]
+    def edits(self) -> tuple[PageEdit, int, LinkEdits]:
+        """The edit of the page which takes the others in, the number of changed links in it, and all other edits."""
+        links, goal_of = self._following.links, self._goal_from(self._following.links)
+        into = links.relink(self._into.path, self._into.content, goal_of)
+        relinked = [links.relink(page.path, page.content, goal_of, into=self._into.path) for page in self._pages]
         parts = [_part_of(page, part.page) for page, part in zip(self._pages, relinked, strict=True)]
         merged = with_joined_properties(merge_texts(into.page, parts)[0], parts)
-        edits = [PageEdit(self._into, page_writes.encode_rewrite(self._into, merged))]
-        count = into.count + sum(part.count for part in relinked)
+        edit = PageEdit(self._into, page_writes.encode_rewrite(self._into, merged))
         own_paths = {self._into.path, *(page.path for page in self._pages)}
-        for page in readable_pages(self._snapshot, self._links.touched, own_paths):
-            other = self._links.relink(page.path, page.content, self._goal_of)
-            if other.count:
-                edits.append(PageEdit(page, page_writes.encode_page(other.page.text)))
-                count += other.count
-        return edits, count
+        count = into.count + sum(part.count for part in relinked)
+        return edit, count, self._following.edits(self._goal_from, own_paths)
+
+    def _goal_from(self, links: LinkMoves) -> GoalOf:
+        follower = _MergeFollower(links.entry_of(self._into.path), PageHeadings(sections_of(self._merged)))
+        for page, headings in zip(self._pages, self._part_headings, strict=True):
+            follower.add(links.entry_of(page.path), PageHeadings(sections_of(page.content)), headings)
+        return follower.goal_of
 
 
 def _part_of(page: page_writes.Page, text: PageText) -> MergedPart:

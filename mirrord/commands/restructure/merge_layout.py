@@ -11,6 +11,7 @@ from mirrord.commands.pages.move_commands import children_directory_of
 from mirrord.commands.pages.page_writes import Page
 from mirrord.domain.entry import Kind
 from mirrord.domain.place import ASSETS, name_key, numbered_attachment, numbered_names, unused_name
+from mirrord.mirror.tree.scoped_tree import may_write
 from mirrord.mirror.tree.tree_layout import INDEX_FILE, SUFFIX, directory_of, parent_of, spot_of_file
 
 
@@ -43,7 +44,7 @@ def lay_out_merge(session: Session, pages: Sequence[Page], into: Page) -> MergeL
         moves[path] = placement.place(path, max((top for top in tops if path.startswith(f"{top}/")), key=len))
     for path in loose:
         place = placement.place(path, _folder_of(path)) if _folder_of(path) != placement.attachments_home else path
-        if snapshot.would_attach(place):
+        if snapshot.would_attach(place) and may_write(session.tree, path) and may_write(session.tree, place):
             moves[path] = place
     emptied = {directory for page in pages for directory in page_trash.directories_of(session.tree, page.path)}
     return MergeLayout(

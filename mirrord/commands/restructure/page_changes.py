@@ -16,12 +16,14 @@ from mirrord.errors import Busy, Stale
 from mirrord.markdown.frontmatter.page_text import PageText, with_unix_endings
 from mirrord.mirror.draft.draft_tree import MAX_BYTES, MAX_PAGES
 from mirrord.mirror.read.page_catalogue import Snapshot
+from mirrord.mirror.tree.scoped_tree import may_write
 from mirrord.mirror.tree.tree_layout import SUFFIX
 from mirrord.mirror.write import change_plan
 from mirrord.mirror.write.change_plan import FileChanges, FileMove, FileText
 from mirrord.mirror.write.journal import Journal
 
 Happened = tuple[EventType, Mapping[str, object]]
+_CLASHES = ("CONFLICT", "BUSY")  # codes of failures because of a page that another program changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,23 @@ class PageEdit:
         return diff_of(self.path, with_unix_endings(self.page.text), with_unix_endings(self.data.decode()))
 
 
+@dataclass(frozen=True, slots=True)
+class LinkEdits:
+    """
+    Pages in which nothing but links changes, wherever a scope lets write.
+
+    visible_edits: of those that the session shows. hidden_edits: of those that its scope hides, which no answer names
+    or counts. count: of the changed links in the visible ones.
+    """
+
+    visible_edits: Sequence[PageEdit] = ()
+    hidden_edits: Sequence[PageEdit] = ()
+    count: int = 0
+
+
+NO_LINKS = LinkEdits()
+
+
 def check_size(pages: int, new_bytes: int) -> None:
     """Raises Failed, TOO_MANY_PAGES, if so many pages or bytes are more than one plan may change."""
     if pages > MAX_PAGES or new_bytes > MAX_BYTES:
@@ -53,9 +72,9 @@ def check_size(pages: int, new_bytes: int) -> None:
         )
 
 
-def bases_of(edits: Sequence[PageEdit]) -> dict[str, str]:
-    """The digests, in hex, of the texts that are replaced, by path."""
-    return {edit.path: edit.page.digest.hex() for edit in edits}
+def bases_of(session: Session, edits: Sequence[PageEdit]) -> dict[str, str]:
+    """The digests, in hex, of the texts that are replaced, by path: of those that a scope lets write."""
+    return {edit.path: edit.page.digest.hex() for edit in edits if may_write(session.tree, edit.path)}
 
 
 def preview_lines(edits: Sequence[PageEdit]) -> tuple[str, ...]:
@@ -68,26 +87,61 @@ def preview_lines(edits: Sequence[PageEdit]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def rewrite_pages(session: Session, journal: Journal, edits: Sequence[PageEdit]) -> None:
+def rewrite_pages(session: Session, journal: Journal, edits: Sequence[PageEdit], linking: LinkEdits = NO_LINKS) -> None:
     """
     Write the edits, inside `writing()`, with their events.
 
-    Raises Failed, CONFLICT or BUSY, and nothing is changed then.
+    linking: further ones, as of carry_out_with_events(). Raises Failed, CONFLICT or BUSY, and nothing is changed then.
     """
     texts = []
     for edit in edits:
         entry = page_writes.id_of_page(session, edit.page)
         page_writes.check_claimed_id(session, edit.page, edit.data, entry)
         texts.append(FileText(edit.path, entry, edit.page.digest, edit.data))
-    carry_out_with_events(session, journal, FileChanges(texts=texts))
+    carry_out_with_events(session, journal, FileChanges(texts=texts), linking)
 
 
-def carry_out(session: Session, journal: Journal, changes: FileChanges) -> None:
-    """Carry out *changes*, inside `writing()`. Raises Failed as rewrite_pages()."""
+def carry_out_with_events(
+    session: Session, journal: Journal, changes: FileChanges, linking: LinkEdits = NO_LINKS
+) -> None:
+    """
+    Carry out *changes*, inside `writing()`, with the events of moves, new and changed pages, and removals.
+
+    linking: pages by their old paths. Raises Failed as rewrite_pages(); hidden pages that clash are passed over.
+    """
+    moves = {move.source: move.target for move in changes.moves}
+    visible_texts = _link_texts(session, linking.visible_edits, moves)
+    hidden_texts = _link_texts(session, linking.hidden_edits, moves)
+    try:
+        _carry_out(session, journal, changes, [*visible_texts, *hidden_texts])
+    except Failed as failed:
+        if not hidden_texts or failed.code not in _CLASHES:
+            raise
+        _carry_out(session, journal, changes, visible_texts)
+
+
+def _link_texts(session: Session, edits: Sequence[PageEdit], moves: Mapping[str, str]) -> list[FileText]:
+    return [
+        FileText(
+            moves.get(edit.path, edit.path),
+            page_writes.id_of_page(session.whole, edit.page),
+            edit.page.digest,
+            edit.data,
+        )
+        for edit in edits
+    ]
+
+
+def _carry_out(session: Session, journal: Journal, changes: FileChanges, linking: Sequence[FileText]) -> None:
+    """linking: further texts, in which only links change, so that no scope stands against them."""
+    texts = sorted([*changes.texts, *linking], key=lambda text: text.expected is None)  # events name new pages last
+    whole_changes = replace(changes, texts=texts)
+    lines = command_events.event_lines(session, list(_events_of(whole_changes)))
     with translating_errors():
         try:
-            session.tree.claim(*changes.paths, new_bytes=sum(len(text.data) for text in changes.texts))
-            change_plan.carry_out(session.tree.whole, journal, changes)
+            session.tree.claim(*changes.paths, new_bytes=_size_of(changes.texts))
+            session.tree.whole.claim(*(text.path for text in linking), new_bytes=_size_of(linking))
+            change_plan.carry_out(session.tree.whole, journal, replace(whole_changes, appended_lines=lines))
             for removal in changes.removals:
                 session.tree.note_removal(removal.path)
             for move in changes.moves:
@@ -97,6 +151,10 @@ def carry_out(session: Session, journal: Journal, changes: FileChanges) -> None:
             raise Failed("CONFLICT", "conflict", MODIFIED_SENTENCE, f"{error} {instruction}") from error
         except Busy as error:
             raise Failed("BUSY", "busy", f"{error} Nothing was changed.", "Try again in a moment.") from error
+
+
+def _size_of(texts: Iterable[FileText]) -> int:
+    return sum(len(text.data) for text in texts)
 
 
 def file_moves(session: Session, moves: Mapping[str, str]) -> list[FileMove]:
@@ -140,12 +198,6 @@ def readable_pages(snapshot: Snapshot, paths: Iterable[str], without: Collection
         content = snapshot.read_text(path) if path not in without else None
         if content is not None and content.text is not None:
             yield page_writes.Page(path, PageText(content.text), digest_of(content.text.encode()), content.stat)
-
-
-def carry_out_with_events(session: Session, journal: Journal, changes: FileChanges) -> None:
-    """As carry_out(), with the events of moves, new and changed pages, and removals."""
-    lines = command_events.event_lines(session, list(_events_of(changes)))
-    carry_out(session, journal, replace(changes, appended_lines=lines))
 
 
 def _events_of(changes: FileChanges) -> Iterator[Happened]:

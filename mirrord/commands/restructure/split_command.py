@@ -18,7 +18,7 @@ from mirrord.commands.restructure.page_changes import (
     preview_lines,
     update_memory,
 )
-from mirrord.commands.restructure.split_links import NewPage, relink_split
+from mirrord.commands.restructure.split_links import NewPage, RelinkedSplit, relink_split
 from mirrord.domain.approval import ABSENT_DIGEST, MAX_PREVIEW_LINES, Preview
 from mirrord.domain.entry import EntryId, digest_of
 from mirrord.domain.place import clean_name, name_key, unused_name
@@ -28,6 +28,7 @@ from mirrord.markdown.heading_links import text_in_links
 from mirrord.markdown.read.page_outline import Section, sections_of
 from mirrord.markdown.write.page_edits import section_of
 from mirrord.markdown.write.split_text import SplitText, split_text
+from mirrord.mirror.tree.scoped_tree import check_writable
 from mirrord.mirror.tree.tree_layout import page_path, parent_of
 from mirrord.mirror.write.change_plan import FileChanges, FileText
 from mirrord.mirror.write.journal import Journal
@@ -51,44 +52,44 @@ class SplitPage:
 @dataclass(frozen=True, slots=True)
 class _Split(Plan[SplitPage]):
     """
-    edits: of pages by their old paths, that of *page* first. texts: of the new pages, by path. moves: of leaves that
-    become pages of folders.
+    texts: of the new pages, by path. moves: of leaves that become pages of folders. relinked: all other edits.
     """
 
     page: page_writes.Page
     new_pages: Sequence[NewPage]
     texts: Mapping[str, tuple[EntryId, bytes]]
     moves: Mapping[str, str]
-    edits: Sequence[PageEdit]
-    links_count: int
+    relinked: RelinkedSplit
+
+    @property
+    def edits(self) -> Sequence[PageEdit]:
+        """Of pages by their old paths, as far as the session shows them; that of *page* first."""
+        return [self.relinked.edit, *self.relinked.linking.visible_edits]
+
+    @property
+    def links_count(self) -> int:
+        """Number of changed links."""
+        return self.relinked.own_count + self.relinked.linking.count
 
     def preview(self, session: Session) -> Preview:
         facts = {"path": self.page.path, "new_pages_count": len(self.new_pages)}
         facts |= {"links_rewritten_count": self.links_count, "changed_pages_count": len(self.edits)}
         lines = [f"new {new.path}" for new in self.new_pages]
         lines += [f"{path} -> {new}" for path, new in self.moves.items()]
-        bases = bases_of(self.edits) | dict.fromkeys((*self.texts, *self.moves.values()), ABSENT_DIGEST)
+        bases = bases_of(session, self.edits) | dict.fromkeys((*self.texts, *self.moves.values()), ABSENT_DIGEST)
         sentence = f"{len(self.new_pages)} sections of {self.page.path} would become pages."
         return Preview(sentence, facts, tuple([*lines, *preview_lines(self.edits)][:MAX_PREVIEW_LINES]), bases)
 
     def carry_out(self, session: Session, journal: Journal) -> SplitPage:
-        changed = [
-            FileText(
-                self.moves.get(edit.path, edit.path),
-                page_writes.id_of_page(session, edit.page),
-                edit.page.digest,
-                edit.data,
-            )
-            for edit in self.edits
-        ]
+        edit, path = self.relinked.edit, self.moves.get(self.page.path, self.page.path)
+        changed = FileText(path, page_writes.id_of_page(session, self.page), self.page.digest, edit.data)
         created = [FileText(path, entry, None, data) for path, (entry, data) in self.texts.items()]
-        changes = FileChanges(moves=file_moves(session, self.moves), texts=[*changed, *created])
-        carry_out_with_events(session, journal, changes)
+        changes = FileChanges(moves=file_moves(session, self.moves), texts=[changed, *created])
+        carry_out_with_events(session, journal, changes, self.relinked.linking)
         update_memory(session, self.moves, self.edits[1:], [])
-        path = changed[0].path
         session.memory.forget(self.page.path)
         titles = {new.path: new.title for new in self.new_pages}
-        return SplitPage(str(changed[0].entry), path, digest_of(changed[0].data).hex(), titles, self.links_count)
+        return SplitPage(str(changed.entry), path, digest_of(changed.data).hex(), titles, self.links_count)
 
 
 @command("split_page")
@@ -106,20 +107,24 @@ def split_page(
     headings in them, follow.
     """
     page = page_writes.find_page(session, path)
+    with translating_errors():
+        check_writable(session.tree, page.path)
     page_writes.check_unchanged(session, page, None)
     page_writes.check_front_matter(page.content, PageText(""))
     sections = _chosen_sections(page, heading, level)
     with translating_errors():
         split = split_text(page.content, sections)
         new_pages = _new_pages(session, page, split, parent_path)
+        check_writable(session.tree, *(new.path for new in new_pages))
         moves = _promotions(session, [new.path for new in new_pages])
         relinked = relink_split(session, page, split, new_pages, moves)
     texts = {
         new.path: (new.entry, page_writes.encode_page(_with_head(new, text).text))
         for new, text in zip(new_pages, relinked.new_texts, strict=True)
     }
-    check_size(len(relinked.edits) + len(texts), sum(len(data) for _, data in texts.values()))
-    return _Split(page, new_pages, texts, moves, relinked.edits, relinked.links_count)
+    plan = _Split(page, new_pages, texts, moves, relinked)
+    check_size(len(plan.edits) + len(texts), sum(len(data) for _, data in texts.values()))
+    return plan
 
 
 def _chosen_sections(page: page_writes.Page, heading: str | None, level: int | None) -> list[Section]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages import page_writes
-from mirrord.commands.restructure.page_changes import PageEdit, readable_pages
+from mirrord.commands.restructure.linking_pages import LinkFollowing
+from mirrord.commands.restructure.page_changes import LinkEdits, PageEdit
 from mirrord.domain.entry import EntryId
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.heading_links import PageHeadings, follow_heading
@@ -13,6 +14,7 @@ from mirrord.markdown.link_updates import GoalOf, LinkGoal
 from mirrord.markdown.page_links import Link
 from mirrord.markdown.read.page_outline import sections_of
 from mirrord.markdown.write.split_text import SplitText, with_marks_replaced
+from mirrord.mirror.read.link_index import LinkMoves
 from mirrord.mirror.read.name_index import NameChange, new_entry
 
 _BLOCK_MARK = "^"
@@ -29,11 +31,14 @@ class NewPage:
 
 @dataclass(frozen=True, slots=True)
 class RelinkedSplit:
-    """edits: of all pages that change, the split one first. new_texts: of the new pages, without front matter."""
+    """
+    edit: of the split page. new_texts: of the new pages, without front matter. own_count: of changed links in these.
+    """
 
-    edits: Sequence[PageEdit]
+    edit: PageEdit
     new_texts: Sequence[PageText]
-    links_count: int
+    own_count: int
+    linking: LinkEdits
 
 
 def relink_split(
@@ -44,25 +49,23 @@ def relink_split(
     moves: Mapping[str, str],
 ) -> RelinkedSplit:
     """The texts after the split. moves: of leaves that become pages of folders."""
-    snapshot = session.catalogue.snapshot()
     change = NameChange({page.path: page.path, **moves}, created={new.path: new.title for new in new_pages})
-    links = session.linkage.plan_moves(snapshot, change)
+    following = LinkFollowing(session, change)
+    links = following.links
     follower = _SplitFollower(links.entry_of(page.path), page, split)
     relinked = links.relink(page.path, split.remaining, follower.goal_from(None))
     marks = [links.link_to_new(page.path, new.title, (new.path, new_entry(at))) for at, new in enumerate(new_pages)]
-    remaining = with_marks_replaced(relinked.page, marks)
-    edits, count = [PageEdit(page, page_writes.encode_rewrite(page, remaining))], relinked.count
-    new_texts = []
-    for at, (new, part) in enumerate(zip(new_pages, split.parts, strict=True)):
-        text = links.relink_new(page.path, part.page, follower.goal_from(at), (new.path, new_entry(at)))
-        new_texts.append(text.page)
-        count += text.count
-    for other in readable_pages(snapshot, links.touched, {page.path}):
-        text = links.relink(other.path, other.content, follower.goal_of)
-        if text.count:
-            edits.append(PageEdit(other, page_writes.encode_page(text.page.text)))
-            count += text.count
-    return RelinkedSplit(edits, new_texts, count)
+    edit = PageEdit(page, page_writes.encode_rewrite(page, with_marks_replaced(relinked.page, marks)))
+    new_texts = [
+        links.relink_new(page.path, part.page, follower.goal_from(at), (new.path, new_entry(at)))
+        for at, (new, part) in enumerate(zip(new_pages, split.parts, strict=True))
+    ]
+
+    def goal_from(links: LinkMoves) -> GoalOf:
+        return _SplitFollower(links.entry_of(page.path), page, split).goal_of
+
+    count = relinked.count + sum(text.count for text in new_texts)
+    return RelinkedSplit(edit, [text.page for text in new_texts], count, following.edits(goal_from, {page.path}))
 
 
 class _SplitFollower:

@@ -15,7 +15,7 @@ SCOPED_TOOLS = frozenset(
             "delete_page",
             "restore_page",
             "add_attachment",
-            "edit_pages",
+            *("edit_pages", "merge_pages", "split_page", "rename_heading"),
         ),
         *("begin_changes", "review_changes", "apply_changes", "discard_changes", "changes_status", "list_trash"),
     )

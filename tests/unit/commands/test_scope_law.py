@@ -27,7 +27,9 @@ places = st.sampled_from(("A", "B", "A/B", "A/C", "B/C", "C", "A/B/C"))
 files = st.one_of(
     places.map("{}.md".format), st.sampled_from(("A/_index.md", "B/_index.md", "A/assets/p.txt", "p.txt"))
 )
-texts = st.sampled_from(("[[A]] [[B]]", "[b](B.md) [[C]]", "# Heading", "![](assets/p.txt)"))
+texts = st.sampled_from(
+    ("[[A]] [[B]]", "[b](B.md) [[C]]", "# Heading\n\n## Part\n\n[[B#Part]]", "![](assets/p.txt) [[A#Part]] [[C#Part]]")
+)
 trees = st.dictionaries(files, texts, min_size=4, max_size=9)
 writable = st.lists(st.sampled_from(("A/**", "**", "**", "A/*", "B/**", "*.md", "C")), max_size=2)
 readable = st.lists(st.sampled_from(("A", "B", "C/**", "A/B")), max_size=1)
@@ -39,6 +41,18 @@ calls = st.one_of(
     st.tuples(st.just("move_page"), st.fixed_dictionaries({"source_path": places, "destination_path": places})),
     st.tuples(st.just("move_page"), st.fixed_dictionaries({"source_path": places, "destination_path": st.just("A/")})),
     st.tuples(st.just("delete_page"), st.fixed_dictionaries({"path": places, "recursive": st.booleans()})),
+    st.tuples(
+        st.just("merge_pages"),
+        st.fixed_dictionaries({"paths": st.lists(places, min_size=1, max_size=2), "into": places}),
+    ),
+    st.tuples(
+        st.just("split_page"),
+        st.fixed_dictionaries({"path": places, "level": st.just(2)}, optional={"parent_path": places}),
+    ),
+    st.tuples(
+        st.just("rename_heading"),
+        st.fixed_dictionaries({"path": places, "heading": st.just("Part"), "to": st.just("Section")}),
+    ),
 )
 
 
