@@ -26,6 +26,8 @@ DEFAULT_TOOLS = ("pages",)
 
 CONSOLE_PORT = 7447  # on loopback
 
+MAX_PROCESSES = 10  # engine processes of one daemon; the embedded Postgres has connections for so many
+
 Notify = Literal["commit", "ticker"]
 
 
@@ -86,6 +88,8 @@ class Config:
     attachments, and `.obsidian` for the setting of a vault; files below `assets` always are. sources_dir: the directory
     of a tree below which sources are. agents: for `mirrord mcp` only. signing: the private key of tokens; None: below
     data, made when it is needed. metrics: the endpoint of measurements; None: none. console: in a browser.
+    processes: how many engine processes share the tenants; 1: the daemon is one process. pool: the name under which
+    daemons on several hosts share the tenants; None: they do not.
     """
 
     mirror: Path
@@ -100,6 +104,8 @@ class Config:
     signing: Path | None = None
     metrics: Endpoint | None = None
     console: Console = Console()
+    processes: int = 1
+    pool: str | None = None
 
     def trusts_locally(self) -> bool:
         """Whether agents may work without a token."""
@@ -145,6 +151,8 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         signing=_credential_file("signing.pem", environment),
         metrics=_parse_metrics(written.get("metrics")),
         console=_parse_console(written.get("console", {}), environment.get("MIRRORD_CONSOLE")),
+        processes=parse_processes(environment.get("MIRRORD_PROCESSES") or written.get("processes", 1)),
+        pool=_parse_pool(written.get("pool")),
     )
 
 
@@ -210,6 +218,7 @@ def _read_file(file: Path | None) -> dict[str, Any]:
 
 
 _ANY_KEY = "*"  # every other key, with text
+_ANY_VALUE = object  # checked when it is read
 ExpectedType = type | dict[str, Any]  # a table's keys; an empty table: every key, with text
 
 _KEYS: dict[str, ExpectedType] = {
@@ -220,6 +229,8 @@ _KEYS: dict[str, ExpectedType] = {
     "mirror": {"dir": str, "mode": str, "attachments": list},
     "sources_dir": str,
     "metrics": str,
+    "processes": _ANY_VALUE,
+    "pool": str,
     "console": {"serve": bool, "port": int, "hosts": list},
     "mcp": {
         "token_file": str,
@@ -316,6 +327,22 @@ def _parse_notify(text: str) -> Notify:
         if text == choice:
             return choice  # type: ignore[no-any-return]
     raise UserError(f'notify is {text!r}; there are "commit" and "ticker".')
+
+
+def parse_processes(setting: str | int) -> int:
+    """The number of engine processes; "auto": the processors that this process may use. Raises UserError."""
+    if setting == "auto":
+        return min(len(os.sched_getaffinity(0)), MAX_PROCESSES)
+    number = int(str(setting)) if re.fullmatch(r"[0-9]{1,9}", str(setting)) else 0
+    if not 1 <= number <= MAX_PROCESSES:
+        raise UserError(f'processes is {setting!r}; write a whole number from 1 to {MAX_PROCESSES}, or "auto".')
+    return number
+
+
+def _parse_pool(text: str | None) -> str | None:
+    if text is not None and not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,62}", text):
+        raise UserError(f"pool is {text!r}; use a-z, 0-9 and dashes, at most 63 characters.")
+    return text
 
 
 def _parse_console(written: Mapping[str, Any], setting: str | None) -> Console:

@@ -14,7 +14,7 @@ from typing import Any
 from mirrord import app
 from mirrord.config import Config
 from mirrord.daemon.question_desk import QuestionDesk
-from mirrord.daemon.running_mirror import RunningMirror, Watching
+from mirrord.daemon.running_mirror import RequestDesk, RunningMirror, Watching
 from mirrord.daemon.wake_ups import Notifications, make_rounds
 from mirrord.db import mirror_leases
 from mirrord.db.database import Database
@@ -62,7 +62,7 @@ class Daemon:
     degraded: dict[str, str] = field(default_factory=dict)
     since: float = field(default_factory=time.time)
     patience: float = STUCK_SECONDS
-    _watching: Watching = field(init=False)
+    _watching: RequestDesk = field(init=False)
     _workers: Workers = field(default_factory=Workers)
     _page_rate: PageRate = field(default_factory=PageRate)
     _company: FairShares = field(default_factory=FairShares)
@@ -166,11 +166,7 @@ class Daemon:
 
     async def _close_mirrors(self, database: Database) -> None:
         for mirror in self.mirrors.values():
-            lease = mirror.opened.sides.lease
-            if lease is not None:
-                with suppress(Unavailable):
-                    await mirror_leases.release_lease(database, lease)
-            mirror.opened.close()
+            await close_mirror(database, mirror)
 
     @property
     def _heartbeat(self) -> Heartbeat:
@@ -181,42 +177,62 @@ class Daemon:
         desks = {mirror.opened.sides.tenant: mirror.questions for mirror in self.mirrors.values()}
         bells = Notifications(self.postgres.working_dsn, engines, self.stop, lambda tenant: desks[tenant].wake())
         tasks = [
-            self._watching.run(),
+            *self._make_common_tasks(database),
             bells.listen(),
             bells.poll(database, self.ready),
-            self._renew_leases(database),
-            self._keep_heartbeat(),
+            self._keep_postgres(database),
         ]
-        tasks += [self._publish_states(database), self._keep_postgres(database)]
         if self.config.notify == "ticker":
             tasks.append(bells.tick())
         for mirror in self.mirrors.values():
-            tasks += [
-                self._run_engine(mirror),
-                mirror.consequences.run(self.stop),
-                make_rounds(mirror.engine, self.stop),
-            ]
-            tasks += [mirror.events.run(self.stop), mirror.outbox.run(self.stop), mirror.approver.run(self.stop)]
-            tasks.append(mirror.questions.run(self.stop))
+            tasks += self._make_mirror_tasks(mirror, self.stop)
         return tasks
 
-    async def _run_engine(self, mirror: RunningMirror) -> None:
-        await self._retry_while_unavailable(mirror.engine.start)
-        if all(other.engine.is_started for other in self.mirrors.values()):
-            self.ready.set()
-            log.info("ready", extra={"seconds": round(time.time() - self.since, 3)})
-        await mirror.engine.run(self.stop)
+    def _make_common_tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
+        """What goes on for all mirrors together."""
+        return [
+            self._watching.run(),
+            self._renew_leases(database),
+            self._keep_heartbeat(),
+            self._publish_states(database),
+        ]
 
-    async def _retry_while_unavailable(self, act: Any) -> None:
-        """Run *act*, again after every loss of Postgres, until it succeeds or the daemon stops."""
-        backoff = Backoff()
-        while not self.stop.is_set():
+    def _make_mirror_tasks(self, mirror: RunningMirror, stop: asyncio.Event) -> list[Coroutine[Any, Any, None]]:
+        """What goes on for one mirror, until *stop*."""
+        return [
+            self._run_engine(mirror, stop),
+            mirror.consequences.run(stop),
+            make_rounds(mirror.engine, stop),
+            mirror.events.run(stop),
+            mirror.outbox.run(stop),
+            mirror.approver.run(stop),
+            mirror.questions.run(stop),
+        ]
+
+    async def _run_engine(self, mirror: RunningMirror, stop: asyncio.Event) -> None:
+        await self._retry_while_unavailable(mirror.engine.start, stop)
+        if not self.ready.is_set() and self._is_complete():
+            self._note_ready()
+        await mirror.engine.run(stop)
+
+    def _note_ready(self) -> None:
+        self.ready.set()
+        log.info("ready", extra={"seconds": round(time.time() - self.since, 3)})
+
+    def _is_complete(self) -> bool:
+        """Whether every tenant was compared once."""
+        return all(mirror.engine.is_started for mirror in self.mirrors.values())
+
+    async def _retry_while_unavailable(self, act: Any, stop: asyncio.Event | None = None) -> None:
+        """Run *act*, again after every loss of Postgres, until it succeeds or *stop*, None: the daemon's, is set."""
+        backoff, stop = Backoff(), stop or self.stop
+        while not stop.is_set():
             try:
                 await act()
             except Unavailable as error:
                 log.warning("start_waits", extra={"error": str(error)})
                 await self._beat_once()  # nothing else beats before there are mirrors
-                await pause(self.stop, backoff.next_pause_seconds())
+                await pause(stop, backoff.next_pause_seconds())
             else:
                 return
 
@@ -224,8 +240,9 @@ class Daemon:
         """Keep the leases; a mirror that lost its lease writes nothing until it has a new one."""
         while not self.stop.is_set():
             await pause(self.stop, mirror_leases.RENEWAL_SECONDS)
+            mirrors = dict(self.mirrors)
             held_leases = {
-                lease: mirror for mirror in self.mirrors.values() if (lease := mirror.opened.sides.lease) is not None
+                lease: mirror for mirror in mirrors.values() if (lease := mirror.opened.sides.lease) is not None
             }
             cursors = {
                 lease.mirror: mirror.engine.feed.cursor
@@ -233,13 +250,13 @@ class Daemon:
                 if mirror.engine.is_idle
             }
             with suppress(Unavailable):
-                with self._states.new_states(self.mirrors.values()) as news:
+                with self._states.new_states(mirrors.values()) as news:
                     states_of = {lease.mirror: news[lease] for lease in news}
                     renewed = await mirror_leases.renew_leases(database, list(held_leases), states_of, cursors)
-                for name, mirror in self.mirrors.items():
-                    await self._keep_lease(database, name, mirror, renewed)
+                for name, mirror in mirrors.items():
+                    await self._keep_lease(name, mirror, renewed)
 
-    async def _keep_lease(self, database: Database, name: str, mirror: RunningMirror, renewed: set[Any]) -> None:
+    async def _keep_lease(self, name: str, mirror: RunningMirror, renewed: set[Any]) -> None:
         sides = mirror.opened.sides
         if sides.lease is not None and sides.lease.mirror in renewed:
             sides.note_renewal()
@@ -326,6 +343,25 @@ class Daemon:
             reasons += [f"{name}: {sentence}" for sentence in (mirror.engine.root.suspended, pulse.outage) if sentence]
         return reasons
 
+    @property
+    def tenant_names(self) -> list[str]:
+        """Names of the tenants that are mirrored now."""
+        return list(self.mirrors)
+
+    @property
+    def pending_count(self) -> int:
+        """Changes that wait, of all tenants."""
+        return sum(mirror.engine.pending_count for mirror in self.mirrors.values())
+
     def stuck_tenants(self) -> list[str]:
         """Tenants whose engine stands still for longer than `patience`: only a restart helps."""
         return [name for name, mirror in self.mirrors.items() if mirror.engine.pulse.is_stuck(self.patience)]
+
+
+async def close_mirror(database: Database, mirror: RunningMirror) -> None:
+    """Release the lease of a mirror at which nothing works any more, and then its lock."""
+    lease = mirror.opened.sides.lease
+    if lease is not None:
+        with suppress(Unavailable):
+            await mirror_leases.release_lease(database, lease)
+    mirror.opened.close()

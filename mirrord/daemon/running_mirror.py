@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -18,7 +19,8 @@ from mirrord.domain.place import RECORDS
 from mirrord.intake.approver import Approver
 from mirrord.intake.event_derivation import Outbox
 from mirrord.intake.event_files import EventReader
-from mirrord.mirror.heartbeat import COMPARE_SUFFIX, REQUESTS_DIRECTORY, list_requests
+from mirrord.mirror.engine_desk import EngineDesk, write_answer
+from mirrord.mirror.heartbeat import COMPARE_SUFFIX, DONE_SUFFIX, REQUESTS_DIRECTORY, TAKEN_SUFFIX, list_requests
 from mirrord.mirror.seen_files import is_complete
 from mirrord.mirror.tree.ignore_rules import PATTERN_FILES
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY, may_be_synced
@@ -96,7 +98,7 @@ class MarkAll(Protocol):
 
 async def answer_request(request: Path, mark_all: MarkAll, is_idle: Callable[[], bool], stop: asyncio.Event) -> None:
     """Carry out one request, and mark it done when no change known by then waits. Returns on *stop* as well."""
-    accepted = request.with_suffix(".taken")
+    accepted = request.with_suffix(TAKEN_SUFFIX)
     try:
         request.rename(accepted)
     except FileNotFoundError:  # accepted already, or given up
@@ -105,7 +107,15 @@ async def answer_request(request: Path, mark_all: MarkAll, is_idle: Callable[[],
     while not (is_idle() or stop.is_set()):
         await pause(stop, CHECK_SECONDS)
     with suppress(FileNotFoundError):
-        accepted.rename(request.with_suffix(".done"))
+        accepted.rename(request.with_suffix(DONE_SUFFIX))
+
+
+class RequestDesk(Protocol):
+    """Notices what the daemon has to look at, and answers the requests of commands."""
+
+    async def run(self) -> None: ...
+
+    def answer_requests(self) -> None: ...
 
 
 class Watching:
@@ -116,17 +126,25 @@ class Watching:
     """
 
     def __init__(
-        self, root: Path, mirrors: Mapping[str, RunningMirror], degraded: dict[str, str], stop: asyncio.Event
+        self,
+        root: Path,
+        mirrors: Mapping[str, RunningMirror],
+        degraded: dict[str, str],
+        stop: asyncio.Event,
+        desk: EngineDesk | None = None,
     ) -> None:
+        """desk: of an engine process that shares the directory with others; None: all of it is this daemon's."""
         self._root = root
         self._mirrors = mirrors
         self._degraded = degraded
         self._stop = stop
+        self._desk = desk
         self._answer_tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Watch until stop."""
-        async for batch in watch(self._root, self._stop, self._report, self._are_complete):
+        select = self._desk.watched_directories if self._desk is not None else None
+        async for batch in watch(self._root, self._stop, self._report, self._are_complete, select):
             if batch is None:
                 for mirror in self._mirrors.values():
                     mirror.look_everywhere()
@@ -136,13 +154,12 @@ class Watching:
     def answer_requests(self) -> None:
         """Answer commands that ask the daemon to look, and to report when it has caught up. On an error they wait."""
         try:
-            requests = list_requests(self._root)
+            requests = list_requests(self._desk.directory if self._desk is not None else self._root)
         except OSError:  # no descriptor is free, for instance; every heartbeat tries again
             return
         for request in requests:
-            task = asyncio.get_running_loop().create_task(
-                answer_request(request, self._mark_all, self._is_idle, self._stop)
-            )
+            is_idle = self._is_idle if self._desk is None else partial(self._report_idle, request)
+            task = asyncio.get_running_loop().create_task(answer_request(request, self._mark_all, is_idle, self._stop))
             self._answer_tasks.add(task)
             task.add_done_callback(self._answer_tasks.discard)
 
@@ -164,8 +181,8 @@ class Watching:
         for path in batch:
             name, _, inner_path = path.partition("/")
             if name == STATE_DIRECTORY:
-                if inner_path.partition("/")[0] in ("", REQUESTS_DIRECTORY):  # else it is our own heartbeat
-                    self.answer_requests()
+                if self._desk is not None or inner_path.partition("/")[0] in ("", REQUESTS_DIRECTORY):
+                    self.answer_requests()  # else it is our own heartbeat
             elif (mirror := self._mirrors.get(name)) is not None:
                 mirror.mark(inner_path)
 
@@ -175,3 +192,12 @@ class Watching:
 
     def _is_idle(self) -> bool:
         return all(mirror.idle for mirror in self._mirrors.values())
+
+    def _report_idle(self, request: Path) -> bool:
+        """Whether all is done, with the names of its mirrors in the request: another process may have the others."""
+        started = {name: mirror for name, mirror in self._mirrors.items() if mirror.engine.is_started}
+        is_idle = all(mirror.idle for mirror in started.values())
+        if is_idle:
+            halted = (key.removeprefix("halted ") for key in self._degraded if key.startswith("halted "))
+            write_answer(request.with_suffix(TAKEN_SUFFIX), {*started, *halted})
+        return is_idle

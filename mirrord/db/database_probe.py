@@ -16,7 +16,7 @@ from mirrord.domain.health_facts import Login, Server, TenantIsolation, TenantSt
 
 NOTIFICATION_SECONDS = 5.0  # seconds for a notification
 _ROLES = ("mirrord_owner", "mirrord_definer", "mirrord_daemon", "mirrord_app")
-_TABLES_WITHOUT_TENANT = ("migration", "epoch")
+_TABLES_WITHOUT_TENANT = ("migration", "epoch", "engine_process")
 
 
 async def probe_server(dsn: str) -> Server:

@@ -12,6 +12,7 @@ from mirrord.errors import Unavailable
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
 
 FLUSH_SUFFIX, COMPARE_SUFFIX = ".flush", ".compare"  # suffixes of requests
+TAKEN_SUFFIX, DONE_SUFFIX = ".taken", ".done"  # of requests that a daemon works on, and has carried out
 REQUESTS_DIRECTORY = "requests"  # their directory
 STALE_SECONDS = 10.0  # seconds without a beat
 
@@ -82,7 +83,7 @@ def _send_request(mirror: Path, patience: float, request: str, watch: Callable[[
     file.write_bytes(b"")
     end = time.monotonic() + patience
     try:
-        while not file.with_suffix(".done").exists():
+        while not file.with_suffix(DONE_SUFFIX).exists():
             if time.monotonic() > end:
                 raise TimeoutError
             if not heartbeat.is_alive():
@@ -90,7 +91,7 @@ def _send_request(mirror: Path, patience: float, request: str, watch: Callable[[
             watch()
             time.sleep(0.005)
     finally:
-        for suffix in (request, ".taken", ".done"):
+        for suffix in (request, TAKEN_SUFFIX, DONE_SUFFIX):
             file.with_suffix(suffix).unlink(missing_ok=True)
 
 

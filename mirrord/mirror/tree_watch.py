@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import stat
+import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager, suppress
@@ -21,11 +22,18 @@ POLL_SECONDS = 30.0  # seconds between full scans while the system refuses a wat
 
 log = logging.getLogger(__name__)
 
+IDENTITY_SECONDS = 1.0  # seconds between two looks whether selected directories are still the same
+
 Report = Callable[[str | None], None]
+Selection = Callable[[], frozenset[str]]  # directories below the root, as paths relative to it
 
 
 async def watch(
-    root: Path, stop: asyncio.Event, report: Report | None = None, is_complete: IsComplete | None = None
+    root: Path,
+    stop: asyncio.Event,
+    report: Report | None = None,
+    is_complete: IsComplete | None = None,
+    select: Selection | None = None,
 ) -> AsyncGenerator[set[str] | None, None]:
     """
     Yield paths below *root* (relative to it) that may have changed; None means "scan everything".
@@ -38,13 +46,15 @@ async def watch(
     is_complete: whether the changes at these paths are complete, so that they need not wait for a silent tree; called
     in a
         thread.
+    select: the only directories to watch, those of them that exist; called in a thread, again and again, since it may
+        change. None: all below *root*.
     """
     report, is_complete = report or _ignore_report, is_complete or _never_complete
     is_missing = False
     while not stop.is_set():
         is_live = False
         try:
-            async with aclosing(_watch_once(root, stop, report, is_complete)) as batches:
+            async with aclosing(_watch_once(root, stop, report, is_complete, select)) as batches:
                 async for batch in batches:
                     is_live, is_missing = True, False
                     yield batch
@@ -64,12 +74,16 @@ async def watch(
 
 
 async def _watch_once(
-    root: Path, stop: asyncio.Event, report: Report, is_complete: IsComplete
+    root: Path, stop: asyncio.Event, report: Report, is_complete: IsComplete, select: Selection | None
 ) -> AsyncGenerator[set[str] | None, None]:
     """One watch, until it has to be set up again."""
     loop, batches = asyncio.get_running_loop(), asyncio.Queue[set[str]]()
-    coverage = await asyncio.to_thread(_measure_coverage, root)
-    is_outdated = partial(_is_outdated, coverage)
+    if select is None:
+        coverage = await asyncio.to_thread(_measure_coverage, root)
+        is_outdated: Callable[[set[str]], bool] = partial(_is_outdated, coverage)
+    else:
+        selected = await asyncio.to_thread(_SelectedDirectories.measure, root, select)
+        coverage, is_outdated = selected.coverage, selected.is_outdated
     bursts = Bursts(root, is_complete, is_outdated, lambda paths: loop.call_soon_threadsafe(batches.put_nowait, paths))
     with _running(partial(bursts.run, coverage.paths, recursive=coverage.recursive), bursts.stop, stop) as ended:
         ended.add_done_callback(lambda _: batches.put_nowait(set()))
@@ -132,6 +146,43 @@ def _measure_coverage(root: Path) -> _Coverage:
         return _Coverage(root, identity, frozenset([str(root)]))
     problem += "; new directories are noticed more slowly because of it."
     return _Coverage(root, identity, directories, recursive=False, problem=problem)
+
+
+class _SelectedDirectories:
+    """The coverage of a watch of selected directories."""
+
+    def __init__(self, select: Selection, names: frozenset[str], coverage: _Coverage) -> None:
+        self._select, self._names, self.coverage = select, names, coverage
+        self._identities = self._look()
+        self._looked_at = time.monotonic()
+
+    @classmethod
+    def measure(cls, root: Path, select: Selection) -> "_SelectedDirectories":
+        """Measure them now. Raises FileNotFoundError if the root is missing."""
+        names, identity = select(), _identity_of(root)
+        if identity is None:
+            raise FileNotFoundError(root)
+        places = sorted(root / name for name in names if (root / name).is_dir())
+        measured = [_list_directories(place) for place in places]
+        problem = next((problem for _, problem in measured if problem is not None), None)
+        if problem is None:
+            paths = frozenset(map(str, places))
+            return cls(select, names, _Coverage(root, identity, paths))
+        problem += "; new directories are noticed more slowly because of it."
+        paths = frozenset(path for directories, _ in measured for path in directories)
+        return cls(select, names, _Coverage(root, identity, paths, recursive=False, problem=problem))
+
+    def is_outdated(self, paths: set[str]) -> bool:
+        """Whether the watch has to be set up again, because others are selected or one was replaced."""
+        if self._select() != self._names or _is_outdated(self.coverage, paths):
+            return True
+        if time.monotonic() - self._looked_at < IDENTITY_SECONDS:
+            return False
+        self._looked_at = time.monotonic()
+        return self._look() != self._identities
+
+    def _look(self) -> list[tuple[int, int] | None]:
+        return [_identity_of(self.coverage.root / name) for name in sorted(self._names)]
 
 
 def _is_outdated(coverage: _Coverage, paths: set[str]) -> bool:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from traceback import format_tb
+from types import MappingProxyType
 
 _STANDARD_FIELDS = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 MAX_MESSAGE_CHARS = 300  # characters of an error's message
@@ -25,6 +26,10 @@ MAX_LOG_BYTES = 5_000_000  # of one log file; one older file is kept
 class _JsonLines(logging.Formatter):
     """Formats records as JSON, one object per line."""
 
+    def __init__(self, facts: Mapping[str, object]) -> None:
+        super().__init__()
+        self._facts = facts
+
     def format(self, record: logging.LogRecord) -> str:
         """The event with its facts; a traceback only where mirrord itself failed."""
         facts = {key: value for key, value in vars(record).items() if key not in _STANDARD_FIELDS}
@@ -32,6 +37,7 @@ class _JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "event": record.getMessage(),
+            **self._facts,
             **facts,
         }
         if record.exc_info and record.exc_info[1] is not None:
@@ -51,23 +57,27 @@ def _traceback(error: BaseException) -> str:
     return f"{cause_text}{''.join(format_tb(error.__traceback__))}{type(error).__qualname__}: {message}"
 
 
-def log_to(*places: Path | None) -> None:
-    """Send logs to each of *places*: a file, which is kept short, or None, standard error."""
+def log_to(*places: Path | None, facts: Mapping[str, object] = MappingProxyType({})) -> None:
+    """
+    Send logs to each of *places*: a file, which is kept short, or None, standard error.
+
+    facts: in every line, for instance which of several processes wrote it.
+    """
     logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # the engines log its errors once, in a sentence
     root = logging.getLogger("mirrord")
-    root.handlers[:] = [_handler_for(place) for place in places]
+    root.handlers[:] = [_handler_for(place, facts) for place in places]
     root.setLevel(logging.INFO)
     root.propagate = False
 
 
-def _handler_for(file: Path | None) -> logging.Handler:
+def _handler_for(file: Path | None, facts: Mapping[str, object]) -> logging.Handler:
     handler: logging.Handler
     if file is None:
         handler = logging.StreamHandler(sys.stderr)
     else:
         file.parent.mkdir(parents=True, exist_ok=True)
         handler = RotatingFileHandler(file, maxBytes=MAX_LOG_BYTES, backupCount=1, encoding="utf-8")
-    handler.setFormatter(_JsonLines())
+    handler.setFormatter(_JsonLines(facts))
     return handler
 
 

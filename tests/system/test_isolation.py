@@ -14,11 +14,12 @@ from mirrord.domain.entry import TenantId
 from tests.support.entries import add, add_attachment, add_page, change, delete, row_of, value
 from tests.support.rows import Connection
 
-ALL_TENANTS_OF_THE_DAEMON = {"tenant", "tenant_clock", "mirror"}  # ids, counters, leases
-NOT_A_TENANTS = {"migration", "epoch"}
+ALL_TENANTS_OF_THE_DAEMON = {"tenant", "tenant_clock", "mirror", "tenant_claim"}  # ids, counters, leases, claims
+NOT_A_TENANTS = {"migration", "epoch", "engine_process"}
 
 FILL = """
 INSERT INTO mirrord.mirror (tenant_id, id) VALUES (mirrord.current_tenant(), gen_random_uuid());
+INSERT INTO mirrord.tenant_claim (tenant_id, pool, process) VALUES (mirrord.current_tenant(), 'x', 'x');
 INSERT INTO mirrord.page_link (source_id, number, target, kind) SELECT id, 0, 'x', 'page' FROM mirrord.page;
 INSERT INTO mirrord.link_name (tenant_id, entry_id, number, kind, index, called, name, key)
     SELECT tenant_id, id, 0, 'page', false, 'name', 'x', 'x' FROM mirrord.page;
@@ -293,7 +294,10 @@ def test_every_key_contains_the_tenant(admin_dsn: str) -> None:
         "AND c.contype IN ('p', 'u', 'f') AND NOT EXISTS (SELECT FROM pg_attribute AS a "
         "WHERE a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey) AND a.attname = 'tenant_id')"
     )
-    assert catalogue(admin_dsn, without) == {"migration_pkey", "epoch_pkey", "tenant_pkey", "tenant_name_key"}
+    assert catalogue(admin_dsn, without) == {
+        *("migration_pkey", "epoch_pkey", "tenant_pkey", "tenant_name_key"),
+        "engine_process_pkey",
+    }
 
 
 def test_of_the_indexes_of_what_sync_writes_only_primary_keys_begin_with_the_tenant(admin_dsn: str) -> None:

@@ -138,6 +138,15 @@ def test_an_empty_variable_says_nothing(empty: str) -> None:
         ("[mirror]\nattachments = ['*.png', '!']", "mirror.attachments has '!'"),
         ("[mirror]\nattachments = ['']", "mirror.attachments has ''"),
         ("[mirror]\nattachments = ['# png']", "mirror.attachments has '# png'"),
+        ("processes = 0", "processes is 0; write a whole number from 1 to 10"),
+        ("processes = -1", "processes is -1;"),
+        ("processes = true", "processes is True;"),
+        ("processes = 1.5", "processes is 1.5;"),
+        ("processes = 'many'", "processes is 'many';"),
+        ("processes = 11", "processes is 11;"),
+        ("processes = []", "processes is [];"),
+        ("pool = 'My pool'", "pool is 'My pool'; use a-z"),
+        ("pool = 1", "'pool' must be text"),
         ("notify = 'often'", "notify is 'often'; there are"),
         ("dsn = ", "is not TOML"),
     ],
@@ -147,7 +156,10 @@ def test_a_wrong_setting_is_named_in_a_sentence(text: str, sentence: str) -> Non
     with pytest.raises(UserError) as raised:
         load(Flags(), {})
     assert sentence in str(raised.value)
-    assert any(name in str(raised.value) for name in (str(file), "mirror.mode", "mirror.attachments", "notify"))
+    assert any(
+        name in str(raised.value)
+        for name in (str(file), "mirror.mode", "mirror.attachments", "notify", "processes", "pool")
+    )
 
 
 def test_attachments_are_those_of_assets_and_of_the_vault_unless_they_are_listed() -> None:
@@ -291,6 +303,16 @@ def test_measurements_are_served_nowhere_else(text: str) -> None:
 
 def test_without_a_word_no_measurements_are_served() -> None:
     assert load(Flags(), {}).metrics is None
+
+
+def test_the_number_of_processes_is_one_unless_somebody_says_otherwise() -> None:
+    assert (load(Flags(), {}).processes, load(Flags(), {}).pool) == (1, None)
+    write("processes = 3\npool = 'notes-2'\n")
+    assert (load(Flags(), {}).processes, load(Flags(), {}).pool) == (3, "notes-2")
+    assert load(Flags(), {"MIRRORD_PROCESSES": "2"}).processes == 2
+    assert 1 <= load(Flags(), {"MIRRORD_PROCESSES": "auto"}).processes <= 10
+    with pytest.raises(UserError, match="processes is '0'"):
+        load(Flags(), {"MIRRORD_PROCESSES": "0"})
 
 
 def test_the_console_is_where_the_environment_or_the_file_says_and_what_is_wrong_is_said() -> None:

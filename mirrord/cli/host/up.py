@@ -13,7 +13,7 @@ import click
 import uvloop
 
 from mirrord.cli.options import with_config_options
-from mirrord.config import Config
+from mirrord.config import Config, parse_processes
 from mirrord.daemon.daemon import Daemon
 from mirrord.sync.timing import pause
 from mirrord.telemetry.process_reports import MICROSECONDS_PER_SECOND, Supervisor, log_to, supervisor_of
@@ -54,7 +54,7 @@ def _status_line(daemon: Daemon, stuck: list[str], *, is_ready: bool) -> str:
         return f"Stuck: {', '.join(stuck)}."
     if reasons := daemon.reasons():
         return reasons[0]
-    tenants, waiting = len(daemon.mirrors), sum(worked.engine.pending_count for worked in daemon.mirrors.values())
+    tenants, waiting = len(daemon.tenant_names), daemon.pending_count
     if not is_ready:
         return "Starting."
     return f"Mirroring {tenants} {'tenant' if tenants == 1 else 'tenants'}; {waiting or 'nothing'} waiting."
@@ -71,13 +71,20 @@ def _status_line(daemon: Daemon, stuck: list[str], *, is_ready: bool) -> str:
 @click.option("--plain", is_flag=True, help="Write log lines to standard error instead of the live view.")
 @click.option("--console", "port", type=click.IntRange(0, 65535), help="Serve the console on this port of loopback.")
 @click.option("--no-console", is_flag=True, help="Serve no console; default: serve one with the live view.")
-def up(config: Config, fill: Path | None, plain: bool, port: int | None, no_console: bool) -> None:
+@click.option(
+    "--processes", "processes", help="Engine processes that share the tenants, or `auto`: one for each processor."
+)
+def up(
+    config: Config, fill: Path | None, plain: bool, port: int | None, no_console: bool, processes: str | None
+) -> None:
     """Run the daemon in the foreground until Ctrl-C."""
     console = config.console
     if port is not None:
         console = replace(console, serve=True, port=port)
     if no_console:
         console = replace(console, serve=False)
+    if processes is not None:
+        config = replace(config, processes=parse_processes(processes))
     run_until_stopped(replace(config, console=console), fill, plain=plain or not sys.stderr.isatty())
 
 
@@ -87,15 +94,26 @@ def run_until_stopped(config: Config, fill: Path | None, *, plain: bool) -> None
     if plain:
         faulthandler.enable()  # the watchdog of a service manager sends SIGABRT: print a traceback then
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run_daemon(Daemon(config), fill, plain=plain))
+        runner.run(_run_daemon(_make_daemon(config, plain=plain), fill, plain=plain))
 
 
-def _log_files(config: Config, *, plain: bool) -> list[Path | None]:
+def _make_daemon(config: Config, *, plain: bool) -> Daemon:
+    if config.processes == 1 and config.pool is None:
+        return Daemon(config)
+    from mirrord.daemon.process_group import ProcessGroup  # noqa: PLC0415  (most daemons are one process)
+
+    numbers = range(1, config.processes + 1)
+    log_files = {number: tuple(_log_files(config, plain=plain, suffix=f"-{number}")) for number in numbers}
+    return ProcessGroup(config, log_files=log_files)
+
+
+def _log_files(config: Config, *, plain: bool, suffix: str = "") -> list[Path | None]:
     """Destinations of the log; None: standard error. A service manager can name a directory too."""
+    name = f"mirrord{suffix}.log"
     if not plain:
-        return [config.data / "mirrord.log"]
+        return [config.data / name]
     directory = os.environ.get("LOGS_DIRECTORY")
-    return [None, Path(directory) / "mirrord.log"] if directory else [None]
+    return [None, Path(directory) / name] if directory else [None]
 
 
 def _start_console(daemon: Daemon, tasks: list["asyncio.Future[None]"], *, plain: bool) -> Callable[[], str]:

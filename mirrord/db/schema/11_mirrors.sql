@@ -53,6 +53,23 @@ BEGIN
 END
 $$;
 
+-- Engine processes that share the tenants of a pool (docs/decisions/0064). A process renews its row; it works on the
+-- tenants that it has claimed. Once its row has expired, other processes of the pool may claim them.
+CREATE TABLE mirrord.engine_process (
+    pool       text NOT NULL,
+    name       text NOT NULL,
+    expires_at timestamptz NOT NULL,
+    PRIMARY KEY (pool, name)
+);
+
+CREATE TABLE mirrord.tenant_claim (
+    tenant_id uuid NOT NULL,
+    pool      text NOT NULL,
+    process   text NOT NULL,
+    PRIMARY KEY (tenant_id, pool),
+    FOREIGN KEY (tenant_id) REFERENCES mirrord.tenant (id)
+);
+
 -- The last state of each entry that both sides of a mirror agreed on. Without a foreign key to entries: a base may
 -- outlive its row.
 CREATE TABLE mirrord.mirror_base (

@@ -2,7 +2,7 @@
 SET ROLE mirrord_owner;
 
 -- Rows of the tenant that is set. Policies call the function itself, without a subquery, so that they work on shards.
--- The daemon sees all rows of three tables: polls and renewals of leases are one statement for all tenants.
+-- The daemon sees all rows of four tables: polls, renewals of leases and claims are one statement for all tenants.
 DO $$
 DECLARE
     tenant_table text;
@@ -13,7 +13,8 @@ DECLARE
 BEGIN
     FOR tenant_table IN
         SELECT relname FROM pg_catalog.pg_class
-         WHERE relnamespace = 'mirrord'::regnamespace AND relkind = 'r' AND relname NOT IN ('migration', 'epoch')
+         WHERE relnamespace = 'mirrord'::regnamespace AND relkind = 'r'
+           AND relname NOT IN ('migration', 'epoch', 'engine_process')
     LOOP
         FOR old_policy IN
             SELECT polname FROM pg_catalog.pg_policy WHERE polrelid = format('mirrord.%I', tenant_table)::regclass
@@ -21,7 +22,7 @@ BEGIN
             EXECUTE format('DROP POLICY %I ON mirrord.%I', old_policy, tenant_table);
         END LOOP;
         own_key := CASE tenant_table WHEN 'tenant' THEN 'id' ELSE 'tenant_id' END;
-        is_shared := tenant_table IN ('tenant', 'tenant_clock', 'mirror');
+        is_shared := tenant_table IN ('tenant', 'tenant_clock', 'mirror', 'tenant_claim');
         EXECUTE format('ALTER TABLE mirrord.%I ENABLE ROW LEVEL SECURITY', tenant_table);
         EXECUTE format('ALTER TABLE mirrord.%I FORCE ROW LEVEL SECURITY', tenant_table);
         FOREACH role_name IN ARRAY ARRAY['app', 'owner', 'daemon', 'definer'] LOOP

@@ -29,9 +29,10 @@ DECLARE
 BEGIN
     FOR tenant_table IN
         SELECT relname FROM pg_catalog.pg_class
-         WHERE relnamespace = 'mirrord'::regnamespace AND relkind = 'r' AND relname NOT IN ('migration', 'epoch')
+         WHERE relnamespace = 'mirrord'::regnamespace AND relkind = 'r'
+           AND relname NOT IN ('migration', 'epoch', 'engine_process')
     LOOP
-        is_shared := tenant_table IN ('tenant', 'tenant_clock', 'mirror');
+        is_shared := tenant_table IN ('tenant', 'tenant_clock', 'mirror', 'tenant_claim');
         IF NOT is_shared THEN
             EXECUTE format('CREATE TRIGGER a_guard BEFORE INSERT OR UPDATE ON mirrord.%I '
                            'FOR EACH ROW EXECUTE FUNCTION mirrord.guard_tenant()', tenant_table);
@@ -45,6 +46,8 @@ BEGIN
 END
 $$;
 CREATE TRIGGER a_no_truncate BEFORE TRUNCATE ON mirrord.epoch
+    FOR EACH STATEMENT EXECUTE FUNCTION mirrord.refuse_truncate();
+CREATE TRIGGER a_no_truncate BEFORE TRUNCATE ON mirrord.engine_process
     FOR EACH STATEMENT EXECUTE FUNCTION mirrord.refuse_truncate();
 
 -- Writes of apps. An UPDATE of digest, size and media_type gives an attachment other bytes, which are in blob before.
@@ -64,6 +67,7 @@ GRANT SELECT ON mirrord.page_dates, mirrord.category, mirrord.collection, mirror
 GRANT SELECT ON mirrord.migration TO mirrord_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON mirrord.migration TO mirrord_daemon;
 GRANT SELECT, UPDATE ON mirrord.epoch TO mirrord_daemon;
+GRANT SELECT, INSERT, UPDATE, DELETE ON mirrord.engine_process TO mirrord_daemon;
 REVOKE DELETE ON mirrord.approval FROM mirrord_daemon;
 
 -- Functions with rights of their own run as mirrord_definer, which sees the rows of the tenant that is set and may

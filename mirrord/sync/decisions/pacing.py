@@ -44,6 +44,10 @@ class FairShares:
         """Count one more mirror."""
         self.mirrors += 1
 
+    def leave(self) -> None:
+        """Count one less: another process works on it now."""
+        self.mirrors -= 1
+
     def note_work(self, tenant: TenantId, now: float) -> None:
         """Note that *tenant* works."""
         if tenant != self._last:

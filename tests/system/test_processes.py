@@ -1,0 +1,148 @@
+"""A daemon of two engine processes is one daemon, and what happens to one of them happens to nobody's pages."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from mirrord.db.database import app_dsn
+from mirrord.domain.entry import TenantId
+from tests.support.commands import Near, run_command
+from tests.support.editors import save
+from tests.support.entries import value
+from tests.support.harness import Mirrord, eventually
+from tests.support.rows import Connection
+from tests.support.trees import contents
+
+TENANTS = ("alpha", "beta", "gamma")
+START_SECONDS, TAKEOVER_SECONDS = 100.0, 20.0
+COPIES = "SELECT count(*), min(markdown) FROM mirrord.page WHERE name = %s AND deleted_at IS NULL"
+
+
+class Processes:
+    """An installation of three tenants that two engine processes share."""
+
+    def __init__(self, mirrord: Mirrord, rows: Connection) -> None:
+        """rows: a superuser's connection."""
+        self.mirrord, self.rows = mirrord, rows
+        self._apps: dict[str, Connection] = {}
+
+    def facts(self) -> dict[str, Any]:
+        return json.loads((self.mirrord.mirror / ".mirrord/daemon.json").read_bytes())  # type: ignore[no-any-return]
+
+    def holders(self) -> dict[str, str]:
+        """The number of the process of each tenant, as Postgres has it."""
+        query = (
+            "SELECT name, split_part(process, '#', 2) FROM mirrord.tenant_claim JOIN mirrord.tenant ON id = tenant_id"
+        )
+        return dict(self.rows.execute(query).fetchall())
+
+    def pid_of(self, tenant: str) -> int:
+        number = int(eventually(lambda: self.holders().get(tenant), f"a process of {tenant}"))
+        facts = eventually(lambda: self._running(number), f"the process {number}")
+        return int(facts["pid"])
+
+    def _running(self, number: int) -> dict[str, Any] | None:
+        process: dict[str, Any] = self.facts()["processes"][number - 1]
+        return process if process["pid"] is not None else None
+
+    def file(self, tenant: str, path: str) -> Path:
+        return self.mirrord.mirror / tenant / path
+
+    def assert_both_ways(self, word: str, seconds: float) -> None:
+        """In every tenant a new file becomes one row, and the row's change reaches the file."""
+        for tenant in TENANTS:
+            save(self.file(tenant, f"{word}.md"), f"{word} by a file\n")
+        for tenant in TENANTS:
+            eventually(partial(self._is_row, tenant, word), f"the row of {word} in {tenant}", seconds)
+            self._change(tenant, word)
+            eventually(partial(self._is_file, tenant, word), f"the row's text of {word} in {tenant}", seconds)
+
+    def _is_row(self, tenant: str, word: str) -> bool:
+        return self.row(tenant, word) == (1, f"{word} by a file\n")
+
+    def _is_file(self, tenant: str, word: str) -> bool:
+        return contents(self.file(tenant, f"{word}.md")) == f"{word} by a row\n".encode()
+
+    def row(self, tenant: str, name: str) -> tuple[int, str]:
+        """How many living pages have that name, and the text."""
+        count, text = self._app_of(tenant).execute(COPIES, [name]).fetchone() or (0, "")
+        return int(count), str(text)
+
+    def _change(self, tenant: str, name: str) -> None:
+        update = "UPDATE mirrord.page SET markdown = %s WHERE name = %s"
+        assert self._app_of(tenant).execute(update, [f"{name} by a row\n", name]).rowcount == 1
+
+    def _app_of(self, tenant: str) -> Connection:
+        if tenant not in self._apps:
+            tenant_id = value(self.rows, "SELECT id FROM mirrord.tenant WHERE name = %s", tenant)
+            assert self.mirrord.dsn is not None
+            self._apps[tenant] = psycopg.connect(app_dsn(self.mirrord.dsn, TenantId(tenant_id)), autocommit=True)
+        return self._apps[tenant]
+
+    def close(self) -> None:
+        for connection in self._apps.values():
+            connection.close()
+
+
+@pytest.fixture(scope="module")
+def processes(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    with Near(tmp_path_factory.mktemp("processes"), tenant=TENANTS[0], dsn=module_dsn) as mirrord:
+        for tenant in TENANTS:
+            save(mirrord.mirror / tenant / "First.md", f"first of {tenant}\n")
+        others = [word for tenant in TENANTS[1:] for word in ("--tenant", tenant)]
+        mirrord.start("--processes", "2", *others)
+        eventually(lambda: any(is_of_all(event) for event in mirrord.events()), "the daemon to be ready", START_SECONDS)
+        with psycopg.connect(module_dsn, autocommit=True) as rows, closing(Processes(mirrord, rows)) as running:
+            yield running
+        assert mirrord.stop() == 0
+        assert not (mirrord.mirror / ".mirrord/daemon.json").exists()
+
+
+def is_of_all(event: dict[str, Any]) -> bool:
+    return event.get("event") == "ready" and "process" not in event
+
+
+def test_two_processes_share_the_tenants_evenly_and_look_like_one_daemon(processes: Processes) -> None:
+    assert sorted(processes.holders()) == list(TENANTS)
+    assert sorted(map(list(processes.holders().values()).count, "12")) == [1, 2]
+    processes.mirrord.flush()
+    facts = eventually(lambda: complete(processes.facts()), "facts of all tenants")
+    assert (facts["pid"], facts["ready"], facts["degraded"]) == (processes.mirrord.pid, True, [])
+    assert {name: pulse["files"] for name, pulse in facts["tenants"].items()} == dict.fromkeys(TENANTS, 1)
+    status = processes.mirrord.status()
+    assert (status["daemon"]["alive"], status["daemon"]["pid"], status["pages"]) == (True, processes.mirrord.pid, 1)
+
+
+def complete(facts: dict[str, Any]) -> dict[str, Any] | None:
+    return facts if set(facts["tenants"]) == set(TENANTS) else None
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_what_a_process_had_goes_on_when_it_is(processes: Processes, how: signal.Signals) -> None:
+    pid = processes.pid_of("alpha")
+    others = {process["pid"] for process in processes.facts()["processes"]} - {pid, None}
+    os.kill(pid, how)
+    word = f"After {how.name}"
+    processes.assert_both_ways(word, TAKEOVER_SECONDS)
+    assert others <= {process["pid"] for process in processes.facts()["processes"]}
+    processes.mirrord.flush()
+    for tenant in TENANTS:
+        assert processes.row(tenant, word) == (1, f"{word} by a row\n")
+        assert [path.name for path in processes.file(tenant, ".").glob(f"{word}*")] == [f"{word}.md"]
+
+
+@pytest.mark.parametrize("setting", ["0", "many", "-1", "1000"])
+def test_a_number_of_processes_that_is_none_is_refused(setting: str, tmp_path: Path) -> None:
+    places = ("--mirror", str(tmp_path / "mirror"), "--data", str(tmp_path / "data"))
+    refused = run_command("up", "--plain", f"--processes={setting}", *places)
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err == f"mirrord: processes is '{setting}'; write a whole number from 1 to 10, or \"auto\".\n"
+    assert list(tmp_path.iterdir()) == []
