@@ -24,6 +24,7 @@ from mirrord.markdown.write.line_prefixes import TASK_BOX, Marker, frame_of_item
 RearrangeContent = Callable[[Sequence[str], Sequence[Node], Sequence[Node]], list[Line]]
 
 _NUMBER = re.compile(r"\d+")
+_OPENING_FENCE = re.compile(r"`{3,}[^`]*$|~{3,}")
 
 
 def rearrange_items(cut: SplitLines, new_list: Node, inside: RearrangeContent) -> list[Line]:
@@ -123,21 +124,25 @@ def _has_rising_numbers(cut: SplitLines) -> bool:
 
 def _rewrite_item(cut: SplitLines, item: Node, old: int | None, marker: Marker, inside: RearrangeContent) -> list[Line]:
     if old is None:
-        return frame_of_item([], marker).wrap_content(_escape_box(inside([], [], _content_without_box(item)), marker))
+        return frame_of_item([], marker).wrap_content(
+            _place_beside_box(inside([], [], _content_without_box(item)), marker)
+        )
     part = cut.parts[old]
     old_marker = _old_marker(cut, old) or marker
     frame = frame_of_item(cut.lines[part.start : part.end], old_marker)
     before = _content_without_box(part.node)
-    lines = _escape_box(inside(frame.inner if before else [], before, _content_without_box(item)), marker)
+    lines = _place_beside_box(inside(frame.inner if before else [], before, _content_without_box(item)), marker)
     result = frame.wrap_content(lines) if old_marker == marker else replace_marker(frame, lines, marker)
     return [replace(line, at=None if line.at is None else line.at + part.start) for line in result]
 
 
-def _escape_box(lines: list[Line], marker: Marker) -> list[Line]:
-    """Item lines with a leading `[ ]` escaped, which would be read as the box of a task."""
-    if marker.box or not lines or lines[0].at == 0 or not TASK_BOX.match(lines[0].text):
+def _place_beside_box(lines: list[Line], marker: Marker) -> list[Line]:
+    """New item lines, read as what they are: a leading `[ ]` that is text is escaped, a fence begins below the box."""
+    if not lines or lines[0].at == 0:
         return lines
-    return [Line("\\" + lines[0].text), *lines[1:]]
+    if marker.box:
+        return [Line(" "), *lines] if _OPENING_FENCE.match(lines[0].text) else lines
+    return [Line("\\" + lines[0].text), *lines[1:]] if TASK_BOX.match(lines[0].text) else lines
 
 
 _PIPE = re.compile(r"(?<!\\)\|")

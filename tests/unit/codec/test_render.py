@@ -231,6 +231,22 @@ def test_an_empty_task_keeps_the_blank_that_makes_it_one_elsewhere() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, "- [ ] \n  ```\n  code\n  ```\n"),
+        ("- [x] a\n", "- [x] a\n- [ ]  \n  ```\n  code\n  ```\n"),
+        ("- [ ] a\n", "- [ ]  \n  ```\n  code\n  ```\n"),
+        ("- [ ] ```\n  other\n  ```\n", "- [ ] ```\n  code\n  ```\n"),
+    ],
+)
+def test_the_code_of_a_task_begins_below_its_box_but_where_it_was_beside_it(before: str | None, after: str) -> None:
+    """Beside the box other parsers see no fence: they take the last one for the first, and what follows for code."""
+    content = read_document(after)
+    assert [block["type"] for block in content["content"][0]["content"][-1]["content"]] == ["paragraph", "codeBlock"]
+    assert rendered(before, content) == after
+
+
+@pytest.mark.parametrize(
     "source",
     [
         *("- [ ]", "- [x]\n- [ ]", "1. [ ]", "- [ ]\n- a", "- [ ] a\n- [ ]", "- [ ]\n  - a", "- [ ]\n\n  a", "> - [X]"),
