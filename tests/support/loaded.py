@@ -2,13 +2,15 @@
 A process that has loaded mirrord once, and of which every daemon of a test worker begins as a copy.
 
 A daemon on its own loads for a second of CPU before it does anything; tests start some two hundred. From then on it is
-the same: a session of its own, its own log, environment and directory, ended by signals, its exit code told.
+the same: a session of its own, its own log, environment and directory, ended by signals, its exit code told. All of
+mirrord is loaded, also what a daemon loads when it is asked for: else every copy would load that again.
 """
 
 import atexit
 import gc
 import json
 import os
+import pkgutil
 import selectors
 import socket
 import subprocess
@@ -16,12 +18,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import mirrord
 
 PROGRAM = "from tests.support.loaded import serve; serve({descriptor})"
+# What uvicorn and anyio choose, and import, when they run.
+_CHOSEN_MODULES = ("anyio._backends._asyncio", "uvicorn.lifespan.on", "uvicorn.protocols.http.h11_impl")
 _LAST = 10.0  # seconds that daemons have to end when nobody is there any more
 
 
@@ -103,15 +108,24 @@ def loaded() -> Loaded:
 
 def serve(descriptor: int) -> None:
     """Begin a daemon for each request, and tell how each ended, until nobody asks any more."""
-    from mirrord.cli.command_table import cli  # noqa: PLC0415
-    from mirrord.cli.host import up  # noqa: F401, PLC0415  (here, and not where tests ask, the daemon is loaded)
+    from mirrord.cli.command_table import cli  # noqa: PLC0415  (here, and not where tests ask, the daemon is loaded)
 
-    gc.freeze()  # a copy that looks at these for garbage would copy them all
+    load_mirrord()
     with socket.socket(fileno=descriptor) as asking:
         order = _begin_and_tell(asking)
     if order is not None:
         _become(order)
         sys.exit(cli.main(order["arguments"], prog_name="mirrord", standalone_mode=False) or 0)
+
+
+def load_mirrord() -> None:
+    """Import every module, for all copies that begin later."""
+    for module in pkgutil.walk_packages(mirrord.__path__, "mirrord."):
+        if not module.name.endswith(".__main__"):
+            import_module(module.name)
+    for name in _CHOSEN_MODULES:
+        import_module(name)
+    gc.freeze()  # a copy that looks at these for garbage would copy them all
 
 
 def _begin_and_tell(asking: socket.socket) -> dict[str, Any] | None:

@@ -7,7 +7,6 @@ killed.
 """
 
 import atexit
-import gc
 import json
 import os
 import selectors
@@ -23,6 +22,7 @@ from typing import Any
 
 import mirrord
 from tests.support import server_launcher
+from tests.support.loaded import load_mirrord
 
 PROGRAM = "from tests.support.loaded_servers import serve; serve({listener}, {owner})"
 
@@ -52,11 +52,9 @@ def _end(ours: socket.socket, process: "subprocess.Popen[bytes]") -> None:
 
 def serve(listener_descriptor: int, owner_descriptor: int) -> None:
     """Begin a copy for each connection, until the test worker is gone; then end those that are left."""
-    from mirrord.cli.command_table import cli  # noqa: PLC0415
-    from mirrord.cli.host import mcp_command  # noqa: F401, PLC0415
-    from mirrord.mcp import server  # noqa: F401, PLC0415  (here, and not where tests ask, the server is loaded)
+    from mirrord.cli.command_table import cli  # noqa: PLC0415  (here, and not where tests ask, the server is loaded)
 
-    gc.freeze()  # a copy that looks at these for garbage would copy them all
+    load_mirrord()
     begin = Copies(socket.socket(fileno=listener_descriptor), socket.socket(fileno=owner_descriptor)).run()
     if begin is not None:
         sys.exit(cli.main(["mcp", *begin()], prog_name="mirrord", standalone_mode=False) or 0)
