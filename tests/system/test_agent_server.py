@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -98,9 +98,15 @@ async def test_the_tools_are_listed_in_the_same_order_with_all_a_client_wants(te
 @pytest.mark.parametrize("level", Trust)
 def test_every_tool_has_a_schema_of_its_answers_though_lists_leave_it_out(level: Trust) -> None:
     for tool in tools_of([ALL_SETS]):
-        jsonschema.Draft202012Validator.check_schema(tool.result_for(level))
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate({}, tool.result_for(level))
+        check_answer_schema(json.dumps(tool.result_for(level)))
+
+
+@cache  # most schemas are the same at every level
+def check_answer_schema(schema_json: str) -> None:
+    schema = json.loads(schema_json)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema).validate({})
 
 
 @both_eras
