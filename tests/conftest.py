@@ -18,17 +18,15 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from mirrord.db import tenant_rows
 from mirrord.db.database import Database, app_dsn, daemon_dsn
-from mirrord.db.migrate import migrate
 from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.domain.entry import TenantId
+from tests.support.clusters import TEMPLATE, place_cluster
 from tests.support.memory import memory_directory, remove_memory_directories
 from tests.support.rows import Connection
 
 # Machines here are shared and noisy: laws hold or do not, however long it takes.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
-
-TEMPLATE = "migrated"
 
 _numbers = itertools.count(1)
 
@@ -44,10 +42,17 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """The memory of a worker, and at last that of the run, is given back."""
+    remove_memory_directories()
+
+
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
     """A running embedded Postgres, with no schema in its database `mirrord`."""
-    embedded = EmbeddedPostgres(memory_directory("cluster") or tmp_path_factory.mktemp("cluster"))
+    data = memory_directory("data") or tmp_path_factory.mktemp("data")
+    place_cluster(data)
+    embedded = EmbeddedPostgres(data)
     embedded.start()
     with _administered(embedded) as connection:
         connection.execute("ALTER SYSTEM SET fsync = off")  # no test of this cluster pulls the plug
@@ -55,22 +60,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgr
         connection.execute("SELECT pg_reload_conf()")
     yield embedded
     embedded.stop()
-    remove_memory_directories()
 
 
 @pytest.fixture(scope="session")
-def template(cluster: EmbeddedPostgres) -> str:
-    """The name of a database that has the newest schema and no rows."""
-    with _administered(cluster) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
-    asyncio.run(migrate(cluster.dsn(database=TEMPLATE)))
-    return TEMPLATE
-
-
-@pytest.fixture(scope="session")
-def admin_dsn(cluster: EmbeddedPostgres, template: str) -> str:
+def admin_dsn(cluster: EmbeddedPostgres) -> str:
     """A superuser's connection string to the migrated database that tests share."""
-    return _create_database(cluster, template)
+    return _create_database(cluster, TEMPLATE)
 
 
 @pytest.fixture
@@ -82,17 +77,17 @@ def empty_dsn(cluster: EmbeddedPostgres) -> Iterator[str]:
 
 
 @pytest.fixture
-def fresh_dsn(cluster: EmbeddedPostgres, template: str) -> Iterator[str]:
+def fresh_dsn(cluster: EmbeddedPostgres) -> Iterator[str]:
     """A superuser's connection string to a migrated database that only this test uses."""
-    dsn = _create_database(cluster, template)
+    dsn = _create_database(cluster, TEMPLATE)
     yield dsn
     _drop_database(cluster, dsn)
 
 
 @pytest.fixture(scope="module")
-def module_dsn(cluster: EmbeddedPostgres, template: str) -> Iterator[str]:
+def module_dsn(cluster: EmbeddedPostgres) -> Iterator[str]:
     """A superuser's connection string to a migrated database that only the tests of one module use."""
-    dsn = _create_database(cluster, template)
+    dsn = _create_database(cluster, TEMPLATE)
     yield dsn
     _drop_database(cluster, dsn)
 
@@ -104,16 +99,26 @@ async def database(admin_dsn: str) -> AsyncIterator[Database]:
         yield opened
 
 
+@pytest.fixture(scope="session")
+def add_tenant(admin_dsn: str) -> Iterator[Callable[[], TenantId]]:
+    """Adds tenants to the shared database over a connection that stays: opening one takes longer than a small test."""
+    dsn = make_conninfo(admin_dsn, application_name="tests")
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        database = runner.run(_open_database(dsn))
+        yield lambda: runner.run(tenant_rows.ensure_tenant(database, f"tenant-{next(_numbers)}"))
+        runner.run(database.pool.close())
+
+
 @pytest.fixture
-def tenant(admin_dsn: str) -> TenantId:
+def tenant(add_tenant: Callable[[], TenantId]) -> TenantId:
     """A tenant of this test's own."""
-    return asyncio.run(_add_tenant(admin_dsn))
+    return add_tenant()
 
 
 @pytest.fixture
-def other_tenant(admin_dsn: str) -> TenantId:
+def other_tenant(add_tenant: Callable[[], TenantId]) -> TenantId:
     """A second one, whose business the rows of the first are not."""
-    return asyncio.run(_add_tenant(admin_dsn))
+    return add_tenant()
 
 
 @pytest.fixture
@@ -165,6 +170,5 @@ def _drop_database(cluster: EmbeddedPostgres, dsn: str) -> None:
         connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
 
 
-async def _add_tenant(dsn: str) -> TenantId:
-    async with Database(dsn, size=1) as opened:
-        return await tenant_rows.ensure_tenant(opened, f"tenant-{next(_numbers)}")
+async def _open_database(dsn: str) -> Database:
+    return await Database(dsn, size=1, checked=True).__aenter__()

@@ -5,9 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.world import Cluster
+from tests.support.clusters import place_cluster
 
 
 @pytest.fixture(scope="session")
 def own_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Cluster(tmp_path_factory.mktemp("faults")) as cluster:
+    directory = tmp_path_factory.mktemp("faults")
+    place_cluster(directory)
+    with Cluster(directory) as cluster:
         yield cluster

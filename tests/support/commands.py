@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mirrord.cli.command_table import cli
+from tests.support.clusters import place_cluster
 from tests.support.harness import Mirrord
 from tests.support.loaded import Copy, loaded
 
@@ -35,6 +36,8 @@ class Near(Mirrord):
     """
 
     def _begun(self, *words: str) -> Copy:
+        if self.dsn is None and not self.postgres.cluster.exists():
+            place_cluster(self.data)
         return loaded().begin(words, log=self.log, cwd=self.directory, env=self._environment())
 
     def run(self, *arguments: str, seconds: float = 90.0) -> subprocess.CompletedProcess[str]:

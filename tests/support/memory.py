@@ -14,7 +14,7 @@ _PREFIX = "mirrord-tests-"  # then the process whose directory it is
 
 def memory_directory(name: str) -> Path | None:
     """A new directory in memory until this process ends. None: there is none with room."""
-    if not MEMORY.is_dir() or not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < FREE_BYTES:
+    if not _has_room():
         return None
     _remove_leftovers()
     directory = _directory_of(os.getpid()) / name
@@ -22,9 +22,22 @@ def memory_directory(name: str) -> Path | None:
     return directory
 
 
+def run_directory() -> Path | None:
+    """A directory in memory that the workers of this test run share. None: there is none with room."""
+    if not _has_room():
+        return None
+    directory = _directory_of(os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid())
+    directory.mkdir(mode=0o700, exist_ok=True)
+    return directory
+
+
 def remove_memory_directories() -> None:
     """Give the memory of this process's directories back."""
     shutil.rmtree(_directory_of(os.getpid()), ignore_errors=True)
+
+
+def _has_room() -> bool:
+    return MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= FREE_BYTES
 
 
 def _directory_of(process: int) -> Path:

@@ -14,6 +14,7 @@ import pytest
 
 import mirrord as package
 from mirrord.db.server.embedded_server import EmbeddedPostgres
+from tests.support.clusters import place_cluster
 from tests.support.commands import Near
 from tests.support.editors import save
 from tests.support.harness import Mirrord, eventually
@@ -48,9 +49,8 @@ def test_a_dsn_that_postgres_refuses_ends_with_its_reason(mirrord: Mirrord, part
 
 
 def test_a_database_that_is_down_at_start_is_awaited(tmp_path: Path) -> None:
+    place_cluster(tmp_path / "postgres")
     postgres = EmbeddedPostgres(tmp_path / "postgres")
-    postgres.start()  # so that there is a cluster
-    postgres.stop()
     with Near(tmp_path, dsn=postgres.dsn()) as mirrord:
         save(mirrord.file("Page.md"), "a page\n")
         mirrord.start()

@@ -93,7 +93,7 @@ async def test_a_role_that_may_not_make_roles_is_told_so(empty_dsn: str) -> None
         await migrate(make_conninfo(empty_dsn, user="mirrord_app"))
 
 
-async def test_a_role_that_owns_the_database_and_may_make_roles_can_migrate(empty_dsn: str, template: str) -> None:
+async def test_a_role_that_owns_the_database_and_may_make_roles_can_migrate(empty_dsn: str) -> None:
     database = conninfo_to_dict(empty_dsn)["dbname"]
     with psycopg.connect(empty_dsn, autocommit=True) as connection:
         connection.execute("CREATE ROLE installer LOGIN CREATEROLE")

@@ -16,6 +16,7 @@ from mirrord.db import mirror_leases
 from mirrord.db.database import Database
 from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.domain.entry import TenantId
+from tests.support.clusters import place_cluster
 from tests.support.commands import Near
 from tests.support.editors import save
 from tests.support.harness import Mirrord, eventually
@@ -33,6 +34,7 @@ def mirrord(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
 @pytest.fixture
 def postgres(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
     """A server whose cluster may be copied and put back."""
+    place_cluster(tmp_path / "postgres")
     server = EmbeddedPostgres(tmp_path / "postgres")
     server.start()
     yield server
