@@ -104,9 +104,15 @@ class Mirror:
 
 @asynccontextmanager
 async def opened_mirror(
-    database: Database, connection: Connection, directory: Path, tenant: TenantId, name: str = "demo"
+    database: Database,
+    connection: Connection,
+    directory: Path,
+    tenant: TenantId,
+    name: str = "demo",
+    *,
+    is_settled: bool = True,
 ) -> AsyncIterator[Mirror]:
-    """A mirror of the tree `directory/name`, compared once."""
+    """A mirror of the tree `directory/name`; *is_settled*: it has done its first work."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(mirror_leases, "LEASE_SECONDS", LEASE_SECONDS)
         patched.setattr(mirror_handles, "FRESH_LEASE_SECONDS", LEASE_SECONDS)
@@ -114,7 +120,8 @@ async def opened_mirror(
         try:
             mirror = Mirror(opened, connection)
             await mirror.engine.start()
-            await mirror.settle()
+            if is_settled:
+                await mirror.settle()
             yield mirror
         finally:
             opened.close()

@@ -37,6 +37,7 @@ FULL JOIN (SELECT * FROM mirrord.mirror_base
 WHERE p.id IS NULL
    OR b.entry_id IS NULL AND p.deleted_at IS NULL
    OR b.version <> p.version OR b.kind <> p.kind OR b.digest IS DISTINCT FROM p.digest
+   OR b.entry_id IS NOT NULL AND p.deleted_at IS NOT NULL
    OR p.deleted_at IS NULL AND (b.parent_id, b.name) IS DISTINCT FROM (p.parent_id, p.name)
    OR p.deleted_at IS NULL AND (p.name_key IS NULL OR p.ahead <> '{}' OR p.digest IS NULL AND p.kind = 'page')
 """
@@ -49,6 +50,7 @@ FULL JOIN (SELECT * FROM mirrord.mirror_base
 WHERE a.id IS NULL
    OR b.entry_id IS NULL AND a.deleted_at IS NULL
    OR b.version <> a.version OR b.digest IS DISTINCT FROM a.digest
+   OR b.entry_id IS NOT NULL AND a.deleted_at IS NOT NULL
    OR a.deleted_at IS NULL AND (b.parent_id, b.name) IS DISTINCT FROM (a.parent_id, a.name)
    OR a.deleted_at IS NULL AND a.name_key IS NULL
 """
@@ -62,6 +64,7 @@ FULL JOIN (SELECT * FROM mirrord.mirror_base
 WHERE r.id IS NULL
    OR b.entry_id IS NULL AND r.deleted_at IS NULL
    OR b.version <> r.version OR b.digest IS DISTINCT FROM r.digest
+   OR b.entry_id IS NOT NULL AND r.deleted_at IS NOT NULL
    OR r.deleted_at IS NULL AND (b.name <> r.kind || '/' || r.key OR r.ahead <> '{}')
 """
 

@@ -1,7 +1,7 @@
 """From changed paths and entries to their states (base, file, row)."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from mirrord.db.content import entry_states, stored_bytes
@@ -16,6 +16,7 @@ from mirrord.sync.observation.file_owners import FileOwners, find_only_owner, fi
 from mirrord.sync.observation.identity_evidence import EarlierState
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.observation.open_files import guess_new_paths
 from mirrord.sync.observation.state_assembly import StateAssembler, is_owned, owner_paths
 
 
@@ -198,7 +199,18 @@ async def _load_memory(
     missing = (
         await asyncio.to_thread(_missing_paths, sides, bases, look) if elsewhere else _missing_paths(sides, bases, look)
     )
+    missing -= _note_held_files(sides, bases, missing, look)
     return EarlierState([*coming, *bases], rows, missing, look.old_path, rewound, written), set(candidates)
+
+
+def _note_held_files(sides: Sides, bases: Sequence[Base], missing: Set[str], look: LookResult) -> Set[str]:
+    """Those of *missing* whose files another program may have open at new paths, added to *look* as unknown."""
+    if not (missing and look.unknown_files):
+        return frozenset()
+    based_paths = {base.path for base in bases if base.path is not None}
+    guesses = guess_new_paths(missing, based_paths, look.unknown_files)
+    look.unknown_files |= {path: sides.looker.renamed.remember_guess(path, new) for path, new in guesses.items()}
+    return guesses.keys()
 
 
 def _load_written(sides: Sides) -> dict[Digest, EntryId]:

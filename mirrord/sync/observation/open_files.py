@@ -1,13 +1,14 @@
 """Files that another program has open for writing, renamed ones included."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from mirrord.domain.entry import UnreadableFile
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree.tree_layout import INDEX_FILE, parent_of
 from mirrord.sync.observation.identity_evidence import FoundFile, Inode
 
 PATIENCE_SECONDS = 30.0  # seconds for which a file open for writing is not read
@@ -58,6 +59,11 @@ class RenamedFiles:
         self._new_paths[old] = path
         return self.waiting_at(old)
 
+    def remember_guess(self, path: str, new_path: str) -> UnreadableFile:
+        """*path*, where no file is, as unknown: its file may be the one at *new_path*, which cannot be read."""
+        self._new_paths[path] = new_path
+        return UnreadableFile(path, f"{path!r} may be {new_path!r} now, which another program is writing.")
+
     def waiting_at(self, path: str) -> UnreadableFile | None:
         """*path*, where no file is, as unknown; None: its file was not renamed, or was read at its new path."""
         new = self._new_paths.get(path)
@@ -67,6 +73,27 @@ class RenamedFiles:
             del self._new_paths[path]
             return None
         return UnreadableFile(path, f"{path!r} is {new!r} now, which another program is writing.")
+
+
+def guess_new_paths(
+    missing: Iterable[str], based_paths: Set[str], unknown: Mapping[str, UnreadableFile]
+) -> dict[str, str]:
+    """
+    New paths of *missing* ones: files of no known page that cannot be read for now, with the same name or directory.
+
+    Only their bytes will show which page they are, if the index was lost, which had their inodes.
+    """
+    unowned = [path for path, file in unknown.items() if file.is_temporary and path not in based_paths]
+    guesses = {
+        path: [other for other in unowned if _name_of(other) == _name_of(path) or parent_of(other) == parent_of(path)]
+        for path in missing
+    }
+    return {path: others[0] for path, others in guesses.items() if others}
+
+
+def _name_of(path: str) -> str:
+    """The last name in *path* that tells pages apart."""
+    return (path.removesuffix("/" + INDEX_FILE) if path.endswith("/" + INDEX_FILE) else path).rpartition("/")[2]
 
 
 def find_waiting_files(

@@ -68,7 +68,14 @@ def _content_statement(
         parent_version = state.base.version if state.base is not None else row.version
         operation = operation_id(sides.mirror, base.entry, parent_version, base.digest)
         return writer.update(base, row, prepared.body, operation)
-    return writer.store_base(base)
+    return writer.store_base(_without_deletion(base, prepared.decision.state))
+
+
+def _without_deletion(base: Base, state: State) -> Base:
+    """*base* with the version before the row's deletion, which the file has yet to follow."""
+    if state.row is None or not state.row.deleted or state.base is None:
+        return base
+    return replace(base, version=state.base.version)
 
 
 def new_base(state: State, file: File) -> Base:

@@ -9,7 +9,7 @@ from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from mirrord.mirror.tree import kernel
 from mirrord.sync import deletions
-from tests.support.entries import change
+from tests.support.entries import change, value
 from tests.support.mirrors import Mirror, opened_mirror
 from tests.support.rows import Connection
 
@@ -93,3 +93,25 @@ async def test_wherever_the_daemon_dies_the_next_one_finishes(
         if not died():
             return
     raise AssertionError("the plan never came to its end")
+
+
+async def test_a_deletion_in_a_renamed_folder_is_known_after_the_daemon_died_before_it(
+    database: Database, app_connection: Connection, tmp_path: Path, tenant: TenantId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deletions, "QUIET_SECONDS", 60.0)
+    async with opened_mirror(database, app_connection, tmp_path, tenant) as mirror:
+        mirror.write({"Old/Page.md": "the page\n", "Old/Other.md": "another\n"})
+        await mirror.settle()
+        page = mirror.page("Old/Page").id
+        mirror.rename(("Old", "New"))
+        app_connection.execute("DELETE FROM mirrord.page WHERE id = %s", (page,))
+        mirror.engine.request_scan()
+        mirror.engine.notify()
+        path_of_base = "SELECT path FROM mirrord.mirror_base WHERE entry_id = %s"
+        while value(app_connection, path_of_base, page) != "New/Page.md":
+            await mirror.work()
+        assert sorted(mirror.files()) == ["New/Other.md", "New/Page.md"]
+    monkeypatch.setattr(deletions, "QUIET_SECONDS", 0.05)
+    async with opened_mirror(database, app_connection, tmp_path, tenant) as mirror:
+        assert sorted(mirror.files()) == ["New/Other.md"]
+        assert mirror.count_living() == 2

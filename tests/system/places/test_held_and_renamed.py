@@ -1,9 +1,14 @@
 """A file is renamed while another program has it open for writing, and an app changes its row at the same moment."""
 
+from pathlib import Path
+
 import pytest
 
+from mirrord.db.database import Database
+from mirrord.domain.entry import TenantId
 from tests.support.entries import change
-from tests.support.mirrors import Mirror
+from tests.support.mirrors import Mirror, opened_mirror
+from tests.support.rows import Connection
 
 ROUNDS = 60  # of work while the file is held
 TEXT = "# The plan\n\nWe sow in spring.\n"
@@ -59,3 +64,26 @@ async def test_files_that_changed_names_while_one_is_held_keep_their_pages(
     assert {old: mirror.page(new).id for old, new in new_names.items()} == ids
     assert mirror.count_living() == len(names), mirror.files()
     assert "The program's words." in mirror.files()[f"{new_names[held_name]}.md"]
+
+
+@pytest.mark.parametrize("new", ["New/Page.md", "Old/Renamed.md"])
+async def test_a_held_file_that_was_moved_while_no_daemon_ran_stays_its_page_even_if_the_index_was_lost(
+    database: Database, app_connection: Connection, tmp_path: Path, tenant: TenantId, new: str
+) -> None:
+    async with opened_mirror(database, app_connection, tmp_path, tenant) as mirror:
+        mirror.write({"Old/Page.md": TEXT, "Old/Other.md": "another\n"})
+        await mirror.settle()
+        page = mirror.page("Old/Page").id
+    for file in (mirror.root / ".mirrord").glob("state.db*"):
+        file.unlink()
+    mirror.rename(("Old/Page.md", new))
+    with (mirror.root / new).open("r+b") as stream:
+        async with opened_mirror(database, app_connection, tmp_path, tenant, is_settled=False) as mirror:
+            change(mirror.app, page, title="An app's words")
+            mirror.engine.notify()
+            for _ in range(ROUNDS):
+                await mirror.work()
+            stream.close()
+            await mirror.settle()
+            assert mirror.count_living() == len({"Old", new.partition("/")[0]}) + 2, mirror.files()
+            assert mirror.page(new.removesuffix(".md")).id == page
