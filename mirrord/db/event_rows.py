@@ -88,6 +88,15 @@ class ChangedRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class FolderPage:
+    """A page or folder inside another folder. version: its last one at a certain time."""
+
+    entry: EntryId
+    is_folder: bool
+    version: PageVersion
+
+
+@dataclass(frozen=True, slots=True)
 class CommandEvent:
     """An event of a command, as stored at intake. path: the previous or current path of its file."""
 
@@ -161,6 +170,29 @@ WITH RECURSIVE above AS (
     SELECT p.id, p.parent_id, p.name, p.frontmatter -> 'type' FROM above AS a
       JOIN mirrord.page AS p ON p.tenant_id = %(tenant)s AND p.id = a.parent_id)
 SELECT id, parent_id, coalesce(name, ''), type FROM above"""
+# Strictly earlier: what was placed in the same transaction has a note of its own.
+_BELOW = """
+WITH RECURSIVE below AS (
+    SELECT %(folder)s::uuid AS id
+    UNION
+    SELECT p.id FROM below AS b
+      JOIN mirrord.page AS p ON p.tenant_id = %(tenant)s AND p.parent_id = b.id
+     WHERE b.id = (SELECT r.parent_id FROM mirrord.page_revision AS r
+                    WHERE r.tenant_id = p.tenant_id AND r.page_id = p.id AND r.created_at < %(time)s
+                    ORDER BY r.version DESC LIMIT 1))
+SELECT p.id, p.kind = 'folder' OR p.index OR EXISTS (
+           SELECT FROM mirrord.page AS c
+            WHERE c.tenant_id = p.tenant_id AND c.parent_id = p.id AND c.deleted_at IS NULL),
+       r.parent_id, r.name, r.deleted, r.frontmatter, r.digest, r.markdown IS NOT NULL, p.index,
+       CASE WHEN r.frontmatter IS NULL THEN r.markdown END
+  FROM below AS b
+  JOIN mirrord.page AS p ON p.tenant_id = %(tenant)s AND p.id = b.id AND p.id <> %(folder)s
+  CROSS JOIN LATERAL (
+      SELECT r.* FROM mirrord.page_revision AS r
+       WHERE r.tenant_id = p.tenant_id AND r.page_id = p.id AND r.created_at < %(time)s
+       ORDER BY r.version DESC LIMIT 1) AS r
+ WHERE NOT r.deleted
+ ORDER BY p.id"""
 _CLAIMED = """
 SELECT c.entry_id, c.path, e.id, e.type, e.data FROM mirrord.event_claim AS c
   JOIN mirrord.event AS e ON e.tenant_id = c.tenant_id AND e.id = c.event_id
@@ -194,6 +226,14 @@ async def load_ancestors(connection: Connection, tenant: TenantId, ids: Collecti
     """The pages *ids* and their ancestors."""
     rows = await connection.execute(_ABOVE, {"tenant": tenant, "ids": list(ids)})
     return {EntryId(entry): Ancestor(*row) for entry, *row in await rows.fetchall()}
+
+
+async def load_folder_pages(
+    connection: Connection, tenant: TenantId, folder: EntryId, time: datetime
+) -> list[FolderPage]:
+    """Everything that was in *folder* just before *time* and is still there, at any depth."""
+    rows = await connection.execute(_BELOW, {"tenant": tenant, "folder": folder, "time": time})
+    return [FolderPage(EntryId(row[0]), row[1], _page_version(*row[2:])) for row in await rows.fetchall()]
 
 
 async def load_command_events(

@@ -252,7 +252,9 @@ def _apply_claim(change: Change, claim: Claim) -> Change | None:
     if claim.is_creation:
         is_other = was is not None or now is None or claim.digest not in (None, change.digest)
         return None if is_other else replace(change, was=_with_name(now, claim.name), revived=False)
-    if was is None or claim.old_name not in (None, was.name):
+    if was is None:  # a move from elsewhere: it is new here all the same
+        return change if claim.is_move and now is not None and claim.name == now.name else None
+    if claim.old_name not in (None, was.name):
         return None
     if claim.name is None:
         return replace(change, was=None)

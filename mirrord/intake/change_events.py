@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from posixpath import normpath
 from typing import Any
 from uuid import UUID
@@ -138,7 +138,7 @@ class SourceTree:
         if version is None or version.is_deleted or version.name is None:
             return None
         chain = self._ancestors(version.parent)
-        directory = "/".join(ancestor.name for _, ancestor in chain)
+        directory = _directory(chain)
         page_type = _text_or_none(version.frontmatter.get(TYPE))
         path = page_path(directory, version.name, version.index) if version.is_page else f"{directory}/{version.name}"
         key, root = name_key(path), name_key(self.sources)
@@ -151,13 +151,14 @@ class SourceTree:
             return Subject(SubjectSort.CASE, version.name, None, path)
         return None
 
-    def change_of(self, changed: ChangedPage) -> Change:
-        """The change of a page, from its versions before and after."""
-        note, now = changed.note, changed.after
-        was = self.subject_of(changed.before, is_folder=note.was_folder)
-        revived = changed.before is not None and changed.before.is_deleted
-        digest = now.digest.hex() if now.digest is not None else None
-        return Change(was, self.subject_of(now, is_folder=note.is_folder), revived, digest)
+    def with_version(self, entry: EntryId, version: PageVersion) -> "SourceTree":
+        """The tree with *entry* at the place that *version* of it has."""
+        ancestor = Ancestor(version.parent, version.name or "", version.frontmatter.get(TYPE))
+        return replace(self, ancestors={**self.ancestors, entry: ancestor})
+
+    def directory_of(self, version: PageVersion) -> str:
+        """The path of the directory that holds the pages below *version*."""
+        return f"{_directory(self._ancestors(version.parent))}/{version.name}".lstrip("/")
 
     def _ancestors(self, parent: EntryId | None) -> list[tuple[EntryId, Ancestor]]:
         """The ancestors, from the root down."""
@@ -175,6 +176,19 @@ class SourceTree:
                 return folder, True
             folder = entry
         return folder, False
+
+
+def change_of(changed: ChangedPage, earlier: SourceTree, later: SourceTree) -> Change:
+    """The change of a page; *earlier* and *later*: the tree before and after it."""
+    note, now = changed.note, changed.after
+    was = earlier.subject_of(changed.before, is_folder=note.was_folder)
+    revived = changed.before is not None and changed.before.is_deleted
+    digest = now.digest.hex() if now.digest is not None else None
+    return Change(was, later.subject_of(now, is_folder=note.is_folder), revived, digest)
+
+
+def _directory(chain: Sequence[tuple[EntryId, Ancestor]]) -> str:
+    return "/".join(ancestor.name for _, ancestor in chain)
 
 
 def is_claim(event: Event, sources: str) -> bool:

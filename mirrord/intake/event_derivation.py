@@ -18,9 +18,10 @@ from mirrord.db.event_rows import ChangedPage, ChangedRecord, ChangeNote, Comman
 from mirrord.domain.entry import Actor, EntryId
 from mirrord.domain.event import Change, Claim, Event, EventType, SubjectSort, remove_claimed
 from mirrord.errors import Busy, Fenced, Refused, Unavailable
-from mirrord.intake import change_events
+from mirrord.intake import change_events, folder_moves
 from mirrord.intake.change_events import Facts, SourceTree, claim_of
 from mirrord.intake.event_files import EventReader
+from mirrord.intake.folder_moves import FolderPageEvent
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write import batch_rename
 from mirrord.mirror.write.tree_locks import write_lock
@@ -112,7 +113,7 @@ class _Batch:
         self.notes: list[ChangeNote] = []
         self.used: list[UUID] = []
         self._claims = list(claims)
-        self._facts: list[tuple[ChangeNote, EventType, Facts]] = []
+        self._facts: list[tuple[ChangeNote, UUID, EventType, Facts]] = []
 
     def claims_of(self, note: ChangeNote, entry: EntryId, path: str | None = None) -> list[CommandEvent]:
         """Unused events of commands about an entry or path; none for a change that came from no file."""
@@ -125,14 +126,24 @@ class _Batch:
         self.notes.append(note)
         self.used += used
         self._claims = [claim for claim in self._claims if claim.event not in used]
-        self._facts += [(note, kind, facts) for kind, facts in events]
+        # Without the child: two first pages make one folder.
+        self._facts += [(note, uuid5(note.entry, f"{note.version} {kind}"), kind, facts) for kind, facts in events]
+
+    def add_of_folder(self, note: ChangeNote, events: Iterable[FolderPageEvent]) -> None:
+        """Add what the move of a folder, noted by *note*, is for the pages in it."""
+        own_events = {(facts.get("page_id"), kind) for _, _, kind, facts in self._facts}
+        self._facts += [
+            (note, uuid5(entry, f"{note.entry} {note.version} {kind}"), kind, facts)
+            for entry, kind, facts in events
+            if (str(entry), kind) not in own_events
+        ]
 
     def events(self, tenant: str) -> list[tuple[Event, str]]:
         """The events and their channels, in the order of the changes, a microsecond apart."""
         return [
             (
                 Event(
-                    uuid5(note.entry, f"{note.version} {kind}"),  # two first pages make one folder
+                    event_id,
                     kind,
                     note.changed_at + timedelta(microseconds=number),
                     tenant,
@@ -141,7 +152,7 @@ class _Batch:
                 ),
                 note.actor.get("channel") or ("file" if note.is_from_file else "app"),
             )
-            for number, (note, kind, facts) in enumerate(self._facts)
+            for number, (note, event_id, kind, facts) in enumerate(self._facts)
         ]
 
 
@@ -157,15 +168,19 @@ async def _derive_batch(
     current = await event_rows.load_current_pages(connection, tenant, transcript_ids) if transcript_ids else {}
     versions = [*(page.before for page in pages), *(page.after for page in pages), *current.values()]
     parents = {version.parent for version in versions if version is not None and version.parent is not None}
-    whereabouts = SourceTree(await event_rows.load_ancestors(connection, tenant, parents), sources)
-    changes = [(page, whereabouts.change_of(page)) for page in pages]
-    paths = {path for _, change in changes for path in _paths_of(change)}
+    tree = SourceTree(await event_rows.load_ancestors(connection, tenant, parents), sources)
+    changes = folder_moves.changes_over_time(tree, pages)
+    paths = {path for timed in changes for path in _paths_of(timed.change)}
     ids = {page.note.entry for page in pages} | {record.note.entry for record in records} | transcript_ids
     batch = _Batch(await event_rows.load_command_events(connection, tenant, ids, paths))
-    for page, change in changes:
-        _take_page(batch, page, change)
+    for timed in changes:
+        _take_page(batch, timed.page, timed.change)
     for record in records:
-        _take_record(batch, record, whereabouts, current)
+        _take_record(batch, record, tree, current)
+    for timed in filter(folder_moves.enters_or_leaves, changes):
+        note = timed.page.note
+        inner = await event_rows.load_folder_pages(connection, tenant, note.entry, note.changed_at)
+        batch.add_of_folder(note, folder_moves.events_in_folder(timed, inner))
     return batch
 
 

@@ -176,6 +176,50 @@ def test_a_deleted_folder_tells_of_each_source_in_it(mirrord: Mirrord) -> None:
     assert types(mirrord, folder)[1:] == ["FolderDeleted"]
 
 
+def test_sql_that_moves_a_folder_among_the_sources_tells_of_each_source_in_it(mirrord: Mirrord) -> None:
+    top, outside = made(mirrord, "Sources", "Outside")
+    folder, inner, page, deep, plain = made(
+        mirrord, "Outside/F", "Outside/F/Inner", "Outside/F/a.md", "Outside/F/Inner/b.md", "Outside/F/plain"
+    )
+    assert types(mirrord, page) == types(mirrord, folder) == []
+    sql(mirrord, "UPDATE page SET parent_id = %s WHERE id = %s", top, folder)
+    assert [types(mirrord, entry) for entry in (folder, inner)] == [["FolderCreated"]] * 2
+    events = told(mirrord, page) + told(mirrord, deep)
+    assert [event[0] for event in events] == ["SourceImported"] * 2
+    assert {(actor, channel) for _, actor, channel, _ in events} == {("mirrord_app", "app")}
+    assert [event[3]["path"] for event in events] == ["Sources/F/a.md", "Sources/F/Inner/b.md"]
+    assert [event[3]["folder_id"] for event in events] == [number_of(folder), number_of(inner)]
+    sql(mirrord, "UPDATE page SET parent_id = %s WHERE id = %s", outside, folder)
+    gone_events = told(mirrord, deep)[1:]
+    assert [(event[0], event[3]["path"]) for event in gone_events] == [("SourceDeleted", "Sources/F/Inner/b.md")]
+    sql(mirrord, "UPDATE page SET parent_id = %s WHERE id = %s", top, folder)
+    assert types(mirrord, page) == ["SourceImported", "SourceDeleted", "SourceImported"]
+    assert types(mirrord, plain) == ["FolderCreated", "FolderDeleted", "FolderCreated"]
+
+
+def test_a_source_that_comes_with_its_folder_is_told_of_once(mirrord: Mirrord) -> None:
+    top, outside = made(mirrord, "Sources", "Outside/Later")
+    with dead(mirrord), mirrord.app.transaction():
+        page = sql(
+            mirrord, "INSERT INTO page (name, parent_id, markdown) VALUES ('l', %s, %s) RETURNING id", outside, SOURCE
+        )
+        sql(mirrord, "UPDATE page SET parent_id = %s WHERE id = %s", top, outside)
+    assert types(mirrord, page) == ["SourceImported"]
+
+
+def test_files_and_tools_that_move_a_folder_tell_of_each_source_in_it(mirrord: Mirrord) -> None:
+    made(mirrord, "Sources", "Beside")
+    folder, page = made(mirrord, "Sources/Whole folder", "Sources/Whole folder/w.md")
+    mirrord.file("Sources/Whole folder").rename(mirrord.file("Beside/Whole folder"))
+    eventually(lambda: mirrord.page("Beside/Whole folder/w.md"), "the folder outside")
+    assert types(mirrord, page) == ["SourceImported", "SourceDeleted"]
+    with agent(mirrord) as session:
+        move_page(session, "Beside/Whole folder", "Sources/Whole folder")
+    eventually(lambda: mirrord.page("Sources/Whole folder/w.md"), "the folder inside")
+    assert types(mirrord, page) == ["SourceImported", "SourceDeleted", "SourceImported"]
+    assert types(mirrord, folder)[:2] == ["FolderCreated", "FolderDeleted"]
+
+
 def test_files_make_rename_move_delete_and_restore_a_source(mirrord: Mirrord) -> None:
     made(mirrord, "Sources/M1", "Sources/M2")
     (page,) = made(mirrord, "Sources/M1/m.md")
