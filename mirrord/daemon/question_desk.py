@@ -12,7 +12,8 @@ from mirrord.db import change_set_rows
 from mirrord.db.change_set_rows import ChangeSet
 from mirrord.db.database import Connection
 from mirrord.domain.approval import Answer, Request, RequestState
-from mirrord.domain.entry import Actor
+from mirrord.domain.entry import Actor, parse_id
+from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import Fenced, MirrordError, Refused, Stale, UserError
 from mirrord.intake.request_execution import TenantContext
 from mirrord.mirror.write import question_files
@@ -108,11 +109,13 @@ class QuestionDesk:
         await asyncio.to_thread(question_files.write, tree, replace(request, token=None), answer)
 
     async def _carry_out(self, request: Request) -> Answer:
+        scope = UNLIMITED
         try:
-            self.context.check_author(request, is_undo=True)
-            result = await self._earlier_result(request) or _facts_of(await self._undo(_request_of(request)))
+            scope = self.context.check_author(request, is_undo=True)
+            result = await self._earlier_result(request) or _facts_of(await self._undo(_request_of(request, scope)))
         except (UserError, Refused, Stale) as error:
-            return Answer(RequestState.FAILED, failure=_failure_of(error))
+            failure = _failure_of(error) if scope.is_unlimited or isinstance(error, Stale) else _NOT_IN_SCOPE
+            return Answer(RequestState.FAILED, failure=failure)
         log.info("undone", extra={"tenant": self.context.sides.name, "request": str(request.id)})
         return Answer(RequestState.EXECUTED, result=result)
 
@@ -177,11 +180,17 @@ def _actor_of(row: ChangeSet) -> tuple[str, str]:
     return str(row.actor.get("kind", "app")), str(row.actor.get("name", "?"))
 
 
-def _request_of(request: Request) -> UndoRequest:
+# with patterns one answer for all: the reason, or a beginning of an id, would tell of change sets elsewhere
+_NOT_IN_SCOPE = {"code": "UNKNOWN_CHANGE_SET", "sentence": "There is no change set with this id that you can undo."}
+
+
+def _request_of(request: Request, scope: Scope) -> UndoRequest:
+    """*request*; within a scope it needs a whole id."""
     change_set, partial = request.arguments.get("change_set"), request.arguments.get("partial")
-    if not isinstance(change_set, str):
+    if not isinstance(change_set, str) or not (scope.is_unlimited or parse_id(change_set)):
         raise UserError("The request names no change set.")
-    return UndoRequest(request.actor, change_set, partial=partial is True, id=request.id, only_of=request.actor)
+    actor = request.actor
+    return UndoRequest(actor, change_set, partial=partial is True, id=request.id, only_of=actor, scope=scope)
 
 
 def _facts_of(outcome: UndoOutcome) -> dict[str, Any]:

@@ -17,9 +17,9 @@ from mirrord.documents.link_following import paths_of
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import UserError
-from mirrord.mirror.tree.tree_layout import SUFFIX, attachment_path, page_path
+from mirrord.mirror.tree.tree_layout import SUFFIX
 from mirrord.operations.change_diffs import ChangedEntry, changed_entry, with_states
-from mirrord.operations.restore import directories_of, find_page
+from mirrord.operations.restore import directories_of, find_page, path_of_state
 from mirrord.operations.undo import find_change_set, load_histories
 from mirrord.operations.undo_plan import NOWHERE, EntryHistory, EntryState
 
@@ -135,8 +135,8 @@ async def describe_batch(
     moves = {
         entry: _Move(
             change,
-            _path_of(change.before, change.kind, directories),
-            paths.get(entry) or _path_of(change.after, change.kind, directories),
+            path_of_state(change.before, change.kind, directories),
+            paths.get(entry) or path_of_state(change.after, change.kind, directories),
             change.before.parent is None or change.before.parent in directories,
         ).within(scope)
         for entry, change in changed.items()
@@ -190,16 +190,6 @@ def _facts_of(recent: RecentEntry, move: _Move) -> Mapping[str, Any]:
         facts["type"] = str(changed.kind)
     added, removed = _count_lines(_text_of(changed.before), _text_of(changed.after))
     return facts | ({"added": added, "removed": removed} if added or removed else {})
-
-
-def _path_of(state: EntryState, kind: Kind, directories: Mapping[EntryId | None, str]) -> str:
-    """Where an entry was; its folders have their present names."""
-    name, directory = state.name or "", directories.get(state.parent, "")
-    if kind is Kind.ATTACHMENT:
-        return attachment_path(directory, name)
-    if kind is Kind.PAGE:
-        return page_path(directory, name)
-    return f"{directory}/{name}".lstrip("/")
 
 
 def _text_of(state: EntryState) -> str:

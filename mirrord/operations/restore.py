@@ -1,6 +1,6 @@
 """Finds the page that a person means, and restores its earlier version or a whole tenant, as ordinary new versions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -17,7 +17,8 @@ from mirrord.domain.entry import Actor, EntryId, Kind, Place, TenantId, parse_id
 from mirrord.domain.place import INDEX
 from mirrord.errors import Refused, Stale, UserError
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.mirror.tree.tree_layout import SUFFIX
+from mirrord.mirror.tree.tree_layout import SUFFIX, attachment_path, page_path
+from mirrord.operations.undo_plan import EntryState
 from mirrord.sync.writing.entry_bodies import text_of
 
 
@@ -28,6 +29,16 @@ async def directories_of(
     folder_ids = {folder for folder in folders if folder is not None}
     paths = await paths_of(connection, tenant, folder_ids)
     return {None: ""} | {folder: _stem_of(path) for folder, path in paths.items()}
+
+
+def path_of_state(state: EntryState, kind: Kind, directories: Mapping[EntryId | None, str]) -> str:
+    """Where an entry was; its folders have their present names."""
+    name, directory = state.name or "", directories.get(state.parent, "")
+    if kind is Kind.ATTACHMENT:
+        return attachment_path(directory, name)
+    if kind is Kind.PAGE:
+        return page_path(directory, name)
+    return f"{directory}/{name}".lstrip("/")
 
 
 async def find_page(connection: Connection, tenant: TenantId, text: str) -> EntryId:

@@ -16,6 +16,7 @@ from mirrord.db.content.record_rows import record_text
 from mirrord.db.content.undo_rows import Chosen, EntryWrite, StateRow
 from mirrord.db.database import Connection, Database, set_actor, set_no_cascade
 from mirrord.domain.entry import Actor, Digest, Kind, TenantId, digest_of, new_id
+from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import Refused, Stale, UserError
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.operations.undo_plan import (
@@ -29,6 +30,7 @@ from mirrord.operations.undo_plan import (
     check_plan,
     plan_entries,
 )
+from mirrord.operations.undo_scope import limit_plan, limit_surroundings
 from mirrord.sync.writing.entry_bodies import text_of
 
 MAX_TRIES = 3  # of an undo, while entries are being changed
@@ -42,7 +44,7 @@ class UndoRequest:
 
     change_set: the id of a change set, or its beginning; None: what *author* did since a moment.
     partial: leave what clashes and do the rest. id: of the new change set. only_of: whose change sets may be undone;
-    None: everyone's.
+    None: everyone's. scope: of the token that asks; in pages that it hides only links are taken back.
     """
 
     actor: Actor
@@ -52,6 +54,7 @@ class UndoRequest:
     partial: bool = False
     id: UUID | None = None
     only_of: Actor | None = None
+    scope: Scope = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,18 +147,20 @@ async def undo_within(connection: Connection, tenant: TenantId, request: UndoReq
     await set_actor(connection, {"kind": request.actor.kind, "name": request.actor.name})
     await set_no_cascade(connection)
     await defer_names(connection)
-    for step in plan.steps:
+    for step in (*plan.steps, *plan.link_steps):
         if not await undo_rows.write_entry(connection, tenant, _write_of(step)):
             raise _Overtaken
-    return await _store(connection, tenant, request, replace(outcome, change_set=request.id or new_id()))
+    undone_by = request.id or new_id()
+    stored = await _store(connection, tenant, request, replace(outcome, change_set=undone_by))
+    if target is not None and not plan.clashes and not plan.has_rest:  # what is left may be undone later
+        await change_set_rows.mark_undone(connection, tenant, target.id, undone_by)
+    return stored
 
 
 async def _store(connection: Connection, tenant: TenantId, request: UndoRequest, outcome: UndoOutcome) -> UndoOutcome:
     assert outcome.change_set is not None
     await undo_rows.stamp_versions(connection, tenant, outcome.change_set)
     await change_set_rows.store_undo(connection, tenant, undo_row(request, outcome, "applied"))
-    if outcome.undone is not None and not outcome.clashes:  # what is left may be undone later
-        await change_set_rows.mark_undone(connection, tenant, outcome.undone, outcome.change_set)
     return outcome
 
 
@@ -198,7 +203,9 @@ async def _load_plan(
     else:
         chosen = await _load_of_author(connection, tenant, request)
     plan = plan_entries(await load_histories(connection, tenant, chosen))
-    return target, check_plan(plan, await _load_surroundings(connection, tenant, chosen, plan))
+    plan = await limit_plan(connection, tenant, plan, request.scope)
+    around = await _load_surroundings(connection, tenant, chosen, plan)
+    return target, check_plan(plan, await limit_surroundings(connection, tenant, around, request.scope))
 
 
 def _check_target(target: ChangeSet, request: UndoRequest) -> None:

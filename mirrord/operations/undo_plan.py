@@ -102,10 +102,17 @@ class Clash:
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """The steps of an undo, and what they leave."""
+    """
+    The steps of an undo, and what they leave.
+
+    link_steps: further steps, of links in pages that a scope hides, which no outcome names. has_rest: a scope leaves
+    something that no outcome names.
+    """
 
     steps: Sequence[Step]
     clashes: Sequence[Clash]
+    link_steps: Sequence[Step] = ()
+    has_rest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +260,7 @@ def check_plan(plan: UndoPlan, around: Surroundings) -> UndoPlan:
         steps = [step for step in plan.steps if step.entry not in hindered]
         # a folder stays without further ado where something was put into it
         reported = [clash for clash in clashes if clash.kind is not Kind.FOLDER or clash.reason is not HOLDS]
-        plan = UndoPlan(steps, [*plan.clashes, *reported])
+        plan = replace(plan, steps=steps, clashes=[*plan.clashes, *reported])
     return replace(plan, steps=[*plan.steps, *_emptied_folders(plan, around)])
 
 

@@ -293,7 +293,7 @@ async def test_a_scope_shows_the_history_of_what_is_in_it(mirrord: Mirrord) -> N
             for tool in ("page_history", "diff_page", "list_changes"):
                 answers = [await agent.refused(tool, path=path) for path in (hidden, missing)]
                 assert str(answers[0]).replace(hidden, missing) == str(answers[1])
-        assert (await agent.refused("undo_changes"))["code"] == "NOT_ALLOWED"
+        assert (await agent.refused("undo_changes"))["code"] == "NOTHING_TO_UNDO"
 
     assert {path: change["kind"] for path, change in listed.items() if "type" not in change} == {
         "Open/Stays.md": "edited",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -227,3 +228,75 @@ async def test_an_app_asks_for_an_undo_in_sql(mirrord: Mirrord, token: str) -> N
 
 def _text(mirrord: Mirrord, page_id: str) -> str:
     return str(value(mirrord.app, "SELECT markdown FROM page WHERE id = %s", page_id) or "")
+
+
+def _has_text(mirrord: Mirrord, path: str, text: str) -> bool:
+    return mirrord.text(path) == text
+
+
+SCOPED = {
+    "Open/Plan.md": "# Plan\n\nFirst.\n",
+    "Open/Text.md": TEXT,
+    "Read/Text.md": TEXT + "\nSee [[Plan]].\n",
+    "Shut/Text.md": TEXT + "\nSee [[Plan]] and [it](../Open/Plan.md).\n",
+    "Read/Other.md": TEXT,
+    "Shut/Other.md": TEXT,
+}
+
+
+@pytest.fixture(scope="module")
+def scoped(mirrord: Mirrord) -> str:
+    """A token for a part of the tree, of an agent that has another one for all of it."""
+    for path, text in SCOPED.items():
+        save(mirrord.file(path), text)
+        _id_of(mirrord, path)
+    return mirrord.create_token("both", "--write", "Open/**", "--read", "Read/**")
+
+
+async def test_an_undo_within_a_scope_takes_back_links_in_hidden_pages_and_names_none(
+    mirrord: Mirrord, scoped: str
+) -> None:
+    async with _undoer(mirrord, scoped) as agent:
+        await agent.call("move_page", sourcePath="Open/Plan.md", destinationPath="Open/Scheme.md")
+        await agent.call("edit_page", path="Open/Text.md", edits=[{"find": "details", "replace": "facts"}])
+        await agent.call("write_page", path="Open/New.md", content=TEXT)
+        assert "[[Scheme]] and [it](../Open/Scheme.md)" in (mirrord.text("Shut/Text.md") or "")
+        undone = await agent.call("undo_changes")
+    assert sorted(change.partition(":")[0] for change in undone["changes"]) == ["New", "Plan", "Text", "Text"]
+    assert undone["left"] == []
+    for path, text in SCOPED.items():
+        eventually(partial(_has_text, mirrord, path, text), f"the earlier text of {path}")
+    assert not mirrord.file("Open/Scheme.md").exists()
+
+
+async def test_an_undo_within_a_scope_leaves_and_hides_what_another_token_of_the_agent_changed_elsewhere(
+    mirrord: Mirrord, scoped: str
+) -> None:
+    wide_token, sets = mirrord.create_token("both"), []
+    for paths in (("Shut/Other.md",), ("Open/Text.md", "Shut/Other.md", "Read/Other.md")):
+        async with _undoer(mirrord, wide_token) as agent:
+            for path in paths:
+                await agent.call("edit_page", path=path, edits=[{"find": "# A page", "replace": "# A page."}])
+            sets.append(str(_named(mirrord, str(_id_of(mirrord, paths[-1])))[2]))
+    async with _undoer(mirrord, mirrord.create_token("someone")) as agent:
+        page = await agent.call("create_page", title="Another's", content=TEXT)
+        sets.append(str(_named(mirrord, page["pageId"])[2]))
+    async with _undoer(mirrord, scoped) as agent:
+        hidden_set, mixed_set, foreign_set = sets
+        missing = "0190f3c2-7a1b-7c3d-8e4f-0123456789ab"
+        refusals = [
+            await agent.refused("undo_changes", changeSet=name)
+            for name in (missing, hidden_set, foreign_set, mixed_set[:20], "01", "no id")
+        ]
+        clash = await agent.call("undo_changes", changeSet=mixed_set)
+        undone = await agent.call("undo_changes", changeSet=mixed_set, partial=True)
+        again = await agent.refused("undo_changes", changeSet=undone["changeSet"][:13])
+    assert {(refusal["code"], refusal["error"]) for refusal in [*refusals, again]} == {
+        ("UNKNOWN_CHANGE_SET", refusals[0]["error"])
+    }
+    assert (clash["undone"], [entry["name"] for entry in clash["left"]]) == (False, ["Other"])
+    assert "outside what this token may write" in clash["left"][0]["reason"]
+    assert undone["changes"] == ["Text: gets its earlier text"]
+    eventually(lambda: mirrord.text("Open/Text.md") == SCOPED["Open/Text.md"], "the earlier text")
+    assert "A page." in (mirrord.text("Shut/Other.md") or "")
+    assert value(mirrord.app, "SELECT undone_by IS NULL FROM change_set WHERE id = %s", mixed_set)

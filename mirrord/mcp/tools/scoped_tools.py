@@ -22,12 +22,12 @@ SCOPED_TOOLS = frozenset(
 )
 
 # Tools that ask the daemon, which reads the patterns in the token.
-HISTORY_TOOLS = frozenset(("list_changes", "page_history", "diff_page"))
+ASKING_TOOLS = frozenset(("list_changes", "page_history", "diff_page", "undo_changes"))
 
 
 def works_scoped(name: str, *, has_token: bool) -> bool:
     """Whether a tool works through a scope, of a token or of a local caller."""
-    return name in SCOPED_TOOLS or (has_token and name in HISTORY_TOOLS)
+    return name in SCOPED_TOOLS or (has_token and name in ASKING_TOOLS)
 
 
 def not_with_patterns(name: str) -> Failed:

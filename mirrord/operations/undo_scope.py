@@ -1,0 +1,102 @@
+"""Undos within the scope of a token: they take back what it may write, and links in all other pages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from mirrord.db.database import Connection
+from mirrord.documents.link_following import paths_of
+from mirrord.domain.entry import EntryId, Kind, TenantId
+from mirrord.domain.scope import Scope
+from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.page_links import links_of
+from mirrord.operations.restore import directories_of, path_of_state
+from mirrord.operations.undo_plan import Clash, Step, Surroundings, UndoPlan
+
+OUTSIDE = "it is, or would be, outside what this token may write"
+NOT_OWNED = "not all below it is this token's to write"
+
+
+async def limit_plan(connection: Connection, tenant: TenantId, plan: UndoPlan, scope: Scope) -> UndoPlan:
+    """*plan* without what *scope* hides, but for links there; what it only lets read is left as a clash."""
+    if scope.is_unlimited:
+        return plan
+    entries = [*(step.entry for step in plan.steps), *(clash.entry for clash in plan.clashes)]
+    parents = [state.parent for step in plan.steps for state in (step.now, step.after)]
+    paths = await paths_of(connection, tenant, entries)
+    return _Limits(scope, paths, await directories_of(connection, tenant, parents)).apply(plan)
+
+
+async def limit_surroundings(
+    connection: Connection, tenant: TenantId, around: Surroundings, scope: Scope
+) -> Surroundings:
+    """*around* without the folders that *scope* does not let write, which stay when they are empty."""
+    if scope.is_unlimited:
+        return around
+    paths = await directories_of(connection, tenant, around.made_folders)
+    folders = {folder: state for folder, state in around.made_folders.items() if scope.can_write(paths[folder])}
+    return replace(around, made_folders=folders)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """paths: present ones of entries, of deleted ones the last. directories: of the children of folders."""
+
+    scope: Scope
+    paths: Mapping[EntryId, str]
+    directories: Mapping[EntryId | None, str]
+
+    def apply(self, plan: UndoPlan) -> UndoPlan:
+        visible_steps, link_steps, clashes = list[Step](), list[Step](), list[Clash]()
+        for step in plan.steps:
+            if not self._shows_step(step):
+                link_steps += [step] if _changes_links_only(step) else []
+            elif (reason := self._obstacle(step)) is None or _changes_links_only(step):
+                visible_steps.append(step)
+            else:
+                clashes.append(Clash(step.entry, step.kind, step.now.name or "", reason))
+        clashes += [clash for clash in plan.clashes if self._shows(clash.kind, self.paths.get(clash.entry))]
+        named_count = len(visible_steps) + len(link_steps) + len(clashes)
+        has_rest = named_count < len(plan.steps) + len(plan.clashes)
+        return UndoPlan(visible_steps, clashes, link_steps, has_rest)
+
+    def _shows_step(self, step: Step) -> bool:
+        """Whether the scope shows the entry where it is, or where it would live again."""
+        return self._shows(step.kind, self._path_after(step) if step.now.is_deleted else self.paths.get(step.entry))
+
+    def _shows(self, kind: Kind, path: str | None) -> bool:
+        return kind is not Kind.RECORD and path is not None and self.scope.can_read(path)
+
+    def _obstacle(self, step: Step) -> str | None:
+        path_after = self._path_after(step)
+        if path_after is None:
+            return OUTSIDE
+        places = {path_after} if step.now.is_deleted else {path_after, self.paths[step.entry]}
+        if not all(map(self.scope.can_write, places)):
+            return OUTSIDE
+        leaves = step.after.is_deleted or (step.is_placed and not step.now.is_deleted)
+        if step.kind is Kind.ATTACHMENT or not leaves:
+            return None
+        return None if all(map(self.scope.owns, places)) else NOT_OWNED
+
+    def _path_after(self, step: Step) -> str | None:
+        """The path after the step; None: a folder that nothing is known of."""
+        if not step.is_placed:
+            return self.paths.get(step.entry)
+        return path_of_state(step.after, step.kind, self.directories) if step.after.parent in self.directories else None
+
+
+def _changes_links_only(step: Step) -> bool:
+    if step.is_placed or step.now.is_deleted or step.after.is_deleted:
+        return False
+    before, after = step.now.text, step.after.text
+    return before is not None and after is not None and _mask_links(before) == _mask_links(after)
+
+
+def _mask_links(text: str) -> str:
+    """*text* without its links."""
+    parts, end = list[str](), 0
+    for link in sorted(links_of(PageText(text)), key=lambda link: link.start):
+        if link.start >= end:
+            parts.append(text[end : link.start])
+            end = link.end
+    return "\0".join([*parts, text[end:]])
