@@ -15,9 +15,9 @@ from mirrord.db import approval_rows as rows
 from mirrord.db import review_rows
 from mirrord.db.approval_rows import Notice, StoredRequest
 from mirrord.db.database import Connection
+from mirrord.db.review_rows import Obstacle
 from mirrord.domain.approval import RequestState
 from mirrord.domain.entry import TenantId
-from mirrord.domain.trust import Trust
 from mirrord.errors import UserError
 
 _OPEN_STATES = (RequestState.PENDING, RequestState.APPROVED)
@@ -158,28 +158,23 @@ async def _approve_all(
 ) -> tuple[list[StoredRequest], list[str]]:
     """Approve all that can be approved together; returns it, and for each other request why it was not."""
     pending = await rows.list_requests(connection, tenant, [RequestState.PENDING])
-    obstacles = {stored.id: await _find_obstacle(connection, tenant, stored) for stored in pending}
+    obstacles = {stored.id: await review_rows.find_obstacle(connection, tenant, stored) for stored in pending}
     approved = [stored for stored in pending if obstacles[stored.id] is None]
     for stored in approved:
         await rows.decide_request(connection, tenant, stored.id, approve=True, reason=reason, channel=_CHANNEL)
-    return approved, [sentence for sentence in obstacles.values() if sentence is not None]
+    return approved, [_advice(stored, obstacle) for stored in pending if (obstacle := obstacles[stored.id]) is not None]
 
 
-async def _find_obstacle(connection: Connection, tenant: TenantId, stored: StoredRequest) -> str | None:
-    """Why a request is not approved with others, and what to do instead; None: it is."""
-    if stored.level == Trust.REQUIRE.name:
+def _advice(stored: StoredRequest, obstacle: Obstacle) -> str:
+    """Why a request was not approved with others, and what to do instead."""
+    if obstacle is Obstacle.OWN_DECISION:
         return f"needs to be named: mirrord approvals approve {stored.id}"
-    if "change_set" not in stored.arguments:
-        return None
     change_set, title = stored.arguments["change_set"], strip_controls(str(stored.preview["facts"].get("title")))
-    if await review_rows.is_outdated(connection, tenant, stored.id):
+    if obstacle is Obstacle.OUTDATED:
         return (
             f"files of {title!r} changed since it was shown; to be shown it again: mirrord changes accept {change_set}"
         )
-    review = await review_rows.load_review(connection, tenant, stored)
-    if review.changes and {change.path for change in review.changes} <= review.choice.rejected:
-        return f"every page of {title!r} is marked as rejected: mirrord changes reject {change_set}"
-    return None
+    return f"every page of {title!r} is marked as rejected: mirrord changes reject {change_set}"
 
 
 def _find_request(requests: Sequence[StoredRequest], name: str) -> StoredRequest:

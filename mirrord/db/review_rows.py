@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from mirrord.db.database import Connection
 from mirrord.domain.approval import RequestState
 from mirrord.domain.entry import TenantId, digest_of
 from mirrord.domain.review import ChangePreview, ReviewChoice, choice_of
+from mirrord.domain.trust import Trust
 from mirrord.errors import UserError
 
 _SELECT_CHANGED_FILES = """
@@ -27,6 +29,14 @@ WHERE asked.tenant_id = %s AND asked.id = %s
 LIMIT 1
 """  # a base is the file as rows know it; files of the draft itself have none
 _SELECT = "SELECT review FROM mirrord.approval WHERE tenant_id = %s AND id = %s"
+
+
+class Obstacle(StrEnum):
+    """Why a request is not approved together with others."""
+
+    OWN_DECISION = "own decision"
+    OUTDATED = "outdated"
+    ALL_REJECTED = "all rejected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,19 @@ async def list_waiting(connection: Connection, tenant: TenantId) -> list[StoredR
 async def is_outdated(connection: Connection, tenant: TenantId, request: UUID) -> bool:
     """Whether a file that a request depends on changed since the request was shown, as far as rows know."""
     return await (await connection.execute(_SELECT_CHANGED_FILES, (tenant, request))).fetchone() is not None
+
+
+async def find_obstacle(connection: Connection, tenant: TenantId, stored: StoredRequest) -> Obstacle | None:
+    """Why a waiting request is not approved together with others; None: it is."""
+    if stored.level == Trust.REQUIRE.name:
+        return Obstacle.OWN_DECISION
+    if "change_set" not in stored.arguments:
+        return None
+    if await is_outdated(connection, tenant, stored.id):
+        return Obstacle.OUTDATED
+    review = await load_review(connection, tenant, stored)
+    is_rejected = {change.path for change in review.changes} <= review.choice.rejected
+    return Obstacle.ALL_REJECTED if review.changes and is_rejected else None
 
 
 async def load_review(connection: Connection, tenant: TenantId, stored: StoredRequest) -> StoredReview:

@@ -1,6 +1,7 @@
 """The state of a tenant, what awaits a person in all tenants, and the person's decisions."""
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 from uuid import UUID
@@ -9,9 +10,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mirrord.db import approval_rows, open_issues, tenant_rows
+from mirrord.db import approval_rows, open_issues, review_rows, tenant_rows
 from mirrord.db.approval_rows import Notice, StoredRequest
+from mirrord.db.database import Connection
 from mirrord.db.open_issues import Halt, Problem
+from mirrord.db.review_rows import Obstacle
 from mirrord.domain.approval import RequestState
 from mirrord.domain.entry import TenantId
 from mirrord.domain.problem_advice import REMEDIES
@@ -87,6 +90,10 @@ async def count_in_tenants(request: Request) -> Response:
 
 
 _MAX_PATHS = 20  # per halt
+_SENTENCES = {
+    Obstacle.OUTDATED: "its files changed since it was shown; review it to see it as it is now",
+    Obstacle.ALL_REJECTED: "every page of it is marked as rejected",
+}
 _MAX_ROWS = 200  # of problems and of notices
 
 
@@ -160,20 +167,41 @@ def _notice_facts(notice: Notice) -> dict[str, Any]:
 
 
 async def decide_requests(request: Request) -> Response:
-    """POST api/approvals: `ids`, `approve`, `reason`. Some requests need a decision of their own."""
+    """
+    POST api/approvals: `ids`, `approve`, `reason`.
+
+    Of several, those that a person has to look at again are left, and listed in `left`.
+    """
     visit = require_operator(await visit_of(request))
     body = await read_json(request, ids=list, approve=bool, reason=(str, type(None)))
     ids = [entry_of(text) for text in body["ids"]]
     reason = (body["reason"] or "").strip()[:1000] or None
     async with visit.write_transaction() as connection:
         stored = await approval_rows.load_requests(connection, TenantId(visit.tenant), ids)
-        if len(ids) > 1 and body["approve"] and any(row.level == Trust.REQUIRE.name for row in stored.values()):
+        is_joint = len(ids) > 1 and body["approve"]
+        if is_joint and any(row.level == Trust.REQUIRE.name for row in stored.values()):
             raise refusal("One of these needs a separate decision; approve it alone.")
-        for request_id in ids:
+        obstacles = await _find_obstacles(connection, visit, stored.values()) if is_joint else {}
+        chosen = [request_id for request_id in ids if request_id not in obstacles]
+        for request_id in chosen:
             await approval_rows.decide_request(
                 connection, TenantId(visit.tenant), request_id, approve=body["approve"], reason=reason, channel=CHANNEL
             )
-    return json_response({"decided": len(ids)})
+    return json_response({"decided": len(chosen), "left": list(obstacles.values())})
+
+
+async def _find_obstacles(
+    connection: Connection, visit: Visit, requests: Iterable[StoredRequest]
+) -> dict[UUID, dict[str, Any]]:
+    """The change sets that a person has to look at again before they are approved, for the person."""
+    obstacles = {}
+    for stored in requests:
+        obstacle = await review_rows.find_obstacle(connection, TenantId(visit.tenant), stored)
+        if obstacle is not None:
+            facts = {"id": stored.id, "change_set": stored.arguments["change_set"]}
+            title = str(stored.preview["facts"].get("title"))
+            obstacles[stored.id] = {**facts, "title": title, "sentence": _SENTENCES[obstacle]}
+    return obstacles
 
 
 async def decide_halt(request: Request) -> Response:

@@ -16,6 +16,7 @@ from mirrord.web.console_server import last_url
 from mirrord.web.live_updates import MAX_STREAMS_OF_SESSION
 from mirrord.web.read_limits import MAX_READS_OF_SESSION
 from tests.support.browsing import Browser
+from tests.support.clients import on_stdio, process
 from tests.support.commands import Near
 from tests.support.consoles import PICTURE, Console, consoles
 from tests.support.editors import save
@@ -365,6 +366,44 @@ def test_a_record_changed_on_both_sides_is_settled_in_the_console(
     eventually(lambda: console.mirrord.app.execute(query, [key]).fetchone() == (becomes, True, []), "what it says")
     how = "SELECT resolution, resolved_by ->> 'name' FROM conflict WHERE id = %s"
     assert console.mirrord.app.execute(how, [conflict["number"]]).fetchone() == (f"took-{choice}", "ada")
+
+
+@pytest.fixture(scope="module")
+def reviewed_token(console: Console) -> str:
+    """Of an agent whose changes a person reviews."""
+    return console.mirrord.create_token("gardener", "--review")
+
+
+async def test_change_sets_whose_files_changed_since_they_were_shown_are_not_approved_with_others(
+    console: Console, ada: Browser, reviewed_token: str
+) -> None:
+    names, sets = ("Stays", "Overtaken", "Unwanted"), list[str]()
+    server = process(console.mirrord.mirror, {"MIRRORD_TOKEN": reviewed_token}, "--tools", "pages,changes")
+    async with on_stdio(server) as agent:
+        for name in names:
+            await agent.call("write_page", path=f"{name}.md", content=f"# {name}\n")
+            sets.append(str((await agent.call("apply_changes", message=name))["changeSet"]))
+
+        def waiting() -> dict[str, dict[str, Any]] | None:
+            requests = [request for request in ada.get("attention")["approvals"] if request["state"] == "pending"]
+            by_set = {request["arguments"].get("change_set"): request for request in requests}
+            return by_set if {*sets} <= by_set.keys() else None
+
+        requests = eventually(waiting, "the change sets in review")
+        console.mirrord.run("changes", "reject", sets[2], "--page", "Unwanted.md", "--tenant", console.mirrord.tenant)
+        save(console.mirrord.file("Overtaken.md"), "# Mine\n")
+        eventually(lambda: console.mirrord.page("Overtaken.md"), "the row of the person's page")
+        ids = [requests[change_set]["id"] for change_set in sets]
+        answer = ada.send("POST", "approvals", {"ids": ids, "approve": True, "reason": None}, 200)
+        assert answer["decided"] == 1
+        assert [(entry["change_set"], entry["sentence"].partition(";")[0]) for entry in answer["left"]] == [
+            (sets[1], "its files changed since it was shown"),
+            (sets[2], "every page of it is marked as rejected"),
+        ]
+        eventually(console.mirrord.file("Stays.md").exists, "the page that was approved")
+        assert console.mirrord.text("Overtaken.md") == "# Mine\n"
+        for change_set in sets[1:]:
+            await agent.call("discard_changes", changeSet=change_set)
 
 
 def test_a_halt_is_decided_in_the_console(console: Console, ada: Browser) -> None:

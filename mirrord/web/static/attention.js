@@ -24,8 +24,16 @@ function preview(lines) {
 async function decide(ids, approve) {
   const reason = approve ? null : await ask("Reason (shown to the requester)", { action: "Reject" });
   if (!approve && reason === null) return;
-  await doing(approve ? "Approved; it will be carried out within a second." : "Rejected.", () => change("POST", "approvals", { ids, approve, reason }));
+  await trying(async () => {
+    const { decided, left } = await change("POST", "approvals", { ids, approve, reason });
+    tell(left.length ? notApproved(decided, left) : approve ? "Approved; it will be carried out within a second." : "Rejected.");
+    await show();
+  });
 }
+
+/** Of several that were approved: those that a person has to look at again. */
+const notApproved = (decided, left) =>
+  `${decided} approved. Not approved: ${left.map((one) => `“${one.title}”, ${one.sentence}`).join("; ")}.`;
 
 function approval(one) {
   const reviewed = one.arguments.change_set ? tools(make("a", { href: `/t/${tenant}/review?change=${one.arguments.change_set}` }, "Review page by page")) : null;
