@@ -35,6 +35,7 @@ async def conclude(
         parts.retries.await_scan(entry, path)
     parts.barred |= applied.barred
     parts.retries.note_waiting(applied.later)
+    parts.restraint.discount(applied.later)
     if applied.later:
         _mark_waiting(parts, applied)
     parts.queue.mark(observation.look.paths_to_retry, forced=True, delay=FIRST_DELAY_SECONDS)

@@ -31,6 +31,7 @@ from mirrord.sync.decisions.guard import (
     check_all,
     check_emptied,
     weigh_deletions,
+    without_last_move,
 )
 from mirrord.sync.decisions.tree_history import Rewind, rewind_sentence
 from mirrord.sync.deletions import GatheredDeletions, find_segments_deleted_with_page
@@ -220,6 +221,12 @@ class Restraint:
         stopped = [entry for entry, course in self._courses.items() if course.is_stopped]
         self._courses.clear()
         return stopped
+
+    def discount(self, decisions: Iterable[Decision]) -> None:
+        """Do not count the last moves of *decisions*: something was in their way, so they changed nothing."""
+        for entry in (decision.state.entry for decision in decisions):
+            if (course := self._courses.get(entry)) is not None and not course.is_stopped:
+                self._courses[entry] = without_last_move(course)
 
     async def restrain(self, decisions: Sequence[Decision], troubles: list[Problem]) -> list[Decision]:
         """*decisions*, but nothing for stopped entries; each of these is added to *troubles*."""

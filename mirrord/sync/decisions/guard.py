@@ -217,6 +217,11 @@ def add_move(course: MoveHistory, turn: PlannedMove) -> MoveHistory:
     )
 
 
+def without_last_move(course: MoveHistory) -> MoveHistory:
+    """*course* before its last move, which was not carried out; what the sides showed remains known."""
+    return replace(course, own_move_times=course.own_move_times[:-1], moves=course.moves[:-1])
+
+
 def is_caused_by_others(course: MoveHistory, turn: PlannedMove) -> bool:
     """Whether a program other than mirrord certainly caused *turn*."""
     if not course.moves:

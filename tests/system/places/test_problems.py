@@ -5,9 +5,12 @@ from uuid import UUID
 import pytest
 from psycopg.types.json import Jsonb
 
+from mirrord.domain.entry import EntryId
+from mirrord.sync.decisions.guard import MAX_OWN_MOVES
 from tests.support.entries import change, delete
 from tests.support.mirrors import Mirror
 
+ROUNDS = 20  # of work; what waits for its next attempt is not waited for
 UNFAITHFUL = Jsonb({"type": "doc", "content": [{"type": "paragraph", "unknown": 1}]})
 
 
@@ -82,3 +85,22 @@ async def test_a_row_whose_way_is_barred_is_no_problem_once_it_wants_something_e
     assert mirror.problems() == {}
     name = {"deleted": None, "moved-back": "Page.md", "moved-elsewhere": "Elsewhere.md", "way-freed": "Barred.md"}[end]
     assert mirror.files().keys() == {"Kept.md", name} - {None}
+
+
+async def test_a_move_that_is_tried_often_while_its_way_is_barred_is_no_livelock(mirror: Mirror) -> None:
+    mirror.write({"Page.md": "text\n", "Kept.md": "kept\n"})
+    (mirror.root / "Barred.md").mkdir()
+    await mirror.settle()
+    (page,) = mirror.ids("Page")
+    change(mirror.app, page, name="Barred")
+    mirror.engine.notify()
+    for _ in range(2 * MAX_OWN_MOVES):
+        mirror.engine.queue.mark(["Page.md"], [EntryId(page)], forced=True)
+        await mirror.work()
+    assert codes(mirror) == {"in-the-way"}
+    (mirror.root / "Barred.md").rmdir()
+    mirror.engine.queue.mark(["Page.md"], [EntryId(page)], forced=True)
+    for _ in range(ROUNDS):
+        await mirror.work()
+    assert mirror.files().keys() == {"Kept.md", "Barred.md"}
+    assert mirror.problems() == {}
