@@ -264,23 +264,6 @@ class Callers:
         caller.check()
         return caller
 
-    def any_caller(self) -> Caller | None:
-        """Any caller, for reads of the tree on behalf of all; None: there is none yet."""
-        return self._local or next(iter(self._by_token.values()), None)
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether several callers share this process, as over HTTP."""
-        return self._local is None
-
-    def is_scoped(self) -> bool:
-        """Whether the current caller sees a part of the tree, and shares its notices with others, so it hears none."""
-        return self.is_shared and self.current().is_scoped
-
-    def shows(self, path: str) -> bool:
-        """Whether clients may hear of *path*: on stdio what the caller sees."""
-        return self._local is None or self._local.session.tree.shows(path)
-
     def may_notify(self) -> bool:
         """Whether clients may be notified: on stdio while the token is valid; over HTTP its streams end with it."""
         try:

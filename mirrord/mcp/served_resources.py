@@ -1,7 +1,6 @@
 """Pages and the tools for sources as MCP resources: URIs, templates, completion and lists."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -22,7 +21,7 @@ from mcp_types import (
 from mirrord.commands.core.failure import Failed, failure_of
 from mirrord.commands.core.list_cursor import cursor_of, start_index
 from mirrord.commands.core.session import Session
-from mirrord.domain.entry import Digest, Kind, digest_of
+from mirrord.domain.entry import Kind
 from mirrord.errors import MirrordError
 from mirrord.mcp.callers import Caller, Callers
 from mirrord.mcp.refusals import protocol_error
@@ -98,20 +97,6 @@ async def list_pages(caller: Caller, cursor: str | None) -> ListResourcesResult:
         for path, title in pages
     ]
     return ListResourcesResult(resources=resources, next_cursor=next_cursor)
-
-
-async def digest_of_names(callers: Callers) -> Digest | None:
-    """A digest that changes if a page is created, removed, moved or renamed; None: there is no caller yet."""
-    caller = callers.any_caller()
-    if caller is None:
-        return None
-    # over HTTP of the whole tree: callers who see a part of it are not notified
-    session = caller.session.whole if callers.is_shared else caller.session
-    return await caller.perform(partial(_digest_of_names, session), Lane.READ)
-
-
-def _digest_of_names(session: Session) -> Digest:
-    return digest_of("\0".join(sorted(session.catalogue.snapshot().pages)).encode())
 
 
 def _list_part(session: Session, cursor: str | None) -> tuple[list[tuple[str, str]], str | None]:

@@ -31,10 +31,10 @@ from mirrord.mcp import calls, prompts, served_resources
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Callers, local_caller
 from mirrord.mcp.message_source import note_source
+from mirrord.mcp.notice_views import view_of
 from mirrord.mcp.page_notices import Notices
 from mirrord.mcp.prompts import instructions_for
 from mirrord.mcp.refusals import Refusals
-from mirrord.mcp.served_resources import digest_of_names
 from mirrord.mcp.stdio_protocol import standard_streams
 from mirrord.mcp.tool_sets import check_sets, tools_of
 from mirrord.mcp.tools.arguments import nearest_name
@@ -183,8 +183,7 @@ def assemble_server(
 ) -> Server:
     """The server of *tenant* with these sets of tools. Raises UserError for a set that does not exist."""
     chosen = check_sets(sets)
-    every_name = partial(digest_of_names, callers)
-    notices = Notices(tenant.root, every_name, callers.may_notify, callers.is_scoped, callers.shows)
+    notices = Notices(tenant.root, lambda: view_of(callers.current()), callers.may_notify)
     return Server(callers, tools_of(chosen), notices, instructions_for(chosen), auth=auth, verifier=verifier)
 
 

@@ -21,7 +21,6 @@ from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import SubscriptionLost
-from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
 from mcp_types import ElicitRequestParams, ElicitResult
 
@@ -39,6 +38,7 @@ from mirrord.mcp.served_resources import uri_of
 from mirrord.mcp.server import Server, assemble_server
 from tests.support.clients import Agent, process, tenant_in
 from tests.support.harness import eventually
+from tests.support.subscribers import LIST_CHANGED, UPDATED, subscribed
 
 PAGES = {"Welcome.md": "# Welcome\n"}
 HELLO = {
@@ -351,34 +351,32 @@ def test_it_prints_where_agents_and_people_reach_it(tmp_path: Path) -> None:
             server.terminate()
 
 
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 @pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
-async def test_two_tokens_see_two_parts_of_the_tree_and_only_who_sees_all_is_notified(
-    config: Config, tenant: Tenant
+async def test_two_tokens_see_two_parts_of_the_tree_and_each_hears_of_its_part(
+    config: Config, tenant: Tenant, mode: str
 ) -> None:
     private = signing_key(config.data, Keyring(config.mirror))
-    rights = Rights(paths=parse_scope(["Inbox"]))
+    rights = Rights(paths=parse_scope(["Inbox"], deny=["Inbox/Shut"]))
     scoped, _ = issue_token(private, tenant.name, tenant.id, Actor("agent", "narrow"), rights=rights, expires=None)
-    heard: list[object] = []
-
-    async def hear(message: object) -> None:
-        heard.append(message)
-
-    async with served(config, tenant) as url, connected(url, scoped, "legacy", message_handler=hear) as narrow:
+    uris = [f"page:///{path}" for path in ("Inbox/Mine.md", "Inbox/Shut/Page.md", "Welcome.md")]
+    (tenant.root / "Inbox/Shut").mkdir(parents=True)
+    async with served(config, tenant) as url, connected(url, scoped, "legacy") as narrow:
         await narrow.call("write_page", path="Inbox/Mine.md", content="# Mine\n")
         assert [page["path"] for page in (await narrow.call("list_pages"))["pages"]] == ["Inbox"]
         assert (await narrow.refused("read_page", path="Welcome.md"))["code"] == "PAGE_NOT_FOUND"
-        await narrow.client.list_resources()
-        with pytest.raises(MCPError, match="not notified"):
-            await narrow.client.subscribe_resource("page:///Inbox/Mine.md")
-        changed = anyio.Event()
-
-        async def note(_: object) -> None:
-            changed.set()
-
-        async with connected(url, token(config, tenant), "legacy", message_handler=note) as wide:
-            assert len((await wide.call("list_pages"))["pages"]) == 2
-            await wide.client.list_resources()
-            (tenant.root / "Other.md").write_text("# Other\n", encoding="utf-8")
+        async with (
+            subscribed(url, mode, uris, scoped) as narrow_ears,
+            subscribed(url, mode, uris, token(config, tenant)) as wide_ears,
+        ):
             with anyio.fail_after(PATIENCE_SECONDS):
-                await changed.wait()
-    assert heard == []
+                for path in ("Welcome.md", "Other.md", "Inbox/Shut/Page.md", "Inbox/Shut/Other.md"):
+                    (tenant.root / path).write_text("# Changed\n", encoding="utf-8")
+                await wide_ears.until(UPDATED, uris[1])
+                await wide_ears.until(LIST_CHANGED)
+                assert {*narrow_ears.notices} <= {(UPDATED, uris[0])}
+                (tenant.root / "Inbox/Mine.md").write_text("# Changed\n", encoding="utf-8")
+                await narrow_ears.until(UPDATED, uris[0])
+                (tenant.root / "Inbox/More.md").write_text("# More\n", encoding="utf-8")
+                await narrow_ears.until(LIST_CHANGED)
+            assert {uri for _, uri in narrow_ears.notices} == {uris[0], None}

@@ -1,18 +1,15 @@
 """Subscribed clients hear of what people, files and rows change, in both eras, on stdio and over HTTP."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import anyio
 import anyio.to_thread
-import httpx2
 import pytest
 from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
-from mcp_types import ResourcesCapability, ServerNotification
+from mcp_types import ResourcesCapability
 
 from mirrord.config import Agents, Config
 from mirrord.mcp.admission import Tenant
@@ -26,9 +23,8 @@ from tests.support.consoles import Console
 from tests.support.editors import save
 from tests.support.harness import Mirrord, eventually
 from tests.support.oauth_clients import oauth_server
+from tests.support.subscribers import LIST_CHANGED, PATIENCE_SECONDS, UPDATED, subscribed
 
-PATIENCE_SECONDS = 30
-UPDATED, LIST_CHANGED = "notifications/resources/updated", "notifications/resources/list_changed"
 SIDES = ("file", "row", "console")
 
 
@@ -95,57 +91,6 @@ class Edits:
         page = self.mirrord.page(path)
         assert page is not None
         return str(page.id)
-
-
-@dataclass(slots=True)
-class Subscriber:
-    """A client, and the notices that it got."""
-
-    client: Client
-    notices: list[tuple[str, str | None]] = field(default_factory=list)
-    arrived: anyio.Event = field(default_factory=anyio.Event)
-
-    def note(self, method: str, uri: str | None = None) -> None:
-        self.notices.append((method, uri))
-        self.arrived.set()
-        self.arrived = anyio.Event()
-
-    async def until(self, method: str, uri: str | None = None) -> None:
-        while (method, uri) not in self.notices:
-            await self.arrived.wait()
-
-
-@asynccontextmanager
-async def subscribed(connection: Any, mode: str, uris: list[str], bearer: str | None) -> AsyncIterator[Subscriber]:
-    """A client of *connection*, a URL with a token or the parameters of a process, subscribed to *uris*."""
-    subscriber: Subscriber
-
-    async def hear(message: object) -> None:
-        if isinstance(message, ServerNotification):
-            subscriber.note(message.method, getattr(message.params, "uri", None))
-
-    async with httpx2.AsyncClient(headers={"authorization": f"Bearer {bearer}"}, timeout=PATIENCE_SECONDS) as bare:
-        transport = connection if bearer is None else streamable_http_client(connection, http_client=bare)
-        async with Client(transport, mode=mode, message_handler=hear) as client:
-            subscriber = Subscriber(client)
-            if mode == "legacy":
-                for uri in uris:
-                    await client.subscribe_resource(uri)
-                yield subscriber
-                return
-            async with (
-                anyio.create_task_group() as tasks,
-                client.listen(resource_subscriptions=uris, resources_list_changed=True) as events,
-            ):
-
-                async def note_events() -> None:
-                    async for event in events:
-                        uri = getattr(event, "uri", None)
-                        subscriber.note(LIST_CHANGED if uri is None else UPDATED, uri)
-
-                tasks.start_soon(note_events)
-                yield subscriber
-                tasks.cancel_scope.cancel()
 
 
 @pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
