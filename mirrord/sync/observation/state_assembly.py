@@ -111,12 +111,15 @@ class StateAssembler:
         return base.kind is Kind.FOLDER and any(path in self.owners for path in owner_paths(base.path or "")[:2])
 
     def _to_bare_folder(self, base: Base) -> File | None:
-        """The remaining directory of a page without page file, as a folder; None if a page owns it or it is gone."""
+        """The remaining directory of a page without page file, as a folder; None if it is gone or another entry's."""
         if base.kind is not Kind.PAGE or base.path is None:
             return None
         directory = directory_of(base.path, Kind.PAGE)
         spot = spot_of_directory(directory)
         if spot is None or directory not in self.index or is_owned(directory, self.index):
+            return None
+        other = self.memory.base_at_path.get(directory)
+        if other is not None and other.entry != base.entry:
             return None
         place = Place(base.place.parent, base.place.name)
         return File(Kind.FOLDER, directory, place, NO_TEXT)

@@ -2,8 +2,10 @@
 
 from uuid import UUID
 
+import pytest
+
 from mirrord.domain.entry import digest_of
-from tests.support.entries import add_attachment, add_page, change, value
+from tests.support.entries import add_attachment, add_folder, add_page, change, delete, value
 from tests.support.mirrors import Mirror
 
 SKETCH = "a sketch"
@@ -60,3 +62,24 @@ async def test_also_if_the_page_comes_only_after_its_picture(mirror: Mirror) -> 
     assert mirror.ids("X", "Y") == [page, folder]
     assert parent_of_sketch(mirror, sketch) == page
     assert mirror.files() == {"X.md": "text\n", "X/assets/sketch.svg": SKETCH, "Y/Note.md": "a person's\n"}
+
+
+@pytest.mark.parametrize("has_page", [True, False], ids=["with_a_page", "empty"])
+async def test_the_directory_of_a_new_folder_is_not_that_of_a_deleted_page_which_had_its_name(
+    mirror: Mirror, has_page: bool
+) -> None:
+    """The app renames and deletes the page, and makes a folder of its name; meanwhile the page's file goes."""
+    mirror.write({"Shelf/First.md": "the page\n", "Shelf/Other.md": "another\n"})
+    await mirror.settle()
+    shelf, page = mirror.ids("Shelf", "Shelf/First")
+    change(mirror.app, page, name="Named")
+    folder = add_folder(mirror.app, name="First", parent_id=shelf)
+    if has_page:
+        add_page(mirror.app, name="Inner", markdown="inner\n", parent_id=folder)
+    delete(mirror.app, page)
+    (mirror.root / "Shelf/First.md").unlink()
+    (mirror.root / "Shelf/First").mkdir()
+    await mirror.settle()
+    assert mirror.ids("Shelf/First") == [folder]
+    assert mirror.files().keys() == {"Shelf/Other.md", *(["Shelf/First/Inner.md"] if has_page else [])}
+    assert (mirror.root / "Shelf/First").is_dir()
