@@ -9,12 +9,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
 from mirrord.db.server import server_launch
+from tests.support.clusters import place_copy
 from tests.support.harness import eventually
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
@@ -52,7 +54,8 @@ def served(directory: Path, version: int) -> Iterator[Server]:
     """A new server that lets everybody in who reaches its socket, until the block ends."""
     server = Server(directory, version)
     binaries, cluster = programs()[version], directory / "cluster"
-    _run(binaries / "initdb", "-D", cluster, f"--username={server.superuser}", "--auth=trust", "--encoding=UTF8", "-N")
+    initdb = (binaries / "initdb", f"--username={server.superuser}", "--auth=trust", "--encoding=UTF8", "-N", "-D")
+    place_copy(f"cluster-{version}", cluster, partial(_run, *initdb))
     options = {"listen_addresses": "", "unix_socket_directories": directory, "fsync": "off", "max_connections": "30"}
     settings = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
     settings += ["-c", "max_prepared_transactions=2"]

@@ -82,6 +82,8 @@ async def test_what_a_person_approves_is_applied_by_the_daemon_as_one_change_set
         assert pending["status"] == "pending_approval"
         assert mirrord.text("Proposed.md") is None
 
+        requested = "SELECT count(*) FROM approval WHERE state = 'pending'"
+        eventually(lambda: value(mirrord.app, requested), "the request in rows")  # each command costs more
         approval = ("approvals", "approve", pending["request_id"], "--tenant", mirrord.tenant)
         eventually(lambda: mirrord.run(*approval).returncode == 0, "the approval of the request, once it is in rows")
         eventually(lambda: mirrord.text("Proposed.md"), "the proposed page")
@@ -106,6 +108,8 @@ async def test_while_deletions_wait_for_a_person_nothing_is_applied(mirrord: Mir
         await agent.call("create_page", title="Later", content="text\n")
         for file in [file for file in mirrord.root.rglob("*.md") if ".mirrord" not in file.parts]:
             file.unlink()  # all of them, which halts however many are seen at once
+        halted = "SELECT count(*) FROM mirrord.halt WHERE closed_at IS NULL"
+        eventually(lambda: value(mirrord.app, halted), "the halt in rows", 60.0)  # each command costs more
         eventually(lambda: json.loads(mirrord.run("halts", "--json").stdout), "the halt", 60.0)
         end = time.monotonic() + PATIENCE_SECONDS
         while not (await agent.call("sync_status"))["halted"]:

@@ -60,6 +60,10 @@ def waiting(mirrord: Mirrord, change_set: str) -> dict[str, Any]:
         facts: dict[str, Any] = json.loads(ran.stdout) if ran.stdout else {}
         return facts if facts.get("state") == "in review" else None
 
+    submitted = "SELECT count(*) FROM approval WHERE arguments ->> 'change_set' = %s AND state = 'pending'"
+    eventually(
+        lambda: value(mirrord.app, submitted, change_set), "the request of the change set"
+    )  # a command costs more
     review: dict[str, Any] = eventually(shown, "the change set in review")
     return review
 
