@@ -1,13 +1,18 @@
 """The benchmark of agents: its tasks are done, and what is wrong in a vault or in a script is noticed."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from tests.bench.agent_tasks import notes
 from tests.bench.agent_tasks.play import faults_of, play
+from tests.bench.agent_tasks.synced_play import play_synced, start_vault
+from tests.bench.agent_tasks.synced_tasks import SYNCED
 from tests.bench.agent_tasks.task import Player, bytes_for_model
 from tests.bench.agent_tasks.tasks import TASKS
+from tests.support.commands import Near
+from tests.support.harness import Mirrord
 
 pytestmark = pytest.mark.anyio
 
@@ -23,6 +28,23 @@ def anyio_backend() -> str:
 @pytest.mark.parametrize("name", ["find an owner", "rename a page", "merge in one call", "count within a scope"])
 async def test_a_task_is_done_within_the_goal(name: str) -> None:
     outcome = await play(BY_NAME[name])
+
+    assert outcome.faults == ()
+    assert 0 < outcome.calls <= 4
+    assert 0 < outcome.bytes_in <= 6 * 1024
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> Iterator[Mirrord]:
+    with Near(tmp_path_factory.mktemp("tasks") / "installation", dsn=module_dsn) as running:
+        start_vault(running)
+        yield running
+
+
+@pytest.mark.parametrize("name", ["take back a bulk edit", "have a proposal accepted"])
+async def test_a_task_with_a_daemon_is_done_within_the_goal(daemon: Mirrord, name: str) -> None:
+    (task,) = [task for task in SYNCED if task.name == name]
+    outcome = await play_synced(task, daemon)
 
     assert outcome.faults == ()
     assert 0 < outcome.calls <= 4

@@ -14,6 +14,8 @@ from rich.table import Table
 
 from tests.bench.agent_tasks import play
 from tests.bench.agent_tasks.play import Outcome
+from tests.bench.agent_tasks.synced_play import play_synced, running_vault
+from tests.bench.agent_tasks.synced_tasks import SYNCED
 from tests.bench.agent_tasks.task import PAGES_AND_CHANGES
 from tests.bench.agent_tasks.tasks import TASKS
 
@@ -52,6 +54,10 @@ async def _play(part: str) -> tuple[Results, int]:
         if part in task.name:
             bare = await play.play_bare(task, program) if program and task.bare else None
             results[task.name] = (await play.play(task), bare)
+    if tasks := [task for task in SYNCED if part in task.name]:
+        with running_vault() as daemon:
+            for task in tasks:
+                results[task.name] = (await play_synced(task, daemon), None)
     return results, await play.list_bytes()
 
 

@@ -15,6 +15,7 @@ from tests.bench.agent_tasks.task import PAGES_AND_CHANGES, Files, Player, Scrip
 from tests.bench.agents import FILE_SERVER, NODE
 from tests.support import node
 from tests.support.clients import process, tenant_in
+from tests.support.harness import Mirrord
 from tests.support.trees import tree
 
 _NEW_ID = re.compile(rb"^id: [0-9a-f-]{36}$", re.MULTILINE)
@@ -38,7 +39,7 @@ async def play(task: Task) -> Outcome:
         server = process(tenant.root.parent, {"MIRROR_MCP_LOCAL_TRUST": "true"}, "--tools", task.sets, *task.scope)
         before = files_of(tenant.root)
         if task.prelude is not None:
-            await _act(server, tenant.root, task.prelude, task.sentence + "Old/Plan.md")
+            await act(server, tenant.root, task.prelude, task.sentence + "Old/Plan.md")
         return await _outcome(task, task.act, server, tenant.root, before)
 
 
@@ -91,15 +92,17 @@ def _is_other(content: bytes | None, expected: bytes | None, *, is_moved: bool) 
 
 
 async def _outcome(task: Task, script: Script, server: StdioServerParameters, root: Path, before: Files) -> Outcome:
-    player, reply = await _act(server, root, script, task.sentence)
+    player, reply = await act(server, root, script, task.sentence)
     faults = faults_of(task, before, files_of(root), reply)
     return Outcome(player.calls, player.bytes_in, player.bytes_out, tuple(faults))
 
 
-async def _act(server: StdioServerParameters, root: Path, script: Script, knowledge: str) -> tuple[Player, object]:
+async def act(
+    server: StdioServerParameters, root: Path, script: Script, knowledge: str, daemon: Mirrord | None = None
+) -> tuple[Player, object]:
     """The player, and its reply; of a script that an answer does not fit: the error."""
     async with Client(server) as client:
-        player = Player(client, root, knowledge)
+        player = Player(client, root, knowledge, daemon=daemon)
         try:
             return player, await script(player)
         except (AssertionError, LookupError, RuntimeError, TypeError, ValueError) as error:

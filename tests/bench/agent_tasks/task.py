@@ -8,6 +8,8 @@ from typing import Any
 
 from mcp import Client
 
+from tests.support.harness import Mirrord
+
 PATH_ARGUMENTS = ("path", "sourcePath", "pagePath", "source")  # of pages that must exist
 PAGES_AND_CHANGES = "pages,changes"
 
@@ -24,7 +26,7 @@ class Player:
     An agent's connection that counts what goes through it.
 
     root: of the tree, for what people do meanwhile. knowledge: the task and all answers. bytes_in: of results as the
-    model gets them; bytes_out: of arguments.
+    model gets them; bytes_out: of arguments. daemon: that keeps the tree in sync, for what people decide; None: none.
     """
 
     client: Client
@@ -34,6 +36,7 @@ class Player:
     bytes_in: int = 0
     bytes_out: int = 0
     answers: list[dict[str, Any]] = field(default_factory=list)
+    daemon: Mirrord | None = None
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """The answer, also of a refusal; a server that answers with text only gives {"content": text}."""
@@ -67,7 +70,8 @@ class Task:
     """
     act: the best an agent can do; what it returns is its reply to the person. reply: what that has to be. change: the
     files afterwards by those before; None: nothing may change. bare: the same with server-filesystem, if it can.
-    prelude: what another agent did before, uncounted. sets: of tools. scope: further options of the server.
+    prelude: what another agent did before, uncounted. sets: of tools. scope: further options of the server, or of its
+    token.
     """
 
     name: str
