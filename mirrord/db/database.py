@@ -229,7 +229,8 @@ class Database:
                             await connection.execute(f"SET LOCAL lock_timeout = '{lock_timeout}ms'".encode())
                         await _set_writer(connection, lease, actor)
                     yield connection
-                    summary = await _finish_changes(connection, outbox, changes) if changes is not None else None
+                    has_changes = changes is not None and changes.expected_entries != 0
+                    summary = await _finish_changes(connection, outbox, changes) if changes and has_changes else None
                 if summary is not None and changes is not None:
                     changes.seq, changes.entries = await summary.fetchone() or (None, 0)
 

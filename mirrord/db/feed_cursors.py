@@ -17,8 +17,8 @@ class FeedBatch:
     """
     The next changes for the followers, in the order of the feed. Each follower has its own cursor.
 
-    has_due_links: links have to be resolved. has_notes: changes are waiting to become events. clock: the number of the
-    tenant's last change when this was read.
+    has_due_links: links have to be resolved. has_notes: changes are waiting to become events. has_segments: some of the
+    entries have segments, or are records of segments. clock: the number of the tenant's last change when this was read.
     """
 
     changes: Sequence[FeedCursor]
@@ -26,6 +26,7 @@ class FeedBatch:
     segment_cursor: FeedCursor
     has_due_links: bool
     has_notes: bool
+    has_segments: bool
     clock: int
 
     @property
@@ -40,7 +41,9 @@ class FeedBatch:
 
     @property
     def entries_for_segments(self) -> list[EntryId]:
-        """The changed entries that segments have not followed yet."""
+        """The changed entries that segments have not followed yet; none if no segment is concerned."""
+        if not self.has_segments:
+            return []
         return [EntryId(change[1]) for change in self.changes if change > self.segment_cursor]
 
 
@@ -58,6 +61,10 @@ SELECT ARRAY(SELECT seq FROM batch ORDER BY seq, entry_id), ARRAY(SELECT entry_i
        link.seq, link.entry_id, segment.seq, segment.entry_id,
        EXISTS (SELECT FROM mirrord.page_link WHERE tenant_id = %(t)s AND due),
        EXISTS (SELECT FROM mirrord.event_outbox WHERE tenant_id = %(t)s),
+       EXISTS (SELECT FROM mirrord.record WHERE tenant_id = %(t)s AND kind = 'segment'
+                  AND key = ANY (ARRAY(SELECT entry_id::text FROM batch)))
+       OR EXISTS (SELECT FROM mirrord.record WHERE tenant_id = %(t)s AND kind = 'segment'
+                     AND id = ANY (ARRAY(SELECT entry_id FROM batch))),
        coalesce((SELECT seq FROM mirrord.tenant_clock WHERE tenant_id = %(t)s), 0)
   FROM link, segment"""
 _ADD_CURSORS = """
@@ -79,13 +86,14 @@ async def lock_next_batch(connection: Connection, tenant: TenantId) -> FeedBatch
     values = {"t": tenant, "limit": FEED_BATCH_ENTRIES}
     while (row := await (await connection.execute(_NEXT_BATCH, values)).fetchone()) is None:
         await connection.execute(_ADD_CURSORS, {"t": tenant})
-    seqs, entries, link_seq, link_entry, segment_seq, segment_entry, has_due_links, has_notes, clock = row
+    seqs, entries, link_seq, link_entry, segment_seq, segment_entry, has_due_links, has_notes, has_segments, clock = row
     return FeedBatch(
         list(zip(seqs, entries, strict=True)),
         (link_seq, link_entry),
         (segment_seq, segment_entry),
         has_due_links,
         has_notes,
+        has_segments,
         clock,
     )
 

@@ -45,11 +45,9 @@ async def follow_links(
 
 async def _update_names(connection: Connection, tenant: TenantId, entries: Sequence[EntryId]) -> bool:
     """Update the names of *entries*, and make links due that may have another target now; whether names changed."""
-    known_names, spots = (
-        defaultdict[EntryId, list[LinkName]](list),
-        await link_rows.load_places(connection, tenant, entries),
-    )
-    for name in await link_rows.load_names_of(connection, tenant, entries):
+    known_names = defaultdict[EntryId, list[LinkName]](list)
+    spots, names = await link_rows.load_places_and_names(connection, tenant, entries)
+    for name in names:
         known_names[name.entry].append(name)
     new_names = {entry: _names_of(spots.get(entry), known_names[entry]) for entry in entries}
     renamed = {

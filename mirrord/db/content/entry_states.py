@@ -2,33 +2,34 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import orjson
-from psycopg import AsyncCursor
 from psycopg.rows import TupleRow
 
 from mirrord.db.content import record_rows
 from mirrord.db.database import Connection
 from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, Kind, MirrorId, Place, Row, TenantId
 
-_BASE = "b.entry_id, b.kind, b.path, b.parent_id, b.name, b.index, b.version, b.digest, b.claimed, b.saved"
+# Bases and rows have the same columns, so that one statement reads both: those of both, of bases, of rows.
+_BASE = (
+    "b.entry_id, b.kind, b.parent_id, b.name, b.index, b.version, b.digest, b.path, b.claimed, b.saved, "
+    "NULL::boolean, NULL::boolean, NULL::text[], NULL::text"
+)
+_NO_BASE = "NULL::text, NULL::text, NULL::bigint"
 _PAGE = (
-    "SELECT p.id, p.kind, p.parent_id, coalesce(p.name, ''), p.index, p.name_key IS NOT NULL, p.version, p.digest, "
-    "p.deleted_at IS NOT NULL, p.ahead, p.title FROM mirrord.page AS p WHERE p.tenant_id = %(tenant)s"
+    f"SELECT p.id, p.kind, p.parent_id, coalesce(p.name, ''), p.index, p.version, p.digest, {_NO_BASE}, "
+    "p.name_key IS NOT NULL, p.deleted_at IS NOT NULL, p.ahead, p.title FROM mirrord.page AS p "
+    "WHERE p.tenant_id = %(tenant)s"
 )
 _ATTACHMENT = (
-    "SELECT a.id, 'attachment', a.parent_id, a.name, false, a.name_key IS NOT NULL, a.version, a.digest, "
-    "a.deleted_at IS NOT NULL, '{}'::text[], NULL FROM mirrord.attachment AS a WHERE a.tenant_id = %(tenant)s"
+    f"SELECT a.id, 'attachment', a.parent_id, a.name, false, a.version, a.digest, {_NO_BASE}, "
+    "a.name_key IS NOT NULL, a.deleted_at IS NOT NULL, '{}'::text[], NULL FROM mirrord.attachment AS a "
+    "WHERE a.tenant_id = %(tenant)s"
 )
-
 _RECORD = (
-    "SELECT r.id, 'record', NULL::uuid, r.kind || '/' || r.key, false, true, r.version, r.digest, "
-    "r.deleted_at IS NOT NULL, r.ahead, NULL FROM mirrord.record AS r WHERE r.tenant_id = %(tenant)s"
+    f"SELECT r.id, 'record', NULL::uuid, r.kind || '/' || r.key, false, r.version, r.digest, {_NO_BASE}, "
+    "true, r.deleted_at IS NOT NULL, r.ahead, NULL FROM mirrord.record AS r WHERE r.tenant_id = %(tenant)s"
 )
-
-
-Cursor = AsyncCursor[TupleRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,73 +50,76 @@ class LoadedEntries:
     rows: Mapping[EntryId, Row] = field(default_factory=dict)
 
 
-# Keys are sent as one JSON text: psycopg took longer to send large arrays than Postgres to look them up.
-_KEYS = "ARRAY(SELECT {} FROM json_array_elements_text(%(keys)s::json) AS k (key))"
+_IS_PLACED = 10  # the column that no base has
 _AS_KEY = {"path": "key", "entry_id": "key::uuid", "digest": "decode(key, 'hex')"}
 _OF_MIRROR = f"SELECT {_BASE} FROM mirrord.mirror_base AS b WHERE b.tenant_id = %(tenant)s AND b.mirror_id = %(mirror)s"
+_CHANGED = """
+WITH changed AS MATERIALIZED (
+    SELECT f.entry_id, f.seq FROM mirrord.entry_feed AS f WHERE f.tenant_id = %(tenant)s AND f.seq > %(after)s
+     ORDER BY f.seq FETCH FIRST %(limit)s ROWS WITH TIES)"""  # a second sort key would leave no ties
+_FEED = "feed"  # in place of a kind
+_CHANGE = f"""
+SELECT entry_id, '{_FEED}', NULL::uuid, '', false, seq, NULL::bytea, {_NO_BASE}, NULL::boolean, NULL::boolean,
+       NULL::text[], NULL::text FROM changed"""
 
 
 async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId, keys: BaseKeys) -> list[Base]:
     """The bases of one mirror selected by *keys*."""
-    cursor = await _send_bases_query(connection, tenant, mirror, keys)
-    return await _fetch_bases(cursor) if cursor is not None else []
+    return (await load_bases_and_rows(connection, tenant, mirror, keys, ()))[0]
+
+
+async def load_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Row]:
+    """The rows of *entries*, tombstones included; entries without a row are not in the result."""
+    query = _rows_query(_keys_of("rows", "key::uuid")).encode()
+    cursor = await connection.execute(query, {"tenant": tenant, "rows": _as_json(list(entries))})
+    return _split(await cursor.fetchall())[1]
 
 
 async def load_bases_and_rows(
     connection: Connection, tenant: TenantId, mirror: MirrorId, keys: BaseKeys, entries: Collection[EntryId]
 ) -> tuple[list[Base], dict[EntryId, Row]]:
-    """The results of load_bases and load_rows in one round trip."""
-    cursor = await _send_bases_query(connection, tenant, mirror, keys)
-    rows = await _send_rows_query(connection, tenant, entries) if entries else None
-    bases = await _fetch_bases(cursor) if cursor is not None else []
-    return bases, await _fetch_rows(rows) if rows is not None else {}
-
-
-async def _send_bases_query(
-    connection: Connection, tenant: TenantId, mirror: MirrorId, keys: BaseKeys
-) -> Cursor | None:
-    """Ask for the bases, one of several keys perhaps more than once; None: there are no keys."""
-    keys_by_column: dict[str, Sequence[object]] = {
+    """The results of load_bases and load_rows, in one statement."""
+    values = {
         "path": keys.paths,
         "entry_id": keys.entries,
         "digest": [digest.hex() for digest in keys.digests],
+        "rows": list(entries),
     }
-    values = {column: _as_json(column_keys) for column, column_keys in keys_by_column.items() if column_keys}
-    if not values:
-        return None
     # one part per kind of key: OR would prevent the use of indexes
-    query = " UNION ALL ".join(map(bases_query, values))
-    return await connection.execute(query.encode(), {"tenant": tenant, "mirror": mirror, **values})
-
-
-async def _fetch_bases(cursor: Cursor) -> list[Base]:
-    bases = [_base(row) for row in await cursor.fetchall()]
-    return list({base.entry: base for base in bases}.values())
+    parts = [
+        _rows_query(_keys_of(key, "key::uuid")) if key == "rows" else bases_query(key) for key in values if values[key]
+    ]
+    if not parts:
+        return [], {}
+    selected = {key: _as_json(keys) for key, keys in values.items() if keys}
+    query = " UNION ALL ".join(parts).encode()
+    return _split(await (await connection.execute(query, {"tenant": tenant, "mirror": mirror, **selected})).fetchall())
 
 
 def bases_query(column: str) -> str:
     """The query for bases by *column*: path, entry_id or digest."""
-    keys = _KEYS.replace("%(keys)s", f"%({column})s").format(_AS_KEY[column])
-    return f"{_OF_MIRROR} AND b.{column} = ANY ({keys})"
+    return f"{_OF_MIRROR} AND b.{column} = ANY ({_keys_of(column, _AS_KEY[column])})"
 
 
-async def load_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, Row]:
-    """The rows of *entries*, tombstones included; entries without a row are not in the result."""
-    return await _fetch_rows(await _send_rows_query(connection, tenant, entries))
+def _rows_query(keys: str) -> str:
+    tables = {_PAGE: "p", _ATTACHMENT: "a", _RECORD: "r"}
+    return " UNION ALL ".join(f"{select} AND {alias}.id = ANY ({keys})" for select, alias in tables.items())
 
 
-async def _send_rows_query(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> Cursor:
-    ids = _KEYS.format("key::uuid")
-    return await connection.execute(
-        f"{_PAGE} AND p.id = ANY ({ids}) UNION ALL {_ATTACHMENT} AND a.id = ANY ({ids}) "
-        f"UNION ALL {_RECORD} AND r.id = ANY ({ids})",
-        {"tenant": tenant, "keys": _as_json(list(entries))},
-    )
+def _keys_of(parameter: str, key: str) -> str:
+    """The array in *parameter*, one JSON text: psycopg took longer to send large arrays than Postgres to read them."""
+    return f"ARRAY(SELECT {key} FROM json_array_elements_text(%({parameter})s::json) AS k (key))"
 
 
-async def _fetch_rows(cursor: Cursor) -> dict[EntryId, Row]:
-    rows = [_row(row) for row in await cursor.fetchall()]
-    return {row.entry: row for row in rows}
+def _split(selected: Iterable[TupleRow]) -> tuple[list[Base], dict[EntryId, Row]]:
+    """Bases, each once, and rows."""
+    bases, rows = dict[EntryId, Base](), dict[EntryId, Row]()
+    for columns in selected:
+        if columns[_IS_PLACED] is None:
+            bases[columns[0]] = _base(columns)
+        else:
+            rows[columns[0]] = _row(columns)
+    return list(bases.values()), rows
 
 
 async def is_record_name(connection: Connection, tenant: TenantId, name: str) -> bool:
@@ -150,7 +154,7 @@ async def load_rows_at(
     other rows there, whose files may be missing.
     """
     cursor = await connection.execute(
-        f"{_PAGE} AND p.name = ANY ({_KEYS.format('key')}) ORDER BY p.deleted_at NULLS LAST",
+        f"{_PAGE} AND p.name = ANY ({_keys_of('keys', 'key')}) ORDER BY p.deleted_at NULLS LAST",
         {"tenant": tenant, "keys": _as_json([name for _, name in places])},
     )
     rows = [_row(row) for row in await cursor.fetchall()] + await _records_at(connection, tenant, places)
@@ -162,7 +166,7 @@ async def load_unrecorded_tombstones(
 ) -> list[Row]:
     """Deleted pages with one of *digests* and without a base in this mirror."""
     cursor = await connection.execute(
-        f"{_PAGE} AND p.deleted_at IS NOT NULL AND p.digest = ANY ({_KEYS.format(_AS_KEY['digest'])})",
+        f"{_PAGE} AND p.deleted_at IS NOT NULL AND p.digest = ANY ({_keys_of('keys', _AS_KEY['digest'])})",
         {"tenant": tenant, "keys": _as_json([digest.hex() for digest in digests])},
     )
     rows = [_row(row) for row in await cursor.fetchall()]
@@ -175,7 +179,7 @@ async def load_attachments_at(
 ) -> list[Row]:
     """Live rows of attachments at *places* (parent, name) without a base in this mirror."""
     cursor = await connection.execute(
-        f"{_ATTACHMENT} AND a.deleted_at IS NULL AND a.name_key = ANY ({_KEYS.format('mirrord.name_key(key)')})",
+        f"{_ATTACHMENT} AND a.deleted_at IS NULL AND a.name_key = ANY ({_keys_of('keys', 'mirrord.name_key(key)')})",
         {"tenant": tenant, "keys": _as_json([name for _, name in places])},
     )
     rows = [_row(row) for row in await cursor.fetchall()]
@@ -209,6 +213,14 @@ async def _records_at(
     return [rows[entry] for entry in entries if entry in rows]
 
 
+# looked up by key, not joined: without statistics a join reads all rows of the tenant for each entry
+_CHANGED_KEYS = "ARRAY(SELECT entry_id FROM changed)"
+_CHANGED_ENTRIES = (
+    f"{_CHANGED} {_CHANGE} UNION ALL {_OF_MIRROR} AND b.entry_id = ANY ({_CHANGED_KEYS}) "
+    f"UNION ALL {_rows_query(_CHANGED_KEYS)}"
+)
+
+
 async def load_changed_entries(
     connection: Connection,
     tenant: TenantId,
@@ -223,16 +235,12 @@ async def load_changed_entries(
 
     A seq is never split: all entries of one transaction are returned together, so the result may exceed *limit*.
     """
-    cursor = await connection.execute(
-        "SELECT f.entry_id, f.seq FROM mirrord.entry_feed AS f WHERE f.tenant_id = %s AND f.seq > %s "
-        "ORDER BY f.seq FETCH FIRST %s ROWS WITH TIES",  # a second sort key would leave no ties
-        (tenant, after, limit),
-    )
-    changed = {EntryId(entry): seq for entry, seq in await cursor.fetchall()}
+    values = {"tenant": tenant, "mirror": mirror, "after": after, "limit": limit}
+    selected = await (await connection.execute(_CHANGED_ENTRIES.encode(), values)).fetchall()
+    changed = {EntryId(columns[0]): columns[5] for columns in selected if columns[1] == _FEED}
     if not changed:
         return LoadedEntries(), after, False
-    # looked up by key, not joined: without statistics a join reads all rows of the tenant for each entry
-    bases, rows = await load_bases_and_rows(connection, tenant, mirror, BaseKeys(entries=list(changed)), changed)
+    bases, rows = _split(columns for columns in selected if columns[1] != _FEED)
     versions = {base.entry: base.version for base in bases}
     differing = {
         entry
@@ -280,14 +288,14 @@ def _digest(kind: str, stored: bytes | None) -> Digest | None:
     return NO_TEXT if kind == Kind.FOLDER else Digest(stored) if stored is not None else None
 
 
-def _base(row: tuple[Any, ...]) -> Base:
-    entry, kind, path, parent, name, index, version, digest, claimed, saved = row
+def _base(columns: TupleRow) -> Base:
+    entry, kind, parent, name, index, version, digest, path, claimed, saved, *_ = columns
     place = Place(parent, name, index)
     return Base(EntryId(entry), Kind(kind), path, place, version, _digest(kind, digest) or NO_TEXT, claimed, saved)
 
 
-def _row(row: tuple[Any, ...]) -> Row:
-    entry, kind, parent, name, index, placed, version, digest, deleted, ahead, title = row
+def _row(columns: TupleRow) -> Row:
+    entry, kind, parent, name, index, version, digest, _, _, _, placed, deleted, ahead, title = columns
     return Row(
         EntryId(entry),
         Kind(kind),

@@ -203,6 +203,28 @@ async def load_names_of(connection: Connection, tenant: TenantId, entries: Itera
     return await _load_names(connection, "entry_id", tenant, list(entries))
 
 
+_PLACES_AND_NAMES = f"""
+SELECT place.*, NULL::integer, NULL::text, NULL::text FROM ({_PLACES}) AS place
+UNION ALL
+SELECT entry_id, kind, parent_id, name, index, NULL, NULL, NULL, NULL, number, called, key FROM mirrord.link_name
+ WHERE tenant_id = %(t)s AND entry_id = ANY (%(ids)s)"""
+
+
+async def load_places_and_names(
+    connection: Connection, tenant: TenantId, entries: Iterable[EntryId]
+) -> tuple[dict[EntryId, EntryPlace], list[LinkName]]:
+    """The results of load_places and load_names_of, in one statement."""
+    cursor = await connection.execute(_PLACES_AND_NAMES.encode(), {"t": tenant, "ids": list(entries)})
+    places, names = dict[EntryId, EntryPlace](), list[LinkName]()
+    for *columns, number, called, key in await cursor.fetchall():
+        entry, kind, parent, name, index, *_ = columns
+        if number is None:
+            places[entry] = _place_of_row(columns)
+        else:
+            names.append(LinkName(entry, number, Kind(kind), parent, index, NameKind(called), name, key))
+    return places, sorted(names, key=lambda name: name.number)
+
+
 async def load_names_with(connection: Connection, tenant: TenantId, keys: Iterable[str]) -> list[LinkName]:
     """The stored names with one of *keys*."""
     return await _load_names(connection, "key", tenant, list(keys))
