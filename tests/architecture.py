@@ -112,7 +112,7 @@ PURE_EXCEPTIONS = {
 EFFECTS_WITHOUT_IMPORT = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 
 BROAD_EXCEPT = {
-    "mirrord.sync.passes": 1,  # one item must not stop the others
+    "mirrord.sync.engine_parts": 1,  # one item must not stop the others
     "mirrord.commands.core.failure": 1,  # one command must not end a connection, nor the daemon
 }
 MAX_FUNCTION_LINES = 50

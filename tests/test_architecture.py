@@ -169,8 +169,8 @@ def test_values_texts_and_other_pure_modules_are_no_effects() -> None:
 def test_a_handler_that_swallows_everything_is_found(caught: str) -> None:
     source = f"try:\n    pass\nexcept{caught}:\n    pass\n"
     assert broad_excepts({"mirrord.app": source}) == ["mirrord.app:3"]
-    assert broad_excepts({"mirrord.sync.passes": source}) == []
-    assert broad_excepts({"mirrord.sync.passes": source * 2}) == ["mirrord.sync.passes:7"]
+    assert broad_excepts({"mirrord.sync.engine_parts": source}) == []
+    assert broad_excepts({"mirrord.sync.engine_parts": source * 2}) == ["mirrord.sync.engine_parts:7"]
 
 
 def test_a_handler_that_names_its_error_is_fine() -> None:

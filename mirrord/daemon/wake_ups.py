@@ -21,7 +21,7 @@ from mirrord.sync.timing import Backoff, pause
 
 log = logging.getLogger(__name__)
 
-POLL_SECONDS = 1.0  # seconds between two polls
+POLL_SECONDS = 1.5  # seconds between two polls
 BUSY_POLL_SECONDS = 0.1  # seconds, for BUSY_SECONDS after a change that no notification had announced
 POLL_SECONDS_PER_TENANT = 0.002  # seconds at least between two polls, for each tenant
 BUSY_SECONDS = 5.0

@@ -279,7 +279,9 @@ class Deriver:
             for page, (_, page_links) in derived
             if page.entry in stored.current_ids
         ]
-        has_new_links = await links.store_links(connection, tenant, link_rows, are_current=True)
+        has_new_links = await links.store_links(
+            connection, tenant, link_rows, are_current=True, stored_links=stored.links
+        )
         return _Stored(stored.held_ids, has_new_links)
 
     async def _derive_batch(self, batch: Sequence[UnderivedPage]) -> list[StoredValues]:

@@ -4,11 +4,12 @@ import asyncio
 import logging
 from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import replace
 
 from mirrord.db.content import entry_comparison, entry_states
 from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.db.content.entry_writes import run_statements
-from mirrord.domain.entry import EntryId, digest_of
+from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.mirror.tree import ignore_rules
@@ -19,6 +20,7 @@ from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.problem_list import ProblemList
 from mirrord.sync.writing.entry_bodies import text_of
+from mirrord.sync.writing.row_rendering import render_loaded
 
 PAGE_ENTRIES = 1000  # entries read at once
 
@@ -51,21 +53,40 @@ class Feed:
         await self._sides.own_changes.settle()
         self.cursor = self._sides.own_changes.pass_over(self.cursor)
 
-    async def read(self, watched: Collection[EntryId] = ()) -> list[LoadedEntries]:
+    async def read(self, watched: Collection[EntryId] = (), *, renders: bool = False) -> list[LoadedEntries]:
         """
         Read the entries that changed since the last call and whose rows differ from their bases, in pages.
 
-        watched: entries that are in the result on any change, even if their rows equal their bases.
+        watched: entries that are in the result on any change, even if their rows equal their bases. renders: a lone
+        page that an app wrote, and that nothing hinders, is rendered in the same transaction.
         """
         sides, pages, has_more = self._sides, list[LoadedEntries](), True
         while has_more:
-            async with sides.database.transaction(sides.tenant) as connection:
-                fed = await entry_states.load_changed_entries(
+            async with (
+                sides.own_changes.committing() as changes,
+                sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR, changes) as connection,
+            ):
+                page, cursor, has_more = await entry_states.load_changed_entries(
                     connection, sides.tenant, sides.mirror, self.cursor, PAGE_ENTRIES, watched
                 )
-            page, self.cursor, has_more = fed
+                changes.expected_entries = 0
+                if renders and not (pages or has_more) and is_lone_write(page, watched):
+                    rendered = await render_loaded(connection, sides, page.rows)
+                    page = replace(page, rows={**page.rows, **rendered.rows}, texts=rendered.texts)
+                    changes.expected_entries = len(rendered.rows)  # the next pass goes on with them
+            self.cursor = cursor
             pages.append(page)
         return pages
+
+
+def is_lone_write(page: LoadedEntries, hindered: Collection[EntryId]) -> bool:
+    """Whether an app wrote one known page that stayed in its place, so that nothing comes before its rendering."""
+    if len(page.rows) != 1 or len(page.bases) != 1:
+        return False
+    (base,), (row,) = page.bases, page.rows.values()
+    is_known_page = base.kind is row.kind is Kind.PAGE and base.place == row.place and base.path is not None
+    is_written = row.placed and not row.deleted and (bool(row.ahead) or row.digest is None)
+    return is_known_page and is_written and row.entry not in hindered
 
 
 log = logging.getLogger(__name__)

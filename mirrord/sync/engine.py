@@ -18,6 +18,7 @@ from mirrord.sync.decisions.pacing import FairShare, FairShares, is_deferred_wor
 from mirrord.sync.decisions.tree_history import Rewind
 from mirrord.sync.engine_parts import ImportProgress, ScanProgress, make_parts
 from mirrord.sync.handshake import Root
+from mirrord.sync.lone_edits import read_feed
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty
 from mirrord.sync.pass_results import conclude, mark_other_changes, take_barred
@@ -294,7 +295,7 @@ class Engine:
         if notified_seq <= self.feed.cursor:
             return
         try:
-            pages = await self.feed.read(hindered_entries)
+            pages = await read_feed(self.parts, self.feed, hindered_entries)
         except (Unavailable, Fenced):
             self._is_notified, self._notified_at, self._notified_seq = True, notified_at, math.inf
             raise

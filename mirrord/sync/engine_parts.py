@@ -4,17 +4,18 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.domain.entry import Base, EntryId
 from mirrord.domain.measures import Latencies, Work
+from mirrord.errors import Fenced, Unavailable
 from mirrord.sync.decisions.entry_decision import Decision, Move, Step
 from mirrord.sync.decisions.tree_history import Adoption
 from mirrord.sync.handshake import Handshake
 from mirrord.sync.observation.mirror_handles import Sides
-from mirrord.sync.observation.observe import Dirty
+from mirrord.sync.observation.observe import Dirty, Terms
 from mirrord.sync.observation.retries import Retries
 from mirrord.sync.observation.waiting_plans import WaitingPlans
 from mirrord.sync.problem_list import ProblemList
@@ -178,6 +179,24 @@ class EngineParts:
     barred: set[EntryId] = field(default_factory=set)
     rows_changed: asyncio.Event = field(default_factory=asyncio.Event)
     last_done_at: float = 0.0
+
+    @property
+    def terms(self) -> Terms:
+        """What holds for an observation now."""
+        coming_bases = self.writing.bases if self.writing else ()
+        return Terms(coming_bases, self.adoption.is_in_force, self.adoption.is_rewinding)
+
+
+async def is_done(parts: EngineParts, work: Awaitable[None]) -> bool:
+    """Await *work*; False: it failed unexpectedly."""
+    try:
+        await work
+    except (Unavailable, Fenced):
+        raise
+    except Exception:  # one item must not stop the others
+        log.exception("pass_failed", extra={"tenant": parts.sides.name})
+        return False
+    return True
 
 
 def make_parts(sides: Sides, request_scan: Callable[[], None], *, is_adopting: bool) -> EngineParts:

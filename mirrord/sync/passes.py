@@ -14,8 +14,9 @@ from mirrord.sync.absorption import absorb_strange_files
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
 from mirrord.sync.decisions.tree_history import is_stale
 from mirrord.sync.deletions import trash_files
-from mirrord.sync.engine_parts import EngineParts, Writing
+from mirrord.sync.engine_parts import EngineParts, Writing, is_done
 from mirrord.sync.joint_passes import carry_over_plans, mark_later
+from mirrord.sync.lone_edits import carry_over_save, is_lone_save
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty, Observation, ReadAhead, TreeView, look_at_tree, observe
@@ -57,19 +58,10 @@ async def observe_sides(
     parts: EngineParts, dirty: Dirty, look: LookResult | None = None, view: TreeView | None = None
 ) -> Observation:
     """Observe both sides and the base where *dirty* says. view: the look at the tree made for this."""
-    coming = parts.writing.bases if parts.writing else ()
     known_entries, parts.known_entries = parts.known_entries, None
     if known_entries is not None and not dirty.entries <= known_entries.entries:
         known_entries = None
-    is_adopting, is_rewinding = parts.adoption.is_in_force, parts.adoption.is_rewinding
-    return await observe(
-        parts.sides,
-        dirty,
-        ReadAhead(look, view, known_entries),
-        coming,
-        adopting=is_adopting,
-        rewound=is_rewinding,
-    )
+    return await observe(parts.sides, dirty, ReadAhead(look, view, known_entries), parts.terms)
 
 
 async def _observe_beside(parts: EngineParts, writing: Writing, dirty: Dirty, look: LookResult) -> Observation:
@@ -84,7 +76,7 @@ async def _observe_beside(parts: EngineParts, writing: Writing, dirty: Dirty, lo
 async def run_deletion(parts: EngineParts, dirty: Dirty, work: Awaitable[None]) -> float:
     """Do *work*, which carries deletions of *dirty* over; returns seconds until the next try, 0: it is done."""
     try:
-        if await _is_done(parts, work):
+        if await is_done(parts, work):
             return 0.0
     except Locked:
         return FIRST_DELAY_SECONDS
@@ -98,7 +90,7 @@ async def run_deletion(parts: EngineParts, dirty: Dirty, work: Awaitable[None]) 
 async def _run_guarded(parts: EngineParts, dirty: Dirty, work: Awaitable[None]) -> None:
     """Do *work*, the whole work for *dirty*; what fails is marked again."""
     try:
-        if not await _is_done(parts, work):
+        if not await is_done(parts, work):
             await _work_on_each(parts, dirty)
     except Locked:
         parts.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY_SECONDS)
@@ -106,18 +98,6 @@ async def _run_guarded(parts: EngineParts, dirty: Dirty, work: Awaitable[None]) 
         parts.queue.put_back(dirty)
         parts.request_scan()  # for writes that were not recorded
         raise
-
-
-async def _is_done(parts: EngineParts, work: Awaitable[None]) -> bool:
-    """Await *work*; False: it failed unexpectedly."""
-    try:
-        await work
-    except (Unavailable, Fenced):
-        raise
-    except Exception:  # one item must not stop the others
-        log.exception("pass_failed", extra={"tenant": parts.sides.name})
-        return False
-    return True
 
 
 async def _work_on_each(parts: EngineParts, dirty: Dirty) -> None:
@@ -152,6 +132,8 @@ async def _pass_expanded(parts: EngineParts, dirty: Dirty, look: LookResult | No
         parts.queue.mark(changed - dirty.paths)
         changed = frozenset()
     expanded = Dirty(dirty.paths | changed, dirty.entries, dirty.forced)
+    if view is not None and is_lone_save(parts, expanded, view) and await carry_over_save(parts, view):
+        return
     await _run_guarded(parts, expanded, _make_pass(parts, expanded, look, view))
 
 
@@ -167,7 +149,7 @@ async def _make_pass(
 
     plans: the change sets that the pass is about, with all their places.
     """
-    applied = PassOutcome()
+    applied = PassOutcome(texts=dict(parts.known_entries.texts) if parts.known_entries else {})
     if parts.writing is None or look is None:
         observation = await observe_sides(parts, dirty, look, view)
     else:
@@ -230,7 +212,7 @@ async def _work_on_plans(parts: EngineParts, dirty: Dirty, observation: Observat
         return
     await finish_writing(parts)
     places = Dirty(met.paths, forced=met.paths)
-    if not await _is_done(parts, _make_pass(parts, places, None, plans=met)):
+    if not await is_done(parts, _make_pass(parts, places, None, plans=met)):
         await asyncio.to_thread(parts.waiting_plans.forget, met.plans)  # its files count one by one
 
 

@@ -31,9 +31,9 @@ def edit_document(mirrord: Mirrord, _path: str, entry: EntryId, line: str) -> No
 
 
 LIMITS: dict[Edit, tuple[int, int]] = {  # transactions, statements
-    edit_file: (4, 23),
-    edit_text: (5, 28),
-    edit_document: (5, 27),
+    edit_file: (3, 18),
+    edit_text: (4, 20),
+    edit_document: (4, 20),
 }
 
 

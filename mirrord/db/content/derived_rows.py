@@ -1,5 +1,6 @@
 """What mirrord derives from rows of apps: text, views, names and documents, without new versions."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from psycopg.types.json import Jsonb
 from mirrord.db.content.altered_rows import ALTERED_AGAIN
 from mirrord.db.content.entry_tables import position_sql
 from mirrord.db.content.entry_writes import PageValues
+from mirrord.db.content.link_rows import LinkRow
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId
 from mirrord.domain.place import name_key
@@ -210,8 +212,12 @@ stored AS (
       FROM unnest(%(ids)b::uuid[], %(versions)b::bigint[], %(documents)b::text[]) AS given (id, version, content)
       JOIN free USING (id)
      WHERE p.tenant_id = %(tenant)s AND p.id = given.id AND p.version = given.version AND p.content IS NULL
-       AND p.ahead = '{}')
-SELECT id, version, is_complete FROM free"""
+       AND p.ahead = '{}'),
+link AS MATERIALIZED (
+    SELECT source_id, number, kind, target, heading, alias, target_id, target_key, ambiguous
+      FROM mirrord.page_link WHERE tenant_id = %(tenant)s AND source_id = ANY (%(ids)b::uuid[]) FOR UPDATE)
+SELECT free.id, free.version, free.is_complete, link.number, link.kind, link.target, link.heading, link.alias,
+       link.target_id, link.target_key, link.ambiguous FROM free LEFT JOIN link ON link.source_id = free.id"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,10 +226,12 @@ class StoredDocuments:
     What became of documents.
 
     held_ids: entries whose rows an app has locked. current_ids: entries, locked now, that have the document's version.
+    links: the links of each, by number, as they were stored.
     """
 
     held_ids: set[EntryId]
     current_ids: set[EntryId]
+    links: Mapping[EntryId, list[LinkRow]]
 
 
 async def store_content(
@@ -241,9 +249,12 @@ async def store_content(
         "versions": list(versions.values()),
         "documents": [document.decode() for _, _, document in documents],
     }
-    free = await (await connection.execute(_STORE, values)).fetchall()
-    current = {entry for entry, version, is_complete in free if is_complete and versions[entry] == version}
-    return StoredDocuments(versions.keys() - {row[0] for row in free}, current)
+    current, stored_links = set[EntryId](), defaultdict[EntryId, list[LinkRow]](list)
+    for entry, version, is_complete, *link in await (await connection.execute(_STORE, values)).fetchall():
+        stored_links[entry] += [tuple(link)] if link[0] is not None else []
+        if is_complete and versions[entry] == version:
+            current.add(entry)
+    return StoredDocuments(versions.keys() - stored_links.keys(), current, stored_links)
 
 
 def _digest(stored: bytes | None) -> Digest | None:

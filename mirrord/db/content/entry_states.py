@@ -43,11 +43,12 @@ class BaseKeys:
 
 @dataclass(frozen=True, slots=True)
 class LoadedEntries:
-    """The current bases of *entries*, and their rows by entry."""
+    """The current bases of *entries*, and their rows by entry. texts: of rows that were rendered just now, as bytes."""
 
     entries: frozenset[EntryId] = frozenset()
     bases: Sequence[Base] = ()
     rows: Mapping[EntryId, Row] = field(default_factory=dict)
+    texts: Mapping[EntryId, bytes] = field(default_factory=dict)
 
 
 _IS_PLACED = 10  # the column that no base has

@@ -133,12 +133,13 @@ SELECT entry_id, recorded.version, altered FROM recorded JOIN written ON id = en
 async def run_bulk(connection: Connection, sql: str, values: Sequence[dict[str, Any]]) -> list[tuple[Any, ...] | None]:
     """Write all *values*. Returns version and altered columns of each (altered_rows), or None if it matched no row."""
     shared = {name: values[0][name] for name in ("tenant", "mirror")}
-    cursor = await connection.execute(sql, shared | {"values": Json(values, dumps=_to_json)})
+    cursor = await connection.execute(sql, shared | {"values": Json(values, dumps=to_json)})
     written = {row[0]: row[1:] for row in await cursor.fetchall()}
     return [written.get(each["entry"]) for each in values]
 
 
-def _to_json(values: Sequence[dict[str, Any]]) -> bytes:
+def to_json(values: Sequence[dict[str, Any]] | dict[str, Any]) -> bytes:
+    """Values of statements as JSON."""
     return orjson.dumps(values, default=_json_value)
 
 

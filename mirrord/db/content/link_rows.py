@@ -1,6 +1,6 @@
 """Links of pages, and the names under which links find entries. Writes here send no notification."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from mirrord.markdown.page_links import Link
 
 LINKS_PER_BATCH = 500  # links resolved at once
 
-Row = tuple[Any, ...]
+LinkRow = tuple[Any, ...]  # number, kind, target, heading, alias, target_id, target_key, ambiguous
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +87,20 @@ async def store_links(
     pages: Sequence[tuple[EntryId, int, Sequence[Link]]],
     *,
     are_current: bool = False,
+    stored_links: Mapping[EntryId, Sequence[LinkRow]] | None = None,
 ) -> bool:
     """
     Store links, as (page, version, links), of pages that still have that version and a document.
 
-    are_current: all have, and their rows are locked. Equal rows stay untouched. A changed row keeps the meaning that
-    its target had on this page until it is resolved. Returns whether any links changed.
+    are_current: all have, and their rows are locked. stored_links: their links, locked, too; None: to be read.
+    Equal rows stay untouched. A changed row keeps the meaning that its target had on this page until it is resolved.
+    Returns whether any links changed.
     """
     ids = [page for page, _, _ in pages]
     locked = None if are_current else await connection.execute(_LOCK_PAGES, (tenant, ids))
-    stored = await connection.execute(_OLD, (tenant, ids))  # sent together: one round trip
+    old = stored_links if stored_links is not None else await _lock_links(connection, tenant, ids)
     versions: dict[EntryId, int] = dict(await locked.fetchall()) if locked is not None else {}
     current = [(page, links) for page, version, links in pages if are_current or versions.get(page) == version]
-    old: dict[EntryId, list[Row]] = {page: [] for page in ids}
-    for source, *row in await stored.fetchall():
-        old[source].append(tuple(row))
     rows = [(page, *row) for page, links in current for row in _changed(old[page], links)]
     cuts = [(tenant, page, len(links)) for page, links in current if len(old[page]) > len(links)]
     await _insert_columns(connection, _UPSERT_LINKS, tenant, rows)
@@ -109,7 +108,17 @@ async def store_links(
     return bool(rows or cuts)
 
 
-def _changed(old: Sequence[Row], links: Sequence[Link]) -> list[Row]:
+async def _lock_links(
+    connection: Connection, tenant: TenantId, pages: Sequence[EntryId]
+) -> dict[EntryId, list[LinkRow]]:
+    """The stored links of *pages*; what was sent before comes with the same round trip."""
+    links: dict[EntryId, list[LinkRow]] = {page: [] for page in pages}
+    for source, *row in await (await connection.execute(_OLD, (tenant, pages))).fetchall():
+        links[source].append(tuple(row))
+    return links
+
+
+def _changed(old: Sequence[LinkRow], links: Sequence[Link]) -> list[LinkRow]:
     old_rows = {number: row for number, *row in old}
     old_meanings = {(kind, target): meaning for _, kind, target, _, _, *meaning in old}
     new_rows = [[link.kind, *map(_storable, (link.target, link.heading, link.alias))] for link in links]
@@ -125,13 +134,13 @@ def _storable(text: str | None) -> str | None:
     return text.replace("\0", "\ufffd") if text else text
 
 
-async def _insert_columns(connection: Connection, statement: str, tenant: TenantId, rows: Sequence[Row]) -> None:
+async def _insert_columns(connection: Connection, statement: str, tenant: TenantId, rows: Sequence[LinkRow]) -> None:
     """Insert rows in one statement, one binary array per column: one by one they take twice as long."""
     if rows:
         await connection.execute(statement.encode(), (tenant, *map(list, zip(*rows, strict=True))))
 
 
-async def _execute_each(connection: Connection, statement: str, rows: Sequence[Row]) -> None:
+async def _execute_each(connection: Connection, statement: str, rows: Sequence[LinkRow]) -> None:
     if rows:
         async with connection.cursor() as cursor:
             await cursor.executemany(statement, rows)

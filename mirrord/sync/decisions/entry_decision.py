@@ -226,6 +226,22 @@ def decide(state: State, *, seen_version: int | None, adopting: bool, stale_plac
     return Decision(state, step, move, PlaceMove.NOTHING, again=again)
 
 
+def is_plain_save(state: State) -> bool:
+    """
+    Whether a known page stayed in its place, and only its file has a new text.
+
+    decide() writes its row then, with every history of these bytes and places.
+    """
+    file, base, row = state.file, state.base, state.row
+    if not isinstance(file, File) or base is None or row is None or row.deleted or not row.placed or row.ahead:
+        return False
+    if not (file.kind is base.kind is row.kind is Kind.PAGE and base.place == file.place == row.place):
+        return False
+    is_in_place = base.path == file.path and not file.is_contested and file.succeeds is None
+    is_new = file.digest not in (EMPTY_DIGEST, NO_TEXT, base.digest) and not file.is_held_open
+    return is_in_place and is_new and row.digest == base.digest and base.digest != NO_TEXT
+
+
 def is_emptied(state: State, move: Move) -> bool:
     """Whether a file lost its text, and the row would follow."""
     file, base = state.file, state.base

@@ -20,7 +20,7 @@ from mirrord.sync.observation import unrecorded_rows
 from mirrord.sync.observation.copied_directories import NO_DIRECTORIES, CopiedDirectories, take_copied_directories
 from mirrord.sync.observation.copied_files import take_recopied
 from mirrord.sync.observation.file_identity import find_late_save, identify_files
-from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, has_fitting_kind, match_texts
+from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, match_texts
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.renames import find_overtaken, select_unproven
@@ -292,7 +292,7 @@ def find_only_owner(look: LookResult, memory: EarlierState, index: Index) -> Fil
     base = memory.base_at_path.get(path)
     if base is None or base.kind is not file.spot.kind or base.claimed != file.claimed:
         return None
-    if base.kind is Kind.FOLDER or base.digest in (EMPTY_DIGEST, NO_TEXT) or not has_fitting_kind(base, file):
+    if base.kind is Kind.FOLDER or base.digest in (EMPTY_DIGEST, NO_TEXT):
         return None  # a first text, which may be a copy
     if file.is_held_open or memory.path_of_inode.get(file.inode, path) != path:
         return None  # a renamed file, or a new one with the inode number of another

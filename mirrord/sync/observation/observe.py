@@ -1,7 +1,7 @@
 """From changed paths and entries to their states (base, file, row)."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from mirrord.db.content import entry_states, stored_bytes
@@ -77,21 +77,22 @@ class Observation:
     notes: frozenset[str] = frozenset()
 
 
-async def observe(
-    sides: Sides,
-    dirty: Dirty,
-    read_ahead: ReadAhead,
-    coming_bases: Collection[Base] = (),
-    *,
-    adopting: bool = False,
-    rewound: bool = False,
-) -> Observation:
+@dataclass(frozen=True, slots=True)
+class Terms:
     """
-    Look at the tree where *dirty* says, and load base and row of every entry concerned.
+    What holds for an observation.
 
-    coming_bases: bases of new entries elsewhere that are just being written.
-    adopting: whether old bytes of attachments matter, too. rewound: whether the tree went back in time.
+    coming_bases: bases of new entries elsewhere that are just being written. is_adopting: old bytes of attachments
+    matter, too. is_rewound: the tree went back in time.
     """
+
+    coming_bases: Collection[Base] = ()
+    is_adopting: bool = False
+    is_rewound: bool = False
+
+
+async def observe(sides: Sides, dirty: Dirty, read_ahead: ReadAhead, terms: Terms) -> Observation:
+    """Look at the tree where *dirty* says, and load base and row of every entry concerned."""
     loaded_entries = read_ahead.known_entries
     if loaded_entries is None:
         loaded_entries = await _load_entries(sides, dirty.entries) if dirty.entries else LoadedEntries()
@@ -99,29 +100,55 @@ async def observe(
     view = read_ahead.view
     if view is None:
         view = await asyncio.to_thread(look_at_tree, sides, dirty, bases, read_ahead.look)
+    if view.missing is None:
+        async with sides.database.transaction(sides.tenant) as connection:
+            return await observe_files(connection, sides, dirty, view, loaded_entries, terms)
+    memory = EarlierState(bases, rows, view.missing)
+    assembled = StateAssembler(sides.looker.index, view.look, memory, {}).build_states(dirty.entries, rows)
+    states_of = {state.entry: state for state in assembled}
+    if lost := _select_lost(assembled):
+        async with sides.database.transaction(sides.tenant) as connection:
+            await _add_purged_rows(connection, sides, states_of, lost)
+    return Observation(states_of, view.look, notes=view.notes)
+
+
+async def observe_files(
+    connection: Connection, sides: Sides, dirty: Dirty, view: TreeView, known_entries: LoadedEntries, terms: Terms
+) -> Observation:
+    """Load what belongs to the files of *view*, in the open transaction. known_entries: of the dirty entries."""
     look = view.look
-    if view.missing is not None:
-        memory = EarlierState(bases, rows, view.missing)
-        assembled = StateAssembler(sides.looker.index, look, memory, {}).build_states(dirty.entries, rows)
-        return Observation(await _add_purged_rows(sides, assembled), look, notes=view.notes)
-    async with sides.database.transaction(sides.tenant) as connection:
-        memory, loaded = await _load_memory(connection, sides, view, bases, coming_bases, rewound=rewound)
-        is_alone = not (dirty.entries or coming_bases)
-        owners = find_only_owner(look, memory, sides.looker.index) if is_alone else None
-        if owners is None:
-            owners = await find_owners(connection, sides, look, memory, rows)
-        entries = {*dirty.entries, *owners.entries.values(), *(base.entry for base in _concerned_bases(memory, look))}
-        rows = {entry: row for entry, row in memory.rows.items() if entry in entries}
-        if unloaded := entries - loaded:
-            rows |= await entry_states.load_rows(connection, sides.tenant, unloaded)
-        assembly = StateAssembler(sides.looker.index, look, memory, owners.entries)
-        assembled = assembly.build_states(entries, rows)
-        versions = await _versions_with_bytes(connection, sides, assembled)
-        if adopting:
-            versions |= await _attachment_versions(connection, sides, assembled)
+    memory, loaded = await _load_memory(connection, sides, view, known_entries.bases, terms)
+    is_alone = not (dirty.entries or terms.coming_bases)
+    owners = find_only_owner(look, memory, sides.looker.index) if is_alone else None
+    if owners is None:
+        owners = await find_owners(connection, sides, look, memory, known_entries.rows)
+    entries = {*dirty.entries, *owners.entries.values(), *(base.entry for base in _concerned_bases(memory, look))}
+    rows = {entry: row for entry, row in memory.rows.items() if entry in entries}
+    if unloaded := entries - loaded:
+        rows |= await entry_states.load_rows(connection, sides.tenant, unloaded)
+    assembly = StateAssembler(sides.looker.index, look, memory, owners.entries)
+    assembled = assembly.build_states(entries, rows)
+    versions = await _versions_with_bytes(connection, sides, assembled)
+    if terms.is_adopting:
+        versions |= await _attachment_versions(connection, sides, assembled)
     absorbed = {base.entry for base in [*owners.late_saves.values(), *owners.recopied_files.values()]}
-    states_of = await _add_purged_rows(sides, [state for state in assembled if state.entry not in absorbed])
+    states_of = {state.entry: state for state in assembled if state.entry not in absorbed}
+    if lost := _select_lost(states_of.values()):
+        await _add_purged_rows(connection, sides, states_of, lost)
     return Observation(states_of, look, versions, assembly.unowned_directories, owners, view.notes)
+
+
+async def observe_save(connection: Connection, sides: Sides, view: TreeView) -> Observation | None:
+    """Like observe_files(), of one file that is the only one of *view*; None: its path does not tell whose it is."""
+    look, index = view.look, sides.looker.index
+    memory, loaded = await _load_memory(connection, sides, view, (), Terms())
+    owners = find_only_owner(look, memory, index)
+    if owners is None:
+        return None
+    entries = set(owners.entries.values())
+    rows = memory.rows if entries <= loaded else await entry_states.load_rows(connection, sides.tenant, entries)
+    assembled = StateAssembler(index, look, memory, owners.entries).build_states(entries, rows)
+    return Observation({state.entry: state for state in assembled}, look, owners=owners)
 
 
 def look_at_tree(sides: Sides, dirty: Dirty, bases: Sequence[Base] = (), look: LookResult | None = None) -> TreeView:
@@ -137,15 +164,17 @@ def look_at_tree(sides: Sides, dirty: Dirty, bases: Sequence[Base] = (), look: L
     return TreeView(look, {}, _missing_paths(sides, bases, look), notes)
 
 
-async def _add_purged_rows(sides: Sides, assembled: list[State]) -> dict[EntryId, State]:
-    """States by entry, with purged rows added: a purged row was deleted long ago, it is not lost."""
-    states_of = {state.entry: state for state in assembled}
-    lost = [state.base for state in assembled if state.base is not None and state.row is None]
-    if lost:
-        async with sides.database.transaction(sides.tenant) as connection:
-            for entry, row in (await entry_states.load_purged(connection, sides.tenant, lost)).items():
-                states_of[entry] = replace(states_of[entry], row=row)
-    return states_of
+def _select_lost(states: Iterable[State]) -> list[Base]:
+    """The bases of entries without a row: it is lost, or was purged long after its deletion."""
+    return [state.base for state in states if state.base is not None and state.row is None]
+
+
+async def _add_purged_rows(
+    connection: Connection, sides: Sides, states_of: dict[EntryId, State], lost: Sequence[Base]
+) -> None:
+    """Add the purged rows among *lost* to the states."""
+    for entry, row in (await entry_states.load_purged(connection, sides.tenant, lost)).items():
+        states_of[entry] = replace(states_of[entry], row=row)
 
 
 def _drop_owned_folders(look: LookResult, index: Index) -> None:
@@ -164,13 +193,7 @@ async def _load_entries(sides: Sides, entries: Collection[EntryId]) -> LoadedEnt
 
 
 async def _load_memory(
-    connection: Connection,
-    sides: Sides,
-    view: TreeView,
-    dirty_bases: Sequence[Base],
-    coming: Collection[Base],
-    *,
-    rewound: bool,
+    connection: Connection, sides: Sides, view: TreeView, dirty_bases: Sequence[Base], terms: Terms
 ) -> tuple[EarlierState, set[EntryId]]:
     """
     Load the evidence for the files found, and check which bases have lost their files.
@@ -200,7 +223,8 @@ async def _load_memory(
         await asyncio.to_thread(_missing_paths, sides, bases, look) if elsewhere else _missing_paths(sides, bases, look)
     )
     missing -= _note_held_files(sides, bases, missing, look)
-    return EarlierState([*coming, *bases], rows, missing, look.old_path, rewound, written), set(candidates)
+    bases = [*terms.coming_bases, *bases]
+    return EarlierState(bases, rows, missing, look.old_path, terms.is_rewound, written), set(candidates)
 
 
 def _note_held_files(sides: Sides, bases: Sequence[Base], missing: Set[str], look: LookResult) -> Set[str]:

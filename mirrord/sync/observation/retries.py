@@ -52,6 +52,12 @@ class Retries:
             stale_places=self._adoption.has_stale_places(entry),
         )
 
+    @property
+    def has_doubts(self) -> bool:
+        """Whether some files are not believed yet, so that what a look shows may not be decided on as it is."""
+        is_adopting = self._adoption.active or self._adoption.pending_entries
+        return bool(is_adopting or self._unconfirmed or self._waiting_moves or self._emptied_at)
+
     def note_scan(self, began: float) -> Dirty:
         """Note a scan of the whole tree begun at *began* (monotonic); return what waited for it."""
         self._scanned_at = began

@@ -185,16 +185,22 @@ async def _write_all(
     written = [base for base in bases if base is not None]
     if not written:
         return
-    statements = [*map(sides.writer.store_base, written)]
-    if not (len(decisions) == 1 and _keeps_path(decisions[0], written[0])):
-        statements = [*map(sides.writer.clear_path_of_others, written), *statements]
     with ExitStack() as unrecorded:
         for path in outcome.written_paths.keys() & {base.path for base in written}:
             unrecorded.callback(sides.looker.index.forget, path)  # not recorded: the next look finds our file
             unrecorded.callback(sides.occupied_paths.note, outcome.written_paths[path], time.monotonic())
-        async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            await run_statements(connection, statements)
+        if len(decisions) == 1 and _keeps_path(decisions[0], written[0]):
+            await sides.writer.store_base_alone(sides.database, sides.fence, written[0])
+        else:
+            await _store_bases(sides, written)
         unrecorded.pop_all()
+
+
+async def _store_bases(sides: Sides, bases: Sequence[Base]) -> None:
+    writer = sides.writer
+    statements = [*map(writer.clear_path_of_others, bases), *map(writer.store_base, bases)]
+    async with sides.database.transaction(sides.tenant, sides.fence) as connection:
+        await run_statements(connection, statements)
 
 
 def _keeps_path(decision: Decision, written: Base) -> bool:

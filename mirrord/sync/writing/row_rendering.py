@@ -111,27 +111,33 @@ async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> RenderedRows
 
 
 async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> RenderedRows:
-    result = RenderedRows()
     async with (
         sides.own_changes.committing() as changes,
         sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR, changes) as connection,
     ):
-        for page in await derived_rows.load_page_rows(connection, sides.tenant, rows):
-            row = rows[page.entry]
-            if page.version != row.version:
-                continue
-            try:
-                derived = await asyncio.to_thread(_derive, page)
-                is_stored = await _store_derived(connection, sides, page, derived)
-            except Damaged as error:
-                result.refusals.append(Refusal(page.entry, page.version, str(error)))
-                continue
-            if is_stored:
-                place = replace(row.place, index=row.place.index or page.kind is Kind.FOLDER)
-                fresh = replace(row, kind=Kind.PAGE, place=place, digest=derived.digest, ahead=frozenset())
-                result.rows[page.entry], result.texts[page.entry] = fresh, derived.data
-        await _render_records(connection, sides, rows, result)
+        result = await render_loaded(connection, sides, rows)
         changes.expected_entries = len(result.rows)  # this pass goes on with them
+    return result
+
+
+async def render_loaded(connection: Connection, sides: Sides, rows: Mapping[EntryId, Row]) -> RenderedRows:
+    """Like render_rows(), in the open transaction."""
+    result = RenderedRows()
+    for page in await derived_rows.load_page_rows(connection, sides.tenant, rows):
+        row = rows[page.entry]
+        if page.version != row.version:
+            continue
+        try:
+            derived = await asyncio.to_thread(_derive, page)
+            is_stored = await _store_derived(connection, sides, page, derived)
+        except Damaged as error:
+            result.refusals.append(Refusal(page.entry, page.version, str(error)))
+            continue
+        if is_stored:
+            place = replace(row.place, index=row.place.index or page.kind is Kind.FOLDER)
+            fresh = replace(row, kind=Kind.PAGE, place=place, digest=derived.digest, ahead=frozenset())
+            result.rows[page.entry], result.texts[page.entry] = fresh, derived.data
+    await _render_records(connection, sides, rows, result)
     return result
 
 

@@ -64,10 +64,7 @@ def _content_statement(
     if move is Move.REVIVE:
         return writer.revive(base, row.version, place, name_key(place.name), prepared.body)
     if move is Move.TO_ROW:
-        state = prepared.decision.state
-        parent_version = state.base.version if state.base is not None else row.version
-        operation = operation_id(sides.mirror, base.entry, parent_version, base.digest)
-        return writer.update(base, row, prepared.body, operation)
+        return update_statement(sides, prepared, base)
     return writer.store_base(_without_deletion(base, prepared.decision.state))
 
 
@@ -76,6 +73,15 @@ def _without_deletion(base: Base, state: State) -> Base:
     if state.row is None or not state.row.deleted or state.base is None:
         return base
     return replace(base, version=state.base.version)
+
+
+def update_statement(sides: Sides, prepared: PreparedWrite, base: Base) -> Statement:
+    """The statement that gives the row of a known entry the content of its file."""
+    state = prepared.decision.state
+    assert state.row is not None
+    parent_version = state.base.version if state.base is not None else state.row.version
+    operation = operation_id(sides.mirror, base.entry, parent_version, base.digest)
+    return sides.writer.update(base, state.row, prepared.body, operation)
 
 
 def new_base(state: State, file: File) -> Base:

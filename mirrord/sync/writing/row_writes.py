@@ -12,16 +12,18 @@ from mirrord.db.content.entry_tables import load_locked_rows
 from mirrord.db.content.entry_writes import PageValues, defer_names, run_statements
 from mirrord.db.database import Connection
 from mirrord.db.open_issues import Problem
+from mirrord.db.transactions import TransactionChanges
 from mirrord.domain.entry import FILE_ACTOR, EntryId, File, Kind
 from mirrord.errors import Busy, Damaged, Locked, Refused, Stale, UserError
 from mirrord.markdown.frontmatter.page_properties import Views
+from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.mirror.tree.tree_layout import by_depth, printable
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove
 from mirrord.sync.decisions.move_groups import group_by_names, moving_entries, select_waiting
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.row_names import find_free_names, names_like
-from mirrord.sync.writing.entry_bodies import body_of, data_of
-from mirrord.sync.writing.row_statements import PreparedWrite, statements_for
+from mirrord.sync.writing.entry_bodies import body_of, data_of, text_of
+from mirrord.sync.writing.row_statements import PreparedWrite, new_base, statements_for, update_statement
 from mirrord.sync.writing.target_paths import directory_above, path_in
 
 BATCH_ENTRIES = 200  # entries a transaction
@@ -285,6 +287,24 @@ async def _write_rows(sides: Sides, prepared: Sequence[PreparedWrite], name: str
             else:
                 outcome.add(await judge_unwritten(connection, sides, write.decision))
     return outcome
+
+
+async def write_save(
+    connection: Connection,
+    sides: Sides,
+    decision: Decision,
+    views: Mapping[str, Views],
+    changes: TransactionChanges,
+) -> bool:
+    """Write the page of a plain save in the open transaction; returns whether it still had the expected version."""
+    file = decision.state.file
+    assert isinstance(file, File)
+    assert file.data is not None
+    write = PreparedWrite(decision, file.data, text_of(PageText(decode(file.data)), views.get(file.path)))
+    statement = update_statement(sides, write, new_base(decision.state, file))
+    (version,) = await run_statements(connection, [statement])
+    changes.expected_entries = 1 if version is not None else None
+    return version is not None
 
 
 async def judge_unwritten(connection: Connection, sides: Sides, decision: Decision) -> Outcome:

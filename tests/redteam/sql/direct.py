@@ -186,6 +186,7 @@ _OF_MIRRORD = (
     "SELECT mirrord.keep_statistics()",
     "SELECT mirrord.hold_lease(gen_random_uuid(), 0)",
     "SELECT mirrord.begin_writing(gen_random_uuid(), 0, NULL)",
+    "SELECT mirrord.store_base(mirrord.current_tenant(), gen_random_uuid(), 0, '{{}}')",
     "SELECT * FROM mirrord.finish_changes()",
     "SELECT * FROM mirrord.finish_followed(0, 0)",
     "SELECT * FROM mirrord.epoch",
