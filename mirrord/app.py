@@ -30,6 +30,7 @@ from mirrord.mirror.write.tree_locks import Lock
 from mirrord.sync.decisions.tree_history import Circumstances, KnownMirror, Start, StartDecision, decide_start
 from mirrord.sync.observation.file_look import Looker
 from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.observation.unrecorded_files import UnrecordedFiles
 
 MAX_OFFERED_TREES = 8  # trees that are named if there is no tenant
 
@@ -233,6 +234,7 @@ async def _open_sides(database: Database, tree: Tree, name: str, tenant: TenantI
         on_failure.callback(state.close)
         looker = Looker(tree, Index(await asyncio.to_thread(state.load)), Ignore())
         sides = Sides(name, tenant, mirror, tree, journal, state, looker, database)
+        sides.unrecorded_files = UnrecordedFiles(await asyncio.to_thread(state.load_unrecorded))
         was_away = await mirror_leases.was_released_for(database, tenant, mirror, tombstone_purge.TOMBSTONE_AGE)
         await take_lease(sides, root_locked=True)
         on_failure.pop_all()

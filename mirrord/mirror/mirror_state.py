@@ -23,12 +23,17 @@ from mirrord.mirror.write.journal import PRIVATE_MODE
 STATE_PATH = f"{STATE_DIRECTORY}/state.db"
 
 _VERSION = 1
+# Younger than version 1, so that files of earlier programs lack it.
+_UNRECORDED_TABLE = (
+    "CREATE TABLE IF NOT EXISTS unrecorded (entry BLOB PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID, STRICT;"
+)
 _SCHEMA = f"""
 CREATE TABLE seen (
     path TEXT PRIMARY KEY, device INTEGER, inode INTEGER, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER,
     digest BLOB, entry BLOB
 ) WITHOUT ROWID, STRICT;
 CREATE TABLE counter (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
+{_UNRECORDED_TABLE}
 PRAGMA user_version = {_VERSION};
 """
 
@@ -104,6 +109,31 @@ class State:
 
         self._run_or_default(store, None)
 
+    def load_unrecorded(self) -> dict[EntryId, Digest]:
+        """The digests of files that were written for new entries, and perhaps not recorded in Postgres."""
+
+        def load() -> dict[EntryId, Digest]:
+            rows = self._database.execute("SELECT entry, digest FROM unrecorded")
+            return {EntryId(UUID(bytes=entry)): Digest(digest) for entry, digest in rows}
+
+        return self._run_or_default(load, {})
+
+    def note_unrecorded(self, digests: Mapping[EntryId, Digest]) -> None:
+        """Add files that are about to be written for new entries."""
+        rows = [(entry.bytes, digest) for entry, digest in digests.items()]
+        self._change_unrecorded("INSERT OR REPLACE INTO unrecorded VALUES (?, ?)", rows)
+
+    def forget_unrecorded(self, entries: Iterable[EntryId]) -> None:
+        """Drop files that are recorded now, or were not written."""
+        self._change_unrecorded("DELETE FROM unrecorded WHERE entry = ?", [(entry.bytes,) for entry in entries])
+
+    def _change_unrecorded(self, statement: str, rows: Sequence[tuple[bytes, ...]]) -> None:
+        def change() -> None:
+            with _transaction(self._database) as database:
+                database.executemany(statement, rows)
+
+        self._run_or_default(change, None)
+
     def get(self, key: str) -> str | None:
         """A counter; None if it was never set, or is lost."""
         query = "SELECT value FROM counter WHERE key = ?"
@@ -174,6 +204,7 @@ def _prepare(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA synchronous = NORMAL")
     if version == 0:
         database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+    database.execute(_UNRECORDED_TABLE)
     database.execute("SELECT count(*) FROM counter")
 
 

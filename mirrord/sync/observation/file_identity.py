@@ -63,6 +63,7 @@ def _entry_of(file: FoundFile, memory: EarlierState, decisive: frozenset[Digest]
         or (base.entry if base is not None else None)
         or _entry_by_bytes_or_inode(file, memory, decisive)
         or _entry_by_writer(file, memory)
+        or _entry_by_unrecorded_write(file, memory)
         or _entry_by_folder_note(file, memory)
     )
 
@@ -180,6 +181,15 @@ def _entry_by_writer(file: FoundFile, memory: EarlierState) -> EntryId | None:
     if base is not None:
         return entry if base.path in memory.missing_paths and is_same_sort(base.kind, file.spot.kind) else None
     return entry if row is not None and row.deleted and is_same_sort(row.kind, file.spot.kind) else None
+
+
+def _entry_by_unrecorded_write(file: FoundFile, memory: EarlierState) -> EntryId | None:
+    """The entry for which this mirror wrote these bytes before it died, or lost its connection."""
+    entry = memory.unrecorded_entries.get(file.digest)
+    if entry is None or entry in memory.base_of_entry:
+        return None
+    row = memory.rows.get(entry)
+    return entry if row is not None and not row.deleted and is_same_sort(row.kind, file.spot.kind) else None
 
 
 def _entry_by_folder_note(file: FoundFile, memory: EarlierState) -> EntryId | None:

@@ -38,7 +38,8 @@ class EarlierState:
     missing_paths: base paths that were looked at and are empty now, or hold another file.
     path_of_inode: the path of an inode when the cache last knew its entry.
     is_rewound: the tree went back in time: a page that is missing elsewhere may be back at its first path.
-    written_entries: entry by digest of the bytes that commands wrote lately.
+    written_entries: entry by digest of the bytes that commands wrote lately. unrecorded_entries: the same of the bytes
+    that this mirror wrote for new entries and may not have recorded.
     base_texts: base texts of the pages that are told apart by their text.
     """
 
@@ -48,6 +49,7 @@ class EarlierState:
     path_of_inode: Mapping[Inode, str] = field(default_factory=dict)
     is_rewound: bool = False
     written_entries: Mapping[Digest, EntryId] = field(default_factory=dict)
+    unrecorded_entries: Mapping[Digest, EntryId] = field(default_factory=dict)
     base_texts: Mapping[EntryId, str] = field(default_factory=dict)
     base_at_path: dict[str, Base] = field(init=False)
     base_of_entry: dict[EntryId, Base] = field(init=False)

@@ -15,6 +15,7 @@ from mirrord.sync.observation.file_look import Looker
 from mirrord.sync.observation.identity_evidence import KnownCopies
 from mirrord.sync.observation.occupied_paths import OccupiedPaths
 from mirrord.sync.observation.own_changes import OwnChanges
+from mirrord.sync.observation.unrecorded_files import UnrecordedFiles
 
 DAEMON_ACTOR = Actor("daemon", "mirrord")
 
@@ -46,6 +47,7 @@ class Sides:
     known_copies: KnownCopies = field(default_factory=KnownCopies)
     occupied_paths: OccupiedPaths = field(default_factory=OccupiedPaths)
     own_changes: OwnChanges = field(default_factory=OwnChanges)
+    unrecorded_files: UnrecordedFiles = field(default_factory=UnrecordedFiles)
     _renewed: float = field(default_factory=lambda: _clock_seconds())
 
     def hold_lease(self, lease: Lease) -> None:

@@ -212,7 +212,8 @@ async def _load_memory(
             paths.update(owner_paths(file.path))
     digests = [file.digest for file in files if file.digest != NO_TEXT]
     path_ids = [id_of_path(sides.tenant, file.path) for file in files]
-    claimed_entries = [*claims, *(written[digest] for digest in digests if digest in written)]
+    unrecorded = sides.unrecorded_files.entry_of_digest
+    claimed_entries = [*claims, *(of[digest] for of in (written, unrecorded) for digest in digests if digest in of)]
     # path_ids too: a page may have left the path that gave it its id, and a new file there is another page
     query = entry_states.BaseKeys(sorted(paths), claimed_entries + path_ids, digests)
     candidates = [*claimed_entries, *path_ids]
@@ -224,7 +225,8 @@ async def _load_memory(
     )
     missing -= _note_held_files(sides, bases, missing, look)
     bases = [*terms.coming_bases, *bases]
-    return EarlierState(bases, rows, missing, look.old_path, terms.is_rewound, written), set(candidates)
+    memory = EarlierState(bases, rows, missing, look.old_path, terms.is_rewound, written, unrecorded)
+    return memory, set(candidates)
 
 
 def _note_held_files(sides: Sides, bases: Sequence[Base], missing: Set[str], look: LookResult) -> Set[str]:

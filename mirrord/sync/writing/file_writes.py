@@ -176,15 +176,27 @@ async def _write_all(
     if not decisions:
         return
     limit = asyncio.Semaphore(MAX_PARALLEL_WRITES)
+    creations = _digests_of_new_files(decisions, data)
+    if creations:
+        await asyncio.to_thread(sides.unrecorded_files.note, sides.state, creations)
 
     async def write_limited(decision: Decision) -> Base | None:
         async with limit:
             return await _write_file(sides, decision, paths, data.get(decision.state.entry), outcome)
 
     bases = await asyncio.gather(*map(write_limited, decisions))
-    written = [base for base in bases if base is not None]
-    if not written:
-        return
+    if written := [base for base in bases if base is not None]:
+        await _record(sides, decisions, written, outcome)
+    if creations:
+        await asyncio.to_thread(sides.unrecorded_files.forget, sides.state, creations.keys())
+
+
+def _digests_of_new_files(decisions: Sequence[Decision], data: Mapping[EntryId, bytes]) -> dict[EntryId, Digest]:
+    states = [decision.state for decision in decisions if decision.state.base is None]
+    return {state.entry: digest_of(data[state.entry]) for state in states if state.entry in data}
+
+
+async def _record(sides: Sides, decisions: Sequence[Decision], written: Sequence[Base], outcome: FileOutcome) -> None:
     with ExitStack() as unrecorded:
         for path in outcome.written_paths.keys() & {base.path for base in written}:
             unrecorded.callback(sides.looker.index.forget, path)  # not recorded: the next look finds our file

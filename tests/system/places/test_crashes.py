@@ -9,6 +9,7 @@ from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from mirrord.mirror.tree import kernel
 from mirrord.sync import deletions
+from mirrord.sync.writing import file_writes
 from tests.support.entries import change, value
 from tests.support.mirrors import Mirror, opened_mirror
 from tests.support.rows import Connection
@@ -115,3 +116,35 @@ async def test_a_deletion_in_a_renamed_folder_is_known_after_the_daemon_died_bef
     async with opened_mirror(database, app_connection, tmp_path, tenant) as mirror:
         assert sorted(mirror.files()) == ["New/Other.md"]
         assert mirror.count_living() == 2
+
+
+@pytest.mark.parametrize("lost_index", [False, True], ids=["with_index", "without_index"])
+@pytest.mark.parametrize("moves", [(), (("Shelf/Page.md", "Shelf/Named.md"),), (("Shelf", "Box"),)], ids=str)
+async def test_a_file_that_was_written_and_not_recorded_is_known_under_a_new_name(
+    database: Database,
+    app_connection: Connection,
+    tmp_path: Path,
+    tenant: TenantId,
+    monkeypatch: pytest.MonkeyPatch,
+    moves: tuple[tuple[str, str], ...],
+    lost_index: bool,
+) -> None:
+    async def die_before(*_: object) -> None:
+        raise Killed
+
+    async with opened_mirror(database, app_connection, tmp_path / "there", tenant) as mirror:
+        mirror.write({"Shelf/Page.md": "The page grows.\n", "Shelf/Other.md": "Another one does, too.\n"})
+        await mirror.settle()
+        ids = sorted(mirror.ids("Shelf/Page", "Shelf/Other"))
+    directory = tmp_path / "here"
+    async with opened_mirror(database, app_connection, directory, tenant, is_settled=False) as mirror:
+        monkeypatch.setattr(file_writes, "_store_bases", die_before)
+        while "Shelf/Page.md" not in mirror.files():
+            await die(mirror)
+        monkeypatch.undo()
+        if lost_index:
+            mirror.engine.sides.state.store({}, list(mirror.engine.sides.state.load()))
+    mirror.rename(*moves)
+    async with opened_mirror(database, app_connection, directory, tenant) as mirror:
+        pages = mirror.app.execute("SELECT id FROM mirrord.page WHERE kind = 'page' AND deleted_at IS NULL").fetchall()
+        assert sorted(page for (page,) in pages) == ids, mirror.files()
