@@ -13,6 +13,7 @@ from typing import Any
 
 from mirrord import app
 from mirrord.config import Config
+from mirrord.daemon.postgres_care import keep_postgres
 from mirrord.daemon.question_desk import QuestionDesk
 from mirrord.daemon.running_mirror import RequestDesk, RunningMirror, Watching
 from mirrord.daemon.wake_ups import Notifications, make_rounds
@@ -22,7 +23,8 @@ from mirrord.db.notify_channel import set_notify
 from mirrord.documents.derivation_schedule import DerivationLoop
 from mirrord.documents.document_derivation import Deriver, PageRate, Workers
 from mirrord.domain.entry import TenantId
-from mirrord.errors import Halted, Refused, Unavailable, reason_of
+from mirrord.domain.measures import Measures
+from mirrord.errors import Halted, Refused, Unavailable
 from mirrord.intake.approver import Approver
 from mirrord.intake.event_derivation import Outbox
 from mirrord.intake.event_files import EventReader
@@ -33,11 +35,10 @@ from mirrord.sync.decisions.pacing import FairShares
 from mirrord.sync.engine import Engine
 from mirrord.sync.timing import Backoff, pause, run_together
 from mirrord.telemetry import engine_reports
-from mirrord.telemetry.engine_reports import pulse_of
+from mirrord.telemetry.engine_reports import measures_of, pulse_of
 
 log = logging.getLogger(__name__)
 
-RESTART_SECONDS = 10.0  # seconds after which an embedded server that ended is started again
 MAX_CONNECTIONS = 8  # at most; a single mirror uses three
 BEAT_SECONDS = 3.0  # seconds between equal heartbeats
 BEAT_SECONDS_PER_MIRROR = 0.003  # seconds at least between two heartbeats, for each mirror
@@ -180,7 +181,7 @@ class Daemon:
             *self._make_common_tasks(database),
             bells.listen(),
             bells.poll(database, self.ready),
-            self._keep_postgres(database),
+            keep_postgres(self.postgres, database, self.degraded, self.stop),
         ]
         if self.config.notify == "ticker":
             tasks.append(bells.tick())
@@ -298,27 +299,6 @@ class Daemon:
         else:
             self.degraded.pop("heartbeat", None)
 
-    async def _keep_postgres(self, database: Database) -> None:
-        """Start the embedded server again when it has been gone for GRACE."""
-        embedded, gone_seconds, breaks = self.postgres.embedded, 0.0, database.break_count
-        while embedded is not None and not self.stop.is_set():
-            await pause(self.stop, 1.0)
-            if (
-                not gone_seconds and database.break_count == breaks
-            ):  # the clocks are read as often, so a break shows here
-                continue
-            breaks = database.break_count
-            try:
-                gone_seconds = 0.0 if await asyncio.to_thread(lambda: embedded.is_running) else gone_seconds + 1.0
-                if gone_seconds >= RESTART_SECONDS and not self.stop.is_set():
-                    log.warning("postgres_restarted")
-                    with suppress(Unavailable):
-                        await self.postgres.start()
-            except OSError as error:  # no descriptor is free, for instance: try again in a second
-                self.degraded["embedded"] = f"The embedded Postgres cannot be looked after: {reason_of(error)}"
-            else:
-                self.degraded.pop("embedded", None)
-
     def facts(self) -> dict[str, Any]:
         """The content of `daemon.json`, which `status` reads."""
         pulses = {
@@ -352,6 +332,32 @@ class Daemon:
     def pending_count(self) -> int:
         """Changes that wait, of all tenants."""
         return sum(mirror.engine.pending_count for mirror in self.mirrors.values())
+
+    @property
+    def halted_tenants(self) -> list[str]:
+        """Tenants whose tree was not recognised; nothing of them is read or written."""
+        return [key.removeprefix("halted ") for key in self.degraded if key.startswith("halted ")]
+
+    @property
+    def tenants_without_lease(self) -> list[str]:
+        """Tenants whose lease is not held."""
+        return [name for name, mirror in self.mirrors.items() if mirror.opened.sides.lease is None]
+
+    @property
+    def counted_tenants(self) -> dict[str, tuple[Database, TenantId]]:
+        """By name, where the rows of each tenant are counted."""
+        return {
+            name: (mirror.opened.sides.database, mirror.opened.sides.tenant) for name, mirror in self.mirrors.items()
+        }
+
+    def measures(self) -> list[Measures]:
+        """The measurements of every tenant, without counts of rows."""
+        return [measures_of(mirror.engine) for mirror in self.mirrors.values()]
+
+    @property
+    def process_ids(self) -> dict[int, int]:
+        """Of engine processes beside this one, by number."""
+        return {}
 
     def stuck_tenants(self) -> list[str]:
         """Tenants whose engine stands still for longer than `patience`: only a restart helps."""

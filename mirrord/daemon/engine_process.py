@@ -29,12 +29,14 @@ from mirrord.mirror.engine_desk import EngineDesk
 from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.process_setup import end_with_parent, prepare_process
 from mirrord.sync.timing import pause, run_together
+from mirrord.telemetry.engine_reports import dump_measures
 from mirrord.telemetry.process_reports import log_to
 
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0  # seconds until a tenant that could not be opened is tried again
 LISTEN_SECONDS = 0.5  # seconds at least between two starts to listen, because the mirrors changed
+MEASURE_SECONDS = 2.0  # seconds between two stores of the measurements
 MIN_CONNECTIONS, CONNECTIONS_OF_ALL = 2, 30  # connections of one process at least, of all together at most
 
 
@@ -93,6 +95,8 @@ class EngineProcess(Daemon):
     async def _serve(self, database: Database, fill: Path | None) -> None:
         tasks = [*self._make_common_tasks(database), self._claims.keep(database, self.stop)]
         tasks += [self._follow_claims(database, fill), self._wake_engines(database)]
+        if self.config.metrics is not None:
+            tasks.append(self._keep_measures())
         if self.config.notify == "ticker":
             tasks.append(Notifications(self.postgres.working_dsn, {}, self.stop).tick())
         try:
@@ -109,11 +113,21 @@ class EngineProcess(Daemon):
 
     def facts(self) -> dict[str, Any]:
         """As of a whole daemon, with the tenants that it claims, and those whose engine stands still."""
-        return {**Daemon.facts(self), "claimed": sorted(self._claims.claimed), "stuck": self.stuck_tenants()}
+        return {
+            **Daemon.facts(self),
+            "claimed": sorted(self._claims.claimed),
+            "stuck": self.stuck_tenants(),
+            "halted": self.halted_tenants,
+            "without_lease": self.tenants_without_lease,
+        }
 
     def _is_complete(self) -> bool:
         is_open = all(name in self.mirrors or f"halted {name}" in self.degraded for name in self._claims.claimed)
         return self._claims.is_complete and is_open and Daemon._is_complete(self)
+
+    def _note_ready(self) -> None:
+        self.ready.set()
+        log.info("share_ready")
 
     async def _follow_claims(self, database: Database, fill: Path | None) -> None:
         """Open mirrors that are claimed, close others, and give their claims back."""
@@ -207,6 +221,13 @@ class EngineProcess(Daemon):
         for work in self._works.values():
             if (failure := work.task.exception()) is not None:
                 raise failure
+
+    async def _keep_measures(self) -> None:
+        """Store the measurements for the supervisor, which serves them."""
+        while not self.stop.is_set():
+            with suppress(OSError):  # a full disk: the mirrors themselves may still work
+                await asyncio.to_thread(self._desk.write_measures, dump_measures(self.measures()))
+            await pause(self.stop, MEASURE_SECONDS)
 
     async def _wake_engines(self, database: Database) -> None:
         """Listen and poll for the mirrors that are open, and begin again whenever they changed."""

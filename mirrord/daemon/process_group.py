@@ -13,17 +13,20 @@ from typing import Any
 from mirrord import app
 from mirrord.daemon.daemon import Daemon
 from mirrord.daemon.engine_process import ProcessPlace
+from mirrord.daemon.postgres_care import keep_postgres
 from mirrord.daemon.process_child import ProcessChild
 from mirrord.daemon.request_forwarding import RequestForwarding
 from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
+from mirrord.domain.measures import Measures
 from mirrord.errors import Unavailable, UserError
 from mirrord.sync.timing import pause, run_together
+from mirrord.telemetry.engine_reports import load_measures
 
 log = logging.getLogger(__name__)
 
 REPORT_SECONDS = 0.5  # seconds between two readings of the heartbeats of the processes
-TENANTS_SECONDS = 5.0  # seconds between two readings of the list of tenants
+TENANTS_SECONDS = 2.0  # seconds between two readings of the list of tenants; a break of Postgres shows there
 
 
 @dataclass(slots=True)
@@ -37,12 +40,14 @@ class ProcessGroup(Daemon):
     log_files: dict[int, tuple[Path | None, ...]] = field(kw_only=True)
     tenants: dict[str, TenantId] = field(default_factory=dict)
     children: list[ProcessChild] = field(default_factory=list)
+    _database: Database | None = None
 
     def __post_init__(self) -> None:
         Daemon.__post_init__(self)
         self._watching = RequestForwarding(self.config.mirror, self.children, self.is_covered, self.stop)
 
     async def _serve(self, database: Database, fill: Path | None) -> None:
+        self._database = database
         await self._retry_while_unavailable(partial(self._choose_tenants, database))
         if self.stop.is_set():
             return
@@ -63,7 +68,7 @@ class ProcessGroup(Daemon):
             self._follow_tenants(database),
             self._read_reports(),
             self._keep_heartbeat(),
-            self._keep_postgres(database),
+            keep_postgres(self.postgres, database, self.degraded, self.stop),
         ]
 
     async def _choose_tenants(self, database: Database) -> None:
@@ -120,6 +125,35 @@ class ProcessGroup(Daemon):
         reasons = [*self.degraded.values(), *(child.ended for child in self.children if child.ended is not None)]
         reasons += [sentence for report in self._reports() for sentence in report["degraded"]]
         return list(dict.fromkeys(reasons))
+
+    @property
+    def halted_tenants(self) -> list[str]:
+        """As the processes report them."""
+        return [name for report in self._reports() for name in report["halted"]]
+
+    @property
+    def tenants_without_lease(self) -> list[str]:
+        """As the processes report them, and tenants that no process has at the moment."""
+        uncovered = [] if self.config.pool is not None else self.tenants.keys() - set(self.tenant_names)
+        return [*(name for report in self._reports() for name in report["without_lease"]), *sorted(uncovered)]
+
+    @property
+    def counted_tenants(self) -> dict[str, tuple[Database, TenantId]]:
+        """By name, where the rows of each tenant are counted: by the supervisor itself."""
+        if self._database is None:
+            return {}
+        return {name: (self._database, self.tenants[name]) for name in self.tenant_names if name in self.tenants}
+
+    def measures(self) -> list[Measures]:
+        """As the processes stored them last; a tenant that moved just now is there once."""
+        stored = [child.desk.read_measures() for child in self.children if child.report is not None]
+        several = [measures for content in stored if content is not None for measures in load_measures(content)]
+        return list({measures.tenant: measures for measures in several}.values())
+
+    @property
+    def process_ids(self) -> dict[int, int]:
+        """Of the engine processes that run, by number."""
+        return {child.place.number: child.pid for child in self.children if child.pid is not None}
 
     def stuck_tenants(self) -> list[str]:
         """None: a process whose engine stands still is ended alone."""

@@ -29,6 +29,7 @@ class EngineDesk:
         """Make its directories, and remove what an earlier process left there."""
         self._requests.mkdir(parents=True, exist_ok=True)
         self.heartbeat.remove()
+        (self.directory / _MEASURES_FILE).unlink(missing_ok=True)
         for leftover in self._requests.iterdir():
             leftover.unlink(missing_ok=True)
 

@@ -11,7 +11,7 @@ import orjson
 
 from mirrord.db import mirror_leases
 from mirrord.db.database import Database, Lease
-from mirrord.domain.measures import Latencies, Measures, Waiting, Work
+from mirrord.domain.measures import Latencies, Measures, Work
 from mirrord.errors import Unavailable
 from mirrord.sync.engine import Engine
 from mirrord.sync.observation.file_look import Looker
@@ -61,7 +61,7 @@ def state_of(engine: Engine, work: Sequence[Work]) -> dict[str, Any]:
     }
 
 
-def measures_of(engine: Engine, waiting: Waiting | None) -> Measures:
+def measures_of(engine: Engine) -> Measures:
     """The measurements of one engine. Nothing is copied: read them before the engine goes on."""
     pulse = engine.pulse
     return Measures(
@@ -74,8 +74,22 @@ def measures_of(engine: Engine, waiting: Waiting | None) -> Measures:
         file_to_row=pulse.file_to_row,
         row_to_file=pulse.row_to_file,
         scans=pulse.scans,
-        waiting=waiting,
     )
+
+
+def dump_measures(several: Sequence[Measures]) -> bytes:
+    """Measurements as JSON for another process, without single values and counts of rows."""
+    return orjson.dumps(several)
+
+
+def load_measures(content: bytes) -> list[Measures]:
+    """What dump_measures() wrote."""
+    return [_loaded_measures(facts) for facts in orjson.loads(content)]
+
+
+def _loaded_measures(facts: dict[str, Any]) -> Measures:
+    histograms = {name: Latencies(**facts[name]) for name in ("file_to_row", "row_to_file", "scans")}
+    return Measures(**{**facts, **histograms, "waiting": None})
 
 
 def _wall_time(monotonic: float) -> str:

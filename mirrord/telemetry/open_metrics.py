@@ -1,7 +1,10 @@
 """Measurements as OpenMetrics, read on request."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import accumulate
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import (
@@ -41,10 +44,21 @@ _GAUGES: dict[str, tuple[str, Callable[[Measures], float | None]]] = {
 
 
 class MeasuresCollector(Collector):
-    """The present measurements of the engines. degraded: the number of reasons for which the daemon works less."""
+    """
+    The present measurements of the engines.
 
-    def __init__(self, read: Read, is_ready: Callable[[], bool], degraded: Callable[[], int]) -> None:
-        self._read, self._is_ready, self._degraded = read, is_ready, degraded
+    degraded: the number of reasons for which the daemon works less. processes: the ids of engine processes beside this
+    one, by number.
+    """
+
+    def __init__(
+        self,
+        read: Read,
+        is_ready: Callable[[], bool],
+        degraded: Callable[[], int],
+        processes: Callable[[], Mapping[int, int]] = dict,
+    ) -> None:
+        self._read, self._is_ready, self._degraded, self._processes = read, is_ready, degraded, processes
 
     def collect(self) -> Iterable[Metric]:
         """Every family once."""
@@ -54,6 +68,7 @@ class MeasuresCollector(Collector):
         yield GaugeMetricFamily("mirrord_tenants", "Tenants mirrored.", len(all_tenants))
         yield GaugeMetricFamily("mirrord_degraded", "Reasons that `mirrord status` tells.", self._degraded())
         yield from _families_of(limit_tenants(all_tenants))
+        yield from _families_of_processes(self._processes())
 
 
 def registry_of(collector: Collector) -> CollectorRegistry:
@@ -62,6 +77,18 @@ def registry_of(collector: Collector) -> CollectorRegistry:
     registry.register(collector)
     ProcessCollector(registry=registry)
     return registry
+
+
+def _families_of_processes(processes: Mapping[int, int]) -> Iterator[Metric]:
+    if not processes:
+        return
+    memory = GaugeMetricFamily("mirrord_engine_process_resident_memory_bytes", "Of each process.", labels=["process"])
+    for number, pid in processes.items():
+        with suppress(OSError):  # it ended just now
+            pages = int(Path(f"/proc/{pid}/statm").read_bytes().split()[1])
+            memory.add_metric([str(number)], pages * os.sysconf("SC_PAGE_SIZE"))
+    yield GaugeMetricFamily("mirrord_engine_processes", "Engine processes that run.", len(processes))
+    yield memory
 
 
 def _families_of(reported: Sequence[Measures]) -> Iterator[Metric]:

@@ -79,6 +79,7 @@ PARTS = (
         "change-sets", "50 edits as one change set among 10,000 pages, beside bare replacements", 0, 0.5, _change_sets
     ),
     Part("tenants", "100 tenants × 100 pages, and a noisy one", 0, 3.0, tenants.hundred),
+    Part("tenants-processes", "100 tenants, two engine processes beside one", 0, 4.0, tenants.by_processes),
     Part("idle-tenants", "statements of a daemon of 100 idle tenants", 0, 1.7, transactions.idle_tenants),
     Part("tenants-1000", "edit → row beside 1,000 tenants", 0, 4.5, tenants.thousand),
     Part("import-100k", "a tree of 100,000 files", HUGE, 0.5, imports.import_tree),

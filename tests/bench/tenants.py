@@ -1,5 +1,6 @@
 """Many tenants: whether an edit costs more beside them, whether they come through together, and beside a noisy one."""
 
+import statistics
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -9,7 +10,7 @@ from typing import NamedTuple
 import psycopg
 
 from mirrord.db.database import app_dsn
-from mirrord.domain.entry import TenantId
+from mirrord.domain.entry import TenantId, digest_of
 from tests.bench import bare
 from tests.bench.figures import Figure, Goal, median, percentile, tail
 from tests.bench.ground import PATIENCE, Ground
@@ -27,6 +28,7 @@ MANY, FEW_PAGES = 1_000, 3
 RATE, NOISE, SECONDS, TURNS = 50.0, 500.0, 15.0, 2  # edits a second, a noisy tenant's; of a turn; of each kind
 P99, TIMES = 80.0, 2.0  # milliseconds hoped for; the others' p99 beside a noisy tenant over that without
 EDITS = 60
+FLOOD, FLOOD_PAUSE, GAIN = 2_000, 0.05, 1.4  # edits at once; seconds between two looks; hoped for of two processes
 
 _SPOTS = "SELECT tenant.name, base.path, base.tenant_id, base.entry_id FROM mirrord.mirror_base AS base"
 _LEFT = "SELECT count(*) FROM mirrord.page WHERE kind = 'page' AND markdown IS NOT NULL AND content IS NOT NULL"
@@ -56,14 +58,54 @@ def thousand(ground: Ground) -> list[Figure]:
         ]
 
 
+def by_processes(ground: Ground) -> list[Figure]:
+    """A hundred tenants whose files change faster than they are taken in, by one process and by two, in turns."""
+    count = max(4, round(TENANTS * ground.share))
+    rates: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(TURNS):
+        for processes, measured in rates.items():
+            with at_work(ground, count, PAGES, processes) as spots:
+                measured.append(_edits_a_second(ground, spots, round(FLOOD * ground.share)))
+    single, double = statistics.median(rates[1]), statistics.median(rates[2])
+    name = f"{count} tenants × {PAGES} pages, edits a second until all rows have them"
+    return [
+        Figure(f"{name}, one engine process", single, "a second"),
+        Figure(f"{name}, two", double, "a second", floor=single),
+        Figure("two engine processes beside one", double / single, "times", Goal(GAIN, at_least=True, gated=False)),
+    ]
+
+
+def _edits_a_second(ground: Ground, spots: list[Spot], count: int) -> float:
+    """Saves *count* pages of tenants in turn, at once, and waits for their rows."""
+    edited = sorted(spots, key=lambda spot: (spot.file.name, spot.tenant))[:count]
+    with ground.administered() as app:
+        arrived = in_rows(app)
+        began = time.perf_counter()
+        waiting = {spot: _append_line(spot, began) for spot in edited}
+        while waiting:
+            for spot in arrived(waiting):
+                del waiting[spot]
+            time.sleep(FLOOD_PAUSE)
+        seconds = time.perf_counter() - began
+    ground.mirrord.flush(PATIENCE)
+    return count / seconds
+
+
+def _append_line(spot: Spot, mark: float) -> bytes:
+    """The digest of the file with another line."""
+    content = spot.file.read_bytes() + f"\nEdited at {mark}.\n".encode()
+    save(spot.file, content)
+    return digest_of(content)
+
+
 @contextmanager
-def at_work(ground: Ground, tenants: int, pages: int) -> Iterator[list[Spot]]:
+def at_work(ground: Ground, tenants: int, pages: int, processes: int = 1) -> Iterator[list[Spot]]:
     """A daemon that mirrors so many, each with so many pages, and has nothing left to do; every page of theirs."""
     mirrord, names = ground.mirrord, [f"t{number:04d}" for number in range(tenants)]
     for number, name in enumerate(names):
         if not (mirrord.mirror / name).exists():
             generate(mirrord.mirror / name, pages, seed=number)
-    mirrord.start(*(part for name in names for part in ("--tenant", name)))
+    mirrord.start(*(part for name in names for part in ("--tenant", name)), "--processes", str(processes))
     mirrord.wait_event("ready", PATIENCE)
     with ground.administered() as app:
         eventually(lambda: _count(app) >= tenants * pages, f"{tenants * pages} documents", PATIENCE, pause=0.2)

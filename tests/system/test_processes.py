@@ -1,10 +1,11 @@
 """A daemon of two engine processes is one daemon, and what happens to one of them happens to nobody's pages."""
 
+import asyncio
 import json
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,15 @@ import pytest
 
 from mirrord.db.database import app_dsn
 from mirrord.domain.entry import TenantId
+from mirrord.mirror.heartbeat import Heartbeat
 from tests.support.commands import Near, run_command
 from tests.support.editors import save
 from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
+from tests.support.manager import Manager
 from tests.support.rows import Connection
 from tests.support.trees import contents
+from tests.unit.telemetry.test_exposition import asked, samples
 
 TENANTS = ("alpha", "beta", "gamma")
 START_SECONDS, TAKEOVER_SECONDS = 100.0, 20.0
@@ -93,21 +97,27 @@ class Processes:
 
 
 @pytest.fixture(scope="module")
-def processes(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Manager]:
+    with closing(Manager(tmp_path_factory.mktemp("manager") / "notify")) as listening:
+        yield listening
+
+
+@pytest.fixture(scope="module")
+def processes(module_dsn: str, tmp_path_factory: pytest.TempPathFactory, manager: Manager) -> Iterator[Processes]:
     with Near(tmp_path_factory.mktemp("processes"), tenant=TENANTS[0], dsn=module_dsn) as mirrord:
+        mirrord.surroundings["NOTIFY_SOCKET"] = manager.address
+        (mirrord.directory / "mirrord.toml").write_text(
+            f'metrics = "unix:{mirrord.directory}/metrics"\nprocesses = 2\n'
+        )
         for tenant in TENANTS:
             save(mirrord.mirror / tenant / "First.md", f"first of {tenant}\n")
         others = [word for tenant in TENANTS[1:] for word in ("--tenant", tenant)]
-        mirrord.start("--processes", "2", *others)
-        eventually(lambda: any(is_of_all(event) for event in mirrord.events()), "the daemon to be ready", START_SECONDS)
+        mirrord.start(*others)
+        mirrord.wait_ready(START_SECONDS)
         with psycopg.connect(module_dsn, autocommit=True) as rows, closing(Processes(mirrord, rows)) as running:
             yield running
         assert mirrord.stop() == 0
         assert not (mirrord.mirror / ".mirrord/daemon.json").exists()
-
-
-def is_of_all(event: dict[str, Any]) -> bool:
-    return event.get("event") == "ready" and "process" not in event
 
 
 def test_two_processes_share_the_tenants_evenly_and_look_like_one_daemon(processes: Processes) -> None:
@@ -119,6 +129,30 @@ def test_two_processes_share_the_tenants_evenly_and_look_like_one_daemon(process
     assert {name: pulse["files"] for name, pulse in facts["tenants"].items()} == dict.fromkeys(TENANTS, 1)
     status = processes.mirrord.status()
     assert (status["daemon"]["alive"], status["daemon"]["pid"], status["pages"]) == (True, processes.mirrord.pid, 1)
+
+
+def test_a_service_manager_and_monitoring_see_one_daemon(processes: Processes, manager: Manager) -> None:
+    manager.heard_until(lambda notice: "READY=1" in notice)
+    manager.heard_until(lambda notice: "STATUS=Mirroring 3 tenants; nothing waiting." in notice)
+    endpoint = f"{processes.mirrord.directory}/metrics"
+    assert eventually(lambda: readiness(endpoint) == {"ready": True, "reasons": []}, "readiness")
+    measured = eventually(lambda: measured_tenants(endpoint), "measurements of all tenants")
+    assert measured["mirrord_leases"] == dict.fromkeys(TENANTS, 1.0)
+    assert measured["mirrord_engine_processes"] == {None: 2.0}
+    assert all(value >= 1 for value in measured["mirrord_moves_total"].values())
+
+
+def readiness(endpoint: str) -> Any:
+    return json.loads(asyncio.run(asked(endpoint, "/readyz"))[1])
+
+
+def measured_tenants(endpoint: str) -> dict[str, dict[str | None, float]] | None:
+    """By name of a series its value for each tenant; None: not every tenant has all of them yet."""
+    measured: dict[str, dict[str | None, float]] = {}
+    for sample in samples(asyncio.run(asked(endpoint, "/metrics"))[1]):
+        measured.setdefault(sample.name, {})[sample.labels.get("tenant")] = sample.value
+    is_complete = set(measured.get("mirrord_moves_total", ())) == set(measured.get("mirrord_halts", ())) == set(TENANTS)
+    return measured if is_complete else None
 
 
 def complete(facts: dict[str, Any]) -> dict[str, Any] | None:
@@ -146,3 +180,41 @@ def test_a_number_of_processes_that_is_none_is_refused(setting: str, tmp_path: P
     assert (refused.code, refused.out) == (2, "")
     assert refused.err == f"mirrord: processes is '{setting}'; write a whole number from 1 to 10, or \"auto\".\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_host_of_a_pool_had_is_mirrored_by_another_when_it_is_gone(fresh_dsn: str, tmp_path: Path) -> None:
+    with pooled(tmp_path / "here", fresh_dsn) as here, pooled(tmp_path / "there", fresh_dsn) as there:
+        shares = eventually(partial(shares_of, here, there), "a share of the tenants on each host", START_SECONDS)
+        for mirrord, tenants in zip((here, there), shares, strict=True):
+            for tenant in tenants:
+                save(mirrord.mirror / tenant / "Page.md", f"a page of {tenant}\n")
+        here.flush()
+        here.kill()
+        eventually(lambda: not here.workers(), "the processes of a killed supervisor to end")
+        for tenant in TENANTS:
+            page = there.mirror / tenant / "Page.md"
+            eventually(partial(is_text, page, f"a page of {tenant}\n"), f"the text in {page}", TAKEOVER_SECONDS)
+
+
+def is_text(file: Path, text: str) -> bool:
+    return contents(file) == text.encode()
+
+
+@contextmanager
+def pooled(directory: Path, dsn: str) -> Iterator[Mirrord]:
+    """A daemon of one engine process that shares the tenants with others."""
+    with Near(directory, tenant=TENANTS[0], dsn=dsn) as mirrord:
+        save(directory / "mirrord.toml", "pool = 'notes'\n")
+        mirrord.start(*(word for tenant in TENANTS[1:] for word in ("--tenant", tenant)))
+        yield mirrord
+
+
+def shares_of(first: Mirrord, second: Mirrord) -> tuple[set[str], set[str]] | None:
+    """The tenants that each host mirrors; None: they are not shared evenly yet."""
+    shares = trees_of(first), trees_of(second)
+    return shares if sorted(map(len, shares)) == [1, 2] and shares[0] | shares[1] == set(TENANTS) else None
+
+
+def trees_of(mirrord: Mirrord) -> set[str]:
+    facts = Heartbeat(mirrord.mirror).read() or {"tenants": {}}
+    return set(facts["tenants"])

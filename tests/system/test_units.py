@@ -95,7 +95,7 @@ def confined() -> Iterator[Mirrord]:
 @systemd
 def test_a_daemon_with_its_own_postgres_works_under_the_filters(confined: Mirrord) -> None:
     calls = allowed_calls(render_units(STANDARD)[SERVICE])
-    assert {"fchown", "syncfs", "flock"} <= calls
+    assert {"fchown", "syncfs", "flock", "prctl", "kill"} <= calls
     assert calls.isdisjoint({"mount", "bpf", "setuid", "ptrace", "reboot"})
     confined.start()
     confined.wait_ready()

@@ -1,9 +1,12 @@
 """However many tenants there are, only so many are told apart."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.domain.measures import OTHER_TENANTS, Measures, Waiting, limit_tenants
+from mirrord.domain.measures import OTHER_TENANTS, Measures, Waiting, combine, limit_tenants
+from mirrord.telemetry.engine_reports import dump_measures, load_measures
 
 NAMES = st.sets(st.sampled_from([OTHER_TENANTS, *"abcdefgh"]))
 
@@ -14,6 +17,15 @@ def measures(name: str) -> Measures:
     )
     measured.file_to_row.add(0.01, 0.0)
     return measured
+
+
+@given(NAMES)
+def test_measurements_reach_another_process_without_counts_of_rows(names: set[str]) -> None:
+    several = [measures(name) for name in names]
+    loaded = load_measures(dump_measures(several))
+    assert limit_tenants([replace(each, waiting=Waiting(1, 2, 3, 4)) for each in loaded], 99) == [
+        replace(each, file_to_row=combine([each.file_to_row])) for each in limit_tenants(several, 99)
+    ]
 
 
 @given(NAMES, st.integers(1, 6))

@@ -32,8 +32,8 @@ def render_view(daemon: Daemon, width: int, console: str = "") -> RenderableType
     parts: list[RenderableType] = [
         render_board(_board_facts(daemon), width=width, max_lines=MAX_LIVE_TENANTS, with_recent=False)
     ]
-    if daemon.ready.is_set():
-        parts.append(_advice(daemon))
+    if daemon.ready.is_set() and (names := daemon.tenant_names):
+        parts.append(_advice(daemon, names))
     if console:
         parts.append(Text(f"\n{console}", style="bold", overflow="fold"))
     parts.append(Text(f"\n{daemon.config.mirror} ⇄ Postgres   Ctrl-C stops", style="dim"))
@@ -44,7 +44,13 @@ def _board_facts(daemon: Daemon) -> dict[str, Any]:
     """The facts of `mirrord status`, without the database."""
     facts = daemon.facts()
     return {
-        "daemon": {"pid": facts["pid"], "alive": True, "ready": facts["ready"], "since": iso_time(facts["since"])},
+        "daemon": {
+            "pid": facts["pid"],
+            "alive": True,
+            "ready": facts["ready"],
+            "since": iso_time(facts["since"]),
+            "processes": facts.get("processes"),
+        },
         "database": {
             "embedded": facts["embedded"],
             "server_version": None,
@@ -71,15 +77,15 @@ def _needs_of(name: str, pulse: dict[str, Any]) -> Iterator[dict[str, str]]:
         yield {"tenant": name, "kind": "problem", "path": path, "sentence": sentence, "remedy": ""}
 
 
-def _advice(daemon: Daemon) -> Text:
+def _advice(daemon: Daemon, names: list[str]) -> Text:
     """The exact commands to try next."""
-    name = next(iter(daemon.mirrors))
+    name = names[0]
     program = Path(sys.argv[0])
     command = str(program if not program.is_absolute() else _relative(program))
     tree = _relative(daemon.config.mirror / name)
     options = "" if daemon.config.mirror == Path("data/mirror").absolute() else f" --mirror '{daemon.config.mirror}'"
     options += "" if daemon.config.data == Path("data").absolute() else f" --data '{daemon.config.data}'"
-    options += f" --tenant {name}" if len(daemon.mirrors) > 1 else ""
+    options += f" --tenant {name}" if len(names) > 1 else ""
     return Text(
         "\nTry, in another terminal:\n"
         f"  echo 'Hello from a file.' >> '{tree}/Welcome.md'\n"

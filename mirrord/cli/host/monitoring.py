@@ -2,13 +2,15 @@
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 
 from mirrord.daemon.daemon import Daemon
 from mirrord.db import tenant_rows
+from mirrord.db.database import Database
+from mirrord.domain.entry import TenantId
 from mirrord.domain.measures import Endpoint, Waiting
 from mirrord.errors import Unavailable
 from mirrord.sync.timing import pause
-from mirrord.telemetry.engine_reports import measures_of
 from mirrord.telemetry.local_server import make_application, serve
 from mirrord.telemetry.open_metrics import MeasuresCollector, registry_of
 
@@ -27,9 +29,10 @@ async def serve_metrics(daemon: Daemon, endpoint: Endpoint) -> None:
     """
     counts: dict[str, Waiting] = {}
     measured = MeasuresCollector(
-        lambda: [measures_of(worked.engine, counts.get(name)) for name, worked in daemon.mirrors.items()],
+        lambda: [replace(measures, waiting=counts.get(measures.tenant)) for measures in daemon.measures()],
         daemon.ready.is_set,
         lambda: len(daemon.reasons()),
+        lambda: daemon.process_ids,
     )
     application = make_application(registry_of(measured), lambda: _reasons_unready(daemon), endpoint)
     counting = asyncio.ensure_future(_keep_counting(daemon, counts))
@@ -48,28 +51,20 @@ async def _reasons_unready(daemon: Daemon) -> list[str]:
     reasons = []
     if not daemon.ready.is_set():
         reasons.append("Not every tenant has been compared yet.")
-    reasons += [f"{name}: stands still for a decision." for name in _halted_tenants(daemon)]
-    reasons += [
-        f"{name}: the lease is not held."
-        for name, worked in daemon.mirrors.items()
-        if worked.opened.sides.lease is None
-    ]
+    reasons += [f"{name}: stands still for a decision." for name in daemon.halted_tenants]
+    reasons += [f"{name}: the lease is not held." for name in daemon.tenants_without_lease]
     if not await _postgres_answers(daemon):
         reasons.append("Postgres does not answer.")
     return reasons
 
 
-def _halted_tenants(daemon: Daemon) -> list[str]:
-    return [key.removeprefix("halted ") for key in daemon.degraded if key.startswith("halted ")]
-
-
 async def _postgres_answers(daemon: Daemon) -> bool:
     """Whether Postgres answers; without an open tree the last known state counts."""
-    worked = next(iter(daemon.mirrors.values()), None)
-    if worked is None:
+    database, _ = next(iter(daemon.counted_tenants.values()), (None, None))
+    if database is None:
         return "postgres" not in daemon.degraded
     with suppress(Unavailable, TimeoutError):
-        async with asyncio.timeout(ANSWER_SECONDS), worked.opened.sides.database.connection() as connection:
+        async with asyncio.timeout(ANSWER_SECONDS), database.connection() as connection:
             await connection.execute("SELECT 1")
             return True
     return False
@@ -81,8 +76,9 @@ async def _keep_counting(daemon: Daemon, counts: dict[str, Waiting]) -> None:
         if not daemon.ready.is_set():
             await pause(daemon.stop, POLL_SECONDS)
             continue
-        for name in _next_to_count(list(daemon.mirrors), counts):
-            await _count_tenant(daemon, name, counts)
+        counted = daemon.counted_tenants
+        for name in _next_to_count(list(counted), counts):
+            await _count_tenant(name, *counted[name], counts)
         await pause(daemon.stop, COUNT_SECONDS)
 
 
@@ -92,10 +88,9 @@ def _next_to_count(names: list[str], counts: dict[str, Waiting]) -> list[str]:
     return [*(name for name in names if name not in counts), *counted][:MAX_TENANTS_PER_COUNT]
 
 
-async def _count_tenant(daemon: Daemon, name: str, counts: dict[str, Waiting]) -> None:
-    sides = daemon.mirrors[name].opened.sides
+async def _count_tenant(name: str, database: Database, tenant: TenantId, counts: dict[str, Waiting]) -> None:
     with suppress(Unavailable):
-        async with sides.database.transaction(sides.tenant) as connection:
-            waiting = await tenant_rows.count_waiting(connection, sides.tenant)
+        async with database.transaction(tenant) as connection:
+            waiting = await tenant_rows.count_waiting(connection, tenant)
         counts.pop(name, None)
         counts[name] = waiting

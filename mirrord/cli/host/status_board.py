@@ -94,7 +94,9 @@ def render_headline(facts: Facts) -> Text:
     version = f" {database['server_version']}" if database["server_version"] else ""
     kind = "embedded" if database["embedded"] else "at the DSN"
     server = f"Postgres{version}, {kind}" if database["outage"] is None else "Postgres out of reach"
-    running = f"   process {daemon['pid']}, started {format_age(daemon['since'])}" if daemon["alive"] else ""
+    processes = daemon.get("processes")
+    parts = f" with {len(processes)} engine processes" if processes else ""
+    running = f"   process {daemon['pid']}{parts}, started {format_age(daemon['since'])}" if daemon["alive"] else ""
     return Text.assemble(("mirrord ", "bold"), (state, f"bold {_COLOURS[state]}"), f"   {server}{running}")
 
 

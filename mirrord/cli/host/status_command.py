@@ -75,12 +75,13 @@ async def _watch_live(config: Config, console: Console, tenant: str | None) -> N
 
 async def gather_status(config: Config, tenant_name: str | None = None) -> dict[str, Any]:
     """
-    {daemon {pid, alive, ready, since}, database {embedded, server_version, outage}, tenants [...],
+    {daemon {pid, alive, ready, since, processes}, database {embedded, server_version, outage}, tenants [...],
     degraded [sentences], attention [{tenant, kind, path, sentence, remedy}]}: attention lists halts, conflicts, pending
     requests and problems, each kind at most MOST for each tenant.
 
     tenant_name: the name of a tenant; None: all. Raises UserError if there is no such tenant. Times are ISO 8601 in
-    UTC, or None. outage: why Postgres cannot be reached; None: it can.
+    UTC, or None. processes: {number, pid, tenants: a count} of each engine process; None: the daemon is one process.
+    outage: why Postgres cannot be reached; None: it can.
     """
     result: dict[str, Any] = {
         "daemon": {},
@@ -112,6 +113,7 @@ def add_heartbeat(config: Config, facts: dict[str, Any]) -> None:
         "alive": alive,
         "ready": bool(alive and beat.get("ready")),
         "since": iso_time(beat.get("since")),
+        "processes": beat.get("processes") if alive else None,
     }
     facts["degraded"] = list(beat.get("degraded", [])) if alive else [_NO_DAEMON]
     outage = facts["database"]["outage"]

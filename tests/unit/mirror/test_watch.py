@@ -1,9 +1,10 @@
 import asyncio
+import itertools
 import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,8 +30,8 @@ class Watched:
         async with asyncio.timeout(5), self.news:
             await self.news.wait_for(lambda: condition(self))
 
-    async def collect(self, root: Path, stop: asyncio.Event) -> None:
-        async for batch in watch(root, stop, self.report):
+    async def collect(self, root: Path, stop: asyncio.Event, select: watching.Selection | None) -> None:
+        async for batch in watch(root, stop, self.report, select=select):
             async with self.news:
                 self.everywhere += batch is None
                 self.paths |= batch or set()
@@ -41,14 +42,48 @@ class Watched:
 
 
 @asynccontextmanager
-async def watched(root: Path) -> AsyncIterator[Watched]:
+async def watched(root: Path, select: watching.Selection | None = None) -> AsyncIterator[Watched]:
     stop, log = asyncio.Event(), Watched()
-    task = asyncio.create_task(log.collect(root, stop))
+    task = asyncio.create_task(log.collect(root, stop, select))
     await log.until(lambda log: log.everywhere == 1)
     yield log
     stop.set()
     async with asyncio.timeout(2):
         await task
+
+
+async def test_of_selected_directories_only_what_is_below_them_is_told_also_when_the_selection_changes(
+    root: Path,
+) -> None:
+    for name in ("a", "b", "c"):
+        (root / name).mkdir()
+    selection = {"a", "b", "missing"}
+    async with watched(root, lambda: frozenset(selection)) as log:
+        (root / "c/Foreign.md").write_bytes(b"not told")
+        (root / "b/Page.md").write_bytes(b"told")
+        await log.until(lambda log: "b/Page.md" in log.paths)
+        selection.add("c")
+        await log.until(lambda log: log.everywhere == 2)
+        (root / "c/Page.md").write_bytes(b"told")
+        await log.until(lambda log: "c/Page.md" in log.paths)
+        assert "c/Foreign.md" not in log.paths
+        assert log.problem is None
+
+
+async def test_a_selected_directory_that_is_replaced_or_comes_back_is_watched_again(root: Path) -> None:
+    (root / "a").mkdir()
+    async with watched(root, lambda: frozenset({"a", "b"})) as log:
+        (root / "a").rename(root / "was-a")
+        (root / "a").mkdir()
+        (root / "b").mkdir()
+        await log.until(lambda log: log.everywhere >= 2)
+        for number in itertools.count():
+            (root / f"a/{number}.md").write_bytes(b"x")
+            (root / f"b/{number}.md").write_bytes(b"x")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    await log.until(lambda log: {path[:2] for path in log.paths} >= {"a/", "b/"})
+                    break
 
 
 async def test_a_live_watch_says_look_everywhere_and_then_names_paths(root: Path) -> None:
