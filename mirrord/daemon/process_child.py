@@ -20,7 +20,7 @@ from mirrord.sync.timing import pause
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0  # seconds between two looks at a process
-MAX_STOPPED_LOOKS = 5  # looks at which it is stopped (SIGSTOP) until it is killed: its locks are in the way of others
+MAX_STOPPED_LOOKS = 3  # looks at which it is stopped (SIGSTOP) until it is killed: its locks are in the way of others
 MAX_SILENT_SECONDS = 60.0  # seconds without a heartbeat until it is ended; as the units' WatchdogSec
 ABORT_SECONDS = 5.0  # seconds for the traceback of a process that stands still
 STOP_SECONDS = 100.0  # seconds for work under way; a service manager waits 120

@@ -15,7 +15,7 @@ from mirrord.sync.timing import pause
 
 log = logging.getLogger(__name__)
 
-SETTLING_SECONDS = 6.0  # seconds for others to start, or to come back after Postgres was away
+SETTLING_SECONDS = 10.0  # seconds for others to start, or to come back after Postgres was away
 SETTLING_RENEWAL_SECONDS = 0.25  # seconds between renewals until the share is complete for the first time
 
 
