@@ -186,16 +186,18 @@ def test_a_number_of_processes_that_is_none_is_refused(setting: str, tmp_path: P
 
 
 def test_what_a_host_of_a_pool_had_is_mirrored_by_another_when_it_is_gone(fresh_dsn: str, tmp_path: Path) -> None:
-    with pooled(tmp_path / "here", fresh_dsn) as here, pooled(tmp_path / "there", fresh_dsn) as there:
-        shares = eventually(partial(shares_of, here, there), "a share of the tenants on each host", START_SECONDS)
-        for mirrord, tenants in zip((here, there), shares, strict=True):
+    with pooled(tmp_path / "here", fresh_dsn) as first_host, pooled(tmp_path / "there", fresh_dsn) as second_host:
+        shares = eventually(
+            partial(shares_of, first_host, second_host), "a share of the tenants on each host", START_SECONDS
+        )
+        for mirrord, tenants in zip((first_host, second_host), shares, strict=True):
             for tenant in tenants:
                 save(mirrord.mirror / tenant / "Page.md", f"a page of {tenant}\n")
-        here.flush()
-        here.kill()
-        eventually(lambda: not here.workers(), "the processes of a killed supervisor to end")
+        first_host.flush()
+        first_host.kill()
+        eventually(lambda: not first_host.workers(), "the processes of a killed supervisor to end")
         for tenant in TENANTS:
-            page = there.mirror / tenant / "Page.md"
+            page = second_host.mirror / tenant / "Page.md"
             eventually(partial(is_text, page, f"a page of {tenant}\n"), f"the text in {page}", TAKEOVER_SECONDS)
 
 
