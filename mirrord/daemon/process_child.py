@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0  # seconds between two looks at a process
 MAX_STOPPED_LOOKS = 3  # looks at which it is stopped (SIGSTOP) until it is killed: its locks are in the way of others
 MAX_SILENT_SECONDS = 60.0  # seconds without a heartbeat until it is ended; as the units' WatchdogSec
+MAX_START_SECONDS = 600.0  # seconds until its first heartbeat; killed sooner, it would never start on a busy machine
 ABORT_SECONDS = 5.0  # seconds for the traceback of a process that stands still
 STOP_SECONDS = 100.0  # seconds for work under way; a service manager waits 120
 RESTART_PAUSES_SECONDS = (0.2, 1.0, 5.0, 15.0)  # after each end within RECENT_SECONDS; the last: others take over
@@ -113,11 +114,11 @@ class ProcessChild:
         self._stopped_looks = self._stopped_looks + 1 if _is_stopped(self.pid) else 0
         if self._stopped_looks >= MAX_STOPPED_LOOKS:
             return "stopped"
-        beaten_at = self.report["beat"] if self.report is not None else 0.0
-        silent_seconds = min(time.monotonic() - self._started_at, time.time() - beaten_at)
-        if silent_seconds > MAX_SILENT_SECONDS:
+        if self.report is None:
+            return "silent" if time.monotonic() - self._started_at > MAX_START_SECONDS else None
+        if min(time.monotonic() - self._started_at, time.time() - self.report["beat"]) > MAX_SILENT_SECONDS:
             return "silent"
-        return f"stuck: {', '.join(self.report['stuck'])}" if self.report is not None and self.report["stuck"] else None
+        return f"stuck: {', '.join(self.report['stuck'])}" if self.report["stuck"] else None
 
     async def _end(self, reason: str, ended: asyncio.Event) -> None:
         assert self._process is not None
