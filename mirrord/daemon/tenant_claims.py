@@ -24,7 +24,7 @@ class TenantClaims:
     The claims of one engine process.
 
     claimed: tenants to work on, by name. surplus: tenants that it still claims and is to give back once it does not
-    work on them any more. changed: set when one of the two changed. is_complete: whether nothing is left to claim.
+    work on them any more. changed: set when one of the three changed. is_complete: whether nothing is left to claim.
     """
 
     def __init__(self, config: Config, member: PoolMember, siblings: frozenset[str]) -> None:
@@ -96,8 +96,8 @@ class TenantClaims:
     def _store(self, owned_tenants: dict[str, TenantId], change: ShareChange) -> None:
         claimed = {name: tenant for name, tenant in owned_tenants.items() if name not in change.released}
         surplus = {name: tenant for name, tenant in owned_tenants.items() if name in change.released}
-        self.is_complete = not change.claimed
-        if claimed != self.claimed or surplus:
+        was_complete, self.is_complete = self.is_complete, not change.claimed
+        if claimed != self.claimed or surplus or self.is_complete is not was_complete:
             self.claimed, self.surplus = claimed, surplus
             self.changed.set()
         else:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from mirrord import app
 from mirrord.config import Config
 from mirrord.db import mirror_leases
+from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.db.database import Database
 from mirrord.documents.derivation_schedule import follow_batch
 from mirrord.documents.document_derivation import Deriver, PageRate, Workers
@@ -25,6 +27,7 @@ from mirrord.sync import handshake as root_module
 from mirrord.sync.decisions import guard
 from mirrord.sync.engine import Engine
 from mirrord.sync.engine_parts import IMPORT_ENTRIES
+from mirrord.sync.lone_edits import read_feed
 from mirrord.sync.observation import mirror_handles as sides_module
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.observe import Dirty
@@ -121,11 +124,16 @@ async def _lose_amid_a_pass(engine: Engine, patched: pytest.MonkeyPatch) -> None
     """The daemon finds out, between the beginning of a pass and its first write, that it holds no lease."""
     take = engine.intake.take_chunk
 
+    async def lose_and_read(*arguments: Any) -> list[LoadedEntries]:
+        engine.sides.lease = None
+        return await read_feed(*arguments)
+
     async def lose_and_take() -> tuple[Dirty, LookResult | None]:
         engine.sides.lease = None
         return await take()
 
     patched.setattr(engine.intake, "take_chunk", lose_and_take)
+    patched.setattr("mirrord.sync.engine.read_feed", lose_and_read)
 
 
 @pytest.mark.parametrize(

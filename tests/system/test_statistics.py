@@ -1,10 +1,12 @@
 """What the planner is told while an import runs, before autovacuum looks: docs/decisions/0005."""
 
+import asyncio
 from uuid import uuid4
 
 import orjson
 import pytest
 
+from mirrord.db import tenant_rows
 from mirrord.db.content import entry_states, entry_tables
 from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
@@ -24,6 +26,17 @@ COUNTED = "SELECT reltuples::integer FROM pg_class WHERE oid = 'mirrord.mirror_b
 def admin_dsn(fresh_dsn: str) -> str:
     """Nobody else's rows are counted."""
     return fresh_dsn
+
+
+@pytest.fixture
+def tenant(admin_dsn: str) -> TenantId:
+    """A tenant of that database."""
+
+    async def add() -> TenantId:
+        async with Database(admin_dsn) as database:
+            return await tenant_rows.ensure_tenant(database, "statistics")
+
+    return asyncio.run(add())
 
 
 @pytest.fixture
