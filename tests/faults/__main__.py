@@ -22,7 +22,11 @@ def main() -> int:
     options = _arguments()
     seed = options.seed if options.seed is not None else random.randrange(1 << 20)
     names = [options.campaign] if options.campaign else list(CAMPAIGNS)
-    alone = options.seed is not None and options.seconds is None and options.campaign in ("machine", "planner", "race")
+    alone = (
+        options.seed is not None
+        and options.seconds is None
+        and options.campaign in ("machine", "planner", "race", "processes")
+    )
     options.seconds = options.seconds or SECONDS
     directory = Path(tempfile.mkdtemp(prefix="mirrord-faults-"))
     print(f"SEED={seed}; what fails is kept in {directory}", flush=True)

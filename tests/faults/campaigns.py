@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mirrord.mirror.process_setup import prepare_process
-from tests.faults import canaries, change_sets, coverage, cuts, machine, planner, race, syscalls
+from tests.faults import canaries, change_sets, coverage, cuts, machine, planner, processes, race, syscalls
 from tests.faults.injection import missing
 from tests.faults.mutants import MUTANTS, survivors
 from tests.faults.proxy import Proxy
@@ -243,6 +243,15 @@ def _raced(run: Run, seed: int, name: str) -> race.Played:
     return race.play(run.cluster, run.directory / name, name, race.drawn(seed, WRITES))
 
 
+def play_processes(run: Run) -> Outcome:
+    """Engine processes that are killed and stopped while their tenants are edited."""
+    outcome = Outcome()
+    for seed in run.seeds():
+        name = f"processes-{seed}"
+        outcome.take(f"CAMPAIGN=processes SEED={seed}", processes.play(run.cluster, run.directory / name, name, seed))
+    return outcome
+
+
 def play_mutants(run: Run) -> Outcome:
     """The engine without its guards, and the oracles with something to find."""
     outcome = Outcome(of=len(MUTANTS) + 1)
@@ -258,6 +267,7 @@ CAMPAIGNS: dict[str, tuple[float, Campaign]] = {  # by name: the share of the ti
     "changes": (0.05, play_changes),
     "cuts": (0.1, play_cuts),
     "race": (0.1, play_race),
+    "processes": (0.0, play_processes),
     "planner": (0.05, play_planner),
     "mutants": (0.0, play_mutants),
 }
