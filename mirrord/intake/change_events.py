@@ -151,10 +151,13 @@ class SourceTree:
             return Subject(SubjectSort.CASE, version.name, None, path)
         return None
 
-    def with_version(self, entry: EntryId, version: PageVersion) -> "SourceTree":
-        """The tree with *entry* at the place that *version* of it has."""
-        ancestor = Ancestor(version.parent, version.name or "", version.frontmatter.get(TYPE))
-        return replace(self, ancestors={**self.ancestors, entry: ancestor})
+    def with_versions(self, versions: Mapping[EntryId, PageVersion]) -> "SourceTree":
+        """The tree with each of these pages at the place that its version has."""
+        ancestors = {
+            entry: Ancestor(version.parent, version.name or "", version.frontmatter.get(TYPE))
+            for entry, version in versions.items()
+        }
+        return replace(self, ancestors={**self.ancestors, **ancestors})
 
     def directory_of(self, version: PageVersion) -> str:
         """The path of the directory that holds the pages below *version*."""

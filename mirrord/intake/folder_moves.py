@@ -56,11 +56,9 @@ def events_in_folder(timed: TimedChange, pages: Sequence[FolderPage]) -> Iterato
     """The events of *pages*, everything in a folder at the time of its move."""
     folder = timed.page
     assert folder.before is not None
-    earlier = timed.earlier.with_version(folder.note.entry, folder.before)
-    later = timed.later.with_version(folder.note.entry, folder.after)
-    for inner in pages:
-        earlier = earlier.with_version(inner.entry, inner.version)
-        later = later.with_version(inner.entry, inner.version)
+    versions = {inner.entry: inner.version for inner in pages}
+    earlier = timed.earlier.with_versions({**versions, folder.note.entry: folder.before})
+    later = timed.later.with_versions({**versions, folder.note.entry: folder.after})
     for inner in pages:
         note = replace(folder.note, entry=inner.entry, was_folder=inner.is_folder, is_folder=inner.is_folder)
         page = ChangedPage(note, inner.version, inner.version, segments=0)
@@ -70,11 +68,14 @@ def events_in_folder(timed: TimedChange, pages: Sequence[FolderPage]) -> Iterato
 
 
 def _rewind(tree: SourceTree, pages: Sequence[ChangedPage]) -> SourceTree:
-    """*tree* before the changes of *pages*."""
-    for page in pages:
-        if page.before is not None and page.before.name is not None and page.note.was_folder:
-            tree = tree.with_version(page.note.entry, page.before)
-    return tree
+    """*tree* before the changes of *pages*, the latest first."""
+    return tree.with_versions(
+        {
+            page.note.entry: page.before
+            for page in pages
+            if page.before is not None and page.before.name is not None and page.note.was_folder
+        }
+    )
 
 
 def _is_move(page: ChangedPage) -> bool:

@@ -192,8 +192,8 @@ async def _write_all(
 
 
 def _digests_of_new_files(decisions: Sequence[Decision], data: Mapping[EntryId, bytes]) -> dict[EntryId, Digest]:
-    states = [decision.state for decision in decisions if decision.state.base is None]
-    return {state.entry: digest_of(data[state.entry]) for state in states if state.entry in data}
+    rows = [_row_of(decision) for decision in decisions if decision.state.base is None]
+    return {row.entry: row.digest for row in rows if row.entry in data and row.digest is not None}
 
 
 async def _record(sides: Sides, decisions: Sequence[Decision], written: Sequence[Base], outcome: FileOutcome) -> None:
