@@ -234,7 +234,7 @@ async def _open_sides(database: Database, tree: Tree, name: str, tenant: TenantI
         on_failure.callback(state.close)
         looker = Looker(tree, Index(await asyncio.to_thread(state.load)), Ignore())
         sides = Sides(name, tenant, mirror, tree, journal, state, looker, database)
-        sides.unrecorded_files = UnrecordedFiles(await asyncio.to_thread(state.load_unrecorded))
+        sides.unrecorded_files = await asyncio.to_thread(UnrecordedFiles.load, state)
         was_away = await mirror_leases.was_released_for(database, tenant, mirror, tombstone_purge.TOMBSTONE_AGE)
         await take_lease(sides, root_locked=True)
         on_failure.pop_all()

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from mirrord.domain.entry import Digest, EntryId
+from mirrord.domain.entry import Base, Digest, EntryId, Kind, Place
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -23,19 +23,26 @@ from mirrord.mirror.write.journal import PRIVATE_MODE
 STATE_PATH = f"{STATE_DIRECTORY}/state.db"
 
 _VERSION = 1
-# Younger than version 1, so that files of earlier programs lack it.
-_UNRECORDED_TABLE = (
-    "CREATE TABLE IF NOT EXISTS unrecorded (entry BLOB PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID, STRICT;"
-)
+# Younger than version 1, so that files of earlier programs lack them.
+_UNRECORDED_TABLES = """
+CREATE TABLE IF NOT EXISTS unrecorded (entry BLOB PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID, STRICT;
+CREATE TABLE IF NOT EXISTS unrecorded_base (
+    entry BLOB PRIMARY KEY, kind TEXT NOT NULL, path TEXT NOT NULL, parent BLOB, name TEXT NOT NULL,
+    is_index INTEGER NOT NULL, version INTEGER NOT NULL, digest BLOB NOT NULL, claimed TEXT
+) WITHOUT ROWID, STRICT;
+"""
 _SCHEMA = f"""
 CREATE TABLE seen (
     path TEXT PRIMARY KEY, device INTEGER, inode INTEGER, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER,
     digest BLOB, entry BLOB
 ) WITHOUT ROWID, STRICT;
 CREATE TABLE counter (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
-{_UNRECORDED_TABLE}
+{_UNRECORDED_TABLES}
 PRAGMA user_version = {_VERSION};
 """
+
+_STORE_SEEN = "INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_STORE_UNRECORDED_BASE = "INSERT OR REPLACE INTO unrecorded_base VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -98,13 +105,11 @@ class State:
 
     def store(self, changed: Mapping[str, CachedStat], removed: Iterable[str] = ()) -> None:
         """Store *changed* and delete *removed*, in this order; a crash loses at most the last moments."""
-        rows = [
-            (path, *map(to_signed, record[:5]), record.digest, record.entry.bytes) for path, record in changed.items()
-        ]
+        rows = [_seen_row(path, cached) for path, cached in changed.items()]
 
         def store() -> None:
             with _transaction(self._database) as database:
-                database.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+                database.executemany(_STORE_SEEN, rows)
                 database.executemany("DELETE FROM seen WHERE path = ?", [(path,) for path in removed])
 
         self._run_or_default(store, None)
@@ -123,9 +128,31 @@ class State:
         rows = [(entry.bytes, digest) for entry, digest in digests.items()]
         self._change_unrecorded("INSERT OR REPLACE INTO unrecorded VALUES (?, ?)", rows)
 
+    def load_unrecorded_bases(self) -> list[Base]:
+        """The bases of files that were written, and perhaps not recorded in Postgres."""
+
+        def load() -> list[Base]:
+            return [_base_of_row(row) for row in self._database.execute("SELECT * FROM unrecorded_base")]
+
+        return self._run_or_default(load, [])
+
+    def note_unrecorded_base(self, base: Base, cached: CachedStat) -> None:
+        """Add the base of a file that was just written, with the record of the file."""
+        assert base.path is not None
+        seen_row, base_row = _seen_row(base.path, cached), _row_of_base(base)
+
+        def note() -> None:
+            with _transaction(self._database) as database:
+                database.execute(_STORE_SEEN, seen_row)
+                database.execute(_STORE_UNRECORDED_BASE, base_row)
+
+        self._run_or_default(note, None)
+
     def forget_unrecorded(self, entries: Iterable[EntryId]) -> None:
         """Drop files that are recorded now, or were not written."""
-        self._change_unrecorded("DELETE FROM unrecorded WHERE entry = ?", [(entry.bytes,) for entry in entries])
+        rows = [(entry.bytes,) for entry in entries]
+        self._change_unrecorded("DELETE FROM unrecorded WHERE entry = ?", rows)
+        self._change_unrecorded("DELETE FROM unrecorded_base WHERE entry = ?", rows)
 
     def _change_unrecorded(self, statement: str, rows: Sequence[tuple[bytes, ...]]) -> None:
         def change() -> None:
@@ -204,7 +231,7 @@ def _prepare(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA synchronous = NORMAL")
     if version == 0:
         database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-    database.execute(_UNRECORDED_TABLE)
+    database.executescript(_UNRECORDED_TABLES)
     database.execute("SELECT count(*) FROM counter")
 
 
@@ -224,6 +251,23 @@ def cached_stat_from_row(values: Sequence[Any]) -> CachedStat:
     device, inode, size, mtime_ns, ctime_ns, digest, entry = values
     times = mtime_ns, ctime_ns  # before 1970 they are negative
     return CachedStat(_unsigned(device), _unsigned(inode), size, *times, Digest(digest), EntryId(UUID(bytes=entry)))
+
+
+def _seen_row(path: str, cached: CachedStat) -> tuple[Any, ...]:
+    return (path, *map(to_signed, cached[:5]), cached.digest, cached.entry.bytes)
+
+
+def _row_of_base(base: Base) -> tuple[Any, ...]:
+    place, parent = base.place, base.place.parent.bytes if base.place.parent is not None else None
+    identity = base.entry.bytes, base.kind.value, base.path
+    return (*identity, parent, place.name, int(place.index), base.version, base.digest, base.claimed)
+
+
+def _base_of_row(row: Sequence[Any]) -> Base:
+    """The inverse of _row_of_base()."""
+    entry, kind, path, parent, name, is_index, version, digest, claimed = row
+    place = Place(EntryId(UUID(bytes=parent)) if parent is not None else None, name, bool(is_index))
+    return Base(EntryId(UUID(bytes=entry)), Kind(kind), path, place, version, Digest(digest), claimed)
 
 
 def _is_damaged(error: Exception) -> bool:

@@ -21,6 +21,7 @@ from mirrord.sync.handshake import Root
 from mirrord.sync.lone_edits import read_feed
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.observe import Dirty
+from mirrord.sync.observation.unrecorded_bases import store_unrecorded_bases
 from mirrord.sync.pass_results import conclude, mark_other_changes, take_barred
 from mirrord.sync.passes import finish_writing, observe_sides, run_deletion, start_pass
 from mirrord.sync.stops import reverse_losses
@@ -305,7 +306,9 @@ class Engine:
 
     async def compare_all(self) -> None:
         """Mark every entry whose base, file and row are not equal."""
-        paths, entries = await find_differing(self.sides, await self._scan())
+        scanned = await self._scan()
+        await store_unrecorded_bases(self.sides, scanned)
+        paths, entries = await find_differing(self.sides, scanned)
         self.queue.mark(paths, [*entries, *self.problems.hindered_entries()], forced=True)
 
     async def _scan(self) -> Scan:

@@ -1,26 +1,37 @@
 """
 Files that this mirror wrote for new entries, until Postgres has their bases.
 
-A daemon that dies in between, or loses its connection, has files that only their bytes identify: a person may have
-renamed them before it looks again.
+A daemon that dies in between, or loses its connection, has files that nothing in Postgres identifies: a person may have
+renamed or edited them before it looks again. So their digests are noted before they are written, and their bases after.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from types import MappingProxyType
+from typing import Self
 
-from mirrord.domain.entry import Digest, EntryId
-from mirrord.mirror.mirror_state import State
+from mirrord.domain.entry import Base, Digest, EntryId
+from mirrord.mirror.mirror_state import CachedStat, State
 
 
 class UnrecordedFiles:
-    """The files of one mirror. entry_of_digest: without bytes that several of them have."""
+    """
+    The files of one mirror.
 
-    def __init__(self, digests: Mapping[EntryId, Digest] = MappingProxyType({})) -> None:
-        """*digests*: of the files of an earlier daemon."""
+    entry_of_digest: without bytes that several of them have. bases: of files that are written.
+    """
+
+    def __init__(self, digests: Mapping[EntryId, Digest] = MappingProxyType({}), bases: Iterable[Base] = ()) -> None:
+        """*digests*, *bases*: of the files of an earlier daemon."""
         self._digests = dict(digests)
+        self.bases = {base.entry: base for base in bases}
         self.entry_of_digest: Mapping[Digest, EntryId] = {}
         self._index_digests()
+
+    @classmethod
+    def load(cls, state: State) -> Self:
+        """The files that an earlier daemon noted. Blocking."""
+        return cls(state.load_unrecorded(), state.load_unrecorded_bases())
 
     def note(self, state: State, digests: Mapping[EntryId, Digest]) -> None:
         """Note files that are about to be written. Blocking."""
@@ -28,11 +39,17 @@ class UnrecordedFiles:
         self._digests |= digests
         self._index_digests()
 
+    def note_written(self, state: State, base: Base, cached: CachedStat) -> None:
+        """Note a file that was just written. Blocking; may be called from several threads."""
+        state.note_unrecorded_base(base, cached)
+        self.bases[base.entry] = base
+
     def forget(self, state: State, entries: Set[EntryId]) -> None:
         """Forget files that are recorded, or were not written. Blocking."""
         state.forget_unrecorded(entries)
         for entry in entries:
             self._digests.pop(entry, None)
+            self.bases.pop(entry, None)
         self._index_digests()
 
     def _index_digests(self) -> None:

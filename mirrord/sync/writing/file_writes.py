@@ -13,7 +13,7 @@ from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, File, Kind, Place, Row, State, digest_of
 from mirrord.errors import Busy, Mounted, Refused, Stale, reason_of
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.mirror.mirror_state import CachedStat
+from mirrord.mirror.mirror_state import CachedStat, cached_stat
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tree_layout import page_path, parent_of
 from mirrord.mirror.write import replace as replacing
@@ -255,8 +255,10 @@ async def _write_file(
     replaced_digest = file.digest if isinstance(file, File) and file.kind is not Kind.FOLDER else None
     if replaced_digest is None and await _needs_scan(sides, decision, path, outcome):
         return None
+    base = _base_of_written(decision, row, path, data)
+    is_new = decision.state.base is None
     try:
-        written = await asyncio.to_thread(_replace_file, sides, path, data, row.entry, replaced_digest)
+        written = await asyncio.to_thread(_replace_file, sides, base, data, replaced_digest, is_new=is_new)
     except Stale:
         if replaced_digest is None:
             _note_occupied(sides, decision, path, outcome)
@@ -274,12 +276,16 @@ async def _write_file(
     if written.displaced is not None:
         outcome.displaced_saves.append((row, path, replaced_digest, written.displaced))
     if written.stat is not None:
-        sides.looker.index.record(path, CachedStat(*written.stat[:5], digest_of(data), row.entry))
+        sides.looker.index.record(path, cached_stat(written.stat, base.digest, row.entry))
         sides.old_buffers.note_write(row.entry, written.stat.ctime_ns)
     else:
         outcome.stale.append(decision)
     outcome.carried_out.append(decision)
     outcome.written_paths[path] = row.entry
+    return base
+
+
+def _base_of_written(decision: Decision, row: Row, path: str, data: bytes) -> Base:
     claimed = PageText(data.decode()).views.id if row.kind is Kind.PAGE else None
     return Base(row.entry, row.kind, path, _place_to_record(decision.state), row.version, digest_of(data), claimed)
 
@@ -331,12 +337,22 @@ def _current_path(decision: Decision) -> str | None:
     return file.path if isinstance(file, File) and file.kind is not Kind.FOLDER else None
 
 
-def _replace_file(sides: Sides, path: str, data: bytes, entry: EntryId, replaced_digest: Digest | None) -> Written:
+def _replace_file(sides: Sides, base: Base, data: bytes, replaced_digest: Digest | None, *, is_new: bool) -> Written:
+    """Write the file of *base*. Its inode is remembered at once: the daemon may die before it records the base."""
+    assert base.path is not None
     sides.check_lease()
     if replaced_digest is None:
-        sides.tree.make_directories(parent_of(path))
-    with lock_for(sides.tree, [path]):
-        return replacing.write(sides.tree, sides.journal, path, data, replacing.ExpectedFile(entry, replaced_digest))
+        sides.tree.make_directories(parent_of(base.path))
+    expected = replacing.ExpectedFile(base.entry, replaced_digest)
+    with lock_for(sides.tree, [base.path]):
+        written = replacing.write(sides.tree, sides.journal, base.path, data, expected)
+    if written.stat is not None:
+        cached = cached_stat(written.stat, base.digest, base.entry)
+        if is_new:
+            sides.unrecorded_files.note_written(sides.state, base, cached)
+        else:
+            sides.state.store({base.path: cached})
+    return written
 
 
 def _report_wrong_bytes(decision: Decision, path: str, data: bytes | None, outcome: FileOutcome) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mirrord.db.content.entry_writes import StatementBuilder
 from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from mirrord.mirror.tree import kernel
@@ -148,3 +149,67 @@ async def test_a_file_that_was_written_and_not_recorded_is_known_under_a_new_nam
     async with opened_mirror(database, app_connection, directory, tenant) as mirror:
         pages = mirror.app.execute("SELECT id FROM mirrord.page WHERE kind = 'page' AND deleted_at IS NULL").fetchall()
         assert sorted(page for (page,) in pages) == ids, mirror.files()
+
+
+@pytest.mark.parametrize("moves", [(), (("Shelf/Page.md", "Shelf/Named.md"),), (("Shelf", "Box"),)], ids=str)
+async def test_a_file_that_was_written_and_not_recorded_is_known_after_an_edit_and_a_rename(
+    database: Database,
+    app_connection: Connection,
+    tmp_path: Path,
+    tenant: TenantId,
+    monkeypatch: pytest.MonkeyPatch,
+    moves: tuple[tuple[str, str], ...],
+) -> None:
+    async def die_before(*_: object) -> None:
+        raise Killed
+
+    texts = {"Shelf/Page.md": "The page grows.\n", "Shelf/Other.md": "Another one does, too.\n"}
+    async with opened_mirror(database, app_connection, tmp_path / "there", tenant) as mirror:
+        mirror.write(texts)
+        await mirror.settle()
+        ids = mirror.ids("Shelf/Other", "Shelf/Page")
+    directory = tmp_path / "here"
+    async with opened_mirror(database, app_connection, directory, tenant, is_settled=False) as mirror:
+        monkeypatch.setattr(file_writes, "_store_bases", die_before)
+        while mirror.files() != texts:
+            await die(mirror)
+        monkeypatch.undo()
+    mirror.write({path: f"{text}\nWritten while no daemon ran.\n" for path, text in texts.items()})
+    change(app_connection, ids[0], markdown="An app wrote another text.\n")
+    mirror.rename(*moves)
+    async with opened_mirror(database, app_connection, directory, tenant) as mirror:
+        query = "SELECT id, markdown FROM mirrord.page WHERE kind = 'page' AND deleted_at IS NULL"
+        texts_of_pages = dict(mirror.app.execute(query).fetchall())
+        assert texts_of_pages.pop(ids[1]) == "The page grows.\n\nWritten while no daemon ran.\n"
+        assert "An app wrote" in texts_of_pages.pop(ids[0])
+        assert len(texts_of_pages) <= 1, mirror.files()
+        assert sorted(mirror.files().values()) == sorted(text for text in mirror.rows().values() if text is not None)
+
+
+@pytest.mark.parametrize("edit", ["", "\nWritten while no daemon ran.\n"], ids=["as_written", "edited"])
+async def test_a_file_with_an_apps_text_that_was_not_recorded_is_known_under_a_new_name(
+    database: Database,
+    app_connection: Connection,
+    tmp_path: Path,
+    tenant: TenantId,
+    monkeypatch: pytest.MonkeyPatch,
+    edit: str,
+) -> None:
+    async def die_before(*_: object) -> None:
+        raise Killed
+
+    async with opened_mirror(database, app_connection, tmp_path, tenant) as mirror:
+        mirror.write({"Page.md": "The page grows.\n", "Other.md": "Another one does, too.\n"})
+        await mirror.settle()
+        page = mirror.page("Page").id
+        monkeypatch.setattr(StatementBuilder, "store_base_alone", die_before)
+        change(app_connection, page, markdown="An app's text.\n")
+        while mirror.files()["Page.md"] != "An app's text.\n":
+            await die(mirror)
+        monkeypatch.undo()
+    mirror.write({"Page.md": f"An app's text.\n{edit}"})
+    mirror.rename(("Page.md", "Named.md"))
+    async with opened_mirror(database, app_connection, tmp_path, tenant) as mirror:
+        assert mirror.page("Named").id == page
+        assert mirror.rows() == {"Named": f"An app's text.\n{edit}", "Other": "Another one does, too.\n"}
+        assert mirror.count_living() == 2
