@@ -101,11 +101,13 @@ async def add_missing_versions(sides: Sides) -> int:
     async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
         pages = await entry_comparison.load_unversioned(connection, sides.tenant)
         for page in pages:
-            steps = [(page.version, page.version_text), (page.version + 1, page.row_text)]
-            for version, text in steps:  # the first gives the row the text of its version back
+            version = page.version
+            for text in (page.version_text, page.row_text):  # the first gives the row the text of its version back
                 values = text_of(PageText(text))
                 statement = sides.writer.rewrite(page.entry, version, digest_of(text.encode()), values)
                 await run_statements(connection, [statement])
+                rows = await entry_states.load_rows(connection, sides.tenant, [page.entry])
+                version = rows[page.entry].version  # triggers of apps may answer with updates of their own
     if pages:
         log.warning("unversioned_texts", extra={"tenant": sides.name, "entries": len(pages)})
     return len(pages)

@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+from mirrord.db.content.altered_rows import refusal_of
 from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.domain.entry import Base, EntryId
 from mirrord.domain.measures import Latencies, Work
@@ -187,16 +188,17 @@ class EngineParts:
         return Terms(coming_bases, self.adoption.is_in_force, self.adoption.is_rewinding)
 
 
-async def is_done(parts: EngineParts, work: Awaitable[None]) -> bool:
-    """Await *work*; False: it failed unexpectedly."""
+async def failure_of(parts: EngineParts, work: Awaitable[None]) -> Exception | None:
+    """Await *work*; returns the error with which it failed unexpectedly, or because a trigger of an app refuses it."""
     try:
         await work
     except (Unavailable, Fenced):
         raise
-    except Exception:  # one item must not stop the others
-        log.exception("pass_failed", extra={"tenant": parts.sides.name})
-        return False
-    return True
+    except Exception as error:  # one item must not stop the others
+        if refusal_of(error) is None:
+            log.exception("pass_failed", extra={"tenant": parts.sides.name})
+        return error
+    return None
 
 
 def make_parts(sides: Sides, request_scan: Callable[[], None], *, is_adopting: bool) -> EngineParts:

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import psycopg
 
+from mirrord.db.content.altered_rows import refusal_of
 from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.db.content.entry_tables import keep_statistics
 from mirrord.domain.entry import FILE_ACTOR, EntryId, Kind
@@ -17,7 +18,7 @@ from mirrord.errors import Locked, UserError
 from mirrord.mirror.seen_files import Index
 from mirrord.sync.change_sources import Feed
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step, is_plain_save
-from mirrord.sync.engine_parts import EngineParts, is_done
+from mirrord.sync.engine_parts import EngineParts, failure_of
 from mirrord.sync.observation.file_look import UNKNOWN_ENTRY
 from mirrord.sync.observation.observe import Dirty, Observation, TreeView, observe_save
 from mirrord.sync.pass_results import conclude
@@ -30,11 +31,16 @@ async def read_feed(parts: EngineParts, feed: Feed, hindered_entries: Collection
     pages = list[LoadedEntries]()
 
     async def read_rendered() -> None:
-        pages.extend(await feed.read(hindered_entries, renders=True))
+        try:
+            pages.extend(await feed.read(hindered_entries, renders=True))
+        except (psycopg.Error, UserError) as error:
+            if refusal_of(error) is None:
+                raise
+            pages.extend(await feed.read(hindered_entries))  # the pass lists what a trigger refuses
 
     if not parts.adoption.is_in_force:
         with suppress(Locked):
-            if await is_done(parts, read_rendered()):
+            if await failure_of(parts, read_rendered()) is None:
                 return pages
     return await feed.read(hindered_entries)
 

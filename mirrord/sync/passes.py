@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 
+from mirrord.db.content.altered_rows import refusal_of
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import Base, File, State
 from mirrord.errors import Fenced, Locked, Unavailable
@@ -14,7 +15,7 @@ from mirrord.sync.absorption import absorb_strange_files
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step
 from mirrord.sync.decisions.tree_history import is_stale
 from mirrord.sync.deletions import trash_files
-from mirrord.sync.engine_parts import EngineParts, Writing, is_done
+from mirrord.sync.engine_parts import EngineParts, Writing, failure_of
 from mirrord.sync.joint_passes import carry_over_plans, mark_later
 from mirrord.sync.lone_edits import carry_over_save, is_lone_save
 from mirrord.sync.observation.look_result import LookResult
@@ -26,6 +27,7 @@ from mirrord.sync.pass_results import conclude, find_neighbours_of_renamed
 from mirrord.sync.work_queue import CHUNK_MARKS
 from mirrord.sync.writing.apply import PassOutcome, apply_decisions, is_temporarily_blocked, prepare_rows
 from mirrord.sync.writing.row_statements import new_base
+from mirrord.sync.writing.row_writes import refusal_sentence
 
 log = logging.getLogger(__name__)
 
@@ -76,22 +78,22 @@ async def _observe_beside(parts: EngineParts, writing: Writing, dirty: Dirty, lo
 async def run_deletion(parts: EngineParts, dirty: Dirty, work: Awaitable[None]) -> float:
     """Do *work*, which carries deletions of *dirty* over; returns seconds until the next try, 0: it is done."""
     try:
-        if await is_done(parts, work):
+        if (failure := await failure_of(parts, work)) is None:
             return 0.0
     except Locked:
         return FIRST_DELAY_SECONDS
     except (Unavailable, Fenced):
         parts.request_scan()  # for moves that were not recorded
         raise
-    await _report_failure(parts, dirty)
+    await _report_failure(parts, dirty, failure)
     return FAILED_RETRY_SECONDS
 
 
 async def _run_guarded(parts: EngineParts, dirty: Dirty, work: Awaitable[None]) -> None:
     """Do *work*, the whole work for *dirty*; what fails is marked again."""
     try:
-        if not await is_done(parts, work):
-            await _work_on_each(parts, dirty)
+        if (failure := await failure_of(parts, work)) is not None:
+            await _work_on_each(parts, dirty, failure)
     except Locked:
         parts.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FIRST_DELAY_SECONDS)
     except (Unavailable, Fenced):
@@ -100,7 +102,7 @@ async def _run_guarded(parts: EngineParts, dirty: Dirty, work: Awaitable[None]) 
         raise
 
 
-async def _work_on_each(parts: EngineParts, dirty: Dirty) -> None:
+async def _work_on_each(parts: EngineParts, dirty: Dirty, failure: Exception) -> None:
     """After an unexpected failure: find the one item that causes it, and list that as a problem."""
     items = [Dirty(paths=frozenset({path}), forced=frozenset({path})) for path in dirty.paths]
     items += [Dirty(entries=frozenset({entry})) for entry in dirty.entries]
@@ -108,15 +110,19 @@ async def _work_on_each(parts: EngineParts, dirty: Dirty) -> None:
         for item in items:
             await _run_guarded(parts, item, _pass_expanded(parts, item, None))
         return
-    await _report_failure(parts, dirty)
+    await _report_failure(parts, dirty, failure)
     parts.queue.mark(dirty.paths, dirty.entries, forced=True, delay=FAILED_RETRY_SECONDS)
 
 
-async def _report_failure(parts: EngineParts, dirty: Dirty) -> None:
+async def _report_failure(parts: EngineParts, dirty: Dirty, failure: Exception) -> None:
     entry = min(dirty.entries, default=None)
     where = printable(min(dirty.paths, default="")) or str(entry)
-    sentence = f"mirrord failed on {where!r} and left it as it is; its log says how. It tries again every minute."
-    await parts.problems.change([Problem(where, "internal", sentence, entry)], [])
+    if (refusal := refusal_of(failure)) is not None:
+        problem = Problem(where, "trigger", refusal_sentence(where, refusal), entry)
+    else:
+        sentence = f"mirrord failed on {where!r} and left it as it is; its log says how. It tries again every minute."
+        problem = Problem(where, "internal", sentence, entry)
+    await parts.problems.change([problem], [])
 
 
 async def _pass_expanded(parts: EngineParts, dirty: Dirty, look: LookResult | None) -> None:
@@ -212,7 +218,7 @@ async def _work_on_plans(parts: EngineParts, dirty: Dirty, observation: Observat
         return
     await finish_writing(parts)
     places = Dirty(met.paths, forced=met.paths)
-    if not await is_done(parts, _make_pass(parts, places, None, plans=met)):
+    if await failure_of(parts, _make_pass(parts, places, None, plans=met)) is not None:
         await asyncio.to_thread(parts.waiting_plans.forget, met.plans)  # its files count one by one
 
 

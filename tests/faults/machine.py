@@ -11,9 +11,10 @@ from pathlib import Path
 
 import psycopg
 
+from tests.faults.app_triggers import created_trigger, drop_trigger, trigger_of_seed
 from tests.faults.file_acts import FILE_ACTS, MISSED, Act, leave_no_halves
 from tests.faults.halt_acts import HALT_ACTS, decide_halts, standing_halts
-from tests.faults.oracle import restlessness, violations
+from tests.faults.oracle import VERSIONS_PER_EDIT, restlessness, violations
 from tests.faults.record_acts import RECORD_ACTS
 from tests.faults.row_acts import ROW_ACTS, commit_all
 from tests.faults.tokens import Ledger
@@ -123,13 +124,15 @@ class History:
     """
     What one seed stands for.
 
-    silent: no commit of anybody rings a bell. first_pages: how many pages the first tree has at the start.
+    silent: no commit of anybody rings a bell. first_pages: how many pages the first tree has at the start. trigger:
+    the name of the trigger that the app has on its pages; None: it has none.
     """
 
     seed: int
     silent: bool
     first_pages: int
     steps: tuple[Step, ...]
+    trigger: str | None = None
 
 
 def history(seed: int, length: int = STEPS) -> History:
@@ -139,7 +142,7 @@ def history(seed: int, length: int = STEPS) -> History:
     steps = tuple(
         Step(name, chance.randrange(840), chance.randrange(840)) for name in chance.choices(names, weights, k=length)
     )
-    return History(seed, chance.random() < 0.2, chance.choice(FIRST_PAGES), steps)
+    return History(seed, chance.random() < 0.2, chance.choice(FIRST_PAGES), steps, trigger_of_seed(seed))
 
 
 def play(
@@ -153,10 +156,11 @@ def play(
     directory.mkdir(parents=True)
     world, ledger = World(cluster, directory, name, silent=history.silent), Ledger()
     try:
-        _begin(world, ledger, history.first_pages)
-        for step in history.steps:
-            _take(world, ledger, step, say)
-        sentences = _end(world, ledger)
+        with created_trigger(world, history.trigger):
+            _begin(world, ledger, history.first_pages)
+            for step in history.steps:
+                _take(world, ledger, step, say)
+            sentences = _end(world, ledger, history.trigger)
     except Late:
         raise
     except (AssertionError, TimeoutError) as error:
@@ -195,12 +199,15 @@ def _take(world: World, ledger: Ledger, step: Step, say: Callable[[str], None]) 
             raise AssertionError(f"{mirror.directory.name}: the daemon ended by itself:\n{mirror.log_end()}")
 
 
-def _end(world: World, ledger: Ledger) -> list[str]:
+def _end(world: World, ledger: Ledger, trigger: str | None) -> list[str]:
     leave_no_halves(world, ledger)
     commit_all(ledger)
+    if trigger == "refusal":
+        drop_trigger(world, trigger)  # nothing is at rest before
     _quiesce(world, ledger)
-    sentences = violations(world, ledger)
-    return sentences or restlessness(world) or violations(world, ledger)
+    versions_per_edit = VERSIONS_PER_EDIT * (1 if trigger is None else 2)
+    sentences = violations(world, ledger, versions_per_edit)
+    return sentences or restlessness(world) or violations(world, ledger, versions_per_edit)
 
 
 def _quiesce(world: World, ledger: Ledger) -> None:

@@ -81,14 +81,14 @@ SELECT 'halt: ' || sentence FROM mirrord.halt WHERE tenant_id = %(t)s AND closed
 """
 
 
-def violations(world: World, ledger: Ledger) -> list[str]:
+def violations(world: World, ledger: Ledger, versions_per_edit: int = VERSIONS_PER_EDIT) -> list[str]:
     """Sentences about what should hold now, when all is still, and does not."""
     return [
         *_lost(world, ledger),
         *_divergence(world),
         *_twice(world, ledger),
         *_untidy(world),
-        *_busy(world, ledger),
+        *_busy(world, ledger, versions_per_edit),
         *_log(world),
     ]
 
@@ -207,9 +207,9 @@ def _waits_for_its_row(world: World, name: str) -> bool:
     return label is not None and not _rows(world, _ROW, entry=label.entry)
 
 
-def _busy(world: World, ledger: Ledger) -> Iterator[str]:
+def _busy(world: World, ledger: Ledger, versions_per_edit: int) -> Iterator[str]:
     versions = int(str(_rows(world, _VERSIONS)[0][0]))
-    if versions > VERSIONS_PER_EDIT * max(1, ledger.edits):
+    if versions > versions_per_edit * max(1, ledger.edits):
         yield f"BUSY {ledger.edits} edits made {versions} versions"
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 
 from mirrord.db.database import Connection, set_local, set_parents
+from mirrord.domain.entry import EntryId, TenantId
 from mirrord.errors import UserError
 
 ALTERED_AGAIN = (
@@ -108,15 +109,33 @@ WITH older AS (
 UPDATE mirrord.attachment SET name_key = CASE WHEN %(has_place)s THEN NULL ELSE name_key END
 WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(written)s RETURNING version"""
 
+OMITTED = "it returns NULL, so nothing is written"  # what a refusal of that kind says
 _FUNCTION_OF_APP = re.compile(r"PL/\w+ function (?!mirrord\.)")
 
 
-def refusal_of(error: psycopg.Error | UserError) -> str | None:
+class OmittedByTrigger(UserError):
+    """A trigger of an app returned NULL for a row, so that nothing was written."""
+
+
+def refusal_of(error: Exception) -> str | None:
     """What the trigger of an app said that refused a write with *error*; None: it has another cause."""
+    if isinstance(error, OmittedByTrigger):
+        return str(error)
     cause = error if isinstance(error, psycopg.Error) else error.__cause__
     if not isinstance(cause, psycopg.Error) or not _FUNCTION_OF_APP.search(cause.diag.context or ""):
         return None
     return cause.diag.message_primary
+
+
+async def check_omitted(connection: Connection, table: str, tenant: TenantId, entry: EntryId, version: int) -> None:
+    """
+    Check why an update of the row *entry* of *version* matched nothing: something else changed it.
+
+    Raises OmittedByTrigger if it is still of that version.
+    """
+    query = f"SELECT FROM mirrord.{table} WHERE tenant_id = %s AND id = %s AND version = %s"
+    if await (await connection.execute(query.encode(), (tenant, entry, version))).fetchone() is not None:
+        raise OmittedByTrigger(OMITTED)
 
 
 async def give_to_app(

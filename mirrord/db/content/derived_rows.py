@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from psycopg.types.json import Jsonb
 
-from mirrord.db.content.altered_rows import ALTERED_AGAIN
+from mirrord.db.content.altered_rows import ALTERED_AGAIN, check_omitted
 from mirrord.db.content.entry_tables import position_sql
 from mirrord.db.content.entry_writes import PageValues
 from mirrord.db.content.link_rows import LinkRow
@@ -90,7 +90,9 @@ async def store_text(connection: Connection, tenant: TenantId, page: PageRow, de
     """
     Store what was derived from *page*, as an app wrote it. False: it changed, or a trigger of an app altered its text.
 
-    Raises Damaged if a trigger alters a text that is not even written: no digest would stay right.
+    Raises:
+        Damaged: a trigger alters a text that is not even written: no digest would stay right.
+        OmittedByTrigger: a trigger returned NULL.
     """
     text, content = derived.text, derived.content
     statement = _STORE_TEXT if text.markdown != page.markdown else _STORE_DIGEST
@@ -112,6 +114,8 @@ async def store_text(connection: Connection, tenant: TenantId, page: PageRow, de
         if statement == _STORE_DIGEST:
             raise Damaged(ALTERED_AGAIN)
         return False
+    if row is None:
+        await check_omitted(connection, "page", tenant, page.entry, page.version)
     return row is not None
 
 
@@ -119,13 +123,18 @@ async def store_name(
     connection: Connection, tenant: TenantId, entry: EntryId, version: int, name: str, *, attachment: bool
 ) -> bool:
     """
-    Give the row its clean name and the key of that.
+    Give the row its clean name and the key of that. False: the version has changed.
 
-    Raises psycopg's UniqueViolation if a sibling has that key. False: the version has changed.
+    Raises:
+        UniqueViolation (psycopg's): a sibling has that key.
+        OmittedByTrigger: a trigger of an app returned NULL.
     """
     statement = _NAME_ATTACHMENT if attachment else _NAME_PAGE
     values = {"name": name, "key": name_key(name), "tenant": tenant, "entry": entry, "version": version}
-    return await (await connection.execute(statement, values)).fetchone() is not None
+    is_stored = await (await connection.execute(statement, values)).fetchone() is not None
+    if not is_stored:
+        await check_omitted(connection, "attachment" if attachment else "page", tenant, entry, version)
+    return is_stored
 
 
 async def load_texts(

@@ -13,6 +13,7 @@ from mirrord.db.content.altered_rows import (
     ALTERED_RECORD_MOVE,
     ALTERED_RECORD_TEXT,
     altered_sql,
+    check_omitted,
 )
 from mirrord.db.content.entry_tables import UPSERT_MOVED, UPSERT_SAVED, WHERE_EXPECTED
 from mirrord.db.database import Connection
@@ -103,13 +104,17 @@ async def store_text(
     Store what was derived from *record*, as an app wrote it. False: it changed, or a trigger of an app altered the
     text.
 
-    Raises Damaged if a trigger alters a text that is not even written: no digest would stay right.
+    Raises:
+        Damaged: a trigger alters a text that is not even written: no digest would stay right.
+        OmittedByTrigger: a trigger returned NULL.
     """
     values = {"tenant": tenant, "entry": record.entry, "expected": record.version} | content_values(digest, body)
     is_text_new = body.text != record.text
     version, is_altered = await _write_text(connection, REWRITE if is_text_new else _STORE_DATA, values)
     if is_altered and not is_text_new:
         raise Damaged(ALTERED_AGAIN)
+    if version is None:
+        await check_omitted(connection, "record", tenant, record.entry, record.version)
     return version is not None and not is_altered
 
 

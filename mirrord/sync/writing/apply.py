@@ -9,11 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+import psycopg
+
 from mirrord.db.content import stored_bytes
+from mirrord.db.content.altered_rows import refusal_of
 from mirrord.db.content.stored_bytes import Revision
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import Base, EntryId, File, Kind, Row, State, UnreadableFile
-from mirrord.errors import Busy, Damaged, Refused, Stale
+from mirrord.errors import Busy, Damaged, Refused, Stale, UserError
 from mirrord.markdown.frontmatter.page_properties import Views
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.mirror.write import written_copies
@@ -26,7 +29,7 @@ from mirrord.sync.writing.conflict_merge import conflict_of
 from mirrord.sync.writing.entry_bodies import data_of
 from mirrord.sync.writing.file_writes import FileOutcome, write_files
 from mirrord.sync.writing.row_rendering import RenderedRows, name_row, render_rows
-from mirrord.sync.writing.row_writes import write_to_rows
+from mirrord.sync.writing.row_writes import refused_outcome, write_to_rows
 
 
 @dataclass(slots=True)
@@ -54,6 +57,11 @@ async def prepare_rows(
             except Stale:
                 applied.stale.append(decision)
                 del rows[decision.state.entry]
+            except (psycopg.Error, UserError) as error:
+                if (message := refusal_of(error)) is None:
+                    raise
+                applied.add(refused_outcome(decision, message))
+                del rows[decision.state.entry]
     unrendered = {entry: row for entry, row in rows.items() if _is_unrendered(row)}
     rendered = await render_rows(sides, unrendered) if unrendered else RenderedRows()
     applied.texts |= rendered.texts
@@ -63,7 +71,9 @@ async def prepare_rows(
         applied.troubles.append(
             Problem(problem_path(by_entry[refusal.entry]), "render", refusal.sentence, refusal.entry)
         )
-    refused = {refusal.entry for refusal in rendered.refusals}
+    for entry, message in rendered.trigger_refusals.items():
+        applied.add(refused_outcome(by_entry[entry], message))
+    refused = {refusal.entry for refusal in rendered.refusals} | rendered.trigger_refusals.keys()
     applied.stale += [by_entry[entry] for entry in unrendered.keys() - rendered.rows.keys() - refused]
     changed = {entry: row for entry, row in rows.items() if entry not in unrendered} | rendered.rows
     return [replace(by_entry[entry].state, row=row) for entry, row in changed.items()]
@@ -123,6 +133,10 @@ async def _merge_conflict(
         applied.later.append(decision)
     except (Damaged, Refused) as error:
         applied.troubles.append(Problem(file.path, "damaged", str(error), decision.state.entry))
+    except (psycopg.Error, UserError) as error:
+        if (refusal := refusal_of(error)) is None:
+            raise
+        applied.add(refused_outcome(decision, refusal))
     else:
         applied.carried_out.append(replace(decision, move=Move.MERGE, again=True) if buffer_revision else decision)
 

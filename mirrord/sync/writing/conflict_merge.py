@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg.errors import UniqueViolation
 
 from mirrord.db import open_issues
-from mirrord.db.content import derived_rows, record_rows, stored_bytes
+from mirrord.db.content import derived_rows, entry_states, record_rows, stored_bytes
 from mirrord.db.content.entry_writes import AttachmentContent, PageValues, Statement, run_statements
 from mirrord.db.content.record_rows import RecordRow, record_text
 from mirrord.db.database import Connection, set_parents
@@ -110,17 +110,21 @@ async def _store_merged(sides: Sides, clash: UnmergedConflict, merged: str, file
     async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
         for text in texts:
             statement = sides.writer.rewrite(entry, newest, digest_of(text.encode()), record_text(name, text))
-            newest = await _run_expected(connection, clash, statement)
+            newest = await _run_expected(connection, sides, clash, statement)
         if clash.base is not None:
             await run_statements(connection, [sides.writer.store_base(replace(clash.base, saved=version + 1))])
 
 
-async def _run_expected(connection: Connection, clash: UnmergedConflict, statement: Statement) -> int:
-    """Run *statement*; returns the version of the row after it. Raises Stale if the row changed meanwhile."""
-    (version,) = await run_statements(connection, [statement])
-    if version is None:
+async def _run_expected(connection: Connection, sides: Sides, clash: UnmergedConflict, statement: Statement) -> int:
+    """
+    Run *statement*; returns the version of the row after it, and after what triggers of apps answered.
+
+    Raises Stale if the row changed meanwhile.
+    """
+    if await run_statements(connection, [statement]) == [None]:
         raise Stale(f"The row of {clash.path!r} changed meanwhile.")
-    return version
+    entry = clash.row.entry
+    return (await entry_states.load_rows(connection, sides.tenant, [entry]))[entry].version
 
 
 async def _keep_record_conflict(
@@ -210,9 +214,9 @@ async def store_merged(
     merged_page, merged_digest = text_of(PageText(merged)), digest_of(merged.encode())
     async with sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR) as connection:
         await set_parents(connection, [ancestor_version])
-        file_version = await _run_expected(connection, clash, save_file)
+        file_version = await _run_expected(connection, sides, clash, save_file)
         await set_parents(connection, [version, file_version])
-        await _run_expected(connection, clash, writer.rewrite(entry, file_version, merged_digest, merged_page))
+        await _run_expected(connection, sides, clash, writer.rewrite(entry, file_version, merged_digest, merged_page))
         if clash.base is not None:
             await run_statements(connection, [writer.store_base(replace(clash.base, saved=version + 1))])
         if clash.stale:

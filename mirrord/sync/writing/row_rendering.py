@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
 
+import psycopg
 from psycopg.errors import UniqueViolation
 
 from mirrord.db.content import derived_rows, link_rows, record_rows
+from mirrord.db.content.altered_rows import refusal_of
 from mirrord.db.content.derived_rows import PageRow
 from mirrord.db.content.entry_tables import load_locked_rows
 from mirrord.db.content.entry_writes import PageValues
@@ -17,7 +19,7 @@ from mirrord.db.content.record_rows import render_record
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, Row, digest_of
 from mirrord.domain.place import BESIDE_PREFIX, RecordFormat, record_path
-from mirrord.errors import Damaged, Locked, Stale
+from mirrord.errors import Damaged, Locked, Stale, UserError
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.record_text import Data, read_record
 from mirrord.markdown.page_links import Link, links_of
@@ -43,12 +45,21 @@ class RenderedRows:
     """
     The result for rows that apps wrote; rows that changed meanwhile, or that an app holds, are left out.
 
-    rows: after rendering. texts: bytes for the files. refusals: of views without a faithful text.
+    rows: after rendering. texts: bytes for the files. refusals: of views without a faithful text. trigger_refusals:
+    what triggers of apps said that refused rows.
     """
 
     rows: dict[EntryId, Row] = field(default_factory=dict)
     texts: dict[EntryId, bytes] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
+    trigger_refusals: dict[EntryId, str] = field(default_factory=dict)
+
+    def add(self, other: "RenderedRows") -> None:
+        """Add the result for further rows."""
+        self.rows |= other.rows
+        self.texts |= other.texts
+        self.refusals += other.refusals
+        self.trigger_refusals |= other.trigger_refusals
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +119,25 @@ async def render_rows(sides: Sides, rows: Mapping[EntryId, Row]) -> RenderedRows
         locked = await load_locked_rows(sides.database, sides.tenant, list(rows))
         free = {entry: row for entry, row in rows.items() if entry not in locked}
         return await _render_together(sides, free) if locked and free else RenderedRows()
+    except (psycopg.Error, UserError) as error:
+        if refusal_of(error) is None:
+            raise
+        return await _render_each(sides, rows)
+
+
+async def _render_each(sides: Sides, rows: Mapping[EntryId, Row]) -> RenderedRows:
+    """Like render_rows(), after the trigger of an app refused some of *rows*: it must not hinder the others."""
+    result = RenderedRows()
+    for entry, row in rows.items():
+        try:
+            result.add(await _render_together(sides, {entry: row}))
+        except Locked:
+            continue
+        except (psycopg.Error, UserError) as error:
+            if (refusal := refusal_of(error)) is None:
+                raise
+            result.trigger_refusals[entry] = refusal
+    return result
 
 
 async def _render_together(sides: Sides, rows: Mapping[EntryId, Row]) -> RenderedRows:

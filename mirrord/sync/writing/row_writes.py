@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import psycopg
 
 from mirrord.db.content import entry_states, entry_tables
-from mirrord.db.content.altered_rows import refusal_of
+from mirrord.db.content.altered_rows import OMITTED, refusal_of
 from mirrord.db.content.entry_tables import load_locked_rows
 from mirrord.db.content.entry_writes import PageValues, defer_names, run_statements
 from mirrord.db.database import Connection
@@ -225,8 +225,13 @@ def refused_outcome(decision: Decision, refusal: str) -> Outcome:
     """The outcome for a row that a trigger of an app refuses: both sides stay as they are, and it is tried again."""
     file, base = decision.state.file, decision.state.base
     path = file.path if file is not None else (base.path if base is not None else None) or str(decision.state.entry)
-    sentence = f"A trigger of an app refuses the row of {path!r}: {refusal.rstrip('.')}. Both sides stay as they are."
-    return Outcome(later=[decision], troubles=[Problem(printable(path), "trigger", sentence, decision.state.entry)])
+    problem = Problem(printable(path), "trigger", refusal_sentence(path, refusal), decision.state.entry)
+    return Outcome(later=[decision], troubles=[problem])
+
+
+def refusal_sentence(path: str, refusal: str) -> str:
+    """What a problem says of a row that a trigger of an app refuses."""
+    return f"A trigger of an app refuses the row of {path!r}: {refusal.rstrip('.')}. Both sides stay as they are."
 
 
 async def _retry_or_report_namesake(sides: Sides, decision: Decision) -> Outcome:
@@ -315,7 +320,7 @@ async def judge_unwritten(connection: Connection, sides: Sides, decision: Decisi
     is_write = decision.move in (Move.TO_ROW, Move.REVIVE, Move.ENTOMB) or decision.place is PlaceMove.TO_ROW
     is_as_expected = row is None if is_new else row is not None and expected is not None and is_write
     if is_as_expected and (row is None or expected is None or row.version == expected.version):
-        return refused_outcome(decision, "it returns NULL, so nothing is written")
+        return refused_outcome(decision, OMITTED)
     return Outcome(stale=[decision])
 
 

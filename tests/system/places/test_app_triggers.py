@@ -42,6 +42,18 @@ def create_trigger(admin_dsn: str) -> Iterator[Triggers]:
         admin.execute("DROP FUNCTION IF EXISTS public.alter_row CASCADE")
 
 
+@pytest.fixture
+def create_answering_trigger(admin_dsn: str) -> Iterator[Callable[[], None]]:
+    """Creates a trigger of an app that answers each text with updates of its own; it is dropped after the test."""
+    with psycopg.connect(admin_dsn, autocommit=True) as admin:
+
+        def create() -> None:
+            admin.execute(ANSWER.encode())
+
+        yield create
+        admin.execute("DROP FUNCTION IF EXISTS public.answer CASCADE")
+
+
 async def settle_twice(mirror: Mirror) -> None:
     """Nobody listens to notifications here: what follows from a write of mirrord is read when it is asked again."""
     await mirror.settle()
@@ -122,17 +134,15 @@ async def test_a_text_of_views_that_a_trigger_mends_reaches_the_file(mirror: Mir
     assert await settled_text(mirror) == "---\ntitle: the title\n---\ntext\n"
 
 
-async def test_an_update_by_an_after_trigger_reaches_the_file(mirror: Mirror, admin_dsn: str) -> None:
-    with psycopg.connect(admin_dsn, autocommit=True) as admin:
-        admin.execute(ANSWER.encode())
-        try:
-            mirror.write({"Page.md": "# Page\n\nteh text\n"})
-            text = "---\nicon: \U0001f331\n---\n# Page\n\nthe text\n"
-            assert await settled_text(mirror) == text
-            mirror.write({"Page.md": text + "\nteh end\n"})
-            assert await settled_text(mirror) == text + "\nthe end\n"
-        finally:
-            admin.execute("DROP FUNCTION public.answer CASCADE")
+async def test_an_update_by_an_after_trigger_reaches_the_file(
+    mirror: Mirror, create_answering_trigger: Callable[[], None]
+) -> None:
+    create_answering_trigger()
+    mirror.write({"Page.md": "# Page\n\nteh text\n"})
+    text = "---\nicon: \U0001f331\n---\n# Page\n\nthe text\n"
+    assert await settled_text(mirror) == text
+    mirror.write({"Page.md": text + "\nteh end\n"})
+    assert await settled_text(mirror) == text + "\nthe end\n"
 
 
 async def test_views_that_a_trigger_sets_reach_the_file(mirror: Mirror, create_trigger: Triggers) -> None:
@@ -332,6 +342,80 @@ async def test_a_trigger_that_refuses_a_deletion_hinders_no_other(
     assert mirror.rows() == {"Bad": "bad\n", "Other": "other\n"}
     await drop_trigger(mirror, admin_dsn)
     assert mirror.rows() == {"Other": "other\n"}
+
+
+async def test_a_trigger_that_refuses_the_text_of_an_apps_page_hinders_no_other(
+    mirror: Mirror, admin_dsn: str, refusal: Callable[[str, str], str]
+) -> None:
+    mirror.write({"Bad.md": "bad\n", "Good.md": "good\n"})
+    await mirror.settle()
+    message = refusal("NEW.markdown LIKE '%title: Worse%'", "UPDATE")
+    change(mirror.app, mirror.page("Bad").id, title="Worse")
+    await refused_rows(mirror, "Bad.md", message)
+    change(mirror.app, mirror.page("Bad").id, icon="!")
+    change(mirror.app, mirror.page("Good").id, title="Better")
+    await work_until(mirror, lambda: mirror.files()["Good.md"] == "---\ntitle: Better\n---\ngood\n")
+    assert mirror.files()["Bad.md"] == "bad\n"
+    await drop_trigger(mirror, admin_dsn)
+    assert mirror.files()["Bad.md"] == "---\ntitle: Worse\nicon: '!'\n---\nbad\n"
+
+
+async def test_a_trigger_that_refuses_the_name_of_an_apps_page_hinders_no_other(
+    mirror: Mirror, admin_dsn: str, refusal: Callable[[str, str], str]
+) -> None:
+    message = refusal("NEW.name = 'Bad' AND NEW.name_key IS NOT NULL", "UPDATE")
+    for title in ("Bad", "Good"):
+        mirror.app.execute("INSERT INTO mirrord.page (title, markdown) VALUES (%s, %s)", (title, f"{title.lower()}\n"))
+    await work_until(mirror, lambda: "Good.md" in mirror.files())
+    await work_until(mirror, lambda: "trigger" in {code for _, code in mirror.problems()})
+    assert message in next(iter(mirror.problems().values()))
+    assert "Bad.md" not in mirror.files()
+    await drop_trigger(mirror, admin_dsn)
+    assert sorted(mirror.files()) == ["Bad.md", "Good.md"]
+
+
+async def test_a_trigger_that_refuses_a_merge_keeps_both_sides(
+    mirror: Mirror, admin_dsn: str, create_trigger: Triggers
+) -> None:
+    mirror.write({"Bad.md": "# Page\n\nfirst\n\nmiddle\n\nlast\n", "Good.md": "good\n"})
+    await mirror.settle()
+    create_trigger("IF NEW.markdown LIKE '%file%app%' THEN RAISE EXCEPTION 'not this one'; END IF", "UPDATE")
+    saved = "# Page\n\nfirst, the file\n\nmiddle\n\nlast\n"
+    mirror.write({"Bad.md": saved, "Good.md": "better\n"})
+    change(mirror.app, mirror.page("Bad").id, markdown="# Page\n\nfirst\n\nmiddle\n\nlast, the app\n")
+    await refused_rows(mirror, "Bad.md", "not this one")
+    await work_until(mirror, lambda: mirror.rows()["Good"] == "better\n")
+    assert mirror.files()["Bad.md"] == saved
+    await drop_trigger(mirror, admin_dsn)
+    merged = "# Page\n\nfirst, the file\n\nmiddle\n\nlast, the app\n"
+    assert mirror.files()["Bad.md"] == merged == mirror.rows()["Bad"]
+    assert sorted(mirror.files()) == ["Bad.md", "Good.md"]
+
+
+async def test_a_merge_that_a_trigger_answers_reaches_both_sides(
+    mirror: Mirror, create_answering_trigger: Callable[[], None]
+) -> None:
+    create_answering_trigger()
+    mirror.write({"Page.md": "# Page\n\nfirst\n\nmiddle\n\nlast\n"})
+    await settle_twice(mirror)
+    mirror.write({"Page.md": "# Page\n\nfirst, the file\n\nmiddle\n\nlast\n"})
+    change(mirror.app, mirror.page("Page").id, markdown="# Page\n\nfirst\n\nmiddle\n\nlast, teh app\n")
+    text = "---\nicon: \U0001f331\n---\n# Page\n\nfirst, the file\n\nmiddle\n\nlast, the app\n"
+    assert await settled_text(mirror) == text
+
+
+async def test_a_text_behind_the_triggers_that_a_trigger_answers_is_not_lost(
+    mirror: Mirror, admin_dsn: str, create_answering_trigger: Callable[[], None]
+) -> None:
+    mirror.write({"Page.md": "# Page\n"})
+    await settle_twice(mirror)
+    create_answering_trigger()
+    with psycopg.connect(admin_dsn, autocommit=True) as admin:
+        admin.execute("SET session_replication_role = replica")
+        values = b"behind\n", digest_of(b"behind\n")
+        admin.execute("UPDATE mirrord.page SET markdown = %s, digest = %s", (values[0].decode(), bytes(values[1])))
+    mirror.engine.request_reread()
+    assert await settled_text(mirror) == "---\nicon: \U0001f331\n---\nbehind\n"
 
 
 async def drop_trigger(mirror: Mirror, admin_dsn: str, path: str | None = None) -> None:

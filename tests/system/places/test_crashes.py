@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -179,7 +180,7 @@ async def test_a_file_that_was_written_and_not_recorded_is_known_after_an_edit_a
     mirror.rename(*moves)
     async with opened_mirror(database, app_connection, directory, tenant) as mirror:
         query = "SELECT id, markdown FROM mirrord.page WHERE kind = 'page' AND deleted_at IS NULL"
-        texts_of_pages = dict(mirror.app.execute(query).fetchall())
+        texts_of_pages: dict[UUID, str] = dict(mirror.app.execute(query).fetchall())
         assert texts_of_pages.pop(ids[1]) == "The page grows.\n\nWritten while no daemon ran.\n"
         assert "An app wrote" in texts_of_pages.pop(ids[0])
         assert len(texts_of_pages) <= 1, mirror.files()
