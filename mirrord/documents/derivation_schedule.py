@@ -126,7 +126,7 @@ class DerivationLoop:
     async def _derive_documents(self, stop: asyncio.Event) -> None:
         while not stop.is_set() and self._engine.pending_count < IMPORT_ENTRIES:
             began = time.monotonic()
-            batch_pages = await self._deriver.derive_some()
+            batch_pages = await self._derive_some(stop)
             if not batch_pages:
                 break
             self.is_up_to_date = False
@@ -140,6 +140,18 @@ class DerivationLoop:
         self.is_up_to_date = self._engine.pending_count < IMPORT_ENTRIES and not self._deriver.postponed
         if self.is_up_to_date:
             self._derived_at = time.monotonic()
+
+    async def _derive_some(self, stop: asyncio.Event) -> int:
+        """Derive one batch; 0 at *stop*, too: a batch takes long on a busy machine, and can be derived later."""
+        deriving, stopping = asyncio.create_task(self._deriver.derive_some()), asyncio.create_task(stop.wait())
+        await asyncio.wait((deriving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not deriving.done():
+            deriving.cancel()
+            with suppress(asyncio.CancelledError):
+                return await deriving
+            return 0
+        return await deriving
 
     async def _pause_for_others(self, stop: asyncio.Event, began: float) -> None:
         """Delay the documents of a large change a little, so that edits of other tenants do not wait."""

@@ -1,23 +1,28 @@
 """Documents of many pages at once: each is there in the end, whatever one of the texts does to a parser."""
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 
 import pytest
 
 from mirrord.db.database import Lease
 from mirrord.documents import document_derivation
+from mirrord.documents.derivation_schedule import DerivationLoop
 from mirrord.documents.document_derivation import Deriver, PageRate, Workers
 from mirrord.errors import Fenced
 from mirrord.markdown.write.stored_form import StoredValues, values_to_store
 from tests.support.entries import value
+from tests.support.harness import eventually
 from tests.support.mirrors import Mirror
 from tests.support.rows import Connection
 
 pytestmark = pytest.mark.timeout(300)  # each pool of workers loads for a second of CPU
 
 DEADLY, ENDLESS = "deadly", "endless"
+BEGUN = "MIRRORD_TEST_BEGUN"  # the variable of the path of a file
 UNDERIVED = "SELECT count(*) FROM mirrord.page WHERE content IS NULL"
 TYPES = "SELECT content #>> '{content,0,type}' FROM mirrord.page WHERE name = %s"
 
@@ -87,6 +92,37 @@ async def test_a_worker_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     workers = Workers()
     with pytest.raises(TimeoutError):
         await workers.run(waiting, 3600.0)
+    workers.terminate()
+
+
+def sleeping_together(pages: Sequence[tuple[str, str | None]]) -> list[StoredValues]:
+    """A parser that gets no processor; says that it has begun."""
+    Path(os.environ[BEGUN]).touch()
+    time.sleep(3600)
+    return []
+
+
+async def test_a_daemon_that_is_stopped_does_not_wait_for_a_batch(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(document_derivation, "values_to_store_of_pages", sleeping_together)
+    monkeypatch.setenv(BEGUN, str(tmp_path / "begun"))
+    mirror.write({f"Page {number}.md": f"# Number {number}\n" for number in range(6)})
+    await mirror.settle()
+    workers, stop = Workers(), asyncio.Event()
+    deriver = Deriver(mirror.opened.sides, workers, PageRate())
+    running = asyncio.create_task(DerivationLoop(mirror.engine, deriver, asyncio.Event()).run(stop))
+    await asyncio.to_thread(eventually, (tmp_path / "begun").exists, "a worker at work", 120)
+
+    stop.set()
+    await asyncio.wait_for(running, 30)
+    workers.terminate()
+
+    monkeypatch.undo()
+    assert value(mirror.app, UNDERIVED) == 6
+    while await deriver.derive_some():
+        pass
+    assert value(mirror.app, UNDERIVED) == 0
     workers.terminate()
 
 
