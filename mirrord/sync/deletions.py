@@ -22,7 +22,8 @@ from mirrord.sync.decisions.entry_decision import Decision, Move, Step
 from mirrord.sync.decisions.guard import QUIET_SECONDS, RECENT_SECONDS
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.state_assembly import is_owned
-from mirrord.sync.writing.row_writes import Outcome, judge_unwritten, refused_outcome, write_to_rows
+from mirrord.sync.writing.row_writes import write_to_rows
+from mirrord.sync.writing.write_outcomes import Outcome, judge_unwritten, refused_outcome
 
 
 async def find_segments_deleted_with_page(sides: Sides, decisions: Sequence[Decision]) -> frozenset[EntryId]:

@@ -27,7 +27,7 @@ from mirrord.sync.pass_results import conclude, find_neighbours_of_renamed
 from mirrord.sync.work_queue import CHUNK_MARKS
 from mirrord.sync.writing.apply import PassOutcome, apply_decisions, is_temporarily_blocked, prepare_rows
 from mirrord.sync.writing.row_statements import new_base
-from mirrord.sync.writing.row_writes import refusal_sentence
+from mirrord.sync.writing.write_outcomes import refusal_sentence
 
 log = logging.getLogger(__name__)
 

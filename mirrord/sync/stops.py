@@ -39,7 +39,8 @@ from mirrord.sync.observation.copied_files import take_places_of_copies
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.writing.apply import problem_path
 from mirrord.sync.writing.row_rendering import load_digests
-from mirrord.sync.writing.row_writes import Outcome, write_to_rows
+from mirrord.sync.writing.row_writes import write_to_rows
+from mirrord.sync.writing.write_outcomes import Outcome
 
 log = logging.getLogger(__name__)
 

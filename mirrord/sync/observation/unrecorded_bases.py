@@ -51,7 +51,7 @@ def select_missing(noted_bases: Iterable[Base], bases: Iterable[Base], rows: Map
     Those of *noted_bases* that Postgres does not have, though it has their rows.
 
     bases: all bases in Postgres of the noted entries and paths. A row that is older than the note was restored from a
-    backup: it is compared with its file anew.
+    backup: it is compared with its file as an unknown one.
     """
     based_entries, based_paths = set[EntryId](), set[str | None]()
     for base in bases:

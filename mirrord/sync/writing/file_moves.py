@@ -39,9 +39,9 @@ from mirrord.sync.writing.move_order import (
     plan_renames,
     select_needed,
 )
-from mirrord.sync.writing.row_writes import Outcome
 from mirrord.sync.writing.shared_directories import release_content
 from mirrord.sync.writing.target_paths import agreed_base, directory_above, moved_base, path_in
+from mirrord.sync.writing.write_outcomes import Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from mirrord.mirror.write.tree_locks import lock_for
 from mirrord.sync.decisions.entry_decision import Decision, PlaceMove
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.writing.file_moves import move_files
-from mirrord.sync.writing.row_writes import Outcome
 from mirrord.sync.writing.target_paths import target_paths, without_hosted
+from mirrord.sync.writing.write_outcomes import Outcome
 
 MAX_PARALLEL_WRITES = 4  # writes at the same time: they wait for fsync, not for the processor
 

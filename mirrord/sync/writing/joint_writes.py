@@ -15,8 +15,9 @@ from mirrord.markdown.frontmatter.page_properties import Views
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove, Step, is_emptied
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.writing.row_statements import PreparedWrite, statements_for
-from mirrord.sync.writing.row_writes import Outcome, concerns_rows, order_of, read_bodies
+from mirrord.sync.writing.row_writes import order_of, read_bodies
 from mirrord.sync.writing.target_paths import agreed_base, moved_base
+from mirrord.sync.writing.write_outcomes import Outcome, concerns_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +117,19 @@ async def _write_all(
 
 
 async def _write_each(connection: Connection, sides: Sides, prepared: Sequence[PreparedWrite]) -> list[int | None]:
-    """Run the statements of all; the version of each row, None: it is another one than was expected."""
+    """
+    Run the statements of all; the version of each row, None: it is another one than was expected.
+
+    Raises Locked where the base of another entry would lose its path for such a row.
+    """
     groups = [await statements_for(connection, sides, write, None) for write in prepared]
     versions = await run_statements(connection, [statement for group in groups for statement in group])
     ends, end = [], 0
     for group in groups:
         end += len(group)
         ends.append(end - 1)
+        if versions[end - 1] is None and any(version is not None for version in versions[end - len(group) : end]):
+            raise Locked("A row changed whose file has the path of another one: its base would lose that for nothing.")
     return [versions[end] for end in ends]
 
 

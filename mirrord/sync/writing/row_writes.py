@@ -2,18 +2,17 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import psycopg
 
-from mirrord.db.content import entry_states, entry_tables
-from mirrord.db.content.altered_rows import OMITTED, refusal_of
+from mirrord.db.content import entry_tables
+from mirrord.db.content.altered_rows import refusal_of
 from mirrord.db.content.entry_tables import load_locked_rows
 from mirrord.db.content.entry_writes import PageValues, defer_names, run_statements
 from mirrord.db.database import Connection
 from mirrord.db.open_issues import Problem
 from mirrord.db.transactions import TransactionChanges
-from mirrord.domain.entry import FILE_ACTOR, EntryId, File, Kind
+from mirrord.domain.entry import FILE_ACTOR, File, Kind
 from mirrord.errors import Busy, Damaged, Locked, Refused, Stale, UserError
 from mirrord.markdown.frontmatter.page_properties import Views
 from mirrord.markdown.frontmatter.page_text import PageText, decode
@@ -24,50 +23,17 @@ from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.row_names import find_free_names, names_like
 from mirrord.sync.writing.entry_bodies import body_of, data_of, text_of
 from mirrord.sync.writing.row_statements import PreparedWrite, new_base, statements_for, update_statement
-from mirrord.sync.writing.target_paths import directory_above, path_in
+from mirrord.sync.writing.write_outcomes import (
+    Outcome,
+    concerns_rows,
+    judge_failure,
+    judge_unwritten,
+    refused_outcome,
+    twin_problem,
+)
 
 BATCH_ENTRIES = 200  # entries a transaction
 MAX_LOOP_BYTES = 20_000  # bytes of a text that is parsed on the event loop
-
-
-@dataclass(slots=True)
-class Outcome:
-    """
-    The outcome of decisions.
-
-    carried_out: the base is recorded. stale: look again now. later: look again in a while. refused: moves that would
-    put a page below itself, because rows moved meanwhile. hindered_by: by entry that waits, the entries in its way, to
-    be looked at together. barred: entries that wait for a mount, to be looked at with the whole tree. renamed: files
-    and directories, (old, new). unsure: paths where a call failed, so that the tree there and below is unknown.
-    reformed: paths of moved entries that are of another kind than their base. carried_along: entries whose files went
-    along with the directory of another entry than their parent.
-    """
-
-    carried_out: list[Decision] = field(default_factory=list)
-    stale: list[Decision] = field(default_factory=list)
-    later: list[Decision] = field(default_factory=list)
-    refused: list[Decision] = field(default_factory=list)
-    hindered_by: dict[EntryId, set[EntryId]] = field(default_factory=dict)
-    barred: set[EntryId] = field(default_factory=set)
-    renamed: list[tuple[str, str]] = field(default_factory=list)
-    unsure: set[str] = field(default_factory=set)
-    reformed: set[str] = field(default_factory=set)
-    carried_along: set[EntryId] = field(default_factory=set)
-    troubles: list[Problem] = field(default_factory=list)
-
-    def add(self, other: "Outcome") -> None:
-        """Add the outcome of further decisions."""
-        self.carried_out += other.carried_out
-        self.stale += other.stale
-        self.later += other.later
-        self.refused += other.refused
-        self.hindered_by |= other.hindered_by
-        self.barred |= other.barred
-        self.renamed += other.renamed
-        self.unsure |= other.unsure
-        self.reformed |= other.reformed
-        self.carried_along |= other.carried_along
-        self.troubles += other.troubles
 
 
 async def write_to_rows(sides: Sides, decisions: Sequence[Decision], views: Mapping[str, Views]) -> Outcome:
@@ -154,11 +120,6 @@ async def _write_together(sides: Sides, prepared: Sequence[PreparedWrite]) -> Ou
         return outcome
 
 
-def concerns_rows(error: psycopg.Error | UserError) -> bool:
-    """Whether *error* is about single rows, so that others can be written without them."""
-    return isinstance(error, psycopg.errors.IntegrityError) or refusal_of(error) is not None
-
-
 async def _write_circle(sides: Sides, group: Sequence[PreparedWrite]) -> Outcome:
     try:
         return await _write_rows(sides, group)
@@ -166,6 +127,10 @@ async def _write_circle(sides: Sides, group: Sequence[PreparedWrite]) -> Outcome
         if not concerns_rows(error):
             raise
         outcome = Outcome()
+        if (refusal := refusal_of(error)) is not None:  # one alone would take the path of a file that stays unrecorded
+            for member in group:
+                outcome.add(refused_outcome(member.decision, refusal, is_joint=True))
+            return outcome
         moves_first = sorted(group, key=lambda member: member.decision.place is not PlaceMove.TO_ROW)
         for member in moves_first:  # they free names
             outcome.add(await _write_alone(sides, member))
@@ -194,77 +159,51 @@ async def _write_alone(sides: Sides, prepared: PreparedWrite) -> Outcome:
         except (psycopg.Error, UserError) as error:
             if not concerns_rows(error):
                 raise
-            if (outcome_of_failure := await _judge_failure(sides, decision, error)) is not None:
+            if (outcome_of_failure := await judge_failure(sides, decision, error)) is not None:
                 return outcome_of_failure
             assert isinstance(file, File)
             names = iter(await find_free_names(sides, decision.state.entry, file.kind, file.place, list(names)))
         else:
             if isinstance(file, File) and name != file.place.name and outcome.carried_out:
                 outcome.stale.append(decision)  # the file is still to be renamed
-                outcome.troubles.append(_twin_problem(decision, file, name))
+                outcome.troubles.append(twin_problem(decision, file, name))
             return outcome
     return Outcome(later=[decision])
 
 
-async def _judge_failure(sides: Sides, decision: Decision, error: psycopg.Error | UserError) -> Outcome | None:
-    """The outcome of a write that failed with *error*; None: a sibling has the name, and another one is to be tried."""
-    if (refusal := refusal_of(error)) is not None:
-        return refused_outcome(decision, refusal)
-    if isinstance(error, psycopg.errors.CheckViolation):
-        return Outcome(refused=[decision])
-    if not isinstance(error, psycopg.errors.UniqueViolation):
-        return Outcome(stale=[decision])  # the parent was deleted meanwhile
-    constraint = error.diag.constraint_name or ""
-    if constraint == "record_key_is_free":
-        return await _retry_or_report_namesake(sides, decision)
-    is_name = "name_is_free" in constraint and isinstance(decision.state.file, File)
-    return None if is_name else Outcome(stale=[decision])
-
-
-def refused_outcome(decision: Decision, refusal: str) -> Outcome:
-    """The outcome for a row that a trigger of an app refuses: both sides stay as they are, and it is tried again."""
-    file, base = decision.state.file, decision.state.base
-    path = file.path if file is not None else (base.path if base is not None else None) or str(decision.state.entry)
-    problem = Problem(printable(path), "trigger", refusal_sentence(path, refusal), decision.state.entry)
-    return Outcome(later=[decision], troubles=[problem])
-
-
-def refusal_sentence(path: str, refusal: str) -> str:
-    """What a problem says of a row that a trigger of an app refuses."""
-    return f"A trigger of an app refuses the row of {path!r}: {refusal.rstrip('.')}. Both sides stay as they are."
-
-
-async def _retry_or_report_namesake(sides: Sides, decision: Decision) -> Outcome:
+class _Unwritten(Exception):
     """
-    The outcome for a record whose name another row has: in that spelling, look again; in another case, a problem.
+    Writes matched no row, and others depend on them: one takes the path of another base, or its name.
 
-    In the first case the file may belong to the new row, and a deleted row gives it up: a record is what it is called.
+    outcome: of all writes that matched no row.
     """
-    file = decision.state.file
-    assert isinstance(file, File)
-    async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-        if not await entry_states.is_record_name(connection, sides.tenant, file.place.name):
-            return Outcome(later=[decision], troubles=[_namesake_problem(decision, file)])
-        if decision.move in (Move.REVIVE, Move.REINSERT):
-            await run_statements(connection, [sides.writer.delete_base(decision.state.entry)])
-    return Outcome(stale=[decision])
 
-
-def _namesake_problem(decision: Decision, file: File) -> Problem:
-    """The problem of two records whose names differ in case; a record's name cannot get a number."""
-    sentence = f"{file.path!r} has the name of another record but for case; rename one of them, or delete it."
-    return Problem(file.path, "in-the-way", sentence, decision.state.entry)
-
-
-def _twin_problem(decision: Decision, file: File, name: str) -> Problem:
-    above = directory_above(file.path, file.kind, index=file.place.index)
-    path = path_in(above, file.kind, replace(file.place, name=name))
-    sentence = f"{path!r} was {file.path!r}: a sibling has the same name but for case or spelling, so it got a number."
-    return Problem(path, "twin", sentence, decision.state.entry)
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__()
+        self.outcome = outcome
 
 
 async def _write_rows(sides: Sides, prepared: Sequence[PreparedWrite], name: str | None = None) -> Outcome:
     """Write rows in one transaction. name: of a single row that may not have its file's name."""
+    try:
+        return await _write_in_transaction(sides, prepared, name)
+    except _Unwritten as error:
+        outcome = error.outcome
+    unwritten = {decision.state.entry for decision in (*outcome.stale, *outcome.later)}
+    write_of, others = {write.decision.state.entry: write for write in prepared}, list[PreparedWrite]()
+    for decisions in group_by_names(write.decision for write in prepared):
+        if unwritten.isdisjoint(decision.state.entry for decision in decisions):
+            others += [write_of[decision.state.entry] for decision in decisions]
+        else:
+            waiting = outcome.later if outcome.later else outcome.stale
+            waiting += [decision for decision in decisions if decision.state.entry not in unwritten]
+    if others:
+        outcome.add(await _write_rows(sides, others, name))
+    return outcome
+
+
+async def _write_in_transaction(sides: Sides, prepared: Sequence[PreparedWrite], name: str | None) -> Outcome:
+    """Like _write_rows(). Raises _Unwritten, and writes nothing, if a base or row would lose its place for nothing."""
     async with (
         sides.own_changes.committing() as changes,
         sides.database.transaction(sides.tenant, sides.fence, FILE_ACTOR, changes) as connection,
@@ -283,15 +222,28 @@ async def _write_rows(sides: Sides, prepared: Sequence[PreparedWrite], name: str
         )
         if name is None and all(_makes_equal(write.decision) for write in prepared):
             changes.expected_entries = len(prepared)
-        outcome = Outcome()
-        end = 0
+        outcome, unwritten = Outcome(), Outcome()
+        end, has_taken_path = 0, False
         for write, group in zip(prepared, groups, strict=True):
             end += len(group)
             if results[end - 1] is not None:
                 outcome.carried_out.append(write.decision)
-            else:
-                outcome.add(await judge_unwritten(connection, sides, write.decision))
+                continue
+            unwritten.add(await judge_unwritten(connection, sides, write.decision))
+            has_taken_path |= any(version is not None for version in results[end - len(group) : end])
+        if has_taken_path or _is_any_joint(prepared, unwritten):
+            raise _Unwritten(unwritten)
+        outcome.add(unwritten)
     return outcome
+
+
+def _is_any_joint(prepared: Sequence[PreparedWrite], unwritten: Outcome) -> bool:
+    """Whether one of the *unwritten* rows gives up or takes the name of another one."""
+    entries = {decision.state.entry for decision in (*unwritten.stale, *unwritten.later)}
+    if not entries:
+        return False
+    groups = group_by_names(write.decision for write in prepared)
+    return any(len(group) > 1 and any(each.state.entry in entries for each in group) for group in groups)
 
 
 async def write_save(
@@ -310,18 +262,6 @@ async def write_save(
     (version,) = await run_statements(connection, [statement])
     changes.expected_entries = 1 if version is not None else None
     return version is not None
-
-
-async def judge_unwritten(connection: Connection, sides: Sides, decision: Decision) -> Outcome:
-    """The outcome of a write that matched no row: the row changed meanwhile, or a trigger of an app left it out."""
-    rows = await entry_states.load_rows(connection, sides.tenant, [decision.state.entry])
-    row, expected = rows.get(decision.state.entry), decision.state.row
-    is_new = decision.move in (Move.INSERT, Move.REINSERT)
-    is_write = decision.move in (Move.TO_ROW, Move.REVIVE, Move.ENTOMB) or decision.place is PlaceMove.TO_ROW
-    is_as_expected = row is None if is_new else row is not None and expected is not None and is_write
-    if is_as_expected and (row is None or expected is None or row.version == expected.version):
-        return refused_outcome(decision, OMITTED)
-    return Outcome(stale=[decision])
 
 
 def _makes_equal(decision: Decision) -> bool:

@@ -15,7 +15,7 @@ from mirrord.mirror.tree import kernel
 from mirrord.sync import deletions, passes
 from mirrord.sync.decisions.entry_decision import Decision
 from mirrord.sync.observation.mirror_handles import Sides
-from mirrord.sync.writing.row_writes import Outcome
+from mirrord.sync.writing.write_outcomes import Outcome
 from tests.support.mirrors import Mirror, opened_mirror
 from tests.support.rows import Connection
 

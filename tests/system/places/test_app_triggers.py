@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from mirrord.domain.entry import digest_of
-from tests.support.entries import change, history, row_of
+from tests.support.entries import change, history, row_of, value
 from tests.support.mirrors import PATIENCE, Mirror
 
 MEND = "NEW.markdown := replace(NEW.markdown, 'teh', 'the')"
@@ -416,6 +416,23 @@ async def test_a_text_behind_the_triggers_that_a_trigger_answers_is_not_lost(
         admin.execute("UPDATE mirrord.page SET markdown = %s, digest = %s", (values[0].decode(), bytes(values[1])))
     mirror.engine.request_reread()
     assert await settled_text(mirror) == "---\nicon: \U0001f331\n---\nbehind\n"
+
+
+async def test_swapped_pages_of_which_a_trigger_refuses_one_stay_pages(
+    mirror: Mirror, admin_dsn: str, refusal: Callable[[str, str], str]
+) -> None:
+    mirror.write({"Here/Bad.md": "bad\n", "There/Good.md": "good\n"})
+    await mirror.settle()
+    bad, good = mirror.ids("Here/Bad", "There/Good")
+    message = refusal("NEW.markdown = E'bad\\n'", "UPDATE OF name, parent_id")
+    mirror.rename(("Here/Bad.md", "Aside.tmp"), ("There/Good.md", "Here/Bad.md"), ("Aside.tmp", "There/Good.md"))
+    await work_until(mirror, lambda: "trigger" in {code for _, code in mirror.problems()})
+    assert any(message in sentence for sentence in mirror.problems().values())
+    paths = "SELECT count(*) FROM mirrord.mirror_base WHERE path IS NULL AND entry_id IN (%s, %s)"
+    assert value(mirror.app, paths, bad, good) == 0
+    await drop_trigger(mirror, admin_dsn)
+    assert mirror.ids("There/Good", "Here/Bad") == [bad, good]
+    assert mirror.files() == {"There/Good.md": "bad\n", "Here/Bad.md": "good\n"}
 
 
 async def drop_trigger(mirror: Mirror, admin_dsn: str, path: str | None = None) -> None:
