@@ -301,18 +301,21 @@ class Daemon:
 
     def facts(self) -> dict[str, Any]:
         """The content of `daemon.json`, which `status` reads."""
-        pulses = {
-            name: pulse_of(mirror.engine, mirror.long_work(), derived=mirror.consequences.is_up_to_date)
-            for name, mirror in self.mirrors.items()
-        }
         return {
             "pid": os.getpid(),
             "since": self.since,
             "ready": self.ready.is_set(),
             "data": str(self.config.data),
             "embedded": self.postgres.embedded is not None,
-            "tenants": pulses,
+            "tenants": self.pulses(),
             "degraded": self.reasons(),
+        }
+
+    def pulses(self) -> dict[str, dict[str, Any]]:
+        """By name, the activity of each tenant that is mirrored now."""
+        return {
+            name: pulse_of(mirror.engine, mirror.long_work(), derived=mirror.consequences.is_up_to_date)
+            for name, mirror in self.mirrors.items()
         }
 
     def reasons(self) -> list[str]:

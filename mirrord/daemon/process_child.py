@@ -25,7 +25,7 @@ MAX_SILENT_SECONDS = 60.0  # seconds without a heartbeat until it is ended; as t
 MAX_START_SECONDS = 600.0  # seconds until its first heartbeat; killed sooner, it would never start on a busy machine
 ABORT_SECONDS = 5.0  # seconds for the traceback of a process that stands still
 STOP_SECONDS = 100.0  # seconds for work under way; a service manager waits 120
-RESTART_PAUSES_SECONDS = (0.2, 1.0, 5.0, 15.0)  # after each end within RECENT_SECONDS; the last: others take over
+RESTART_PAUSES_SECONDS = (0.2, 1.0, 5.0, 12.0)  # after each end within RECENT_SECONDS; the last: others take over
 RECENT_SECONDS = 120.0
 
 

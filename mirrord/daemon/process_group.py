@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -101,15 +100,8 @@ class ProcessGroup(Daemon):
 
     def facts(self) -> dict[str, Any]:
         """As of one daemon with all tenants of the processes. processes: {number, pid, tenants: a count} of each."""
-        tenants = {name: pulse for report in self._reports() for name, pulse in report["tenants"].items()}
         return {
-            "pid": os.getpid(),
-            "since": self.since,
-            "ready": self.ready.is_set(),
-            "data": str(self.config.data),
-            "embedded": self.postgres.embedded is not None,
-            "tenants": dict(sorted(tenants.items())),
-            "degraded": self.reasons(),
+            **Daemon.facts(self),
             "processes": [
                 {
                     "number": child.place.number,
@@ -119,6 +111,10 @@ class ProcessGroup(Daemon):
                 for child in self.children
             ],
         }
+
+    def pulses(self) -> dict[str, dict[str, Any]]:
+        """As the processes report them, by name."""
+        return dict(sorted((name, pulse) for report in self._reports() for name, pulse in report["tenants"].items()))
 
     def reasons(self) -> list[str]:
         """Why the processes together do less than they should, each sentence once."""

@@ -159,7 +159,8 @@ def measured_tenants(endpoint: str) -> dict[str, dict[str | None, float]] | None
 
 
 def complete(facts: dict[str, Any]) -> dict[str, Any] | None:
-    return facts if set(facts["tenants"]) == set(TENANTS) else None
+    """*facts* with all tenants; None: not yet. The heartbeat is up to a second older than the log's `ready`."""
+    return facts if facts["ready"] and set(facts["tenants"]) == set(TENANTS) else None
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
