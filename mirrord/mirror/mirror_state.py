@@ -43,6 +43,10 @@ PRAGMA user_version = {_VERSION};
 
 _STORE_SEEN = "INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _STORE_UNRECORDED_BASE = "INSERT OR REPLACE INTO unrecorded_base VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_BASE_COLUMNS = 9  # columns of the table unrecorded_base
+_UNRECORDED_BASES = """
+SELECT base.*, seen.device, seen.inode, seen.size, seen.mtime_ns, seen.ctime_ns, seen.digest, seen.entry
+  FROM unrecorded_base AS base LEFT JOIN seen ON seen.path = base.path AND seen.entry = base.entry"""
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -128,11 +132,15 @@ class State:
         rows = [(entry.bytes, digest) for entry, digest in digests.items()]
         self._change_unrecorded("INSERT OR REPLACE INTO unrecorded VALUES (?, ?)", rows)
 
-    def load_unrecorded_bases(self) -> list[Base]:
-        """The bases of files that were written, and perhaps not recorded in Postgres."""
+    def load_unrecorded_bases(self) -> list[tuple[Base, CachedStat | None]]:
+        """The bases of files that were written, and perhaps not recorded in Postgres, with the files as written."""
 
-        def load() -> list[Base]:
-            return [_base_of_row(row) for row in self._database.execute("SELECT * FROM unrecorded_base")]
+        def load() -> list[tuple[Base, CachedStat | None]]:
+            rows = list(self._database.execute(_UNRECORDED_BASES))
+            return [
+                (_base_of_row(base), cached_stat_from_row(seen) if seen[0] is not None else None)
+                for base, seen in ((row[:_BASE_COLUMNS], row[_BASE_COLUMNS:]) for row in rows)
+            ]
 
         return self._run_or_default(load, [])
 

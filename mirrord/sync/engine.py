@@ -306,9 +306,7 @@ class Engine:
 
     async def compare_all(self) -> None:
         """Mark every entry whose base, file and row are not equal."""
-        scanned = await self._scan()
-        await store_unrecorded_bases(self.sides, scanned)
-        paths, entries = await find_differing(self.sides, scanned)
+        paths, entries = await find_differing(self.sides, await self._scan())
         self.queue.mark(paths, [*entries, *self.problems.hindered_entries()], forced=True)
 
     async def _scan(self) -> Scan:
@@ -322,6 +320,7 @@ class Engine:
         self.scan_seconds = time.monotonic() - began
         self.pulse.scans.add(self.scan_seconds, time.monotonic())
         self.pulse.step()
+        await store_unrecorded_bases(self.sides, scanned)
         unconfirmed = self.retries.note_scan(began)
         self.sides.occupied_paths.note_scan(began)
         self.queue.mark(differing | unconfirmed.paths, unconfirmed.entries | take_barred(self.parts), forced=True)

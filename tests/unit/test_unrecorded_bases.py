@@ -6,7 +6,6 @@ import pytest
 
 from mirrord.domain.entry import Base, EntryId, Row, digest_of
 from mirrord.mirror.mirror_state import cached_stat
-from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tree_scan import Scan
 from mirrord.sync.observation.unrecorded_bases import select_missing, select_present
@@ -35,12 +34,12 @@ def row_of(note: Base, *, version: int, text: str = "text") -> Row:
     ids=["saved_as_another_file", "as_written", "renamed", "another_file", "gone"],
 )
 def test_a_noted_file_is_present_at_its_path_or_under_another_name(scanned: Scan, is_present: bool) -> None:
-    index = Index({"One.md": cached_stat(stat(1), NOTE.digest, A)})
-    assert select_present([NOTE], scanned, index) == ([NOTE] if is_present else [])
+    written_file = NOTE, cached_stat(stat(1), NOTE.digest, A)
+    assert select_present([written_file], scanned) == ([NOTE] if is_present else [])
 
 
-def test_a_renamed_file_whose_inode_is_not_in_the_index_is_not_present() -> None:
-    assert select_present([NOTE], Scan(files={"Named.md": stat(1)}), Index({})) == []
+def test_a_renamed_file_whose_inode_is_not_known_is_not_present() -> None:
+    assert select_present([(NOTE, None)], Scan(files={"Named.md": stat(1)})) == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,8 @@
-"""Completes the record of files that an earlier daemon wrote: their bases are in `state.db`, and not in Postgres."""
+"""
+Completes the record of files that this mirror wrote: their bases are in `state.db`, and not in Postgres.
+
+The daemon died in between, or lost its connection.
+"""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -6,44 +10,52 @@ from collections.abc import Iterable, Mapping
 from mirrord.db.content import entry_states
 from mirrord.db.content.entry_writes import run_statements
 from mirrord.domain.entry import Base, EntryId, Row
-from mirrord.mirror.seen_files import Index
+from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.tree.tree_scan import Scan
 from mirrord.sync.observation.mirror_handles import Sides
 
 
 async def store_unrecorded_bases(sides: Sides, scanned: Scan) -> None:
     """Store the noted bases of files that *scanned* shows; forget the notes that have nothing to add."""
-    noted_bases = dict(sides.unrecorded_files.bases)
-    if not noted_bases or sides.lease is None:
+    written_files = dict(sides.unrecorded_files.written_files)
+    if not written_files or sides.lease is None:
         return
-    present_bases = select_present(noted_bases.values(), scanned, sides.looker.index)
-    keys = entry_states.BaseKeys([base.path for base in present_bases if base.path], list(noted_bases))
+    present_bases = select_present(written_files.values(), scanned)
+    keys = entry_states.BaseKeys([base.path for base in present_bases if base.path], list(written_files))
     async with sides.database.transaction(sides.tenant, sides.fence) as connection:
         bases, rows = await entry_states.load_bases_and_rows(
-            connection, sides.tenant, sides.mirror, keys, list(noted_bases)
+            connection, sides.tenant, sides.mirror, keys, list(written_files)
         )
         missing_bases = select_missing(present_bases, bases, rows)
         await run_statements(connection, [sides.writer.store_base(base) for base in missing_bases])
+    _index_inodes(sides, missing_bases)
     recorded = {base.entry for base in [*bases, *missing_bases]}
     waiting = {entry for entry, row in rows.items() if not row.deleted and entry not in recorded}
-    await asyncio.to_thread(sides.unrecorded_files.forget, sides.state, noted_bases.keys() - waiting)
+    await asyncio.to_thread(sides.unrecorded_files.forget, sides.state, written_files.keys() - waiting)
 
 
-def select_present(noted_bases: Iterable[Base], scanned: Scan, index: Index) -> list[Base]:
+def _index_inodes(sides: Sides, bases: Iterable[Base]) -> None:
+    """Enter the files of *bases* into the index as they were written, so that they are known under new names."""
+    for base in bases:
+        _, cached = sides.unrecorded_files.written_files[base.entry]
+        if base.path is not None and cached is not None and base.path not in sides.looker.index:
+            sides.looker.index.record(base.path, cached)
+
+
+def select_present(written_files: Iterable[tuple[Base, CachedStat | None]], scanned: Scan) -> list[Base]:
     """
-    Those of *noted_bases* whose file is in the tree, at its path or renamed.
+    The bases of those of *written_files* that are in the tree, at their paths or renamed.
 
     A file that is gone stays without a base, so that it is written again: a note may be old, and no proof that a
     person deleted the page.
     """
     inodes = {(stat.device, stat.inode) for stat in scanned.files.values()}
 
-    def is_present(path: str) -> bool:
-        cached = index.get(path)
+    def is_present(path: str, cached: CachedStat | None) -> bool:
         is_renamed = cached is not None and (cached.device, cached.inode) in inodes
         return is_renamed or path in scanned.files or path in scanned.unchanged
 
-    return [base for base in noted_bases if base.path is not None and is_present(base.path)]
+    return [base for base, cached in written_files if base.path is not None and is_present(base.path, cached)]
 
 
 def select_missing(noted_bases: Iterable[Base], bases: Iterable[Base], rows: Mapping[EntryId, Row]) -> list[Base]:

@@ -18,13 +18,18 @@ class UnrecordedFiles:
     """
     The files of one mirror.
 
-    entry_of_digest: without bytes that several of them have. bases: of files that are written.
+    entry_of_digest: without bytes that several of them have. written_files: the base of each file that is written, and
+    the file as written, if that is known.
     """
 
-    def __init__(self, digests: Mapping[EntryId, Digest] = MappingProxyType({}), bases: Iterable[Base] = ()) -> None:
-        """*digests*, *bases*: of the files of an earlier daemon."""
+    def __init__(
+        self,
+        digests: Mapping[EntryId, Digest] = MappingProxyType({}),
+        written_files: Iterable[tuple[Base, CachedStat | None]] = (),
+    ) -> None:
+        """*digests*, *written_files*: of an earlier daemon."""
         self._digests = dict(digests)
-        self.bases = {base.entry: base for base in bases}
+        self.written_files = {base.entry: (base, cached) for base, cached in written_files}
         self.entry_of_digest: Mapping[Digest, EntryId] = {}
         self._index_digests()
 
@@ -42,14 +47,14 @@ class UnrecordedFiles:
     def note_written(self, state: State, base: Base, cached: CachedStat) -> None:
         """Note a file that was just written. Blocking; may be called from several threads."""
         state.note_unrecorded_base(base, cached)
-        self.bases[base.entry] = base
+        self.written_files[base.entry] = base, cached
 
     def forget(self, state: State, entries: Set[EntryId]) -> None:
         """Forget files that are recorded, or were not written. Blocking."""
         state.forget_unrecorded(entries)
         for entry in entries:
             self._digests.pop(entry, None)
-            self.bases.pop(entry, None)
+            self.written_files.pop(entry, None)
         self._index_digests()
 
     def _index_digests(self) -> None:

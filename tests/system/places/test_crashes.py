@@ -1,6 +1,7 @@
 """Names change hands, and the daemon dies at every rename of it."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
@@ -9,6 +10,7 @@ import pytest
 from mirrord.db.content.entry_writes import StatementBuilder
 from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
+from mirrord.errors import Unavailable
 from mirrord.mirror.tree import kernel
 from mirrord.sync import deletions
 from mirrord.sync.writing import file_writes
@@ -214,3 +216,33 @@ async def test_a_file_with_an_apps_text_that_was_not_recorded_is_known_under_a_n
         assert mirror.page("Named").id == page
         assert mirror.rows() == {"Named": f"An app's text.\n{edit}", "Other": "Another one does, too.\n"}
         assert mirror.count_living() == 2
+
+
+@pytest.mark.parametrize("name", ["page.md", "Named.md"])
+async def test_a_file_whose_record_was_lost_with_the_connection_is_known_after_an_edit_and_a_rename(
+    database: Database,
+    app_connection: Connection,
+    tmp_path: Path,
+    tenant: TenantId,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    async def lose_connection(*_: object) -> None:
+        raise Unavailable("Postgres is out of reach.")
+
+    async with opened_mirror(database, app_connection, tmp_path / "there", tenant) as mirror:
+        mirror.write({"Page.md": "The page grows.\n", "Other.md": "Another one does, too.\n"})
+        await mirror.settle()
+        page, other = mirror.ids("Page", "Other")
+    async with opened_mirror(database, app_connection, tmp_path / "here", tenant, is_settled=False) as mirror:
+        monkeypatch.setattr(file_writes, "_store_bases", lose_connection)
+        while len(mirror.files()) < 2:
+            with suppress(Unavailable):
+                await mirror.work()
+        monkeypatch.undo()
+        mirror.write({"Page.md": "The page grows.\n\nWritten while Postgres was away.\n"})
+        mirror.rename(("Page.md", "aside"), ("aside", name))
+        await mirror.settle()
+        assert mirror.ids(name.removesuffix(".md"), "Other") == [page, other]
+        assert mirror.count_living() == 2
+        assert mirror.files()[name] == "The page grows.\n\nWritten while Postgres was away.\n"
