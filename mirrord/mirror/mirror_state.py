@@ -138,8 +138,11 @@ class State:
         def load() -> list[tuple[Base, CachedStat | None]]:
             rows = list(self._database.execute(_UNRECORDED_BASES))
             return [
-                (_base_of_row(base), cached_stat_from_row(seen) if seen[0] is not None else None)
-                for base, seen in ((row[:_BASE_COLUMNS], row[_BASE_COLUMNS:]) for row in rows)
+                (
+                    _base_of_row(base_columns),
+                    cached_stat_from_row(stat_columns) if stat_columns[0] is not None else None,
+                )
+                for base_columns, stat_columns in ((row[:_BASE_COLUMNS], row[_BASE_COLUMNS:]) for row in rows)
             ]
 
         return self._run_or_default(load, [])
