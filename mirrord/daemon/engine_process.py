@@ -27,7 +27,12 @@ from mirrord.domain.entry import TenantId
 from mirrord.errors import MirrordError, Unavailable
 from mirrord.mirror.engine_desk import EngineDesk
 from mirrord.mirror.heartbeat import Heartbeat
-from mirrord.mirror.process_setup import end_with_parent, prepare_process
+from mirrord.mirror.process_setup import (
+    TERMINAL_SIGNALS,
+    end_with_parent,
+    end_without_memory,
+    prepare_process,
+)
 from mirrord.sync.timing import pause, run_together
 from mirrord.telemetry.engine_reports import dump_measures
 from mirrord.telemetry.process_reports import log_to
@@ -260,9 +265,11 @@ def run_engine_process(
     """The main function of the process. parent: the process id of its supervisor, with which it ends."""
     end_with_parent(parent)
     prepare_process()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the supervisor says when to stop
+    for number in TERMINAL_SIGNALS:  # the supervisor says when to stop
+        signal.signal(number, signal.SIG_IGN)
     log_to(*log_files, facts={"process": place.number})
     faulthandler.enable()
+    end_without_memory()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_run_until_stopped(EngineProcess(config, place=place), fill))

@@ -15,6 +15,7 @@ from typing import Any
 from mirrord.config import Config
 from mirrord.daemon.engine_process import ProcessPlace, run_engine_process
 from mirrord.mirror.engine_desk import EngineDesk
+from mirrord.mirror.process_setup import TERMINAL_SIGNALS
 from mirrord.sync.timing import pause
 
 log = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class ProcessChild:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         process = self._process = context.Process(target=run_engine_process, args=self._arguments)
-        previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until it ignores it
+        previous = signal.pthread_sigmask(signal.SIG_BLOCK, TERMINAL_SIGNALS)  # until it ignores them
         try:
             process.start()
         finally:

@@ -32,6 +32,7 @@ from mirrord.markdown.write.stored_form import (
     values_to_store_of_pages,
     values_to_store_unparsed,
 )
+from mirrord.mirror.process_setup import TERMINAL_SIGNALS
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 
 T = TypeVar("T")
@@ -111,8 +112,8 @@ def _start_pool() -> ProcessPoolExecutor:
 
 @contextmanager
 def _block_interrupts() -> Iterator[None]:
-    """Block SIGINT while workers are started; they inherit that, so only the daemon handles Ctrl-C."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Block the signals of terminals while workers are started; they inherit that, so only the daemon handles them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, TERMINAL_SIGNALS)
     try:
         yield
     finally:

@@ -8,7 +8,10 @@ import signal
 import sys
 from pathlib import Path
 
+# A terminal sends them to all its processes, by Ctrl-C and when it is closed; the daemon alone decides what follows.
+TERMINAL_SIGNALS = frozenset({signal.SIGINT, signal.SIGHUP})
 _PR_SET_PDEATHSIG = 1  # prctl(2)
+_NO_MEMORY_LINE = b"mirrord: there is no memory left; the process ends.\n"
 
 
 def prepare_process() -> None:
@@ -23,11 +26,34 @@ def prepare_process() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def list_stop_signals() -> list[signal.Signals]:
+    """The signals at which a daemon finishes its work and ends: SIGHUP unless it is ignored, as by nohup."""
+    is_hangup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([] if is_hangup_ignored else [signal.SIGHUP])]
+
+
 def end_with_parent(parent: int) -> None:
     """Let the kernel kill this process when *parent*, the process that started it, ends."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before the line above
         os._exit(1)
+
+
+def end_without_memory() -> None:
+    """
+    Let this process end when a thread of it cannot begin for want of memory: its starter waits for ever.
+
+    The interpreter reports that to this hook only. Call it once, in a process that is started again when it ends.
+    """
+    report = sys.unraisablehook
+
+    def end_or_report(unraisable: "sys.UnraisableHookArgs") -> None:
+        if issubclass(unraisable.exc_type, MemoryError):
+            os.write(2, _NO_MEMORY_LINE)
+            os._exit(1)
+        report(unraisable)
+
+    sys.unraisablehook = end_or_report
 
 
 def command_line() -> tuple[str, ...]:

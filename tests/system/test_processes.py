@@ -3,9 +3,10 @@
 import asyncio
 import json
 import os
+import resource
 import signal
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ import pytest
 
 from mirrord.db.database import app_dsn
 from mirrord.domain.entry import TenantId
-from mirrord.mirror.heartbeat import Heartbeat
+from mirrord.mirror.heartbeat import Heartbeat, request_compare
+from mirrord.web.console_server import last_url
+from tests.support.browsing import Browser
 from tests.support.commands import Near, run_command
 from tests.support.editors import save
 from tests.support.entries import value
@@ -30,6 +33,7 @@ pytestmark = pytest.mark.timeout(400)  # a busy machine needs half a minute to s
 TENANTS = ("alpha", "beta", "gamma")
 START_SECONDS = 100.0
 TAKEOVER_SECONDS = 60.0  # an idle machine needs 4 to 12; a busy one several times as long
+MEMORY_BYTES = 1 << 20  # less than a process has when it starts: nothing more can be allocated
 COPIES = "SELECT count(*), min(markdown) FROM mirrord.page WHERE name = %s AND deleted_at IS NULL"
 
 
@@ -60,6 +64,13 @@ class Processes:
         process: dict[str, Any] = self.facts()["processes"][number - 1]
         return process if process["pid"] is not None else None
 
+    def take_memory(self, number: int) -> None:
+        """Let the process of that number, if it runs, allocate no more; while it starts, it ends of that."""
+        pid = self.facts()["processes"][number - 1]["pid"]
+        if pid in self.mirrord.workers():
+            with suppress(ProcessLookupError):
+                resource.prlimit(pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
     def file(self, tenant: str, path: str) -> Path:
         return self.mirrord.mirror / tenant / path
 
@@ -71,6 +82,13 @@ class Processes:
             eventually(partial(self._is_row, tenant, word), f"the row of {word} in {tenant}", seconds)
             self._change(tenant, word)
             eventually(partial(self._is_file, tenant, word), f"the row's text of {word} in {tenant}", seconds)
+
+    def assert_once(self, word: str) -> None:
+        """After assert_both_ways() each tenant has one row and one file of it."""
+        self.mirrord.flush()
+        for tenant in TENANTS:
+            assert self.row(tenant, word) == (1, f"{word} by a row\n")
+            assert [path.name for path in self.file(tenant, ".").glob(f"{word}*")] == [f"{word}.md"]
 
     def _is_row(self, tenant: str, word: str) -> bool:
         return self.row(tenant, word) == (1, f"{word} by a file\n")
@@ -115,7 +133,7 @@ def processes(module_dsn: str, tmp_path_factory: pytest.TempPathFactory, manager
         for tenant in TENANTS:
             save(mirrord.mirror / tenant / "First.md", f"first of {tenant}\n")
         others = [word for tenant in TENANTS[1:] for word in ("--tenant", tenant)]
-        mirrord.start(*others)
+        mirrord.start(*others, "--console", "0")
         mirrord.wait_ready(START_SECONDS)
         with psycopg.connect(module_dsn, autocommit=True) as rows, closing(Processes(mirrord, rows)) as running:
             yield running
@@ -145,6 +163,31 @@ def test_a_service_manager_and_monitoring_see_one_daemon(processes: Processes, m
     assert all(value >= 1 for value in measured["mirrord_moves_total"].values())
 
 
+def test_doctor_and_check_see_one_daemon(processes: Processes) -> None:
+    processes.mirrord.flush()
+    completed = processes.mirrord.run("doctor", "--json")
+    findings = {finding["check"]: finding for finding in json.loads(completed.stdout)}
+    names = ["daemon", "tenants apart", *(f"tenant {tenant}" for tenant in TENANTS)]
+    assert {name: findings[name]["verdict"] for name in names} == dict.fromkeys(names, "ok"), findings
+    request_compare(processes.mirrord.mirror, TAKEOVER_SECONDS)
+    compared = processes.mirrord.run("check", "--json")
+    assert (compared.returncode, json.loads(compared.stdout)) == (0, {tenant: [] for tenant in TENANTS})
+
+
+def test_pages_of_all_processes_are_read_and_saved_in_one_console(processes: Processes) -> None:
+    url = eventually(lambda: last_url(processes.mirrord.data), "the console's address")
+    link = processes.mirrord.run("console", "link", "--name", "ada").stdout.strip()
+    ada = Browser(url, tenant=TENANTS[0]).sign_in(link)
+    for ada.tenant in TENANTS:
+        (page,) = [node["id"] for node in ada.get("tree")["nodes"] if node["title"] == "First"]
+        page_now = ada.get(f"pages/{page}")
+        assert page_now["markdown"] == f"first of {ada.tenant}\n"
+        body = {"version": page_now["version"], "markdown": f"saved by ada in {ada.tenant}\n"}
+        ada.send("PUT", f"pages/{page}/markdown", body)
+        file = processes.file(ada.tenant, "First.md")
+        eventually(partial(is_text, file, body["markdown"]), f"what ada saved in {file}", TAKEOVER_SECONDS)
+
+
 def readiness(endpoint: str) -> Any:
     return json.loads(asyncio.run(asked(endpoint, "/readyz"))[1])
 
@@ -171,10 +214,24 @@ def test_what_a_process_had_goes_on_when_it_is(processes: Processes, how: signal
     word = f"After {how.name}"
     processes.assert_both_ways(word, TAKEOVER_SECONDS)
     assert others <= {process["pid"] for process in processes.facts()["processes"]}
-    processes.mirrord.flush()
+    processes.assert_once(word)
+
+
+def test_others_take_what_a_process_had_that_has_no_memory_whenever_it_starts(processes: Processes) -> None:
+    number, word = int(eventually(lambda: processes.holders().get("beta"), "a process of beta")), "Without memory"
     for tenant in TENANTS:
-        assert processes.row(tenant, word) == (1, f"{word} by a row\n")
-        assert [path.name for path in processes.file(tenant, ".").glob(f"{word}*")] == [f"{word}.md"]
+        save(processes.file(tenant, f"{word}.md"), f"{word} by a file\n")
+    os.kill(processes.pid_of("beta"), signal.SIGKILL)  # as the kernel does when no memory is left
+
+    def is_elsewhere() -> bool:
+        processes.take_memory(number)
+        return processes.holders().get("beta") not in (str(number), None)
+
+    eventually(is_elsewhere, "another process of beta", 2 * TAKEOVER_SECONDS)
+    processes.assert_both_ways(word, TAKEOVER_SECONDS)
+    processes.assert_once(word)
+    ends = [event["code"] for event in processes.mirrord.events() if event.get("event") == "process_ended"]
+    assert [code for code in ends if code not in (-signal.SIGKILL, 0)], f"no process ended for want of memory: {ends}"
 
 
 @pytest.mark.parametrize("setting", ["0", "many", "-1", "1000"])
@@ -200,6 +257,16 @@ def test_what_a_host_of_a_pool_had_is_mirrored_by_another_when_it_is_gone(fresh_
         for tenant in TENANTS:
             page = second_host.mirror / tenant / "Page.md"
             eventually(partial(is_text, page, f"a page of {tenant}\n"), f"the text in {page}", TAKEOVER_SECONDS)
+        assert_ends_with_its_terminal(second_host)
+
+
+def assert_ends_with_its_terminal(mirrord: Mirrord) -> None:
+    """A terminal that is closed hangs up on all its processes; they finish their work as at a SIGTERM."""
+    os.killpg(mirrord.pid, signal.SIGHUP)
+    eventually(lambda: not mirrord.running, "the end of the daemon", TAKEOVER_SECONDS)
+    assert mirrord.stop() == 0
+    assert Heartbeat(mirrord.mirror).read() is None
+    eventually(lambda: not mirrord.workers(), "the end of its processes")
 
 
 def is_text(file: Path, text: str) -> bool:

@@ -3,7 +3,6 @@
 import asyncio
 import faulthandler
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -15,6 +14,7 @@ import uvloop
 from mirrord.cli.options import with_config_options
 from mirrord.config import Config, parse_processes
 from mirrord.daemon.daemon import Daemon
+from mirrord.mirror.process_setup import end_without_memory, list_stop_signals
 from mirrord.sync.timing import pause
 from mirrord.telemetry.process_reports import MICROSECONDS_PER_SECOND, Supervisor, log_to, supervisor_of
 
@@ -89,10 +89,11 @@ def up(
 
 
 def run_until_stopped(config: Config, fill: Path | None, *, plain: bool) -> None:
-    """Run until SIGINT or SIGTERM. Raises MirrordError if it cannot start."""
+    """Run until SIGINT, SIGTERM or SIGHUP. Raises MirrordError if it cannot start."""
     log_to(*_log_files(config, plain=plain))
     if plain:
         faulthandler.enable()  # the watchdog of a service manager sends SIGABRT: print a traceback then
+        end_without_memory()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_run_daemon(_make_daemon(config, plain=plain), fill, plain=plain))
 
@@ -130,7 +131,7 @@ def _start_console(daemon: Daemon, tasks: list["asyncio.Future[None]"], *, plain
 
 async def _run_daemon(daemon: Daemon, fill: Path | None, *, plain: bool) -> None:
     loop = asyncio.get_running_loop()
-    for signal_number in (signal.SIGINT, signal.SIGTERM):
+    for signal_number in list_stop_signals():
         loop.add_signal_handler(signal_number, daemon.stop.set)
     tasks: list[asyncio.Future[None]] = []
     if (supervisor := supervisor_of()) is not None:
