@@ -39,10 +39,17 @@ _PASSING_REFUSALS = (
     "too many",
     "terminating connection",
 )
+# Words of PgBouncer, and what its operator has to change.
+_POOLER_REFUSALS = {
+    "statement pooling mode": "A pooler before Postgres pools statements, and mirrord needs transactions and sessions: "
+    "set `pool_mode = session`",
+    "unsupported startup parameter": "A pooler before Postgres refuses the settings of mirrord's connections: "
+    "set `ignore_startup_parameters = options`, and give them to the role mirrord_daemon",
+}
 # Failures of Postgres that are no user's mistake, by SQLSTATE; the engine reports them and retries.
 _OUTAGES = {
     "53100": "Postgres has no disk space left; changes stay in files until there is some",
-    "25006": "Postgres is read-only; changes stay in files until it can be written",
+    "25006": "Postgres is read-only, as a standby is; changes stay in files until it can be written",
     "25P03": "Postgres ended a transaction that was idle for too long",
     "25P04": f"Postgres ended a transaction that took longer than {TRANSACTION_TIMEOUT_SECONDS} s",
     "40001": "Postgres rolled back a transaction of mirrord because of another one; it will be retried",
@@ -76,6 +83,8 @@ def translate_errors() -> Iterator[None]:
     except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as error:
         if outage := _OUTAGES.get(error.sqlstate or ""):
             raise Unavailable(f"{outage} ({_sentence(error)}).") from error
+        if advice := next((advice for words, advice in _POOLER_REFUSALS.items() if words in str(error)), None):
+            raise UserError(f"{advice} (docs/operations.md, Poolers). It says: {_sentence(error)}.") from error
         if isinstance(error, psycopg.InternalError):
             raise
         if "FATAL:" in str(error) and not any(phrase in str(error) for phrase in _PASSING_REFUSALS):

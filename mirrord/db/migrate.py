@@ -18,6 +18,11 @@ from mirrord.errors import Unavailable, UserError
 
 LOCK_TIMEOUT_SECONDS = 60  # seconds; a daemon then reports it and retries
 
+_SAFE_SCHEMAS = "{pg_catalog}"  # what remains of SAFE_SEARCH_PATH while there are no temporary objects
+_LOST_SETTINGS_SENTENCE = (
+    "A pooler before Postgres drops the settings of mirrord's connections. "
+    f"Let the DSN name user={DAEMON_ROLE}, and give the settings to that role (docs/operations.md, Poolers)."
+)
 _POLICIES_FILE = "19_policies.sql"
 _LOCK = 0x6D6972726F7264  # "mirrord", the key of the advisory lock
 
@@ -240,13 +245,17 @@ async def working_dsn(dsn: str) -> str:
     """
     *dsn*; for a superuser, the same with the login mirrord_daemon and without the superuser's password.
 
-    Needs the schema's roles. Raises UserError if Postgres refuses that login, and Unavailable.
+    Needs the schema's roles. Raises UserError if Postgres refuses that login, or a pooler drops settings of
+    connections, and Unavailable.
     """
     async with admin_connection(dsn) as connection:
         cursor = await connection.execute(
-            "SELECT rolname, rolsuper FROM pg_catalog.pg_roles WHERE rolname = session_user"
+            "SELECT rolname, rolsuper, pg_catalog.current_schemas(false)::text FROM pg_catalog.pg_roles"
+            " WHERE rolname = session_user"
         )
         row = await cursor.fetchone()
+    if row is not None and row[2] != _SAFE_SCHEMAS:
+        raise UserError(_LOST_SETTINGS_SENTENCE)
     if row is None or not row[1]:
         return dsn
     daemon_login = make_conninfo("", **{**parse_dsn(dsn), "user": DAEMON_ROLE, "password": None})
