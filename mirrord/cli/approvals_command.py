@@ -195,6 +195,8 @@ def _print_summary(stored: StoredRequest) -> None:
 
 def _print_details(stored: StoredRequest) -> None:
     _print_summary(stored)
+    if stored.paths:
+        click.echo(strip_controls(f"    scope: {stored.request.scope}; links in pages that it hides follow, too"))
     for name, value in stored.arguments.items():
         text = json.dumps(value, ensure_ascii=False)
         click.echo(

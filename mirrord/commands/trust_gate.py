@@ -76,14 +76,15 @@ def run(
     command, level = COMMANDS[name], gate.levels[name]
     if session.draft is not None:  # people see it before it is applied
         session.draft.note_level(name, level)
-        return CompletedCommand(command.call(session, arguments, progress, _scope_check(session)))
+        return CompletedCommand(command.call(session, arguments, progress, _scope_check(session, name)))
     if _is_trusted(gate, name, arguments):
         with adding_event_facts(session, {"trust": level.name} if level is Trust.NOTIFY else {}):
             return CompletedCommand(command.call(session, arguments, progress, _check_of(session, gate, name)))
     if consent is not None:
         seed = _seed_of_call(session.new_request(name, arguments))
         with session.deriving_ids(seed), adding_event_facts(session, {"trust": level.name, "channel": "elicitation"}):
-            return CompletedCommand(command.call(session, arguments, progress, partial(_check_consent, consent)))
+            check = partial(_check_consent, session, name, consent)
+            return CompletedCommand(command.call(session, arguments, progress, check))
     request = session.new_request(name, arguments)
     with translating_errors(), records_lock(session.tree):
         if (earlier := _answer_of_earlier(session, gate, request)) is not None:
@@ -93,7 +94,7 @@ def run(
         if (idle_result := plan.idle_result(session)) is not None:
             return CompletedCommand(idle_result)
         preview = plan.preview(session)
-        _check_review(gate, preview)
+        _check_rules(session, gate, name, preview)
         request, answer = _add_preview(session, command, request, preview)
     with translating_errors(), records_lock(session.tree):
         if (earlier := _answer_of_earlier(session, gate, request)) is not None:
@@ -129,23 +130,27 @@ def adding_event_facts(session: Session, facts: Mapping[str, object]) -> Iterato
         session.event_facts = before
 
 
+def check_scope(session: Session, name: str, preview: Preview) -> None:
+    """Raises Failed, OUT_OF_SCOPE, before a plan begins that changes what the token's patterns do not permit."""
+    if name != "apply_changes":  # what is in a draft was checked there
+        with translating_errors():
+            check_writable(session.tree, *preview.bases)
+
+
 def _check_of(session: Session, gate: Gate, name: str) -> Check | None:
     if gate.rules.may_review:
-        return partial(_check_review, gate)
-    return _scope_check(session) if name != "apply_changes" else None  # what is in a draft was checked there
+        return partial(_check_rules, session, gate, name)
+    return _scope_check(session, name)
 
 
-def _scope_check(session: Session) -> Check | None:
-    return partial(_check_scope, session) if session.tree.whole is not session.tree else None
+def _scope_check(session: Session, name: str) -> Check | None:
+    """None without a scope: a check costs a preview."""
+    return partial(check_scope, session, name) if session.tree.whole is not session.tree else None
 
 
-def _check_scope(session: Session, preview: Preview) -> None:
-    """Raises Failed, OUT_OF_SCOPE, before a plan begins that changes what the token's patterns do not permit."""
-    with translating_errors():
-        check_writable(session.tree, *preview.bases)
-
-
-def _check_review(gate: Gate, preview: Preview) -> None:
+def _check_rules(session: Session, gate: Gate, name: str, preview: Preview) -> None:
+    """Raises Failed, OUT_OF_SCOPE, and ReviewNeeded."""
+    check_scope(session, name, preview)
     if gate.rules.reviews(preview.bases):
         raise ReviewNeeded
 
@@ -159,7 +164,8 @@ def _seed_of_call(request: Request) -> UUID:
     return UUID(bytes=bytes(request.fingerprint)[:16])
 
 
-def _check_consent(bases: Mapping[str, str], preview: Preview) -> None:
+def _check_consent(session: Session, name: str, bases: Mapping[str, str], preview: Preview) -> None:
+    check_scope(session, name, preview)
     if dict(preview.bases) != dict(bases):
         raise Failed(
             "CONFLICT", "conflict", MODIFIED_SENTENCE, "Look at what is there now; if it is still right, call again."
@@ -168,7 +174,10 @@ def _check_consent(bases: Mapping[str, str], preview: Preview) -> None:
 
 def _answer_of_earlier(session: Session, gate: Gate, request: Request) -> Outcome | None:
     """Outcome of an earlier equal call, or None. Raises Failed, TOO_MANY_PENDING."""
-    own_requests = [stored for stored in request_files.read_all(session.tree) if stored[0].actor == session.actor]
+    caller = request.actor, request.scope
+    own_requests = [
+        stored for stored in request_files.read_all(session.tree) if (stored[0].actor, stored[0].scope) == caller
+    ]
     for earlier, answer in own_requests:
         if earlier.fingerprint == request.fingerprint and answer.delivered_at is None:
             return _deliver_answer(session, earlier, answer)

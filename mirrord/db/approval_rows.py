@@ -21,6 +21,7 @@ from mirrord.domain.approval import (
     to_storable,
 )
 from mirrord.domain.entry import Actor, Digest, MirrorId, TenantId
+from mirrord.domain.scope import Scope, scope_of_claims
 from mirrord.domain.trust import Trust
 from mirrord.errors import UserError
 
@@ -32,7 +33,7 @@ class StoredRequest:
 
     digest: of the request in its file at intake. preview: summary, lines, facts. decision: by, reason, channel.
     is_claimed: its mirror runs it, or ran it. outcome: {"result"} or {"failure"}. is_outcome_written: its file contains
-    the outcome.
+    the outcome. paths: the patterns of the requester's scope.
     """
 
     tenant: TenantId
@@ -54,6 +55,7 @@ class StoredRequest:
     is_claimed: bool
     outcome: dict[str, Any] | None
     is_outcome_written: bool
+    paths: dict[str, list[str]]
 
     @property
     def state(self) -> RequestState:
@@ -78,6 +80,7 @@ class StoredRequest:
             actor=self.asker,
             token=None,
             requested_at=self.requested_at,
+            scope=scope_of_claims(self.paths),
         )
 
 
@@ -94,7 +97,7 @@ class Notice:
 
 _COLUMNS = (
     "tenant_id, id, mirror_id, command, arguments, arguments_digest, inputs, bases, actor, preview, level, state, "
-    "decision, requested_at, expires_at, decided_at, claimed_at IS NOT NULL, outcome, told_at IS NOT NULL"
+    "decision, requested_at, expires_at, decided_at, claimed_at IS NOT NULL, outcome, told_at IS NOT NULL, paths"
 )
 
 
@@ -106,8 +109,8 @@ async def add_request(
     actor = {"kind": request.actor.kind, "name": request.actor.name}
     await connection.execute(
         "INSERT INTO mirrord.approval (tenant_id, id, mirror_id, command, arguments, arguments_digest, inputs, bases, "
-        "actor, preview, level, review, requested_at, expires_at) "
-        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, clock_timestamp() + %s) "
+        "actor, preview, level, review, paths, requested_at, expires_at) "
+        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, clock_timestamp() + %s) "
         "ON CONFLICT (tenant_id, id) DO NOTHING",
         (
             tenant,
@@ -122,6 +125,7 @@ async def add_request(
             Jsonb(to_storable(preview_facts(preview))),
             level.name,
             _review_of(preview),
+            Jsonb(request.scope.to_claims()),
             request.requested_at,
             REQUEST_LIFETIME,
         ),
@@ -155,12 +159,12 @@ async def list_requests(
     return list((await _load_stored(connection, where, (tenant, names, names))).values())
 
 
-async def count_pending(connection: Connection, tenant: TenantId, actor: Actor) -> int:
-    """The number of pending requests of an actor."""
+async def count_pending(connection: Connection, tenant: TenantId, actor: Actor, scope: Scope) -> int:
+    """The number of pending requests of an actor within *scope*."""
     cursor = await connection.execute(
         "SELECT count(*) FROM mirrord.approval WHERE tenant_id = %s AND state = 'pending' "
-        "AND actor ->> 'kind' = %s AND actor ->> 'name' = %s",
-        (tenant, actor.kind, actor.name),
+        "AND actor ->> 'kind' = %s AND actor ->> 'name' = %s AND paths = %s",
+        (tenant, actor.kind, actor.name, Jsonb(scope.to_claims())),
     )
     row = await cursor.fetchone()
     return int(row[0]) if row else 0

@@ -11,6 +11,8 @@ from uuid import UUID
 from mirrord.domain.entry import Actor, Digest, TenantId, digest_of
 from mirrord.domain.place import RECORDS
 from mirrord.domain.review import ChangePreview
+from mirrord.domain.scope import UNLIMITED, Scope, scope_of_claims
+from mirrord.errors import UserError
 
 APPROVALS_FOLDER = f"{RECORDS}/approvals"  # one file for each request
 MAX_PREVIEW_LINES = 40  # of a preview
@@ -92,7 +94,7 @@ class Request:
     A requested command as stored in its file; it never changes.
 
     arguments: JSON, snake_case keys. inputs: by argument. bases: as in Preview, in the state the requester saw.
-    token: of the requester; None: trusted locally.
+    token: of the requester; None: trusted locally. scope: what the requester sees and may write.
     """
 
     id: UUID
@@ -104,11 +106,14 @@ class Request:
     actor: Actor
     token: str | None
     requested_at: datetime
+    scope: Scope = UNLIMITED
 
     @property
     def fingerprint(self) -> Digest:
-        """Equal for the same call by the same actor, regardless of the time."""
-        return _digest_of_json([str(self.tenant_id), *_parts_of(self.actor), self.command, dict(self.arguments)])
+        """Equal for the same call by the same actor within the same scope, regardless of the time."""
+        limits = [] if self.scope.is_unlimited else [self.scope.to_claims()]
+        call = [str(self.tenant_id), *_parts_of(self.actor), self.command, dict(self.arguments)]
+        return _digest_of_json([*call, *limits])
 
     @property
     def digest(self) -> Digest:
@@ -140,7 +145,7 @@ def encode_request(request: Request, answer: Answer) -> bytes:
     facts: dict[str, object] = {
         "id": str(request.id),
         "command": request.command,
-        "arguments": dict(request.arguments),
+        **_call_facts(request),
         "inputs": {key: input_facts(file) for key, file in request.inputs.items()},
         "bases": dict(request.bases),
         "tenant_id": str(request.tenant_id),
@@ -156,6 +161,13 @@ def encode_request(request: Request, answer: Answer) -> bytes:
     }
     present = {key: value for key, value in facts.items() if value is not None}
     return json.dumps(present, ensure_ascii=False, indent=2).encode() + b"\n"
+
+
+def _call_facts(request: Request) -> dict[str, object]:
+    """The arguments; within a scope under another key, so that a daemon from before passes the request over."""
+    if request.scope.is_unlimited:
+        return {"arguments": dict(request.arguments)}
+    return {"scoped_arguments": dict(request.arguments), "paths": request.scope.to_claims()}
 
 
 def decode_request(data: bytes) -> tuple[Request, Answer]:
@@ -175,15 +187,16 @@ def decode_request(data: bytes) -> tuple[Request, Answer]:
         return _read_request(raw), _read_answer(raw)
     except KeyError as missing:
         raise ValueError(f"lacks {missing}") from None
-    except (TypeError, AttributeError, ValueError):
+    except (TypeError, AttributeError, ValueError, UserError):
         raise ValueError("has a value of the wrong kind") from None
 
 
 def _read_request(raw: Mapping[str, object]) -> Request:
+    scope = _read_scope(raw)
     return Request(
         id=UUID(_require_str(raw["id"])),
         command=_require_str(raw["command"]),
-        arguments=_require_object(raw["arguments"]),
+        arguments=_require_object(raw["arguments" if scope.is_unlimited else "scoped_arguments"]),
         inputs={
             name: input_of(_require_object(raw_input)) for name, raw_input in _require_object(raw["inputs"]).items()
         },
@@ -192,7 +205,13 @@ def _read_request(raw: Mapping[str, object]) -> Request:
         actor=_read_actor(_require_object(raw["actor"])),
         token=_require_str(raw["token"]) if raw.get("token") is not None else None,
         requested_at=_read_moment(raw["requested_at"]),
+        scope=scope,
     )
+
+
+def _read_scope(raw: Mapping[str, object]) -> Scope:
+    claims = _require_object(raw["paths"]) if "paths" in raw else {}
+    return scope_of_claims({kind: _require_texts(patterns) for kind, patterns in claims.items()})
 
 
 def _read_answer(raw: Mapping[str, object]) -> Answer:
@@ -236,6 +255,12 @@ def _require_object(value: object) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise TypeError
     return value
+
+
+def _require_texts(value: object) -> list[str]:
+    if not isinstance(value, list):
+        raise TypeError
+    return [_require_str(text) for text in value]
 
 
 def _read_moment(value: object) -> datetime:

@@ -107,6 +107,11 @@ class Scope:
         """Whether every path may be read and written."""
         return not (self.write or self.read or self.deny)
 
+    @property
+    def is_read_only(self) -> bool:
+        """Whether no path may be written."""
+        return bool(self.read) and not self.write
+
     def can_read(self, path: str) -> bool:
         """Whether what is at *path* may be seen; of a directory, without regard to what is in it."""
         return not path or self._is_permitted((*self.write, *self.read), path)

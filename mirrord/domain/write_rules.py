@@ -10,6 +10,7 @@ from mirrord.domain.scope import PathPattern, parse_pattern
 from mirrord.errors import UserError
 
 WRITE_KEY, FOLDERS_KEY = "write", "folders"  # of the table `mcp.trust`; its other keys are tools
+LINK_FOLLOWING_COMMANDS = frozenset({"move_page", "merge_pages", "split_page", "rename_heading"})  # in other pages
 _STATE_PREFIX = ".mirrord/"  # files of mirrord itself, which are no places
 
 

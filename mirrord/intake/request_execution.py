@@ -22,6 +22,7 @@ from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.domain.long_work import Progress, ignore_progress
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import Refused
+from mirrord.mirror.tree.scoped_tree import scope_tree
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.sync.observation.mirror_handles import Sides
 
@@ -35,7 +36,7 @@ class TenantContext:
 
     def check_author(self, request: Request, *, writes: bool = True, is_undo: bool = False) -> Scope:
         """
-        Check the author of *request*, and return what they may see.
+        Check the author of *request*, and return its scope: that of the token, or of the local caller's server.
 
         is_undo: it changes rows without a draft, so authors whose changes a person reviews are refused. Raises Refused
         unless it is the claimed actor and may read or change files.
@@ -45,15 +46,17 @@ class TenantContext:
         if request.token is None:
             if not self.config.trusts_locally() or request.actor != LOCAL_ACTOR:
                 raise Refused("It shows no token, and no actor is trusted without one here.")
+            if writes and request.scope.is_read_only:
+                raise Refused("Its patterns let it read only.")
             self._check_undo(is_reviewed=False, is_undo=is_undo)
-            return UNLIMITED
+            return request.scope
         from mirrord.auth import signed_tokens  # noqa: PLC0415  (cryptography: a tenth of a start, and few show a token)
 
         grant = signed_tokens.verify_token(signed_tokens.Keyring(self.config.mirror), request.token, DAEMON_AUDIENCE)
         if grant.tenant_id != self.sides.tenant or grant.actor != request.actor:
             raise Refused("Its token belongs to another actor or tenant.")
-        if writes and not is_undo and not grant.paths.is_unlimited:
-            raise Refused("Its token has patterns of paths, and the daemon changes whole trees only.")
+        if grant.paths != request.scope:
+            raise Refused("Its patterns of paths are not those of its token.")
         if writes and not grant.may_write:
             raise Refused("Its token may only read.")
         self._check_undo(is_reviewed=grant.is_reviewed, is_undo=is_undo)
@@ -132,7 +135,8 @@ def events_of_dead_run(desk: TenantContext, request: Request) -> list[dict[str, 
         with tree.open_file(f"{EVENTS_FOLDER}/{name}") as descriptor, open(descriptor, "rb", closefd=False) as lines:
             event_lines += [line for line in lines if str(request.id).encode() in line]
     events = map(_parse_event, event_lines)
-    return [event["data"] | {"type": event["type"]} for event in events if _is_event_of(event, request.id)]
+    own_events = [event["data"] | {"type": event["type"]} for event in events if _is_event_of(event, request.id)]
+    return [event for event in own_events if _is_shown(event, request.scope)]
 
 
 def failure_facts(failed: Failed) -> dict[str, Any]:
@@ -143,14 +147,17 @@ def failure_facts(failed: Failed) -> dict[str, Any]:
 
 @contextmanager
 def open_session(
-    desk: TenantContext, actor: Actor, staged: Mapping[str, InputFile] = MappingProxyType({})
+    desk: TenantContext,
+    actor: Actor,
+    scope: Scope = UNLIMITED,
+    staged: Mapping[str, InputFile] = MappingProxyType({}),
 ) -> "Iterator[Session]":
-    """A session of *actor* in the daemon, which of files outside the tree reads only the *staged* ones."""
+    """A session of *actor* within *scope*, which of files outside the tree reads only the *staged* ones."""
     from mirrord.commands.core.session import Session, SessionSettings  # noqa: PLC0415  (as above)
 
     sides, writer = desk.sides, f"approval-{secrets.token_hex(8)}"
     settings = SessionSettings(staged=staged, sources_dir=desk.config.sources_dir)
-    tree = Tree(sides.tree.root, sides.tree.attachments)
+    tree = scope_tree(Tree(sides.tree.root, sides.tree.attachments), scope)
     session = Session(tree, sides.name, sides.tenant, actor, writer, settings)
     try:
         yield session
@@ -166,7 +173,7 @@ def _open_session(desk: TenantContext, request: Request) -> "Iterator[Session]":
         for name, staged_input in request.inputs.items()
         if name in request.arguments
     }
-    with open_session(desk, request.actor, staged) as session:
+    with open_session(desk, request.actor, request.scope, staged) as session:
         for path, digest in request.bases.items():
             if digest != ABSENT_DIGEST:
                 session.note_shown(path, Digest(bytes.fromhex(digest)))
@@ -179,7 +186,7 @@ def _preview_command(session: "Session", request: Request) -> Preview:
     _check_bases(session, request.bases)
     with closing(_command_of(request).plan_call(session, request.arguments)) as plan:
         preview = plan.preview(session)
-    _check_preview(request, preview)
+    _check_preview(session, request, preview)
     return preview
 
 
@@ -192,23 +199,32 @@ def _run_command(
     session: "Session", request: Request, progress: Progress, acceptance: Mapping[str, Any]
 ) -> dict[str, Any]:
     if acceptance:  # a part of a change set: the other files do not matter
-        check = partial(_check_part, request)
+        check = partial(_check_part, session, request)
     else:
         _check_bases(session, request.bases)
-        check = partial(_check_preview, request)
+        check = partial(_check_preview, session, request)
     arguments = {**request.arguments, **acceptance}
     return asdict(_command_of(request).call(session, arguments, progress, check))
 
 
-def _check_part(request: Request, preview: Preview) -> None:
-    """Raises Failed, STALE, unless everything in *preview* is as the person saw it."""
+def _check_scope(session: "Session", request: Request, preview: Preview) -> None:
+    from mirrord.commands.trust_gate import check_scope  # noqa: PLC0415  (as above)
+
+    check_scope(session, request.command, preview)
+
+
+def _check_part(session: "Session", request: Request, preview: Preview) -> None:
+    """Raises Failed: STALE unless everything in *preview* is as the person saw it, and OUT_OF_SCOPE."""
+    _check_scope(session, request, preview)
     for path, digest in preview.bases.items():
         if request.bases.get(path) != digest:
-            sentence = f"{path} changed after this was shown, so nothing was done."
-            raise Failed("STALE", "conflict", sentence, "Look at what is there now.", {"path": path})
+            name, facts = _name_and_facts(session, path)
+            sentence = f"{name} changed after this was shown, so nothing was done."
+            raise Failed("STALE", "conflict", sentence, "Look at what is there now.", facts)
 
 
-def _check_preview(request: Request, preview: Preview) -> None:
+def _check_preview(session: "Session", request: Request, preview: Preview) -> None:
+    _check_scope(session, request, preview)
     if dict(preview.bases) != dict(request.bases):
         sentence = f"{request.command} would be about other files now than when it was asked for."
         raise Failed("STALE", "conflict", sentence, "Look at what is there now; if it is still right, ask again.")
@@ -236,17 +252,20 @@ def _check_places(desk: TenantContext, request: Request) -> None:
 
 def _check_bases(session: "Session", bases: Mapping[str, str]) -> None:
     for path, digest in bases.items():
-        current = _digest_of(session.tree, path)
+        current = _digest_of(session.tree.whole, path)
         if current != digest:
             change = "changed" if current != ABSENT_DIGEST else "was deleted"
             change = change if digest != ABSENT_DIGEST else "was made"
+            name, facts = _name_and_facts(session, path)
+            sentence = f"{name} {change} after this was asked for, so it was not done."
             raise Failed(
-                "STALE",
-                "conflict",
-                f"{path} {change} after this was asked for, so it was not done.",
-                "Look at what is there now; if it is still right, ask again.",
-                {"path": path},
+                "STALE", "conflict", sentence, "Look at what is there now; if it is still right, ask again.", facts
             )
+
+
+def _name_and_facts(session: "Session", path: str) -> tuple[str, dict[str, object]]:
+    """How a failure names *path*: not, if the scope of the request's author hides it."""
+    return (path, {"path": path}) if session.tree.shows(path) else ("A file", {})
 
 
 def _digest_of(tree: Tree, path: str) -> str:
@@ -284,3 +303,9 @@ def _parse_event(line: bytes) -> dict[str, Any]:
 
 def _is_event_of(event: Mapping[str, Any], request: UUID) -> bool:
     return bool(event) and event["data"].get("request_id") == str(request)
+
+
+def _is_shown(event: Mapping[str, Any], scope: Scope) -> bool:
+    """Whether an author with *scope* may know of *event*, as the data of one page; others sum up what is hidden too."""
+    path = event.get("path")
+    return scope.is_unlimited or (isinstance(path, str) and bool(path) and scope.can_read(path))

@@ -186,7 +186,7 @@ class RequestIntake:
     async def _check_count(self, request: Request) -> None:
         sides, limit = self.desk.sides, self.desk.config.agents.limits.pending
         async with sides.database.transaction(sides.tenant) as connection:
-            count = await approval_rows.count_pending(connection, sides.tenant, request.actor)
+            count = await approval_rows.count_pending(connection, sides.tenant, request.actor, request.scope)
         if limit and count >= limit:
             sentence = f"{count} requests wait for a person already; there may be {limit}."
             raise Failed("TOO_MANY_PENDING", "busy", sentence, "Let the person decide about them first.")

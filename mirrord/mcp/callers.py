@@ -35,7 +35,7 @@ from mirrord.mcp.admission import Tenant, find_tenant, open_tree, read_token, te
 from mirrord.mcp.message_source import client_name, session_id
 from mirrord.mcp.tools.scoped_tools import works_scoped
 from mirrord.mcp.tools.tool import Lane, Lanes, Tool
-from mirrord.mirror.tree.scoped_tree import ScopedTree, scope_tree
+from mirrord.mirror.tree.scoped_tree import scope_of, scope_tree
 
 T = TypeVar("T")
 
@@ -83,14 +83,11 @@ class Caller:
         return self.session.tree.whole is not self.session.tree
 
     def can_use(self, tool: Tool[Any]) -> bool:
-        """Whether its rights are enough for *tool*; with patterns, for nothing that a person decides about first."""
+        """Whether its rights are enough for *tool*."""
         level = self.gate.levels[tool.name]
         if (tool.writes and not self.may_write) or not tool.is_open(level):
             return False
-        waits = tool.writes and (level > Trust.NOTIFY or self.gate.rules.may_review)
-        if not self.is_scoped:
-            return True
-        return works_scoped(tool.name, has_token=self.session.token is not None) and not waits
+        return not self.is_scoped or works_scoped(tool.name)
 
     def work_session(self) -> Session:
         """The session to work with, in a thread of perform(): of the open change set, if there is one."""
@@ -223,8 +220,8 @@ def _owner_of(session: Session) -> str:
     """A mark of whom change sets belong to: of the token, which itself is written nowhere."""
     if session.token is not None:
         return digest_of(session.token.encode()).hex()[:32]
-    tree = session.tree
-    return f"local {digest_of(str(tree.scope).encode()).hex()[:16]}" if isinstance(tree, ScopedTree) else "local"
+    scope = scope_of(session.tree)
+    return "local" if scope.is_unlimited else f"local {digest_of(str(scope).encode()).hex()[:16]}"
 
 
 def _with_changes(changes: ConnectionChanges, client: str | None, work: Callable[[], T]) -> T:

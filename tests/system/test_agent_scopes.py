@@ -19,13 +19,18 @@ from mcp_types import ResourceTemplateReference, ServerNotification
 from mirrord.auth.access_grant import Rights
 from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.cli.host.token_commands import token
+from mirrord.commands.core.session import Gate
 from mirrord.domain.entry import Actor, id_of_path
 from mirrord.domain.scope import parse_scope
+from mirrord.domain.trust import Limits, trust_levels
+from mirrord.domain.write_rules import parse_write_rules
 from mirrord.errors import Refused, UserError
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.served_resources import PAGE_TEMPLATE
 from mirrord.mcp.tool_sets import tools_of
-from mirrord.mcp.tools.scoped_tools import SCOPED_TOOLS
+from mirrord.mcp.tools.scoped_tools import ASKING_TOOLS, SCOPED_TOOLS
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import request_files
 from tests.support.clients import in_memory, on_stdio, process
 from tests.support.scoped_worlds import ScopedWorlds, make_worlds, normalize_answer
 
@@ -57,6 +62,7 @@ PAGES = {
 }
 HIDDEN_PLACES = ("Inbox/Secret", "Inbox/Secret/Key.md", "Archive/Old")
 TOOLS = tools_of(SETS)
+TRUSTED_TOOLS = ("apply_changes",)  # a draft needs the level of what was done in it
 PATIENCE_SECONDS = 20
 FILE = base64.b64encode(b"bytes").decode()
 
@@ -222,6 +228,99 @@ async def test_the_answers_to_150_attempts_are_the_same_without_what_the_scope_h
     assert "[[Tasks]]" in (worlds.full.root / "Projects/Alpha.md").read_text(encoding="utf-8")
 
 
+def _waiting_gate() -> Gate:
+    """As of an operator who decides about everything."""
+    levels = {tool.name: "REQUIRE" for tool in TOOLS if tool.run is None and tool.name not in TRUSTED_TOOLS}
+    return Gate(trust_levels(levels), Limits(pending=0, calls=0, mutations=0))
+
+
+def _requested_paths(tenant: Tenant) -> set[str]:
+    """The files that requests are about, but for those in drafts."""
+    requests = [request for request, _ in request_files.read_all(Tree(tenant.root))]
+    assert all(request.scope == SCOPE for request in requests)
+    return {path for request in requests for path in request.bases if not path.startswith(".mirrord/")}
+
+
+WAITING_CALLS: list[tuple[str, dict[str, Any]]] = [
+    *((tool, arguments) for tool, arguments in ATTEMPTS if any(tool == entry.name and entry.writes for entry in TOOLS)),
+    ("merge_pages", {"paths": ["Inbox/Draft.md"], "into": "Inbox/Todo.md"}),
+    ("add_attachment", {"pagePath": "Inbox/Todo.md", "base64": FILE, "fileName": "a.txt"}),
+]
+
+
+async def _play_waiting(tenant: Tenant, answers: list[Any]) -> None:
+    """Make all attempts that change something where a person decides about each."""
+    async with in_memory(tenant, sets=SETS, paths=SCOPE, gate=_waiting_gate()) as agent:
+        for tool, arguments in WAITING_CALLS:
+            reply = await agent.reply(tool, arguments)
+            assert "INTERNAL_ERROR" not in str(reply.structured_content), (tool, arguments)
+            answers.append((tool, arguments, reply.is_error, normalize_answer(reply.structured_content)))
+
+
+async def test_what_a_person_decides_about_is_asked_for_within_the_scope_only(worlds: ScopedWorlds) -> None:
+    answers: list[Any] = []
+    expected: list[Any] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_play_waiting, worlds.full, answers)
+        tasks.start_soon(_play_waiting, worlds.bare, expected)
+
+    assert len(answers) > 60
+    for answer, twin in zip(answers, expected, strict=True):
+        assert answer == twin
+        assert CANARY in str(answer[1]) or CANARY not in str(answer[3])
+    waiting = [tool for tool, _, _, content in answers if content.get("status") == "pending_approval"]
+    assert {"write_page", "move_page", "delete_page", "merge_pages", "rename_heading", "add_attachment"} <= {*waiting}
+    requested = _requested_paths(worlds.full)
+    assert requested == _requested_paths(worlds.bare)
+    assert all(SCOPE.can_write(path) for path in requested)
+    assert worlds.hidden_texts() == {path: PAGES[path] for path in worlds.hidden}
+
+
+FOLDER_RULES = {"write": "act", "folders": {"Archive/**": "review", "Inbox/Secret/**": "review"}}
+REVIEWED_CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("edit_page", {"path": "Inbox/Deep/Note.md", "edits": [{"append": "- more"}]}),  # of no page that is reviewed
+    ("rename_heading", {"path": "Inbox/Long.md", "heading": "Plan", "to": "Scheme"}),  # a hidden page links to it
+    ("changes_status", {}),
+    ("discard_changes", {}),
+    ("move_page", {"sourcePath": "Inbox/Deep/Other.md", "destinationPath": "Inbox/Mine.md"}),  # none does
+    ("discard_changes", {}),
+    ("move_page", {"sourcePath": "Inbox/Secret/Key.md", "destinationPath": "Inbox/Mine.md"}),
+    ("changes_status", {}),
+    ("begin_changes", {"title": "Edits"}),
+    ("edit_page", {"path": "Inbox/Deep/Note.md", "edits": [{"append": "- again"}]}),
+    ("apply_changes", {}),
+    ("begin_changes", {"title": "A move"}),
+    ("move_page", {"sourcePath": "Inbox/Todo.md", "destinationPath": "Inbox/Tasks.md"}),
+    ("apply_changes", {}),
+    ("changes_status", {}),
+]
+
+
+async def _play_reviewed(tenant: Tenant, answers: list[Any]) -> None:
+    gate = Gate(limits=Limits(pending=0, calls=0, mutations=0), rules=parse_write_rules(FOLDER_RULES))
+    async with in_memory(tenant, sets=SETS, paths=SCOPE, gate=gate) as agent:
+        for tool, arguments in REVIEWED_CALLS:
+            reply = await agent.reply(tool, arguments)
+            answers.append((tool, arguments, reply.is_error, normalize_answer(reply.structured_content)))
+
+
+async def test_whether_a_change_is_reviewed_does_not_depend_on_what_the_scope_hides(worlds: ScopedWorlds) -> None:
+    answers: list[Any] = []
+    expected: list[Any] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_play_reviewed, worlds.full, answers)
+        tasks.start_soon(_play_reviewed, worlds.bare, expected)
+
+    for answer, twin in zip(answers, expected, strict=True):
+        assert answer == twin
+        assert CANARY not in str(answer[3])
+    reviewed = [tool for tool, _, _, content in answers if "review" in content or content.get("state") == "in review"]
+    assert reviewed == ["rename_heading", "move_page", "apply_changes"]
+    assert [answer[3]["code"] for answer in answers if answer[2]] == ["PAGE_NOT_FOUND"]
+    assert worlds.hidden_texts() == {path: PAGES[path] for path in worlds.hidden}
+    assert "Inbox/Secret/Key.md" in _requested_paths(worlds.full)  # the person sees the link that follows
+
+
 DRAFT_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("begin_changes", {"title": "Mine"}),
     ("move_page", {"sourcePath": "Inbox/Todo.md", "destinationPath": "Inbox/Tasks.md"}),
@@ -369,8 +468,9 @@ async def test_tokens_with_patterns_see_the_tools_that_work_through_a_scope(worl
     async with in_memory(worlds.full, sets=SETS, paths=parse_scope(read=["Projects"]), may_write=False) as agent:
         reading = {tool.name for tool in (await agent.client.list_tools()).tools}
 
-    assert names == SCOPED_TOOLS
-    assert reading == {name for name in SCOPED_TOOLS if not any(tool.writes for tool in TOOLS if tool.name == name)}
+    writing = {tool.name for tool in TOOLS if tool.writes}
+    assert names == SCOPED_TOOLS | ASKING_TOOLS
+    assert reading == names - writing
 
 
 async def test_a_server_takes_the_patterns_from_its_token_or_without_one_from_its_command_line(
@@ -412,7 +512,7 @@ async def test_a_page_without_an_id_gets_no_other_one_through_a_scope(worlds: Sc
         (["--deny", "Inbox/../Private"], "no names"),
         (["--read", ""], "it is empty"),
         (["--write", "Inbox", "--scope", "read"], "lets it write nothing"),
-        (["--deny", "Private", "--review"], "no patterns yet"),
+        (["--read", "Private", "--review"], "lets it write nothing"),
     ],
 )
 def test_a_token_is_not_made_of_patterns_that_are_none(tmp_path: Path, options: list[str], reason: str) -> None:

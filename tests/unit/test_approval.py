@@ -19,6 +19,7 @@ from mirrord.domain.approval import (
     to_storable,
 )
 from mirrord.domain.entry import Actor, TenantId, digest_of, new_id
+from mirrord.domain.scope import parse_scope
 from mirrord.markdown.frontmatter.record_text import check_storable
 
 TEXT = st.text(max_size=8)
@@ -63,6 +64,24 @@ def test_what_a_request_says_comes_back(
     request = replace(REQUEST, arguments=arguments, inputs=inputs, bases=bases, requested_at=moment)
 
     assert decode_request(encode_request(request, answer)) == (request, answer)
+
+
+def test_a_request_within_a_scope_says_so_and_is_none_for_those_who_know_no_scopes() -> None:
+    scope = parse_scope(["Inbox/**"], ["Projects"], ["Inbox/Private"])
+    request = replace(REQUEST, scope=scope)
+    data = encode_request(request, Answer())
+
+    assert decode_request(data) == (request, Answer())
+    assert "arguments" not in json.loads(data)
+    assert (
+        len({REQUEST.fingerprint, request.fingerprint, replace(request, scope=parse_scope(["Inbox"])).fingerprint}) == 3
+    )
+    assert request.digest != REQUEST.digest
+    for paths in ({"own": ["Inbox"]}, {"write": "Inbox"}, {"write": ["/"]}, {"write": [1]}, ["Inbox"]):
+        with pytest.raises(ValueError, match="of the wrong kind"):
+            decode_request(json.dumps({**json.loads(data), "paths": paths}).encode())
+    with pytest.raises(ValueError, match="lacks 'arguments'"):
+        decode_request(json.dumps({**json.loads(data), "paths": {}}).encode())
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from mirrord.auth.signed_tokens import Keyring, issue_token, signing_key
 from mirrord.config import Agents, Config
 from mirrord.domain.approval import Request
 from mirrord.domain.entry import Actor, TenantId, new_id
-from mirrord.domain.scope import parse_scope
+from mirrord.domain.scope import UNLIMITED, parse_scope
 from mirrord.errors import Refused
 from mirrord.intake.request_execution import TenantContext
 from mirrord.sync.observation.mirror_handles import Sides
@@ -61,7 +61,7 @@ def test_of_a_hosted_client_only_the_token_for_requests_counts(tmp_path: Path) -
     [
         ({"tenant": OTHER}, "belongs to another actor"),
         ({"rights": Rights(may_write=False)}, "may only read"),
-        ({"rights": Rights(paths=parse_scope(deny=["Private"]))}, "patterns of paths"),
+        ({"rights": Rights(paths=parse_scope(deny=["Private"]))}, "not those of its token"),
         ({"expires": datetime.now(UTC) - timedelta(seconds=1)}, "expired"),
     ],
 )
@@ -69,6 +69,26 @@ def test_a_token_that_does_not_grant_it_is_refused(tmp_path: Path, changed: dict
     shown_token, _ = token(tmp_path, **changed)
     with pytest.raises(Refused, match=words):
         desk(tmp_path).check_author(replace(REQUEST, token=shown_token))
+
+
+def test_a_request_has_exactly_the_scope_of_its_token(tmp_path: Path) -> None:
+    scope = parse_scope(["Inbox/**"], deny=["Inbox/Private"])
+    shown_token, _ = token(tmp_path, rights=Rights(paths=scope))
+    assert desk(tmp_path).check_author(replace(REQUEST, token=shown_token, scope=scope)) == scope
+    wider = (UNLIMITED, parse_scope(["**"]), parse_scope(["Inbox/**"]), parse_scope(deny=["Inbox/Private"]))
+    for other in (*wider, parse_scope(["Inbox/Private"])):
+        for changed in ({"writes": True}, {"writes": False}, {"is_undo": True}):
+            with pytest.raises(Refused, match="not those of its token"):
+                desk(tmp_path).check_author(replace(REQUEST, token=shown_token, scope=other), **changed)
+
+
+def test_a_local_caller_is_held_to_the_scope_that_its_server_names(tmp_path: Path) -> None:
+    scope, reading = parse_scope(["Inbox/**"]), parse_scope(read=["Inbox/**"])
+    local, where = replace(REQUEST, actor=LOCAL_ACTOR), desk(tmp_path, local=True)
+    assert where.check_author(replace(local, scope=scope)) == scope
+    assert where.check_author(replace(local, scope=reading), writes=False) == reading
+    with pytest.raises(Refused, match="read only"):
+        where.check_author(replace(local, scope=reading))
 
 
 def test_a_token_that_was_revoked_is_refused(tmp_path: Path) -> None:

@@ -74,14 +74,12 @@ def token(config: Config, options: _TokenOptions) -> None:
 
 
 def _rights_of(options: _TokenOptions) -> Rights:
-    if options.is_reviewed and options.scope != "write":
-        raise UserError("--review is about what an agent writes, and --scope read lets it write nothing.")
     if options.write and options.scope != "write":
         raise UserError("--write names where an agent writes, and --scope read lets it write nothing.")
     paths = parse_scope(options.write, options.read, options.deny)
-    if options.is_reviewed and not paths.is_unlimited:
-        raise UserError("--review has no patterns yet: leave out --write, --read and --deny, or --review.")
-    may_write = options.scope == "write" and (bool(options.write) or not options.read)
+    may_write = options.scope == "write" and not paths.is_read_only
+    if options.is_reviewed and not may_write:
+        raise UserError("--review is about what an agent writes, and this token lets it write nothing.")
     return Rights(may_write, options.is_reviewed, paths)
 
 

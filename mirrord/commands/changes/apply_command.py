@@ -83,22 +83,26 @@ class _Application(Plan[AppliedChanges]):
     def settled(self) -> Sequence[SettledChange]:
         return self.part.settled
 
+    def _shown_changes(self, session: Session) -> Sequence[SettledChange]:
+        """Without links that follow in pages that the scope hides: no answer names these."""
+        return [settled for settled in self.settled if session.tree.shows(settled.change.path)]
+
     def close(self) -> None:
         self.resources.close()
 
     def preview(self, session: Session) -> Preview:
-        tree = _tree_of(self.draft)
-        lines = [line for settled in self.settled for line in _preview_lines(tree, settled)]
+        tree, shown_changes = _tree_of(self.draft), self._shown_changes(session)
+        lines = [line for settled in shown_changes for line in _preview_lines(tree, settled)]
         if len(lines) > MAX_PREVIEW_LINES:
             lines = [*lines[: MAX_PREVIEW_LINES - 1], f"… and {len(lines) - MAX_PREVIEW_LINES + 1} lines more"]
         facts: dict[str, object] = {
             "change_set": self.facts.id,
             "title": self.facts.title,
-            "changed_pages_count": len(self.settled),
+            "changed_pages_count": len(shown_changes),
         }
         if self.facts.level >= Trust.SUGGEST:
             facts["needs"] = Trust(self.facts.level).name
-        sentence = f"The change set {self.facts.title!r} would change {len(self.settled)} pages and files."
+        sentence = f"The change set {self.facts.title!r} would change {len(shown_changes)} pages and files."
         changes = tuple(previews_of(session, tree, self.settled))
         return Preview(sentence, facts, tuple(lines), self._bases(), changes)
 
@@ -116,7 +120,8 @@ class _Application(Plan[AppliedChanges]):
     def carry_out(self, session: Session, journal: Journal) -> AppliedChanges:
         _check_running(session)
         with ExitStack() as undone:
-            remainder = self._write_remainder(undone) if self.part.rejected else None
+            goes_on = any(map(session.tree.shows, self.part.rejected))
+            remainder = self._write_remainder(undone) if goes_on else None
             ended = replace(
                 self.facts.ended(draft_store.APPLIED, self.message),
                 comment=self.comment,
@@ -156,7 +161,7 @@ class _Application(Plan[AppliedChanges]):
         return AppliedFile(settled.change, self.entries[path], data, self.part.full_texts.get(path))
 
     def _result(self, session: Session, ended: DraftFacts) -> AppliedChanges:
-        visible = [settled for settled in self.settled if session.tree.shows(settled.change.path)]
+        visible = self._shown_changes(session)
         counts = Counter(settled.change.sort for settled in visible)
         return AppliedChanges(
             self.facts.id,
@@ -166,7 +171,7 @@ class _Application(Plan[AppliedChanges]):
             moved=counts[ChangeSort.MOVED],
             deleted=counts[ChangeSort.DELETED],
             merged=tuple(settled.change.path for settled in visible if settled.is_merged),
-            rejected=self.part.rejected,
+            rejected=tuple(filter(session.tree.shows, self.part.rejected)),
             comment=ended.comment,
             remainder=ended.remainder,
         )
@@ -260,7 +265,7 @@ def apply_changes(
             part = accept_part(session, tree, choice)
         if part.settlement.clashes:
             raise _conflict("", part.settlement.clashes)
-        if not part.settled:
+        if not any(session.tree.shows(settled.change.path) for settled in part.settled):
             raise Failed(
                 "NOTHING_CHANGED",
                 "invalid",

@@ -188,7 +188,7 @@ def summary_of(session: Session, facts: DraftFacts, pages: int | None = None) ->
         needs,
         facts.message,
         review.comment if review is not None else facts.comment,
-        facts.rejected,
+        tuple(filter(session.tree.shows, facts.rejected)),
         facts.remainder,
     )
 

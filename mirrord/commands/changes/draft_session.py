@@ -13,6 +13,7 @@ from mirrord.commands.core.failure import Failed, translating_errors
 from mirrord.commands.core.session import Session, SessionSettings
 from mirrord.domain.entry import EntryId, digest_of, new_id
 from mirrord.domain.trust import Trust
+from mirrord.domain.write_rules import LINK_FOLLOWING_COMMANDS
 from mirrord.errors import MirrordError, Unavailable
 from mirrord.mirror.draft import draft_changes, draft_store
 from mirrord.mirror.draft.draft_changes import DraftChange
@@ -40,9 +41,13 @@ class OpenDraft:
     lock: int
 
     def note_level(self, command: str, level: Trust) -> None:
-        """Note, before a command runs in the draft, which trust level it has: applying needs the highest."""
-        if level > self.facts.level:
+        """Note, before a command runs in the draft, its trust level, and whether it reaches beyond the scope."""
+        before = self.facts
+        if level > before.level:
             self.facts = replace(self.facts, level=int(level), level_of=command)
+        if command in LINK_FOLLOWING_COMMANDS and self.base.tree.whole is not self.base.tree:
+            self.facts = replace(self.facts, follows_links=True)
+        if self.facts != before:
             draft_store.write_facts(self.base.tree, self.facts)
 
     def close(self) -> None:

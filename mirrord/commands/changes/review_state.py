@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from mirrord.commands.changes.draft_session import reading_draft
+from mirrord.commands.changes.draft_session import changes_seen, reading_draft
 from mirrord.commands.core.failure import Failed, translating_errors
 from mirrord.commands.core.session import Gate, Session
 from mirrord.domain.approval import Answer, Request, RequestState
-from mirrord.mirror.draft import draft_changes, draft_store
+from mirrord.mirror.draft import draft_store
 from mirrord.mirror.draft.draft_store import DraftFacts
 from mirrord.mirror.write import request_files
 from mirrord.mirror.write.tree_locks import records_lock
@@ -90,9 +90,15 @@ def submit_draft(session: Session, change_set: str) -> None:
 
 
 def needs_review(session: Session, gate: Gate, facts: DraftFacts) -> bool:
-    """Whether a person reviews what a draft changes."""
+    """
+    Whether a person reviews what a draft changes.
+
+    Within a scope, also if links may follow in pages that it hides: in which ones, the answer must not tell.
+    """
     if not gate.rules.may_review:
         return False
+    if facts.follows_links and session.tree.whole is not session.tree:  # whether any page links must not show
+        return True
     with translating_errors(), reading_draft(session, facts) as (_, tree):
-        changes = draft_changes.changes_of(tree)
+        changes = changes_seen(session, tree)
     return gate.rules.reviews(path for change in changes for path in (change.path, change.source) if path is not None)

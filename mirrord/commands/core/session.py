@@ -19,6 +19,7 @@ from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.domain.trust import DEFAULTS, Limits, RateLimit, Trust
 from mirrord.domain.write_rules import WriteRules
 from mirrord.mirror.read.page_catalogue import Catalogue
+from mirrord.mirror.tree.scoped_tree import scope_of
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write.journal import Journal
 from mirrord.mirror.write.tree_locks import WRITE_LOCK_SECONDS, write_lock
@@ -215,6 +216,7 @@ class Session:
             actor=self.actor,
             token=self.token,
             requested_at=datetime.now(UTC),
+            scope=scope_of(self.tree),
         )
 
     def share_knowledge(self, other: "Session") -> None:

@@ -24,6 +24,7 @@ CREATE TABLE mirrord.approval (
     outcome          jsonb,                        -- {"result"} or {"failure"}
     told_at          timestamptz,                  -- when the outcome was written to the file of the request
     review           jsonb,                        -- of a change set: {"changes"} as shown, and {"choice"} of a person
+    paths            jsonb NOT NULL DEFAULT '{}',  -- the patterns of the agent's scope, by what they permit
     PRIMARY KEY (tenant_id, id),
     CONSTRAINT preview_says_what_would_happen CHECK (preview ->> 'summary' IS NOT NULL)
 );

@@ -7,7 +7,6 @@ from mirrord.commands.core.failure import Failed, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.sync_status import is_daemon_alive
 from mirrord.domain.approval import Answer, Request, RequestState
-from mirrord.mcp.tools.scoped_tools import not_with_patterns
 from mirrord.mirror.draft.draft_tree import DraftTree
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write import question_files
@@ -22,8 +21,6 @@ def ask_daemon(session: Session, command: str, arguments: Mapping[str, object], 
 
     Raises Failed: DAEMON_DOWN, NOT_ANSWERED.
     """
-    if session.tree.whole is not session.tree and session.token is None:  # the daemon would not know of the patterns
-        raise not_with_patterns(command)
     if not is_daemon_alive(session):
         raise Failed(
             "DAEMON_DOWN",

@@ -21,13 +21,13 @@ SCOPED_TOOLS = frozenset(
     )
 )
 
-# Tools that ask the daemon, which reads the patterns in the token.
+# Tools that ask the daemon; the request carries the scope.
 ASKING_TOOLS = frozenset(("list_changes", "page_history", "diff_page", "undo_changes"))
 
 
-def works_scoped(name: str, *, has_token: bool) -> bool:
+def works_scoped(name: str) -> bool:
     """Whether a tool works through a scope, of a token or of a local caller."""
-    return name in SCOPED_TOOLS or (has_token and name in ASKING_TOOLS)
+    return name in SCOPED_TOOLS or name in ASKING_TOOLS
 
 
 def not_with_patterns(name: str) -> Failed:

@@ -41,7 +41,7 @@ class DraftFacts:
     level: the highest trust level of what was done in it, by number; level_of: the command. state: open, applied or
     discarded; times are Unix seconds. is_submitted: it waits for a person's review. rejected: paths that a person
     rejected when the others were applied, with a comment; remainder: the draft that goes on with them. part_of: of such
-    a draft, the one that it was part of.
+    a draft, the one that it was part of. follows_links: a command in it lets links follow in pages that a scope hides.
     """
 
     id: str
@@ -61,6 +61,7 @@ class DraftFacts:
     rejected: tuple[str, ...] = ()
     remainder: str | None = None
     part_of: str | None = None
+    follows_links: bool = False
 
     @property
     def actor(self) -> Actor:

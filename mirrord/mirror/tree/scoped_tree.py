@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-from mirrord.domain.scope import Scope
+from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import OutOfScope
 from mirrord.mirror.tree.kernel import OpenDescriptor
 from mirrord.mirror.tree.tenant_tree import DIRECTORY_MODE, Layer, Stat, Tree
@@ -217,6 +217,11 @@ class ScopedTree(Tree):
 def scope_tree(tree: Tree, scope: Scope) -> Tree:
     """*tree* seen through *scope*: itself if the scope has no limits."""
     return tree if scope.is_unlimited else ScopedTree(tree, scope)
+
+
+def scope_of(tree: Tree) -> Scope:
+    """The scope that *tree* is seen through."""
+    return tree.scope if isinstance(tree, ScopedTree) else UNLIMITED
 
 
 def tree_as_seen(tree: Tree, through: Tree) -> Tree:
