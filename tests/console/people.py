@@ -11,7 +11,7 @@ from playwright.async_api import BrowserContext, Locator, Page, expect
 from tests.support.harness import Awaited, Mirrord, eventually
 from tests.support.rows import Page as Row
 
-PATIENCE = 20_000  # ms; generous, as that of tests.support.harness
+PATIENCE = 60_000  # ms; generous, as that of tests.support.harness
 
 # A file that comes from the clipboard or by drop, as browsers give it: name, type and bytes.
 BRING = """([event, name, type, bytes]) => {

@@ -21,7 +21,7 @@ from tests.support.rows import Connection, Page, page_at
 from tests.support.trees import tree
 
 LEASE_SECONDS = 300  # of a mirror's lease, which nobody renews here
-PATIENCE = 10.0  # seconds until both sides have to be equal
+PATIENCE = 30.0  # seconds until both sides have to be equal
 
 
 class Mirror:
