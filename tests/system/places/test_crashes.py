@@ -47,6 +47,11 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, number: int, *, after: bool) -> Cal
     return lambda: calls[0] >= number
 
 
+async def die_before(*_: object) -> None:
+    """In the place of a call that the process does not live to make."""
+    raise Killed
+
+
 async def die(mirror: Mirror) -> None:
     mirror.engine.notify()
     try:
@@ -133,9 +138,6 @@ async def test_a_file_that_was_written_and_not_recorded_is_known_under_a_new_nam
     moves: tuple[tuple[str, str], ...],
     lost_index: bool,
 ) -> None:
-    async def die_before(*_: object) -> None:
-        raise Killed
-
     async with opened_mirror(database, app_connection, tmp_path / "there", tenant) as mirror:
         mirror.write({"Shelf/Page.md": "The page grows.\n", "Shelf/Other.md": "Another one does, too.\n"})
         await mirror.settle()
@@ -163,9 +165,6 @@ async def test_a_file_that_was_written_and_not_recorded_is_known_after_an_edit_a
     monkeypatch: pytest.MonkeyPatch,
     moves: tuple[tuple[str, str], ...],
 ) -> None:
-    async def die_before(*_: object) -> None:
-        raise Killed
-
     texts = {"Shelf/Page.md": "The page grows.\n", "Shelf/Other.md": "Another one does, too.\n"}
     async with opened_mirror(database, app_connection, tmp_path / "there", tenant) as mirror:
         mirror.write(texts)
@@ -198,9 +197,6 @@ async def test_a_file_with_an_apps_text_that_was_not_recorded_is_known_under_a_n
     monkeypatch: pytest.MonkeyPatch,
     edit: str,
 ) -> None:
-    async def die_before(*_: object) -> None:
-        raise Killed
-
     async with opened_mirror(database, app_connection, tmp_path, tenant) as mirror:
         mirror.write({"Page.md": "The page grows.\n", "Other.md": "Another one does, too.\n"})
         await mirror.settle()
