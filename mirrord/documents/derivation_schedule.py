@@ -144,14 +144,14 @@ class DerivationLoop:
     async def _derive_some(self, stop: asyncio.Event) -> int:
         """Derive one batch; 0 at *stop*, too: a batch takes long on a busy machine, and can be derived later."""
         deriving, stopping = asyncio.create_task(self._deriver.derive_some()), asyncio.create_task(stop.wait())
-        await asyncio.wait((deriving, stopping), return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        if not deriving.done():
+        try:
+            await asyncio.wait((deriving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        finally:  # both end with this loop, also when it is cancelled itself
+            stopping.cancel()
             deriving.cancel()
-            with suppress(asyncio.CancelledError):
-                return await deriving
-            return 0
-        return await deriving
+        with suppress(asyncio.CancelledError):
+            return await deriving
+        return 0
 
     async def _pause_for_others(self, stop: asyncio.Event, began: float) -> None:
         """Delay the documents of a large change a little, so that edits of other tenants do not wait."""

@@ -130,7 +130,12 @@ class State:
     def note_unrecorded(self, digests: Mapping[EntryId, Digest]) -> None:
         """Add files that are about to be written for new entries."""
         rows = [(entry.bytes, digest) for entry, digest in digests.items()]
-        self._change_unrecorded("INSERT OR REPLACE INTO unrecorded VALUES (?, ?)", rows)
+
+        def note() -> None:
+            with _transaction(self._database) as database:
+                database.executemany("INSERT OR REPLACE INTO unrecorded VALUES (?, ?)", rows)
+
+        self._run_or_default(note, None)
 
     def load_unrecorded_bases(self) -> list[tuple[Base, CachedStat | None]]:
         """The bases of files that were written, and perhaps not recorded in Postgres, with the files as written."""
@@ -162,15 +167,13 @@ class State:
     def forget_unrecorded(self, entries: Iterable[EntryId]) -> None:
         """Drop files that are recorded now, or were not written."""
         rows = [(entry.bytes,) for entry in entries]
-        self._change_unrecorded("DELETE FROM unrecorded WHERE entry = ?", rows)
-        self._change_unrecorded("DELETE FROM unrecorded_base WHERE entry = ?", rows)
 
-    def _change_unrecorded(self, statement: str, rows: Sequence[tuple[bytes, ...]]) -> None:
-        def change() -> None:
+        def forget() -> None:
             with _transaction(self._database) as database:
-                database.executemany(statement, rows)
+                database.executemany("DELETE FROM unrecorded WHERE entry = ?", rows)
+                database.executemany("DELETE FROM unrecorded_base WHERE entry = ?", rows)
 
-        self._run_or_default(change, None)
+        self._run_or_default(forget, None)
 
     def get(self, key: str) -> str | None:
         """A counter; None if it was never set, or is lost."""
