@@ -152,7 +152,7 @@ class Daemon:
     async def _open_mirror(self, database: Database, name: str, tenant: TenantId) -> None:
         opened = await app.open_mirror(database, self.config, name, tenant)
         engine = Engine(opened.sides, is_adopting=opened.adopting, fair_shares=self._company)
-        reader = EventReader(opened.sides, self.config.sources_dir)
+        reader = EventReader(opened.sides, self.config.sources_dir, lambda: engine.is_idle)
         outbox = Outbox(opened.sides, reader, self.config.sources_dir)
         consequences = DerivationLoop(engine, Deriver(opened.sides, self._workers, self._page_rate), outbox.due)
         context = TenantContext(opened.sides, self.config)
@@ -176,15 +176,17 @@ class Daemon:
     def _make_tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
         engines = {mirror.opened.sides.tenant: mirror.engine for mirror in self.mirrors.values()}
         desks = {mirror.opened.sides.tenant: mirror.questions for mirror in self.mirrors.values()}
-        bells = Notifications(self.postgres.working_dsn, engines, self.stop, lambda tenant: desks[tenant].wake())
+        notifications = Notifications(
+            self.postgres.working_dsn, engines, self.stop, lambda tenant: desks[tenant].wake()
+        )
         tasks = [
             *self._make_common_tasks(database),
-            bells.listen(),
-            bells.poll(database, self.ready),
+            notifications.listen(),
+            notifications.poll(database, self.ready),
             keep_postgres(self.postgres, database, self.degraded, self.stop),
         ]
         if self.config.notify == "ticker":
-            tasks.append(bells.tick())
+            tasks.append(notifications.tick())
         for mirror in self.mirrors.values():
             tasks += self._make_mirror_tasks(mirror, self.stop)
         return tasks

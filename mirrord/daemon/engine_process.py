@@ -240,8 +240,8 @@ class EngineProcess(Daemon):
             ends = self._listening_ends = asyncio.Event()
             mirrors = {mirror.opened.sides.tenant: mirror for mirror in self.mirrors.values()}
             engines = {tenant: mirror.engine for tenant, mirror in mirrors.items()}
-            bells = Notifications(self.postgres.working_dsn, engines, ends, partial(_wake_questions, mirrors))
-            tasks = [bells.listen(), bells.poll(database, self.ready), self._end_listening(ends)]
+            notifications = Notifications(self.postgres.working_dsn, engines, ends, partial(_wake_questions, mirrors))
+            tasks = [notifications.listen(), notifications.poll(database, self.ready), self._end_listening(ends)]
             async with run_together(tasks, ends):
                 await ends.wait()
             await pause(self.stop, LISTEN_SECONDS)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
@@ -20,6 +21,8 @@ from mirrord.sync.timing import pause
 
 SCAN_SECONDS = 60.0  # seconds between reads of all files, in case the watcher missed a change
 RETRY_SECONDS = 0.5  # seconds of pause after Postgres was out of reach, or the lease lost
+PAGES_FIRST_SECONDS = 0.1  # seconds for which lines wait until the engine is idle
+ENGINE_CHECK_SECONDS = 0.003  # seconds between two looks whether it is
 PROBLEM_CODE = "event"  # of the problem that lists bad lines
 _SUFFIX = ".jsonl"
 _COUNTER = "events"  # cache key of the position in each file
@@ -37,10 +40,13 @@ class EventReader:
     Reads the event files of one mirror. The positions are only a cache: ids make reading a line twice harmless.
 
     Lines that are not events are skipped and listed as one problem per file.
+
+    sources: the directory of sources. is_engine_idle: whether no changed page waits to be carried over.
     """
 
     sides: Sides
-    sources: str  # the directory of sources
+    sources: str
+    is_engine_idle: Callable[[], bool]
     _read_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _marks: Marks = field(default_factory=lambda: Marks(is_event_file))
     _is_working: bool = False
@@ -81,6 +87,7 @@ class EventReader:
             self._wake_event.clear()
             seconds = SCAN_SECONDS
             try:
+                await self._wait_for_pages(stop)
                 await self.read_marked()
                 await self._authors.name()
             except (Unavailable, Fenced):
@@ -90,6 +97,12 @@ class EventReader:
             if time.monotonic() - self._scanned_at > SCAN_SECONDS:
                 self._scanned_at = time.monotonic()
                 self._marks.mark_everywhere()
+
+    async def _wait_for_pages(self, stop: asyncio.Event) -> None:
+        """Let the page of a line go first: its reader waits for it, and then its author can be named at once."""
+        deadline = time.monotonic() + PAGES_FIRST_SECONDS
+        while not (self.is_engine_idle() or stop.is_set() or time.monotonic() > deadline):
+            await pause(stop, ENGINE_CHECK_SECONDS)
 
     async def read_marked(self) -> None:
         """Read new lines of marked files; after a failure a file stays marked. Raises Unavailable, Fenced."""

@@ -21,6 +21,7 @@ _OWNER = struct.Struct("ii")  # struct f_owner_ex
 INSTANT_MS = 1  # millisecond without a signal, after which changes are looked at; the first sleep after changes
 FLURRY_MS = 6  # milliseconds to wait for such an instant at most
 HEARTBEAT_MS = 250  # milliseconds of sleep at most
+MAX_SAVE_SIGNALS = 8  # of one save; after more, a flurry is waited for without waking for each signal
 
 
 class Sleeper:
@@ -65,6 +66,15 @@ def _claim_descriptor(descriptor: int) -> bool:
             fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_ASYNC)
             return True
     return False
+
+
+def sleep_through_flurry(sleeper: Sleeper) -> None:
+    """Sleep until an instant without a signal. The files that an import opens give thousands of signals a second."""
+    end = time.monotonic() + FLURRY_MS / 1000
+    for _ in range(MAX_SAVE_SIGNALS):
+        if time.monotonic() >= end or not sleeper.sleep(INSTANT_MS):
+            return
+    time.sleep(max(0.0, end - time.monotonic()))
 
 
 class Bursts:
@@ -134,9 +144,8 @@ class Bursts:
         if self._ending.is_set() or not sleeper.sleep(milliseconds):
             self._sleep_ms = min(2 * milliseconds, HEARTBEAT_MS)
             return
-        self._sleep_ms, end = INSTANT_MS, time.monotonic() + FLURRY_MS / 1000
-        while time.monotonic() < end and sleeper.sleep(INSTANT_MS):
-            pass
+        self._sleep_ms = INSTANT_MS
+        sleep_through_flurry(sleeper)
 
     def _hand_out(self) -> None:
         now = time.monotonic()

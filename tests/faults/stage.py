@@ -163,7 +163,7 @@ async def _start(engine: Engine) -> None:
 
 
 async def _read_events(sides: Sides) -> None:
-    reader = EventReader(sides, DIRECTORY)
+    reader = EventReader(sides, DIRECTORY, lambda: True)
     while not reader.is_idle:
         try:
             await reader.read_marked()

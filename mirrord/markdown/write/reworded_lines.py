@@ -34,14 +34,29 @@ def reword_lines(cut: SplitLines, new_blocks: Sequence[Block]) -> Iterator[list[
     """
     if len(cut.parts) != len(new_blocks):
         return
-    lines, old_meanings = list(cut.lines), {part.block.fingerprint for part in cut.parts}
+    lines = list(cut.lines)
     for part, block in zip(cut.parts, new_blocks, strict=True):
         if part.block.means_same_as(block):
             continue
         change = _change_of(_pair_texts(part.node, block.normal_form))
-        if change is None or block.fingerprint in old_meanings or not _make_change(lines, part, change):
+        if change is None or not _make_change(lines, part, change) or _has_block(cut, block):
             return
     yield lines
+
+
+def _has_block(cut: SplitLines, block: Block) -> bool:
+    """Whether an old block means the same as *block*; only those with its letters are compared, which is costly."""
+    letters = _letters_of(block.nodes)
+    return any(_letters_of(part.block.nodes) == letters and part.block.means_same_as(block) for part in cut.parts)
+
+
+def _letters_of(nodes: Sequence[Node]) -> str:
+    """The text of *nodes* without white space, which is the same in the normal form."""
+    return "".join(
+        letters
+        for node in nodes
+        for letters in ("".join(node.get("text", "").split()), _letters_of(node.get("content", ())))
+    )
 
 
 def _pair_texts(old: Node, new: Node) -> list[tuple[str, str]]:

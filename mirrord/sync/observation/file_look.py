@@ -20,6 +20,7 @@ from mirrord.errors import Busy, Damaged, Refused
 from mirrord.markdown.frontmatter.page_text import PageText, decode
 from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.seen_files import Index
+from mirrord.mirror.tree import contained_files
 from mirrord.mirror.tree.ignore_rules import Ignore
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -220,7 +221,7 @@ class Looker:
             return
         self._look_at_ancestors(path, result, forced)
         try:
-            data, stat, is_snapshot = self._read_file(path)
+            data, stat, is_snapshot = self._read_file(path, stat)
             text = _decode_text(path, data) if spot.kind in (Kind.PAGE, Kind.RECORD) else ""
             views = PageText(text).views if spot.kind is Kind.PAGE else None
         except FileNotFoundError:
@@ -248,16 +249,17 @@ class Looker:
         result.gone_paths.discard(waiting.path)
         result.unknown_files[waiting.path] = waiting
 
-    def _read_file(self, path: str) -> tuple[bytes, Stat, bool]:
+    def _read_file(self, path: str, stat: Stat) -> tuple[bytes, Stat, bool]:
         """The bytes and stat of a file, and whether they are a snapshot of a file that is still being written."""
-        try:
-            data, stat = self.tree.read(path, MAX_FILE_BYTES)
-        except Busy:
-            if not self.open_files.is_due(path):
-                raise
-            data, stat = self.tree.snapshot(path, MAX_FILE_BYTES)
-            self.open_files.note_snapshot(path)
-            return data, stat, True
+        with self.tree.open_file(path, stat) as descriptor:
+            try:
+                data, stat = contained_files.read(descriptor, path, MAX_FILE_BYTES)
+            except Busy:
+                if not self.open_files.is_due(path):
+                    raise
+                data, stat = contained_files.read_now(descriptor, path, MAX_FILE_BYTES)
+                self.open_files.note_snapshot(path)
+                return data, stat, True
         self.open_files.note_closed(path)
         return data, stat, False
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import watchfiles
 
-from mirrord.mirror.watch_bursts import Bursts, Sleeper
+from mirrord.mirror.watch_bursts import MAX_SAVE_SIGNALS, Bursts, Sleeper, sleep_through_flurry
 
 MAKE = """
 import os, random, sys, time
@@ -67,6 +68,36 @@ def test_an_event_ends_a_sleep(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as thread:  # it blocks a signal
         assert thread.submit(list, watchfiles.watch(tmp_path, stop_event=sleep)).result(90) == []
     assert sleep.is_woken
+
+
+class CountingSleeper(Sleeper):
+    """Counts its sleeps."""
+
+    count = 0
+
+    def sleep(self, milliseconds: int) -> bool:
+        self.count += 1
+        return super().sleep(milliseconds)
+
+
+def test_many_signals_do_not_wake_the_watcher_one_by_one() -> None:
+    def sleep_among_signals() -> int:
+        sleeper, ending = CountingSleeper(), threading.Event()
+
+        def send_signals() -> None:
+            while not ending.is_set():
+                sleeper.wake()
+
+        with ThreadPoolExecutor(1) as sender:
+            sender.submit(send_signals)
+            try:
+                sleep_through_flurry(sleeper)
+            finally:
+                ending.set()
+        return sleeper.count
+
+    with ThreadPoolExecutor(1) as thread:  # it blocks a signal
+        assert 0 < thread.submit(sleep_among_signals).result(90) <= MAX_SAVE_SIGNALS
 
 
 @contextmanager
