@@ -102,7 +102,7 @@ class Notifications:
 
     def _handle_lost_listener(self, error: Unavailable) -> None:
         """After a loss the server may be another one, or an earlier state of this one."""
-        log.warning("bell_lost", extra={"error": str(error)})
+        log.warning("listener_lost", extra={"error": str(error)})
         for engine in self._engines.values():
             engine.handshake.doubt()
 

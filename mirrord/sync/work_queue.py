@@ -28,7 +28,7 @@ class Queue:
         self._entries: set[EntryId] = set()
         self._later: list[tuple[float, int, Dirty]] = []
         self._count = itertools.count()
-        self._bell = asyncio.Event()
+        self._wake_event = asyncio.Event()
         self._noticed: dict[str | UUID, float] = {}
 
     def __len__(self) -> int:
@@ -69,7 +69,7 @@ class Queue:
             heapq.heappush(self._later, (time.monotonic() + delay, next(self._count), dirty))
         else:
             self._add(dirty)
-        self._bell.set()
+        self._wake_event.set()
 
     def mark_renamed(self, renamed: Mapping[str, str]) -> None:
         """Mark the new paths of waiting paths: they, or directories above them, were *renamed*, old to new."""
@@ -82,12 +82,12 @@ class Queue:
 
     def wake(self) -> None:
         """End a wait although nothing is marked."""
-        self._bell.set()
+        self._wake_event.set()
 
     def put_back(self, dirty: Dirty) -> None:
         """Mark *dirty* again after a failed pass; its files are read again."""
         self._add(Dirty(dirty.paths, dirty.entries, dirty.paths))
-        self._bell.set()
+        self._wake_event.set()
 
     def pop_notice_time(self, place: str | UUID) -> float | None:
         """When the change of a path or entry that is carried over now was noticed; each time is returned once."""
@@ -140,8 +140,8 @@ class Queue:
             seconds = min(seconds, max(0.0, self._later[0][0] - time.monotonic()))
         if not self.is_ready:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._bell.wait(), seconds)
-        self._bell.clear()
+                await asyncio.wait_for(self._wake_event.wait(), seconds)
+        self._wake_event.clear()
         self._add_due()
 
     def _first_paths(self, limit: int) -> Iterable[str]:

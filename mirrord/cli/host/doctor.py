@@ -78,13 +78,11 @@ async def _examine_server(config: Config) -> Server | None:
         if server.schema != server.newest_schema or server.missing_roles:
             return server
         async with Database(running.working_dsn, size=2) as database:
-            wall, bell = (
-                await database_probe.try_isolation(database),
-                await database_probe.measure_notification(database),
-            )
+            isolation = await database_probe.try_isolation(database)
+            seconds = await database_probe.measure_notification(database)
             ids = await tenant_rows.load_tenants(database)
             standing = [await _standing_of(database, config, name, tenant) for name, tenant in ids.items()]
-            return replace(server, isolation=wall, notification_seconds=bell, tenants=tuple(standing))
+            return replace(server, isolation=isolation, notification_seconds=seconds, tenants=tuple(standing))
 
 
 async def _probe_server(running: app.Postgres) -> Server:

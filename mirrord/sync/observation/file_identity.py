@@ -145,7 +145,7 @@ def _page_with_claimed_id(file: FoundFile, memory: EarlierState) -> EntryId | No
     A tool that replaced the file gave it the id, and the page kept its entry by its path. Of several such pages, the
     inode or the bytes decide.
     """
-    lost = {base.entry for base in memory.bases if base.claimed == file.claimed and memory.is_lost(base)}
+    lost = {base.entry for base in memory.bases_of_claim.get(file.claimed, ()) if memory.is_lost(base)}
     entry = _entry_by_inode(file, memory) or _entry_by_digest(file, memory)
     if entry in lost:
         return entry

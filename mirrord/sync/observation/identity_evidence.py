@@ -54,6 +54,7 @@ class EarlierState:
     base_at_path: dict[str, Base] = field(init=False)
     base_of_entry: dict[EntryId, Base] = field(init=False)
     bases_of_digest: dict[Digest, list[Base]] = field(init=False)
+    bases_of_claim: dict[str | None, list[Base]] = field(init=False)
 
     def __post_init__(self) -> None:
         self._index_bases()
@@ -61,9 +62,10 @@ class EarlierState:
     def _index_bases(self) -> None:
         self.base_at_path = {base.path: base for base in self.bases if base.path is not None}
         self.base_of_entry = {base.entry: base for base in self.bases}
-        self.bases_of_digest = defaultdict(list)
+        self.bases_of_digest, self.bases_of_claim = defaultdict(list), defaultdict(list)
         for base in self.bases:
             self.bases_of_digest[base.digest].append(base)
+            self.bases_of_claim[base.claimed].append(base)
 
     def add_missing(self, bases: Sequence[Base]) -> None:
         """Add unknown *bases*, whose files are missing."""
