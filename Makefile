@@ -20,15 +20,18 @@ export CHECK_PYTHON
 # Tests and measurements start hundreds of processes: what one of them compiled the next should not compile again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Folders of tests that repeat one thing over many inputs, places or faults, or need a browser.
+THOROUGH := tests/console tests/redteam tests/faults tests/system/places
+
 EDITOR := mirrord/web/static/built/editor.js
 CLIENT := mirrord/web/client
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run web test check lint types house docs smoke bench bench-codec bench-agents soak fault full-fault demo-agent demo-research
+.PHONY: help run web test test-thorough check lint types house docs smoke bench bench-codec bench-agents soak fault full-fault demo-agent demo-research
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
 
 run: $(RUNTIME) ## Start the daemon, with its own Postgres, on a copy of data/sample
 	@if command -v npm >/dev/null; then $(MAKE) --silent web || echo "Pages are edited as plain Markdown for now." >&2; fi
@@ -45,8 +48,11 @@ $(CLIENT)/node_modules/.package-lock.json: $(CLIENT)/package-lock.json
 	@cd $(CLIENT) && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
-test: $(EVERYTHING) ## Run the tests
-	@$(BIN)/python -m pytest -n 4 --dist worksteal
+test: $(EVERYTHING) ## Run the tests but for the thorough ones: under ten minutes
+	@$(BIN)/python -m pytest -n 4 --dist worksteal $(addprefix --ignore=,$(THOROUGH))
+
+test-thorough: $(EVERYTHING) ## Run the thorough tests: a browser, attacks, fault campaigns, every move in every place
+	@$(BIN)/python -m pytest -n 4 --dist worksteal $(THOROUGH)
 
 check: lint types ## Check style and types, and run the unit tests: about a minute
 	@$(BIN)/python -m pytest -n 4 --dist worksteal tests/unit tests/test_architecture.py
