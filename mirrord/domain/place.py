@@ -226,10 +226,15 @@ def record_sort_of(name: str) -> RecordSort:
     return _RECORD_SORT_BY_KIND[name.partition("/")[0]]
 
 
+def record_directory(kind: str) -> str:
+    """The directory of the files of all records of a kind, as rows call it."""
+    return f"{RECORDS}/{_RECORD_SORT_BY_KIND[kind].directory}"
+
+
 def record_path(name: str) -> str:
     """The path of the file of the record with the place *name*."""
     sort, key = record_sort_of(name), name.partition("/")[2]
-    return f"{RECORDS}/{sort.directory}/{key}{sort.form}"
+    return f"{record_directory(sort.kind)}/{key}{sort.form}"
 
 
 def name_of_record(path: str) -> str | None:

@@ -138,6 +138,13 @@ class Scope:
             return False
         return not (self.write or self.read) or any(pattern.permits_all_below(path) for pattern in self.write)
 
+    def reads_all(self, directory: str) -> bool:
+        """Whether everything that is or may come below *directory*, "" for the root, may be seen."""
+        if self._is_denied(directory) or any(pattern.can_go_on(directory) for pattern in self.deny):
+            return False
+        patterns = (*self.write, *self.read)
+        return not patterns or any(pattern.permits_all_below(directory) for pattern in patterns)
+
     def to_claims(self) -> dict[str, list[str]]:
         """The patterns as texts, by what they permit; scope_of_claims() reads them."""
         kinds = {"write": self.write, "read": self.read, "deny": self.deny}

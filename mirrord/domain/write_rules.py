@@ -10,7 +10,12 @@ from mirrord.domain.scope import PathPattern, parse_pattern
 from mirrord.errors import UserError
 
 WRITE_KEY, FOLDERS_KEY = "write", "folders"  # of the table `mcp.trust`; its other keys are tools
-LINK_FOLLOWING_COMMANDS = frozenset({"move_page", "merge_pages", "split_page", "rename_heading"})  # in other pages
+LINK_FOLLOWING_COMMANDS = frozenset(  # in other pages
+    (
+        *("move_page", "merge_pages", "split_page", "rename_heading"),
+        *("rename_source", "move_source_to_folder", "rename_folder"),
+    )
+)
 _STATE_PREFIX = ".mirrord/"  # files of mirrord itself, which are no places
 
 

@@ -154,10 +154,11 @@ def open_session(
 ) -> "Iterator[Session]":
     """A session of *actor* within *scope*, which of files outside the tree reads only the *staged* ones."""
     from mirrord.commands.core.session import Session, SessionSettings  # noqa: PLC0415  (as above)
+    from mirrord.research.collections.group_scope import shows_group  # noqa: PLC0415  (as above)
 
     sides, writer = desk.sides, f"approval-{secrets.token_hex(8)}"
     settings = SessionSettings(staged=staged, sources_dir=desk.config.sources_dir)
-    tree = scope_tree(Tree(sides.tree.root, sides.tree.attachments), scope)
+    tree = scope_tree(Tree(sides.tree.root, sides.tree.attachments), scope, shows_group)
     session = Session(tree, sides.name, sides.tenant, actor, writer, settings)
     try:
         yield session

@@ -36,6 +36,7 @@ from mirrord.mcp.message_source import client_name, session_id
 from mirrord.mcp.tools.scoped_tools import works_scoped
 from mirrord.mcp.tools.tool import Lane, Lanes, Tool
 from mirrord.mirror.tree.scoped_tree import scope_of, scope_tree
+from mirrord.research.collections.group_scope import shows_group
 
 T = TypeVar("T")
 
@@ -342,7 +343,7 @@ def _create_session(
 ) -> Session:
     writer = f"mcp-{secrets.token_hex(8)}"
     return Session(
-        scope_tree(open_tree(config, tenant), paths),
+        scope_tree(open_tree(config, tenant), paths, shows_group),
         tenant.name,
         tenant.id,
         actor,

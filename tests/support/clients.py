@@ -30,6 +30,7 @@ from mirrord.mirror import tree_marker
 from mirrord.mirror.tree.scoped_tree import scope_tree
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree_marker import Marker
+from mirrord.research.collections.group_scope import shows_group
 from tests.support.loaded_servers import launcher
 
 _PROGRAM = "import sys; from mirrord.cli import main; main(['mcp', *sys.argv[1:]])"
@@ -119,7 +120,7 @@ async def in_memory(
     trust. still_holds: raises once that is over. paths: what it sees.
     """
     session = Session(
-        scope_tree(Tree(tenant.root), paths),
+        scope_tree(Tree(tenant.root), paths, shows_group),
         tenant.name,
         tenant.id,
         Actor("agent", "tester"),

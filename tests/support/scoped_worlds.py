@@ -3,11 +3,12 @@
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mirrord.domain.place import RECORDS
 from mirrord.domain.scope import Scope
 from mirrord.mcp.admission import Tenant
 from tests.support.clients import tenant_in
@@ -32,10 +33,11 @@ class ScopedWorlds:
         return {path: file.read_text(encoding="utf-8") for path, file in files.items() if file.exists()}
 
 
-def make_worlds(base: Path, pages: Mapping[str, str], scope: Scope) -> ScopedWorlds:
-    """Trees of *pages*, with the same ids and times."""
+def make_worlds(base: Path, pages: Mapping[str, str], scope: Scope, hidden_records: Iterable[str] = ()) -> ScopedWorlds:
+    """Trees of *pages*, with the same ids and times. hidden_records: the records among them that *scope* hides."""
     full = tenant_in(base / "full", pages=pages)
-    hidden = frozenset(path for path in pages if not scope.can_read(path))
+    hidden_pages = (path for path in pages if not path.startswith(f"{RECORDS}/") and not scope.can_read(path))
+    hidden = frozenset((*hidden_pages, *hidden_records))
     for path in pages:
         os.utime(full.root / path, (1_700_000_000, 1_700_000_000))
     bare_root = base / "bare" / full.name
@@ -47,9 +49,13 @@ def make_worlds(base: Path, pages: Mapping[str, str], scope: Scope) -> ScopedWor
 
 
 def normalize_answer(answer: Any) -> Any:
-    """*answer* without what chance or the clock decides: new ids and the digests of texts that hold them."""
+    """
+    *answer* without what chance or the clock decides: new ids, the digests of texts that hold them, and the order in
+    which the files of one plan came into the trash.
+    """
     if isinstance(answer, dict):
-        return {_MADE_BY_CHANCE.sub("…", key): normalize_answer(value) for key, value in answer.items()}
+        normalized = {_MADE_BY_CHANCE.sub("…", key): normalize_answer(value) for key, value in answer.items()}
+        return normalized | ({"trash": sorted(normalized["trash"], key=str)} if "trash" in normalized else {})
     if isinstance(answer, list):
         return [normalize_answer(value) for value in answer]
     return _MADE_BY_CHANCE.sub("…", answer) if isinstance(answer, str) else answer

@@ -228,6 +228,12 @@ def test_a_directory_above_what_is_seen_may_contain_it(scope: Scope, path: str) 
     assert not scope.can_write(path) or all(map(scope.may_contain_writable, directories))
 
 
+@given(scopes, st.just("") | paths, paths)
+def test_below_a_directory_that_is_seen_as_a_whole_everything_is_seen(scope: Scope, above: str, below: str) -> None:
+    assert not scope.reads_all(above) or scope.can_read(f"{above}/{below}".lstrip("/"))
+    assert not scope.owns(above) or scope.reads_all(above)
+
+
 @given(scopes, paths)
 def test_a_page_and_its_folder_are_denied_together(scope: Scope, path: str) -> None:
     denials = Scope(deny=scope.deny)

@@ -10,6 +10,7 @@ from pydantic import Field
 from mirrord.commands.core.failure import Failed, Kind, translating_errors
 from mirrord.commands.core.list_cursor import cursor_of, cursor_position
 from mirrord.commands.core.session import Session
+from mirrord.domain.place import RECORDS
 from mirrord.mcp.tools.arguments import ANY, COUNT, TEXT, Arguments, array_schema, object_schema, result_schema
 from mirrord.mcp.tools.daemon_questions import ask_daemon
 from mirrord.mcp.tools.tool import Tool, Wire
@@ -117,7 +118,7 @@ def _list_trash(session: Session, arguments: Trashed) -> Wire:
 
     start = cursor_position(arguments.cursor, "list_trash")[1] if arguments.cursor is not None else 0
     with translating_errors():
-        stored = reversed(trash.list_trash(session.tree))
+        stored = [file for file in reversed(trash.list_trash(session.tree)) if _is_listed(session, file)]
     removed = [(file.card, key_of(file.name)) for file in stored if file.card is not None]
     keys = {key for _, key in removed}
     followers = Counter(leader_of(card) for card, _ in removed if card.path.endswith(".md"))
@@ -134,6 +135,12 @@ def _list_trash(session: Session, arguments: Trashed) -> Wire:
     ]
     end = start + len(listed)
     return {"trash": listed} | ({"nextCursor": cursor_of("list_trash", "", end)} if end < len(pages) else {})
+
+
+def _is_listed(session: Session, file: trash.TrashedFile) -> bool:
+    """Within a scope, records only come back with their pages: by themselves they may be those of hidden ones."""
+    is_scoped = session.tree.whole is not session.tree
+    return not (is_scoped and file.card is not None and file.card.path.startswith(f"{RECORDS}/"))
 
 
 LIST_CHANGES = Tool(

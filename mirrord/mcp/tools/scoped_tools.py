@@ -2,7 +2,7 @@
 
 from mirrord.commands.core.failure import Failed
 
-# Tools that see the tree through the session only. What is about research data sees whole tenants.
+# Tools that see the tree through the session only.
 SCOPED_TOOLS = frozenset(
     (
         *("list_pages", "get_tree", "search_pages", "find_pages", "get_page_links"),
@@ -18,6 +18,12 @@ SCOPED_TOOLS = frozenset(
             *("edit_pages", "merge_pages", "split_page", "rename_heading"),
         ),
         *("begin_changes", "review_changes", "apply_changes", "discard_changes", "changes_status", "list_trash"),
+        *("list_folders", "create_folder", "rename_folder", "delete_folder", "move_source_to_folder"),
+        *("list_sources", "get_source_text", "rename_source", "delete_source"),
+        *("import_file", "import_survey", "detect_speakers"),
+        # those that give or take names are not served: whether one is free would tell of what is hidden
+        *("collection_list", "collection_content", "collection_change", "collection_update"),
+        *("category_list", "category_change", "category_update"),
     )
 )
 

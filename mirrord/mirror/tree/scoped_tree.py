@@ -1,16 +1,18 @@
 """
 A tree seen through a scope: what the scope hides is not there, and only what it permits can be changed.
 
-Mirrord's own state passes; commands never take paths in it from their callers.
+Mirrord's own state passes; commands never take paths in it from their callers. Categories and collections are state
+that agents name: what a rule from outside says of each decides.
 """
 
 import errno
 import os
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from functools import lru_cache
 from itertools import chain
 from typing import Any
 
+from mirrord.domain.place import record_directory
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import OutOfScope
 from mirrord.mirror.tree.kernel import OpenDescriptor
@@ -18,6 +20,14 @@ from mirrord.mirror.tree.tenant_tree import DIRECTORY_MODE, Layer, Stat, Tree
 from mirrord.mirror.tree.tree_layout import printable
 
 _MAX_REMEMBERED_PATHS = 65_536
+_GROUP_DIRECTORIES = tuple(f"{record_directory(kind)}/" for kind in ("category", "collection"))
+
+GroupRule = Callable[[Tree, Scope, str], bool]  # whether the scope shows the category or collection at a path
+
+
+def hide_groups(_tree: Tree, _scope: Scope, _path: str) -> bool:
+    """The rule where no other is given: a scope shows no category and no collection."""
+    return False
 
 
 class HiddenNames(Set[str]):
@@ -68,9 +78,10 @@ class ScopedTree(Tree):
     something in it is.
     """
 
-    def __init__(self, tree: Tree, scope: Scope) -> None:
+    def __init__(self, tree: Tree, scope: Scope, group_rule: GroupRule = hide_groups) -> None:
         self._whole = tree
         self.scope = scope
+        self.group_rule = group_rule
         self.lower = tree.lower
         self._can_read = lru_cache(_MAX_REMEMBERED_PATHS)(scope.can_read)
 
@@ -84,7 +95,9 @@ class ScopedTree(Tree):
 
     def shows(self, path: str) -> bool:
         """As in Tree."""
-        return _is_state(path) or self._can_read(path) or self._holds_shown(path)
+        if _is_state(path):
+            return not path.startswith(_GROUP_DIRECTORIES) or self.group_rule(self._whole, self.scope, path)
+        return self._can_read(path) or self._holds_shown(path)
 
     def may_write(self, path: str) -> bool:
         """Whether what is at *path* may be made, changed and removed."""
@@ -214,9 +227,9 @@ class ScopedTree(Tree):
             raise self.out_of_scope(path)
 
 
-def scope_tree(tree: Tree, scope: Scope) -> Tree:
+def scope_tree(tree: Tree, scope: Scope, group_rule: GroupRule) -> Tree:
     """*tree* seen through *scope*: itself if the scope has no limits."""
-    return tree if scope.is_unlimited else ScopedTree(tree, scope)
+    return tree if scope.is_unlimited else ScopedTree(tree, scope, group_rule)
 
 
 def scope_of(tree: Tree) -> Scope:
@@ -226,7 +239,7 @@ def scope_of(tree: Tree) -> Scope:
 
 def tree_as_seen(tree: Tree, through: Tree) -> Tree:
     """*tree* with the limits that *through* has."""
-    return ScopedTree(tree, through.scope) if isinstance(through, ScopedTree) else tree
+    return ScopedTree(tree, through.scope, through.group_rule) if isinstance(through, ScopedTree) else tree
 
 
 def may_write(tree: Tree, path: str) -> bool:

@@ -27,6 +27,7 @@ from mirrord.research.collections.collection_rules import (
     distinct_values,
     key_of,
 )
+from mirrord.research.collections.group_scope import check_change, check_whole_tenant
 from mirrord.research.collections.record_drafts import (
     ChangedRecord,
     GroupPlan,
@@ -138,6 +139,7 @@ GROUP_COMMANDS: Mapping[str, Command[..., ChangedRecord]] = MappingProxyType(
 
 def _plan_addition(session: Session, kind: GroupKind, name: str, content: _Content) -> GroupPlan:
     """Create a group; what *content* lacks is empty."""
+    check_whole_tenant(session, kind)
     check_new_name(session, kind, name)
     checked = _checked_content(session, kind, content)
     group = replace(_with_content(PageGroup(name), checked), created=creation_time())
@@ -147,6 +149,7 @@ def _plan_addition(session: Session, kind: GroupKind, name: str, content: _Conte
 
 def _plan_removal(session: Session, kind: GroupKind, name: str) -> GroupPlan:
     """Move a group to the trash; collections lose a category."""
+    check_whole_tenant(session, kind)
     record = find_record(session, kind, name)
     followers = _follower_edits(session, kind, record.value.name, None)
     return GroupPlan(
@@ -159,12 +162,15 @@ def _plan_removal(session: Session, kind: GroupKind, name: str) -> GroupPlan:
 def _plan_change(session: Session, kind: GroupKind, name: str, new_name: str | None, content: _Content) -> GroupPlan:
     """Change name or content of a group; None keeps the name. Collections follow the new name of a category."""
     check_any_change(kind, "change", new_name, content.directory, content.members, content.description)
+    if new_name is not None:
+        check_whole_tenant(session, kind)
     record = find_record(session, kind, name)
     old_name = record.value.name
     if new_name is not None:
         check_other_name(session, kind, old_name, new_name)
     checked, name_after = _checked_content(session, kind, content), old_name if new_name is None else new_name
     edit = edit_to_change(kind, record, lambda old: replace(_with_content(old, checked), name=name_after), "Changed")
+    _check_rights(session, edit)
     followers = _follower_edits(session, kind, old_name, name_after) if name_after != old_name else []
     sentence = _followers_sentence(followers)
     return GroupPlan([edit, *followers], _join(f"The {kind.name} {name} would be changed.", sentence), sentence or None)
@@ -183,7 +189,13 @@ def _plan_update(
         return replace(old, members=distinct_values([*remaining, *added], kind.member_key))
 
     edit = edit_to_change(kind, record, change, "Updated")
+    _check_rights(session, edit)
     return GroupPlan([edit], f"The {kind.members} of the {kind.name} {name} would be changed.")
+
+
+def _check_rights(session: Session, edit: RecordEdit) -> None:
+    if edit.before is not None and edit.after is not None:
+        check_change(session, edit.kind, edit.before.value, edit.after)
 
 
 def _follower_edits(session: Session, kind: GroupKind, name: str, new: str | None) -> list[RecordEdit]:

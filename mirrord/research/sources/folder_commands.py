@@ -195,6 +195,7 @@ def rename_folder(session: Session, folder_id: Reference, new_name: str) -> Plan
     name = source_listing.validate_name(new_name, _NOT_RENAMED)
     above = parent_of(folder.path)
     if name_key(name) != name_key(folder.name):
+    source_listing.check_rights(session, folder.path, page_path(above, name, index=True))
         source_listing.check_free(session, above, name, _NOT_RENAMED, folder.parent)
     source_listing.check_place(session, page_path(above, name, index=True), name, _NOT_RENAMED)
     page = page_writes.read_page_file(session, folder.page) if folder.page is not None else None
@@ -238,6 +239,7 @@ def delete_folder(session: Session, folder_id: Reference) -> Plan[DeletedFolder]
     all_holdings = read_holdings(session)
     folder = all_holdings.find_folder(folder_id, f"{_NOT_DELETED}/NOT_FOUND")
     contents = _count_contents(session, all_holdings, folder)
+    source_listing.check_rights(session, folder.path)
     if any(contents.values()):
         raise _not_empty(folder, contents)
     page = page_writes.read_page_file(session, folder.page) if folder.page is not None else None

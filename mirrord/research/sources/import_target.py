@@ -11,6 +11,7 @@ from mirrord.commands.core.session import Session
 from mirrord.commands.pages import attachment_commands, page_writes
 from mirrord.domain.approval import ABSENT_DIGEST
 from mirrord.domain.place import clean_name, name_key, numbered_names, unused_name
+from mirrord.mirror.tree.scoped_tree import may_write
 from mirrord.mirror.tree.tree_layout import attachment_path, is_temporary, page_path
 from mirrord.research.sources import original_files, source_listing
 from mirrord.research.sources.original_files import IMPORT_CODE, Original
@@ -61,11 +62,11 @@ class ImportTarget:
 
     def bases(self, session: Session) -> Mapping[str, str]:
         """
-        The files that decide about it, as in Preview.
+        The files that decide about it, as in Preview; of duplicates those that the session may write.
 
         A file that does not exist stands for the directory of the pictures, and for the bytes that are imported.
         """
-        paths = [source.path for source in self.duplicates]
+        paths = [source.path for source in self.duplicates if may_write(session.tree, source.path)]
         paths += [self.copy_path] if self.copy_path is not None else []
         current = {path: page_writes.current_digest(session, path) for path in paths}
         bases = {path: digest.hex() if digest is not None else ABSENT_DIGEST for path, digest in current.items()}

@@ -171,6 +171,7 @@ def rename_source(session: Session, source_id: Reference, new_name: str) -> Plan
         if other.path != source.path:
             raise source_listing.name_taken(name, _NOT_RENAMED, other.folder)
     directory, target = _place_of(source, None, name)
+    source_listing.check_rights(session, source.path, target)
     if name_key(name) != name_key(source.name):
         source_listing.check_free(session, directory, name, _NOT_RENAMED, source.folder)
     source_listing.check_place(session, target, name, _NOT_RENAMED)
@@ -215,6 +216,7 @@ def move_source_to_folder(session: Session, source_id: Reference, folder_id: Ref
     source = all_holdings.find_source(source_id, f"{_NOT_MOVED}/SOURCE_NOT_FOUND")
     folder = all_holdings.find_parent(folder_id, f"{_NOT_MOVED}/FOLDER_NOT_FOUND", _FOLDER_HINT)
     directory, target = _place_of(source, folder.path if folder is not None else sources_root(session), source.name)
+    source_listing.check_rights(session, source.path, target)
     if number_of_folder(source.folder) == number_of_folder(folder):
         return _SourceMove(source, folder, target, None)
     source_listing.check_free(session, directory, source.name, _NOT_MOVED, folder)

@@ -19,7 +19,7 @@ from mirrord.mirror.write.journal_labels import new_key
 from mirrord.mirror.write.rename_plan import BatchPlan
 from mirrord.mirror.write.tree_locks import records_lock
 from mirrord.research.segments import segment_records
-from mirrord.research.sources.source_listing import Reference, Source, read_holdings
+from mirrord.research.sources.source_listing import Reference, Source, check_rights, read_holdings
 
 _CODE = "SOURCE_NOT_DELETED"
 
@@ -111,6 +111,7 @@ def delete_source(session: Session, source_id: Reference) -> Plan[DeletedSource]
     restore_page restores all of it. Raises Failed for a source with pages below it.
     """
     source = read_holdings(session).find_source(source_id, f"{_CODE}/NOT_FOUND")
+    check_rights(session, source.path)
     pages = len(page_trash.pages_below(session.tree, source.path))
     if pages:
         count = "1 page" if pages == 1 else f"{pages} pages"

@@ -15,6 +15,7 @@ from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.read.page_summary import PageSummary
 from mirrord.mirror.tree.path_spelling import spelling_in_tree
+from mirrord.mirror.tree.scoped_tree import check_owned
 from mirrord.mirror.tree.tree_layout import SUFFIX, directory_of, is_text, page_path
 from mirrord.research.sources.source_kinds import (
     SourceType,
@@ -224,6 +225,12 @@ def check_free(session: Session, directory: str, name: str, code: str, level: Fo
     """Raises Failed, `CODE/DUPLICATE_NAME`, if *directory*, that of *level*, has an entry with an equal name key."""
     if name_key(name) in page_paths.taken_keys(session.tree, directory):
         raise name_taken(name, code, level)
+
+
+def check_rights(session: Session, *paths: str) -> None:
+    """Raises Failed, OUT_OF_SCOPE, unless the session may move and remove what is at *paths*, with all below it."""
+    with translating_errors():
+        check_owned(session.tree, *paths)
 
 
 def check_place(session: Session, path: str, name: str, code: str) -> None:

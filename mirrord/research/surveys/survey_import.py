@@ -89,7 +89,8 @@ class _SurveyImport(Plan[ImportedSurvey]):
         targets = f"sources in {survey.sources_directory}{cases_target}"
         sentence = f"The survey {survey.original.name!r} would be imported: {rows_of}, {cases_of}; {targets}."
         lines = tuple(map(_preview_line, (table.names, *check.first_rows)))
-        return Preview(sentence, facts, lines, {page_path("", survey.sources_directory, index=True): ABSENT_DIGEST})
+        pages = [page_path("", directory, index=True) for directory in survey.directories]
+        return Preview(sentence, facts, lines, dict.fromkeys(pages, ABSENT_DIGEST))
 
     def carry_out(self, session: Session, journal: Journal) -> ImportedSurvey:
         survey, check = self.survey, self.check
@@ -159,7 +160,7 @@ def _to_survey(session: Session, original: Original, table: SurveyTable, collati
     file_name = clean_name(original.name, "survey.csv") if original.size <= MAX_FILE_BYTES else None
     directory = f"{sources_root(session)}/{name}"
     source_listing.check_place(session, page_path(directory, "x"), name, SURVEY_CODE)
-    return Survey(
+    survey = Survey(
         name,
         original,
         table,
@@ -169,6 +170,8 @@ def _to_survey(session: Session, original: Original, table: SurveyTable, collati
         file_name=f"{file_name}.original" if file_name is not None and is_temporary(file_name) else file_name,
         used_keys=frozenset((*(name_key(source.name) for source in all_holdings.sources), ASSETS, INDEX)),
     )
+    source_listing.check_rights(session, *survey.directories)
+    return survey
 
 
 def _check_not_imported(session: Session, original: Original, all_holdings: Holdings) -> None:

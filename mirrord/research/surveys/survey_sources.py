@@ -60,6 +60,11 @@ class Survey:
     file_name: str | None
     used_keys: frozenset[str]
 
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """The new directories, of sources and of cases."""
+        return (self.sources_directory, *([self.cases_directory] if self.cases_directory is not None else []))
+
 
 class SourcePage:
     """A source being written."""

@@ -1,0 +1,95 @@
+"""Which categories and collections a scope shows and lets change: those of directories that it covers as a whole."""
+
+from collections.abc import Iterable
+
+from mirrord.commands.core.failure import Failed, failure_of
+from mirrord.commands.core.session import Session
+from mirrord.domain.entry import MAX_FILE_BYTES
+from mirrord.domain.place import name_of_record, record_directory
+from mirrord.domain.scope import Scope
+from mirrord.errors import Busy, Damaged, OutOfScope, Refused
+from mirrord.mirror.tree.scoped_tree import scope_of
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.research.collections.collection_rules import (
+    CATEGORIES,
+    COLLECTIONS,
+    GROUP_KINDS,
+    GroupKind,
+    PageGroup,
+    key_of,
+)
+
+
+def shows_group(tree: Tree, scope: Scope, path: str) -> bool:
+    """
+    Whether *scope* shows the category or collection at *path* of the whole *tree*.
+
+    A category where everything below its directory is seen, so that neither its patterns nor its pages tell of more; a
+    collection where all its categories are, and it has some.
+    """
+    kind, _, name = (name_of_record(path) or "").partition("/")
+    group = _read_group(tree, GROUP_KINDS[kind], name) if kind in GROUP_KINDS else None
+    if group is None:
+        return False
+    directories = _directories_of(tree, GROUP_KINDS[kind], group)
+    return bool(directories) and all(directory is not None and scope.reads_all(directory) for directory in directories)
+
+
+def check_change(session: Session, kind: GroupKind, before: PageGroup, after: PageGroup) -> None:
+    """Raises Failed, OUT_OF_SCOPE, unless the session may write all pages of a group, as it was and as it will be."""
+    scope, tree = scope_of(session.tree), session.tree.whole
+    if scope.is_unlimited:
+        return
+    if kind is COLLECTIONS and not after.members:
+        raise _out_of_scope(f"Without a category the collection {before.name} would be hidden from this token.")
+    directories = [*_directories_of(tree, kind, before), *_directories_of(tree, kind, after)]
+    if not all(directory is not None and scope.owns(directory) for directory in directories):
+        sentence = f"Not all pages of the {kind.name} {before.name}, as it is and would be, are this token's to write"
+        raise _out_of_scope(f"{sentence}; its scope is {scope}.")
+
+
+def check_whole_tenant(session: Session, kind: GroupKind) -> None:
+    """
+    Raises Failed, OUT_OF_SCOPE, within a scope, for what gives or takes a name.
+
+    Whether a name is free would tell of hidden groups, and a removed category is taken out of these.
+    """
+    if not scope_of(session.tree).is_unlimited:
+        sentence = (
+            f"Names of {kind.plural} are the whole tenant's: a token with patterns makes, renames and removes none."
+        )
+        raise _out_of_scope(sentence)
+
+
+def _out_of_scope(sentence: str) -> Failed:
+    return failure_of(OutOfScope(sentence))
+
+
+def _directories_of(tree: Tree, kind: GroupKind, group: PageGroup) -> list[str | None]:
+    """The directories of the pages of *group*; None: of a category that is not there, or cannot be read."""
+    if kind is CATEGORIES:
+        return [group.directory]
+    spellings = {key_of(name): name for name in _category_names(tree)}
+    categories = [_read_group(tree, CATEGORIES, spellings.get(key_of(name), name)) for name in group.members]
+    return [category.directory if category is not None else None for category in categories]
+
+
+def _category_names(tree: Tree) -> Iterable[str]:
+    directory = record_directory(CATEGORIES.name)
+    try:
+        names = [name_of_record(f"{directory}/{file}") for file in tree.list_names(directory)]
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    return [name.partition("/")[2] for name in names if name is not None]
+
+
+def _read_group(tree: Tree, kind: GroupKind, name: str) -> PageGroup | None:
+    """None: it is not there, or cannot be read."""
+    from mirrord.markdown.frontmatter.page_text import decode  # noqa: PLC0415  (servers start without parsers)
+    from mirrord.research.collections.collection_yaml import read_group  # noqa: PLC0415  (as above)
+
+    try:
+        data, _ = tree.snapshot(kind.path(name), MAX_FILE_BYTES)
+        return read_group(kind, name, decode(data))
+    except (OSError, Busy, Damaged, Refused):
+        return None
