@@ -1,15 +1,17 @@
-"""How much of a long list an answer holds: a number of items if the caller names one, else what fits in 4 KB."""
+"""How much of a long list an answer holds: a number of items if the caller names one, else what fits in 4 or 8 KB."""
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
+from itertools import islice
 from typing import TypeVar
 
 from mirrord.commands.core.failure import invalid_argument
 
 T = TypeVar("T")
 
-ANSWER_BYTES = 4_096  # of JSON, unless the caller names a limit
+ANSWER_BYTES = 4_096  # of JSON of ranked results, unless the caller names a limit
+LIST_BYTES = 7_500  # of JSON of the rows of a list in an order of its own, which with the rest take 8 KB
 MAX_RESULTS = 100  # items of one answer
 _FRAME_BYTES = 260  # around the items: keys, counts, a cursor's own text
 
@@ -52,6 +54,24 @@ def take_fitting(
             return fitting, True
         fitting.append(item)
     return fitting, False
+
+
+def take_rows(rows: Iterable[T], limit: int | None, budget_bytes: int = LIST_BYTES) -> list[T]:
+    """The first of *rows*, dataclasses or JSON, that a list holds: at least one, up to *limit*. None: all."""
+    if limit is None:
+        return [*rows]
+    fitting, size = list[T](), 0
+    for row in islice(rows, limit):
+        size += row_bytes(row)
+        if size > budget_bytes and fitting:
+            break
+        fitting.append(row)
+    return fitting
+
+
+def row_bytes(row: object) -> int:
+    """The bytes of a row of a list as JSON, with its comma."""
+    return json_bytes(asdict(row) if is_dataclass(row) and not isinstance(row, type) else row) + 1
 
 
 def json_bytes(*values: object) -> int:

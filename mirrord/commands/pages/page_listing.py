@@ -1,9 +1,10 @@
 """Commands that list pages, flat or as a tree."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
+from mirrord.commands.core.answer_budget import take_rows
 from mirrord.commands.core.failure import invalid_argument, translating_errors
 from mirrord.commands.core.list_cursor import cursor_of, start_index
 from mirrord.commands.core.page_paths import find_directory_card
@@ -174,12 +175,14 @@ def _walk_below(snapshot: Snapshot, directory: str, depth: int) -> Iterator[Page
 def _to_rows(
     session: Session, snapshot: Snapshot, cards: Sequence[PageSummary], *, include_content: bool
 ) -> list[ListedPage]:
-    """Rows for the first of *cards*, as many as one answer holds."""
+    """Rows for the first of *cards*, as many as one answer holds; 8 KB without texts, which are asked for."""
     cards = cards[:_MAX_LISTED]
     ids, room = snapshot.ids(cards), _MAX_CHARACTERS
+    if not include_content:
+        return take_rows((_to_row(snapshot, card, ids[card.path]) for card in cards), _MAX_LISTED)
     rows: list[ListedPage] = []
     for card in cards:
-        content = snapshot.read_text(card.path) if include_content and card.kind is Kind.PAGE else None
+        content = snapshot.read_text(card.path) if card.kind is Kind.PAGE else None
         text = content.text if content else None
         if text is not None and rows and len(text) > room:
             break
@@ -187,11 +190,12 @@ def _to_rows(
         room -= len(excerpt or "")
         if text is not None and excerpt == text:
             session.note_shown(card.path, digest_of(text.encode()))
-        has_children = snapshot.has_children(card)
-        rows.append(
-            ListedPage(card.path, card.title, card.icon, has_children, str(ids[card.path]), excerpt, excerpt != text)
-        )
+        rows.append(replace(_to_row(snapshot, card, ids[card.path]), content=excerpt, content_cut=excerpt != text))
     return rows
+
+
+def _to_row(snapshot: Snapshot, card: PageSummary, entry: EntryId) -> ListedPage:
+    return ListedPage(card.path, card.title, card.icon, snapshot.has_children(card), str(entry))
 
 
 def _check_depth(depth: int) -> None:

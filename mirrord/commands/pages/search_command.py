@@ -6,7 +6,16 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from mirrord.commands.core.answer_budget import FIRST_PART, AnswerPart, check_limit, json_bytes, take_fitting
+from mirrord.commands.core.answer_budget import (
+    FIRST_PART,
+    LIST_BYTES,
+    AnswerPart,
+    check_limit,
+    json_bytes,
+    row_bytes,
+    take_fitting,
+    take_rows,
+)
 from mirrord.commands.core.failure import invalid_argument, translating_errors
 from mirrord.commands.core.list_cursor import cursor_of, cursor_position, invalid_cursor
 from mirrord.commands.core.page_paths import find_card
@@ -234,7 +243,7 @@ def _check_query(query: str) -> None:
         )
 
 
-_MAX_LINKS = 500  # in each direction, so that a model can read them
+MAX_LINKS = 500  # in each direction, so that a model can read them
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +267,12 @@ class PageLinks:
     left_out: int = 0
 
 
-def get_page_links(session: Session, path: str) -> PageLinks:
-    """Show the links of a page or folder to other pages, and the pages that link to it."""
+def get_page_links(session: Session, path: str, limit: int | None = None) -> PageLinks:
+    """
+    Show the links of a page or folder to other pages, and the pages that link to it.
+
+    limit: in each direction, up to MAX_LINKS; None: as fit in 8 KB together.
+    """
     with translating_errors():
         snapshot = session.catalogue.snapshot()
         card = find_card(session, snapshot, path)
@@ -269,8 +282,20 @@ def get_page_links(session: Session, path: str) -> PageLinks:
                 targets.setdefault(target.path or f"\0{key_of(target.written)}", target)
         outgoing = [_to_link(snapshot, target.written, target.path) for target in targets.values()]
         incoming = [_to_link(snapshot, page, page) for page in session.linkage.incoming(snapshot, card.path)]
-    left_out = sum(max(0, len(links) - _MAX_LINKS) for links in (outgoing, incoming))
-    return PageLinks(outgoing[:_MAX_LINKS], incoming[:_MAX_LINKS], left_out)
+    shown_outgoing, shown_incoming = _first_links(outgoing, incoming, limit)
+    left_out = len(outgoing) + len(incoming) - len(shown_outgoing) - len(shown_incoming)
+    return PageLinks(shown_outgoing, shown_incoming, left_out)
+
+
+def _first_links(
+    outgoing: Sequence[LinkEnd], incoming: Sequence[LinkEnd], limit: int | None
+) -> tuple[list[LinkEnd], list[LinkEnd]]:
+    """The links of one answer; without a limit one direction has the room that the other one leaves."""
+    if limit is not None:
+        return [*outgoing[:limit]], [*incoming[:limit]]
+    few_incoming = sum(map(row_bytes, take_rows(incoming, MAX_LINKS, LIST_BYTES // 2)))
+    fitting = take_rows(outgoing, MAX_LINKS, LIST_BYTES - few_incoming)
+    return fitting, take_rows(incoming, MAX_LINKS, LIST_BYTES - sum(map(row_bytes, fitting)))
 
 
 def _to_link(snapshot: Snapshot, written: str, path: str | None) -> LinkEnd:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from mirrord.commands.core.answer_budget import take_rows
 from mirrord.commands.core.connection_changes import ConnectionChanges, current_connection
 from mirrord.commands.core.session import Session
 from mirrord.mcp.tools.arguments import (
@@ -23,6 +24,8 @@ from mirrord.mcp.tools.tool import Tool, Wire
 if TYPE_CHECKING:
     from mirrord.commands.changes.apply_command import AppliedChanges
     from mirrord.commands.changes.change_commands import ChangeSetSummary
+
+_MAX_OTHERS = 20  # change sets of the caller beside the open one
 
 
 class Begin(Arguments):
@@ -101,7 +104,10 @@ def _status(session: Session, _: Nothing) -> Wire:
     from mirrord.commands.changes.change_commands import changes_status
 
     current, others = changes_status(session, _connection())
-    return {"open": _summary(current) if current is not None else None, "others": [*map(_summary, others)][:20]}
+    return {
+        "open": _summary(current) if current is not None else None,
+        "others": take_rows(map(_summary, others), _MAX_OTHERS),
+    }
 
 
 def _apply_answer(applied: "AppliedChanges") -> Wire:

@@ -51,6 +51,7 @@ class Links(Arguments):
     """What get_page_links takes."""
 
     path: str
+    limit: Annotated[int | None, Field(ge=1, le=500, description="Each way; default: as fit in 8 KB.")] = None
 
 
 def _list_pages(session: Session, arguments: List) -> Wire:
@@ -104,7 +105,7 @@ def _with_children(answer: dict[str, Any], children: Sequence["TreeNode"], *, ha
 def _page_links(session: Session, arguments: Links) -> Wire:
     from mirrord.commands.pages.search_command import get_page_links
 
-    page_links = get_page_links(session, arguments.path)
+    page_links = get_page_links(session, arguments.path, arguments.limit)
     links = {
         "outgoing": [_link_answer(link) for link in page_links.outgoing],
         "incoming": [_link_answer(link) for link in page_links.incoming],

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mirrord.commands.core import page_paths
+from mirrord.commands.core.answer_budget import LIST_BYTES, json_bytes, take_rows
 from mirrord.commands.core.failure import Failed, translating_errors
 from mirrord.commands.core.list_cursor import cursor_of, start_index
 from mirrord.commands.core.session import Session
@@ -13,6 +14,7 @@ from mirrord.mirror.read.page_catalogue import Snapshot
 from mirrord.mirror.read.page_summary import PageSummary
 from mirrord.mirror.tree.tree_layout import INDEX_FILE, directory_of
 from mirrord.research.collections.collection_records import (
+    StoredRecord,
     UnreadableRecord,
     find_record,
     find_spelling,
@@ -72,26 +74,28 @@ def list_records(
     limit: int | None = MAX_LISTED_RECORDS,
 ) -> RecordList:
     """
-    List records of this kind, oldest first, at most *limit* in one answer; None: all.
+    List records of this kind, oldest first, at most *limit* and what fits in 8 KB in one answer; None: all.
 
     verbose: with file paths and creation times. cursor: from an answer to the same question, to continue it.
     """
     records, broken = load_records(session, kind)
     question = f"list {kind.plural}"
     start = start_index([record.path for record in records], cursor, question)
-    page = records[start : start + limit if limit is not None else None]
-    extras = [{"path": record.path, "created": record.value.created} if verbose else {} for record in page]
-    values = [kind.facts_of(record.value) | extra for record, extra in zip(page, extras, strict=True)]
-    is_all = start + len(page) >= len(records)
-    after = None if is_all else cursor_of(question, page[-1].path, start + len(page))
-    return RecordList(values, _problem_sentences(kind, broken), after)
+    sentences = _first_problems([f"{kind.path(record.name)} cannot be read: {record.problem}." for record in broken])
+    values = take_rows((_value_of(kind, record, verbose=verbose) for record in records[start:]), limit)
+    end = start + len(values)
+    after = None if end >= len(records) else cursor_of(question, records[end - 1].path, end)
+    return RecordList(values, sentences, after)
 
 
-def _problem_sentences(kind: GroupKind, broken: Sequence[UnreadableRecord]) -> list[str]:
-    sentences = [f"{kind.path(record.name)} cannot be read: {record.problem}." for record in broken[:_MAX_PROBLEMS]]
-    if len(broken) > _MAX_PROBLEMS:
-        sentences.append(f"{len(broken) - _MAX_PROBLEMS} more cannot be read.")
-    return sentences
+def _value_of(kind: GroupKind, record: StoredRecord, *, verbose: bool) -> dict[str, object]:
+    extra = {"path": record.path, "created": record.value.created} if verbose else {}
+    return kind.facts_of(record.value) | extra
+
+
+def _first_problems(sentences: Sequence[str]) -> list[str]:
+    others = len(sentences) - _MAX_PROBLEMS
+    return [*sentences] if others <= 0 else [*sentences[:_MAX_PROBLEMS], f"There are {others} more such problems."]
 
 
 def collection_content(session: Session, name: str, cursor: str | None = None) -> CollectionContent:
@@ -108,10 +112,12 @@ def collection_content(session: Session, name: str, cursor: str | None = None) -
         start = start_index(list(category_by_path), cursor, question)
         page_part = all_pages[start : start + MAX_LISTED_PAGES]
         ids = snapshot.ids([card for card, _ in page_part])
-    pages = [CollectionPage(card.path, card.title, str(ids[card.path]), category) for card, category in page_part]
-    is_all = start + len(page_part) >= len(all_pages)
-    next_cursor = None if is_all else cursor_of(question, page_part[-1][0].path, start + len(page_part))
-    return CollectionContent(collection.name, pages, len(all_pages), problems, next_cursor)
+    sentences = _first_problems(problems)
+    rows = (CollectionPage(card.path, card.title, str(ids[card.path]), category) for card, category in page_part)
+    pages = take_rows(rows, MAX_LISTED_PAGES, LIST_BYTES - json_bytes(sentences))
+    end = start + len(pages)
+    next_cursor = None if end >= len(all_pages) else cursor_of(question, pages[-1].path, end)
+    return CollectionContent(collection.name, pages, len(all_pages), sentences, next_cursor)
 
 
 def _pages_of_category(session: Session, snapshot: Snapshot, name: str, problems: list[str]) -> Iterator[PageSummary]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from mirrord.commands.core import command_events
+from mirrord.commands.core.answer_budget import take_rows
 from mirrord.commands.core.command_plan import Plan, command, diff_lines
 from mirrord.commands.core.failure import Failed
 from mirrord.commands.core.list_cursor import cursor_of, start_index
@@ -94,17 +95,17 @@ class DeletedFolder:
 
 
 def list_folders(session: Session, cursor: str | None = None, limit: int | None = _MAX_LISTED) -> FolderList:
-    """List the folders of sources, at most *limit*; None: all."""
+    """List the folders of sources, at most *limit* and what fits in 8 KB; None: all."""
     folders = read_holdings(session).folders
     start = start_index([folder.path for folder in folders], cursor, "folders")
-    page = folders[start : None if limit is None else start + limit]
-    has_more = start + len(page) < len(folders)
-    listed = [
+    rows = (
         ListedFolder(folder.number, folder.name, number_of_folder(folder.parent), folder.created, folder.path)
-        for folder in page
-    ]
+        for folder in folders[start:]
+    )
+    listed = take_rows(rows, limit)
+    end = start + len(listed)
     return FolderList(
-        listed, len(folders), cursor_of("folders", page[-1].path, start + len(page)) if has_more else None
+        listed, len(folders), cursor_of("folders", folders[end - 1].path, end) if end < len(folders) else None
     )
 
 
@@ -194,8 +195,8 @@ def rename_folder(session: Session, folder_id: Reference, new_name: str) -> Plan
     folder = read_holdings(session).find_folder(folder_id, f"{_NOT_RENAMED}/NOT_FOUND")
     name = source_listing.validate_name(new_name, _NOT_RENAMED)
     above = parent_of(folder.path)
-    if name_key(name) != name_key(folder.name):
     source_listing.check_rights(session, folder.path, page_path(above, name, index=True))
+    if name_key(name) != name_key(folder.name):
         source_listing.check_free(session, above, name, _NOT_RENAMED, folder.parent)
     source_listing.check_place(session, page_path(above, name, index=True), name, _NOT_RENAMED)
     page = page_writes.read_page_file(session, folder.page) if folder.page is not None else None
@@ -238,8 +239,8 @@ def delete_folder(session: Session, folder_id: Reference) -> Plan[DeletedFolder]
     """Delete an empty folder; its own page goes to the trash."""
     all_holdings = read_holdings(session)
     folder = all_holdings.find_folder(folder_id, f"{_NOT_DELETED}/NOT_FOUND")
-    contents = _count_contents(session, all_holdings, folder)
     source_listing.check_rights(session, folder.path)
+    contents = _count_contents(session, all_holdings, folder)
     if any(contents.values()):
         raise _not_empty(folder, contents)
     page = page_writes.read_page_file(session, folder.page) if folder.page is not None else None

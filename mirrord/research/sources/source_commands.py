@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from mirrord.commands.core import page_paths
+from mirrord.commands.core.answer_budget import take_rows
 from mirrord.commands.core.command_plan import Plan, command
 from mirrord.commands.core.failure import Failed, invalid_argument
 from mirrord.commands.core.list_cursor import cursor_of, start_index
@@ -108,7 +109,7 @@ def list_sources(
     limit: int | None = _MAX_LISTED,
 ) -> SourceList:
     """
-    List sources, at most *limit*; None: all.
+    List sources, at most *limit* and what fits in 8 KB; None: all.
 
     kind: only sources of this SourceType. folder_id: only direct children of this folder; 0: sources outside any
     folder; None: all.
@@ -119,10 +120,9 @@ def list_sources(
     sources = _select_sources(read_holdings(session), kind, folder_id)
     question = f"sources {kind} {folder_id}"
     start = start_index([source.path for source in sources], cursor, question)
-    page = sources[start : None if limit is None else start + limit]
-    end = start + len(page)
-    rows = [_to_row(session, source) for source in page]
-    return SourceList(rows, len(sources), cursor_of(question, page[-1].path, end) if end < len(sources) else None)
+    rows = take_rows((_to_row(session, source) for source in sources[start:]), limit)
+    end = start + len(rows)
+    return SourceList(rows, len(sources), cursor_of(question, rows[-1].path, end) if end < len(sources) else None)
 
 
 def get_source_text(

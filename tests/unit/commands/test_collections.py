@@ -364,8 +364,9 @@ def test_the_content_of_a_long_collection_goes_on_with_a_cursor(root: Path, sess
     add_category(session, "books", "Books")
     add_collection(session, "reading", categories=["books"])
     paths, cursor = list[str](), None
-    for _ in range(3):
+    while not paths or cursor is not None:
         answer = collection_content(session, "reading", cursor)
+        assert len(answer.pages) < 100  # 8 KB
         paths += [page.path for page in answer.pages]
         cursor = answer.next_cursor
     assert paths == [f"Books/{number:03}.md" for number in range(230)]
@@ -381,7 +382,7 @@ def test_long_lists_go_on_with_a_cursor(root: Path, session: Session) -> None:
     second = list_collections(session, cursor=first.next_cursor)
     names = [collection["name"] for collection in first.values + second.values]
     assert names == [f"{number:03}" for number in range(120)]
-    assert (len(first.values), second.next_cursor) == (100, None)
+    assert second.next_cursor is None
     assert len(list_collections(session, limit=None).values) == 120
     assert len(first.problems) == 10
     with refused("INVALID_CURSOR", "invalid"):

@@ -114,19 +114,20 @@ def test_a_long_list_goes_on_with_its_cursor(session: Session, root: Path) -> No
         listed_paths, cursor, answers = listed_paths + paths(answer), answer.next_cursor, answers + 1
 
     assert listed_paths == [f"p{number:03}.md" for number in range(250)]
-    assert answers == 3
+    assert answers > 3  # 8 KB each
 
 
 def test_a_list_goes_on_where_pages_went_and_came(session: Session, root: Path) -> None:
     for number in range(150):
         page(root, f"p{number:03}.md", "")
     first = list_pages(session)
+    count = len(first.pages)
     page(root, "a.md", "")
-    assert paths(list_pages(session, cursor=first.next_cursor))[0] == "p100.md"
+    assert paths(list_pages(session, cursor=first.next_cursor))[0] == f"p{count:03}.md"
 
-    (root / "p099.md").unlink()  # where it stopped
+    (root / f"p{count - 1:03}.md").unlink()  # where it stopped
     (root / "a.md").unlink()
-    assert paths(list_pages(session, cursor=first.next_cursor))[0] == "p101.md"
+    assert paths(list_pages(session, cursor=first.next_cursor))[0] == f"p{count + 1:03}.md"
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "!!!", "é", "WzEsMiwzXQ", "bnVsbA", "W10", "W1tb" * 9999])
