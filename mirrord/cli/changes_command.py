@@ -10,6 +10,7 @@ from uuid import UUID
 
 import click
 
+from mirrord.cli.drafts_command import drafts_command
 from mirrord.cli.options import EXIT_DIFFERENT, EXIT_REFUSED, as_options, tenant_option, with_config_options
 from mirrord.cli.output import current_person, echo_difference, format_actor, format_time, strip_controls
 from mirrord.cli.review_commands import (
@@ -64,8 +65,8 @@ def list_command(config: Config, tenant: str | None, as_json: bool) -> None:
     _print_change_sets(config, tenant, as_json=as_json)
 
 
-for review_command in REVIEW_COMMANDS:
-    changes.add_command(review_command)
+for further_command in (*REVIEW_COMMANDS, drafts_command):
+    changes.add_command(further_command)
 
 
 @changes.command()

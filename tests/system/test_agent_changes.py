@@ -15,6 +15,7 @@ from mirrord.domain.trust import trust_levels
 from mirrord.errors import Refused
 from mirrord.mcp.admission import Tenant
 from tests.support.clients import Agent, in_memory, on_stdio, process, tenant_in
+from tests.support.commands import commands_on_files
 from tests.support.trees import tree as files_of
 
 pytestmark = pytest.mark.anyio
@@ -367,3 +368,20 @@ async def test_a_review_of_many_changes_is_shown_in_parts_of_8_kb(tenant: Tenant
         assert answer["changes"][0]["path"] in answer["diff"]
     assert "path for one page" in answers[0]["note"]
     assert foreign["code"] == "NOT_CHANGED"
+
+
+async def test_people_list_what_agents_have_begun_and_not_ended(tenant: Tenant, tmp_path: Path) -> None:
+    run = commands_on_files(tmp_path)
+    async with memory(tenant) as agent:
+        ended = await agent.call("begin_changes", title="Ended")
+        await agent.call("discard_changes")
+        opened = await agent.call("begin_changes", title="Tidy the inbox")
+        await agent.call("edit_page", path="Inbox.md", edits=[{"append": "More."}])
+        (used,) = json.loads(run("changes", "drafts", "--json").out)
+    (draft,) = json.loads(run("changes", "drafts", "--json").out)
+
+    assert ended["changeSet"] != opened["changeSet"] == draft["id"]
+    assert (used["state"], used["entries_count"]) == ("in use", None)
+    assert (draft["state"], draft["entries_count"], draft["actor"]["name"]) == ("open", 1, "tester")
+    line = run("changes", "drafts").out
+    assert ("Tidy the inbox" in line, "1 entry" in line, opened["changeSet"][:18] in line) == (True, True, True)
