@@ -42,7 +42,8 @@ class Agents:
     served. trust: levels of tools after an operator's changes. rules: where a person reviews changes. limits: of the
     calls of one token to one process. elicitation: whether a person may approve through the client, if it can ask.
     answers: the form of answers to clients that ask for no other. oauth: the public origin of a server over HTTP at
-    which people let clients in; empty: where it listens; None: at no server.
+    which people let clients in; empty: where it listens; None: at no server. client_documents: whether that server
+    fetches the documents of clients that are named by their URLs.
     """
 
     token: str | None = None
@@ -56,6 +57,7 @@ class Agents:
     elicitation: bool = False
     answers: AnswerForm = AnswerForm.BOTH
     oauth: str | None = None
+    client_documents: bool = False
 
     def rules_of(self, *, is_reviewed: bool) -> WriteRules:
         """The rules for a token. is_reviewed: it says that a person reviews what is written."""
@@ -192,6 +194,7 @@ def _parse_agents(written: Mapping[str, Any], environment: Mapping[str, str], fl
         elicitation=written.get("elicitation", False),
         answers=_parse_answers(written.get("answers", AnswerForm.BOTH)),
         oauth=written.get("oauth") if flags.oauth is None else flags.oauth,
+        client_documents=written.get("client_documents", False),
     )
 
 
@@ -240,6 +243,7 @@ _KEYS: dict[str, ExpectedType] = {
         "elicitation": bool,
         "answers": str,
         "oauth": str,
+        "client_documents": bool,
         "trust": {FOLDERS_KEY: {}, _ANY_KEY: str},
         "limits": {"pending": int, "calls": int, "mutations": int},
     },

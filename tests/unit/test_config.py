@@ -208,6 +208,12 @@ def test_people_let_clients_in_where_the_flag_or_the_file_says_so() -> None:
     assert load(Flags(oauth=""), {}).agents.oauth == ""
 
 
+def test_documents_of_clients_are_fetched_only_where_the_file_says_so() -> None:
+    assert load(Flags(), {}).agents.client_documents is False
+    write("[mcp]\nclient_documents = true\n")
+    assert load(Flags(), {}).agents.client_documents is True
+
+
 def test_answers_have_the_form_that_the_file_says() -> None:
     assert load(Flags(), {}).agents.answers is AnswerForm.BOTH
     write('[mcp]\nanswers = "text"\n')

@@ -52,11 +52,7 @@ class ClientRegistry:
 
     def add(self, client: OAuthClientInformationFull) -> None:
         """Remember a client. Raises RegistrationError for redirect URIs that are refused, and if there is no space."""
-        uris = [str(uri) for uri in client.redirect_uris or ()]
-        if len(uris) > MAX_REDIRECTS:
-            raise RegistrationError("invalid_redirect_uri", f"A client has at most {MAX_REDIRECTS} redirect URIs.")
-        for uri in uris:
-            _check_redirect_uri(uri)
+        check_redirect_uris(client)
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._make_space()
         stored = client.model_dump_json(include=_STORED_FACTS, exclude_none=True)
@@ -82,6 +78,15 @@ def name_of(client: OAuthClientInformationFull) -> str:
     """The client's own name for people: one line, shortened. It proves nothing, so the redirect URI is shown beside."""
     words = "".join(letter if letter.isprintable() else " " for letter in client.client_name or "").split()
     return " ".join(words)[:MAX_NAME_CHARACTERS].strip() or UNNAMED
+
+
+def check_redirect_uris(client: OAuthClientInformationFull) -> None:
+    """Raise RegistrationError unless all redirect URIs of *client* are allowed, and it has some."""
+    uris = [str(uri) for uri in client.redirect_uris or ()]
+    if not 0 < len(uris) <= MAX_REDIRECTS:
+        raise RegistrationError("invalid_redirect_uri", f"A client has 1 to {MAX_REDIRECTS} redirect URIs.")
+    for uri in uris:
+        _check_redirect_uri(uri)
 
 
 def _check_redirect_uri(uri: str) -> None:

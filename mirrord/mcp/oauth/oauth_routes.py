@@ -30,6 +30,7 @@ from mirrord.auth.signed_tokens import Keyring, signing_key
 from mirrord.config import Config
 from mirrord.errors import UserError
 from mirrord.mcp.admission import Tenant
+from mirrord.mcp.oauth.client_documents import ClientDocuments
 from mirrord.mcp.oauth.client_registry import MAX_REGISTRATION_BYTES, ClientRegistry
 from mirrord.mcp.oauth.consent_pages import SIGN_IN_PATH, ConsentPages
 from mirrord.mcp.oauth.provider import CONSENT_PATH, SCOPES, Provider
@@ -54,6 +55,7 @@ def create_provider(config: Config, tenant: Tenant, url: str) -> Provider:
         clients=ClientRegistry(delegations.directory.with_name("clients"), delegations),
         delegations=delegations,
         tokens=TokenMaker(signing_key(config.data, keyring, config.signing), tenant.name, tenant.id),
+        documents=ClientDocuments() if config.agents.client_documents else None,
     )
 
 
@@ -72,7 +74,7 @@ def create_routes(provider: Provider) -> list[Route]:
     pages = ConsentPages(provider)
     own_routes = [
         *create_protected_resource_routes(_URL.validate_python(provider.resource), [issuer], SCOPES, "mirrord"),
-        _metadata_route(issuer),
+        _metadata_route(issuer, knows_documents=provider.documents is not None),
         Route(AUTHORIZATION_PATH, _without_redirects(provider), methods=["GET", "POST"]),
         Route(REVOCATION_PATH, cors_middleware(_revocation(provider), ["POST", "OPTIONS"]), methods=["POST"]),
         Route(CONSENT_PATH, pages.show, methods=["GET"]),
@@ -87,12 +89,13 @@ def create_routes(provider: Provider) -> list[Route]:
     return [*own_routes, token, registration]
 
 
-def _metadata_route(issuer: AnyHttpUrl) -> Route:
-    """The metadata of the SDK, with the public clients that its endpoints accept."""
+def _metadata_route(issuer: AnyHttpUrl, *, knows_documents: bool) -> Route:
+    """The metadata of the SDK, with the public clients that its endpoints accept, and clients with documents."""
     metadata = build_metadata(issuer, None, _OPTIONS, RevocationOptions(enabled=True))
     methods = ["none", *(metadata.token_endpoint_auth_methods_supported or ())]
     metadata.token_endpoint_auth_methods_supported = methods
     metadata.revocation_endpoint_auth_methods_supported = methods
+    metadata.client_id_metadata_document_supported = knows_documents or None
     handler = cors_middleware(MetadataHandler(metadata).handle, ["GET", "OPTIONS"])
     return Route(_METADATA_PATH, handler, methods=["GET", "OPTIONS"])
 

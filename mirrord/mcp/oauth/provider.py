@@ -24,6 +24,7 @@ from mirrord.auth.delegations import Delegation, DelegationStore, TokenMaker
 from mirrord.auth.sign_in import Gate, Session
 from mirrord.errors import Refused
 from mirrord.mcp.oauth.authorization_codes import AuthorizationCodes
+from mirrord.mcp.oauth.client_documents import ClientDocuments, is_document_url
 from mirrord.mcp.oauth.client_registry import ClientRegistry, name_of
 
 SCOPES = ["read", "write", REVIEW_SCOPE]
@@ -53,7 +54,8 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     """
     The authorization server of one tenant, as the SDK asks for it.
 
-    url: the public origin, which is the issuer. gate: knows who is signed in.
+    url: the public origin, which is the issuer. gate: knows who is signed in. documents: of clients that are named by
+    the URL of one; None: such clients are unknown.
     """
 
     url: str
@@ -62,6 +64,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     delegations: DelegationStore
     tokens: TokenMaker
     codes: AuthorizationCodes = field(default_factory=AuthorizationCodes)
+    documents: ClientDocuments | None = None
 
     @property
     def resource(self) -> str:
@@ -69,7 +72,9 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         return self.url + RESOURCE_PATH
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
-        """The registered client."""
+        """The registered client, or that of a document."""
+        if self.documents is not None and is_document_url(client_id):
+            return await self.documents.find(client_id)
         return self.clients.find(client_id)
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
@@ -102,7 +107,9 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         facts = self.gate.open(_PURPOSE, sealed)
         if facts is None or facts["issuer"] != self.url:
             return None
-        client = self.clients.find(facts["client"] or "")
+        client_id = facts["client"] or ""
+        documented = self.documents.remembered(client_id) if self.documents is not None else None
+        client = documented or self.clients.find(client_id)
         if client is None:
             return None
         return ConsentRequest(
