@@ -2,7 +2,8 @@
 The normal form in which documents are compared and from which Markdown is written.
 
 It leaves out details that Markdown has no place for and that have no meaning: block ids, default
-attributes, empty paragraphs, white space at the edges of blocks, lines and emphasis.
+attributes, empty paragraphs, white space at the edges of blocks, lines and emphasis. Cells of tables have the alignment
+of their column, and one paragraph.
 """
 
 import json
@@ -16,6 +17,7 @@ from mirrord.markdown.frontmatter.page_text import with_unix_endings
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.schema.document import BLOCKS, DELIMITED, INLINE, TEXTBLOCKS, Mark, Node, text_node
 from mirrord.markdown.schema.node_rules import DEFAULT_ATTRIBUTES, IGNORED_ATTRIBUTES
+from mirrord.markdown.schema.normal_tables import CELLS, align_rows, join_paragraphs
 
 _OWN_ATTRIBUTES = frozenset(["id"])
 _LINE_EDGES = re.compile(r"[ \t]*\n[ \t]*")
@@ -114,7 +116,15 @@ def _normalize_content(name: str, content: Sequence[Node]) -> list[Node]:
     if name == "codeBlock":
         return _normalize_code(content)
     children = [normalize(child) for child in wrap_inlines(content)]
-    return [child for child in children if child["type"] != "paragraph" or len(child) > 1]
+    children = [child for child in children if child["type"] != "paragraph" or len(child) > 1]
+    if name == "table":
+        return align_rows(children)
+    return _join_cell(children) if name in CELLS and len(children) > 1 else children
+
+
+def _join_cell(content: list[Node]) -> list[Node]:
+    inline = _normalize_content("paragraph", join_paragraphs(content))
+    return [{"type": "paragraph", "content": inline}] if inline else content
 
 
 def _normalize_code(content: Sequence[Node]) -> list[Node]:
