@@ -16,6 +16,9 @@ from mirrord.domain.place import name_key
 from mirrord.errors import Damaged
 from mirrord.markdown.schema.document import Document
 
+_FORMER_TEXTS = 8  # that a block may return from
+_MAX_FORMER_BYTES = 200_000  # of each
+
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
@@ -54,6 +57,16 @@ async def load_page_rows(connection: Connection, tenant: TenantId, entries: Iter
         PageRow(EntryId(entry), Kind(kind), version, name, markdown, _digest(digest), frozenset(ahead), *views)
         for entry, kind, version, name, markdown, digest, ahead, *views in await cursor.fetchall()
     ]
+
+
+async def load_former_texts(connection: Connection, tenant: TenantId, page: PageRow) -> list[str]:
+    """The last texts of *page* before the version it has, the newest first, without long ones."""
+    cursor = await connection.execute(
+        "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND version < %s "
+        "AND markdown IS NOT NULL AND octet_length(markdown) <= %s ORDER BY version DESC LIMIT %s",
+        (tenant, page.entry, page.version, _MAX_FORMER_BYTES, _FORMER_TEXTS),
+    )
+    return [row[0] for row in await cursor.fetchall()]
 
 
 _STORE_TEXT = f"""

@@ -1,7 +1,7 @@
 """Merge new blocks into the lines of old ones; equal blocks keep their lines."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Any
 
@@ -54,6 +54,7 @@ class Setting:
 
     usual_style: the usual style of the page. depth: number of containers around the block.
     is_item: the innermost container is a list item; tight: of a list without blank lines. is_callout: it is a callout.
+    former_lines: of blocks at the top that the page had before, by fingerprint.
     """
 
     references: Mapping[str, Any]
@@ -63,6 +64,7 @@ class Setting:
     is_tight: bool = False
     is_callout: bool = False
     depth: int = 0
+    former_lines: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def rearrange_blocks(cut: SplitLines, new_blocks: Sequence[Block], setting: Setting, spacing: Spacing) -> list[Line]:
@@ -110,11 +112,20 @@ def _collect_pieces(cut: SplitLines, blocks: Sequence[Block], setting: Setting) 
             neighbour_lines.append(cut.lines[cut.parts[following.old].start])
         place = next((piece.old_index for piece in reversed(result) if piece.old_index is not None), 0)
         node, old = block.normal_form, pair.old if pair else None
-        lines = _edit_container(cut, node, old, setting) or _render_new(
-            cut, node, old, place, neighbour_lines, setting.usual_style
+        lines = (
+            _lines_as_before(block, setting)
+            or _edit_container(cut, node, old, setting)
+            or _render_new(cut, node, old, place, neighbour_lines, setting.usual_style)
         )
         result.append(Piece(block, lines, old, is_changed=True))
     return result
+
+
+def _lines_as_before(block: Block, setting: Setting) -> list[Line]:
+    """The lines of a block that the page had before; empty if it had none like it, or in a second attempt."""
+    if setting.depth or setting.effort is not Effort.CHANGED_PARTS:
+        return []
+    return [Line(line) for line in setting.former_lines.get(block.fingerprint, ())]
 
 
 def _edit_container(cut: SplitLines, node: Node, old: int | None, setting: Setting) -> list[Line]:

@@ -5,9 +5,10 @@ Where only words changed, only they are replaced; else changed blocks are splice
 compared with the wanted blocks, and read again wherever its meaning may have changed; no result is returned unverified.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
+from types import MappingProxyType
 
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_properties import (
@@ -26,6 +27,7 @@ from mirrord.markdown.schema.document import Document, Node, check_document, mak
 from mirrord.markdown.schema.normal_form import first_difference, normalize
 from mirrord.markdown.write.block_merge import Effort, Setting, rearrange_blocks
 from mirrord.markdown.write.block_parts import Line, Spacing, SplitLines, split_page
+from mirrord.markdown.write.former_lines import former_lines
 from mirrord.markdown.write.reworded_lines import reword_lines
 
 _LADDERS = (  # each is tried on the original page, then on the result of that: definitions may have changed
@@ -38,26 +40,29 @@ _LADDERS = (  # each is tried on the original page, then on the result of that: 
 class _Page:
     """
     reading: of the page with LF for every line ending. endings: of each line of the cut; "" for a last one without.
-    habit: its usual style.
+    habit: its usual style. former_lines: of blocks that it had before, by fingerprint.
     """
 
     reading: Reading
     cut: SplitLines
     endings: Sequence[str]
     habit: Style
+    former_lines: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def splice_document(body: str, new_document: Document, ending: str) -> str:
+def splice_document(
+    body: str, new_document: Document, ending: str, former: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> str:
     """
     *body* with the blocks of *new_document*; unchanged ones keep their bytes and the gaps between them.
 
     So do unchanged list items, table rows, and blocks in quotes, callouts, footnotes and items.
-    New lines end with *ending*.
+    New lines end with *ending*. former: the lines of blocks that the body had before, by fingerprint.
 
     Raises:
         Damaged: Markdown cannot hold the wanted blocks, or not beside the unchanged ones.
     """
-    page, after = _open_page(body), _non_empty_blocks(new_document.get("content") or [])
+    page, after = replace(_open_page(body), former_lines=former), _non_empty_blocks(new_document.get("content") or [])
     bare = normalize({**new_document, "content": []})
     if bare.keys() != {"type"}:
         raise Damaged(f"the change would lose {first_difference(bare, make_document([]))}: a page has no place for it")
@@ -121,7 +126,7 @@ def _candidate_pages(page: _Page, after: Sequence[Block], ending: str) -> Iterat
 
 
 def _arrange_page(page: _Page, after: Sequence[Block], effort: Effort, spacing: Spacing, ending: str) -> str:
-    setting = Setting(page.cut.references, page.habit, effort)
+    setting = Setting(page.cut.references, page.habit, effort, former_lines=page.former_lines)
     result = rearrange_blocks(page.cut, after, setting, spacing)
     output_lines: list[str] = []
     for line in result:
@@ -150,7 +155,9 @@ class NewViews:
     content: Document | None
 
 
-def render(page: PageText, ahead: frozenset[str], new_views: NewViews, stem: str) -> PageText:
+def render(
+    page: PageText, ahead: frozenset[str], new_views: NewViews, stem: str, former: Sequence[str] = ()
+) -> PageText:
     """
     The new Markdown of a page.
 
@@ -158,6 +165,7 @@ def render(page: PageText, ahead: frozenset[str], new_views: NewViews, stem: str
         page: its current Markdown; empty if it has none yet.
         ahead: the names of the views that the app wrote; the others are ignored.
         stem: the file's name without ending, the title of a page whose front matter has none.
+        former: its earlier texts, the newest first: what returns from them is spelled as it was.
 
     A column takes precedence over the same key in `frontmatter`. `id` is added if the front matter has no
     such key, and never changed.
@@ -166,15 +174,16 @@ def render(page: PageText, ahead: frozenset[str], new_views: NewViews, stem: str
         Damaged: Markdown cannot hold the wanted views, or the front matter to change is not valid.
     """
     if "content" in ahead:
-        page = _replace_content(page, new_views.content)
+        page = _replace_content(page, new_views.content, former)
     if ahead - {"content"}:
         page = with_keys(page, _collect_changes(page.views, ahead, new_views, stem))
     return page
 
 
-def _replace_content(page: PageText, content: Document | None) -> PageText:
+def _replace_content(page: PageText, content: Document | None, former: Sequence[str]) -> PageText:
     ending = first_line_ending(page.text)
-    body = splice_document(page.body, check_document(content or {"type": "doc"}), ending)
+    returning = former_lines([page.text, *former]) if former else {}
+    body = splice_document(page.body, check_document(content or {"type": "doc"}), ending, returning)
     head = page.head
     if head and body and head[-1] not in "\r\n":
         head += ending

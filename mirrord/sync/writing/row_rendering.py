@@ -23,9 +23,10 @@ from mirrord.errors import Damaged, Locked, Stale, UserError
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.record_text import Data, read_record
 from mirrord.markdown.page_links import Link, links_of
+from mirrord.markdown.schema.block import ids_in
 from mirrord.markdown.schema.document import Document, parse_json, parse_json_or_none
 from mirrord.markdown.write.render import NewViews, render
-from mirrord.markdown.write.stored_form import complete_ids
+from mirrord.markdown.write.stored_form import complete_ids, content_of
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.observation.row_names import add_titles, find_free_names, is_nameless, names_for
 from mirrord.sync.writing.entry_bodies import text_of
@@ -158,7 +159,8 @@ async def render_loaded(connection: Connection, sides: Sides, rows: Mapping[Entr
         if page.version != row.version:
             continue
         try:
-            derived = await asyncio.to_thread(_derive, page)
+            former = await _load_former(connection, sides, page) if page.content is not None else ()
+            derived = await asyncio.to_thread(_derive, page, former)
             is_stored = await _store_derived(connection, sides, page, derived)
         except Damaged as error:
             result.refusals.append(Refusal(page.entry, page.version, str(error)))
@@ -171,13 +173,27 @@ async def render_loaded(connection: Connection, sides: Sides, rows: Mapping[Entr
     return result
 
 
+async def _load_former(connection: Connection, sides: Sides, page: PageRow) -> list[str]:
+    """The earlier texts of *page*, if its document has blocks that the one before had not."""
+    if page.markdown is None or not await asyncio.to_thread(_has_new_blocks, page):
+        return []
+    return await derived_rows.load_former_texts(connection, sides.tenant, page)
+
+
+def _has_new_blocks(page: PageRow) -> bool:
+    before = parse_json_or_none(page.prior_content) if page.prior_content is not None else None
+    now = parse_json_or_none(page.content) if page.content is not None else None
+    return not set(ids_in(content_of(now))) <= set(ids_in(content_of(before)))
+
+
 async def load_digests(sides: Sides, rows: Sequence[Row]) -> dict[EntryId, Digest]:
     """The digests that the texts of *rows* have or will have; writes nothing. Rows without a text are left out."""
     entries, names = [row.entry for row in rows], {row.entry: row.place.name for row in rows}
     async with sides.database.transaction(sides.tenant) as connection:
         pages = await derived_rows.load_page_rows(connection, sides.tenant, entries)
+        former = {page.entry: await _load_former(connection, sides, page) for page in pages}
         others = await record_rows.load_records(connection, sides.tenant, entries)
-    texts = {page.entry: partial(render_page, page) for page in pages}
+    texts = {page.entry: partial(render_page, page, former[page.entry]) for page in pages}
     texts |= {record.entry: partial(_record_text, names[record.entry], record) for record in others}
     digests = dict[EntryId, Digest]()
     for entry, text in texts.items():
@@ -190,9 +206,9 @@ def _record_text(name: str, record: record_rows.RecordRow) -> str:
     return render_record(name, record).text
 
 
-def _derive(page: PageRow) -> _Derived:
-    """Derive text and document of *page*. Raises Damaged if writing it would lose something."""
-    rendered = _render_page(page)
+def _derive(page: PageRow, former: Sequence[str]) -> _Derived:
+    """Derive text and document of *page*, with *former* texts. Raises Damaged if writing it would lose something."""
+    rendered = _render_page(page, former)
     data = rendered.text.encode()
     page_links = links_of(rendered) if page.ahead_columns else None
     return _Derived(data, digest_of(data), text_of(rendered), document_of(page), page_links)
@@ -242,12 +258,12 @@ def document_of(page: PageRow) -> Document | None:
     )
 
 
-def render_page(page: PageRow) -> str:
-    """The Markdown of *page*. Raises Damaged if writing it would lose something."""
-    return _render_page(page).text
+def render_page(page: PageRow, former: Sequence[str] = ()) -> str:
+    """The Markdown of *page*, with *former* texts. Raises Damaged if writing it would lose something."""
+    return _render_page(page, former).text
 
 
-def _render_page(page: PageRow) -> PageText:
+def _render_page(page: PageRow, former: Sequence[str] = ()) -> PageText:
     if not page.ahead_columns and page.markdown is not None:
         return PageText(page.markdown)
     fields = NewViews(
@@ -258,7 +274,7 @@ def _render_page(page: PageRow) -> PageText:
         frontmatter=_frontmatter_of(page),
         content=_content_of(page),
     )
-    return render(PageText(page.markdown or ""), page.ahead_columns, fields, stem=page.name or "")
+    return render(PageText(page.markdown or ""), page.ahead_columns, fields, stem=page.name or "", former=former)
 
 
 def _frontmatter_of(page: PageRow) -> Data | None:
