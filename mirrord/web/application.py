@@ -102,6 +102,7 @@ def _api_routes() -> list[BaseRoute]:
         _quick_route(f"{page}/version", page_api.show_version),
         _quick_route(f"{page}/above", page_finder.list_ancestors),
         _quick_route(f"{page}/resolve", page_finder.resolve_link),
+        _quick_route(f"{page}/unresolved", page_finder.list_unresolved),
         _costly_route(f"{page}/backlinks", page_finder.list_backlinks),
         _costly_route(f"{page}/history", page_api.list_versions),
         _costly_route(f"{page}/diff", page_api.show_difference),

@@ -147,6 +147,14 @@ async def _preview_of(visit: Visit, source: EntryId) -> Response:
     return json_response({"id": page.id, "title": page.title, "text": body, "href": visit.href(page.id) + fragment})
 
 
+async def list_unresolved(request: Request) -> Response:
+    """GET api/pages/{page}/unresolved: the links of the page that lead to nothing."""
+    visit = await visit_of(request)
+    async with visit.read_transaction() as connection:
+        links = await search_rows.load_unresolved(connection, visit.page)
+    return json_response([{"kind": kind, "target": target} for kind, target in links])
+
+
 async def list_backlinks(request: Request) -> Response:
     """GET api/pages/{page}/backlinks: pages that link here."""
     visit = await visit_of(request)

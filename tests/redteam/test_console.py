@@ -43,7 +43,16 @@ WRITES: tuple[tuple[str, str, Any], ...] = (
     ("POST", "halts/1", {"decision": "apply"}),
     ("POST", "conflicts/1", {"choice": "row", "seen": "1/1", "text": None}),
 )
-READS = ("", "/version", "/above", "/backlinks", "/history", "/diff?before=0&after=1", "/resolve?target=Secret")
+READS = (
+    "",
+    "/version",
+    "/above",
+    "/backlinks",
+    "/unresolved",
+    "/history",
+    "/diff?before=0&after=1",
+    "/resolve?target=Secret",
+)
 NAMES = [f"{method} {path}" for method, path, _ in WRITES]
 
 

@@ -92,3 +92,15 @@ async def load_backlinks(connection: Connection, page: UUID) -> list[tuple[Entry
         )
     ).fetchall()
     return [(EntryId(source), title, icon, count) for source, title, icon, count in rows]
+
+
+async def load_unresolved(connection: Connection, page: UUID) -> list[tuple[str, str]]:
+    """(kind, target) of the links of *page* that lead to nothing; those that may lead to several entries are not."""
+    rows = await (
+        await connection.execute(
+            "SELECT DISTINCT kind, target FROM mirrord.page_link WHERE tenant_id = mirrord.current_tenant() "
+            "AND source_id = %s AND target_id IS NULL AND target <> '' AND NOT ambiguous AND NOT due",
+            (page,),
+        )
+    ).fetchall()
+    return [(kind, target) for kind, target in rows]

@@ -1,11 +1,13 @@
 /** One page: its editor or its Markdown, how it is saved, and what happens to it elsewhere. */
 import { Refusal, change, get, href, tenant } from "./api.js";
-import { actor, button, make, moment, tell, trying } from "./dom.js";
+import { actor, button, confirmed, make, moment, trying } from "./dom.js";
 import { keep, kept } from "./drafts.js";
+import { makePage } from "./missing.js";
 import { mountSource } from "./source.js";
 import { discard, rename, setIcon } from "./tree.js";
 
 const VIEW = "mirrord.view";
+const QUIET_MS = 300; // without news, before the links are asked about
 const STATES = {
   saved: "Saved",
   typing: "Not saved yet",
@@ -114,12 +116,36 @@ async function follow(target) {
   const asPath = /\.md(#|$)|^\.{0,2}\//.test(target);
   for (const kind of asPath ? ["markdown", "wikilink"] : ["wikilink", "markdown"]) {
     const found = await get(`pages/${id}/resolve`, { target, kind }).catch(orNothing);
-    if (found) {
-      if (!mounted?.unsaved() || (await mounted.saveNow(), true)) location.assign(found.href);
-      return;
-    }
+    if (found) return go(found.href);
   }
-  tell(`There is no page “${target}” yet.`);
+  const [name] = target.split("#");
+  if (!(await confirmed(`There is no page “${name}” yet.`, "Create it"))) return;
+  await trying(async () => go(await makePage(target, page, asPath)));
+}
+
+/** To another page, once this one is saved; or to a heading of this one. */
+async function go(where) {
+  if (new URL(where, location.href).pathname !== location.pathname) {
+    if (mounted?.unsaved()) await mounted.saveNow();
+    return location.assign(where);
+  }
+  history.pushState(null, "", where);
+  reveal();
+}
+
+/** Scroll to the heading that the address names. */
+function reveal() {
+  const fragment = decodeURIComponent(location.hash.slice(1));
+  if (fragment) mounted?.reveal?.(fragment);
+}
+
+/** The links that lead to no page are shown as such, as soon as that is known. */
+function unresolved() {
+  clearTimeout(unresolved.timer);
+  unresolved.timer = setTimeout(async () => {
+    const links = await get(`pages/${id}/unresolved`).catch(() => null);
+    if (links) mounted?.showUnresolved?.(links);
+  }, QUIET_MS);
 }
 
 async function mount(view, draft = null) {
@@ -149,6 +175,7 @@ async function mount(view, draft = null) {
     const keeping = { onState, kept: draft, keep: (text) => hold("source", text) };
     mounted = mountSource(place, page, keeping);
   }
+  unresolved();
 }
 
 /** Keep what is not saved; what was kept before, and nobody decided about yet, is not forgotten for an editor that has nothing. */
@@ -183,6 +210,7 @@ function chosen() {
 async function changed(event) {
   if (event && event.detail.id !== id) return;
   await begun;
+  unresolved();
   if (event && event.detail.version === page?.version && page?.content !== null) {
     onDisk(event.detail.on_disk, event.detail.by, null);
     return;
@@ -233,8 +261,11 @@ export async function start() {
     show(await load());
     offer(kept(id));
     await mount(chosen());
+    reveal();
   });
   tools();
+  window.addEventListener("hashchange", reveal);
+  window.addEventListener("live:tree", unresolved);
   window.addEventListener("live:page", changed);
   window.addEventListener("live:open", () => changed(null));
   window.addEventListener("beforeunload", (event) => mounted?.unsaved() && event.preventDefault());

@@ -1,5 +1,9 @@
 // The actions on the text, for the toolbar and for the menu that `/` opens.
 import type { Editor } from '@tiptap/core'
+import { FIRST_FIELD, focusIn } from './dom'
+import { insertFootnote } from './footnotes'
+import { insertFormula } from './formula'
+import { beginLink } from './linking'
 import { step } from './moving'
 
 export interface Action {
@@ -13,17 +17,10 @@ export interface Action {
   keys?: string
 }
 
-const NEW = [{ type: 'paragraph' }]
-
 const mark = (name: string, label: string, sign: string, keys: string): Action => ({
   ...{ label, sign, keys },
   run: (editor) => void editor.chain().focus().toggleMark(name).run(),
   isOn: (editor) => editor.isActive(name),
-})
-
-const insert = (label: string, sign: string, node: object): Action => ({
-  ...{ label, sign },
-  run: (editor) => void editor.chain().focus().insertContent(node).run(),
 })
 
 const heading = (level: 1 | 2 | 3): Action => ({
@@ -101,9 +98,9 @@ export const INSERTIONS: Action[] = [
     ...{ label: 'Rule', sign: '―' },
     run: (editor) => void editor.chain().focus().setHorizontalRule().run(),
   },
-  insert('Formula', '∑', { type: 'mathBlock', attrs: { latex: 'x^2' } }),
-  insert('Formula in the line', '√', { type: 'mathInline', attrs: { latex: 'x^2' } }),
-  { ...{ label: 'Footnote', sign: '†' }, run: footnote },
+  { ...{ label: 'Formula', sign: '∑' }, run: (editor) => formula(editor, 'mathBlock') },
+  { ...{ label: 'Formula in the line', sign: '√' }, run: (editor) => formula(editor, 'mathInline') },
+  { ...{ label: 'Footnote', sign: '†' }, run: insertFootnote },
   { ...{ label: 'Link to a page', sign: '[[' }, run: pageLink },
 ]
 
@@ -149,28 +146,18 @@ function pageLink(editor: Editor): void {
   editor.chain().focus().insertContent({ type: 'text', text: '[[' }).run()
 }
 
-function link(editor: Editor): void {
-  if (editor.isActive('link')) editor.chain().focus().extendMarkRange('link').unsetLink().run()
-  else if (editor.state.selection.empty) pageLink(editor)
-  else editor.chain().focus().setMark('link', { href: '' }).run()
+/** Opens the field for the address of the link at the cursor, or of a new one for the selected words. */
+export function link(editor: Editor): void {
+  if (!editor.isActive('link')) editor.view.dispatch(beginLink(editor.state))
+  focusIn(editor.view.dom, FIRST_FIELD)
+}
+
+function formula(editor: Editor, name: 'mathBlock' | 'mathInline'): void {
+  insertFormula(editor, name)
+  focusIn(editor.view.dom, FIRST_FIELD)
 }
 
 function toggleDetails(editor: Editor): void {
   if (editor.isActive('details')) editor.chain().focus().unsetDetails().run()
   else editor.chain().focus().setDetails().updateAttributes('details', { open: true }).run()
-}
-
-function footnote(editor: Editor): void {
-  const labels = new Set<unknown>()
-  editor.state.doc.descendants((node) => void (node.type.name.startsWith('footnote') && labels.add(node.attrs['label'])))
-  let number = 1
-  while (labels.has(String(number))) number += 1
-  const label = String(number)
-  const end = editor.state.doc.content.size
-  editor
-    .chain()
-    .focus()
-    .insertContentAt(end, { type: 'footnoteDef', attrs: { label }, content: NEW }, { updateSelection: false })
-    .insertContent({ type: 'footnoteRef', attrs: { label } })
-    .run()
 }

@@ -32,3 +32,14 @@ export function beside(box: HTMLElement, place: DOMRect): void {
   box.style.left = `${Math.max(4, Math.min(place.left, window.innerWidth - width - 4))}px`
   box.style.top = `${isBelow ? place.bottom + 4 : place.top - height - 4}px`
 }
+
+/** Focuses the element of *selector* in the editor of *text* and selects what is in it; false: there is none. */
+export function focusIn(text: HTMLElement, selector: string): boolean {
+  const target = text.closest('.mirrord-editor')?.querySelector<HTMLElement>(selector)
+  target?.focus()
+  if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) target.select()
+  return target !== null && target !== undefined
+}
+
+/** The first of the fields beside the text. */
+export const FIRST_FIELD = '.inspector:not([hidden]) :is(input, textarea, select)'

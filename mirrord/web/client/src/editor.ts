@@ -6,8 +6,10 @@ import { apply } from './apply'
 import { DECIDED, clashesOf, setClashes, stillClashing, undecided } from './clash'
 import { type Block, type Content, blocksOf, idOf, opened, spoken } from './document'
 import { element } from './dom'
+import { ELSEWHERE } from './elsewhere'
 import { extensionsFor } from './extensions'
 import { grip } from './grip'
+import { placeOfFragment } from './headings'
 import { identified } from './ids'
 import { inspector } from './inspector'
 import { merge } from './merge'
@@ -15,12 +17,13 @@ import type { Editor, Options, Page } from './options'
 import { type Desk, type Kept, Saving } from './saving'
 import styles from './style.css'
 import { toolbar } from './toolbar'
+import { showUnresolved } from './unresolved'
 import { choosing } from './uploads'
 import { looks } from './views/looks'
 
-export type { Completion, Editor, Options, Page, Preview, Saved, State } from './options'
+export type { Completion, Editor, Options, Page, Preview, Saved, State, Unresolved } from './options'
 
-const ELSEWHERE = 'mirrordElsewhere' // marks transactions that bring what was not typed here
+const COVERED = { top: 110, bottom: 110, left: 5, right: 5 } // px of the window where the toolbar and the fields may be
 
 /** Shows the page of *options* in *element* for editing. */
 export function mount(host: HTMLElement, options: Options): Editor {
@@ -34,7 +37,10 @@ export function mount(host: HTMLElement, options: Options): Editor {
     extensions: extensionsFor(options, look, tell),
     content: { type: 'doc', content: [{ type: 'paragraph' }] }, // a string would be parsed as HTML
     injectCSS: false, // a strict policy refuses a style element
-    editorProps: { attributes: { 'aria-label': 'Text of the page', class: 'prose' } },
+    editorProps: {
+      attributes: { 'aria-label': 'Text of the page', class: 'prose' },
+      ...{ scrollThreshold: COVERED, scrollMargin: COVERED },
+    },
   })
   const desk = deskOf(tiptap, options)
   const kept = options.kept ? (JSON.parse(options.kept) as Kept) : null
@@ -47,7 +53,7 @@ export function mount(host: HTMLElement, options: Options): Editor {
   surface.append(...grip(tiptap))
   const bar = toolbar(tiptap, [choosing(options, tell)])
   host.classList.add('mirrord-editor')
-  host.replaceChildren(bar, inspector(tiptap, options), notice, surface)
+  host.replaceChildren(bar, notice, surface, inspector(tiptap, options))
   requestAnimationFrame(() => setTimeout(() => surface.classList.remove('opening')))
   return living(tiptap, saving, options, host, kept !== null)
 }
@@ -56,7 +62,8 @@ export function mount(host: HTMLElement, options: Options): Editor {
 function begin(tiptap: TipTap, look: Plugin, kept: Kept | null, content: Content): void {
   const { schema } = tiptap
   const doc: Node = kept ? schema.nodeFromJSON({ type: 'doc', content: kept.mine }) : opened(content, schema)
-  tiptap.view.updateState(EditorState.create({ doc, plugins: [look], selection: Selection.atEnd(doc) }))
+  const selection = Selection.findFrom(doc.resolve(0), 1, true) ?? Selection.atStart(doc) // no block that a click would select
+  tiptap.view.updateState(EditorState.create({ doc, plugins: [look], selection }))
 }
 
 function identify(tiptap: TipTap, kept: Kept | null): void {
@@ -89,6 +96,8 @@ function living(tiptap: TipTap, saving: Saving, options: Options, host: HTMLElem
     unsaved: () => saving.unsaved(),
     saveNow: () => saving.now(),
     focus: () => void tiptap.commands.focus(),
+    reveal: (fragment) => requestAnimationFrame(() => setTimeout(() => reveal(tiptap, fragment))), // once all is laid out
+    showUnresolved: (links) => showUnresolved(tiptap.view, links),
     destroy() {
       saving.end()
       window.removeEventListener('online', retry)
@@ -98,6 +107,13 @@ function living(tiptap: TipTap, saving: Saving, options: Options, host: HTMLElem
       host.replaceChildren()
     },
   }
+}
+
+function reveal({ view }: TipTap, fragment: string): void {
+  const at = view.isDestroyed ? null : placeOfFragment(view.state.doc, fragment)
+  if (at === null) return
+  view.dispatch(view.state.tr.setSelection(Selection.near(view.state.doc.resolve(at + 1))))
+  if (view.nodeDOM(at) instanceof HTMLElement) (view.nodeDOM(at) as HTMLElement).scrollIntoView({ block: 'start' })
 }
 
 function deskOf(tiptap: TipTap, options: Options): Desk {

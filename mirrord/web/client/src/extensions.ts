@@ -1,15 +1,21 @@
 // The extensions of the editor: the schema of pages, its views, and rules for typing.
-import { type AnyExtension, Extension, Node } from '@tiptap/core'
+import { type AnyExtension, Extension, Node, type NodeViewRenderer } from '@tiptap/core'
 import type { Plugin } from '@tiptap/pm/state'
+import { Below } from './below'
+import { Cells } from './cells'
 import { Clashing } from './clash'
 import { completing } from './completion'
 import { Highlighting } from './highlighting'
 import { Ids } from './ids'
 import { Keys } from './keys'
+import { Linking } from './linking'
 import type { Options } from './options'
 import { extensions } from './schema.js'
 import { Slash } from './slash'
+import { Tabs } from './tabs'
 import { Tasks } from './tasks'
+import { Toggles } from './toggles'
+import { UnresolvedLinks } from './unresolved'
 import { receiving } from './uploads'
 
 // Our views replace those of TipTap for these nodes.
@@ -21,11 +27,24 @@ export function extensionsFor(options: Options, looks: Plugin, tell: (sentence: 
   return [
     ...(extensions as AnyExtension[]).map(bare),
     Extension.create({ name: 'mirrordLooks', addProseMirrorPlugins: () => plugins }),
-    ...[Ids, Clashing, Highlighting, Keys, Slash, Tasks, completing(options)],
+    // The menus of the last ones take Tab and Enter first.
+    ...[Ids, Clashing, Highlighting, UnresolvedLinks, Keys, Linking, Cells, Toggles, Below, Tabs, Slash, Tasks, completing(options)],
   ]
 }
 
 function bare(extension: AnyExtension): AnyExtension {
+  if (extension instanceof Node && extension.name === 'taskItem') return extension.extend({ addNodeView: boxOffTheWay })
   const isReplaced = extension instanceof Node && REPLACED.includes(extension.name)
   return isReplaced ? extension.extend({ addNodeView: () => null }) : extension
+}
+
+/** The view of a task, the box of which is no stop for Tab: Ctrl+Enter ticks it. */
+function boxOffTheWay(this: { parent?: (() => NodeViewRenderer | null) | null }): NodeViewRenderer | null {
+  const draw = this.parent?.()
+  if (!draw) return null
+  return (props) => {
+    const view = draw(props)
+    ;(view.dom as HTMLElement).querySelector('input')!.tabIndex = -1
+    return view
+  }
 }

@@ -23,6 +23,12 @@ export interface Preview {
   text: string
 }
 
+/** A link of the page that leads to no page: kind is wikilink, embed or markdown, target without the part after `#`. */
+export interface Unresolved {
+  kind: string
+  target: string
+}
+
 /** typing: changed since the last save. refused, clash: a person has to act; the sentence says how. */
 export type State = 'saved' | 'typing' | 'saving' | 'offline' | 'refused' | 'clash'
 
@@ -54,5 +60,9 @@ export interface Editor {
   /** Resolves when unsaved changes were saved or refused, or the server was out of reach. */
   saveNow(): Promise<void>
   focus(): void
+  /** Scrolls to what the part of a link after `#` names. */
+  reveal(fragment: string): void
+  /** Called with the links that lead to no page, whenever these may have changed. */
+  showUnresolved(links: Unresolved[]): void
   destroy(): void
 }

@@ -15,11 +15,11 @@ import { references } from './reference'
 /** The key of the plugin with the views, for documents that are shown beside the editor. */
 export const LOOKS = new PluginKey('mirrordLooks')
 
-/** Opens a link on Ctrl+click: a page of the tree in the console, another address in a new window. */
+/** Opens a link on a click: a page of the tree in the console, another address in a new window. A drag selects its words. */
 function following(options: Options): (view: EditorView, event: MouseEvent) => boolean {
-  return (_, event) => {
+  return ({ state }, event) => {
     const href = event.target instanceof Element && event.target.closest<HTMLElement>('a.link')?.dataset['href']
-    if (!href || !(event.ctrlKey || event.metaKey) || !isSafe(href)) return false
+    if (!href || !state.selection.empty || event.shiftKey || event.altKey || !isSafe(href)) return false
     event.preventDefault()
     follow(href, options)
     return true

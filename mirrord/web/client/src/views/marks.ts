@@ -31,7 +31,7 @@ export const highlight: MarkViewConstructor = (mark) => {
 
 export const link: MarkViewConstructor = (mark) => {
   const href = value(mark, 'href')
-  const hint = isSafe(href) ? value(mark, 'title') || `${href} (Ctrl+click to open)` : `Not a link that opens: ${href}`
+  const hint = isSafe(href) ? value(mark, 'title') || href : `Not a link that opens: ${href}`
   // The browser opens only addresses outside the tree; others are resolved when they are followed.
   const outside = isExternal(href) ? { href, target: '_blank', rel: 'noopener noreferrer' } : {}
   const dom = element('a', { ...outside, class: isSafe(href) ? 'link' : 'link unsafe', title: hint, 'data-href': href })

@@ -1,0 +1,41 @@
+// The room below the last block: a click there begins a paragraph, and so does the down arrow at the end of a table or quote.
+import { Extension } from '@tiptap/core'
+import { type EditorState, Plugin, TextSelection } from '@tiptap/pm/state'
+import type { EditorView } from '@tiptap/pm/view'
+
+export const Below = Extension.create({
+  name: 'mirrordBelow',
+  addKeyboardShortcuts() {
+    return { ArrowDown: () => isAtEnd(this.editor.state, this.editor.view) && begin(this.editor.view) }
+  },
+  addProseMirrorPlugins: () => [new Plugin({ props: { handleDOMEvents: { mousedown: pressed } } })],
+})
+
+function pressed(view: EditorView, event: MouseEvent): boolean {
+  const last = view.dom.lastElementChild
+  if (event.target !== view.dom || event.button !== 0 || event.shiftKey || !last) return false
+  if (event.clientY <= last.getBoundingClientRect().bottom) return false
+  event.preventDefault()
+  view.focus()
+  return begin(view)
+}
+
+/** Whether the cursor is in the last line of a block that holds others, with nothing below it. */
+function isAtEnd({ selection: { $head, empty }, doc }: EditorState, view: EditorView): boolean {
+  if (!empty || $head.depth < 2 || $head.node(1) !== doc.lastChild || doc.lastChild.type.name.endsWith('List')) return false
+  if (!view.endOfTextblock('down')) return false
+  for (let depth = 0; depth < $head.depth; depth++) {
+    const isRow = $head.node(depth).type.spec['tableRole'] === 'row' // all cells of the last row are its end
+    if (!isRow && $head.index(depth) + 1 < $head.node(depth).childCount) return false
+  }
+  return true
+}
+
+/** Puts the cursor in an empty paragraph at the end. */
+function begin(view: EditorView): true {
+  const { tr, doc, schema } = view.state
+  const isThere = doc.lastChild?.type.name === 'paragraph' && !doc.lastChild.content.size
+  if (!isThere) tr.insert(doc.content.size, schema.nodes['paragraph']!.create())
+  view.dispatch(tr.setSelection(TextSelection.atEnd(tr.doc)).scrollIntoView())
+  return true
+}

@@ -1,0 +1,2 @@
+/** Marks transactions that bring what was not typed here. */
+export const ELSEWHERE = 'mirrordElsewhere'
