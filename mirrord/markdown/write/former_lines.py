@@ -27,9 +27,9 @@ def former_lines(texts: Sequence[str]) -> Mapping[str, Sequence[str]]:
 
 def _blocks_only_in(lines: Sequence[str], others: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
     """Fingerprints and lines of the blocks around the place where *lines* differ from *others*."""
-    most = min(len(lines), len(others))
-    start = next((at for at in range(most) if lines[at] != others[at]), most)
-    end = next((at for at in range(most - start) if lines[-1 - at] != others[-1 - at]), most - start)
+    shorter = min(len(lines), len(others))
+    start = next((at for at in range(shorter) if lines[at] != others[at]), shorter)
+    end = next((at for at in range(shorter - start) if lines[-1 - at] != others[-1 - at]), shorter - start)
     if start + end == len(lines):
         return
     cut = split_into_blocks(_to_blank_lines(lines, start, len(lines) - end), {})

@@ -21,8 +21,8 @@ def paragraph(text: str, marks: Sequence[Mark] = ()) -> Node:
 
 
 def cell(*blocks: Node, kind: str = "tableCell", **attrs: Json) -> Node:
-    made: Node = {"type": kind, "content": list(blocks or [{"type": "paragraph"}])}
-    return {**made, "attrs": dict(attrs)} if attrs else made
+    node: Node = {"type": kind, "content": list(blocks or [{"type": "paragraph"}])}
+    return {**node, "attrs": dict(attrs)} if attrs else node
 
 
 def table(*rows: Sequence[Node]) -> Node:

@@ -22,9 +22,9 @@ BLOCKS = [
 PAGE = "---\ntitle: x\n---\n" + "\n\n\n".join(BLOCKS) + "\n"
 
 
-def returned(text: str, wanted: str, *former: str) -> str:
-    """*text* with the document of *wanted*."""
-    content = read_document(PageText(wanted).body)
+def returned(text: str, target: str, *former: str) -> str:
+    """*text* with the document of *target*."""
+    content = read_document(PageText(target).body)
     return render(PageText(text), CONTENT, replace(NOTHING, content=content), stem="Page", former=former).text
 
 
@@ -50,9 +50,9 @@ def test_line_endings_are_those_of_the_page() -> None:
 
 
 def test_an_earlier_text_changes_nothing_that_is_there_or_new() -> None:
-    wanted = "*a*  \nb\n\nnew  \nnew\n"
+    target = "*a*  \nb\n\nnew  \nnew\n"
 
-    assert returned("*a*\\\nb\n", wanted, "*a*  \nb\n") == "*a*\\\nb\n\nnew\\\nnew\n"
+    assert returned("*a*\\\nb\n", target, "*a*  \nb\n") == "*a*\\\nb\n\nnew\\\nnew\n"
 
 
 def test_a_definition_that_left_does_not_come_back_by_itself() -> None:
