@@ -1,8 +1,9 @@
 """Read inline tokens into text with marks and atoms."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 from markdown_it.token import Token
 
@@ -18,8 +19,16 @@ _MENTION = "mention:"
 _MAX_MARKS = 24  # marks around one text; every text repeats the marks around it, so more would make a small page huge
 
 
-class _NotInSchemaError(Exception):
+class NotInSchemaError(Exception):
     """The schema has no place for the content of this paragraph."""
+
+
+class Run(NamedTuple):
+    """A node, and the tokens that it was read from: from index start up to end."""
+
+    start: int
+    end: int
+    node: Node
 
 
 def read_inline(token: Token) -> list[Node]:
@@ -32,8 +41,8 @@ def read_inline(token: Token) -> list[Node]:
     if not token.children:
         return [text_node(token.content)] if token.content else []
     try:
-        return _merge_texts(_read_nodes(token.children))
-    except _NotInSchemaError:
+        return merge_texts([run.node for run in read_runs(token.children)])
+    except NotInSchemaError:
         return [raw_inline(token.content)]
 
 
@@ -42,46 +51,53 @@ def raw_inline(source: str) -> Node:
     return {"type": "rawInline", "attrs": {"raw": source}}
 
 
-def _read_nodes(tokens: Sequence[Token]) -> list[Node]:
-    result: list[Node] = []
+def read_runs(tokens: Sequence[Token]) -> Iterator[Run]:
+    """
+    The nodes of *tokens*, texts not merged; all nodes within one mark have the same object as that mark.
+
+    Raises:
+        NotInSchemaError: ProseMirror cannot hold them.
+    """
     open_marks: list[tuple[Mark, int]] = []  # with the number of nodes read before each
     tags = TagIndex(tokens if "html_inline" in [token.type for token in tokens] else ())
-    end = 0
+    end, count = 0, 0
     for index, token in enumerate(tokens):
         if index < end:
             continue
         if token.type == "text":
             if token.content:
-                result.append(_with_marks(text_node(token.content), open_marks))
+                count += 1
+                yield Run(index, index + 1, _with_marks(text_node(token.content), open_marks))
             continue
         if token.type == "link_open" and index and tokens[index - 1].type == "link_close":
             _check_adjacent_links(tokens, index)
         if token.type == "link_open" and (mention := _read_mention(tokens, index)):
             node, end = mention
-            result.append(_with_marks(node, open_marks))
+            count += 1
+            yield Run(index, end, _with_marks(node, open_marks))
         elif token.nesting == 1 or index in tags.opening:
-            _open_mark(tags.opening.get(index) or _mark_of(token), open_marks, len(result))
+            _open_mark(tags.opening.get(index) or _mark_of(token), open_marks, count)
         elif token.nesting == -1 or index in tags.closing:
-            if open_marks.pop()[1] == len(result):
-                raise _NotInSchemaError
+            if open_marks.pop()[1] == count:
+                raise NotInSchemaError
         elif index not in tags.atom_ends and (atom := tags.atoms.get(index) or _read_atom(tokens, index)):
-            result.append(_with_marks(atom, open_marks))
-    return result
+            count += 1
+            yield Run(index, index + (2 if index in tags.atoms else 1), _with_marks(atom, open_marks))
 
 
 def _check_adjacent_links(tokens: Sequence[Token], index: int) -> None:
-    """Raise _NotInSchemaError for two equal adjacent links, which would become one."""
+    """Raise NotInSchemaError for two equal adjacent links, which would become one."""
     before = next(token for token in reversed(tokens[:index]) if token.type == "link_open")
     if before.attrs == tokens[index].attrs:
-        raise _NotInSchemaError
+        raise NotInSchemaError
 
 
 def _open_mark(mark: Mark, open_marks: list[tuple[Mark, int]], node_count: int) -> None:
     for outer, _ in open_marks:
         if outer["type"] == mark["type"] and (mark["type"] in MARKS or outer == mark):
-            raise _NotInSchemaError
+            raise NotInSchemaError
     if len(open_marks) == _MAX_MARKS:
-        raise _NotInSchemaError
+        raise NotInSchemaError
     open_marks.append((mark, node_count))
 
 
@@ -115,7 +131,7 @@ def _with_marks(node: Node, open_marks: Sequence[tuple[Mark, int]]) -> Node:
     return {**node, "marks": [*(mark for mark, _ in open_marks), *node.get("marks", [])]}
 
 
-def _merge_texts(nodes: Sequence[Node]) -> list[Node]:
+def merge_texts(nodes: Sequence[Node]) -> list[Node]:
     """Merge adjacent texts with the same marks."""
     if len(nodes) < 2:
         return list(nodes)
@@ -140,7 +156,7 @@ def _read_atom(tokens: Sequence[Token], index: int) -> Node | None:
         return raw_inline(token.markup)  # unescaped it would be a tag or a block id in Obsidian
     read_atom = _ATOMS.get(token.type)
     if read_atom is None:
-        raise _NotInSchemaError
+        raise NotInSchemaError
     return read_atom(token)
 
 
@@ -162,7 +178,7 @@ def _read_math(token: Token) -> Node:
 def _read_image(token: Token) -> Node:
     children = token.children or []
     if any(child.type not in ("text", "text_special", "softbreak") for child in children):
-        raise _NotInSchemaError
+        raise NotInSchemaError
     alt = "".join(child.content if child.type != "softbreak" else "\n" for child in children)
     title = token.attrs.get("title")
     return {"type": "image", "attrs": {"src": str(token.attrs["src"]), "alt": alt or None, "title": title}}

@@ -33,17 +33,24 @@ class _Piece:
 
 def write_inline(content: Sequence[Node], style: Style, *, one_line: bool = False) -> str:
     """Markdown of normal inline *content*; *one_line*: line breaks are not possible there."""
+    return _escape_edges(write_run(content, style, ("", ""), one_line=one_line))
+
+
+def write_run(content: Sequence[Node], style: Style, edges: tuple[str, str], *, one_line: bool = False) -> str:
+    """Markdown of normal inline *content* that stands between *edges*: the sources before and after it."""
     pieces = list(_with_entities(list(_collect_pieces(content, style))))
-    written = ""
+    above, below = edges
+    written = above
     for index, piece in enumerate(pieces):
-        after = pieces[index + 1].text[:1] if index + 1 < len(pieces) else ""
+        after = pieces[index + 1].text[:1] if index + 1 < len(pieces) else below[:1]
         if piece.kind == "text":
             written += escape_text(piece.text, written, after, wary=style.wary)
         elif piece.kind == "break":
-            written += _write_break(written, index + 1 == len(pieces), style, one_line)
+            written += _write_break(written, index + 1 == len(pieces) and not below, style, one_line)
         else:
             written += piece.text
-    return _escape_edges(written.replace("\n", "&#10;") if one_line else written)
+    run = written[len(above) :]
+    return run.replace("\n", "&#10;") if one_line else run
 
 
 def _write_break(written: str, last: bool, style: Style, one_line: bool) -> str:

@@ -6,6 +6,7 @@ Reading, verifying and finding links all use this one parser: a difference would
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
@@ -38,6 +39,7 @@ from mirrord.markdown.parser.fast_paths import (
     plain_list,
     setext_heading,
 )
+from mirrord.markdown.parser.inline_spans import Span, SpannedInlineParser, spans_of
 from mirrord.markdown.parser.nested_blocks import shape_blocks
 from mirrord.markdown.parser.syntax_rules import (
     WIKILINK,
@@ -60,11 +62,12 @@ from mirrord.markdown.parser.work_limit import (
     CountedRules,
     InlineRule,
     Rule,
+    allowed_steps,
     counted_table,
     parse_texts,
 )
 
-__all__ = ["MAX_NESTING", "WIKILINK", "is_script", "make_plain_parser", "parse", "parse_blocks"]
+__all__ = ["MAX_NESTING", "WIKILINK", "is_script", "make_plain_parser", "parse", "parse_blocks", "parse_inline"]
 
 MAX_NESTING = 100  # levels; the parser silently drops deeper content, so a block that reaches this stays raw
 
@@ -146,6 +149,20 @@ def parse_blocks(body: str, env: dict[str, Any] | None = None) -> list[Token]:
     return tokens
 
 
+def parse_inline(content: str, references: Mapping[str, Any]) -> tuple[list[Token], list[Span]]:
+    """
+    The tokens in the *content* of an `inline` token, and for each the characters that it stands for.
+
+    Raises:
+        PARSER_ERRORS: of `work_limit`.
+    """
+    tokens: list[Token] = []
+    env: dict[str, Any] = {"references": dict(references), "steps": allowed_steps(content)}
+    markdown = _spanned_parser()
+    markdown.inline.parse(content, markdown, env, tokens)
+    return tokens, spans_of(tokens, env, len(content))
+
+
 def _normalize_state(state: StateCore) -> None:
     state.src = _normalize(state.src)
 
@@ -189,7 +206,7 @@ def _with_fast_rules(markdown: MarkdownIt) -> MarkdownIt:
     return markdown
 
 
-def _with_limits(markdown: MarkdownIt) -> MarkdownIt:
+def _with_limits(markdown: MarkdownIt, make_inline: type[CountedInlineParser] = CountedInlineParser) -> MarkdownIt:
     """*markdown* with parsers that count their steps and try rules only where markup can begin."""
     markdown.block.ruler.at("table", counted_table, {"alt": ["paragraph", "reference"]})
     markdown.core.ruler.at("inline", parse_texts)
@@ -197,7 +214,7 @@ def _with_limits(markdown: MarkdownIt) -> MarkdownIt:
     blocks.ruler = CountedRules(markdown.block.ruler, _FIRST_OF_BLOCK)
     markdown.block, markdown.inline = (
         blocks,
-        CountedInlineParser(markdown.inline, _FIRST_OF_INLINE, _MARKUP, MAX_NESTING),
+        make_inline(markdown.inline, _FIRST_OF_INLINE, _MARKUP, MAX_NESTING),
     )
     helpers = SimpleNamespace(
         parseLinkDestination=link_destination, parseLinkLabel=parseLinkLabel, parseLinkTitle=parseLinkTitle
@@ -207,3 +224,8 @@ def _with_limits(markdown: MarkdownIt) -> MarkdownIt:
 
 
 _MARKDOWN = _with_limits(_with_fast_rules(make_plain_parser()))
+
+
+@cache
+def _spanned_parser() -> MarkdownIt:
+    return _with_limits(make_plain_parser(), SpannedInlineParser)

@@ -221,6 +221,11 @@ class CountedInlineParser(ParserInline):
         return is_skipped
 
 
+def allowed_steps(text: str) -> int:
+    """How many steps the parser may take for the inside of a paragraph."""
+    return _FREE_STEPS + _STEPS_PER_CHARACTER * len(text)
+
+
 def parse_texts(state: StateCore) -> None:
     """
     The core rule for inline content; text on which it fails, or which is nested too deep, is marked opaque.
@@ -233,7 +238,7 @@ def parse_texts(state: StateCore) -> None:
             continue
         if not markup.search(token.content):
             continue
-        state.env["steps"] = _FREE_STEPS + _STEPS_PER_CHARACTER * len(token.content)
+        state.env["steps"] = allowed_steps(token.content)
         children: list[Token] = []
         try:
             parser.parse(token.content, state.md, state.env, children)

@@ -212,6 +212,9 @@ def _edited_in_place(
     if len(olds) * len(news) > MAX_COMPARED_PAIRS:
         yield from _pair_by_kind(old, olds, new, news)
         return
+    if len(olds) == len(news) == 1 and old[olds[0]].kind == new[news[0]].kind:
+        yield olds[0], news[0]
+        return
     before, after = [_gist_of(old[i]) for i in olds], [_gist_of(new[j]) for j in news]
     for i, j in _best_alignment([[old_gist.likeness(new_gist) for new_gist in after] for old_gist in before]):
         yield olds[i], news[j]

@@ -34,6 +34,7 @@ from mirrord.markdown.write.block_writer import (
     with_distinct_marker,
 )
 from mirrord.markdown.write.line_prefixes import dedent, frame_of_container, replace_content
+from mirrord.markdown.write.text_splice import splice_texts
 
 _PREFIXED_KINDS = frozenset(["blockquote", "callout", "footnoteDef"])
 _MAX_EDITED_DEPTH = 16  # deeper containers are rewritten as a whole: each level costs one more reading
@@ -112,8 +113,12 @@ def _collect_pieces(cut: SplitLines, blocks: Sequence[Block], setting: Setting) 
             neighbour_lines.append(cut.lines[cut.parts[following.old].start])
         place = next((piece.old_index for piece in reversed(result) if piece.old_index is not None), 0)
         node, old = block.normal_form, pair.old if pair else None
+        former = _lines_as_before(block, setting)
+        if not former and (lines := _splice_part(cut, node, old, setting)):
+            result.append(Piece(block, lines, old, is_changed=False))
+            continue
         lines = (
-            _lines_as_before(block, setting)
+            former
             or _edit_container(cut, node, old, setting)
             or _render_new(cut, node, old, place, neighbour_lines, setting.usual_style)
         )
@@ -126,6 +131,19 @@ def _lines_as_before(block: Block, setting: Setting) -> list[Line]:
     if setting.depth or setting.effort is not Effort.CHANGED_PARTS:
         return []
     return [Line(line) for line in setting.former_lines.get(block.fingerprint, ())]
+
+
+def _splice_part(cut: SplitLines, node: Node, old: int | None, setting: Setting) -> list[Line]:
+    """The lines of the *old* part with the texts of *node*; empty if more differs, or if it must be rewritten."""
+    if old is None or setting.effort is Effort.WHOLE_CONTAINER:
+        return []
+    part = cut.parts[old]
+    lines = splice_texts(cut.lines[part.start : part.end], part, node, setting.usual_style, cut.references)
+    if setting.effort is Effort.CHANGED_PARTS_VERIFIED and fingerprints_of(lines, cut.references) != [
+        fingerprint(node)
+    ]:
+        return []
+    return [line.shifted(part.start) for line in lines]
 
 
 def _edit_container(cut: SplitLines, node: Node, old: int | None, setting: Setting) -> list[Line]:
@@ -141,7 +159,7 @@ def _edit_container(cut: SplitLines, node: Node, old: int | None, setting: Setti
         fingerprint(node)
     ]:
         return []
-    return [replace(line, at=None if line.at is None else line.at + part.start) for line in lines]
+    return [line.shifted(part.start) for line in lines]
 
 
 def _render_new(
@@ -197,7 +215,7 @@ def _edit_table(
     )
     comment = [Line(line, at) for at, line in enumerate(lines[:height])]
     rows = item_merge.rearrange_rows(lines[height:], part.node, node, style, references)
-    return comment + [replace(row, at=None if row.at is None else row.at + height) for row in rows]
+    return comment + [row.shifted(height) for row in rows]
 
 
 def _edit_list(cut: SplitLines, part: Part, node: Node, setting: Setting) -> list[Line]:

@@ -26,10 +26,17 @@ class Line:
     A line of a result.
 
     at: the number of the unchanged old line; None: a new line.
+    replaced: the number of the old line that a new one replaces in its place.
     """
 
     text: str
     at: int | None = None
+    replaced: int | None = None
+
+    def shifted(self, count: int) -> "Line":
+        """The line where *count* more old lines are counted before it."""
+        at, replaced = (None if number is None else number + count for number in (self.at, self.replaced))
+        return Line(self.text, at, replaced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +150,7 @@ class Piece:
     A block or item of the result.
 
     lines: their `at` counts the lines of the whole cut.
-    old_index: the part that it is or replaces; fresh: it differs from that part.
+    old_index: the part that it is or replaces. is_changed: it differs from that part in more than texts.
     """
 
     block: Block

@@ -133,7 +133,7 @@ def _rewrite_item(cut: SplitLines, item: Node, old: int | None, marker: Marker, 
     before = _content_without_box(part.node)
     lines = _place_beside_box(inside(frame.inner if before else [], before, _content_without_box(item)), marker)
     result = frame.wrap_content(lines) if old_marker == marker else replace_marker(frame, lines, marker)
-    return [replace(line, at=None if line.at is None else line.at + part.start) for line in result]
+    return [line.shifted(part.start) for line in result]
 
 
 def _place_beside_box(lines: list[Line], marker: Marker) -> list[Line]:

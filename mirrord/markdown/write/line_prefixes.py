@@ -41,9 +41,18 @@ class Frame:
         for number, line in enumerate(content):
             if line.at is not None and (self.first_prefix == self.other_prefix or (line.at == 0) == (number == 0)):
                 result.append(Line(self.lines[self.head_lines + line.at], self.head_lines + line.at))
+            elif prefix := self._old_prefix(line.replaced, number):
+                result.append(Line(prefix + line.text, replaced=self.head_lines + (line.replaced or 0)))
             else:
                 result.append(Line(_join_prefix(self.other_prefix if number else self.first_prefix, line.text)))
         return result or [Line(self.first_prefix.rstrip())]
+
+    def _old_prefix(self, replaced: int | None, number: int) -> str:
+        """The prefix of the old line that is *replaced* by line *number* of the content; empty if it does not fit."""
+        if replaced is None or (self.first_prefix != self.other_prefix and (replaced == 0) != (number == 0)):
+            return ""
+        line, inner = self.lines[self.head_lines + replaced], self.inner[replaced]
+        return line.removesuffix(inner) if inner.strip() and line.endswith(inner) else ""
 
 
 def _join_prefix(prefix: str, text: str) -> str:

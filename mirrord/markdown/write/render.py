@@ -1,13 +1,12 @@
 """
 Render the Markdown of a page after an app changed some of its views; every other byte stays.
 
-Where only words changed, only they are replaced; else changed blocks are spliced into the page. The whole result is
+Where only texts of a block changed, only they are replaced; else the block is written in place. The whole result is
 compared with the wanted blocks, and read again wherever its meaning may have changed; no result is returned unverified.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from types import MappingProxyType
 
 from mirrord.errors import Damaged
@@ -28,7 +27,6 @@ from mirrord.markdown.schema.normal_form import first_difference, normalize
 from mirrord.markdown.write.block_merge import Effort, Setting, rearrange_blocks
 from mirrord.markdown.write.block_parts import Line, Spacing, SplitLines, split_page
 from mirrord.markdown.write.former_lines import former_lines
-from mirrord.markdown.write.reworded_lines import reword_lines
 
 _LADDERS = (  # each is tried on the original page, then on the result of that: definitions may have changed
     ((Effort.CHANGED_PARTS, Spacing.UNCHANGED), *((Effort.CHANGED_PARTS_VERIFIED, spacing) for spacing in Spacing)),
@@ -69,7 +67,7 @@ def splice_document(
     if _mean_the_same([part.block for part in page.cut.parts], after):
         return body
     read_blocks: list[Block] = []
-    for result in chain(_reworded_pages(page, after), _candidate_pages(page, after, ending)):
+    for result in _candidate_pages(page, after, ending):
         read_blocks = _read_back(page, result)
         if _mean_the_same(read_blocks, after):
             return result
@@ -104,11 +102,6 @@ def _read_back(page: _Page, result: str) -> list[Block]:
     return [block for block in reading.blocks if not block.is_empty]
 
 
-def _reworded_pages(page: _Page, after: Sequence[Block]) -> Iterator[str]:
-    for lines in reword_lines(page.cut, after):
-        yield "".join(text + end for text, end in zip(lines, page.endings, strict=True))
-
-
 def _candidate_pages(page: _Page, after: Sequence[Block], ending: str) -> Iterator[str]:
     """Candidates for the wanted page, all distinct, the most likely first."""
     tried: set[str] = set()
@@ -140,7 +133,8 @@ def _arrange_page(page: _Page, after: Sequence[Block], effort: Effort, spacing: 
 
 
 def _ending_of_line(page: _Page, line: Line, ending: str) -> str:
-    return (page.endings[line.at] if line.at is not None else "") or ending
+    number = line.replaced if line.at is None else line.at
+    return (page.endings[number] if number is not None else "") or ending
 
 
 @dataclass(frozen=True, slots=True)

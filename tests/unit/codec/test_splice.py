@@ -43,8 +43,9 @@ def check_replacement(body: str, index: int) -> None:
     page = outline_of(body)
     result = spliced(body, make_document(replaced(read_nodes(page), index)))
 
-    old = sources(body)
-    assert sources(result) == [*old[:index], r"an \*edited\* block", *old[index + 1 :]]
+    old, new = sources(body), sources(result)
+    assert new == [*old[:index], new[index], *old[index + 1 :]]
+    assert new[index].rstrip(" ") == r"an \*edited\* block"  # blanks at the end of the line stay
     assert result.startswith(body[: page.segments[max(index - 1, 0)].start])
     assert result.endswith(page.gap(len(old) - 1))
 

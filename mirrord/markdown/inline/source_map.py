@@ -1,0 +1,207 @@
+"""
+Map the inside of a paragraph to its source: which characters each of its units stands for.
+
+A unit is a character of a text, or an atom such as a hard break or a wikilink.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from markdown_it.token import Token
+
+from mirrord.markdown.inline.inline_reader import NotInSchemaError, Run, raw_inline, read_runs
+from mirrord.markdown.parser.dialect import parse_inline
+from mirrord.markdown.parser.inline_spans import Span
+from mirrord.markdown.schema.document import Mark, Node
+from mirrord.markdown.schema.normal_form import fingerprint, normalize
+
+UnitKey: TypeAlias = tuple[str, frozenset[str]]  # a character or the JSON of an atom, and its marks: equal if both are
+
+
+class Unit(NamedTuple):
+    """node: the text or atom that it belongs to."""
+
+    key: UnitKey
+    node: Node
+
+
+@dataclass(slots=True, eq=False)
+class Element:
+    """
+    Markup that sets a mark: from start up to end with its delimiters, inside without them.
+
+    first, behind: the units in it, from the first up to the one behind it.
+    """
+
+    key: str
+    start: int
+    inside: Span
+    end: int
+    first: int
+    behind: int
+
+
+@dataclass(slots=True)
+class SourceMap:
+    """
+    The units of *content*, each with its key, its characters, and the elements around it, the outermost first.
+    """
+
+    content: str
+    keys: list[UnitKey] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+    elements: list[tuple[Element, ...]] = field(default_factory=list)
+
+    def seams(self, unit: int) -> list[tuple[int, tuple[Element, ...]]]:
+        """The positions before a *unit* or, for their number, at the end, each with the elements around it."""
+        above = self.elements[unit - 1] if unit else ()
+        below = self.elements[unit] if unit < len(self.keys) else ()
+        shared = count_shared(above, below)
+        result = [(self.spans[unit - 1].end if unit else 0, above)]
+        for depth in range(len(above), shared, -1):
+            result.append((above[depth - 1].end, above[: depth - 1]))
+        for depth in range(shared, len(below)):
+            result.append((below[depth].inside.start, below[: depth + 1]))
+        return result
+
+
+def count_shared(elements: Sequence[Element], other: Sequence[Element]) -> int:
+    """How many elements both have around them."""
+    return next(
+        (at for at, pair in enumerate(zip(elements, other, strict=False)) if pair[0] is not pair[1]),
+        min(len(elements), len(other)),
+    )
+
+
+def units_of(content: Iterable[Node]) -> list[Unit]:
+    """The units of normal inline *content*."""
+    return [Unit(key, node) for node in content for key in _keys_of(node)]
+
+
+def nodes_of(units: Iterable[Unit], inside: frozenset[str]) -> list[Node]:
+    """The inline content that *units* make up, without the marks with a key in *inside*."""
+    nodes: list[Node] = []
+    last: Node | None = None
+    for key, node in units:
+        if node is last and "text" in node:
+            nodes[-1]["text"] += key[0]
+            continue
+        last = node
+        nodes.append(_without_marks({**node, "text": key[0]} if "text" in node else node, inside))
+    return nodes
+
+
+def key_of_mark(mark: Mark) -> str:
+    """Equal for equal normal marks."""
+    return json.dumps(mark, sort_keys=True)
+
+
+def _without_marks(node: Node, inside: frozenset[str]) -> Node:
+    marks = [mark for mark in node.get("marks", []) if key_of_mark(mark) not in inside]
+    result: Node = {**node, "marks": marks}
+    if not marks:
+        del result["marks"]
+    return result
+
+
+def _keys_of(node: Node) -> Iterator[UnitKey]:
+    marks = frozenset(map(key_of_mark, node.get("marks", [])))
+    if "text" in node:
+        return ((char, marks) for char in node["text"])
+    return iter([(fingerprint({key: value for key, value in node.items() if key != "marks"}), marks)])  # type: ignore[arg-type]
+
+
+def map_source(content: str, references: Mapping[str, Any]) -> SourceMap:
+    """
+    The map of the *content* of an `inline` token.
+
+    references: the reference definitions of the page.
+
+    Raises:
+        PARSER_ERRORS: of `work_limit`; also for markup of which the places are not known.
+    """
+    tokens, spans = parse_inline(content, references)
+    try:
+        runs = list(read_runs(tokens))
+    except NotInSchemaError:
+        atom = normalize(raw_inline(content))
+        return SourceMap(content, [*_keys_of(atom)], [Span(0, len(content))], [()])
+    builder = _MapBuilder(SourceMap(content), tokens, spans)
+    for run in runs:
+        builder.add_run(run)
+    return builder.finish()
+
+
+class _MapBuilder:
+    def __init__(self, result: SourceMap, tokens: Sequence[Token], spans: Sequence[Span]) -> None:
+        self._map, self._tokens, self._spans = result, tokens, spans
+        self._open: list[tuple[Mark, Element]] = []
+        self._behind = 0  # the first token after the last run
+
+    def add_run(self, run: Run) -> None:
+        is_code = self._tokens[run.start].type == "code_inline"
+        marks = run.node.get("marks", [])
+        self._change_elements(marks[:-1] if is_code else marks, run.start)
+        span = Span(self._spans[run.start].start, self._spans[run.end - 1].end)
+        keys = list(_keys_of(normalize(run.node)))
+        elements = tuple(element for _, element in self._open)
+        if is_code:
+            code = self._code_element(self._tokens[run.start], span, len(keys), key_of_mark(marks[-1]))
+            elements, span = (*elements, code), code.inside
+        self._map.spans += _spans_of_units(span, len(keys))
+        self._map.keys += keys
+        self._map.elements += [elements] * len(keys)
+        self._behind = run.end
+
+    def finish(self) -> SourceMap:
+        self._change_elements([], len(self._tokens))
+        return self._map
+
+    def _change_elements(self, marks: Sequence[Mark], end: int) -> None:
+        """Close and open elements up to the token *end*, where these *marks* are set."""
+        pairs = list(zip(self._open, marks, strict=False))
+        count = next((at for at, ((mark, _), other) in enumerate(pairs) if mark is not other), len(pairs))
+        delimiters = _delimiters(self._tokens[self._behind : end], self._spans[self._behind : end])
+        if len(delimiters) != len(self._open) - count + len(marks) - count:
+            raise LookupError("delimiters without a mark")
+        unit = len(self._map.keys)
+        while len(self._open) > count:
+            element = self._open.pop()[1]
+            closing = delimiters.pop(0)
+            element.inside, element.end, element.behind = Span(element.inside.start, closing.start), closing.end, unit
+        for mark, opening in zip(marks[count:], delimiters, strict=True):
+            key = key_of_mark(normalize({"type": "text", "text": " ", "marks": [mark]}).get("marks", [mark])[0])
+            inside = Span(opening.end, opening.end)
+            self._open.append((mark, Element(key, opening.start, inside, opening.end, unit, unit)))
+
+    def _code_element(self, token: Token, span: Span, length: int, key: str) -> Element:
+        """The element of code: `length` characters between backticks, and perhaps a blank on each side."""
+        padding = (len(self._map.content[span.start : span.end]) - 2 * len(token.markup) - length) // 2
+        inside = Span(span.start + len(token.markup) + padding, span.end - len(token.markup) - padding)
+        first = len(self._map.keys)
+        return Element(key, span.start, inside, span.end, first, first + length)
+
+
+def _delimiters(tokens: Sequence[Token], spans: Sequence[Span]) -> list[Span]:
+    """The spans of delimiters; the parser leaves an empty text for the outer half of each double one."""
+    result: list[Span] = []
+    half: int | None = None
+    is_half_closed = False
+    for token, span in zip(tokens, spans, strict=True):
+        if token.type != "text":
+            result.append(Span(span.start if half is None else half, span.end))
+            half, is_half_closed = None, token.type == "strong_close"
+        elif is_half_closed:
+            result[-1], is_half_closed = Span(result[-1].start, span.end), False
+        else:
+            half = span.start
+    return result
+
+
+def _spans_of_units(span: Span, count: int) -> list[Span]:
+    """The spans of *count* characters: one each, or all of it for the first, as of an entity."""
+    if span.end - span.start == count:
+        return [Span(at, at + 1) for at in range(span.start, span.end)]
+    return [span, *[Span(span.end, span.end)] * (count - 1)][:count]

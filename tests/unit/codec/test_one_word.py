@@ -1,0 +1,56 @@
+"""One word changes: the diff by characters is that word, in every block of every page."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from markdown_it.common.utils import MD_TRIM_CHARS
+
+from mirrord.errors import Damaged
+from mirrord.markdown.read.reader import read_document
+from mirrord.markdown.schema.document import Document
+from mirrord.markdown.schema.normal_form import normalize
+from mirrord.markdown.write.render import splice_document
+from tests.bench.codec.words import DIALECTS, Outcome, every_word_edited, few_words_edited
+from tests.unit.codec.documents import documents, markdown
+
+PAGES = sorted(DIALECTS.glob("*.md"))
+WIDE_BLANKS = frozenset(MD_TRIM_CHARS) - frozenset(" \t\r\n")  # the reader moves those at the edges of paragraphs
+
+
+def not_alone(outcomes: list[Outcome]) -> list[str]:
+    """The edits that changed more than a word, where the word alone would have made the document."""
+    return [outcome.note for outcome in outcomes if outcome.verdict not in ("exact", "impossible")]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_each_word_of_a_page_of_another_program_changes_alone(path: Path) -> None:
+    outcomes = every_word_edited(path.read_text("utf-8"))
+
+    assert [outcome.verdict for outcome in outcomes].count("exact") > 10
+    assert not_alone(outcomes) == []
+
+
+def test_each_word_of_the_specifications_changes_alone(examples: list[str]) -> None:
+    notes = [note for example in examples for note in not_alone(every_word_edited(example))]
+
+    assert notes == []
+
+
+@given(markdown, st.integers(0, 2**32))
+@settings(max_examples=200)
+def test_a_word_of_any_page_changes_alone(body: str, seed: int) -> None:
+    assume(WIDE_BLANKS.isdisjoint(body))
+    assert not_alone(few_words_edited("\n" + body, seed, 3)) == []  # no front matter can begin on the second line
+
+
+@given(documents, st.integers(0, 2**32))
+@settings(max_examples=15)
+def test_a_word_of_any_written_document_changes_alone(content: Document, seed: int) -> None:
+    try:
+        body = splice_document("", normalize(content), "\n")
+    except Damaged:
+        return
+    assert read_document("\n" + body)
+    assert not_alone(few_words_edited("\n" + body, seed, 2)) == []
