@@ -39,10 +39,13 @@ def rearrange_items(cut: SplitLines, new_list: Node, inside: RearrangeContent) -
     items = [block_of(item) for item in new_list.get("content", [])]
     pieces: list[Piece] = []
     marker: Marker | None = None
+    first_number = _first_number(cut, new_list)
     for block, pair in zip(items, match_or_replace_blocks([part.block for part in cut.parts], items), strict=True):
         item, old = block.normal_form, pair.old if pair else None
         old_marker = _old_marker(cut, old)
-        marker = _choose_marker(cut, new_list, item, old_marker, marker)
+        previous, marker = marker, _choose_marker(cut, new_list, item, old_marker, marker)
+        if first_number is not None and not (pair and pair.is_equal):
+            marker = _with_number(marker, _number_of(previous) + 1 if previous else first_number)
         if pair and pair.is_equal and old_marker == marker:
             pieces.append(Piece(block, cut.lines_of_part(pair.old), old, is_changed=False))
         else:
@@ -115,6 +118,15 @@ def _with_number(marker: Marker, number: int) -> Marker:
     digits = marker.sign[:-1]
     width = len(digits) if digits.startswith("0") else 0
     return replace(marker, sign=f"{number:0{width}d}{marker.sign[-1]}" if width else f"{number}{marker.sign[-1]}")
+
+
+def _first_number(cut: SplitLines, new_list: Node) -> int | None:
+    """The number that changed items count from; None: the list has no numbers, or the old ones do not count."""
+    start = new_list.get("attrs", {}).get("start", 1)
+    if new_list["type"] != "orderedList" or not isinstance(start, int):
+        return None
+    numbers = [_number_of(marker) for index in range(len(cut.parts)) if (marker := _old_marker(cut, index))]
+    return start if numbers and numbers == list(range(numbers[0], numbers[0] + len(numbers))) else None
 
 
 def _has_rising_numbers(cut: SplitLines) -> bool:

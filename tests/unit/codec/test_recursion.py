@@ -247,3 +247,16 @@ def test_edits_of_real_pages_leave_every_other_block_item_and_row(pages: list[st
     tried = [each for each in outcomes if each is not None]
     assert len(tried) > 30
     assert tried.count("") >= len(tried) - 1, outcomes
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("1. one\n   1. deep\n   2. deeper\n", "1. one\n2. deep\n   1. deeper\n"),
+        ("3) one\n   - deep\n   - deeper\n", "3) one\n4) deep\n   - deeper\n"),
+        ("1. a\n2. b\n   1. deep\n   2. deeper\n", "1. a\n2. b\n3. deep\n   1. deeper\n"),
+        ("1. one\n1. two\n   1. deep\n   1. deeper\n", "1. one\n1. two\n1. deep\n   1. deeper\n"),
+    ],
+)
+def test_an_item_that_is_outdented_counts_as_the_list_does(before: str, after: str) -> None:
+    assert splice_document(before, read_document(after), "\n") == after
