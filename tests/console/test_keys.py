@@ -65,6 +65,14 @@ async def test_tab_indents_items_and_leaves_the_text_after_escape_only(console: 
     await expect(reader.text.get_by_role("checkbox")).not_to_be_focused()
 
 
+async def test_an_item_that_is_outdented_counts_on(console: Console, person: NewPerson) -> None:
+    reader, file = await sit_at(console, person, "outdent", "1. one\n   1. deep\n   2. deeper\n")
+    await reader.after("deep")
+    await reader.press("Shift+Tab")
+
+    becomes(file, "1. one\n2. deep\n   1. deeper\n")
+
+
 async def test_ctrl_enter_ticks_the_task_at_the_cursor(console: Console, person: NewPerson) -> None:
     reader, file = await sit_at(console, person, "tick", "- [ ] one\n- [ ] two\n")
     await reader.after("two")
