@@ -81,6 +81,10 @@ async def resolve_conflict(
     Raises UserError if the choice is impossible, 409 if something changed meanwhile.
     """
     dispute = await conflict_resolution.load_dispute(connection, tenant, number)
+    if seen_versions != dispute.versions:
+        raise HTTPException(
+            409, f"{dispute.conflict.path!r} changed meanwhile. It is shown as it is now: choose again."
+        )
     if objection := _objection_to(dispute, choice) or conflict_resolution.objection(dispute, choice, seen_versions):
         raise UserError(objection)
     if choice is Choice.MERGED and text is None:

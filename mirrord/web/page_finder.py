@@ -1,5 +1,6 @@
 """Finding pages: sidebar levels, search, completion, link targets, backlinks."""
 
+from dataclasses import asdict
 from urllib.parse import quote, unquote
 from uuid import UUID
 
@@ -22,12 +23,10 @@ _PREVIEW_CHARACTERS = 400  # of a page
 async def list_children(request: Request) -> Response:
     """GET api/tree?parent=&start=: the children of a page, LEVEL at a time."""
     visit = await visit_of(request)
-    parent_text, start = request.query_params.get("parent"), request.query_params.get("start", "0")
+    parent_text = request.query_params.get("parent")
     parent = entry_of(parent_text) if parent_text else None
     async with visit.read_transaction() as connection:
-        nodes = await tree_rows.load_children(
-            connection, parent, int(start) if start.isdigit() and len(start) < 10 else 0
-        )
+        nodes = await tree_rows.load_children(connection, parent, _start_of(request))
     return json_response(
         {"nodes": [_facts(node) for node in nodes[:LEVEL_ENTRIES]], "more": len(nodes) > LEVEL_ENTRIES}
     )
@@ -44,23 +43,28 @@ def _facts(node: Node) -> dict[str, object]:
 
 
 async def list_ancestors(request: Request) -> Response:
-    """GET api/pages/{page}/above: the folders to open so that the sidebar shows the page."""
+    """GET api/pages/{page}/above: the folders to open so that the sidebar shows the page, then the page itself."""
     visit = await visit_of(request)
     async with visit.read_transaction() as connection:
-        return json_response(await tree_rows.load_ancestors(connection, visit.page))
+        nodes = await tree_rows.load_path(connection, visit.page)
+    return json_response([_facts(node) for node in nodes])
 
 
 async def list_trash(request: Request) -> Response:
-    """GET api/trash: deleted pages, the newest first."""
+    """GET api/trash?q=&start=: deleted pages whose title or name has `q`, the newest first, LEVEL at a time."""
     visit = await visit_of(request)
     async with visit.read_transaction() as connection:
-        pages_in_trash = await tree_rows.load_trash(connection)
-    return json_response(
-        [
-            {"id": page.id, "title": page.title, "icon": page.icon, "deleted_at": page.deleted_at, "by": page.by}
-            for page in pages_in_trash
-        ]
-    )
+        pages = await tree_rows.load_trash(connection, _query_text(request, "q"), _start_of(request))
+        listed = pages[:LEVEL_ENTRIES]
+        paths = await paths_of(connection, TenantId(visit.tenant), [page.id for page in listed])
+    facts = [{**asdict(page), "path": paths.get(page.id, page.title)} for page in listed]
+    return json_response({"pages": facts, "more": len(pages) > LEVEL_ENTRIES})
+
+
+def _start_of(request: Request) -> int:
+    """The number of the first entry that is asked for."""
+    start = request.query_params.get("start", "0")
+    return int(start) if start.isascii() and start.isdigit() and len(start) < 10 else 0
 
 
 async def search_pages(request: Request) -> Response:

@@ -1,5 +1,6 @@
 """People in front of the console: a browser each, signed in, with a page open."""
 
+import asyncio
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -89,9 +90,29 @@ class Person:
         """Wait until the page says how saving stands: `saved`, `offline` or `clash`."""
         await expect(self.page.locator("#save-state")).to_have_attribute("data-state", state, timeout=PATIENCE)
 
+    async def die(self) -> None:
+        """Let the page end without notice, once the browser has kept what is typed; then open another window."""
+        await expect(self.page.locator("#save-state")).to_contain_text("kept in this browser", timeout=PATIENCE)
+        session = await self.context.new_cdp_session(self.page)
+        async with self.page.expect_event("crash", timeout=PATIENCE):
+            dying = asyncio.ensure_future(session.send("Page.crash"))
+        dying.cancel()
+        await self.page.close()
+        self.page = await self.context.new_page()
+
     async def bring(self, event: str, name: str, kind: str, data: bytes) -> None:
         """Let a file come by `paste` or `drop`."""
         await self.page.evaluate(BRING, [event, name, kind, list(data)])
+
+
+async def ready(somebody: Person) -> None:
+    """Wait until the page answers to what is pressed."""
+    await expect(somebody.page.locator("body")).to_have_attribute("data-ready", "yes", timeout=PATIENCE)
+
+
+def entry(somebody: Person, title: str) -> Locator:
+    """A page in the sidebar."""
+    return somebody.page.locator("#tree li").filter(has=somebody.page.get_by_role("link", name=title, exact=True)).last
 
 
 def becomes(file: Path, text: str) -> None:

@@ -8,7 +8,7 @@ from playwright.async_api import Browser, Locator, Route, expect
 from mirrord.db import tenant_rows
 from mirrord.db.database import Database
 from tests.console.conftest import Console, NewPerson
-from tests.console.people import PATIENCE, Person, becomes, row_of
+from tests.console.people import PATIENCE, Person, becomes, entry, ready, row_of
 from tests.support.clients import on_stdio, process
 from tests.support.editors import save
 from tests.support.harness import eventually
@@ -19,20 +19,16 @@ from tests.support.tiptap import SOURCE
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-# Counts, as `kept`, how often something is written that a reload finds.
+# Counts, as `kept`, how often something is written that a reload finds; `keptText` is the last text.
 COUNTED = """() => {
   window.kept = 0
-  const { setItem } = Storage.prototype
-  Storage.prototype.setItem = function (...item) {
+  const { put } = IDBObjectStore.prototype
+  IDBObjectStore.prototype.put = function (value) {
     window.kept++
-    setItem.apply(this, item)
+    window.keptText = value.text
+    return put.call(this, value)
   }
 }"""
-
-
-async def ready(somebody: Person) -> None:
-    """Wait until the page answers to what is pressed."""
-    await expect(somebody.page.locator("body")).to_have_attribute("data-ready", "yes", timeout=PATIENCE)
 
 
 async def source_of(somebody: Person, path: str) -> Locator:
@@ -44,11 +40,6 @@ async def source_of(somebody: Person, path: str) -> Locator:
     field = somebody.page.get_by_role("textbox", name="Markdown of the page")
     await expect(field).to_be_visible(timeout=PATIENCE)
     return field
-
-
-def entry(somebody: Person, title: str) -> Locator:
-    """A page in the sidebar."""
-    return somebody.page.locator("#tree li").filter(has=somebody.page.get_by_role("link", name=title, exact=True)).last
 
 
 async def on_disk(somebody: Person) -> None:
@@ -114,9 +105,7 @@ async def test_text_of_the_markdown_view_that_was_never_saved_is_offered_again(
     field = await source_of(writer, "Unsaved.md")
     await writer.page.evaluate(COUNTED)
     await field.press_sequentially("letter by letter ")
-    await writer.page.wait_for_function(
-        "() => Object.values(localStorage).some(one => one.includes('letter by letter'))"
-    )
+    await writer.page.wait_for_function("() => window.keptText?.includes('letter by letter')")
     assert await writer.page.evaluate("kept") < len("letter by letter")  # a long text is too much for every key
     await field.fill("typed and not saved\n")
     await writer.page.goto("about:blank")  # as a crash: nobody is asked

@@ -182,7 +182,7 @@ def test_a_new_page_in_a_folder_is_renamed_moved_deleted_and_brought_back(consol
     page = settled(ada, page["id"])
     ada.send("DELETE", f"pages/{page['id']}", {"version": page["version"]})
     eventually(lambda: not console.mirrord.file("Delta- 2.md").exists(), "the file to go")
-    assert page["id"] in [trashed["id"] for trashed in ada.get("trash")]
+    assert page["id"] in [trashed["id"] for trashed in ada.get("trash")["pages"]]
     ada.send("POST", f"pages/{page['id']}/revive", {})
     eventually(lambda: console.mirrord.file("Delta- 2.md").exists(), "the file to come back")
 
@@ -309,7 +309,7 @@ def test_an_attachment_changed_on_both_sides_is_looked_at_and_settled(console: C
     assert ada.ask("GET", f"/t/demo/conflicts/{number}/other").status == 404
 
     ada.send("POST", f"conflicts/{number}", {"choice": "merged", "seen": seen_state, "text": "x"}, 422)
-    ada.send("POST", f"conflicts/{number}", {"choice": "file", "seen": "1/1"}, 422)
+    ada.send("POST", f"conflicts/{number}", {"choice": "file", "seen": "1/1"}, 409)
     ada.send("POST", f"conflicts/{number}", {"choice": "file", "seen": seen_state})
     eventually(lambda: contents(file) == ours, "the bytes of the file, at its place")
     assert ada.get("attention")["conflicts"] == []
@@ -356,7 +356,7 @@ def test_a_record_changed_on_both_sides_is_settled_in_the_console(
     assert (conflict["file"], conflict["row"]) == ("# kept\ndescription: file # mine\n", "# kept\ndescription: row\n")
 
     where = f"conflicts/{conflict['number']}"
-    ada.send("POST", where, {"choice": choice, "seen": "99/0", "text": merged}, 422)
+    ada.send("POST", where, {"choice": choice, "seen": "99/0", "text": merged}, 409)
     ada.send("POST", where, {"choice": "merged", "seen": conflict["seen"], "text": "description: [\n"}, 422)
     ada.send("POST", where, {"choice": choice, "seen": conflict["seen"], "text": merged})
 

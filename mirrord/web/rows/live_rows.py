@@ -72,7 +72,9 @@ async def load_pages_on_disk(connection: Connection, pages: Iterable[UUID]) -> s
 _MIRRORS = """
 SELECT m.id, m.kind, m.host, m.root, m.holder, m.expires_at > clock_timestamp(), m.expires_at,
        (SELECT count(*) FROM mirrord.entry_feed AS f WHERE f.tenant_id = m.tenant_id AND f.seq > m.ack_seq),
-       CASE WHEN m.expires_at > clock_timestamp() THEN m.state END
+       CASE WHEN m.expires_at > clock_timestamp() THEN m.state END,
+       (SELECT coalesce(sum(cardinality(h.entries)), 0) FROM mirrord.halt AS h
+         WHERE h.tenant_id = m.tenant_id AND h.mirror_id = m.id AND h.closed_at IS NULL)
   FROM mirrord.mirror AS m WHERE m.tenant_id = mirrord.current_tenant() ORDER BY m.expires_at DESC LIMIT 20"""
 _STANDING = """
 SELECT string_agg(m.id::text || (m.expires_at > clock_timestamp()) || m.ack_seq || coalesce(m.state::text, ''), ' '
@@ -89,7 +91,8 @@ class Mirror:
     A mirror. root: of its tree on that host. is_held: a daemon holds its lease. until: the end of its lease.
 
     behind: the number of entries changed since its last acknowledgement. state: of its daemon, as described in
-    docs/rows.md; None: no daemon is running, or it has not reported yet.
+    docs/rows.md; None: no daemon is running, or it has not reported yet. halted: the number of entries that wait for a
+    decision about their deletion.
     """
 
     id: UUID
@@ -101,6 +104,7 @@ class Mirror:
     until: datetime
     behind: int
     state: dict[str, Any] | None
+    halted: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,12 @@ from mirrord.domain.entry import FILE_ACTOR, EntryId
 _AT_WORK = """
 SELECT m.id FROM mirrord.mirror AS m WHERE m.tenant_id = p.tenant_id AND (m.expires_at > clock_timestamp()
     OR m.expires_at = (SELECT max(o.expires_at) FROM mirrord.mirror AS o WHERE o.tenant_id = p.tenant_id))"""
+# Its file or row is gone, and a person has to decide which of the two is meant.
+HALTED_SQL = """
+EXISTS (SELECT FROM mirrord.halt AS h
+         WHERE h.tenant_id = p.tenant_id AND h.closed_at IS NULL AND p.id = ANY (h.entries))"""
 ON_DISK_SQL = f"""
-(p.ahead = '{{}}' AND p.name_key IS NOT NULL AND EXISTS ({_AT_WORK}) AND NOT EXISTS (
+(p.ahead = '{{}}' AND p.name_key IS NOT NULL AND NOT {HALTED_SQL} AND EXISTS ({_AT_WORK}) AND NOT EXISTS (
     SELECT FROM ({_AT_WORK}) AS m WHERE NOT EXISTS (
         SELECT FROM mirrord.mirror_base AS b WHERE b.tenant_id = p.tenant_id AND b.mirror_id = m.id
            AND b.entry_id = p.id AND b.version = p.version)))"""
@@ -30,7 +34,8 @@ SELECT p.id, p.version, p.kind, coalesce(p.title, p.name, ''), p.icon, p.name, p
        CASE WHEN NOT {_IS_KNOWN} THEN p.markdown END, CASE WHEN NOT {_IS_KNOWN} THEN p.content::text END, p.ahead,
        p.updated_at, {BY_SQL}, {ON_DISK_SQL}, p.deleted_at IS NOT NULL,
        (SELECT sentence FROM mirrord.problem AS t WHERE t.tenant_id = p.tenant_id AND t.entry_id = p.id
-         ORDER BY t.code <> 'render', t.code LIMIT 1), p.frontmatter ? 'title', p.position
+         ORDER BY t.code <> 'render', t.code LIMIT 1), p.frontmatter ? 'title', p.position,
+       {HALTED_SQL}
   FROM mirrord.page AS p WHERE p.tenant_id = mirrord.current_tenant() AND p.id = %(page)s"""
 _TITLED = """
 SELECT id, kind, coalesce(title, name, ''), icon
@@ -60,7 +65,7 @@ class Page:
     markdown None: a folder, or not rendered yet. content: as JSON; None: being derived. is_known: the client has
     this version, so markdown and content were not read. by: {kind, name, channel}.
     on_disk: every active mirror has this version in a file. problem: why it is not synced unchanged, as a sentence.
-    has_own_title: its front matter has a title.
+    has_own_title: its front matter has a title. is_halted: a person has to decide about its deletion.
     """
 
     id: EntryId
@@ -82,6 +87,7 @@ class Page:
     problem: str | None
     has_own_title: bool
     position: str | None
+    is_halted: bool
 
 
 @dataclass(frozen=True, slots=True)

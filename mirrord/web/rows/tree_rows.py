@@ -1,7 +1,7 @@
 """The tree of pages, and the order of siblings in it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -27,13 +27,20 @@ SELECT id, kind, title, icon, position, version, parent_id,
   FROM level ORDER BY position IS NULL, position, key, title COLLATE "C", name COLLATE "C", id"""
 _IN_ROOT = _LEVEL.format(parent="IS NULL")
 _BELOW = _LEVEL.format(parent="= %(parent)s")
-_ABOVE = """
-WITH RECURSIVE above (id, parent_id, depth) AS (
+_PATH = """
+WITH RECURSIVE path (id, parent_id, depth) AS (
     SELECT id, parent_id, 0 FROM mirrord.page WHERE tenant_id = mirrord.current_tenant() AND id = %s
     UNION ALL
-    SELECT p.id, p.parent_id, a.depth + 1 FROM above AS a
-      JOIN mirrord.page AS p ON p.tenant_id = mirrord.current_tenant() AND p.id = a.parent_id)
-SELECT id FROM above WHERE depth > 0 ORDER BY depth DESC"""
+    SELECT p.id, p.parent_id, b.depth + 1 FROM path AS b
+      JOIN mirrord.page AS p ON p.tenant_id = mirrord.current_tenant() AND p.id = b.parent_id)
+SELECT p.id, p.kind, coalesce(p.title, p.name, ''), p.icon, p.position, p.version, p.parent_id,
+       EXISTS (SELECT FROM mirrord.page AS c WHERE c.tenant_id = p.tenant_id AND c.parent_id = p.id
+                  AND c.deleted_at IS NULL)
+  FROM path JOIN mirrord.page AS p ON p.tenant_id = mirrord.current_tenant() AND p.id = path.id
+ WHERE NOT EXISTS (
+    SELECT FROM path AS b JOIN mirrord.page AS d ON d.tenant_id = mirrord.current_tenant() AND d.id = b.id
+     WHERE d.deleted_at IS NOT NULL)
+ ORDER BY path.depth DESC"""
 _MOVE = """
 UPDATE mirrord.page SET parent_id = %s, position = %s
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
@@ -46,7 +53,8 @@ SELECT p.id, p.kind, coalesce(p.title, p.name, ''), p.icon, p.deleted_at, p.upda
   FROM mirrord.page AS p WHERE p.tenant_id = mirrord.current_tenant() AND p.deleted_at IS NOT NULL AND NOT EXISTS (
     SELECT FROM mirrord.page AS a
      WHERE a.tenant_id = p.tenant_id AND a.id = p.parent_id AND a.deleted_at = p.deleted_at)
- ORDER BY p.deleted_at DESC LIMIT 200"""
+   AND strpos(lower(concat_ws(' ', p.title, p.name)), lower(%(text)s)) > 0
+ ORDER BY p.deleted_at DESC, p.id LIMIT %(most)s OFFSET %(start)s"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +92,9 @@ async def load_children(
     return [Node(*row) for row in await (await connection.execute(statement, values)).fetchall()]
 
 
-async def load_ancestors(connection: Connection, page: UUID) -> list[EntryId]:
-    """The ancestors of a page, from the root down."""
-    return [EntryId(row[0]) for row in await (await connection.execute(_ABOVE, (page,))).fetchall()]
+async def load_path(connection: Connection, page: UUID) -> list[Node]:
+    """The ancestors of a page from the root down, then the page; nothing if one of them is deleted."""
+    return [Node(*row) for row in await (await connection.execute(_PATH, (page,))).fetchall()]
 
 
 async def move_page(
@@ -103,9 +111,14 @@ async def set_positions(connection: Connection, positions: Sequence[tuple[EntryI
         await connection.execute(_SET_POSITION, (position, entry))
 
 
-async def load_trash(connection: Connection) -> list[TrashedPage]:
-    """Deleted pages, the newest first."""
-    return [TrashedPage(*row) for row in await (await connection.execute(_TRASH)).fetchall()]
+async def load_trash(connection: Connection, text: str = "", start: int = 0) -> list[TrashedPage]:
+    """
+    Deleted pages with *text* in their title or name, the newest first.
+
+    LEVEL_ENTRIES of them from number *start* on, and one more if there are more.
+    """
+    values = {"text": text, "most": LEVEL_ENTRIES + 1, "start": start}
+    return [TrashedPage(*row) for row in await (await connection.execute(_TRASH, values)).fetchall()]
 
 
 MAX_NEW_POSITIONS = 100  # siblings that may get a position because of one move
@@ -115,10 +128,14 @@ MAX_NEW_POSITIONS = 100  # siblings that may get a position because of one move
 class Placement:
     """
     position: of the moved entry; None: sorted by its title. sibling_positions: siblings that also need one, in order.
+
+    is_exact: the entry comes to stand where it was put. Folders without a page have no file that could hold a position,
+    so they are sorted by title, after the pages that have one.
     """
 
     position: str | None
     sibling_positions: tuple[tuple[EntryId, str], ...] = ()
+    is_exact: bool = True
 
 
 def place_among(moved: Node, siblings: Sequence[Node], index: int) -> Placement | None:
@@ -127,10 +144,38 @@ def place_among(moved: Node, siblings: Sequence[Node], index: int) -> Placement 
 
     siblings: all of them in order, without *moved*. Returns None if too many of them would need a position.
     """
+    placement = _choose_positions(moved, siblings, index)
+    return placement and replace(placement, is_exact=_stands_there(moved, siblings, index, placement))
+
+
+def _choose_positions(moved: Node, siblings: Sequence[Node], index: int) -> Placement | None:
     before = siblings[index - 1] if index else None
     after = siblings[index] if index < len(siblings) else None
-    if _is_placed_by_title(moved, before, after):
+    if _is_placed_by_title(moved, before, after) or not _can_have_position(moved):
         return Placement(None)
+    pages = [sibling for sibling in siblings if _can_have_position(sibling)]
+    return _place_among_pages(pages, sum(map(_can_have_position, siblings[:index])))
+
+
+def _stands_there(moved: Node, siblings: Sequence[Node], index: int, placement: Placement) -> bool:
+    """Whether the tree's order after *placement* is the wanted one."""
+    positions = dict(placement.sibling_positions)
+    others = [replace(sibling, position=positions.get(sibling.id, sibling.position)) for sibling in siblings]
+    order = [*others[:index], replace(moved, position=placement.position), *others[index:]]
+    return sorted(order, key=_order_key) == order
+
+
+def _order_key(node: Node) -> tuple[bool, str, str]:
+    return (node.position is None, node.position or "", "" if node.position is not None else name_key(node.title))
+
+
+def _can_have_position(node: Node) -> bool:
+    return node.kind != "folder"
+
+
+def _place_among_pages(siblings: Sequence[Node], index: int) -> Placement | None:
+    before = siblings[index - 1] if index else None
+    after = siblings[index] if index < len(siblings) else None
     if before is None or before.position is not None:
         position = position_between(before.position if before else None, after.position if after else None)
         return Placement(position) if position is not None else _renumber(siblings, index)

@@ -7,7 +7,12 @@ const place = document.getElementById("content");
 /** Do it, say so, and show what is left. */
 const doing = (sentence, work) =>
   trying(async () => {
-    await work();
+    try {
+      await work();
+    } catch (error) {
+      await show(); // as it is now: what was refused is decided about again
+      throw error;
+    }
     tell(sentence);
     await show();
   });
@@ -87,17 +92,20 @@ function bytes(one) {
   return make("div", { class: "columns" }, shown);
 }
 
+const typed = new Map(); // merged texts by the number of their conflict: they outlive that a card is drawn again
+
 function conflict(one) {
   const settle = (choice, text = null) => () =>
     doing("Settled.", () => change("POST", `conflicts/${one.number}`, { choice, seen: one.seen, text }));
   const column = (title, text) => make("div", {}, make("h4", {}, title), make("pre", { tabindex: "0", "aria-label": title }, text ?? "(not known)"));
-  const merged = make("textarea", { "aria-label": "The merged text" }, one.marked ?? "");
+  const merged = make("textarea", { "aria-label": "The merged text" }, typed.get(one.number) ?? one.marked ?? "");
+  merged.addEventListener("input", () => typed.set(one.number, merged.value));
   const choices = [
     one.can.includes("file") ? button("Take the file's", settle("file")) : null,
     one.can.includes("row") ? button("Take the row's", settle("row")) : null,
   ];
   const edit = one.can.includes("merged") && one.marked !== null
-    ? make("details", {}, make("summary", {}, "Edit and take the merged text"), merged, tools(button("Take merged", () => settle("merged", merged.value)(), { class: "main" })))
+    ? make("details", { open: typed.has(one.number) }, make("summary", {}, "Edit and take the merged text"), merged, tools(button("Take merged", () => settle("merged", merged.value)(), { class: "main" })))
     : null;
   return card(
     one.path,
@@ -137,10 +145,12 @@ async function show() {
   place.replaceChildren(...(parts.length ? parts : [make("p", {}, "Nothing waits for you.")]));
 }
 
-/** Show it, and again when the counts change; not while somebody types a merged text. */
+/** Show it, and again when the counts or a page in conflict change; not while a person types a merged text. */
 export function start() {
-  window.addEventListener("live:attention", () => {
+  const again = () => {
     if (!place.contains(document.activeElement) || document.activeElement.tagName !== "TEXTAREA") void trying(show);
-  });
+  };
+  window.addEventListener("live:attention", again);
+  window.addEventListener("live:page", ({ detail }) => shown?.includes(detail.id) && again());
   return trying(show);
 }

@@ -37,9 +37,18 @@ function queue({ waits, since }) {
   return `In the queue: ${many(waits, "place")} to check${since ? `, the oldest since ${moment(since)}` : ""}.`;
 }
 
+/** How far files and rows agree: "in sync" only where nothing waits and everything was looked at. */
+function standing({ behind, halted, is_held, state }) {
+  if (halted) return `${many(halted, "deletion")} to be decided`;
+  if (behind) return `${many(behind, "change")} behind`;
+  if (!is_held) return "in sync when it ended";
+  if (!state) return "starting";
+  return state.waits || state.work.length ? "at work" : "in sync";
+}
+
 function mirror(one) {
   const held = one.is_held ? "Active" : `Inactive since ${moment(one.until)}`;
-  const facts = make("p", {}, `${held}; ${one.behind ? `${many(one.behind, "change")} behind` : "in sync"}.`);
+  const facts = make("p", { class: "standing" }, `${held}; ${standing(one)}.`);
   const { state } = one;
   const said = state
     ? [

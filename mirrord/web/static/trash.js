@@ -1,22 +1,52 @@
-/** Deleted pages, the newest first. */
+/** Deleted pages, the newest first: found by title, and restored one by one or all that are listed. */
 import { change, get, href } from "./api.js";
-import { actor, button, make, moment, trying } from "./dom.js";
+import { actor, button, confirmed, make, many, moment, tell, trying } from "./dom.js";
 
+const STILL = 200; // ms without typing before pages are asked for
 const place = document.getElementById("content");
+const field = make("input", { type: "search", placeholder: "Find in the trash", "aria-label": "Find in the trash", autocomplete: "off" });
+const list = make("ul", { class: "list" });
+const tools = make("div", { class: "tools" });
+let listed = [];
 
-function drawn(one) {
-  const back = button("Restore", () => trying(async () => location.assign((await change("POST", `pages/${one.id}/revive`)).href)));
-  const when = `deleted ${moment(one.deleted_at)} by ${actor(one.by)}`;
-  return make("li", { class: "card" }, make("a", { href: href(one.id) }, `${one.icon ?? ""} ${one.title}`.trim()), make("p", {}, when), make("div", { class: "tools" }, back));
+const revive = (page) => change("POST", `pages/${page}/revive`);
+
+function drawn(page) {
+  const back = button("Restore", () => trying(async () => location.assign((await revive(page.id)).href)), { "aria-label": `Restore ${page.title}` });
+  const when = `deleted ${moment(page.deleted_at)} by ${actor(page.by)}`;
+  const link = make("a", { href: href(page.id) }, `${page.icon ?? ""} ${page.title}`.trim());
+  return make("li", { class: "card" }, link, make("p", {}, page.path), make("p", { class: "hint" }, when), make("div", { class: "tools" }, back));
 }
 
-async function show() {
-  const found = await get("trash");
-  place.replaceChildren(found.length ? make("ul", { class: "list" }, found.map(drawn)) : make("p", {}, "The trash is empty."));
+/** Show the pages from number `start` on, behind those before. */
+async function show(start = 0) {
+  const { pages, more } = await get("trash", { q: field.value.trim(), start });
+  listed = [...listed.slice(0, start), ...pages];
+  list.replaceChildren(...listed.map(drawn));
+  const none = field.value.trim() ? "No deleted page is called so." : "The trash is empty.";
+  tools.replaceChildren(
+    ...(listed.length ? [] : [make("p", {}, none)]),
+    ...(more ? [button("More…", () => trying(() => show(listed.length)))] : []),
+    ...(listed.length > 1 ? [button(`Restore all ${listed.length} listed pages`, () => trying(restoreAll))] : []),
+  );
+}
+
+async function restoreAll() {
+  const pages = listed;
+  if (!(await confirmed(`Restore ${many(pages.length, "page")} with everything that was deleted with them?`, "Restore"))) return;
+  for (const page of pages) await revive(page.id);
+  tell(`${many(pages.length, "page")} restored.`);
+  await show();
 }
 
 /** Show it, and again when something is deleted or comes back. */
 export function start() {
-  window.addEventListener("live:tree", () => trying(show));
-  return trying(show);
+  place.replaceChildren(field, list, tools);
+  let waiting = null;
+  field.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => trying(() => show()), STILL);
+  });
+  window.addEventListener("live:tree", () => trying(() => show()));
+  return trying(() => show());
 }

@@ -25,7 +25,9 @@ const idOf = (item) => item?.dataset.id ?? null;
 const itemOf = (element) => element.closest("li[data-id]");
 const titleOf = (item) => item.querySelector(".label").textContent;
 const parentOf = (item) => itemOf(item.parentElement);
-const siblings = (item) => [...item.parentElement.querySelectorAll(":scope > li[data-id]")];
+const rowsIn = (list) => [...list.querySelectorAll(":scope > li[data-id]")];
+const siblings = (item) => rowsIn(item.parentElement);
+const moreButton = () => make("li", { class: "more" }, button("More…", null, { class: "plain" }));
 
 function drawn(node) {
   const sign = node.icon || (node.kind === "folder" ? "▤" : "•");
@@ -50,7 +52,8 @@ async function filled(list) {
 }
 
 function show(list, nodes, more) {
-  const old = new Map([...list.children].filter((one) => one.dataset.id).map((one) => [one.dataset.id, one]));
+  const old = new Map(rowsIn(list).map((item) => [item.dataset.id, item]));
+  const beyond = list.querySelector(":scope > .beyond");
   const focused = document.activeElement?.closest?.("li[data-id]")?.dataset.id;
   const items = nodes.map((node) => {
     const item = drawn(node);
@@ -61,7 +64,8 @@ function show(list, nodes, more) {
     } else if (node.has_children && opened.has(node.id)) void open(item);
     return item;
   });
-  list.replaceChildren(...items, ...(more ? [make("li", { class: "more" }, button("More…", null, { class: "plain" }))] : []));
+  list.replaceChildren(...items, ...(more ? [moreButton()] : []));
+  if (beyond && more && !nodes.some(({ id }) => id === beyond.dataset.id)) list.append(beyond);
   if (focused) list.querySelector(`li[data-id="${focused}"] > .row > a`)?.focus();
 }
 
@@ -99,11 +103,15 @@ function remember(page, isOpen) {
 const isOpen = (item) => item.querySelector(":scope > .row > .twist")?.getAttribute("aria-expanded") === "true";
 
 async function more(list) {
-  const shown = list.querySelectorAll(":scope > li[data-id]").length;
-  const found = await get("tree", { parent: list.dataset.parent || null, start: shown });
+  const start = list.querySelectorAll(":scope > li[data-id]:not(.beyond)").length;
+  const next = await get("tree", { parent: list.dataset.parent || null, start });
+  const beyond = list.querySelector(":scope > .beyond");
+  const isReached = beyond && next.nodes.some(({ id }) => id === beyond.dataset.id);
   list.querySelector(":scope > .more").remove();
-  list.append(...found.nodes.map(drawn));
-  if (found.more) list.append(make("li", { class: "more" }, button("More…", null, { class: "plain" })));
+  if (isReached) beyond.classList.remove("beyond");
+  list.append(...next.nodes.map((node) => (isReached && node.id === beyond.dataset.id ? beyond : drawn(node))));
+  if (next.more) list.append(moreButton());
+  if (beyond && !isReached) list.append(beyond);
 }
 
 /** All levels that are shown, anew; what is open stays open. */
@@ -118,7 +126,7 @@ async function put(item, parent, before) {
   const done = await trying(() => changed("POST", `pages/${idOf(item)}/move`, idOf(item), { parent, before }));
   if (parent && done) remember(parent, true);
   await refresh();
-  if (done) tell(`${title} was moved.`);
+  if (done) tell(done.sentence ?? `${title} was moved.`);
   const isElsewhere = document.activeElement !== document.body && !nav.contains(document.activeElement);
   if (!isElsewhere) nav.querySelector(`li[data-id="${idOf(item)}"] > .row > a`)?.focus();
 }
@@ -128,6 +136,10 @@ function step(item, way) {
   const all = siblings(item);
   const at = all.indexOf(item);
   const above = idOf(parentOf(item));
+  if (item.classList.contains("beyond") && way !== "ArrowLeft") {
+    tell("Choose “More…” first: the pages before this one are not listed yet.");
+    return null;
+  }
   if (way === "ArrowUp" && at > 0) return put(item, above, idOf(all[at - 1]));
   if (way === "ArrowDown" && at < all.length - 1) return put(item, above, idOf(all[at + 2]) ?? null);
   if (way === "ArrowRight" && at > 0) return put(item, idOf(all[at - 1]), null);
@@ -253,15 +265,33 @@ function draggable() {
   nav.addEventListener("dragend", () => ((dragged = null), clear()));
 }
 
-/** Open the folders that the shown page is in. */
+/** Open the folders that the shown page is in, and bring its row into sight. */
 async function reveal() {
   if (!current) return;
-  for (const page of await get(`pages/${current}/above`)) {
-    const item = nav.querySelector(`li[data-id="${page}"]`);
-    if (!item) return; // behind "More…"
+  let list = nav.querySelector(":scope > ul");
+  for (const node of await get(`pages/${current}/above`)) {
+    const item = rowsIn(list).find((row) => row.dataset.id === node.id) ?? appended(list, node);
+    if (node.id === current) break;
     await open(item);
+    list = item.querySelector(":scope > ul");
   }
-  nav.querySelector('[aria-current="page"]')?.scrollIntoView({ block: "nearest" });
+  scrollToRow(nav.querySelector('[aria-current="page"]'));
+}
+
+/** A row behind “More…”, below it: so many rows may be between that they are not fetched to show one. */
+function appended(list, node) {
+  const item = drawn(node);
+  item.classList.add("beyond");
+  list.append(item);
+  return item;
+}
+
+/** Scroll the sidebar, never the window: the page stays at its beginning. */
+function scrollToRow(link) {
+  const sidebar = document.getElementById("sidebar");
+  if (!link || !sidebar.clientHeight) return;
+  const [row, frame] = [link.getBoundingClientRect(), sidebar.getBoundingClientRect()];
+  if (row.top < frame.top || row.bottom > frame.bottom) sidebar.scrollTop += row.top - frame.top - frame.height / 2;
 }
 
 /** Let the sidebar live. */

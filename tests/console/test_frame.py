@@ -1,0 +1,116 @@
+"""The frame in a real browser: the header, the sidebar, and the place where a page opens."""
+
+import pytest
+from playwright.async_api import Position, expect
+
+from tests.console.conftest import Console, NewPerson
+from tests.console.people import PATIENCE, Person, entry, ready, row_of
+from tests.support.editors import save
+from tests.support.harness import eventually
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+BOXES = """() => Object.fromEntries(['.bar', '#sidebar', '.toolbar', '#title'].map(
+  each => [each, document.querySelector(each).getBoundingClientRect().toJSON()]))"""
+
+
+async def boxes(somebody: Person) -> dict[str, dict[str, float]]:
+    """Where the parts of the frame are in the window."""
+    places: dict[str, dict[str, float]] = await somebody.page.evaluate(BOXES)
+    return places
+
+
+async def test_a_page_low_in_the_sidebar_opens_at_its_beginning_with_its_row_in_sight(
+    console: Console, person: NewPerson
+) -> None:
+    for number in range(60):
+        save(console.mirrord.file(f"Low/Row {number:02}.md"), "word\n\n" * 40)
+    row_of(console.mirrord, "Low/Row 59.md")
+    reader = await person()
+    await reader.open("Low/Row 59.md")
+    await ready(reader)
+
+    row = reader.page.locator('#tree a[aria-current="page"]')
+    await expect(row).to_be_in_viewport()
+    assert await reader.page.evaluate("scrollY") == 0
+    await expect(reader.page.locator("#title")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+async def test_the_toolbar_stays_below_the_header_and_the_sidebar_beside_a_page_that_is_scrolled(
+    console: Console, person: NewPerson, width: int
+) -> None:
+    save(console.mirrord.file("Scrolled.md"), "word\n\n" * 200)
+    reader = await person(viewport={"width": width, "height": 700})
+    await reader.open("Scrolled.md")
+    await ready(reader)
+    await reader.page.evaluate("scrollTo(0, 3000)")
+    await expect(reader.page.locator("#title")).not_to_be_in_viewport()
+
+    places = await boxes(reader)
+    assert places[".bar"]["top"] == 0
+    assert places[".toolbar"]["top"] == pytest.approx(places[".bar"]["bottom"], abs=1)
+    await expect(reader.page.get_by_role("link", name="Decisions")).to_be_in_viewport()
+    if width > 800:
+        assert places["#sidebar"]["top"] == pytest.approx(places[".bar"]["bottom"], abs=1)
+        assert places["#sidebar"]["bottom"] == pytest.approx(700, abs=1)
+    else:  # the header is one row
+        assert places[".bar"]["height"] <= 48
+        assert await reader.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+async def test_the_cursor_is_never_behind_the_toolbar(console: Console, person: NewPerson) -> None:
+    text = "\n\n".join(f"line {number}" for number in range(120))
+    save(console.mirrord.file("Upwards.md"), text + "\n")
+    reader = await person(viewport={"width": 1200, "height": 600})
+    await reader.open("Upwards.md")
+    await ready(reader)
+    await reader.text.get_by_text("line 119", exact=True).click()
+    await reader.press(*["ArrowUp"] * 60)
+
+    top = await reader.page.evaluate("getSelection().focusNode.parentElement.getBoundingClientRect().top")
+    assert top >= (await boxes(reader))[".toolbar"]["bottom"]
+
+
+async def test_a_page_behind_more_is_marked_in_the_sidebar(console: Console, person: NewPerson) -> None:
+    for number in range(1, 206):
+        save(console.mirrord.file(f"Many/Number {number:03}.md"), "text\n")
+    row_of(console.mirrord, "Many/Number 205.md")
+    rows = "SELECT FROM mirrord.page WHERE name LIKE 'Number ___' HAVING count(*) = 205"
+    eventually(lambda: console.mirrord.app.execute(rows).fetchone() is not None, "all rows")
+    reader = await person()
+    await reader.open("Many/Number 205.md")
+    await ready(reader)
+    marked = reader.page.locator('#tree a[aria-current="page"]')
+    await expect(marked).to_be_in_viewport()
+    await expect(marked).to_have_text("•Number 205")
+    button = entry(reader, "Number 205").locator("xpath=..").get_by_role("button", name="More…")
+    await button.click()
+
+    await expect(button).to_have_count(0, timeout=PATIENCE)
+    await expect(reader.page.locator("#tree ul ul > li")).to_have_count(205)
+    await expect(marked).to_have_count(1)
+
+
+async def test_a_page_that_is_put_in_order_among_folders_makes_no_file_in_them(
+    console: Console, person: NewPerson
+) -> None:
+    for path in ("Alpha/a.md", "Beta/b.md", "Gamma/c.md", "Secret.md", "Zed.md"):
+        save(console.mirrord.file(f"Ordered/{path}"), "text\n")
+    row_of(console.mirrord, "Ordered/Gamma/c.md")
+    writer = await person()
+    await writer.open("Ordered/Zed.md")
+    await ready(writer)
+    goal = entry(writer, "Zed").locator(".row")
+    box = await goal.bounding_box()
+    assert box is not None
+    below = Position(x=box["width"] / 2, y=box["height"] - 2)
+    await entry(writer, "Secret").get_by_role("link").drag_to(goal, target_position=below)
+    await expect(writer.page.locator("#told")).to_contain_text("sorted by title", timeout=PATIENCE)
+
+    await expect(writer.page.locator("#tree ul ul > li > .row .label")).to_have_text(
+        ["Zed", "Secret", "Alpha", "Beta", "Gamma"], timeout=PATIENCE
+    )
+    secret = console.mirrord.file("Ordered/Secret.md")
+    eventually(lambda: "position" in secret.read_text(encoding="utf-8"), "the position in the file")
+    assert list(console.mirrord.file("Ordered").rglob("_index.md")) == []

@@ -1,0 +1,122 @@
+"""How things stand, in a real browser: what waits for a decision, what is in the trash, what a view leaves behind."""
+
+import asyncio
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.console.conftest import Console, NewPerson
+from tests.console.people import PATIENCE, becomes, ready, row_of
+from tests.console.test_views import operator
+from tests.support.editors import save
+from tests.support.harness import eventually
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+HALTED_PAGES = 150  # more than a tenth of what the tenant has
+
+
+async def test_pages_whose_files_are_gone_are_not_on_disk_nor_their_mirror_in_sync(
+    console: Console, browser: Browser
+) -> None:
+    files = [console.mirrord.file(f"Halted/Page {number:03}.md") for number in range(HALTED_PAGES)]
+    for number, file in enumerate(files):
+        save(file, f"text {number}\n")
+    page = row_of(console.mirrord, "Halted/Page 149.md").id
+    missing = "SELECT FROM mirrord.page WHERE name LIKE 'Page ___' AND content IS NOT NULL HAVING count(*) >= %s"
+    eventually(lambda: console.mirrord.app.execute(missing, (HALTED_PAGES,)).fetchone() is not None, "all pages")
+    decider = await operator(console, browser, f"p/{page}")
+    state = decider.page.locator("#disk-state")
+    await expect(state).to_have_text("on disk", timeout=PATIENCE)
+    console.mirrord.file("Halted").rename(console.mirrord.root.parent / "halted aside")
+    await expect(state).to_have_text("its deletion waits for a decision", timeout=PATIENCE)
+    await decider.page.goto(f"{console.url}/t/console/status")
+    await expect(decider.page.locator(".standing").first).to_contain_text("to be decided", timeout=PATIENCE)
+    async with asyncio.timeout(PATIENCE / 1000):  # losses that are seen later have a halt of their own
+        while not all(file.exists() for file in files):
+            await decider.page.goto(f"{console.url}/t/console/attention")
+            await ready(decider)
+            if await (undo := decider.page.get_by_role("button", name="Undo:").first).count():
+                await undo.click()
+                await decider.page.get_by_role("button", name="Yes").click()
+                await expect(decider.page.locator("#told")).to_contain_text("Decided", timeout=PATIENCE)
+    await decider.page.goto(f"{console.url}/t/console/p/{page}")
+
+    await expect(state).to_have_text("on disk", timeout=PATIENCE)
+    await decider.context.close()
+
+
+async def test_all_of_the_trash_is_reached_and_found_by_title_with_its_path(
+    console: Console, person: NewPerson
+) -> None:
+    with console.mirrord.app.transaction():  # at once, so that no mirror sees a deletion
+        console.mirrord.app.execute(
+            "INSERT INTO mirrord.page (name, markdown) "
+            "SELECT 'Thrown ' || lpad(n::text, 3, '0'), 'text' FROM generate_series(1, 205) AS n"
+        )
+        console.mirrord.app.execute("UPDATE mirrord.page SET deleted_at = now() WHERE name LIKE 'Thrown ___'")
+    reader = await person()
+    await reader.page.goto(f"{console.url}/t/console/trash")
+    await ready(reader)
+    cards = reader.page.locator(".card").filter(has_text="Thrown")
+    await expect(cards.first).to_be_visible(timeout=PATIENCE)
+    await reader.page.get_by_role("button", name="More…").click()
+    await expect(cards).to_have_count(205, timeout=PATIENCE)
+    await reader.page.get_by_role("searchbox", name="Find in the trash").fill("thrown 20")
+    await expect(cards).to_have_count(6, timeout=PATIENCE)
+    await expect(cards.first).to_contain_text("Thrown 200.md")
+    await reader.page.get_by_role("searchbox", name="Find in the trash").fill("thrown 205")
+    await expect(cards).to_have_count(1, timeout=PATIENCE)
+    await reader.page.get_by_role("link", name="Thrown 205").click()
+    await expect(reader.page.get_by_text("This page is in the trash.")).to_be_visible(timeout=PATIENCE)
+    for name in ("Markdown", "Rename", "Delete"):
+        await expect(reader.page.get_by_role("button", name=name, exact=True)).to_be_hidden()
+    await reader.page.get_by_role("button", name="Restore it").click()
+
+    eventually(console.mirrord.file("Thrown 205.md").exists, "the file of the restored page")
+
+
+async def test_a_conflict_that_changed_is_shown_as_it_is_and_can_be_settled_without_a_reload(
+    console: Console, browser: Browser
+) -> None:
+    file = console.mirrord.file("Moving conflict.md")
+    save(file, "both\n")
+    page = row_of(console.mirrord, "Moving conflict.md")
+    with console.mirrord.frozen():
+        console.mirrord.app.execute("UPDATE mirrord.page SET markdown = 'the row\n' WHERE id = %s", (page.id,))
+        save(file, "the file\n")
+    decider = await operator(console, browser, "attention")
+    card = decider.page.get_by_role("listitem").filter(has_text="Moving conflict.md")
+    row = card.get_by_label("The row's text")
+    await expect(row).to_have_text("the row\n", timeout=PATIENCE)
+    await card.get_by_text("Edit and take the merged text").click()
+    await card.get_by_role("textbox", name="The merged text").fill("typed together\n")
+    save(file, "the row, edited meanwhile\n")
+    eventually(lambda: row_of(console.mirrord, file.name).markdown == "the row, edited meanwhile\n", "the edit's row")
+    await card.get_by_role("button", name="Take merged").click()
+    await expect(row).to_have_text("the row, edited meanwhile\n", timeout=PATIENCE)
+    await expect(card.get_by_role("textbox", name="The merged text")).to_have_value("typed together\n")
+    await card.get_by_role("button", name="Take merged").click()
+    await expect(card).to_have_count(0, timeout=PATIENCE)
+
+    becomes(file, "typed together\n")
+    await decider.context.close()
+
+
+async def test_the_markdown_view_after_the_editor_is_in_letters_of_equal_width_with_its_buttons_readable(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("After the editor.md"), "| a | b |\n| - | - |\n\n" + "long\n\n" * 300)
+    reader = await person()
+    await reader.open("After the editor.md")
+    await ready(reader)
+    await reader.page.get_by_role("button", name="Markdown", exact=True).click()
+    field = reader.page.get_by_role("textbox", name="Markdown of the page")
+    await expect(field).to_be_focused(timeout=PATIENCE)
+
+    assert "mono" in await field.evaluate("field => getComputedStyle(field).fontFamily")
+    assert await field.evaluate("field => field.selectionStart") == 0
+    assert await reader.page.evaluate("scrollY") < 300
+    save_button = reader.page.get_by_role("button", name="Save")
+    colours = await save_button.evaluate("one => [getComputedStyle(one).color, getComputedStyle(document.body).color]")
+    assert colours[0] != colours[1]
