@@ -16,7 +16,16 @@ from mirrord.auth.sign_in import Gate
 from mirrord.db.database import Database
 from mirrord.domain.entry import MAX_FILE_BYTES
 from mirrord.errors import Unavailable, UserError
-from mirrord.web import html_pages, live_updates, page_api, page_files, page_finder, review_api, tenant_status
+from mirrord.web import (
+    html_pages,
+    live_updates,
+    page_api,
+    page_files,
+    page_finder,
+    page_versions,
+    review_api,
+    tenant_status,
+)
 from mirrord.web.html_pages import STATIC_DIRECTORY, Assets, render_page
 from mirrord.web.live_updates import LiveEvents
 from mirrord.web.read_limits import ReadLimit, run_while_connected
@@ -104,16 +113,18 @@ def _api_routes() -> list[BaseRoute]:
         _quick_route(f"{page}/resolve", page_finder.resolve_link),
         _quick_route(f"{page}/unresolved", page_finder.list_unresolved),
         _costly_route(f"{page}/backlinks", page_finder.list_backlinks),
-        _costly_route(f"{page}/history", page_api.list_versions),
-        _costly_route(f"{page}/diff", page_api.show_difference),
+        _costly_route(f"{page}/history", page_versions.list_versions),
+        _costly_route(f"{page}/diff", page_versions.show_difference),
+        _write_route("/document", page_api.read_markdown),
         _write_route("/pages", page_api.create_page),
         _write_route(page, page_api.change_page, "PATCH"),
         _write_route(page, page_api.delete_page, "DELETE"),
         _write_route(f"{page}/content", page_api.put_content, "PUT"),
         _write_route(f"{page}/markdown", page_api.put_markdown, "PUT"),
+        _write_route(f"{page}/saved", page_versions.find_text),
         _write_route(f"{page}/move", page_api.move_page),
         _write_route(f"{page}/revive", page_api.revive_page),
-        _write_route(f"{page}/restore", page_api.restore_version),
+        _write_route(f"{page}/restore", page_versions.restore_version),
         _write_route(f"{page}/attachments", page_files.upload_attachment),
     ]
 

@@ -1,6 +1,5 @@
-"""Pages as JSON: read, write, create, rename, move, delete, restore; their versions and differences."""
+"""Pages as JSON: read, write, create, rename, move, delete, restore."""
 
-from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -9,23 +8,24 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mirrord.db.content import entry_versions
-from mirrord.db.content.entry_versions import Revision
-from mirrord.db.database import Connection, set_parents
+from mirrord.db.database import Connection
 from mirrord.documents.link_following import paths_of
 from mirrord.domain.entry import TenantId
 from mirrord.domain.place import clean_name
 from mirrord.errors import Damaged
-from mirrord.markdown.schema.document import check_document
+from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.read.reader import read_document
+from mirrord.markdown.schema.document import Document, Node, check_document, make_document, text_node
 from mirrord.web.read_limits import run_in_thread
 from mirrord.web.request_context import Visit, entry_of, json_response, not_found, read_json, refusal, visit_of
 from mirrord.web.rows import page_rows, tree_rows
 from mirrord.web.rows.page_rows import Page
-from mirrord.web.rows.tree_rows import Node, place_among
-from mirrord.web.text_comparison import diff_hunks
+from mirrord.web.rows.tree_rows import place_among
 
 _MAX_SIBLINGS = 5000  # among which a page may be moved to a given place
 _MAX_TITLE_CHARACTERS = 500  # of a title
+_MAX_PASTED_CHARACTERS = 500_000  # of a text that is read as Markdown
+_FOLDER_ORDER = "Folders without a page of their own are sorted by title, after the pages that you put in order."
 
 
 async def show_page(request: Request) -> Response:
@@ -77,6 +77,7 @@ def page_facts(page: Page, path: str) -> dict[str, Any]:
         "updated_at": page.updated_at.isoformat(),
         "updated_by": page.by,
         "on_disk": page.on_disk,
+        "halted": page.is_halted,
         "deleted": page.is_deleted,
     }
 
@@ -92,6 +93,25 @@ async def put_content(request: Request) -> Response:
     async with visit.write_transaction() as connection:
         written = await page_rows.write_content(connection, visit.page, body["version"], body["content"])
     return await version_or_conflict(visit, written)
+
+
+async def read_markdown(request: Request) -> Response:
+    """POST api/document: the text `markdown` as a document, for pasting. Its front matter becomes a block of code."""
+    visit = await visit_of(request)
+    body = await read_json(request, markdown=str)
+    if len(body["markdown"]) > _MAX_PASTED_CHARACTERS:
+        raise refusal(f"A pasted text may have at most {_MAX_PASTED_CHARACTERS:,} characters.")
+    async with visit.app.costly_reads.turn(visit.session.id, visit.tenant):
+        content = await run_in_thread(_read_document, body["markdown"])
+    return json_response({"content": content})
+
+
+def _read_document(text: str) -> Document:
+    document, front_matter = read_document(text), PageText(text).source
+    if not front_matter:
+        return document
+    node: Node = {"type": "codeBlock", "attrs": {"language": "yaml"}, "content": [text_node(front_matter.rstrip())]}
+    return make_document([node, *document["content"]])
 
 
 async def put_markdown(request: Request) -> Response:
@@ -179,14 +199,18 @@ async def move_page(request: Request) -> Response:
             raise refusal(
                 "Too many siblings would need a position. Move the page to the top, or give some of them positions."
             )
+        if page.kind == "folder" and page.parent == parent and not place.is_exact:
+            raise refusal(_FOLDER_ORDER)
         written = await tree_rows.move_page(connection, visit.page, body["version"], parent, place.position)
         if written is not None:
             await tree_rows.set_positions(connection, place.sibling_positions)
-    return await version_or_conflict(visit, written)
+    if written is None or place.is_exact:
+        return await version_or_conflict(visit, written)
+    return json_response({"version": written, "sentence": f"{page.title} was moved. {_FOLDER_ORDER}"})
 
 
-def _node_of(page: Page) -> Node:
-    return Node(page.id, page.kind, page.title, page.icon, page.position, page.version, page.parent, False)
+def _node_of(page: Page) -> tree_rows.Node:
+    return tree_rows.Node(page.id, page.kind, page.title, page.icon, page.position, page.version, page.parent, False)
 
 
 async def delete_page(request: Request) -> Response:
@@ -206,72 +230,3 @@ async def revive_page(request: Request) -> Response:
     if written is None:
         raise HTTPException(409, "The page is no longer in the trash.")
     return json_response({"version": written, "href": visit.href(visit.page)})
-
-
-async def list_versions(request: Request) -> Response:
-    """GET api/pages/{page}/history: the newest version first."""
-    visit = await visit_of(request)
-    async with visit.read_transaction() as connection:
-        history = await entry_versions.load_history(connection, TenantId(visit.tenant), visit.page)
-    if not history:
-        raise not_found()
-    return json_response([_facts(revision) for revision in reversed(history)])
-
-
-def _facts(revision: Revision) -> dict[str, Any]:
-    return {
-        "version": revision.version,
-        "at": revision.created_at.isoformat(),
-        "by": revision.actor,
-        "changed": list(revision.changed),
-        "title": revision.title,
-        "deleted": revision.is_deleted,
-        "has_text": revision.size is not None,
-    }
-
-
-async def show_difference(request: Request) -> Response:
-    """GET api/pages/{page}/diff?before=&after=: the changed lines, with their changed words."""
-    visit = await visit_of(request)
-    before, after = (_version_in_query(request, name) for name in ("before", "after"))
-    async with visit.read_transaction() as connection:
-        old, new = await _load_text(connection, visit, before), await _load_text(connection, visit, after)
-    changes = await run_in_thread(diff_hunks, old, new)
-    return json_response(
-        {"before": before, "after": after, "hunks": [[asdict(line) for line in hunk] for hunk in changes]}
-    )
-
-
-def _version_in_query(request: Request, name: str) -> int:
-    """The version in a query parameter; 0: the empty page before the first one."""
-    text = request.query_params.get(name, "")
-    if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise refusal(f"{name!r} must be the number of a version.")
-    return int(text)
-
-
-async def _load_text(connection: Connection, visit: Visit, version: int) -> str:
-    if version == 0:
-        return ""
-    text = await entry_versions.load_text(connection, TenantId(visit.tenant), visit.page, version)
-    if text is None:
-        raise refusal(f"There is no version {version} with a text.")
-    return text
-
-
-async def restore_version(request: Request) -> Response:
-    """POST api/pages/{page}/restore: the text of version `then` as the next one after `version`."""
-    visit = await visit_of(request)
-    body = await read_json(request, version=int, then=int)
-    async with visit.write_transaction() as connection:
-        text = await _load_text(connection, visit, body["then"])
-        page = await page_rows.load_page(connection, visit.page)
-        if page is None:
-            raise not_found()
-        if page.markdown == text and not page.is_deleted and not page.ahead:
-            return json_response({"version": page.version})
-        await set_parents(connection, [body["version"], body["then"]])
-        if page.is_deleted:
-            body["version"] = await page_rows.revive_page(connection, visit.page)
-        written = await page_rows.write_markdown(connection, visit.page, body["version"], text)
-    return await version_or_conflict(visit, written)

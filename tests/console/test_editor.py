@@ -313,9 +313,8 @@ async def test_what_a_browser_that_died_had_not_saved_is_offered_again(console: 
     reader = await person()
     await reader.open("Died.md")
     await typed_offline(reader, "one", " unsaved")
-    await reader.page.close(run_before_unload=False)
+    await reader.die()
     await saved_meanwhile(reader, file, "one\n\ntwo changed\n")
-    reader.page = await reader.context.new_page()
     await reader.open("Died.md")
     await reader.page.get_by_role("button", name="Continue with it").click()
 

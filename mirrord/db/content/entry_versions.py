@@ -66,6 +66,18 @@ async def load_text(connection: Connection, tenant: TenantId, page: EntryId, ver
     return row[0] if row else None
 
 
+async def load_next_texts(
+    connection: Connection, tenant: TenantId, page: EntryId, version: int, limit: int
+) -> list[str]:
+    """The texts of the first *limit* versions after *version* that have one."""
+    cursor = await connection.execute(
+        "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND version > %s "
+        "AND markdown IS NOT NULL ORDER BY version LIMIT %s",
+        (tenant, page, version, limit),
+    )
+    return [row[0] for row in await cursor.fetchall()]
+
+
 def _changes_between(before: Revision, after: Revision, has_new_text: bool) -> tuple[str, ...]:
     checks = {
         "deleted": after.is_deleted and not before.is_deleted,

@@ -6,7 +6,7 @@ const mark = document.querySelector('meta[name="csrf"]')?.content ?? "";
 /** An answer that is not what was asked for; `status` 0: no answer came. */
 export class Refusal extends Error {
   constructor(status, body) {
-    super(body?.sentence ?? "The server does not answer; your text is kept in this browser.");
+    super(body?.sentence ?? "The server does not answer.");
     this.status = status;
     this.body = body ?? {};
   }
@@ -27,15 +27,22 @@ export const get = (path, query) => send("GET", address(path, query));
 /** What a change answers; body: JSON, or a form with files. */
 export const change = (method, path, body = {}) => send(method, address(path), body);
 
+const MAX_KEEPALIVE = 60_000; // characters; browsers refuse more in requests of windows that are closed
+let isLeaving = false;
+window.addEventListener("pagehide", () => (isLeaving = true));
+window.addEventListener("pageshow", () => (isLeaving = false));
+
 /** As above, for an address outside the tenant. */
 export async function send(method, where, body) {
   const headers = { Accept: "application/json" };
   if (method !== "GET") headers["X-CSRF-Token"] = mark;
   const isForm = body instanceof FormData;
   if (body !== undefined && !isForm) headers["Content-Type"] = "application/json";
+  const sent = isForm ? body : body && JSON.stringify(body);
+  const keepalive = isLeaving && typeof sent === "string" && sent.length < MAX_KEEPALIVE;
   let answer;
   try {
-    answer = await fetch(where, { method, headers, body: isForm ? body : body && JSON.stringify(body) });
+    answer = await fetch(where, { method, headers, body: sent, keepalive });
   } catch {
     throw new Refusal(0);
   }

@@ -1,10 +1,17 @@
 /** The console: what every page of it does, and the one it is. */
 import { send, tenant } from "./api.js";
+import { ask, many } from "./dom.js";
+import { countDrafts, forgetAll } from "./drafts.js";
 import { listen } from "./live.js";
 
 const VIEWS = { page: "./page.js", history: "./history.js", search: "./search.js", trash: "./trash.js", attention: "./attention.js", review: "./review.js", status: "./status.js", tenants: "./tenants.js" };
 
 document.getElementById("sign-out")?.addEventListener("click", async () => {
+  const count = await countDrafts().catch(() => 0);
+  const choices = [["keep", "Sign out, and keep it in this browser"], ["forget", "Sign out, and delete it"]];
+  const answer = count ? await ask(`This browser has unsaved text of ${many(count, "page")}.`, { choices }) : "keep";
+  if (answer === null) return;
+  if (answer === "forget") await forgetAll();
   const { href } = await send("POST", "/sign-out", {});
   location.assign(href);
 });

@@ -1,8 +1,9 @@
 /** One page: its editor or its Markdown, how it is saved, and what happens to it elsewhere. */
 import { Refusal, change, get, href, tenant } from "./api.js";
 import { actor, button, confirmed, make, moment, trying } from "./dom.js";
-import { keep, kept } from "./drafts.js";
+import { Draft } from "./drafts.js";
 import { makePage } from "./missing.js";
+import { offer, offerLeft } from "./offers.js";
 import { mountSource } from "./source.js";
 import { discard, rename, setIcon } from "./tree.js";
 
@@ -12,16 +13,21 @@ const STATES = {
   saved: "Saved",
   typing: "Not saved yet",
   saving: "Saving…",
-  offline: "Offline: kept in this browser until the server is back",
+  offline: "Offline",
   refused: "Not saved",
   clash: "Changed on both sides",
 };
+const KEEPING = { yes: "kept in this browser until the server is back", no: "this browser cannot keep your text, so leave this window open" };
+const LEAVING = 3000; // ms that a save may take before another page is opened
 
 const place = document.getElementById("page");
 const id = place?.dataset.page;
 const part = (name) => document.getElementById(name);
 let page = null;
 let mounted = null;
+let draft = null; // of what is mounted
+let kept = null; // whether the browser has stored what is not saved: "yes" or "no"; null: not asked yet
+let told = ["saved", null]; // the state of the editor, and its sentence
 let asked = 0;
 let begun = null; // resolves when the page was shown once: only then anything else is done with it
 
@@ -44,7 +50,12 @@ function show(found) {
   part("title").textContent = found.title;
   part("icon").textContent = found.icon || (found.kind === "folder" ? "▤" : "•");
   document.title = `${found.title} · ${tenant}`;
-  onDisk(found.on_disk, found.updated_by, found.updated_at);
+  onDisk(found, found.updated_at);
+  const hasText = !found.deleted && found.kind !== "folder";
+  part("view-editor").hidden = !hasText || place.dataset.editor === "no";
+  for (const name of ["view-source", "state"]) part(name).hidden = !hasText;
+  for (const name of ["rename", "delete"]) part(name).hidden = found.deleted;
+  part("icon").disabled = found.deleted;
   const notices = [];
   if (found.problem) notices.push(make("p", { class: "problem", role: "alert" }, found.problem));
   if (found.deleted) {
@@ -54,9 +65,11 @@ function show(found) {
   part("notices").replaceChildren(...notices);
 }
 
-function onDisk(isOnDisk, by, at) {
-  part("disk-state").textContent = isOnDisk ? "on disk" : "being written to disk";
-  part("disk-state").dataset.state = isOnDisk ? "yes" : "no";
+function onDisk({ on_disk, halted, by, updated_by }, at) {
+  const decision = () => make("a", { href: `/t/${tenant}/attention` }, "its deletion waits for a decision");
+  part("disk-state").replaceChildren(halted ? decision() : on_disk ? "on disk" : "being written to disk");
+  part("disk-state").dataset.state = on_disk ? "yes" : "no";
+  by ??= updated_by;
   whenIdle(() => (part("by").textContent = by ? `by ${actor(by)}${at ? `, ${moment(at)}` : ""}` : ""));
 }
 
@@ -64,7 +77,14 @@ function onDisk(isOnDisk, by, at) {
 const whenIdle = (work) => (window.requestIdleCallback ? requestIdleCallback(work) : setTimeout(work, 200));
 
 function onState(state, sentence) {
-  part("save-state").textContent = sentence ? `${STATES[state]}: ${sentence}` : STATES[state];
+  told = [state, sentence ?? null];
+  showState();
+}
+
+function showState() {
+  const [state, sentence] = told;
+  const more = sentence ?? (state === "offline" ? KEEPING[kept] : null);
+  part("save-state").textContent = more ? `${STATES[state]}: ${more}` : STATES[state];
   part("save-state").dataset.state = state;
 }
 
@@ -92,12 +112,13 @@ const orNothing = (error) => {
 };
 
 /** What the editor is told and asks for; the contract with static/built/editor.js. */
-function options(draft) {
+function options() {
   return {
     page,
-    kept: draft,
+    kept: draft.stored?.text ?? null,
     save,
     upload,
+    convert: async (markdown) => (await change("POST", "document", { markdown })).content,
     complete: (q) => get("completions", { q }),
     preview: (target) => get("preview", { target, from: id }).catch(orNothing),
     open: (target) => follow(target),
@@ -148,10 +169,14 @@ function unresolved() {
   }, QUIET_MS);
 }
 
-async function mount(view, draft = null) {
+async function mount(view, left = null) {
   if (mounted) await mounted.saveNow();
+  const unsaved = mounted?.unsaved() ? draft : null;
   mounted?.destroy();
   mounted = null;
+  if (unsaved?.stored) offer(unsaved, part("offers"), goOn);
+  draft = left ?? new Draft(id);
+  kept = null;
   place.replaceChildren();
   for (const [name, one] of [["view-editor", "editor"], ["view-source", "source"]]) {
     part(name).setAttribute("aria-pressed", String(one === view));
@@ -166,39 +191,45 @@ async function mount(view, draft = null) {
   }
   if (view === "editor") {
     const { mount: mountEditor } = await import("./built/editor.js");
-    mounted = mountEditor(place, options(draft));
+    mounted = mountEditor(place, options());
   } else {
     if (place.dataset.editor === "no") {
       const why = "This is the plain Markdown editor: the rich editor was not built. `make web` builds it; it needs node.";
       part("why").textContent = why;
     }
-    const keeping = { onState, kept: draft, keep: (text) => hold("source", text) };
-    mounted = mountSource(place, page, keeping);
+    mounted = mountSource(place, page, { onState, kept: draft.stored?.text ?? null, keep: (text) => hold("source", text) });
   }
   unresolved();
 }
 
-/** Keep what is not saved; what was kept before, and nobody decided about yet, is not forgotten for an editor that has nothing. */
+/** Keep what is not saved, in the draft of the editor that is mounted now. */
 function hold(view, text) {
-  if (text !== null || !part("offers").firstChild) keep(id, view, page.version, text);
+  const own = draft;
+  own.keep(view, page.version, text).then(
+    () => own === draft && showKept("yes"),
+    () => text !== null && own === draft && showKept("no"),
+  );
 }
 
-/** What was typed before a crash comes back, and is saved as any other text: over nothing that was not seen. */
-function offer(draft) {
-  if (!draft || page.deleted) return;
-  if (draft.view === "source" && draft.text === page.markdown) {
-    keep(id, "source", 0, null);
-    return;
-  }
-  const answer = (work) => () => (box.remove(), trying(work));
-  const box = make(
-    "div",
-    { class: "clash", role: "alert" },
-    make("p", {}, `There is unsaved text from ${moment(draft.at)}.`),
-    button("Continue with it", answer(() => mount(usable(draft.view), draft.text).then(() => mounted.focus())), { class: "main" }),
-    button("Discard it", answer(async () => keep(id, draft.view, 0, null))),
-  );
-  part("offers").append(box);
+function showKept(answer) {
+  kept = answer;
+  showState();
+}
+
+/** Continue with what another window left: it is saved as any other text, over nothing that was not seen. */
+async function goOn(left) {
+  await mount(usable(left.stored.view), left);
+  mounted?.focus();
+}
+
+/** Save what is typed before a link opens another page, so that the browser need not ask. */
+async function saveFirst(event) {
+  const link = event.target.closest?.("a[href]");
+  const isOther = event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || link?.target;
+  if (!link || isOther || event.defaultPrevented || link.origin !== location.origin || !mounted?.unsaved()) return;
+  event.preventDefault();
+  await Promise.race([mounted.saveNow(), new Promise((done) => setTimeout(done, LEAVING))]);
+  location.assign(link.href);
 }
 
 const usable = (view) => (view === "editor" && place.dataset.editor === "yes" ? "editor" : "source");
@@ -212,7 +243,7 @@ async function changed(event) {
   await begun;
   unresolved();
   if (event && event.detail.version === page?.version && page?.content !== null) {
-    onDisk(event.detail.on_disk, event.detail.by, null);
+    onDisk({ ...page, ...event.detail }, null);
     return;
   }
   await trying(async () => {
@@ -259,7 +290,6 @@ export async function start() {
   begun = trying(async () => {
     if (chosen() === "editor") void import("./built/editor.js"); // it is read while the page is on its way
     show(await load());
-    offer(kept(id));
     await mount(chosen());
     reveal();
   });
@@ -268,7 +298,10 @@ export async function start() {
   window.addEventListener("live:tree", unresolved);
   window.addEventListener("live:page", changed);
   window.addEventListener("live:open", () => changed(null));
-  window.addEventListener("beforeunload", (event) => mounted?.unsaved() && event.preventDefault());
+  window.addEventListener("live:attention", () => changed(null)); // a halt may be about this page
+  document.addEventListener("click", saveFirst);
+  window.addEventListener("beforeunload", (event) => kept === "no" && mounted?.unsaved() && event.preventDefault());
   await begun;
+  if (!page?.deleted) void offerLeft(id, part("offers"), goOn).catch(() => null); // a browser without a store has none
   await trying(backlinks);
 }

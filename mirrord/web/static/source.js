@@ -16,6 +16,7 @@ export function mountSource(place, page, options) {
   const choice = make("div", { class: "choice" });
   const hint = make("p", { class: "hint" }, "The whole file, front matter included. Ctrl+S saves.");
   area.value = options.kept ?? page.markdown ?? "";
+  area.setSelectionRange(0, 0); // a browser puts the cursor at the end, and scrolls there
   let shown = page.markdown === null ? "" : normal(page.markdown);
   place.replaceChildren(make("div", { class: "source-bar" }, save, hint), choice, area);
 
@@ -71,7 +72,8 @@ export function mountSource(place, page, options) {
       tell();
     } catch (error) {
       if (error.status === 409) offer(error.body.page);
-      else options.onState(error.status === 0 || error.status === 503 ? "offline" : "refused", error.message);
+      else if (error.status === 0 || error.status === 503) options.onState("offline");
+      else options.onState("refused", error.message);
       if (error.status === 0 || error.status === 503) setTimeout(() => area.isConnected && saveNow(), 2000);
     }
   }
