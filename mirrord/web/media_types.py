@@ -1,5 +1,6 @@
 """Which kinds of files are accepted and shown, judged by their first bytes. Pure."""
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -36,8 +37,11 @@ _DOWNLOADS: Mapping[str, str] = MappingProxyType(
     }
 )
 _SVG = "image/svg+xml"  # displayed only as an image; as a document it could run scripts
-ACCEPTED_EXTENSIONS = (*_PICTURES, *_DOWNLOADS)
+ACCEPTED_EXTENSIONS = (*_PICTURES, "svg", *_DOWNLOADS)
 _HEAD_BYTES = 16  # first bytes that identify a file
+_SVG_HEAD_BYTES = 16_384  # in which the root element of an SVG has to begin
+_BEFORE_ROOT = re.compile(rb"(?:<\?xml[^>]*\?>|<!--.*?-->|<!DOCTYPE\s+svg[^>\[]*>)\s*", re.DOTALL)
+_SVG_ROOT = re.compile(rb"<svg[\s/>]")
 
 
 def accepted_media_type(name: str, data: bytes) -> str | None:
@@ -46,7 +50,16 @@ def accepted_media_type(name: str, data: bytes) -> str | None:
     if ending in _PICTURES:
         kind, beginnings = _PICTURES[ending]
         return kind if any(_begins_with(data, pattern) for pattern in beginnings) else None
+    if ending == "svg":
+        return _SVG if _is_svg(data) else None
     return _DOWNLOADS.get(ending)
+
+
+def _is_svg(data: bytes) -> bool:
+    head = data[:_SVG_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
+    while match := _BEFORE_ROOT.match(head):
+        head = head[match.end() :]
+    return _SVG_ROOT.match(head) is not None
 
 
 def displayed_media_type(name: str, head: bytes) -> str | None:

@@ -477,11 +477,20 @@ UPLOADS = {
     "shell.php": b"<?php",
 }
 UPLOADS.pop("note.pdf")
+UPLOADS.pop("drawing.svg")  # it is accepted, and served as above
 
 
 @pytest.mark.parametrize("name", UPLOADS)
 def test_a_file_that_is_not_what_it_says_or_not_taken_is_refused(ada: Browser, mine: str, name: str) -> None:
     assert ada.upload(mine, name, UPLOADS[name]).status == 415
+
+
+def test_an_svg_that_was_uploaded_is_a_picture_and_no_document(ada: Browser, mine: str) -> None:
+    src = ada.upload(mine, "drawing.svg", HOSTILE["drawing.svg"]).json["src"]
+    answer = eventually(lambda: _found(ada, mine, src), "the picture")
+    assert answer.headers["content-type"].partition(";")[0] == "image/svg+xml"
+    assert answer.headers["content-disposition"].startswith("attachment")
+    assert "sandbox" in answer.headers["content-security-policy"]
 
 
 @pytest.mark.parametrize("name", ["../../out.png", "/etc/out.png", "..\\\\out.png", "a/b/out.png", ".mirrord/out.png"])

@@ -4,7 +4,8 @@ import type { Node } from '@tiptap/pm/model'
 import { EditorState, type Plugin, Selection } from '@tiptap/pm/state'
 import { apply } from './apply'
 import { DECIDED, clashesOf, setClashes, stillClashing, undecided } from './clash'
-import { type Block, type Content, blocksOf, idOf, opened, spoken } from './document'
+import { markdownOf } from './copying'
+import { type Block, type Content, blocksOf, idOf, opened, spoken, written } from './document'
 import { element } from './dom'
 import { ELSEWHERE } from './elsewhere'
 import { extensionsFor } from './extensions'
@@ -23,8 +24,6 @@ import { looks } from './views/looks'
 
 export type { Completion, Editor, Options, Page, Preview, Saved, State, Unresolved } from './options'
 
-const COVERED = { top: 110, bottom: 110, left: 5, right: 5 } // px of the window where the toolbar and the fields may be
-
 /** Shows the page of *options* in *element* for editing. */
 export function mount(host: HTMLElement, options: Options): Editor {
   dressed(host.ownerDocument)
@@ -32,14 +31,16 @@ export function mount(host: HTMLElement, options: Options): Editor {
   const notice = element('p', { class: 'notice', role: 'status' })
   const tell = (sentence: string) => notice.replaceChildren(sentence)
   const look = looks(options)
+  const margin = { top: 110, bottom: 110, left: 5, right: 5 } // px of the window where the toolbar and the fields may be
   const tiptap = new TipTap({
     element: null,
     extensions: extensionsFor(options, look, tell),
     content: { type: 'doc', content: [{ type: 'paragraph' }] }, // a string would be parsed as HTML
+    enablePasteRules: ['link'], // all other Markdown is read by the server's grammar
     injectCSS: false, // a strict policy refuses a style element
     editorProps: {
       attributes: { 'aria-label': 'Text of the page', class: 'prose' },
-      ...{ scrollThreshold: COVERED, scrollMargin: COVERED },
+      ...{ scrollMargin: margin, scrollThreshold: margin, clipboardTextSerializer: markdownOf },
     },
   })
   const desk = deskOf(tiptap, options)
@@ -52,10 +53,20 @@ export function mount(host: HTMLElement, options: Options): Editor {
   const saving = new Saving(desk, base, kept?.version ?? options.page.version, kept !== null)
   surface.append(...grip(tiptap))
   const bar = toolbar(tiptap, [choosing(options, tell)])
+  new ResizeObserver(() => (margin.top = coveredBy(bar) + 5)).observe(bar)
   host.classList.add('mirrord-editor')
   host.replaceChildren(bar, notice, surface, inspector(tiptap, options))
   requestAnimationFrame(() => setTimeout(() => surface.classList.remove('opening')))
   return living(tiptap, saving, options, host, kept !== null)
+}
+
+/** The height from the top of the window to the end of the toolbar, when the page is scrolled. */
+const coveredBy = (bar: HTMLElement) => (Number.parseFloat(getComputedStyle(bar).top) || 0) + bar.offsetHeight
+
+/** The document of a kept text; null: a person has to choose between versions of its blocks first. */
+export function keptContent(text: string): Content | null {
+  const kept = JSON.parse(text) as Kept
+  return Object.keys(kept.clashes).length ? null : written(kept.mine)
 }
 
 /** Mounts the editor with the page and its views at once, so that the page is drawn once. */
@@ -105,6 +116,7 @@ function living(tiptap: TipTap, saving: Saving, options: Options, host: HTMLElem
       document.removeEventListener('visibilitychange', hide)
       tiptap.destroy()
       host.replaceChildren()
+      host.classList.remove('mirrord-editor')
     },
   }
 }

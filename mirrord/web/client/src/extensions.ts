@@ -11,24 +11,28 @@ import { Keys } from './keys'
 import { Linking } from './linking'
 import type { Options } from './options'
 import { extensions } from './schema.js'
+import { pasting } from './pasting/paste'
+import { places } from './pasting/places'
 import { Slash } from './slash'
 import { Tabs } from './tabs'
 import { Tasks } from './tasks'
 import { Toggles } from './toggles'
+import { Typing } from './typing'
 import { UnresolvedLinks } from './unresolved'
-import { receiving } from './uploads'
+import { dropping } from './uploads'
 
 // Our views replace those of TipTap for these nodes.
 const REPLACED = ['details', 'detailsContent']
 
 /** The extensions of an editor with the views of *looks*; *tell* shows failures to a person. */
 export function extensionsFor(options: Options, looks: Plugin, tell: (sentence: string) => void): AnyExtension[] {
-  const plugins = [looks, receiving(options, tell)]
+  const plugins = [looks, places(), dropping(options, tell)]
   return [
     ...(extensions as AnyExtension[]).map(bare),
     Extension.create({ name: 'mirrordLooks', addProseMirrorPlugins: () => plugins }),
+    ...[Ids, Clashing, Highlighting, UnresolvedLinks, Keys, Linking, Cells, Toggles, Below, Tabs, Typing],
     // The menus of the last ones take Tab and Enter first.
-    ...[Ids, Clashing, Highlighting, UnresolvedLinks, Keys, Linking, Cells, Toggles, Below, Tabs, Slash, Tasks, completing(options)],
+    ...[Slash, Tasks, completing(options), pasting(options, tell)],
   ]
 }
 

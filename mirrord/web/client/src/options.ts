@@ -42,6 +42,8 @@ export interface Options {
   /** Rejects if the server is out of reach. */
   save(content: Content, version: number): Promise<Saved>
   upload(file: File): Promise<{ src: string }>
+  /** The document that a text of Markdown says. */
+  convert(markdown: string): Promise<Content>
   complete(query: string): Promise<Completion[]>
   preview(target: string): Promise<Preview | null>
   /** Follows a link: the target of a wikilink, or a path relative to the page. */
