@@ -30,6 +30,7 @@ PARSER_ERRORS = (
     RuntimeError,
 )  # errors of the third-party parser: the text in question stays raw
 PLACES_KEY = "places"  # optional key of `env`: type and lines of every block, [type, first, behind]
+TEXTS_KEY = "texts"  # optional key of `env`: tokens of texts that were parsed before with the same references
 OPAQUE = "opaque"  # the type of a token for unparsed lines; a key of `meta` and `env` for text over a limit
 
 _LOOKS_PER_LINE = 4
@@ -232,11 +233,15 @@ def parse_texts(state: StateCore) -> None:
 
     Text without markup gets no children.
     """
+    parsed_texts: Mapping[str, list[Token]] = state.env.get(TEXTS_KEY) or {}
     parser, markup, deepest = state.md.inline, state.md.inline.terminator_re, state.md.options["maxNesting"] - 1
     for token in state.tokens:
         if token.type != "inline":
             continue
         if not markup.search(token.content):
+            continue
+        if token.content in parsed_texts:
+            token.children = parsed_texts[token.content]
             continue
         state.env["steps"] = allowed_steps(token.content)
         children: list[Token] = []

@@ -15,7 +15,7 @@ from markdown_it.token import Token
 
 from mirrord.markdown.frontmatter.page_text import PageText, line_starts, split_lines
 from mirrord.markdown.parser.dialect import MAX_NESTING, parse, parse_blocks
-from mirrord.markdown.parser.work_limit import OPAQUE, PARSER_ERRORS, PLACES_KEY
+from mirrord.markdown.parser.work_limit import OPAQUE, PARSER_ERRORS, PLACES_KEY, TEXTS_KEY
 
 MAX_PAGE_CHARACTERS = 2_000_000  # a longer page is one opaque block
 LIST_SEPARATOR = "<!-- -->"  # separates two lists; part of the gap, not a block
@@ -94,17 +94,21 @@ def _regions_of_places(body: str, places: Iterable[tuple[str, int, int]]) -> lis
 
 
 def outline_of(
-    body: str, references: Mapping[str, Any] = MappingProxyType({}), within: list[Region] | None = None
+    body: str,
+    references: Mapping[str, Any] = MappingProxyType({}),
+    within: list[Region] | None = None,
+    parsed_texts: Mapping[str, list[Token]] = MappingProxyType({}),
 ) -> Outline:
     """
     *body* split into blocks; never raises.
 
     references: definitions from elsewhere, if *body* is not a whole page.
     within: receives the `regions` of *body*; stays empty if it cannot be parsed.
+    parsed_texts: the tokens in texts that were parsed before with these references, by content.
     """
     if len(body) > MAX_PAGE_CHARACTERS:
         return unparsed_outline(body, references)
-    env: dict[str, Any] = {"references": dict(references)}
+    env: dict[str, Any] = {"references": dict(references), TEXTS_KEY: parsed_texts}
     if within is not None:
         env[PLACES_KEY] = []
     try:

@@ -11,7 +11,10 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
+
+from markdown_it.token import Token
 
 from mirrord.markdown.frontmatter.page_text import split_lines
 from mirrord.markdown.read.page_outline import MAX_PAGE_CHARACTERS, Outline, outline_of
@@ -62,8 +65,14 @@ def reading_of(page: Outline) -> Reading:
     )
 
 
-def read_after_edit(before: Reading, body: str) -> Reading | None:
-    """The result of `read_whole` for *body*, derived from the reading *before* an edit; None: read the whole page."""
+def read_after_edit(
+    before: Reading, body: str, parsed_texts: Mapping[str, list[Token]] = MappingProxyType({})
+) -> Reading | None:
+    """
+    The result of `read_whole` for *body*, derived from the reading *before* an edit; None: read the whole page.
+
+    parsed_texts: the tokens in texts of the page before the edit, by content.
+    """
     if len(body) > MAX_PAGE_CHARACTERS or before.opaque:
         return None
     head, tail = _common_ends(before.body, body)
@@ -77,7 +86,7 @@ def read_after_edit(before: Reading, body: str) -> Reading | None:
     changed_text = body[start : end + shift]
     if _reaches_far(before, first, before.body[start:end], changed_text):
         return None
-    reading = reading_of(outline_of(changed_text, before.references))
+    reading = reading_of(outline_of(changed_text, before.references, parsed_texts=parsed_texts))
     spent, spare = (
         before.spent + reading.spent,
         before.spare - reading.spent + min(shift, 0) * _MAX_STEPS_LOST_PER_CHARACTER,

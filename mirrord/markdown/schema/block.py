@@ -67,14 +67,21 @@ def _without_ids(node: Node) -> Node:
 T = TypeVar("T")
 
 _EMPTY: Node = {"type": "paragraph"}
+_EMPTY_MEANING = fingerprint(_EMPTY)
+_PLAIN_HOLDERS = HOLDERS - {"table", "tableRow", "tableHeader", "tableCell"}  # cells have the alignment of their column
 
 
 @dataclass(slots=True, eq=False)
 class _Meaning:
-    """The normal form and fingerprint that equal blocks share; None: not computed yet."""
+    """
+    The normal form and fingerprint that equal blocks share; None: not computed yet.
+
+    different: the last one that was compared with it and differs.
+    """
 
     node: Node | None = None
     text: str | None = None
+    different: "_Meaning | None" = None
 
 
 @dataclass(slots=True)
@@ -111,10 +118,19 @@ class Block:
         """Whether both mean the same; equal JSON and earlier positive results need no normal form."""
         if self._meaning is other._meaning:
             return True
-        if not self._is_equal_without_ids(other) and self.fingerprint != other.fingerprint:
+        if self._meaning.different is other._meaning:
+            return False
+        if not self._is_equal_without_ids(other) and (self._differs_in_one_part(other) or not self._means(other)):
+            self._meaning.different = other._meaning
             return False
         other._meaning = self._meaning
         return True
+
+    def _means(self, other: "Block") -> bool:
+        return self.fingerprint == other.fingerprint
+
+    def _differs_in_one_part(self, other: "Block") -> bool:
+        return len(self.nodes) == len(other.nodes) == 1 and differ_in_one_part(self.nodes[0], other.nodes[0])
 
     def _is_equal_without_ids(self, other: "Block") -> bool:
         """Whether both are equal except for ids."""
@@ -144,6 +160,24 @@ class Block:
     def _has_words(self) -> bool:
         children = self.nodes[0].get("content") or ()
         return any("text" in child and not child["text"].isspace() and child["text"] for child in children)
+
+
+def differ_in_one_part(node: Node, other: Node) -> bool:
+    """
+    Whether all parts of two containers are equal but one, which differs in meaning.
+
+    Then the containers differ, too; the normal forms of the equal parts, most of a long list, are not needed.
+    """
+    mine, theirs = children_of(node), children_of(other)
+    if node["type"] != other["type"] or node["type"] not in _PLAIN_HOLDERS or len(mine) != len(theirs):
+        return False
+    changed = [pair for pair in zip(mine, theirs, strict=True) if _without_ids(pair[0]) != _without_ids(pair[1])]
+    if len(changed) != 1 or not all(part["type"] in BLOCKS for part in changed[0]):
+        return False
+    if all(part["type"] in _PLAIN_HOLDERS for part in changed[0]):
+        return differ_in_one_part(*changed[0])
+    meanings = {fingerprint(normalize(part)) for part in changed[0]}
+    return len(meanings) == 2 and _EMPTY_MEANING not in meanings
 
 
 def block_of(node: Node) -> Block:

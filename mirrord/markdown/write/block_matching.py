@@ -81,6 +81,8 @@ def _unmatched_beside(place: int, step: int, unmatched: set[int]) -> list[int]:
 
 
 def _pair_blocks(old: Sequence[Block], new: Sequence[Block]) -> list[Pair | None]:
+    if len(old) == len(new) == 1 and old[0].kind == new[0].kind and not old[0].is_blank:
+        return [Pair(0, False)]  # they are no common end, so they differ
     matching = _Matching([block.fingerprint for block in old], [block.fingerprint for block in new])
     matching.match()
     pairs: list[Pair | None] = [None if i is None else Pair(i, True) for i in matching.of_new]
@@ -211,9 +213,6 @@ def _edited_in_place(
     """Pairs of the changed blocks between two matched neighbours, in order."""
     if len(olds) * len(news) > MAX_COMPARED_PAIRS:
         yield from _pair_by_kind(old, olds, new, news)
-        return
-    if len(olds) == len(news) == 1 and old[olds[0]].kind == new[news[0]].kind:
-        yield olds[0], news[0]
         return
     before, after = [_gist_of(old[i]) for i in olds], [_gist_of(new[j]) for j in news]
     for i, j in _best_alignment([[old_gist.likeness(new_gist) for new_gist in after] for old_gist in before]):

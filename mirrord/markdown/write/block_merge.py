@@ -112,11 +112,12 @@ def _collect_pieces(cut: SplitLines, blocks: Sequence[Block], setting: Setting) 
         if following and following.is_equal:
             neighbour_lines.append(cut.lines[cut.parts[following.old].start])
         place = next((piece.old_index for piece in reversed(result) if piece.old_index is not None), 0)
-        node, old = block.normal_form, pair.old if pair else None
+        old = pair.old if pair else None
         former = _lines_as_before(block, setting)
-        if not former and (lines := _splice_part(cut, node, old, setting)):
+        if not former and (lines := _splice_part(cut, block, old, setting)):
             result.append(Piece(block, lines, old, is_changed=False))
             continue
+        node = block.normal_form
         lines = (
             former
             or _edit_container(cut, node, old, setting)
@@ -128,19 +129,19 @@ def _collect_pieces(cut: SplitLines, blocks: Sequence[Block], setting: Setting) 
 
 def _lines_as_before(block: Block, setting: Setting) -> list[Line]:
     """The lines of a block that the page had before; empty if it had none like it, or in a second attempt."""
-    if setting.depth or setting.effort is not Effort.CHANGED_PARTS:
+    if not setting.former_lines or setting.depth or setting.effort is not Effort.CHANGED_PARTS:
         return []
     return [Line(line) for line in setting.former_lines.get(block.fingerprint, ())]
 
 
-def _splice_part(cut: SplitLines, node: Node, old: int | None, setting: Setting) -> list[Line]:
-    """The lines of the *old* part with the texts of *node*; empty if more differs, or if it must be rewritten."""
+def _splice_part(cut: SplitLines, block: Block, old: int | None, setting: Setting) -> list[Line]:
+    """The lines of the *old* part with the texts of *block*; empty if more differs, or if it must be rewritten."""
     if old is None or setting.effort is Effort.WHOLE_CONTAINER:
         return []
     part = cut.parts[old]
-    lines = splice_texts(cut.lines[part.start : part.end], part, node, setting.usual_style, cut.references)
+    lines = splice_texts(cut.lines[part.start : part.end], part, block, setting.usual_style, cut.references)
     if setting.effort is Effort.CHANGED_PARTS_VERIFIED and fingerprints_of(lines, cut.references) != [
-        fingerprint(node)
+        block.fingerprint
     ]:
         return []
     return [line.shifted(part.start) for line in lines]

@@ -7,7 +7,10 @@ compared with the wanted blocks, and read again wherever its meaning may have ch
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from types import MappingProxyType
+
+from markdown_it.token import Token
 
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_properties import (
@@ -98,8 +101,14 @@ def _open_page(body: str) -> _Page:
 
 def _read_back(page: _Page, result: str) -> list[Block]:
     """The blocks of *result*; blocks shared with *page* are parsed again only if their meaning may have changed."""
-    reading = read_after_edit(page.reading, result) or read_whole(result)
+    reading = read_after_edit(page.reading, result, _parsed_texts(page)) or read_whole(result)
     return [block for block in reading.blocks if not block.is_empty]
+
+
+def _parsed_texts(page: _Page) -> Mapping[str, list[Token]]:
+    """The tokens in the texts of *page*, by content."""
+    tokens = chain.from_iterable(part.tokens for part in page.cut.parts)
+    return {token.content: token.children for token in tokens if token.type == "inline" and token.children}
 
 
 def _candidate_pages(page: _Page, after: Sequence[Block], ending: str) -> Iterator[str]:

@@ -90,7 +90,7 @@ class TextPlace:
     def edits_of(self, edits: Sequence[TextEdit]) -> list[LineEdit]:
         """Edits of the text as edits of the lines."""
         result = [self._edit_of(edit) for edit in edits]
-        if self.cell:
+        if self.cell and result:
             growth = sum(len(edit.text) - (edit.behind - edit.column) for edit in result)
             text = Span(self.columns[0][0], self.columns[0][-1])
             result += self.cell.edits_of_padding(self.lines[0], text, growth)

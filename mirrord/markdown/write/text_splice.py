@@ -6,86 +6,129 @@ would give all of a changed block its own spelling; here everything beside the c
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from itertools import chain
+from operator import eq
+from typing import Any, NamedTuple
 
 from mirrord.markdown.inline.inline_splice import InlineSource, TextEdit, changed_runs, splice_inline
 from mirrord.markdown.inline.source_map import units_of
 from mirrord.markdown.inline.source_style import Style, style_of
-from mirrord.markdown.schema.document import TEXTBLOCKS, Node, text_node
-from mirrord.markdown.schema.normal_form import fingerprint
+from mirrord.markdown.schema.block import Block, without_ids
+from mirrord.markdown.schema.document import BLOCKS, TEXTBLOCKS, Node, text_node
+from mirrord.markdown.schema.normal_form import fingerprint, normalize
 from mirrord.markdown.write.block_parts import Line, Part
-from mirrord.markdown.write.text_places import LineEdit, TextPlace, edit_lines, find_text, text_of, text_tokens
+from mirrord.markdown.write.text_places import (
+    LineEdit,
+    TextPlace,
+    TextToken,
+    edit_lines,
+    find_text,
+    text_of,
+    text_tokens,
+)
 
 _RUNNING = TEXTBLOCKS | {"detailsSummary"}
 _TEXT_KEYS = {"rawBlock": "raw", "mathBlock": "latex"}  # the attribute that holds the text of a block
 _LEAVES = _RUNNING | _TEXT_KEYS.keys() | {"codeBlock", "horizontalRule"}
-_CELLS = frozenset(["tableHeader", "tableCell"])
+
+
+class _ChangedText(NamedTuple):
+    """A text that changed. number: of its block among those with texts; old, new: the block in normal form."""
+
+    number: int
+    old: Node
+    new: Node
 
 
 def splice_texts(
-    lines: Sequence[str], part: Part, node: Node, habit: Style, references: Mapping[str, Any]
+    lines: Sequence[str], part: Part, block: Block, habit: Style, references: Mapping[str, Any]
 ) -> list[Line]:
     """
-    The *lines* of *part* with the texts of the normal block *node*; `at` counts them.
+    The *lines* of *part* with the texts of *block*; `at` counts them.
 
     None if the block differs in more than texts, or if the texts cannot be located or read back. Their blocks are
     not read again.
 
     habit: the usual style of the page. references: its definitions.
     """
-    if not part.tokens or not _is_like(part.node, node):
-        return []
-    texts, olds, news = text_tokens(part.tokens), list(_leaves_of(part.node)), list(_leaves_of(node))
-    if not len(texts) == len(olds) == len(news):
-        return []
-    origin = part.tokens[0].map[0] if part.tokens[0].map else 0
-    edits: list[LineEdit] = []
-    for text, old, new in zip(texts, olds, news, strict=True):
-        if old == new or fingerprint(old) == fingerprint(new):
-            continue
-        place = find_text(text, lines, origin)
-        text_edits = _edits_of(place, old, new, habit, references) if place else []
-        if not place or not text_edits:
-            return []
-        edits += place.edits_of(text_edits)
-    return edit_lines(lines, edits) if edits else []
+    texts = text_tokens(part.tokens)
+    for old, new in _forms_of(part.block, block) if texts else ():
+        changes = _changed_texts(old, new, 0)
+        if changes and len(texts) == _count_texts(old):
+            edits = [_line_edits(lines, part, texts[change.number], change, (habit, references)) for change in changes]
+            return edit_lines(lines, list(chain(*edits))) if all(edits) else []
+    return []
 
 
-def _is_like(old: Node, new: Node) -> bool:
-    """Whether two normal blocks differ in texts only."""
-    if old["type"] != new["type"]:
-        return False
+def _forms_of(old: Block, new: Block) -> Iterator[tuple[Node, Node]]:
+    """Both blocks as they are, then in normal form: most of a long list is equal as it is."""
+    if len(old.nodes) == len(new.nodes) == 1:
+        yield old.nodes[0], new.nodes[0]
+    yield old.normal_form, new.normal_form
+
+
+def _changed_texts(old: Node, new: Node, first: int) -> list[_ChangedText] | None:
+    """The texts that differ in two blocks, None if more differs. first: the number of the first text in *old*."""
+    if old["type"] != new["type"] or old["type"] not in BLOCKS:
+        return [] if old == new else None
     key = _TEXT_KEYS.get(old["type"])
     if _attrs_but(old, key) != _attrs_but(new, key):
-        return False
-    mine, theirs = old.get("content", []), new.get("content", [])
+        return None
     if old["type"] in _LEAVES:
-        return bool(mine) == bool(theirs)
-    return len(mine) == len(theirs) and not _has_moved(mine, theirs) and all(map(_is_like, mine, theirs))
+        return _change_of_leaf(old, new, first)
+    mine, theirs = old.get("content") or [], new.get("content") or []
+    if len(mine) != len(theirs):
+        return None
+    is_equal = list(map(eq, without_ids(mine), without_ids(theirs)))
+    if _has_moved([pair for pair, same in zip(zip(mine, theirs, strict=True), is_equal, strict=True) if not same]):
+        return None
+    changes: list[_ChangedText] = []
+    for before, after, same in zip(mine, theirs, is_equal, strict=True):
+        inner = [] if same else _changed_texts(before, after, first)
+        if inner is None:
+            return None
+        changes += inner
+        first += _count_texts(before)
+    return changes
 
 
-def _has_moved(old: Sequence[Node], new: Sequence[Node]) -> bool:
-    """Whether one of the *new* blocks was another one of the *old* before: it takes its lines along."""
-    changed = [(before, after) for before, after in zip(old, new, strict=True) if before != after]
+def _change_of_leaf(old: Node, new: Node, number: int) -> list[_ChangedText] | None:
+    if old.get("content") == new.get("content") and old["type"] not in _TEXT_KEYS:
+        return []
+    before, after = normalize(old), normalize(new)
+    if fingerprint(before) == fingerprint(after):
+        return []
+    return [_ChangedText(number, before, after)] if ("content" in before) == ("content" in after) else None
+
+
+def _has_moved(changed: Sequence[tuple[Node, Node]]) -> bool:
+    """Whether one of the new blocks was another one of the old before: it takes its lines along."""
     if len(changed) < 2:
         return False
-    meanings = {fingerprint(before) for before, _ in changed}
-    return any(fingerprint(after) in meanings for _, after in changed)
+    meanings = {fingerprint(normalize(before)) for before, _ in changed}
+    return any(fingerprint(normalize(after)) in meanings for _, after in changed)
 
 
 def _attrs_but(node: Node, key: str | None) -> dict[str, Any]:
-    attrs = node.get("attrs", {})
-    return {name: value for name, value in attrs.items() if name != key} if key else attrs
+    """The attributes of a block without its id and that called *key*, as in the normal form."""
+    attrs = {name: value for name, value in (node.get("attrs") or {}).items() if name not in ("id", key)}
+    return normalize({"type": node["type"], "attrs": attrs}).get("attrs", {}) if attrs else {}
 
 
-def _leaves_of(node: Node) -> Iterator[Node]:
-    """The blocks with texts in *node*, in order; running text only if there is some."""
+def _count_texts(node: Node) -> int:
+    """How many blocks with texts are in *node*; of running text only those with some."""
     if node["type"] in _LEAVES:
-        if "content" in node or node["type"] not in _RUNNING:
-            yield node
-        return
-    for child in node.get("content", []):
-        yield from _leaves_of(child)
+        return 1 if "content" in node or node["type"] not in _RUNNING else 0
+    return sum(map(_count_texts, node.get("content") or ())) if node["type"] in BLOCKS else 0
+
+
+def _line_edits(
+    lines: Sequence[str], part: Part, text: TextToken, change: _ChangedText, context: tuple[Style, Mapping[str, Any]]
+) -> list[LineEdit]:
+    """The edits of *lines* for a changed text; none if it cannot be located or read back."""
+    origin = part.tokens[0].map[0] if part.tokens[0].map else 0
+    place = find_text(text, lines, origin)
+    return place.edits_of(_edits_of(place, change.old, change.new, *context)) if place else []
 
 
 def _edits_of(place: TextPlace, old: Node, new: Node, habit: Style, references: Mapping[str, Any]) -> list[TextEdit]:

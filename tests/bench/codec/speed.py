@@ -20,19 +20,20 @@ from mirrord.markdown.write.render import NewViews, render
 from mirrord.markdown.write.stored_form import values_to_store
 from tests import corpora
 from tests.bench.codec.report import Report
-from tests.bench.figures import Figure
+from tests.bench.figures import Figure, Goal
 
 LARGE, ORDINARY = 100_000, 5_000  # bytes of the pages to edit
 ROUNDS = 9
 BEST_OF = 3  # other programs make the machine slower, never quicker
 BLOCKS = 2_000
+LIST = 195_000  # bytes of a page that is one list
 _WANTED = NewViews(None, None, None, None, None, None)
 
 
 def measure() -> Report:
     """Parsing and deriving a vault, rendering an edit, writing one block."""
     texts = [corpora.text_of(path) for path in corpora.paths("dendron-site")]
-    return Report([_parsing(texts), _deriving(texts), *_rendering(texts), _writing(texts)])
+    return Report([_parsing(texts), _deriving(texts), *_rendering(texts), _rewording(), _writing(texts)])
 
 
 def _parsing(texts: list[str]) -> Figure:
@@ -65,6 +66,32 @@ def _rendering(texts: list[str]) -> Iterator[Figure]:
         act = partial(render, PageText(text), frozenset(["content"]), new_views, "Page")
         spans = [_seconds(act) * 1000 for _ in range(ROUNDS)]
         yield Figure(f"one changed block of a page of {name} rendered, p50", statistics.median(spans), "ms")
+
+
+def _rewording() -> Figure:
+    """One word of a long list changed, beside the derivation of its document."""
+    text = _list(LIST)
+    document = orjson.loads(values_to_store(text, None)[0])
+    items = document["content"][0]["content"]
+    items[len(items) // 2]["content"][0]["content"][0]["text"] = "another entry "
+    new_views = replace(_WANTED, content=document)
+    act = partial(render, PageText(text), frozenset(["content"]), new_views, "Page")
+    spans = [_seconds(act) * 1000 for _ in range(BEST_OF)]
+    derived = [_seconds(lambda: values_to_store(text, None)) * 1000 for _ in range(BEST_OF)]
+    goal = Goal(300, times=2, gated=False)
+    return Figure("one word of a list of 195 kB rendered", min(spans), "ms", goal, floor=min(derived))
+
+
+def _list(size: int) -> str:
+    lines: list[str] = []
+    while len(lines) * 58.5 < size:
+        number = len(lines)
+        lines += [
+            f"- entry {number} with **bold** words and a [link](https://example.org/{number}) in it\n",
+            f"    - nested {number}, `code` and some more plain text to fill the line\n",
+            f"    - [[Page {number}]] *emphasis*\n",
+        ]
+    return "".join(lines)
 
 
 def _writing(texts: list[str]) -> Figure:
