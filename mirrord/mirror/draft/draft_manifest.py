@@ -14,7 +14,7 @@ from typing import Any
 from mirrord.domain.entry import Digest
 from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.kernel import Stat
-from mirrord.mirror.tree.tree_layout import SUFFIX, lineage, renamed_path
+from mirrord.mirror.tree.tree_layout import SUFFIX, renamed_path
 
 MANIFEST_NAME = "manifest.jsonl"
 
@@ -53,6 +53,7 @@ class Manifest:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         self._descriptor = os.open(MANIFEST_NAME, flags, 0o600, dir_fd=directory)
         self.claims: dict[str, Claim] = {}
+        self._claimed_directories: dict[str, bool] = {}  # whether what is in a directory is claimed with it
         self.sources: dict[str, str] = {}
         self.last_move: tuple[str, str] | None = None
         self._load()
@@ -63,8 +64,17 @@ class Manifest:
 
     def is_claimed(self, path: str) -> bool:
         """Whether *path*, or a directory above it, is claimed."""
-        claims = self.claims
-        return bool(claims) and any(above in claims for above in lineage(path))
+        if path in self.claims:
+            return True
+        directory = path.rpartition("/")[0]
+        return bool(directory) and self._is_directory_claimed(directory)
+
+    def _is_directory_claimed(self, directory: str) -> bool:
+        answers = self._claimed_directories  # a claim in another thread begins new ones, and this answer may be older
+        is_claimed = answers.get(directory)
+        if is_claimed is None:
+            is_claimed = answers[directory] = self.is_claimed(directory)
+        return is_claimed
 
     @property
     def files(self) -> Mapping[str, Claim]:
@@ -112,6 +122,7 @@ class Manifest:
 
     def _take(self, claim: Claim) -> None:
         self.claims[claim.path] = claim
+        self._claimed_directories = {}
         if claim.kind is ClaimKind.FILE:
             self.sources[claim.path] = claim.path
 

@@ -178,6 +178,16 @@ class DraftTree(Tree):
                 if self.manifest.is_claimed(path):
                     yield path, stat
 
+    def own_paths(self) -> Iterator[str]:
+        """As in Tree. What is made below a claimed directory has no claim of its own."""
+        pending = list(self.manifest.claims)
+        for path in pending:
+            stat = self._upper.stat(path)
+            if stat is not None and stat.is_directory:
+                pending += [f"{path}/{name}" for name in self._upper.list_names(path)]
+            else:
+                yield path
+
     def _open(self, path: str, flags: int) -> int:
         layer = self.layer_of(path)
         try:

@@ -147,7 +147,7 @@ class DraftGrep(Grep):
         return self._tree.layer_of(path) is self._lower_tree
 
     def _own_pages(self) -> frozenset[str]:
-        return frozenset(path for path, stat in self._tree.own_entries() if stat.is_file and path.endswith(SUFFIX))
+        return frozenset(path for path in self._tree.own_paths() if path.endswith(SUFFIX))
 
 
 class ScopedGrep(Grep):

@@ -50,6 +50,8 @@ from mirrord.mirror.tree.tree_layout import (
     spot_of_file,
 )
 
+_MAX_OWN_CHARACTERS = 4 << 20  # of the texts of a draft's own pages that are kept
+
 
 class Catalogue:
     """The pages of one tree; safe to use from several threads."""
@@ -61,6 +63,7 @@ class Catalogue:
         self._sights: dict[str, ListingWithStats] = {}
         self._walk = Walk({})
         self._readings: dict[str, CachedSummary] = {}
+        self._own_texts: dict[str, TextWithStat] = {}
         self._guard = threading.Lock()
         self._patterns = CurrentPatterns(tree)
 
@@ -88,6 +91,19 @@ class Catalogue:
         for reading in self._read_cards(unread):
             cards[reading.summary.path] = reading.summary
         return {path: cards[path] for path in stats if path in cards} if unread else cards
+
+    def read_own_text(self, path: str, stat: Stat | None) -> TextWithStat | None:
+        """The text of a page of the draft's own, which every search looks at. stat: of its file now."""
+        known_text = self._own_texts.get(path)
+        if known_text is not None and known_text.stat == stat:
+            return known_text
+        page = read_page_text(self.tree, path)
+        if page is not None and page.is_settled:
+            with self._guard:
+                if sum(len(own.text or "") for own in self._own_texts.values()) > _MAX_OWN_CHARACTERS:
+                    self._own_texts = {}
+                self._own_texts[path] = page
+        return page
 
     def page_index(self, walk: Walk) -> PageIndex:
         """Every page of *walk*."""
@@ -305,8 +321,10 @@ class Snapshot:
         return stat is None or record.matches(stat)
 
     def read_text(self, path: str) -> TextWithStat | None:
-        """The current text of a page; see card.read_whole()."""
-        return read_page_text(self._tree, path)
+        """The current text of a page; see read_page_text()."""
+        if self._tree.lower is None or self._tree.layer_of(path) is self._tree.lower:
+            return read_page_text(self._tree, path)
+        return self._catalogue.read_own_text(path, self._stat_page(path))
 
     def _find_folder(self, path: str) -> PageSummary | None:
         listing = self._list_names(parent_of(path))

@@ -144,6 +144,10 @@ class ScopedTree(Tree):
         """As in Tree."""
         return ((path, stat) for path, stat in self._whole.own_entries() if self.shows(path))
 
+    def own_paths(self) -> Iterator[str]:
+        """As in Tree."""
+        return filter(self.shows, self._whole.own_paths())
+
     def claim(self, *paths: str, new_bytes: int = 0) -> None:
         """As in Tree. Raises OutOfScope for a path that may not be written."""
         for path in paths:

@@ -23,7 +23,9 @@ from mirrord.mirror.draft import draft_tree
 from mirrord.mirror.draft.draft_tree import FILES_NAME, DraftTree
 from mirrord.mirror.tree.ignore_rules import Ignore
 from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.tree.tree_layout import lineage
 from mirrord.mirror.tree.tree_scan import scan
+from tests.support.harness import eventually
 from tests.support.trees import tree as files_of
 from tests.unit.commands.conftest import AGENT, TENANT, page
 
@@ -105,6 +107,16 @@ def carry_out(session: Session, step: Step, trash: list[str]) -> str:
     return "done"
 
 
+def check_claims(draft: Session) -> None:
+    """Claims are known by the paths above, and a draft's own files are among the paths that a search looks at."""
+    assert isinstance(draft.tree, DraftTree)
+    claims = draft.tree.manifest.claims
+    paths = {*files_of(draft.tree.root), *claims, "Projects/Beta", "Projects/Beta/None.md", "Empty/Below"}
+    for path in paths:
+        assert draft.tree.manifest.is_claimed(path) is any(above in claims for above in lineage(path)), path
+    assert {path for path, stat in draft.tree.own_entries() if stat.is_file} <= {*draft.tree.own_paths()}
+
+
 @settings(max_examples=40, deadline=None)
 @given(STEPS)
 def test_a_drafts_view_is_that_of_the_same_steps_on_the_tree_which_stays_as_it_is(steps: list[Step]) -> None:
@@ -122,6 +134,7 @@ def test_a_drafts_view_is_that_of_the_same_steps_on_the_tree_which_stays_as_it_i
                 for step in steps:
                     assert act(draft, step, trash[0]) == act(plain, step, trash[1]), step
                     assert view(draft) == view(plain), step
+                    check_claims(draft)
             with draft_over(root, lower) as draft:  # as another process finds it
                 assert view(draft) == view(plain)
             assert files_of(root) == before
@@ -176,6 +189,21 @@ def test_a_search_in_a_draft_finds_its_texts_and_not_those_it_replaced(root: Pat
             "Archive/Old.md",
             "Inbox.md",
         ]
+
+
+def test_a_search_in_a_draft_sees_what_was_changed_after_an_earlier_one(root: Path, lower: Tree) -> None:
+    with draft_over(root, lower) as draft:
+        edit_page(draft, "Inbox.md", [{"find": "See", "replace": "Perceive"}])
+        eventually(  # the text is kept once the clock has gone on since its write
+            lambda: search_pages(draft, "Perceive").results and draft.catalogue._own_texts, "the text is kept"
+        )
+        edit_page(draft, "Inbox.md", [{"find": "Perceive", "replace": "Behold"}])
+        write_page(draft, "New/Deep/Page.md", "Behold too.\n")
+        move_page(draft, "Projects", "Work")
+
+        assert search_pages(draft, "Perceive").results == []
+        assert [hit.path for hit in search_pages(draft, "Behold").results] == ["Inbox.md", "New/Deep/Page.md"]
+        assert [hit.path for hit in search_pages(draft, "Back to").results] == ["Work/Alpha.md"]
 
 
 def test_a_draft_says_when_it_is_full_and_copies_nothing_then(
