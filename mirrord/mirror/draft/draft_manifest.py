@@ -1,12 +1,14 @@
 """
 The manifest of a draft, `manifest.jsonl`: which paths are the draft's, and what the tree had there before.
 
-A line is durable before the draft's files change, and a path without one is the tree's.
+A line is durable before the draft's files change, and a path without one is the tree's. The line about a file that is
+replaced is synced together with its new text, which waits in the journal.
 """
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -56,6 +58,7 @@ class Manifest:
         self._claimed_directories: dict[str, bool] = {}  # whether what is in a directory is claimed with it
         self.sources: dict[str, str] = {}
         self.last_move: tuple[str, str] | None = None
+        self._is_durable = True
         self._load()
 
     def close(self) -> None:
@@ -98,7 +101,7 @@ class Manifest:
         return sum(claim.stat.size for claim in self.claims.values() if claim.stat is not None)
 
     def add(self, claims: Iterable[Claim]) -> None:
-        """Record *claims* durably."""
+        """Record *claims*; durably after sync(), or what syncs for it."""
         new_claims = list(claims)
         self._append(map(_encode_claim, new_claims))
         for claim in new_claims:
@@ -107,18 +110,32 @@ class Manifest:
     def note_move(self, source: str, target: str) -> None:
         """Record durably that the file or directory at *source* moves to *target*."""
         self._append([{"moved": [source, target]}])
+        self.sync()
         self._move(source, target)
 
     def note_removal(self, path: str) -> None:
         """Record durably that the copied file at *path* is gone."""
         if path in self.sources:
             self._append([{"removed": path}])
+            self.sync()
             del self.sources[path]
+
+    def sync(self) -> None:
+        """Make all lines durable."""
+        with self.syncing() as descriptors:
+            for descriptor in descriptors:
+                kernel.fsync(descriptor)
+
+    @contextmanager
+    def syncing(self) -> Iterator[Sequence[int]]:
+        """The descriptor of the file if lines in it are not durable; the caller syncs it within the `with`."""
+        yield () if self._is_durable else (self._descriptor,)
+        self._is_durable = True
 
     def _append(self, rows: Iterable[Mapping[str, object]]) -> None:
         text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        self._is_durable = False
         kernel.write(self._descriptor, text.encode())
-        kernel.fsync(self._descriptor)
 
     def _take(self, claim: Claim) -> None:
         self.claims[claim.path] = claim

@@ -8,7 +8,7 @@ other paths are the tree's, which no method here changes.
 import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from mirrord.domain.entry import MAX_FILE_BYTES, digest_of
@@ -63,6 +63,20 @@ class DraftTree(Tree):
 
     def claim(self, *paths: str, new_bytes: int = 0) -> None:
         """As in Tree. Raises Busy while a program writes such a file, and Refused for what is no file."""
+        self._claim(paths, new_bytes)
+        self.manifest.sync()
+
+    def claim_with_next_sync(self, path: str, new_bytes: int) -> None:
+        """As in Tree; raises as claim()."""
+        self._claim([path], new_bytes)
+
+    @contextmanager
+    def syncing_notes(self) -> Iterator[Sequence[int]]:
+        """As in Tree."""
+        with self.manifest.syncing() as descriptors:
+            yield descriptors
+
+    def _claim(self, paths: Sequence[str], new_bytes: int) -> None:
         for path in paths:
             if _is_private(path):
                 continue
@@ -148,6 +162,7 @@ class DraftTree(Tree):
         self._make_shadow(parent_of(path))
         if not self.manifest.is_claimed(path):
             self._record([Claim(path, ClaimKind.DIRECTORY)])
+        self.manifest.sync()
         return self._upper.remove_directory(path)
 
     def move(self, source: str, target: str) -> Stat:

@@ -7,7 +7,8 @@ that agents name: what a rule from outside says of each decides.
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -153,6 +154,17 @@ class ScopedTree(Tree):
         for path in paths:
             self._check_writable(path)
         self._whole.claim(*paths, new_bytes=new_bytes)
+
+    def claim_with_next_sync(self, path: str, new_bytes: int) -> None:
+        """As in Tree. Raises OutOfScope for a path that may not be written."""
+        self._check_writable(path)
+        self._whole.claim_with_next_sync(path, new_bytes)
+
+    @contextmanager
+    def syncing_notes(self) -> Iterator[Sequence[int]]:
+        """As in Tree."""
+        with self._whole.syncing_notes() as descriptors:
+            yield descriptors
 
     def claim_new_directory(self, path: str) -> None:
         """As in Tree."""

@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import os
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -217,6 +217,14 @@ class Tree:
 
         Raises DraftFull if a draft has no space for them.
         """
+
+    def claim_with_next_sync(self, path: str, new_bytes: int) -> None:
+        """As claim(), but for certain only after syncing_notes(), which has to come before the change."""
+
+    @contextlib.contextmanager
+    def syncing_notes(self) -> Iterator[Sequence[int]]:
+        """The descriptors of notes about claims that are not durable; who uses it syncs them within the `with`."""
+        yield ()
 
     def claim_new_directory(self, path: str) -> None:
         """Note that a directory will be made at *path*, if there is none."""

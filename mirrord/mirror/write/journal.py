@@ -94,7 +94,8 @@ class Journal:
             try:
                 kernel.write(descriptor, data)
                 dress(descriptor)
-                kernel.fsync(descriptor)
+                with self.tree.syncing_notes() as notes:
+                    kernel.fsync_all(descriptor, *notes)
                 stat = stat_of(os.fstat(descriptor))
             finally:
                 if stat is None:

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from mirrord.commands.pages.search_command import search_pages
 from mirrord.errors import DraftFull
 from mirrord.mirror.draft import draft_tree
 from mirrord.mirror.draft.draft_tree import FILES_NAME, DraftTree
+from mirrord.mirror.tree import kernel, kernel_aio
 from mirrord.mirror.tree.ignore_rules import Ignore
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import lineage
@@ -177,6 +178,55 @@ def test_a_page_keeps_its_id_through_a_move_in_a_draft(root: Path, lower: Tree) 
         move_page(draft, "Archive/Old.md", "Projects/Old.md")
 
         assert draft.tree.moved_from == {"Projects/Old.md": "Archive/Old.md", "Archive/Old.md": None}
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """(call, the name of its file or directory) of every call that syncs, writes or gives a file its place."""
+    call_log: list[tuple[str, str]] = []
+
+    def recorded(name: str) -> Callable[..., object]:
+        real = getattr(kernel, name)
+
+        def call(descriptor: int, *arguments: object) -> object:
+            call_log.append((name, Path(f"/proc/self/fd/{descriptor}").readlink().name))
+            return real(descriptor, *arguments)
+
+        return call
+
+    monkeypatch.setattr(kernel_aio, "_SYSCALL_NUMBERS", None)  # every sync is a call
+    for name in ("write", "fsync", "exchange", "rename_new"):
+        monkeypatch.setattr(kernel, name, recorded(name))
+    return call_log
+
+
+def test_a_claim_is_durable_after_the_copy_and_before_the_draft_changes(
+    root: Path, lower: Tree, calls: list[tuple[str, str]]
+) -> None:
+    if not lower.can_exchange:
+        pytest.skip("needs a kernel that exchanges names")
+    with draft_over(root, lower) as draft:
+        edit_page(draft, "Archive/Old.md", [{"append": "More."}])  # begins the journal
+        calls.clear()
+        edit_page(draft, "Inbox.md", [{"find": "See", "replace": "Perceive"}])
+
+    copied, claimed = calls.index(("fsync", "Inbox.md")), calls.index(("write", "manifest.jsonl"))
+    durable = calls.index(("fsync", "manifest.jsonl"))
+    placed = [name for name, _ in calls].index("exchange")
+    assert copied < claimed < durable < placed
+    assert calls.count(("fsync", "manifest.jsonl")) == 1
+
+
+def test_a_claim_of_a_write_that_failed_is_durable_before_the_next_change(
+    root: Path, lower: Tree, calls: list[tuple[str, str]]
+) -> None:
+    with draft_over(root, lower) as draft:
+        draft.tree.claim_with_next_sync("Inbox.md", 10)
+        assert ("fsync", "manifest.jsonl") not in calls
+        draft.tree.move("Inbox.md", "Projects/Inbox.md")
+
+    placed = [name for name, _ in calls].index("rename_new")
+    assert ("fsync", "manifest.jsonl") in calls[:placed]
 
 
 def test_a_search_in_a_draft_finds_its_texts_and_not_those_it_replaced(root: Path, lower: Tree) -> None:
