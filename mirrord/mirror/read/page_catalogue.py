@@ -100,7 +100,7 @@ class Catalogue:
         page = read_page_text(self.tree, path)
         if page is not None and page.is_settled:
             with self._guard:
-                if sum(len(own.text or "") for own in self._own_texts.values()) > _MAX_OWN_CHARACTERS:
+                if sum(len(text.text or "") for text in self._own_texts.values()) > _MAX_OWN_CHARACTERS:
                     self._own_texts = {}
                 self._own_texts[path] = page
         return page
