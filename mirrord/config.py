@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from mirrord.domain.answer_form import AnswerForm
+from mirrord.domain.history_rule import HistoryRules, parse_history
 from mirrord.domain.measures import Endpoint
 from mirrord.domain.place import DEFAULT_ATTACHMENTS, is_reserved
 from mirrord.domain.trust import DEFAULTS, Limits, Trust, trust_levels
@@ -91,7 +92,7 @@ class Config:
     of a tree below which sources are. agents: for `mirrord mcp` only. signing: the private key of tokens; None: below
     data, made when it is needed. metrics: the endpoint of measurements; None: none. console: in a browser.
     processes: how many engine processes share the tenants; 1: the daemon is one process. pool: the name under which
-    daemons on several hosts share the tenants; None: they do not.
+    daemons on several hosts share the tenants; None: they do not. history: which versions keep their texts.
     """
 
     mirror: Path
@@ -108,6 +109,7 @@ class Config:
     console: Console = Console()
     processes: int = 1
     pool: str | None = None
+    history: HistoryRules = field(default_factory=HistoryRules)
 
     def trusts_locally(self) -> bool:
         """Whether agents may work without a token."""
@@ -155,6 +157,7 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         console=_parse_console(written.get("console", {}), environment.get("MIRRORD_CONSOLE")),
         processes=parse_processes(environment.get("MIRRORD_PROCESSES") or written.get("processes", 1)),
         pool=_parse_pool(written.get("pool")),
+        history=parse_history(written.get("history", {})),
     )
 
 
@@ -234,6 +237,7 @@ _KEYS: dict[str, ExpectedType] = {
     "metrics": str,
     "processes": _ANY_VALUE,
     "pool": str,
+    "history": {"keep": str, "newest": _ANY_VALUE, "tenants": {}},
     "console": {"serve": bool, "port": int, "hosts": list},
     "mcp": {
         "token_file": str,

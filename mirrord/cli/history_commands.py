@@ -105,11 +105,13 @@ def _revision_facts(loaded: History, revision: Revision) -> dict[str, Any]:
         "title": revision.title,
         "deleted": revision.is_deleted,
         "parents": list(revision.parents),
+        "text_removed_at": revision.text_removed_at.isoformat() if revision.text_removed_at else None,
     }
 
 
 def _format_revision(loaded: History, revision: Revision) -> str:
     size = f"{revision.size} characters" if revision.size is not None else "no text"
+    size = "text removed" if revision.text_removed_at is not None else size
     digest = revision.digest.hex()[:12] if revision.digest else "-" * 12
     changed = ", ".join(revision.changed) or "form"
     actor = strip_controls(format_actor(revision.actor))

@@ -205,7 +205,7 @@ class Daemon:
         return [
             self._run_engine(mirror, stop),
             mirror.consequences.run(stop),
-            make_rounds(mirror.engine, stop),
+            make_rounds(mirror.engine, self.config.history.of_tenant(mirror.opened.sides.name), stop),
             mirror.events.run(stop),
             mirror.outbox.run(stop),
             mirror.approver.run(stop),

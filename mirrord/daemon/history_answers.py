@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mirrord.db.content import entry_versions, recent_versions
-from mirrord.db.content.entry_versions import Revision
+from mirrord.db.content.entry_versions import Revision, TextRemoved
 from mirrord.db.content.recent_versions import Period
 from mirrord.db.database import Connection
 from mirrord.domain.approval import Request
@@ -32,8 +32,11 @@ async def answer_question(sides: Sides, request: Request, scope: Scope = UNLIMIT
     answer = _ANSWERS.get(request.command)
     if answer is None:
         raise Unanswerable("UNKNOWN_QUESTION", f"This daemon does not know {request.command!r}.")
-    async with sides.database.transaction(sides.tenant) as connection:
-        return await answer(_Question(sides, connection, request, scope))
+    try:
+        async with sides.database.transaction(sides.tenant) as connection:
+            return await answer(_Question(sides, connection, request, scope))
+    except TextRemoved as error:
+        raise Unanswerable("TEXT_REMOVED", str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,8 @@ def _version_facts(loaded: History, revision: Revision) -> Facts:
         "changed": ", ".join(changed) or "form",
         "chars": revision.size,
     }
+    if revision.text_removed_at is not None:
+        facts["textRemoved"] = revision.text_removed_at.astimezone(UTC).isoformat(timespec="seconds")
     return facts | ({"place": loaded.place_of(revision)} if {"place", "created"} & set(changed) else {})
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mirrord.domain.history_rule import HistoryCost, HistoryRule
+
 
 @dataclass(frozen=True, slots=True)
 class Directory:
@@ -73,7 +75,8 @@ class TenantStatus:
     The status of one tenant. oldest_seconds: seconds for which the oldest change not yet synced by this mirror has
     waited.
 
-    is_leased: whether the lease of the mirror here is held; None: there is no mirror here.
+    is_leased: whether the lease of the mirror here is held; None: there is no mirror here. rule: which earlier versions
+    keep their texts.
     """
 
     tenant: str
@@ -82,6 +85,8 @@ class TenantStatus:
     halts: int
     conflicts: int
     oldest_seconds: float | None
+    history: HistoryCost = field(default_factory=HistoryCost)
+    rule: HistoryRule = field(default_factory=HistoryRule)
 
 
 @dataclass(frozen=True, slots=True)

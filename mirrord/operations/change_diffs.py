@@ -7,6 +7,7 @@ from uuid import UUID
 from mirrord.db.content import undo_rows
 from mirrord.db.database import Connection
 from mirrord.domain.entry import EntryId, Kind, TenantId
+from mirrord.domain.history_rule import describe_removal
 from mirrord.operations.three_way_diff import diff_lines
 from mirrord.operations.undo import load_histories
 from mirrord.operations.undo_plan import EntryHistory, EntryState
@@ -27,8 +28,21 @@ class ChangedEntry:
         """The name it got; of a deleted one the last."""
         return self.after.name or self.before.name or str(self.entry)
 
+    @property
+    def removal(self) -> str | None:
+        """The sentence about a text of it that was removed; None: both are there, or they are equal."""
+        before, after = self.before, self.after
+        if (before.is_deleted, before.digest) == (after.is_deleted, after.digest):
+            return None
+        for state in (before, after):
+            if state.text_removed_at is not None and not state.is_deleted:
+                return describe_removal(state.version, state.text_removed_at)
+        return None
+
     def diff(self) -> Sequence[str]:
-        """The unified diff of its text; empty for attachments and moves."""
+        """The unified diff of its text; empty for attachments and moves; a sentence if one of the texts was removed."""
+        if (sentence := self.removal) is not None:
+            return [sentence]
         old = "" if self.before.is_deleted else self.before.text or ""
         new = "" if self.after.is_deleted else self.after.text or ""
         return diff_lines(old, new, self.before.name or "nothing", self.after.name or "nothing")
@@ -61,6 +75,6 @@ def _changes_between(before: EntryState, after: EntryState) -> tuple[str, ...]:
     if after.is_deleted:
         return ("deleted",)
     is_moved = (before.parent, before.name) != (after.parent, after.name)
-    is_edited = (before.digest, before.text) != (after.digest, after.text)
+    is_edited = before.digest != after.digest
     changes = (("edited",) if is_edited else ()) + (("moved",) if is_moved else ())
     return changes or ("as it was",)

@@ -188,6 +188,8 @@ def _facts_of(recent: RecentEntry, move: _Move) -> Mapping[str, Any]:
         facts["from"] = old_path
     if changed.kind is not Kind.PAGE:
         facts["type"] = str(changed.kind)
+    if changed.removal is not None:
+        return facts | {"note": changed.removal}
     added, removed = _count_lines(_text_of(changed.before), _text_of(changed.after))
     return facts | ({"added": added, "removed": removed} if added or removed else {})
 
@@ -199,7 +201,7 @@ def _text_of(state: EntryState) -> str:
 def _is_same(before: EntryState, now: EntryState) -> bool:
     if before.is_deleted or now.is_deleted:
         return before.is_deleted and now.is_deleted
-    return (before.parent, before.name, before.digest, before.text) == (now.parent, now.name, now.digest, now.text)
+    return (before.parent, before.name, before.digest) == (now.parent, now.name, now.digest)
 
 
 def _is_new_folder(history: EntryHistory) -> bool:

@@ -192,9 +192,24 @@ def _act_for(entry: EntryAtMoment, *, delete_newer: bool) -> Action | None:
 async def preview_restore(
     database: Database, tenant: TenantId, moment: datetime, *, delete_newer: bool
 ) -> list[Change]:
-    """The changes that a restore to *moment* would make."""
+    """The changes that a restore to *moment* would make. Raises UserError if texts of then were removed."""
     async with database.transaction(tenant) as connection:
-        return plan_restore(await entry_versions.load_at_moment(connection, tenant, moment), delete_newer=delete_newer)
+        entries = await entry_versions.load_at_moment(connection, tenant, moment)
+    changes = plan_restore(entries, delete_newer=delete_newer)
+    _check_texts(changes)
+    return changes
+
+
+def _check_texts(changes: Sequence[Change]) -> None:
+    """Raise UserError if a change needs a text that was removed after its time."""
+    textless = [change.then for change in changes if change.then.is_changed and change.then.text_removed_at is not None]
+    if textless:
+        others = f" and {len(textless) - 1} others" if len(textless) > 1 else ""
+        raise UserError(
+            f"{textless[0].name}{others} had another text at that moment, which was removed: `history.keep` in "
+            "mirrord.toml says how long texts of earlier versions are kept. Nothing is restored; name a later moment, "
+            "or restore a backup."
+        )
 
 
 async def restore_tenant(

@@ -253,7 +253,8 @@ def _state_of(row: StateRow) -> EntryState:
     digest = Digest(bytes(row.digest)) if row.digest is not None else None
     if digest is None and row.text is not None:
         digest = digest_of(row.text.encode())
-    return EntryState(row.version, row.is_deleted, row.parent, row.name, digest, row.text, row.is_settled)
+    place = (row.parent, row.name)
+    return EntryState(row.version, row.is_deleted, *place, digest, row.text, row.is_settled, row.text_removed_at)
 
 
 async def _load_surroundings(connection: Connection, tenant: TenantId, chosen: Chosen, plan: UndoPlan) -> Surroundings:

@@ -7,6 +7,7 @@ ways: what the run left, what is there now, what was before the run. Life, place
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
 from mirrord.domain.place import name_key, record_sort_of
@@ -20,6 +21,7 @@ TOUCHED = "was made by these changes, and edited or moved since"
 HOLDS = "was made by these changes, and holds pages or files made since"
 TAKEN = "its name is taken by another page or file now"
 HOMELESS = "the folder it was in is gone for good"
+REMOVED = "had a text before or after these changes that was removed after its time (history.keep in mirrord.toml)"
 UNSETTLED = "an app's write of it has not reached its file yet; try again in a moment"
 
 
@@ -32,7 +34,8 @@ class EntryState:
     An entry in one version.
 
     version 0: it did not exist. parent, name: its place; of a record None and `kind/key`. digest None: a folder, or a
-    text that was never rendered (is_settled is False then). text: of a page or record.
+    text that was never rendered (is_settled is False then). text: of a page or record. text_removed_at: when that was
+    removed; None: it was not.
     """
 
     version: int
@@ -42,6 +45,7 @@ class EntryState:
     digest: Digest | None = None
     text: str | None = None
     is_settled: bool = True
+    text_removed_at: datetime | None = None
 
 
 NOWHERE = EntryState(0, is_deleted=True)
@@ -214,10 +218,14 @@ def _take_content(
 ) -> tuple[EntryState, int | None]:
     if _content_of(before) == _content_of(after) or _content_of(target) == _content_of(before):
         return target, source
+    if before.text_removed_at is not None:
+        raise _Hindered(REMOVED)
     if not before.is_settled:
         raise _Hindered(EDITED)
     if _content_of(target) == _content_of(after):
         return replace(target, digest=before.digest, text=before.text), before.version
+    if after.text_removed_at is not None:
+        raise _Hindered(REMOVED)
     text = _merge_texts(kind, before, after, target)
     if text is None:
         raise _Hindered(EDITED)

@@ -70,6 +70,7 @@ def _facts(revision: Revision) -> dict[str, Any]:
         "title": revision.title,
         "deleted": revision.is_deleted,
         "has_text": revision.size is not None,
+        "text_removed": revision.text_removed_at is not None,
     }
 
 

@@ -1,6 +1,6 @@
 """PURE: verdicts, sentences and remedies from facts about an installation."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,6 +11,7 @@ OLDEST_POSTGRES_VERSION, NEWEST_POSTGRES_VERSION = 15, 18  # versions of Postgre
 MAX_CLOCK_SKEW_SECONDS = 5.0  # seconds between two clocks
 SLOW_SECONDS = 0.5  # seconds from a save to its report, from a commit to its notification
 MAX_WAITING_SECONDS = 60.0  # seconds that a change may wait while a daemon runs
+LARGE_HISTORY_BYTES = 4 << 30  # bytes of texts of earlier versions
 WATCHES_FACTOR = 1.2  # factor for watches: other programs of the user need some
 _REMOTE_FILE_SYSTEMS = {
     "nfs",
@@ -99,6 +100,10 @@ def _check_free_space(check: str, directory: Directory) -> Finding:
 
 def _format_size(size_bytes: int) -> str:
     return f"{size_bytes / (1 << 30):.1f} GiB"
+
+
+def _format_mebibytes(size_bytes: int) -> str:
+    return f"{size_bytes / (1 << 20):,.1f} MiB"
 
 
 def _check_file_system(check: str, directory: Directory) -> Finding:
@@ -272,6 +277,26 @@ def _check_tenants(server: Server, daemon: DaemonStatus) -> Iterator[Finding]:
         yield Finding("tenants", Verdict.NOTE, "There is no tenant yet.", "Make one: `mirrord init NAME`.")
     for standing in server.tenants:
         yield from _check_tenant(standing, daemon)
+    if server.tenants:
+        yield _check_history(server.tenants)
+
+
+def _check_history(tenants: Sequence[TenantStatus]) -> Finding:
+    """What earlier versions cost; worth knowing where they are large and nothing ends them."""
+    costs = [standing.history for standing in tenants]
+    versions, removed, size = (sum(getattr(cost, part) for cost in costs) for part in ("versions", "removed", "size"))
+    rules = {standing.rule.describe() for standing in tenants}
+    rule = rules.pop() if len(rules) == 1 else "different times for different tenants"
+    texts = f"{versions - removed:,} earlier versions have their text, {_format_mebibytes(size)} in all"
+    largest = max(tenants, key=lambda standing: standing.history.size)
+    share = (
+        f" ({largest.tenant} the most, {_format_mebibytes(largest.history.size)})" if len(tenants) > 1 and size else ""
+    )
+    sentence = f"{texts}{share}; {removed:,} have none any more. Kept: {rule}."
+    if size <= LARGE_HISTORY_BYTES or largest.rule.age is not None:
+        return _ok("history", sentence)
+    remedy = 'If that is too much, give mirrord.toml `[history]` with `keep = "365d"`: docs/configuration.md.'
+    return Finding("history", Verdict.NOTE, sentence, remedy)
 
 
 def _check_tenant(standing: TenantStatus, daemon: DaemonStatus) -> Iterator[Finding]:

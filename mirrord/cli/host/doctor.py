@@ -11,6 +11,7 @@ from mirrord.cli.host.diagnosis import Finding, Verdict, diagnose
 from mirrord.cli.options import EXIT_DIFFERENT, EXIT_UNAVAILABLE, run, with_config_options
 from mirrord.config import Config
 from mirrord.db import database_probe, mirror_leases, tenant_rows
+from mirrord.db.content.history_purge import load_cost
 from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from mirrord.domain.health_facts import DaemonStatus, Facts, Server, TenantStatus
@@ -98,4 +99,7 @@ async def _standing_of(database: Database, config: Config, name: str, tenant: Te
     mirrors = await mirror_leases.load_mirrors(database, tenant)
     current = next(((mirror, is_leased) for mirror, host, root, is_leased in mirrors if (host, root) == place), None)
     mirror, is_leased = current or (None, None)
-    return await database_probe.load_standing(database, name, tenant, mirror, is_leased=is_leased)
+    standing = await database_probe.load_standing(database, name, tenant, mirror, is_leased=is_leased)
+    async with database.transaction(tenant) as connection:
+        cost = await load_cost(connection, tenant)
+    return replace(standing, history=cost, rule=config.history.of_tenant(name))

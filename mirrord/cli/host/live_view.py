@@ -64,7 +64,7 @@ def _board_facts(daemon: Daemon) -> dict[str, Any]:
 
 def _tenant_facts(name: str, pulse: dict[str, Any]) -> dict[str, Any]:
     """The facts about a tenant; None: known only to the database."""
-    unknown = dict.fromkeys(("pages", "attachments", "records", "trash", "conflicts"))
+    unknown = dict.fromkeys(("pages", "attachments", "records", "trash", "history", "conflicts"))
     counts = {**unknown, "problems": len(pulse["problems"]), "halts": int(pulse["halted"])}
     return {"name": name, **counts, **facts_of_pulse(pulse)}
 

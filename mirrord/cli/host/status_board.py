@@ -144,6 +144,13 @@ def _count_cell(count: int | None, style: str = "") -> Text:
     return Text("–" if count is None else f"{count:,}", style=style if count else "dim")
 
 
+def _size_cell(history: Facts | None) -> Text:
+    """The size of the texts of earlier versions."""
+    if history is None:
+        return Text("–", style="dim")
+    return Text(f"{history['bytes'] / (1 << 20):,.1f} MiB", style="" if history["bytes"] else "dim")
+
+
 def _latency_cell(recent: Facts | None) -> Text:
     if recent is None:
         return Text("–", style="dim")
@@ -169,6 +176,7 @@ _COLUMNS = (
     _Column("assets", lambda tenant: _count_cell(tenant["attachments"]), 125),
     _Column("records", lambda tenant: _count_cell(tenant["records"]), 125),
     _Column("trash", lambda tenant: _count_cell((tenant["trash"] or {}).get("files")), 125),
+    _Column("history", lambda tenant: _size_cell(tenant["history"]), 125),
     _Column("waiting", lambda tenant: _count_cell(tenant["pending"], "cyan")),
     _Column("conflicts", lambda tenant: _count_cell(tenant["conflicts"], "bold yellow")),
     _Column("problems", lambda tenant: _count_cell(tenant["problems"], "bold yellow")),

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import click
 from rich.console import Console
@@ -25,9 +26,11 @@ from mirrord.cli.options import run, with_config_options
 from mirrord.config import Config
 from mirrord.db import approval_rows, open_issues, tenant_rows
 from mirrord.db.approval_rows import StoredRequest
+from mirrord.db.content.history_purge import load_cost
 from mirrord.db.database import Database
 from mirrord.db.open_issues import Halt, Problem
 from mirrord.domain.approval import RequestState
+from mirrord.domain.entry import TenantId
 from mirrord.domain.problem_advice import REMEDIES
 from mirrord.errors import MirrordError, Unavailable, UserError
 from mirrord.mirror.heartbeat import Heartbeat
@@ -52,7 +55,7 @@ def status(config: Config, tenant: str | None, as_json: bool, watch: bool) -> No
         with suppress(KeyboardInterrupt):
             run(_watch_live(config, console, tenant))
         return
-    facts = run(gather_status(config, tenant))
+    facts = run(gather_status(config, tenant, with_history=True))
     if as_json:
         click.echo(json.dumps({"state": state_of(facts), **facts}, indent=2))
     else:
@@ -73,7 +76,9 @@ async def _watch_live(config: Config, console: Console, tenant: str | None) -> N
                 add_heartbeat(config, facts)
 
 
-async def gather_status(config: Config, tenant_name: str | None = None) -> dict[str, Any]:
+async def gather_status(
+    config: Config, tenant_name: str | None = None, *, with_history: bool = False
+) -> dict[str, Any]:
     """
     {daemon {pid, alive, ready, since, processes}, database {embedded, server_version, outage}, tenants [...],
     degraded [sentences], attention [{tenant, kind, path, sentence, remedy}]}: attention lists halts, conflicts, pending
@@ -81,7 +86,8 @@ async def gather_status(config: Config, tenant_name: str | None = None) -> dict[
 
     tenant_name: the name of a tenant; None: all. Raises UserError if there is no such tenant. Times are ISO 8601 in
     UTC, or None. processes: {number, pid, tenants: a count} of each engine process; None: the daemon is one process.
-    outage: why Postgres cannot be reached; None: it can.
+    outage: why Postgres cannot be reached; None: it can. with_history: also {versions, removed, bytes, keep} of earlier
+    versions, which reads a row of each.
     """
     result: dict[str, Any] = {
         "daemon": {},
@@ -98,6 +104,8 @@ async def gather_status(config: Config, tenant_name: str | None = None) -> dict[
             await postgres.log_in()
             async with Database(postgres.working_dsn, size=1) as database:
                 await _query_tenants(config, database, result, tenant_name)
+                if with_history:
+                    await _query_history(config, database, result)
         except Unavailable as error:
             result["database"]["outage"] = str(error)
     add_heartbeat(config, result)
@@ -153,8 +161,18 @@ async def _query_tenants(config: Config, database: Database, facts: dict[str, An
                 "halts": counts.halts,
                 "seq": counts.seq,
                 "trash": _trash_size(config.mirror / name),
+                "history": None,
             }
         )
+
+
+async def _query_history(config: Config, database: Database, facts: dict[str, Any]) -> None:
+    for tenant_facts in facts["tenants"]:
+        tenant = TenantId(UUID(tenant_facts["id"]))
+        async with database.transaction(tenant) as connection:
+            cost = await load_cost(connection, tenant)
+        keep = config.history.of_tenant(tenant_facts["name"]).describe()
+        tenant_facts["history"] = {"versions": cost.versions, "removed": cost.removed, "bytes": cost.size, "keep": keep}
 
 
 def _list_needs(

@@ -25,7 +25,7 @@ SELECT base.digest, base.claimed, base.path, row.id
                       AND revision.{table}_id = row.id AND (revision.actor <> %(file)s OR {changed}))
    FOR NO KEY UPDATE OF row"""
 _CHANGED = {
-    Kind.PAGE: "NOT starts_with(row.markdown, revision.markdown)",
+    Kind.PAGE: "revision.text_removed_at IS NOT NULL OR NOT starts_with(row.markdown, revision.markdown)",
     Kind.ATTACHMENT: "revision.digest <> row.digest",
 }
 # An earlier text of a page that later arrived as another page: a tool restored an older state at another path.

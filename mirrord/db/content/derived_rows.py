@@ -163,7 +163,8 @@ async def load_texts(
 async def load_text_of_digest(connection: Connection, tenant: TenantId, entry: EntryId, digest: Digest) -> str | None:
     """A text in the page's history by its digest; None if no revision has it."""
     cursor = await connection.execute(
-        "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND digest = %s LIMIT 1",
+        "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND digest = %s "
+        "AND markdown IS NOT NULL LIMIT 1",
         (tenant, entry, digest),
     )
     row = await cursor.fetchone()

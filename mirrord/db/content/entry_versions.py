@@ -11,6 +11,12 @@ from mirrord.db.content.entry_tables import position_sql, table_of
 from mirrord.db.content.entry_writes import PageValues
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId, digest_of
+from mirrord.domain.history_rule import describe_removal
+from mirrord.errors import UserError
+
+
+class TextRemoved(UserError):
+    """The text of a version was removed after its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +25,8 @@ class Revision:
     One version of a page.
 
     parents: the versions it descends from. changed: differences from the version before: created, text, place,
-    title, deleted, restored; empty: only the form of its file. size: characters of its text; None: a folder, or not
-    rendered yet. parent None: the root.
+    title, deleted, restored; empty: only the form of its file. size: characters of its text; None: a folder, not
+    rendered yet, or removed. parent None: the root. text_removed_at: when its text was removed; None: it was not.
     """
 
     version: int
@@ -34,12 +40,14 @@ class Revision:
     is_deleted: bool
     parents: tuple[int, ...]
     changed: tuple[str, ...]
+    text_removed_at: datetime | None
 
 
 # md5 distinguishes texts of neighbouring versions that have no digest yet
 _HISTORY = """
 SELECT version, created_at, coalesce(actor, '{}'), digest, length(markdown), parent_id, coalesce(name, ''),
-       coalesce(views ->> 'title', frontmatter ->> 'title', name, ''), deleted, parents, md5(markdown)
+       coalesce(views ->> 'title', frontmatter ->> 'title', name, ''), deleted, parents, text_removed_at,
+       md5(markdown)
 FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s ORDER BY version"""
 
 
@@ -47,22 +55,25 @@ async def load_history(connection: Connection, tenant: TenantId, page: EntryId) 
     """Every version of a page, the oldest first."""
     cursor = await connection.execute(_HISTORY, (tenant, page))
     revisions: list[Revision] = []
-    text = None
-    for row in await cursor.fetchall():
-        revision = _revision_of(row)
-        changed = _changes_between(revisions[-1], revision, text != row[-1]) if revisions else ("created",)
+    text_hash = None
+    for *columns, new_hash in await cursor.fetchall():
+        revision = _revision_of(*columns)
+        changed = _changes_between(revisions[-1], revision, text_hash != new_hash) if revisions else ("created",)
         revisions.append(replace(revision, changed=changed))
-        text = row[-1]
+        text_hash = new_hash
     return revisions
 
 
 async def load_text(connection: Connection, tenant: TenantId, page: EntryId, version: int) -> str | None:
-    """The text of an existing version; None: it had none."""
+    """The text of an existing version; None: it had none. Raises TextRemoved."""
     cursor = await connection.execute(
-        "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s AND version = %s",
+        "SELECT markdown, text_removed_at FROM mirrord.page_revision "
+        "WHERE tenant_id = %s AND page_id = %s AND version = %s",
         (tenant, page, version),
     )
     row = await cursor.fetchone()
+    if row is not None and row[1] is not None:
+        raise TextRemoved(describe_removal(version, row[1]))
     return row[0] if row else None
 
 
@@ -78,20 +89,23 @@ async def load_next_texts(
     return [row[0] for row in await cursor.fetchall()]
 
 
-def _changes_between(before: Revision, after: Revision, has_new_text: bool) -> tuple[str, ...]:
+def _changes_between(before: Revision, after: Revision, has_new_hash: bool) -> tuple[str, ...]:
+    """The changes; without both texts their digests are compared, and titles, which were in the texts, are not."""
+    has_texts = before.text_removed_at is None and after.text_removed_at is None
     checks = {
         "deleted": after.is_deleted and not before.is_deleted,
         "restored": before.is_deleted and not after.is_deleted,
-        "text": has_new_text,
+        "text": has_new_hash if has_texts else before.digest != after.digest,
         "place": (before.parent, before.name) != (after.parent, after.name),
-        "title": before.title != after.title,
+        "title": has_texts and before.title != after.title,
     }
     return tuple(name for name, holds in checks.items() if holds)
 
 
-def _revision_of(row: tuple[Any, ...]) -> Revision:
-    version, created_at, actor, digest, size, parent, name, title, deleted, parents, _ = row
-    return Revision(version, created_at, actor, digest, size, parent, name, title, deleted, tuple(parents), ())
+def _revision_of(*columns: Any) -> Revision:
+    version, created_at, actor, digest, size, parent, name, title, deleted, parents, removed_at = columns
+    place = (parent, name, title)
+    return Revision(version, created_at, actor, digest, size, *place, deleted, tuple(parents), (), removed_at)
 
 
 _OWN_ACTOR_KINDS = ["daemon", "file"]  # the actors of mirrord's own transactions
@@ -120,7 +134,7 @@ _AT_MOMENT = """
 SELECT now.id, {kind}, coalesce(now.name, now.id::text), now.version, now.deleted_at IS NOT NULL,
        was.version, coalesce(was.deleted, true), was.name,
        (was.parent_id, was.name) IS DISTINCT FROM (now.parent_id, now.name),
-       was.digest IS NOT NULL AND was.digest IS DISTINCT FROM now.digest
+       was.digest IS NOT NULL AND was.digest IS DISTINCT FROM now.digest, {removed_at}
 FROM mirrord.{table} AS now
 LEFT JOIN (SELECT DISTINCT ON ({table}_id) * FROM mirrord.{table}_revision
            WHERE tenant_id = %(tenant)s AND created_at <= %(at)s ORDER BY {table}_id, version DESC) AS was
@@ -132,7 +146,7 @@ _RECORDS_AT_MOMENT = """
 SELECT now.id, 'record', now.kind || '/' || now.key, now.version, now.deleted_at IS NOT NULL,
        was.version, coalesce(was.deleted, true), was.kind || '/' || was.key,
        (was.kind, was.key) IS DISTINCT FROM (now.kind, now.key),
-       was.digest IS NOT NULL AND was.digest IS DISTINCT FROM now.digest
+       was.digest IS NOT NULL AND was.digest IS DISTINCT FROM now.digest, was.text_removed_at
 FROM mirrord.record AS now
 LEFT JOIN (SELECT DISTINCT ON (record_id) * FROM mirrord.record_revision
            WHERE tenant_id = %(tenant)s AND created_at <= %(at)s ORDER BY record_id, version DESC) AS was
@@ -163,7 +177,8 @@ RETURNING now.version"""
 # A version that was never rendered has only data, or only an unparsed text: the other is derived from it again.
 _RESTORE_RECORD = """
 UPDATE mirrord.record AS now SET text = coalesce(was.text, now.text), digest = coalesce(was.digest, now.digest),
-    data = was.data, deleted_at = NULL, kind = was.kind, key = was.key,
+    data = CASE WHEN was.text_removed_at IS NULL THEN was.data ELSE now.data END,
+    deleted_at = NULL, kind = was.kind, key = was.key,
     ahead = CASE WHEN was.digest IS NOT NULL THEN '{}' WHEN was.text IS NULL THEN '{data}'::text[] ELSE '{text}' END
 FROM mirrord.record_revision AS was
 WHERE now.tenant_id = %(tenant)s AND now.id = %(entry)s AND now.version = %(expected)s
@@ -182,7 +197,8 @@ class EntryAtMoment:
     An entry now and at the requested moment.
 
     version, name: the current ones. version_then: the version at that moment; None: it did not exist.
-    is_moved: it had another name or parent. is_changed: it had another text.
+    is_moved: it had another name or parent. is_changed: it had another text. text_removed_at: when the text of then was
+    removed; None: it was not.
     """
 
     entry: EntryId
@@ -195,14 +211,18 @@ class EntryAtMoment:
     name_then: str | None
     is_moved: bool
     is_changed: bool
+    text_removed_at: datetime | None = None
 
 
 async def load_at_moment(connection: Connection, tenant: TenantId, moment: datetime) -> list[EntryAtMoment]:
     """Every entry, with its state at *moment*."""
     entries: list[EntryAtMoment] = []
     page_and_attachment_queries = [
-        _AT_MOMENT.format(table=table, kind=kind)
-        for table, kind in (("page", "now.kind"), ("attachment", "'attachment'"))
+        _AT_MOMENT.format(table=table, kind=kind, removed_at=removed_at)
+        for table, kind, removed_at in (
+            ("page", "now.kind", "was.text_removed_at"),
+            ("attachment", "'attachment'", "NULL::timestamptz"),
+        )
     ]
     for statement in (*page_and_attachment_queries, _RECORDS_AT_MOMENT):
         cursor = await connection.execute(statement, {"tenant": tenant, "at": moment})

@@ -137,7 +137,8 @@ async def load_texts(
 async def load_text_of_digest(connection: Connection, tenant: TenantId, entry: EntryId, digest: Digest) -> str | None:
     """A text in the record's history by its digest; None if no revision has it."""
     cursor = await connection.execute(
-        "SELECT text FROM mirrord.record_revision WHERE tenant_id = %s AND record_id = %s AND digest = %s LIMIT 1",
+        "SELECT text FROM mirrord.record_revision WHERE tenant_id = %s AND record_id = %s AND digest = %s "
+        "AND text IS NOT NULL LIMIT 1",
         (tenant, entry, digest),
     )
     row = await cursor.fetchone()

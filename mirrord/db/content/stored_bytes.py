@@ -40,13 +40,13 @@ async def newest_page_versions(
 async def find_texts(
     connection: Connection, tenant: TenantId, questions: Sequence[EntryDigest]
 ) -> frozenset[EntryDigest]:
-    """The pairs (entry, digest) found in the history of pages and records."""
+    """The pairs (entry, digest) of which the history of pages and records has the text."""
     parameters = (tenant, [entry for entry, _ in questions], [digest for _, digest in questions])
     cursor = await connection.execute(
         "SELECT r.page_id, r.digest FROM mirrord.page_revision AS r WHERE r.tenant_id = %s "
-        "AND r.page_id = ANY (%s) AND r.digest = ANY (%s) "
+        "AND r.page_id = ANY (%s) AND r.digest = ANY (%s) AND r.text_removed_at IS NULL "
         "UNION ALL SELECT r.record_id, r.digest FROM mirrord.record_revision AS r WHERE r.tenant_id = %s "
-        "AND r.record_id = ANY (%s) AND r.digest = ANY (%s)",
+        "AND r.record_id = ANY (%s) AND r.digest = ANY (%s) AND r.text_removed_at IS NULL",
         parameters + parameters,
     )
     return frozenset((entry, digest) for entry, digest in await cursor.fetchall()) & frozenset(questions)

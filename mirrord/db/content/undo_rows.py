@@ -31,11 +31,13 @@ _LIST = """
 _STATES = {
     "page": "SELECT version.page_id, now.kind, version.version, version.deleted, version.parent_id, version.name, "
     "version.digest, version.markdown, version.markdown IS NOT NULL OR version.views IS NULL, "
-    "now.ahead = '{{}}' AND (now.name_key IS NOT NULL OR now.deleted_at IS NOT NULL)",
+    "now.ahead = '{{}}' AND (now.name_key IS NOT NULL OR now.deleted_at IS NOT NULL), version.text_removed_at",
     "attachment": "SELECT version.attachment_id, 'attachment', version.version, version.deleted, version.parent_id, "
-    "version.name, version.digest, NULL, true, now.name_key IS NOT NULL OR now.deleted_at IS NOT NULL",
+    "version.name, version.digest, NULL, true, now.name_key IS NOT NULL OR now.deleted_at IS NOT NULL, "
+    "NULL::timestamptz",
     "record": "SELECT version.record_id, 'record', version.version, version.deleted, NULL::uuid, "
-    "version.kind || '/' || version.key, version.digest, version.text, version.text IS NOT NULL, now.ahead = '{{}}'",
+    "version.kind || '/' || version.key, version.digest, version.text, version.text IS NOT NULL, now.ahead = '{{}}', "
+    "version.text_removed_at",
 }
 _CHILDREN = """
 SELECT parent_id, id FROM mirrord.page
@@ -95,7 +97,12 @@ UPDATE mirrord.{table}_revision AS version SET change_set = %(change_set)s
 
 @dataclass(frozen=True, slots=True)
 class StateRow:
-    """One version of an entry. is_settled: its text is known; of the present one: it is also in its file's place."""
+    """
+    One version of an entry.
+
+    is_settled: its text is known; of the present one: it is also in its file's place. text_removed_at: when its text
+    was removed; None: it was not.
+    """
 
     entry: EntryId
     kind: Kind
@@ -107,6 +114,7 @@ class StateRow:
     text: str | None
     is_settled: bool
     is_row_settled: bool
+    text_removed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

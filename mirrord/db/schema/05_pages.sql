@@ -41,7 +41,8 @@ CREATE INDEX page_underived ON mirrord.page (tenant_id, updated_at)
     WHERE deleted_at IS NULL AND kind = 'page' AND (content IS NULL OR digest IS NULL);
 CREATE INDEX page_tombstones ON mirrord.page (deleted_at, tenant_id) WHERE deleted_at IS NOT NULL;
 
--- One row a version. A row changes once at most: the text that mirrord renders after an app wrote views is added.
+-- One row a version. A row changes twice at most: the text that mirrord renders after an app wrote views is added, and
+-- removed after its time. What tells versions apart, the digest above all, stays.
 CREATE TABLE mirrord.page_revision (
     tenant_id   uuid NOT NULL,
     page_id     uuid NOT NULL,
@@ -58,6 +59,7 @@ CREATE TABLE mirrord.page_revision (
     parents     bigint[] NOT NULL DEFAULT '{}',
     created_at  timestamptz NOT NULL DEFAULT now(),
     change_set  uuid,                       -- NULL: none
+    text_removed_at timestamptz,            -- when markdown, frontmatter and views were removed; NULL: they are there
     PRIMARY KEY (tenant_id, page_id, version),
     FOREIGN KEY (tenant_id, page_id) REFERENCES mirrord.page (tenant_id, id)
 );

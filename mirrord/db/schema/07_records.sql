@@ -35,8 +35,8 @@ CREATE TABLE mirrord.record (
 CREATE INDEX record_by_key ON mirrord.record (key, tenant_id);
 CREATE INDEX record_tombstones ON mirrord.record (deleted_at, tenant_id) WHERE deleted_at IS NOT NULL;
 
--- One row a version. A row changes once at most: the text that mirrord renders after an app wrote data, or the data
--- that mirrord reads after an app wrote the text, is added.
+-- One row a version. A row changes twice at most: the text that mirrord renders after an app wrote data, or the data
+-- that mirrord reads after an app wrote the text, is added; both are removed after their time.
 CREATE TABLE mirrord.record_revision (
     tenant_id  uuid NOT NULL,
     record_id  uuid NOT NULL,
@@ -50,6 +50,7 @@ CREATE TABLE mirrord.record_revision (
     actor      jsonb,
     created_at timestamptz NOT NULL DEFAULT now(),
     change_set uuid,                        -- NULL: none
+    text_removed_at timestamptz,            -- when text and data were removed; NULL: they are there
     PRIMARY KEY (tenant_id, record_id, version),
     FOREIGN KEY (tenant_id, record_id) REFERENCES mirrord.record (tenant_id, id)
 );

@@ -27,6 +27,7 @@ _WAYS_OUT = {
     "PATH_NOT_FOUND": "Call get_tree for the paths, or list_changes without path.",
     "PAGE_NOT_FOUND": "Call list_pages or search_pages for the path; list_changes names deleted pages.",
     "UNKNOWN_VERSION": "Call page_history with this path for the versions.",
+    "TEXT_REMOVED": "Call page_history with this path: versions without textRemoved have their text.",
 }
 
 

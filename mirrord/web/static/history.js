@@ -9,13 +9,16 @@ let versions = [];
 
 async function show(version) {
   const at = versions.findIndex((one) => one.version === version);
-  const before = versions.slice(at + 1).find((one) => one.has_text)?.version ?? 0;
+  const older = versions.slice(at + 1);
+  const before = older.find((one) => one.has_text)?.version ?? 0;
   const shown = make("section", { id: "shown", tabindex: "-1", "aria-label": `Version ${version}` });
   const { hunks } = await get(`pages/${page}/diff`, { before, after: version });
   const one = versions[at];
   const back = button("Restore this version", () => trying(() => restore(version)), { class: "main" });
   const head = `Version ${version}, ${moment(one.at)}, by ${actor(one.by)}`;
-  shown.append(make("h2", {}, head), at === 0 ? "" : back, ...differenceOf(hunks));
+  const isFirst = before === 0 && older.some((one) => one.text_removed);
+  const note = isFirst ? make("p", {}, "The texts of the versions before were removed; the whole text is shown.") : "";
+  shown.append(make("h2", {}, head), at === 0 ? "" : back, note, ...differenceOf(hunks));
   document.getElementById("shown").replaceWith(shown);
   shown.focus();
 }
@@ -29,7 +32,8 @@ async function restore(version) {
 
 function drawn(one) {
   const what = one.changed.join(", ") || "form";
-  const label = `${one.version} · ${what} · ${actor(one.by)} · ${moment(one.at)}`;
+  const end = one.text_removed ? " · text removed" : "";
+  const label = `${one.version} · ${what} · ${actor(one.by)} · ${moment(one.at)}${end}`;
   return make("li", {}, one.has_text ? button(label, () => trying(() => show(one.version)), { class: "plain" }) : label);
 }
 

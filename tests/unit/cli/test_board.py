@@ -20,11 +20,12 @@ PULSE = {
     "row_to_file": None,
     "lately": [(1.0, "file → row", "Old.md"), (2.0, "row → file", "New.md")],
 }
-COUNTS = {"pages": 1200, "attachments": 30, "records": 4, "conflicts": 0, "problems": 0, "halts": 0, "trash": None}
+COUNTS = {"pages": 1200, "attachments": 30, "records": 4, "conflicts": 0, "problems": 0, "halts": 0}
+UNKNOWN = dict.fromkeys(("trash", "history"))
 
 
 def tenant(name: str = "demo", **changes: Any) -> dict[str, Any]:
-    return {"name": name, **COUNTS, **facts_of_pulse(PULSE), **changes}
+    return {"name": name, **COUNTS, **UNKNOWN, **facts_of_pulse(PULSE), **changes}
 
 
 def found(*tenants: dict[str, Any], **changes: Any) -> dict[str, Any]:
