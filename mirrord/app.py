@@ -28,6 +28,7 @@ from mirrord.mirror.tree_marker import Marker
 from mirrord.mirror.write.journal import DAEMON_WRITER, Journal
 from mirrord.mirror.write.tree_locks import Lock
 from mirrord.sync.decisions.tree_history import Circumstances, KnownMirror, Start, StartDecision, decide_start
+from mirrord.sync.handshake import has_current_counters
 from mirrord.sync.observation.file_look import Looker
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.unrecorded_files import UnrecordedFiles
@@ -236,7 +237,8 @@ async def _open_sides(database: Database, tree: Tree, name: str, tenant: TenantI
         sides = Sides(name, tenant, mirror, tree, journal, state, looker, database)
         sides.unrecorded_files = await asyncio.to_thread(UnrecordedFiles.load, state)
         was_away = await mirror_leases.was_released_for(database, tenant, mirror, tombstone_purge.TOMBSTONE_AGE)
-        await take_lease(sides, root_locked=True)
+        # of a tree that another host had, the lock here may say nothing about a daemon there
+        await take_lease(sides, root_locked=decision.start is not Start.MOVED)
         on_failure.pop_all()
     adopting = decision.adopting or not had_state or was_away
     return sides, StartDecision(decision.start, mirror, adopting)
@@ -259,16 +261,20 @@ def adopt_tree(config: Config, name: str, tenant: TenantId) -> None:
 
 async def take_lease(sides: Sides, *, root_locked: bool) -> None:
     """
-    Record the mirror's host and root (a restored database may not know it), and take its lease.
+    Take the mirror's lease, and record its host and root (a restored database may not know it).
 
-    root_locked: the lock of this very root was just taken, so an earlier holder is dead. Raises Refused as acquire().
+    root_locked: the lock of this very root was just taken, so an earlier holder is dead; else the mirror has a row.
+    Raises Refused as acquire().
     """
     host, database = socket.gethostname(), sides.database
-    await mirror_leases.record_mirror(database, sides.tenant, sides.mirror, host, str(sides.tree.root))
+    place = (sides.tenant, sides.mirror, host, str(sides.tree.root))
+    if root_locked:
+        await mirror_leases.record_mirror(database, *place)
     holder = f"{host}:{os.getpid()}"
-    sides.hold_lease(
-        await mirror_leases.acquire_lease(database, sides.tenant, sides.mirror, holder, root_locked=root_locked)
-    )
+    lease = await mirror_leases.acquire_lease(database, sides.tenant, sides.mirror, holder, root_locked=root_locked)
+    if not root_locked:
+        await mirror_leases.record_mirror(database, *place)
+    sides.hold_lease(lease)
 
 
 async def _decide_start(database: Database, tree: Tree, tenant: TenantId) -> StartDecision:
@@ -279,6 +285,9 @@ async def _decide_start(database: Database, tree: Tree, tenant: TenantId) -> Sta
         (row for row in known_mirrors if tree_marker and row.mirror == tree_marker.mirror and row.host == host), None
     )
     at_root = next((row for row in known_mirrors if (row.host, row.root) == (host, root)), None)
+    elsewhere = next(
+        (row for row in known_mirrors if tree_marker and row.mirror == tree_marker.mirror and row.host != host), None
+    )
     is_lost = tree_marker is None or tree_marker.tenant_id != tenant
     circumstances = Circumstances(
         tenant=tenant,
@@ -288,6 +297,7 @@ async def _decide_start(database: Database, tree: Tree, tenant: TenantId) -> Sta
         recognised=await _share_found(database, tree, tenant, at_root.mirror)
         if at_root is not None and is_lost
         else 0.0,
+        is_current=elsewhere is not None and await has_current_counters(database, tree, tenant, elsewhere.mirror),
     )
     return decide_start(tree_marker, known_mirrors, circumstances)
 

@@ -15,13 +15,13 @@ import orjson
 
 from mirrord.db import mirror_leases
 from mirrord.db.content import entry_states
-from mirrord.db.database import Connection
+from mirrord.db.database import Connection, Database
 from mirrord.db.mirror_leases import NewestPage, RowFacts
 from mirrord.db.open_issues import Problem
-from mirrord.domain.entry import Digest, parse_id
+from mirrord.domain.entry import Digest, MirrorId, TenantId, parse_id
 from mirrord.errors import MirrordError, Refused
 from mirrord.mirror import tree_marker
-from mirrord.mirror.mirror_state import State
+from mirrord.mirror.mirror_state import STATE_PATH, State
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import PAUSE_FILE
@@ -43,6 +43,27 @@ class _Ack:
     seq: int
     epoch: str
     newest: NewestPage | None
+
+
+async def has_current_counters(database: Database, tree: Tree, tenant: TenantId, mirror: MirrorId) -> bool:
+    """Whether *tree* has the counters of the row of *mirror*; a crash may leave the tree one ahead."""
+    raw = await asyncio.to_thread(_read_ack, tree)
+    ack = _decode_ack(raw, str(mirror)) if raw is not None else None
+    if ack is None:
+        return False
+    async with database.transaction(tenant) as connection:
+        row_acks = await mirror_leases.load_acknowledged_rounds(connection, tenant, mirror)
+    return 0 <= ack.acks - row_acks <= 1
+
+
+def _read_ack(tree: Tree) -> str | None:
+    if tree.stat(STATE_PATH) is None:  # opening it would make it, and it would look like the tree's own
+        return None
+    state = State(tree)
+    try:
+        return state.get(_KEY)
+    finally:
+        state.close()
 
 
 class Handshake:

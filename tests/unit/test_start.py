@@ -20,8 +20,8 @@ def known(
     return KnownMirror(mirror, host, root, leased)
 
 
-def seen(*, carries: bool | None = None, recognised: float = 0.0) -> Circumstances:
-    return Circumstances(TENANT, "here", "/tree", carries, recognised)
+def seen(*, carries: bool | None = None, recognised: float = 0.0, current: bool = False) -> Circumstances:
+    return Circumstances(TENANT, "here", "/tree", carries, recognised, current)
 
 
 def test_rule_1_a_tree_that_matches_its_row_goes_on() -> None:
@@ -50,6 +50,22 @@ def test_rule_2_where_it_cannot_be_seen_a_person_decides(carries: bool | None, l
     decision = decide_start(MARKER, [known(root="/old", leased=leased)], seen(carries=carries))
     assert (decision.start, decision.mirror) == (Start.HALT, None)
     assert "/old" in decision.sentence
+
+
+@pytest.mark.parametrize(
+    "row", [known(host="there"), known(host="there", root="/old"), known(host="there", leased=True)]
+)
+def test_rule_2_a_tree_of_another_host_with_the_counters_of_its_row_was_moved(row: KnownMirror) -> None:
+    assert decide_start(MARKER, [row], seen(current=True)) == StartDecision(Start.MOVED, MIRROR, adopting=False)
+
+
+@pytest.mark.parametrize(
+    ("row", "current"),
+    [(known(host="there"), False), (known(host="there", root="/old", leased=True), True)],
+    ids=["behind its row", "while its original is mirrored"],
+)
+def test_rule_2_any_other_tree_of_another_host_waits_for_a_person(row: KnownMirror, current: bool) -> None:
+    assert decide_start(MARKER, [row], seen(current=current)).start is Start.HALT
 
 
 @pytest.mark.parametrize("others", [[], [known(OTHER, "there")], [known(OTHER, "here", "/another")]])

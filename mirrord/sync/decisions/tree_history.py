@@ -36,7 +36,9 @@ class Circumstances:
     The facts that can be seen at start.
 
     host, root: of this tree. old_root_carries: whether the recorded root still has the same id; None: cannot be seen.
-    recognised: share (0 to 1) of the recorded mirror's base paths that exist in this tree.
+    recognised: share (0 to 1) of the recorded mirror's base paths that exist in this tree. is_current: whether the tree
+    has the counters of its mirror's row, which another host wrote: it is that host's tree, or a copy since which
+    nothing happened.
     """
 
     tenant: TenantId
@@ -44,6 +46,7 @@ class Circumstances:
     root: str
     old_root_carries: bool | None = None
     recognised: float = 0.0
+    is_current: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,8 @@ def _decide_with_marker(marker: Marker, mirrors: list[KnownMirror], circumstance
         return StartDecision(Start.MOVED, row.mirror, adopting=False)
     if circumstances.old_root_carries:
         return StartDecision(Start.COPIED, None, adopting=True)
+    if circumstances.is_current and (not row.leased or row.root == circumstances.root):
+        return StartDecision(Start.MOVED, row.mirror, adopting=False)  # a lease that is held keeps it from writing
     return StartDecision(
         Start.HALT,
         None,
