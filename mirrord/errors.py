@@ -14,6 +14,7 @@ MirrordError
   Fenced         another daemon holds this mirror's lease now; write nothing more
   Damaged        text that cannot be taken as it is (not UTF-8, no safe round trip); listed as a problem
   Halted         a safety halt stands until a person decides
+  OutOfMemory    this process has no memory left; it ends, and is started again
 
 Every message says what happened, to which page, and, where one exists, the command that helps.
 """
@@ -69,6 +70,10 @@ class Damaged(MirrordError):
 
 class Halted(MirrordError):
     """A safety halt stands until a person decides."""
+
+
+class OutOfMemory(MirrordError):
+    """No memory is left: this process is of no use any more, and ends."""
 
 
 def reason_of(error: Exception) -> str:

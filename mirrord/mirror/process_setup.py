@@ -2,15 +2,21 @@
 
 import ctypes
 import gc
+import mmap
 import os
 import resource
 import signal
 import sys
+import threading
+import time
 from pathlib import Path
 
 # A terminal sends them to all its processes, by Ctrl-C and when it is closed; the daemon alone decides what follows.
 TERMINAL_SIGNALS = frozenset({signal.SIGINT, signal.SIGHUP})
 _PR_SET_PDEATHSIG = 1  # prctl(2)
+RESERVE_BYTES = 16 << 20  # a process that cannot get so much is of no use
+LOOK_SECONDS = 1.0  # seconds between two looks at the memory
+MAX_LOOKS = 3  # looks without memory, one after the other
 _NO_MEMORY_LINE = b"mirrord: there is no memory left; the process ends.\n"
 
 
@@ -41,19 +47,31 @@ def end_with_parent(parent: int) -> None:
 
 def end_without_memory() -> None:
     """
-    Let this process end when a thread of it cannot begin for want of memory: its starter waits for ever.
+    Let this process end when it has had no memory for MAX_LOOKS looks: it would wait for ever, for a thread that cannot
+    begin for instance.
 
-    The interpreter reports that to this hook only. Call it once, in a process that is started again when it ends.
+    A thread that has begun looks, because nothing else need be able to. Call it once, in a process that is started
+    again when it ends.
     """
-    report = sys.unraisablehook
+    threading.Thread(target=_watch_memory, name="memory", daemon=True).start()
 
-    def end_or_report(unraisable: "sys.UnraisableHookArgs") -> None:
-        if issubclass(unraisable.exc_type, MemoryError):
-            os.write(2, _NO_MEMORY_LINE)
-            os._exit(1)
-        report(unraisable)
 
-    sys.unraisablehook = end_or_report
+def _watch_memory() -> None:
+    looks = 0
+    while looks < MAX_LOOKS:
+        time.sleep(LOOK_SECONDS)
+        looks = 0 if has_memory() else looks + 1
+    os.write(2, _NO_MEMORY_LINE)
+    os._exit(1)
+
+
+def has_memory() -> bool:
+    """Whether this process can still get RESERVE_BYTES: if so, what failed for want of memory wanted too much."""
+    try:
+        mmap.mmap(-1, RESERVE_BYTES).close()
+    except (MemoryError, OSError):
+        return False
+    return True
 
 
 def command_line() -> tuple[str, ...]:

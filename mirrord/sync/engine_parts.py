@@ -6,12 +6,14 @@ import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from traceback import clear_frames
 
 from mirrord.db.content.altered_rows import refusal_of
 from mirrord.db.content.entry_states import LoadedEntries
 from mirrord.domain.entry import Base, EntryId
 from mirrord.domain.measures import Latencies, Work
-from mirrord.errors import Fenced, Unavailable
+from mirrord.errors import Fenced, OutOfMemory, Unavailable
+from mirrord.mirror.process_setup import has_memory
 from mirrord.sync.decisions.entry_decision import Decision, Move, Step
 from mirrord.sync.decisions.tree_history import Adoption
 from mirrord.sync.handshake import Handshake
@@ -189,16 +191,29 @@ class EngineParts:
 
 
 async def failure_of(parts: EngineParts, work: Awaitable[None]) -> Exception | None:
-    """Await *work*; returns the error with which it failed unexpectedly, or because a trigger of an app refuses it."""
+    """
+    Await *work*; returns the error with which it failed unexpectedly, or because a trigger of an app refuses it.
+
+    Raises OutOfMemory if nearly no memory is left: another process has to go on.
+    """
     try:
         await work
-    except (Unavailable, Fenced):
+    except (Unavailable, Fenced, OutOfMemory):
         raise
     except Exception as error:  # one item must not stop the others
         if refusal_of(error) is None:
+            _end_without_memory(parts, error)
             log.exception("pass_failed", extra={"tenant": parts.sides.name})
         return error
     return None
+
+
+def _end_without_memory(parts: EngineParts, error: Exception) -> None:
+    """Raise OutOfMemory if *error*, of any kind, came while no memory was left; not if one item wanted too much."""
+    clear_frames(error.__traceback__)  # what was read for the item is in them
+    if not has_memory():
+        log.error("no_memory", extra={"tenant": parts.sides.name, "error": type(error).__name__})
+        raise OutOfMemory("There is no memory left; this process ends, and is started again.") from None
 
 
 def make_parts(sides: Sides, request_scan: Callable[[], None], *, is_adopting: bool) -> EngineParts:

@@ -234,6 +234,20 @@ def test_others_take_what_a_process_had_that_has_no_memory_whenever_it_starts(pr
     assert [code for code in ends if code not in (-signal.SIGKILL, 0)], f"no process ended for want of memory: {ends}"
 
 
+def test_a_process_that_has_no_memory_for_its_work_ends_and_its_tenants_go_on(processes: Processes) -> None:
+    pid, word = processes.pid_of("alpha"), "After want of memory"
+    resource.prlimit(pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    large = "a line of a large page\n" * 300_000
+    save(processes.file("alpha", "Large.md"), large)
+    eventually(lambda: pid not in processes.mirrord.workers(), "the end of the process", TAKEOVER_SECONDS)
+    processes.assert_both_ways(word, TAKEOVER_SECONDS)
+    processes.assert_once(word)
+    log = processes.mirrord.log.read_text()
+    assert "there is no memory left" in log or '"event": "no_memory"' in log
+    assert processes.row("alpha", "Large") == (1, large)
+    assert value(processes.rows, "SELECT count(*) FROM mirrord.problem WHERE code = 'internal'") == 0
+
+
 @pytest.mark.parametrize("setting", ["0", "many", "-1", "1000"])
 def test_a_number_of_processes_that_is_none_is_refused(setting: str, tmp_path: Path) -> None:
     places = ("--mirror", str(tmp_path / "mirror"), "--data", str(tmp_path / "data"))

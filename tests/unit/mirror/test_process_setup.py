@@ -9,14 +9,41 @@ import pytest
 
 from mirrord.mirror.process_setup import list_stop_signals
 
+LIMITED = """
+import resource, threading
+from mirrord.mirror.process_setup import LOOK_SECONDS, MAX_LOOKS, RESERVE_BYTES, end_without_memory, has_memory
+pages = int(open("/proc/self/statm").read().split()[0])
+limit = pages * resource.getpagesize() + 4 * RESERVE_BYTES
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+def wants(size):
+    try:
+        return bytearray(size)
+    except MemoryError:
+        return None
+def exhaust():
+    parts = []
+    for size in (RESERVE_BYTES // 4, 65536, 4096):
+        while (part := wants(size)) is not None:
+            parts.append(part)
+    return parts
+"""
+TELLING = """
+print(wants(8 * RESERVE_BYTES), has_memory())
+parts = exhaust()
+print(has_memory())
+parts.clear()
+print(has_memory())
+"""
 WAITING = """
-import _thread, threading
-from mirrord.mirror.process_setup import end_without_memory
 end_without_memory()
-def begin():
-    raise {error}
-_thread.start_new_thread(begin, ())
-threading.Event().wait({seconds})
+parts = exhaust()
+threading.Event().wait(60)
+"""
+GREEDY = """
+end_without_memory()
+for _ in range(2 * MAX_LOOKS):
+    assert wants(8 * RESERVE_BYTES) is None
+    threading.Event().wait(LOOK_SECONDS)
 """
 
 
@@ -32,17 +59,22 @@ def test_a_hangup_stops_a_daemon_unless_it_is_ignored(hangup: signal.Handlers) -
     assert (signal.SIGHUP in list_stop_signals()) is (hangup is signal.SIG_DFL)
 
 
-def test_a_process_whose_thread_cannot_begin_without_memory_ends() -> None:
-    ended = run_waiting(error="MemoryError", seconds=60)
+def test_one_who_wants_too_much_is_told_from_a_process_that_has_no_memory_left() -> None:
+    completed = run_limited(TELLING)
+    assert (completed.stdout.split(), completed.stderr) == (["None", "True", "False", "True"], "")
+
+
+def test_a_process_that_waits_without_memory_ends() -> None:
+    ended = run_limited(WAITING)
     assert (ended.returncode, ended.stderr) == (1, "mirrord: there is no memory left; the process ends.\n")
 
 
-def test_a_process_whose_thread_ends_with_another_error_goes_on() -> None:
-    ended = run_waiting(error="ValueError('of the thread')", seconds=0.2)
-    assert ended.returncode == 0
-    assert "ValueError: of the thread" in ended.stderr
+def test_a_process_that_wanted_too_much_goes_on() -> None:
+    ended = run_limited(GREEDY)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def run_waiting(**values: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", WAITING.format(**values)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+def run_limited(program: str) -> subprocess.CompletedProcess[str]:
+    """Run a program that gets little more memory than it has when it starts."""
+    command = [sys.executable, "-c", LIMITED + program]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
