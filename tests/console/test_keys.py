@@ -238,6 +238,19 @@ async def test_a_click_below_the_last_block_begins_a_paragraph(console: Console,
     becomes(file, f"# A\n\n{last}\n\nBELOW\n")
 
 
+async def test_a_drag_from_below_the_last_block_selects(console: Console, person: NewPerson) -> None:
+    reader, file = await sit_at(console, person, "drag", "first\n\nlast words\n")
+    last = await reader.text.locator("p").last.bounding_box()
+    assert last is not None
+    await reader.page.mouse.move(last["x"] + 300, last["y"] + 200)
+    await reader.page.mouse.down()
+    await reader.page.mouse.move(last["x"] + 1, last["y"] + 10, steps=4)
+    await reader.page.mouse.up()
+    await reader.type("end")
+
+    becomes(file, "first\n\nend\n")
+
+
 @pytest.mark.parametrize("kind", ["table", "quote", "callout"])
 async def test_the_down_arrow_leaves_a_block_at_the_end(console: Console, person: NewPerson, kind: str) -> None:
     last = LAST[kind]
@@ -262,6 +275,18 @@ async def test_enter_goes_through_a_toggle_and_out_of_it(console: Console, perso
     await reader.type("after")
 
     becomes(file, "before\n\n<details open>\n<summary>Title</summary>\n\ninside\n\n</details>\n\nafter\n")
+
+
+MENU = {"todo": "Tasks", "divider": "Rule", "h1": "Heading 1", "math": "Formula", "warning": "Callout"}
+
+
+async def test_the_menu_knows_other_words_for_blocks(console: Console, person: NewPerson) -> None:
+    reader, _ = await sit_at(console, person, "menu", "words\n")
+    await reader.after("words")
+    for word, label in MENU.items():
+        await reader.press("Control+a")
+        await reader.type(f"/{word}")
+        await expect(reader.page.get_by_role("option").first).to_contain_text(label, timeout=PATIENCE)
 
 
 async def test_an_undo_of_a_saved_deletion_brings_back_the_spelling(console: Console, person: NewPerson) -> None:

@@ -15,6 +15,8 @@ export interface Action {
   isOn?(editor: Editor): boolean
   /** The keys of the action, as shown to a person. */
   keys?: string
+  /** Other words that people look for it by. */
+  also?: string
 }
 
 const mark = (name: string, label: string, sign: string, keys: string): Action => ({
@@ -27,6 +29,7 @@ const heading = (level: 1 | 2 | 3): Action => ({
   label: `Heading ${level}`,
   sign: `H${level}`,
   keys: `Ctrl+Alt+${level}`,
+  also: `h${level} title`,
   run: (editor) => void editor.chain().focus().toggleHeading({ level }).run(),
   isOn: (editor) => editor.isActive('heading', { level }),
 })
@@ -46,43 +49,43 @@ export const MARKS: Action[] = [
 
 export const BLOCKS: Action[] = [
   {
-    ...{ label: 'Text', sign: '¶', keys: 'Ctrl+Alt+0' },
+    ...{ label: 'Text', sign: '¶', keys: 'Ctrl+Alt+0', also: 'paragraph plain' },
     run: (editor) => void editor.chain().focus().setParagraph().run(),
     isOn: (editor) => editor.isActive('paragraph'),
   },
   ...([1, 2, 3] as const).map(heading),
   {
-    ...{ label: 'List', sign: '•', keys: 'Ctrl+Shift+8' },
+    ...{ label: 'List', sign: '•', keys: 'Ctrl+Shift+8', also: 'bullet unordered ul' },
     run: (editor) => void editor.chain().focus().toggleBulletList().run(),
     isOn: (editor) => editor.isActive('bulletList'),
   },
   {
-    ...{ label: 'Numbered list', sign: '1.', keys: 'Ctrl+Shift+7' },
+    ...{ label: 'Numbered list', sign: '1.', keys: 'Ctrl+Shift+7', also: 'ordered ol 1.' },
     run: (editor) => void editor.chain().focus().toggleOrderedList().run(),
     isOn: (editor) => editor.isActive('orderedList'),
   },
   {
-    ...{ label: 'Tasks', sign: '☑', keys: 'Ctrl+Shift+9' },
+    ...{ label: 'Tasks', sign: '☑', keys: 'Ctrl+Shift+9', also: 'todo to-do check checkbox checklist' },
     run: (editor) => void editor.chain().focus().toggleList('taskList', 'taskItem').run(),
     isOn: (editor) => editor.isActive('taskList'),
   },
   {
-    ...{ label: 'Quote', sign: '❝', keys: 'Ctrl+Shift+B' },
+    ...{ label: 'Quote', sign: '❝', keys: 'Ctrl+Shift+B', also: 'blockquote citation' },
     run: (editor) => void editor.chain().focus().toggleBlockquote().run(),
     isOn: (editor) => editor.isActive('blockquote'),
   },
   {
-    ...{ label: 'Code block', sign: '{}', keys: 'Ctrl+Alt+C' },
+    ...{ label: 'Code block', sign: '{}', keys: 'Ctrl+Alt+C', also: 'snippet pre' },
     run: (editor) => void editor.chain().focus().toggleCodeBlock().run(),
     isOn: (editor) => editor.isActive('codeBlock'),
   },
   {
-    ...{ label: 'Callout', sign: '✦' },
+    ...{ label: 'Callout', sign: '✦', also: 'note info tip warning admonition' },
     run: (editor) => void editor.chain().focus().toggleWrap('callout', { type: 'note' }).run(),
     isOn: (editor) => editor.isActive('callout'),
   },
   {
-    ...{ label: 'Toggle', sign: '▸' },
+    ...{ label: 'Toggle', sign: '▸', also: 'collapse fold details' },
     run: (editor) => toggleDetails(editor),
     isOn: (editor) => editor.isActive('details'),
   },
@@ -90,18 +93,18 @@ export const BLOCKS: Action[] = [
 
 export const INSERTIONS: Action[] = [
   {
-    ...{ label: 'Table', sign: '▦' },
+    ...{ label: 'Table', sign: '▦', also: 'grid spreadsheet' },
     run: (editor) => void editor.chain().focus().insertTable({ rows: 3, cols: 3, withHeaderRow: true }).run(),
     isOn: (editor) => editor.isActive('table'),
   },
   {
-    ...{ label: 'Rule', sign: '―' },
+    ...{ label: 'Rule', sign: '―', also: 'divider line separator hr' },
     run: (editor) => void editor.chain().focus().setHorizontalRule().run(),
   },
-  { ...{ label: 'Formula', sign: '∑' }, run: (editor) => formula(editor, 'mathBlock') },
-  { ...{ label: 'Formula in the line', sign: '√' }, run: (editor) => formula(editor, 'mathInline') },
-  { ...{ label: 'Footnote', sign: '†' }, run: insertFootnote },
-  { ...{ label: 'Link to a page', sign: '[[' }, run: pageLink },
+  { ...{ label: 'Formula', sign: '∑', also: 'math equation latex' }, run: (editor) => formula(editor, 'mathBlock') },
+  { ...{ label: 'Formula in the line', sign: '√', also: 'inline math equation latex' }, run: (editor) => formula(editor, 'mathInline') },
+  { ...{ label: 'Footnote', sign: '†', also: 'note reference' }, run: insertFootnote },
+  { ...{ label: 'Link to a page', sign: '[[', also: 'wikilink mention [[' }, run: pageLink },
 ]
 
 export const HISTORY: Action[] = [
@@ -148,6 +151,7 @@ function pageLink(editor: Editor): void {
 
 /** Opens the field for the address of the link at the cursor, or of a new one for the selected words. */
 export function link(editor: Editor): void {
+  if (editor.state.selection.$from.parent.type.spec.code) return // code has no links
   if (!editor.isActive('link')) editor.view.dispatch(beginLink(editor.state))
   focusIn(editor.view.dom, FIRST_FIELD)
 }

@@ -3,21 +3,30 @@ import { Extension } from '@tiptap/core'
 import { type EditorState, Plugin, TextSelection } from '@tiptap/pm/state'
 import type { EditorView } from '@tiptap/pm/view'
 
+const STILL = 4 // px that a hand moves during a click
+
 export const Below = Extension.create({
   name: 'mirrordBelow',
   addKeyboardShortcuts() {
     return { ArrowDown: () => isAtEnd(this.editor.state, this.editor.view) && begin(this.editor.view) }
   },
-  addProseMirrorPlugins: () => [new Plugin({ props: { handleDOMEvents: { mousedown: pressed } } })],
+  addProseMirrorPlugins() {
+    let pressed: MouseEvent | null = null // a drag that begins below the last block selects, as elsewhere
+    const mousedown = (_: EditorView, event: MouseEvent) => {
+      pressed = event
+    }
+    const click = (view: EditorView, event: MouseEvent) => {
+      const isDragged = !pressed || Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) > STILL
+      return !isDragged && isBelow(view, event) && begin(view)
+    }
+    return [new Plugin({ props: { handleDOMEvents: { mousedown, click } } })]
+  },
 })
 
-function pressed(view: EditorView, event: MouseEvent): boolean {
+function isBelow(view: EditorView, event: MouseEvent): boolean {
   const last = view.dom.lastElementChild
   if (event.target !== view.dom || event.button !== 0 || event.shiftKey || !last) return false
-  if (event.clientY <= last.getBoundingClientRect().bottom) return false
-  event.preventDefault()
-  view.focus()
-  return begin(view)
+  return event.clientY > last.getBoundingClientRect().bottom
 }
 
 /** Whether the cursor is in the last line of a block that holds others, with nothing below it. */
@@ -37,5 +46,6 @@ function begin(view: EditorView): true {
   const isThere = doc.lastChild?.type.name === 'paragraph' && !doc.lastChild.content.size
   if (!isThere) tr.insert(doc.content.size, schema.nodes['paragraph']!.create())
   view.dispatch(tr.setSelection(TextSelection.atEnd(tr.doc)).scrollIntoView())
+  view.focus()
   return true
 }

@@ -24,6 +24,8 @@ import { looks } from './views/looks'
 
 export type { Completion, Editor, Options, Page, Preview, Saved, State, Unresolved } from './options'
 
+const WAY_OUT = 'Tab indents. Press Escape, then Tab, to leave the text.'
+
 /** Shows the page of *options* in *element* for editing. */
 export function mount(host: HTMLElement, options: Options): Editor {
   dressed(host.ownerDocument)
@@ -39,7 +41,7 @@ export function mount(host: HTMLElement, options: Options): Editor {
     enablePasteRules: ['link'], // all other Markdown is read by the server's grammar
     injectCSS: false, // a strict policy refuses a style element
     editorProps: {
-      attributes: { 'aria-label': 'Text of the page', class: 'prose' },
+      attributes: { 'aria-label': 'Text of the page', 'aria-description': WAY_OUT, class: 'prose' },
       ...{ scrollMargin: margin, scrollThreshold: margin, clipboardTextSerializer: markdownOf },
     },
   })

@@ -8,7 +8,13 @@ import { menu } from './menu'
 const KEY = new PluginKey('mirrordSlash')
 const ALL = [...BLOCKS, ...INSERTIONS]
 
-const matching = (query: string) => ALL.filter(({ label }) => label.toLowerCase().includes(query.toLowerCase()))
+/** The actions that a person may mean: by name, then by other words for them. */
+function matching(query: string): Action[] {
+  const words = query.toLowerCase()
+  const isNamed = ({ label }: Action) => label.toLowerCase().includes(words)
+  const isMeant = ({ also }: Action) => words !== '' && ` ${also ?? ''}`.includes(` ${words}`)
+  return [...ALL.filter(isNamed), ...ALL.filter((action) => !isNamed(action) && isMeant(action))]
+}
 
 export const Slash = Extension.create({
   name: 'mirrordSlash',

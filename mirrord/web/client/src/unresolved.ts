@@ -28,7 +28,8 @@ export const UnresolvedLinks = Extension.create({
 
 /** Shows these links, as the page has them, as leading nowhere. */
 export function showUnresolved(view: EditorView, links: Unresolved[]): void {
-  view.dispatch(view.state.tr.setMeta(KEY, links).setMeta('addToHistory', false))
+  const isNews = links.length > 0 || KEY.getState(view.state) !== DecorationSet.empty
+  if (isNews) view.dispatch(view.state.tr.setMeta(KEY, links).setMeta('addToHistory', false))
 }
 
 function decorations(doc: Node, links: Unresolved[]): DecorationSet {
