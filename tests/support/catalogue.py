@@ -22,7 +22,9 @@ _QUERIES = {
     "column": """
         SELECT attrelid::regclass || '.' || attname, row_number() OVER (PARTITION BY attrelid ORDER BY attnum),
                format_type(atttypid, atttypmod), attcollation::regcollation, attnotnull, attidentity, attgenerated,
-               attstorage, attstattarget, attoptions, pg_get_expr(adbin, adrelid), {attacl,c,relowner},
+               attstorage, attstattarget,
+               ARRAY(SELECT option FROM unnest(attoptions) AS option WHERE NOT starts_with(option, 'pg_') ORDER BY 1),
+               pg_get_expr(adbin, adrelid), {attacl,c,relowner},
                col_description(attrelid, attnum)
           FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
           LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
@@ -73,7 +75,8 @@ def load_catalogue(dsn: str) -> dict[str, str]:
     """
     What defines each object of the schema, by its kind and name.
 
-    Comments and spaces within functions are left out, and so are numbers of columns that were dropped.
+    Comments and spaces within functions are left out, and so are numbers of columns that were dropped and options of
+    columns that the server sets itself (Postgres 15.20 gives them a pg_attver).
     """
     with psycopg.connect(dsn) as connection:
         connection.execute("SET search_path = pg_catalog")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support import node
 
-SOURCE = Path(__file__).parents[1] / "conformance"
+SOURCE = Path(__file__).parents[2] / "conformance"
 SUITE = Path("node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js")
 NEEDED = 22  # the suite's Node; npm has one where the system's is older
 
