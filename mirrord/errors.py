@@ -13,6 +13,7 @@ MirrordError
     Locked       another transaction holds a row; all other rows go on meanwhile
   Fenced         another daemon holds this mirror's lease now; write nothing more
   Damaged        text that cannot be taken as it is (not UTF-8, no safe round trip); listed as a problem
+    ContentLost  a document of an app would remove what no person may have removed; confirmed by a call, or mended
   Halted         a safety halt stands until a person decides
   OutOfMemory    this process has no memory left; it ends, and is started again
 
@@ -66,6 +67,10 @@ class Fenced(MirrordError):
 
 class Damaged(MirrordError):
     """The text cannot be taken as it is; the page waits as a problem, nothing is lost."""
+
+
+class ContentLost(Damaged):
+    """A document of an app would remove what no person may have removed from its page; the page waits as a problem."""
 
 
 class Halted(MirrordError):

@@ -158,6 +158,7 @@ class Row:
     digest: None until the text that an app wrote has been read.
     placed: the name is cleaned and its key is set; False until mirrord has done so.
     purged: the row was deleted so long ago that it was removed; place and version have no meaning.
+    is_confirmed: all that the document removes which an app wrote as this version is meant.
     """
 
     entry: EntryId
@@ -170,6 +171,7 @@ class Row:
     ahead: frozenset[str] = frozenset()
     title: str | None = None
     purged: bool = False
+    is_confirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

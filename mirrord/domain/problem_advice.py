@@ -11,6 +11,7 @@ REMEDIES: Mapping[str, str] = MappingProxyType(
     {
         "approval": "Make a new request; the first version counts.",
         "blob": "Let the app insert the bytes again.",
+        "content-lost": "Write the document again with its nodes, or call mirrord.confirm_content(id).",
         "damaged": "Save it as UTF-8, below 50 MB, or ignore it in .mirrorignore.",
         "disk": "Free some space.",
         "event": "Mend or remove the line; nothing is lost.",

@@ -15,7 +15,9 @@ _CODES_SEEN_BY_LOOKING = frozenset({"damaged", "refused", "unreadable"})
 # only reading the file shows it: a look at an unchanged file does not read it
 _CODES_SEEN_BY_READING = frozenset({"front-matter", "name", "record"})
 # the next move of the path shows whether these are solved
-_CODES_ENDED_BY_MOVING = frozenset({"in-the-way", "unwritable", "blob", "internal", "render", "livelock", "trigger"})
+_CODES_ENDED_BY_MOVING = frozenset(
+    {"in-the-way", "unwritable", "blob", "internal", "render", "content-lost", "livelock", "trigger"}
+)
 # these report a finished action, and stay as long as the file
 _CODES_ENDED_BY_REMOVAL = frozenset({"twin"})
 _CODES_SEEN_IN_TREE = _CODES_SEEN_BY_LOOKING | _CODES_SEEN_BY_READING | _CODES_ENDED_BY_REMOVAL

@@ -26,6 +26,10 @@ class TipTap:
         """What the editor holds after loading *content*, and after somebody typed. Fails where TipTap refuses."""
         return cast(Document, self._asked({"content": content, "typed": typed})["content"])
 
+    def save_as_ordinary_app(self, content: Document, typed: str | None = None) -> Document:
+        """What an editor with StarterKit, tables, tasks and images saves after it showed *content*, unchecked."""
+        return cast(Document, self._asked({"content": content, "ordinary": True, "typed": typed})["content"])
+
     def paste(self, content: Document) -> Document:
         """What an empty editor holds after *content* was copied in another and pasted."""
         return cast(Document, self._asked({"content": content, "pasted": True})["content"])

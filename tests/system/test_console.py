@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
 from mirrord.domain.entry import digest_of
 from mirrord.web.console_server import last_url
@@ -20,10 +21,14 @@ from tests.support.clients import on_stdio, process
 from tests.support.commands import Near
 from tests.support.consoles import PICTURE, Console, consoles
 from tests.support.editors import save
+from tests.support.entries import change
 from tests.support.harness import eventually
 from tests.support.trees import contents
 
 DOCUMENT = {"type": "doc", "content": [{"type": "paragraph", "content": [{"type": "text", "text": "typed here"}]}]}
+
+EMPTY: dict[str, Any] = {"type": "doc", "content": []}
+LINKED = f"{'The boats leave at seven, when the tide is high. ' * 6}\n\nSee [[Alpha]], [[Beta]] and [[Gamma]].\n"
 
 MANY_TENANTS = """
 INSERT INTO mirrord.tenant (id, name) SELECT gen_random_uuid(), 'many-' || n FROM generate_series(10, 69) AS n"""
@@ -101,6 +106,44 @@ def test_a_document_saved_in_the_browser_is_in_the_file_and_told_as_on_disk(cons
         event = stream.until("page", id=page["id"], version=version["version"], on_disk=True)
     assert event["by"] == {"kind": "human", "name": "ada", "channel": "console"}
     assert "typed here" in (console.mirrord.text("Typed.md") or "")
+
+
+def test_a_page_that_a_person_empties_in_the_console_is_empty(console: Console, ada: Browser) -> None:
+    page = written(console, ada, "Emptied", LINKED)
+    version = page["version"]
+    for content in (EMPTY, DOCUMENT, EMPTY):  # as fast as they come: the daemon may not have read the one before
+        body = {"version": version, "content": content}
+        version = ada.send("PUT", f"pages/{page['id']}/content", body)["version"]
+    assert settled(ada, page["id"])["problem"] is None
+    assert (console.mirrord.text("Emptied.md") or "").strip() == ""
+
+
+def test_a_page_that_an_app_emptied_is_held_from_the_console_too(console: Console, ada: Browser) -> None:
+    page = written(console, ada, "Held", LINKED)
+    change(console.mirrord.app, page["id"], content=Jsonb(EMPTY))
+    emptied = eventually(lambda: shown_as_held(ada, page["id"]), "the page to be held")
+    assert "confirm_content" in emptied["problem"]
+    body = {"version": emptied["version"], "content": DOCUMENT}
+    version = ada.send("PUT", f"pages/{page['id']}/content", body)["version"]
+    eventually(lambda: (shown_as_held(ada, page["id"]) or {}).get("version") == version, "the next save to be held")
+    console.mirrord.flush()
+    assert console.mirrord.text("Held.md") == LINKED
+    ada.send("PUT", f"pages/{page['id']}/content", {"version": version, "content": page["content"]})
+    assert settled(ada, page["id"])["problem"] is None
+    assert console.mirrord.text("Held.md") == LINKED
+
+
+def shown_as_held(ada: Browser, page: str) -> dict[str, Any] | None:
+    """The page while it waits with a problem, else None."""
+    page_now: dict[str, Any] = ada.get(f"pages/{page}")
+    return page_now if page_now["problem"] is not None and page_now["ahead"] == ["content"] else None
+
+
+def written(console: Console, ada: Browser, name: str, text: str) -> dict[str, Any]:
+    """A page from a file, once it is derived."""
+    save(console.mirrord.file(f"{name}.md"), text)
+    page = eventually(lambda: console.mirrord.page(f"{name}.md"), f"the row of {name}")
+    return settled(ada, str(page.id))
 
 
 def test_a_document_that_would_stop_browsers_is_refused(ada: Browser) -> None:

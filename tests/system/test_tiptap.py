@@ -1,5 +1,6 @@
 """What mirrord stores is what TipTap takes, and what TipTap gives back changes no byte that nobody edited."""
 
+import json
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -13,6 +14,7 @@ from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document, Mark, Node, make_document, text_node
 from mirrord.markdown.schema.node_types import MARKS, NODES, attributes_of
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
+from mirrord.markdown.write.content_losses import find_loss
 from mirrord.markdown.write.render import NewViews, render
 from tests.guide import examples, name_of
 from tests.support import node
@@ -141,6 +143,28 @@ def test_a_block_that_is_split_leaves_its_id_to_the_first_half(tiptap: TipTap) -
     content = identified(read_document("one\n\ntwo\n"))
 
     assert [block["attrs"]["id"] for block in tiptap.load(content, typed="\n")["content"]] == ["b.0", None, "b.1"]
+
+
+@pytest.mark.parametrize("typed", [None, "x", "and so on"])
+def test_a_page_that_an_ordinary_editor_shows_as_empty_is_not_emptied_by_its_save(
+    tiptap: TipTap, typed: str | None
+) -> None:
+    content = read_document(f"# A page\n\nwith a [[link]] {'and some words ' * 20}\n")
+
+    saved = tiptap.save_as_ordinary_app(content, typed)
+
+    assert "A page" not in json.dumps(saved)
+    assert find_loss(content["content"], saved["content"]) is not None
+
+
+def test_a_page_that_an_ordinary_editor_can_show_is_saved_by_it(tiptap: TipTap) -> None:
+    text = f"# A page\n\n{'and some words ' * 20}\n\n- [ ] a task\n\n| a | b |\n| - | - |\n| c | d |\n"
+    content = read_document(text)
+
+    saved = tiptap.save_as_ordinary_app(content, "x")
+
+    assert find_loss(content["content"], saved["content"]) is None
+    assert rendered(text, saved) == text.replace("# A", "# xA")
 
 
 def test_what_the_editor_does_not_know_comes_back_as_it_was(tiptap: TipTap) -> None:

@@ -26,7 +26,7 @@ class PageRow:
     A page as written by apps: its last markdown, and its columns, of which `ahead` names the new ones.
 
     frontmatter, content, prior_content: JSON in Postgres' form, which may exceed the limits of parsers. prior_content:
-    the document before `content`, if that is new.
+    the document before `content`, if that is new. is_confirmed: all that `content` removes is meant.
     """
 
     entry: EntryId
@@ -42,6 +42,7 @@ class PageRow:
     frontmatter: str | None
     content: str | None
     prior_content: str | None
+    is_confirmed: bool = False
 
 
 async def load_page_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[PageRow]:
@@ -49,7 +50,7 @@ async def load_page_rows(connection: Connection, tenant: TenantId, entries: Iter
     cursor = await connection.execute(
         "SELECT id, kind, version, name, markdown, digest, ahead, title, icon, position, frontmatter::text, "
         "CASE WHEN 'content' = ANY (ahead) THEN content::text END, "
-        "CASE WHEN 'content' = ANY (ahead) THEN prior::text END "
+        "CASE WHEN 'content' = ANY (ahead) THEN prior::text END, confirmed IS NOT DISTINCT FROM version "
         "FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)",
         (tenant, list(entries)),
     )

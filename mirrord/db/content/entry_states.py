@@ -13,22 +13,24 @@ from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, Kind, MirrorId,
 # Bases and rows have the same columns, so that one statement reads both: those of both, of bases, of rows.
 _BASE = (
     "b.entry_id, b.kind, b.parent_id, b.name, b.index, b.version, b.digest, b.path, b.claimed, b.saved, "
-    "NULL::boolean, NULL::boolean, NULL::text[], NULL::text"
+    "NULL::boolean, NULL::boolean, NULL::text[], NULL::text, NULL::boolean"
 )
 _NO_BASE = "NULL::text, NULL::text, NULL::bigint"
 _PAGE = (
     f"SELECT p.id, p.kind, p.parent_id, coalesce(p.name, ''), p.index, p.version, p.digest, {_NO_BASE}, "
-    "p.name_key IS NOT NULL, p.deleted_at IS NOT NULL, p.ahead, p.title FROM mirrord.page AS p "
+    "p.name_key IS NOT NULL, p.deleted_at IS NOT NULL, p.ahead, p.title, "
+    "p.confirmed IS NOT DISTINCT FROM p.version FROM mirrord.page AS p "
     "WHERE p.tenant_id = %(tenant)s"
 )
 _ATTACHMENT = (
     f"SELECT a.id, 'attachment', a.parent_id, a.name, false, a.version, a.digest, {_NO_BASE}, "
-    "a.name_key IS NOT NULL, a.deleted_at IS NOT NULL, '{}'::text[], NULL FROM mirrord.attachment AS a "
+    "a.name_key IS NOT NULL, a.deleted_at IS NOT NULL, '{}'::text[], NULL, false FROM mirrord.attachment AS a "
     "WHERE a.tenant_id = %(tenant)s"
 )
 _RECORD = (
     f"SELECT r.id, 'record', NULL::uuid, r.kind || '/' || r.key, false, r.version, r.digest, {_NO_BASE}, "
-    "true, r.deleted_at IS NOT NULL, r.ahead, NULL FROM mirrord.record AS r WHERE r.tenant_id = %(tenant)s"
+    "true, r.deleted_at IS NOT NULL, r.ahead, NULL, false FROM mirrord.record AS r "
+    "WHERE r.tenant_id = %(tenant)s"
 )
 
 
@@ -61,7 +63,7 @@ WITH changed AS MATERIALIZED (
 _FEED = "feed"  # in place of a kind
 _CHANGE = f"""
 SELECT entry_id, '{_FEED}', NULL::uuid, '', false, seq, NULL::bytea, {_NO_BASE}, NULL::boolean, NULL::boolean,
-       NULL::text[], NULL::text FROM changed"""
+       NULL::text[], NULL::text, NULL::boolean FROM changed"""
 
 
 async def load_bases(connection: Connection, tenant: TenantId, mirror: MirrorId, keys: BaseKeys) -> list[Base]:
@@ -296,7 +298,7 @@ def _base(columns: TupleRow) -> Base:
 
 
 def _row(columns: TupleRow) -> Row:
-    entry, kind, parent, name, index, version, digest, _, _, _, placed, deleted, ahead, title = columns
+    entry, kind, parent, name, index, version, digest, _, _, _, placed, deleted, ahead, title, is_confirmed = columns
     return Row(
         EntryId(entry),
         Kind(kind),
@@ -307,4 +309,5 @@ def _row(columns: TupleRow) -> Row:
         deleted,
         frozenset(ahead),
         title,
+        is_confirmed=is_confirmed,
     )

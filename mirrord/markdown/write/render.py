@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from markdown_it.token import Token
 
-from mirrord.errors import Damaged
+from mirrord.errors import ContentLost, Damaged
 from mirrord.markdown.frontmatter.page_properties import (
     REMOVED,
     Json,
@@ -29,6 +29,7 @@ from mirrord.markdown.schema.document import Document, Node, check_document, mak
 from mirrord.markdown.schema.normal_form import first_difference, normalize
 from mirrord.markdown.write.block_merge import Effort, Setting, rearrange_blocks
 from mirrord.markdown.write.block_parts import Line, Spacing, SplitLines, split_page
+from mirrord.markdown.write.content_losses import find_loss
 from mirrord.markdown.write.former_lines import former_lines
 
 _LADDERS = (  # each is tried on the original page, then on the result of that: definitions may have changed
@@ -52,15 +53,22 @@ class _Page:
 
 
 def splice_document(
-    body: str, new_document: Document, ending: str, former: Mapping[str, Sequence[str]] = MappingProxyType({})
+    body: str,
+    new_document: Document,
+    ending: str,
+    former: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    *,
+    is_confirmed: bool = True,
 ) -> str:
     """
     *body* with the blocks of *new_document*; unchanged ones keep their bytes and the gaps between them.
 
     So do unchanged list items, table rows, and blocks in quotes, callouts, footnotes and items.
-    New lines end with *ending*. former: the lines of blocks that the body had before, by fingerprint.
+    New lines end with *ending*. former: the lines of blocks that the body had before, by fingerprint. is_confirmed:
+    all that the document removes is meant.
 
     Raises:
+        ContentLost: it is not confirmed, and removes what a person may not have removed.
         Damaged: Markdown cannot hold the wanted blocks, or not beside the unchanged ones.
     """
     page, after = replace(_open_page(body), former_lines=former), _non_empty_blocks(new_document.get("content") or [])
@@ -69,6 +77,8 @@ def splice_document(
         raise Damaged(f"the change would lose {first_difference(bare, make_document([]))}: a page has no place for it")
     if _mean_the_same([part.block for part in page.cut.parts], after):
         return body
+    if not is_confirmed:
+        _check_losses([part.block for part in page.cut.parts], after)
     read_blocks: list[Block] = []
     for result in _candidate_pages(page, after, ending):
         read_blocks = _read_back(page, result)
@@ -78,6 +88,13 @@ def splice_document(
         *(make_document([block.normal_form for block in blocks]) for blocks in (after, read_blocks))
     )
     raise Damaged(f"the change would lose {lost_path}: Markdown cannot hold it beside the blocks around it")
+
+
+def _check_losses(old: Sequence[Block], new: Sequence[Block]) -> None:
+    """Raise ContentLost if a person may not have removed what is in *old* and not in *new*."""
+    loss = find_loss(*(chain.from_iterable(block.nodes for block in blocks) for blocks in (old, new)))
+    if loss is not None:
+        raise ContentLost(f"in the content that an app wrote {loss}")
 
 
 def _non_empty_blocks(content: Sequence[Node]) -> list[Block]:
@@ -159,7 +176,13 @@ class NewViews:
 
 
 def render(
-    page: PageText, ahead: frozenset[str], new_views: NewViews, stem: str, former: Sequence[str] = ()
+    page: PageText,
+    ahead: frozenset[str],
+    new_views: NewViews,
+    stem: str,
+    former: Sequence[str] = (),
+    *,
+    is_confirmed: bool = True,
 ) -> PageText:
     """
     The new Markdown of a page.
@@ -169,24 +192,29 @@ def render(
         ahead: the names of the views that the app wrote; the others are ignored.
         stem: the file's name without ending, the title of a page whose front matter has none.
         former: its earlier texts, the newest first: what returns from them is spelled as it was.
+        is_confirmed: all that the new content removes is meant.
 
     A column takes precedence over the same key in `frontmatter`. `id` is added if the front matter has no
     such key, and never changed.
 
     Raises:
+        ContentLost: the content is not confirmed, and removes what a person may not have removed.
         Damaged: Markdown cannot hold the wanted views, or the front matter to change is not valid.
     """
     if "content" in ahead:
-        page = _replace_content(page, new_views.content, former)
+        page = _replace_content(page, new_views.content, former, is_confirmed=is_confirmed)
     if ahead - {"content"}:
         page = with_keys(page, _collect_changes(page.views, ahead, new_views, stem))
     return page
 
 
-def _replace_content(page: PageText, content: Document | None, former: Sequence[str]) -> PageText:
+def _replace_content(
+    page: PageText, content: Document | None, former: Sequence[str], *, is_confirmed: bool
+) -> PageText:
     ending = first_line_ending(page.text)
     returning = former_lines([page.text, *former]) if former else {}
-    body = splice_document(page.body, check_document(content or {"type": "doc"}), ending, returning)
+    document = check_document(content or {"type": "doc"})
+    body = splice_document(page.body, document, ending, returning, is_confirmed=is_confirmed)
     head = page.head
     if head and body and head[-1] not in "\r\n":
         head += ending

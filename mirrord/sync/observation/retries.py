@@ -29,7 +29,7 @@ class Retries:
         self._look_everywhere = request_scan
         self._scanned_at = 0.0
         self._unconfirmed: dict[EntryId, tuple[float, str]] = {}  # since when, at which path
-        self._refused_versions: dict[EntryId, int] = {}
+        self._refused_rows: dict[EntryId, tuple[int, bool]] = {}  # version, whether it was confirmed
         self._waiting_moves: dict[EntryId, float] = {}  # since when, monotonic
         self._emptied_at: dict[str, float] = {}
         self._attempts: dict[EntryId, int] = {}
@@ -68,13 +68,13 @@ class Retries:
         self._unconfirmed[entry] = time.monotonic(), path
         self._look_everywhere()
 
-    def note_refused(self, entry: EntryId, version: int) -> None:
-        """Note that *version*, written by an app, has no faithful text; the next version may have one."""
-        self._refused_versions[entry] = version
+    def note_refused(self, row: Row) -> None:
+        """Note that this version of *row*, written by an app, has no text; the next, or a confirmed one, may have."""
+        self._refused_rows[row.entry] = row.version, row.is_confirmed
 
     def is_refused(self, row: Row) -> bool:
-        """Whether this version of the row was refused."""
-        return self._refused_versions.get(row.entry) == row.version
+        """Whether this version of the row was refused, and not confirmed since."""
+        return self._refused_rows.get(row.entry) == (row.version, row.is_confirmed)
 
     def note_waiting(self, decisions: Iterable[Decision]) -> None:
         """Note decisions that wait: until then it is unsure which entries own the directories that moved."""

@@ -49,7 +49,11 @@ class PassOutcome(FileOutcome):
 async def prepare_rows(
     sides: Sides, decisions: Sequence[Decision], doubts: Retries, applied: PassOutcome
 ) -> list[State]:
-    """Name and render rows that apps wrote; return the new states, which need a new decision."""
+    """
+    Name and render rows that apps wrote; return the new states, which need a new decision.
+
+    So do rows that were refused: a file that changed beside one is not merged with it.
+    """
     rows = {decision.state.entry: decision.state.row for decision in decisions if decision.state.row is not None}
     for decision in decisions:
         if decision.place is PlaceMove.NAME and decision.state.row is not None:
@@ -68,15 +72,15 @@ async def prepare_rows(
     applied.texts |= rendered.texts
     by_entry = {decision.state.entry: decision for decision in decisions}
     for refusal in rendered.refusals:
-        doubts.note_refused(refusal.entry, refusal.version)
-        applied.troubles.append(
-            Problem(problem_path(by_entry[refusal.entry]), "render", refusal.sentence, refusal.entry)
-        )
+        doubts.note_refused(rows[refusal.entry])
+        path = problem_path(by_entry[refusal.entry])
+        applied.troubles.append(Problem(path, refusal.code, refusal.sentence, refusal.entry))
     for entry, message in rendered.trigger_refusals.items():
         applied.add(refused_outcome(by_entry[entry], message))
     refused = {refusal.entry for refusal in rendered.refusals} | rendered.trigger_refusals.keys()
     applied.stale += [by_entry[entry] for entry in unrendered.keys() - rendered.rows.keys() - refused]
-    changed = {entry: row for entry, row in rows.items() if entry not in unrendered} | rendered.rows
+    refused_rows = {refusal.entry: rows[refusal.entry] for refusal in rendered.refusals}
+    changed = {entry: row for entry, row in rows.items() if entry not in unrendered} | rendered.rows | refused_rows
     return [replace(by_entry[entry].state, row=row) for entry, row in changed.items()]
 
 

@@ -30,15 +30,7 @@ from mirrord.markdown.write.stored_form import complete_ids, content_of
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.observation.row_names import add_titles, find_free_names, is_nameless, names_for
 from mirrord.sync.writing.entry_bodies import text_of
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Views that cannot be written as text without a loss; row and file stay as they are."""
-
-    entry: EntryId
-    version: int
-    sentence: str
+from mirrord.sync.writing.write_outcomes import Refusal, refusal_of_page
 
 
 @dataclass(slots=True)
@@ -163,7 +155,7 @@ async def render_loaded(connection: Connection, sides: Sides, rows: Mapping[Entr
             derived = await asyncio.to_thread(_derive, page, former)
             is_stored = await _store_derived(connection, sides, page, derived)
         except Damaged as error:
-            result.refusals.append(Refusal(page.entry, page.version, str(error)))
+            result.refusals.append(refusal_of_page(page.entry, error))
             continue
         if is_stored:
             place = replace(row.place, index=row.place.index or page.kind is Kind.FOLDER)
@@ -241,7 +233,7 @@ async def _render_records(
             is_stored = await record_rows.store_text(connection, sides.tenant, record, digest, body)
         except Damaged as error:
             sentence = f"What an app wrote cannot be written into {record_path(row.place.name)!r}: {error}."
-            result.refusals.append(Refusal(record.entry, record.version, sentence))
+            result.refusals.append(Refusal(record.entry, "render", sentence))
             continue
         if is_stored:
             result.rows[record.entry] = replace(row, digest=digest, ahead=frozenset())
@@ -274,7 +266,8 @@ def _render_page(page: PageRow, former: Sequence[str] = ()) -> PageText:
         frontmatter=_frontmatter_of(page),
         content=_content_of(page),
     )
-    return render(PageText(page.markdown or ""), page.ahead_columns, fields, stem=page.name or "", former=former)
+    text, stem = PageText(page.markdown or ""), page.name or ""
+    return render(text, page.ahead_columns, fields, stem, former, is_confirmed=page.is_confirmed)
 
 
 def _frontmatter_of(page: PageRow) -> Data | None:

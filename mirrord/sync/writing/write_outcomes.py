@@ -10,7 +10,7 @@ from mirrord.db.content.entry_writes import run_statements
 from mirrord.db.database import Connection
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import EntryId, File
-from mirrord.errors import UserError
+from mirrord.errors import ContentLost, Damaged, UserError
 from mirrord.mirror.tree.tree_layout import printable
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove
 from mirrord.sync.observation.mirror_handles import Sides
@@ -55,6 +55,31 @@ class Outcome:
         self.reformed |= other.reformed
         self.carried_along |= other.carried_along
         self.troubles += other.troubles
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """
+    Views that cannot be written as text without a loss; row and file stay as they are.
+
+    code: of the problem that lists them.
+    """
+
+    entry: EntryId
+    code: str
+    sentence: str
+
+
+def refusal_of_page(entry: EntryId, error: Damaged) -> Refusal:
+    """The refusal of views of a page, with what a person may do about it."""
+    if not isinstance(error, ContentLost):
+        return Refusal(entry, "render", str(error))
+    loss = str(error)
+    sentence = (
+        f"{loss[:1].upper()}{loss[1:]}. The file and `markdown` stay as they are. Write the document again with what "
+        f"is missing, or, if it is to go, SELECT mirrord.confirm_content('{entry}')."
+    )
+    return Refusal(entry, "content-lost", sentence)
 
 
 def concerns_rows(error: psycopg.Error | UserError) -> bool:

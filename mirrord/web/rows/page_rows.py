@@ -34,7 +34,7 @@ SELECT p.id, p.version, p.kind, coalesce(p.title, p.name, ''), p.icon, p.name, p
        CASE WHEN NOT {_IS_KNOWN} THEN p.markdown END, CASE WHEN NOT {_IS_KNOWN} THEN p.content::text END, p.ahead,
        p.updated_at, {BY_SQL}, {ON_DISK_SQL}, p.deleted_at IS NOT NULL,
        (SELECT sentence FROM mirrord.problem AS t WHERE t.tenant_id = p.tenant_id AND t.entry_id = p.id
-         ORDER BY t.code <> 'render', t.code LIMIT 1), p.frontmatter ? 'title', p.position,
+         ORDER BY t.code NOT IN ('render', 'content-lost'), t.code LIMIT 1), p.frontmatter ? 'title', p.position,
        {HALTED_SQL}
   FROM mirrord.page AS p WHERE p.tenant_id = mirrord.current_tenant() AND p.id = %(page)s"""
 _TITLED = """
@@ -44,7 +44,16 @@ _VERSION = "SELECT version FROM mirrord.page WHERE tenant_id = mirrord.current_t
 _UPDATE = """
 UPDATE mirrord.page SET {columns}
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
-_CONTENT = _UPDATE.format(columns="content = %s")
+# The console's editor knows every node, so what its document removes was removed by a person. That is not known where
+# the person saw a document that mirrord holds back, and only the page's Markdown is whole.
+_CONTENT = """
+WITH shown AS (
+    SELECT 'content' <> ALL (ahead) OR confirmed IS NOT DISTINCT FROM version AS is_whole
+      FROM mirrord.page WHERE tenant_id = mirrord.current_tenant() AND id = %(page)s AND version = %(version)s)
+UPDATE mirrord.page SET content = %(content)s
+ WHERE tenant_id = mirrord.current_tenant() AND id = %(page)s AND version = %(version)s AND deleted_at IS NULL
+RETURNING version, 'content' = ANY (ahead) AND (SELECT is_whole FROM shown)"""
+_CONFIRM = "SELECT mirrord.confirm_content(%s)"
 _MARKDOWN = _UPDATE.format(columns="markdown = %s")
 _RENAME = _UPDATE.format(columns="name = %s, title = %s")
 _ICON = _UPDATE.format(columns="icon = %s")
@@ -119,7 +128,13 @@ async def load_version(connection: Connection, page: UUID) -> int | None:
 
 async def write_content(connection: Connection, page: UUID, version: int, content: dict[str, Any]) -> int | None:
     """Write the content. Returns the new version; None: another writer was faster, and nothing was written."""
-    return await _fetch_version(connection, _CONTENT, (Jsonb(content), page, version))
+    values = {"page": page, "version": version, "content": Jsonb(content)}
+    row = await (await connection.execute(_CONTENT, values)).fetchone()
+    if row is None:
+        return None
+    if row[1]:
+        await connection.execute(_CONFIRM, (page,))
+    return int(row[0])
 
 
 async def write_markdown(connection: Connection, page: UUID, version: int, markdown: str) -> int | None:

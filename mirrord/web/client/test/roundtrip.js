@@ -3,11 +3,17 @@
 // A request and an answer are a line of JSON each, on standard input and output:
 //   {"content": DOCUMENT, "typed"?: TEXT} → {"content": DOCUMENT}   typed after the first text; "\n" is Enter
 //   {"content": DOCUMENT, "pasted": true} → {"content": DOCUMENT}   copied as HTML and pasted
+//   {"content": DOCUMENT, "ordinary": true, "typed"?: TEXT} → {"content": DOCUMENT}   as an app that knows StarterKit,
+//     tables, tasks and images only, and does not check contents, shows and saves it
 //   {"schema": true} → {"nodes": {NAME: {ATTRIBUTE: DEFAULT}}, "marks": …}
 //   a document that TipTap refuses → {"error": SENTENCE}
 import { createInterface } from 'node:readline'
 import { Editor, getSchema } from '@tiptap/core'
+import Image from '@tiptap/extension-image'
+import { TaskItem, TaskList } from '@tiptap/extension-list'
+import { TableKit } from '@tiptap/extension-table'
 import { DOMParser, DOMSerializer } from '@tiptap/pm/model'
+import StarterKit from '@tiptap/starter-kit'
 import { Window } from 'happy-dom'
 import { extensions, hold, release } from '../src/schema.js'
 
@@ -16,6 +22,7 @@ const { document } = new Window()
 
 function answer(request) {
   if (request.schema) return { nodes: defaults(schema.nodes), marks: defaults(schema.marks) }
+  if (request.ordinary) return { content: saved(request.content, request.typed) }
   const held = hold(request.content, schema)
   const node = schema.nodeFromJSON(held)
   node.check()
@@ -27,6 +34,20 @@ function answer(request) {
   const content = release(editor.getJSON())
   editor.destroy()
   return { content }
+}
+
+function saved(content, typed) {
+  globalThis.window ??= new Window()
+  globalThis.document ??= window.document
+  const editor = new Editor({
+    element: null,
+    extensions: [StarterKit, TableKit, TaskList, TaskItem, Image.configure({ inline: true })],
+    content,
+  })
+  if (typed) editor.view.dispatch(editor.state.tr.insertText(typed, 1))
+  const document = editor.getJSON()
+  editor.destroy()
+  return document
 }
 
 function pasted(node) {

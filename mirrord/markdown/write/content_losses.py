@@ -1,0 +1,129 @@
+"""
+What a document written by an app would remove from its page although no person may have removed it. Pure.
+
+TipTap shows a document with one node that the editor does not know as an empty one, and the next save of that editor
+writes it so. Other programs drop such nodes first. Both look like a person's edit, so they are judged by what is left.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from mirrord.markdown.schema.document import INLINE, Node
+
+MIN_GUARDED_BYTES: Final = 200  # of text: a shorter page may be emptied
+MIN_DROPPED_NODES: Final = 3  # of types that ordinary editors do not know: fewer may be removed
+MIN_KEPT_CHARACTERS: Final = 16  # of text that is in both documents: with fewer, nothing of the page is left
+
+# TipTap's StarterKit, TableKit, TaskList, TaskItem and Image. The parts of `details` count as one node with it.
+ORDINARY_NODES: Final = frozenset(
+    {
+        *("doc", "paragraph", "heading", "text", "hardBreak", "image", "codeBlock", "blockquote", "horizontalRule"),
+        *("bulletList", "orderedList", "listItem", "taskList", "taskItem"),
+        *("table", "tableRow", "tableHeader", "tableCell"),
+    }
+)
+ORDINARY_MARKS: Final = frozenset({"bold", "italic", "strike", "code", "link", "underline"})
+_MAX_NAMED_TYPES = 4  # in a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class _Inventory:
+    """
+    What a document holds.
+
+    texts: those of its paragraphs, cells and atoms, without white space at both ends.
+    foreign_types: the nodes and marks that ordinary editors do not know, by type; what is inside one does not count.
+    """
+
+    texts: Counter[str] = field(default_factory=Counter)
+    foreign_types: Counter[str] = field(default_factory=Counter)
+
+
+def find_loss(old: Iterable[Node], new: Iterable[Node]) -> str | None:
+    """
+    What of a page with the blocks *old* is gone in *new*, as half a sentence; None: nothing that is held.
+
+    A change of one place of the page is never held, nor is one that leaves some of its text and one such node.
+    """
+    before, after = _take_inventory(old), _take_inventory(new)
+    size = sum(len(text.encode(errors="replace")) for text in before.texts.elements())
+    if size > MIN_GUARDED_BYTES and not _leaves_text(before.texts, after.texts):
+        return f"nothing of the page's {size:,} bytes of text is left" + _reason_of(before.foreign_types)
+    if before.foreign_types.total() >= MIN_DROPPED_NODES and not after.foreign_types:
+        return f"every {_names_of(before.foreign_types, ' and ')} is gone from the page"
+    return None
+
+
+def _take_inventory(content: Iterable[Node]) -> _Inventory:
+    inventory = _Inventory()
+    for node in content:
+        _add_node(node, inventory, is_inside=False)
+    return inventory
+
+
+def _add_node(node: Node, inventory: _Inventory, *, is_inside: bool) -> None:
+    """Add *node* with all below it. is_inside: of a foreign node, which counts as a whole."""
+    foreign_types = [] if is_inside else _foreign_types_of(node)
+    inventory.foreign_types.update(foreign_types)
+    children = node.get("content") or ()
+    if children and not any(child["type"] in INLINE for child in children):
+        for child in children:
+            _add_node(child, inventory, is_inside=is_inside or bool(foreign_types))
+        return
+    if not (is_inside or foreign_types):
+        for child in children:
+            inventory.foreign_types.update(_foreign_types_of(child))
+    if text := _text_of(node).strip():
+        inventory.texts[text] += 1
+
+
+def _foreign_types_of(node: Node) -> list[str]:
+    """The types of *node* and its marks that ordinary editors do not know; a closing tag counts with its opening."""
+    marks = [mark["type"] for mark in node.get("marks") or () if mark["type"] not in ORDINARY_MARKS]
+    if node["type"] in ORDINARY_NODES or str((node.get("attrs") or {}).get("raw")).startswith("</"):
+        return marks
+    return [node["type"], *marks]
+
+
+def _text_of(node: Node) -> str:
+    """The text of a block without blocks in it, or of an atom: its words, and what its attributes say."""
+    if "text" in node:
+        targets = [(mark.get("attrs") or {}).get("href") for mark in node.get("marks") or () if mark["type"] == "link"]
+        return node["text"] + "".join(target for target in targets if isinstance(target, str))
+    if node["type"] == "hardBreak":
+        return "\n"  # a line break that an editor made hard is the same text
+    if children := node.get("content"):
+        return "".join(map(_text_of, children))
+    attrs = sorted((node.get("attrs") or {}).items())
+    return " ".join(value for key, value in attrs if key != "id" and isinstance(value, str))
+
+
+def _leaves_text(old: Counter[str], new: Counter[str]) -> bool:
+    """Whether some of the texts *old* are in *new*, whole or as a stretch that is too long to be there by chance."""
+    whole_texts = old & new
+    if sum(len(text) * count for text, count in whole_texts.items()) >= MIN_KEPT_CHARACTERS:
+        return True
+    return not _stretches_of(old).isdisjoint(_stretches_of(new))
+
+
+def _stretches_of(texts: Iterable[str]) -> set[str]:
+    """Every stretch of MIN_KEPT_CHARACTERS in *texts*."""
+    return {
+        text[start : start + MIN_KEPT_CHARACTERS]
+        for text in texts
+        for start in range(len(text) - MIN_KEPT_CHARACTERS + 1)
+    }
+
+
+def _reason_of(foreign_types: Counter[str]) -> str:
+    if not foreign_types:
+        return ""
+    return f", as when an editor does not know {_names_of(foreign_types, ' or ')} and shows an empty page"
+
+
+def _names_of(types: Counter[str], conjunction: str) -> str:
+    """The most frequent of *types*, as a list in a sentence."""
+    *others, last = [f"`{name}`" for name, _ in types.most_common(_MAX_NAMED_TYPES)]
+    return f"{', '.join(others)}{conjunction}{last}" if others else last
