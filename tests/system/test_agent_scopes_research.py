@@ -379,6 +379,36 @@ async def test_the_trash_of_hidden_sources_and_categories_is_not_listed(worlds: 
     assert listed == []
 
 
+async def test_folders_that_hold_something_hidden_are_neither_renamed_nor_deleted(tmp_path: Path) -> None:
+    prepare_process()
+    scope = parse_scope(["Sources"], [], ["Sources/Field/Secret", "Sources/Talks/Dan"])
+    pages = {path: PAGES[path] for path in ("Sources/Field/_index.md", "Sources/Field/Ana.md")}
+    pages |= {"Sources/Field/Secret/Eve.md": _page(EVE, CANARY), "Sources/Talks/_index.md": _page(WAVE, "", "folder")}
+    pages |= {"Sources/Talks/Dan.md": _page(DAN, CANARY)}
+    worlds = make_worlds(tmp_path, pages, scope)
+    refusals = []
+    for tenant in (worlds.full, worlds.bare):
+        async with in_memory(tenant, sets=SETS, paths=scope, gate=_free_gate()) as agent:
+            for tool, folder in (("rename_folder", FIELD), ("delete_folder", WAVE), ("delete_folder", FIELD)):
+                name = {"new_name": "Mine"} if tool == "rename_folder" else {}
+                refusals.append((await agent.refused(tool, folder_id=number_of(folder), **name))["code"])
+
+    assert refusals == ["OUT_OF_SCOPE"] * 6
+    assert worlds.hidden_texts() == {path: pages[path] for path in worlds.hidden}
+
+
+async def test_a_source_comes_back_with_its_segments_within_a_scope(worlds: ScopedWorlds) -> None:
+    root = worlds.full.root
+    async with _agent_in(worlds.full, _free_gate()) as agent:
+        deleted = await agent.call("delete_source", source_id=number_of(ANA))
+        assert not (root / f".records/segments/{ANA}.json").exists()
+        await agent.call("restore_page", trashId=deleted["trash_id"])
+        sources = (await agent.call("list_sources"))["sources"]
+
+    assert {source["name"]: source["segments_count"] for source in sources}["Ana"] == 1
+    assert (root / "Sources/Field/assets/ana.txt").exists()
+
+
 async def test_surveys_are_imported_where_all_of_their_folders_may_be_written(worlds: ScopedWorlds) -> None:
     outside = worlds.full.root.parent.parent / "outside"
     scope = parse_scope(["Sources", "Cases"], [], ["Sources/Field/Secret", "Cases/Dan"])
