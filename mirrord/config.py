@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from mirrord.auth.issuer_settings import Issuer, parse_issuer
 from mirrord.domain.answer_form import AnswerForm
 from mirrord.domain.history_rule import HistoryRules, parse_history
 from mirrord.domain.measures import Endpoint
@@ -44,7 +45,7 @@ class Agents:
     calls of one token to one process. elicitation: whether a person may approve through the client, if it can ask.
     answers: the form of answers to clients that ask for no other. oauth: the public origin of a server over HTTP at
     which people let clients in; empty: where it listens; None: at no server. client_documents: whether that server
-    fetches the documents of clients that are named by their URLs.
+    fetches the documents of clients that are named by their URLs. issuer: of tokens of people who sign in elsewhere.
     """
 
     token: str | None = None
@@ -59,6 +60,7 @@ class Agents:
     answers: AnswerForm = AnswerForm.BOTH
     oauth: str | None = None
     client_documents: bool = False
+    issuer: Issuer | None = None
 
     def rules_of(self, *, is_reviewed: bool) -> WriteRules:
         """The rules for a token. is_reviewed: it says that a person reviews what is written."""
@@ -198,6 +200,7 @@ def _parse_agents(written: Mapping[str, Any], environment: Mapping[str, str], fl
         answers=_parse_answers(written.get("answers", AnswerForm.BOTH)),
         oauth=written.get("oauth") if flags.oauth is None else flags.oauth,
         client_documents=written.get("client_documents", False),
+        issuer=parse_issuer(written["issuer"]) if "issuer" in written else None,
     )
 
 
@@ -248,6 +251,7 @@ _KEYS: dict[str, ExpectedType] = {
         "answers": str,
         "oauth": str,
         "client_documents": bool,
+        "issuer": {"url": str, "resource": str, "claim": str, "keys": str, "people": {}},
         "trust": {FOLDERS_KEY: {}, _ANY_KEY: str},
         "limits": {"pending": int, "calls": int, "mutations": int},
     },

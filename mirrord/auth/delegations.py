@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from mirrord.auth.access_grant import DAEMON_AUDIENCE, Rights
 from mirrord.auth.signed_tokens import Keyring, sign_claims, write_file
 from mirrord.domain.entry import Actor, TenantId
+from mirrord.errors import Refused
 
 DELEGATION_DAYS = 90  # days until a person is asked again
 ACCESS_SECONDS = 3600  # seconds until an access token expires
@@ -88,6 +89,23 @@ class DelegationStore:
         )
         with self._locked():
             self._make_space()
+            self._write(delegation)
+        return delegation
+
+    def keep(self, delegation: Delegation) -> Delegation:
+        """
+        The delegation with the id of *delegation*: as it is if it says the same, else it is written.
+
+        Raises Refused if it was revoked, or there is no space: none is revoked for it, because its id would come again.
+        """
+        with self._locked():
+            stored = self.find(delegation.id)
+            if stored is not None and replace(delegation, created=stored.created, expires=stored.expires) == stored:
+                return stored
+            if delegation.id in self.keyring.revoked_ids():
+                raise Refused("The token was revoked.")
+            if stored is None and len(self.list_all()) >= MAX_DELEGATIONS:
+                raise Refused("Too many programs have access.")
             self._write(delegation)
         return delegation
 

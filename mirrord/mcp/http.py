@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.to_thread
 import orjson
 import uvicorn
 from mcp.server.auth.provider import AccessToken
@@ -17,9 +18,10 @@ from mirrord.auth import signed_tokens
 from mirrord.auth.access_grant import Grant
 from mirrord.auth.signed_tokens import Keyring
 from mirrord.config import Config
-from mirrord.errors import Refused, UserError
+from mirrord.errors import Refused, Unavailable, UserError
 from mirrord.mcp.admission import Tenant, find_tenant
 from mirrord.mcp.callers import Caller, Callers, create_caller
+from mirrord.mcp.oauth.external_issuer import ExternalIssuer, create_issuer, create_metadata
 from mirrord.mcp.oauth.oauth_routes import create_provider, create_routes
 from mirrord.mcp.oauth.provider import Provider
 from mirrord.mcp.server import assemble_server
@@ -129,7 +131,9 @@ _LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 class Verifier:
     """Admits holders of a token of the tenant (the SDK's TokenVerifier)."""
 
-    def __init__(self, config: Config, tenant: Tenant, callers: Callers, provider: Provider | None = None) -> None:
+    def __init__(
+        self, config: Config, tenant: Tenant, callers: Callers, provider: Provider | ExternalIssuer | None = None
+    ) -> None:
         """*provider*: of tokens for this server; None: only tokens without an audience are accepted."""
         self._config, self._tenant, self._callers, self._provider = config, tenant, callers, provider
         self._keyring = Keyring(config.mirror)
@@ -137,15 +141,21 @@ class Verifier:
     async def verify_token(self, token: str) -> AccessToken | None:
         """The token's access, or None to refuse it without a reason."""
         try:
-            audience = self._provider.resource if self._provider is not None else None
-            grant = signed_tokens.verify_token(self._keyring, token, audience)
+            grant = await self._grant_of(token)
             if grant.tenant_id != self._tenant.id:
                 return None
             self._callers.admit(grant.token, lambda: self._create_caller(grant, token))
-        except Refused:
+        except (Refused, Unavailable):
             return None
         scopes = ["read", "write"] if grant.may_write else ["read"]
         return AccessToken(token=token, client_id=grant.token, scopes=scopes, subject=grant.actor.name)
+
+    async def _grant_of(self, token: str) -> Grant:
+        """Raises Refused, and Unavailable while an issuer elsewhere does not say how to verify it."""
+        provider = self._provider
+        if isinstance(provider, ExternalIssuer) and provider.issued(token):
+            return await anyio.to_thread.run_sync(provider.verify, token)
+        return signed_tokens.verify_token(self._keyring, token, provider.resource if provider is not None else None)
 
     def _create_caller(self, grant: Grant, token: str) -> Caller:
         """The caller for a token; for one of a delegation it lasts as long as that."""
@@ -163,10 +173,10 @@ def serve(config: Config, address: str, names: tuple[str, ...]) -> None:
     host, port = parse_address(address)
     callers = Callers(answers=config.agents.answers)
     tenant = find_tenant(config)
-    url, provider = f"http://{host}:{port}", None
-    if config.agents.oauth is not None:
-        provider = create_provider(config, tenant, config.agents.oauth or url)
-        names = (*names, urlsplit(provider.url).hostname or host)
+    url = f"http://{host}:{port}"
+    provider = _create_provider(config, tenant, url)
+    if provider is not None:
+        names = (*names, urlsplit(provider.resource).hostname or host)
     app = create_app(config, tenant, callers, url, security_settings(host, names), provider)
     print(f"Agents of {tenant.name} reach mirrord at http://{host}:{port}/mcp", flush=True)
     try:
@@ -175,18 +185,26 @@ def serve(config: Config, address: str, names: tuple[str, ...]) -> None:
         callers.close()
 
 
+def _create_provider(config: Config, tenant: Tenant, url: str) -> Provider | ExternalIssuer | None:
+    """Who lets people in. Raises UserError for a configuration that cannot be."""
+    if config.agents.issuer is not None:
+        return create_issuer(config, tenant, config.agents.issuer)
+    return create_provider(config, tenant, config.agents.oauth or url) if config.agents.oauth is not None else None
+
+
 def create_app(
     config: Config,
     tenant: Tenant,
     callers: Callers,
     url: str,
     security: TransportSecuritySettings | None = None,
-    provider: Provider | None = None,
+    provider: Provider | ExternalIssuer | None = None,
 ) -> Streams:
     """
     The application of *tenant* for clients with tokens.
 
-    url: its own URL, which the SDK needs as an issuer. provider: the authorization server beside it; None: none.
+    url: its own URL, which the SDK needs as an issuer. provider: the authorization server, here or elsewhere; None:
+    none.
     """
     auth = AuthSettings(
         issuer_url=AnyHttpUrl(provider.url if provider is not None else url),
@@ -197,8 +215,10 @@ def create_app(
     verifier = Verifier(config, tenant, callers, provider)
     server = assemble_server(tenant, callers, config.agents.tools, auth=auth, verifier=verifier)
     app = server.streamable_http_app(transport_security=security, max_request_body_size=MAX_REQUEST_BYTES)
-    if provider is not None:
+    if isinstance(provider, Provider):
         app.router.routes[:0] = create_routes(provider)
+    elif provider is not None:
+        app.router.routes[:0] = create_metadata(provider)
     return Streams(app, verifier.is_valid)
 
 

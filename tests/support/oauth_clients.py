@@ -8,17 +8,20 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx2
 import uvicorn
 
+from mirrord.auth.issuer_settings import Issuer
 from mirrord.config import Config
 from mirrord.mcp import http
 from mirrord.mcp.admission import Tenant
 from mirrord.mcp.callers import Callers
+from mirrord.mcp.oauth.document_fetching import DocumentFetcher
+from mirrord.mcp.oauth.external_issuer import ExternalIssuer, create_issuer
 from mirrord.mcp.oauth.oauth_routes import create_provider
 from mirrord.mcp.oauth.provider import Provider
 from tests.support.harness import eventually
@@ -44,21 +47,43 @@ class OAuthServer:
 @contextmanager
 def oauth_server(config: Config, tenant: Tenant, port: int = 0) -> Iterator[OAuthServer]:
     """Serve until the end of the `with`. port: 0: any free one."""
-    callers = Callers()
     with socket.create_server(("127.0.0.1", port)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         provider = create_provider(config, tenant, url)
+        with serving(config, tenant, url, listener, provider):
+            yield OAuthServer(url, config, tenant, provider)
+
+
+@contextmanager
+def issuer_server(config: Config, tenant: Tenant, settings: Issuer, fetcher: DocumentFetcher) -> Iterator[str]:
+    """Serve until the end of the `with`, for tokens of an issuer elsewhere; its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        issuer = create_issuer(config, tenant, replace(settings, resource=url))
+        issuer.keys.fetcher = fetcher
+        with serving(config, tenant, url, listener, issuer):
+            yield url
+
+
+@contextmanager
+def serving(
+    config: Config, tenant: Tenant, url: str, listener: socket.socket, provider: Provider | ExternalIssuer
+) -> Iterator[None]:
+    """Serve until the end of the `with`."""
+    callers = Callers()
+    try:
         app = http.create_app(config, tenant, callers, url, http.security_settings("127.0.0.1", ()), provider)
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
             eventually(lambda: server.started, "the server listens")
-            yield OAuthServer(url, config, tenant, provider)
+            yield
         finally:
             server.should_exit = True
             thread.join()
-    callers.close()
+    finally:
+        callers.close()
 
 
 def plain_client() -> httpx2.Client:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mirrord.auth.issuer_settings import Issuer
 from mirrord.config import DEFAULT_MODE, Agents, Config, Console, Flags, load
 from mirrord.domain.answer_form import AnswerForm
 from mirrord.domain.trust import Limits, Trust
@@ -212,6 +213,19 @@ def test_documents_of_clients_are_fetched_only_where_the_file_says_so() -> None:
     assert load(Flags(), {}).agents.client_documents is False
     write("[mcp]\nclient_documents = true\n")
     assert load(Flags(), {}).agents.client_documents is True
+
+
+def test_people_sign_in_at_the_issuer_that_the_file_names() -> None:
+    table = '[mcp.issuer]\nurl = "https://login.example"\nresource = "https://pages.example"\n'
+    write(table + 'claim = "email"\n[mcp.issuer.people]\n"ada@example.com" = "write"\n')
+    issuer = Issuer("https://login.example", "https://pages.example", {"ada@example.com": "write"}, "email")
+    assert load(Flags(), {}).agents.issuer == issuer
+    write(table)
+    with pytest.raises(UserError, match="lacks 'people'"):
+        load(Flags(), {})
+    write(table + '[mcp.issuer.people]\n"ada@example.com" = "own"\n')
+    with pytest.raises(UserError, match="there are read, review, write"):
+        load(Flags(), {})
 
 
 def test_answers_have_the_form_that_the_file_says() -> None:
