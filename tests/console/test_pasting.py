@@ -271,7 +271,7 @@ async def test_a_table_of_a_web_page_never_becomes_json(console: Console, person
 
     becomes(
         console.mirrord.file("Web table.md"),
-        "start\n\n| Item | Steps |\n| --- | --- |\n| first<br>second | • a<br>• b |\n|  | deep<br>in ner |\n",
+        "start\n\n| Item | Steps |\n| --- | --- |\n| first<br>second | • a<br>• b |\n|  | deep<br>in<br>ner |\n",
     )
 
 

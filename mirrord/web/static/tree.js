@@ -275,8 +275,10 @@ async function reveal() {
     await open(item);
     list = item.querySelector(":scope > ul");
   }
-  scrollToRow(nav.querySelector('[aria-current="page"]'));
+  scrollToRow(currentRow());
 }
+
+const currentRow = () => nav.querySelector('[aria-current="page"]');
 
 /** A row behind “More…”, below it: so many rows may be between that they are not fetched to show one. */
 function appended(list, node) {
@@ -300,6 +302,7 @@ export async function start() {
   nav.addEventListener("keydown", key);
   draggable();
   document.getElementById("new-page").addEventListener("click", () => create(null));
+  document.getElementById("fold").addEventListener("click", () => scrollToRow(currentRow())); // once it is unfolded
   let waiting = null;
   window.addEventListener("live:tree", () => {
     clearTimeout(waiting);
