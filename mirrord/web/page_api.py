@@ -61,7 +61,8 @@ async def load_facts(
 def page_facts(page: Page, path: str) -> dict[str, Any]:
     """The JSON of a page, as expected by the client."""
     content = None if page.content is None else orjson.Fragment(page.content)
-    texts = {} if page.is_known else {"markdown": page.markdown, "content": content}
+    fault = PageText(page.markdown or "").views.error
+    texts = {} if page.is_known else {"markdown": page.markdown, "content": content, "fault": fault}
     return {
         "id": page.id,
         "version": page.version,
@@ -91,8 +92,16 @@ async def put_content(request: Request) -> Response:
     except Damaged as error:
         raise refusal(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
     async with visit.write_transaction() as connection:
+        await _check_front_matter(connection, visit)
         written = await page_rows.write_content(connection, visit.page, body["version"], body["content"])
     return await version_or_conflict(visit, written)
+
+
+async def _check_front_matter(connection: Connection, visit: Visit) -> None:
+    """Raise a refusal if the front matter is not YAML: then no view of the page can be written into its file."""
+    fault = PageText(await page_rows.load_head(connection, visit.page)).views.error
+    if fault is not None:
+        raise refusal(f"The front matter of this page cannot be read ({fault}). Mend it in the Markdown view first.")
 
 
 async def read_markdown(request: Request) -> Response:
@@ -151,6 +160,7 @@ async def change_page(request: Request) -> Response:
     visit = await visit_of(request)
     body = await read_json(request, version=int, title=(str, type(None)), icon=(str, type(None)))
     async with visit.write_transaction() as connection:
+        await _check_front_matter(connection, visit)
         if body["title"] is None:
             icon = (body["icon"] or "").strip()[:_MAX_TITLE_CHARACTERS] or None
             written = await page_rows.set_icon(connection, visit.page, body["version"], icon)

@@ -64,9 +64,9 @@ async def test_all_of_the_trash_is_reached_and_found_by_title_with_its_path(
     await expect(cards).to_have_count(205, timeout=PATIENCE)
     await reader.page.get_by_role("searchbox", name="Find in the trash").fill("thrown 20")
     await expect(cards).to_have_count(6, timeout=PATIENCE)
-    await expect(cards.first).to_contain_text("Thrown 200.md")
     await reader.page.get_by_role("searchbox", name="Find in the trash").fill("thrown 205")
     await expect(cards).to_have_count(1, timeout=PATIENCE)
+    await expect(cards).to_contain_text("Thrown 205.md")
     await reader.page.get_by_role("link", name="Thrown 205").click()
     await expect(reader.page.get_by_text("This page is in the trash.")).to_be_visible(timeout=PATIENCE)
     for name in ("Markdown", "Rename", "Delete"):
@@ -101,6 +101,57 @@ async def test_a_conflict_that_changed_is_shown_as_it_is_and_can_be_settled_with
 
     becomes(file, "typed together\n")
     await decider.context.close()
+
+
+async def test_a_page_whose_front_matter_is_no_yaml_is_mended_in_the_markdown_view_and_not_said_to_be_saved_before(
+    console: Console, person: NewPerson
+) -> None:
+    file = console.mirrord.file("No yaml.md")
+    save(file, "---\ntitle: [oops\n---\ntext\n")
+    page = row_of(console.mirrord, "No yaml.md").id
+    writer = await person()
+    await writer.page.goto(f"{console.url}/t/console/p/{page}")
+    await ready(writer)
+    await expect(writer.page.get_by_role("alert")).to_contain_text("Mend it in the Markdown view")
+    for name in ("Editor", "Rename", "Icon"):
+        await expect(writer.page.get_by_role("button", name=name, exact=True)).to_be_disabled()
+    refused = await writer.page.evaluate(
+        """async id => {
+          const own = document.querySelector('script[type=module]').src
+          const { change } = await import(own.replace('console.js', 'api.js'))
+          return change('PATCH', `pages/${id}`, { version: 1, icon: 'x' }).catch(error => error.status)
+        }""",
+        str(page),
+    )
+    assert refused == 422
+    field = writer.page.get_by_role("textbox", name="Markdown of the page")
+    await field.fill("---\ntitle: mended\n---\ntext\n")
+    await writer.press("Control+s")
+    becomes(file, "---\ntitle: mended\n---\ntext\n")
+    await writer.after("text")
+    await writer.type(" and more")
+
+    becomes(file, "---\ntitle: mended\n---\ntext and more\n")
+    await expect(writer.page.get_by_role("alert")).to_have_count(0)
+
+
+async def test_an_edit_outlives_the_deletion_of_its_file(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Deleted under the editor.md")
+    save(file, "begun\n")
+    writer = await person()
+    await writer.open("Deleted under the editor.md")
+    await ready(writer)
+    await writer.after("begun")
+    await writer.type(" typed")
+    becomes(file, "begun typed\n")
+    file.unlink()
+    await expect(writer.page.get_by_text("This page is in the trash.")).to_be_visible(timeout=PATIENCE)
+    await writer.type(" and more")
+    await writer.is_told("refused")
+    await writer.page.get_by_role("button", name="Restore it").click()
+    eventually(file.exists, "the file to come back")
+
+    becomes(file, "begun typed and more\n")
 
 
 async def test_the_markdown_view_after_the_editor_is_in_letters_of_equal_width_with_its_buttons_readable(

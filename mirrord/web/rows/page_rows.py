@@ -44,6 +44,10 @@ _VERSION = "SELECT version FROM mirrord.page WHERE tenant_id = mirrord.current_t
 _UPDATE = """
 UPDATE mirrord.page SET {columns}
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
+_MAX_HEAD_CHARACTERS = 65_536  # of a text, which hold its front matter
+_HEAD = """
+SELECT left(markdown, %s) FROM mirrord.page
+ WHERE tenant_id = mirrord.current_tenant() AND id = %s AND left(markdown, 4) LIKE '%%---%%'"""
 # The console's editor knows every node, so what its document removes was removed by a person. That is not known where
 # the person saw a document that mirrord holds back, and only the page's Markdown is whole.
 _CONTENT = """
@@ -124,6 +128,12 @@ async def load_page(connection: Connection, page: UUID, known_version: int | Non
 async def load_version(connection: Connection, page: UUID) -> int | None:
     """The current version of a page, deleted ones included; None: not found."""
     return await _fetch_version(connection, _VERSION, (page,))
+
+
+async def load_head(connection: Connection, page: UUID) -> str:
+    """The beginning of the text of a page, with its front matter; "" if there is none."""
+    row = await (await connection.execute(_HEAD, (_MAX_HEAD_CHARACTERS, page))).fetchone()
+    return row[0] if row else ""
 
 
 async def write_content(connection: Connection, page: UUID, version: int, content: dict[str, Any]) -> int | None:

@@ -18,6 +18,7 @@ const STATES = {
   clash: "Changed on both sides",
 };
 const KEEPING = { yes: "kept in this browser until the server is back", no: "this browser cannot keep your text, so leave this window open" };
+const FAULT = "The front matter of this page cannot be read. Mend it in the Markdown view; until then nothing else of the page can be changed";
 const LEAVING = 3000; // ms that a save may take before another page is opened
 
 const place = document.getElementById("page");
@@ -37,7 +38,7 @@ async function load() {
   const before = page;
   const known = before?.markdown != null && before.content !== null ? before.version : null;
   for (let wait = 30; ; wait = Math.min(wait * 1.5, 1000)) {
-    const found = { markdown: before?.markdown, content: before?.content, ...(await get(`pages/${id}`, { known })) };
+    const found = { markdown: before?.markdown, content: before?.content, fault: before?.fault, ...(await get(`pages/${id}`, { known })) };
     if (number !== asked) return null;
     if (found.deleted || found.kind === "folder" || (found.content !== null && found.markdown !== null)) return found;
     if (found.problem && wait >= 1000) return found;
@@ -55,11 +56,13 @@ function show(found) {
   part("view-editor").hidden = !hasText || place.dataset.editor === "no";
   for (const name of ["view-source", "state"]) part(name).hidden = !hasText;
   for (const name of ["rename", "delete"]) part(name).hidden = found.deleted;
-  part("icon").disabled = found.deleted;
+  for (const name of ["view-editor", "rename"]) part(name).disabled = Boolean(found.fault);
+  part("icon").disabled = found.deleted || Boolean(found.fault);
   const notices = [];
-  if (found.problem) notices.push(make("p", { class: "problem", role: "alert" }, found.problem));
+  if (found.fault) notices.push(make("p", { class: "problem", role: "alert" }, `${FAULT} (${found.fault}).`));
+  else if (found.problem) notices.push(make("p", { class: "problem", role: "alert" }, found.problem));
   if (found.deleted) {
-    const back = () => trying(async () => location.assign((await change("POST", `pages/${id}/revive`)).href));
+    const back = () => trying(async () => (await change("POST", `pages/${id}/revive`), changed(null)));
     notices.push(make("p", { class: "problem" }, "This page is in the trash. ", button("Restore it", back)));
   }
   part("notices").replaceChildren(...notices);
@@ -232,7 +235,7 @@ async function saveFirst(event) {
   location.assign(link.href);
 }
 
-const usable = (view) => (view === "editor" && place.dataset.editor === "yes" ? "editor" : "source");
+const usable = (view) => (view === "editor" && place.dataset.editor === "yes" && !page?.fault ? "editor" : "source");
 
 function chosen() {
   return usable(localStorage.getItem(VIEW) ?? "editor");
@@ -252,7 +255,9 @@ async function changed(event) {
     const before = page;
     show(found);
     if (found.version === before?.version && mounted) return;
-    if (!mounted || found.kind !== before.kind || found.deleted !== before.deleted) await mount(chosen());
+    const isTaken = found.deleted && !mounted?.unsaved() && !place.contains(document.activeElement); // an edit outlives a deletion
+    const isMended = before.fault && !found.fault && chosen() === "editor" && !mounted?.unsaved();
+    if (!mounted || found.kind !== before.kind || isTaken || isMended) await mount(chosen());
     else mounted.update(found);
   });
 }
