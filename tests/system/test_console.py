@@ -28,7 +28,7 @@ from tests.support.trees import contents
 DOCUMENT = {"type": "doc", "content": [{"type": "paragraph", "content": [{"type": "text", "text": "typed here"}]}]}
 
 EMPTY: dict[str, Any] = {"type": "doc", "content": []}
-LINKED = f"{'The boats leave at seven, when the tide is high. ' * 6}\n\nSee [[Alpha]], [[Beta]] and [[Gamma]].\n"
+LINKED = f"{'The boats leave at seven, when the tide is high. ' * 6}\n\nSee [[Boats]], [[Tides]] and [[Quay]].\n"
 
 MANY_TENANTS = """
 INSERT INTO mirrord.tenant (id, name) SELECT gen_random_uuid(), 'many-' || n FROM generate_series(10, 69) AS n"""

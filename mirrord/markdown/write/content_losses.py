@@ -6,8 +6,7 @@ writes it so. Other programs drop such nodes first. Both look like a person's ed
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from mirrord.markdown.schema.document import INLINE, Node
@@ -28,55 +27,52 @@ ORDINARY_MARKS: Final = frozenset({"bold", "italic", "strike", "code", "link", "
 _MAX_NAMED_TYPES = 4  # in a sentence
 
 
-@dataclass(frozen=True, slots=True)
-class _Inventory:
-    """
-    What a document holds.
-
-    texts: those of its paragraphs, cells and atoms, without white space at both ends.
-    foreign_types: the nodes and marks that ordinary editors do not know, by type; what is inside one does not count.
-    """
-
-    texts: Counter[str] = field(default_factory=Counter)
-    foreign_types: Counter[str] = field(default_factory=Counter)
-
-
-def find_loss(old: Iterable[Node], new: Iterable[Node]) -> str | None:
+def find_loss(old: Sequence[Node], new: Sequence[Node]) -> str | None:
     """
     What of a page with the blocks *old* is gone in *new*, as half a sentence; None: nothing that is held.
 
     A change of one place of the page is never held, nor is one that leaves some of its text and one such node.
     """
-    before, after = _take_inventory(old), _take_inventory(new)
-    size = sum(len(text.encode(errors="replace")) for text in before.texts.elements())
-    if size > MIN_GUARDED_BYTES and not _leaves_text(before.texts, after.texts):
-        return f"nothing of the page's {size:,} bytes of text is left" + _reason_of(before.foreign_types)
-    if before.foreign_types.total() >= MIN_DROPPED_NODES and not after.foreign_types:
-        return f"every {_names_of(before.foreign_types, ' and ')} is gone from the page"
+    if not _begin_alike(old, new):
+        old_texts, new_texts = Counter(_texts_in(old)), Counter(_texts_in(new))
+        size = sum(len(text.encode(errors="replace")) for text in old_texts.elements())
+        if size > MIN_GUARDED_BYTES and not _leave_text(old_texts, new_texts):
+            return f"nothing of the page's {size:,} bytes of text is left{_reason_of(Counter(_foreign_types_in(old)))}"
+    if any(_foreign_types_in(new)):
+        return None
+    dropped_types = Counter(_foreign_types_in(old))
+    if dropped_types.total() >= MIN_DROPPED_NODES:
+        return f"every {_names_of(dropped_types, ' and ')} is gone from the page"
     return None
 
 
-def _take_inventory(content: Iterable[Node]) -> _Inventory:
-    inventory = _Inventory()
+def _begin_alike(old: Sequence[Node], new: Sequence[Node]) -> bool:
+    """Whether enough text stays where it was, from the beginning on: most changes need no other look at the texts."""
+    count = 0
+    for old_text, new_text in zip(_texts_in(old), _texts_in(new), strict=False):
+        count += len(old_text) if old_text == new_text else 0
+        if count >= MIN_KEPT_CHARACTERS:
+            return True
+    return False
+
+
+def _texts_in(content: Sequence[Node]) -> Iterator[str]:
+    """The texts of paragraphs, cells and atoms, without white space at both ends."""
     for node in content:
-        _add_node(node, inventory, is_inside=False)
-    return inventory
+        children = node.get("content") or ()
+        if children and not any(child["type"] in INLINE for child in children):
+            yield from _texts_in(children)
+        elif text := _text_of(node).strip():
+            yield text
 
 
-def _add_node(node: Node, inventory: _Inventory, *, is_inside: bool) -> None:
-    """Add *node* with all below it. is_inside: of a foreign node, which counts as a whole."""
-    foreign_types = [] if is_inside else _foreign_types_of(node)
-    inventory.foreign_types.update(foreign_types)
-    children = node.get("content") or ()
-    if children and not any(child["type"] in INLINE for child in children):
-        for child in children:
-            _add_node(child, inventory, is_inside=is_inside or bool(foreign_types))
-        return
-    if not (is_inside or foreign_types):
-        for child in children:
-            inventory.foreign_types.update(_foreign_types_of(child))
-    if text := _text_of(node).strip():
-        inventory.texts[text] += 1
+def _foreign_types_in(content: Sequence[Node]) -> Iterator[str]:
+    """The types of nodes and marks that ordinary editors do not know; what is inside such a node does not count."""
+    for node in content:
+        foreign_types = _foreign_types_of(node)
+        yield from foreign_types
+        if not foreign_types and (children := node.get("content")):
+            yield from _foreign_types_in(children)
 
 
 def _foreign_types_of(node: Node) -> list[str]:
@@ -100,7 +96,7 @@ def _text_of(node: Node) -> str:
     return " ".join(value for key, value in attrs if key != "id" and isinstance(value, str))
 
 
-def _leaves_text(old: Counter[str], new: Counter[str]) -> bool:
+def _leave_text(old: Counter[str], new: Counter[str]) -> bool:
     """Whether some of the texts *old* are in *new*, whole or as a stretch that is too long to be there by chance."""
     whole_texts = old & new
     if sum(len(text) * count for text, count in whole_texts.items()) >= MIN_KEPT_CHARACTERS:

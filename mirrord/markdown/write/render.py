@@ -92,7 +92,7 @@ def splice_document(
 
 def _check_losses(old: Sequence[Block], new: Sequence[Block]) -> None:
     """Raise ContentLost if a person may not have removed what is in *old* and not in *new*."""
-    loss = find_loss(*(chain.from_iterable(block.nodes for block in blocks) for blocks in (old, new)))
+    loss = find_loss(*([node for block in blocks for node in block.nodes] for blocks in (old, new)))
     if loss is not None:
         raise ContentLost(f"in the content that an app wrote {loss}")
 
