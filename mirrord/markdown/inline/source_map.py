@@ -5,6 +5,7 @@ A unit is a character of a text, or an atom such as a hard break or a wikilink.
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
@@ -16,6 +17,8 @@ from mirrord.markdown.parser.dialect import parse_inline
 from mirrord.markdown.parser.inline_spans import Span
 from mirrord.markdown.schema.document import Mark, Node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
+
+_BLANKS = (" ", "\t", "\n")
 
 UnitKey: TypeAlias = tuple[str, frozenset[str]]  # a character or the JSON of an atom, and its marks: equal if both are
 
@@ -53,6 +56,23 @@ class SourceMap:
     keys: list[UnitKey] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     elements: list[tuple[Element, ...]] = field(default_factory=list)
+
+    def fitted_to(self, keys: Sequence[UnitKey]) -> "SourceMap | None":
+        """The map of the units with these *keys* alone, if only blanks are left out, which the normal form drops."""
+        if keys == self.keys:
+            return self
+        kept_units: list[int] = []
+        for unit, key in enumerate(self.keys):
+            if len(kept_units) < len(keys) and key == keys[len(kept_units)]:
+                kept_units.append(unit)
+            elif key[0] not in _BLANKS:
+                return None
+        if len(kept_units) < len(keys):
+            return None
+        for element in {id(element): element for around in self.elements for element in around}.values():
+            element.first, element.behind = (bisect_left(kept_units, at) for at in (element.first, element.behind))
+        spans = [self.spans[unit] for unit in kept_units]
+        return SourceMap(self.content, list(keys), spans, [self.elements[unit] for unit in kept_units])
 
     def seams(self, unit: int) -> list[tuple[int, tuple[Element, ...]]]:
         """The positions before a *unit* or, for their number, at the end, each with the elements around it."""

@@ -10,9 +10,10 @@ from itertools import chain
 from operator import eq
 from typing import Any, NamedTuple
 
-from mirrord.markdown.inline.inline_splice import InlineSource, TextEdit, changed_runs, splice_inline
+from mirrord.markdown.inline.inline_splice import InlineSource, TextEdit, splice_inline
 from mirrord.markdown.inline.source_map import units_of
 from mirrord.markdown.inline.source_style import Style, style_of
+from mirrord.markdown.inline.unit_diff import changed_runs
 from mirrord.markdown.schema.block import Block, without_ids
 from mirrord.markdown.schema.document import BLOCKS, TEXTBLOCKS, Node, text_node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize

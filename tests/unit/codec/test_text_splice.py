@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mirrord.markdown.read.reader import read_document
-from mirrord.markdown.schema.document import make_document
+from mirrord.markdown.schema.document import Node, make_document, text_node
 from mirrord.markdown.write.render import splice_document
 
 DIALECTS = {
@@ -31,6 +31,7 @@ DIALECTS = {
     "a bare sign": "x<y WORD z",
     "two styles": "__b__ and *i* and _j_ WORD",
     "a break": "a<br/>b WORD",
+    "blanks beside a break": "a <br> b WORD <br/>  c __d__",
     "a long underline": "WORD title\n========\n\nx",
     "a long fence": "````\nWORD\n```\n````",
     "dollars": "*$HOME/.cargo/bin*. It is in your `$PATH` to be able WORD with `cargo install`.",
@@ -81,3 +82,56 @@ def test_blocks_that_change_places_take_their_spelling_along() -> None:
     body = "__a__ b\n\n**a** c\n"
     content = read_document(body)["content"]
     assert splice_document(body, make_document(content[::-1]), "\n") == "**a** c\n\n__a__ b\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "old", "new", "expected"),
+    [
+        ("__a__ [WORD]\n\n[word]: /u\n", "WORD", "new", "__a__ [new][WORD]\n\n[word]: /u\n"),
+        ("__a__ [WORD][] b\n\n[word]: /u\n", "WORD", "new", "__a__ [new][WORD] b\n\n[word]: /u\n"),
+        ("[**WORD** x]\n\n[**word** x]: /u\n", "WORD", "new", "[**new** x][**WORD** x]\n\n[**word** x]: /u\n"),
+    ],
+)
+def test_a_link_by_the_label_that_was_its_text_stays_a_link_by_label(
+    body: str, old: str, new: str, expected: str
+) -> None:
+    document = json.loads(json.dumps(read_document(body)).replace(f'"text": "{old}"', f'"text": "{new}"'))
+    assert splice_document(body, document, "\n") == expected
+
+
+def marked(body: str, number: int, *marks: str) -> str:
+    """*body* with other marks on a text of its first paragraph."""
+    document = read_document(body)
+    document["content"][0]["content"][number]["marks"] = [{"type": mark} for mark in marks]
+    return splice_document(body, document, "\n")
+
+
+def test_a_mark_comes_and_goes_without_a_change_beside_it() -> None:
+    assert marked("x<y __a__\nword\n", 1) == "x<y a\nword\n"
+    assert marked("x<y [a b](c) _d_ &amp; word\n", 3, "bold") == "x<y [a b](c) **d** &amp; word\n"
+    assert marked("a&nbsp;b <br> word\n", 2, "italic") == "a&nbsp;b <br> *word*\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("x<y a WORD b &amp; c\n", "x<y a\\\nb &amp; c\n"),
+        ("- __a__ WORD b\n\t- c\n", "- __a__\\\n  b\n\t- c\n"),
+        (">one\n>two WORD b\n", ">one\n>two\\\n>b\n"),
+        ("- x\n\t- a\n\t- b WORD c [[d]]\n", "- x\n\t- a\n\t- b\\\n\t  c [[d]]\n"),
+    ],
+)
+def test_a_break_has_the_indent_of_its_text(body: str, expected: str) -> None:
+    document = read_document(body)
+
+    def put_break(node: Node) -> None:
+        for child in node.get("content", []):
+            put_break(child)
+        for number, child in enumerate(node.get("content", [])):
+            before, sign, after = child.get("text", "").partition("WORD ")
+            if sign:
+                texts = [text_node(text) for text in (before, after)]
+                node["content"][number : number + 1] = [texts[0], {"type": "hardBreak"}, texts[1]]
+
+    put_break(document)
+    assert splice_document(body, document, "\n") == expected
