@@ -16,6 +16,9 @@ from mirrord.markdown.schema.document import Mark, Node
 from mirrord.markdown.schema.node_rules import is_native
 
 _AUTOLINK = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^<>\x00-\x20]*")
+_BARE_URL = re.compile(
+    r"(?:\b[a-z]{2,5}://|\bwww\.)[^\s<]+\Z", re.IGNORECASE
+)  # other parsers take a backslash for a part
 _BACKTICKS = re.compile(r"`+")
 _CODE_MARK: Mark = {"type": "code"}
 
@@ -57,7 +60,7 @@ def _write_break(written: str, last: bool, style: Style, one_line: bool) -> str:
     if last or one_line:
         return "<br>"
     at_start = written in ("", "\n") or written.endswith("\n")
-    return "  \n" if style.spaces and not at_start else "\\\n"
+    return "  \n" if (style.spaces and not at_start) or _BARE_URL.search(written) else "\\\n"
 
 
 def _escape_edges(written: str) -> str:

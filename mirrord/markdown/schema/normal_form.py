@@ -153,7 +153,9 @@ def _is_inline(node: Node) -> bool:
 def _split_outer_space(content: Sequence[Node]) -> Iterator[Node]:
     """The inline nodes, with the white space around texts split into texts of its own."""
     for child in map(normalize, content):
-        if "text" not in child:
+        if child["type"] == "hardBreak" and is_code(child):
+            yield _without_mark(child, "code")
+        elif "text" not in child:
             yield child
         elif is_code(child):
             yield {**child, "text": child["text"].replace("\n", " ")}

@@ -1,5 +1,5 @@
 """
-Change texts of a block in its lines, and nothing else.
+Change texts of a block in its lines, with the level of headings and the language of code, and nothing else.
 
 A page may be of another dialect than mirrord's: directives, outlines indented with tabs, Liquid tags. The block writer
 would give all of a changed block its own spelling; here everything beside the changed words stays.
@@ -15,8 +15,9 @@ from mirrord.markdown.inline.source_map import units_of
 from mirrord.markdown.inline.source_style import Style, style_of
 from mirrord.markdown.inline.unit_diff import changed_runs
 from mirrord.markdown.schema.block import Block, without_ids
-from mirrord.markdown.schema.document import BLOCKS, TEXTBLOCKS, Node, text_node
+from mirrord.markdown.schema.document import BLOCKS, TEXTBLOCKS, Node, make_document, text_node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
+from mirrord.markdown.write.attribute_edits import SPELLED_ATTRIBUTES, edits_of_attribute, is_attribute_changed
 from mirrord.markdown.write.block_parts import Line, Part
 from mirrord.markdown.write.text_places import (
     LineEdit,
@@ -72,7 +73,7 @@ def _changed_texts(old: Node, new: Node, first: int) -> list[_ChangedText] | Non
     """The texts that differ in two blocks, None if more differs. first: the number of the first text in *old*."""
     if old["type"] != new["type"] or old["type"] not in BLOCKS:
         return [] if old == new else None
-    key = _TEXT_KEYS.get(old["type"])
+    key = _TEXT_KEYS.get(old["type"]) or SPELLED_ATTRIBUTES.get(old["type"])
     if _attrs_but(old, key) != _attrs_but(new, key):
         return None
     if old["type"] in _LEAVES:
@@ -94,12 +95,13 @@ def _changed_texts(old: Node, new: Node, first: int) -> list[_ChangedText] | Non
 
 
 def _change_of_leaf(old: Node, new: Node, number: int) -> list[_ChangedText] | None:
-    if old.get("content") == new.get("content") and old["type"] not in _TEXT_KEYS:
+    if old.get("content") == new.get("content") and old.get("attrs") == new.get("attrs"):
         return []
     before, after = normalize(old), normalize(new)
     if fingerprint(before) == fingerprint(after):
         return []
-    return [_ChangedText(number, before, after)] if ("content" in before) == ("content" in after) else None
+    is_located = ("content" in before) == ("content" in after) and _count_texts(before) > 0
+    return [_ChangedText(number, before, after)] if is_located else None
 
 
 def _has_moved(changed: Sequence[tuple[Node, Node]]) -> bool:
@@ -128,8 +130,18 @@ def _line_edits(
 ) -> list[LineEdit]:
     """The edits of *lines* for a changed text; none if it cannot be located or read back."""
     origin = part.tokens[0].map[0] if part.tokens[0].map else 0
-    place = find_text(text, lines, origin)
-    return place.edits_of(_edits_of(place, change.old, change.new, *context)) if place else []
+    place, (_, old, new) = find_text(text, lines, origin), change
+    if place is None:
+        return []
+    edits = edits_of_attribute(place, lines, old, new) if is_attribute_changed(old, new) else []
+    if is_attribute_changed(old, new) and (not edits or _has_same_text(old, new)):
+        return edits
+    text_edits = place.edits_of(_edits_of(place, old, new, *context))
+    return [*edits, *text_edits] if text_edits else []
+
+
+def _has_same_text(old: Node, new: Node) -> bool:
+    return fingerprint(make_document(old.get("content", []))) == fingerprint(make_document(new.get("content", [])))
 
 
 def _edits_of(place: TextPlace, old: Node, new: Node, habit: Style, references: Mapping[str, Any]) -> list[TextEdit]:

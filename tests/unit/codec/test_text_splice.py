@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Node, make_document, text_node
 from mirrord.markdown.write.render import splice_document
@@ -135,3 +136,30 @@ def test_a_break_has_the_indent_of_its_text(body: str, expected: str) -> None:
 
     put_break(document)
     assert splice_document(body, document, "\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "attrs", "expected"),
+    [
+        ("## x<y __a__ [b][] ##\n\n[b]: /u\n", {"level": 3}, "### x<y __a__ [b][] ###\n\n[b]: /u\n"),
+        ("#   2. a\n", {"level": 2}, "##   2. a\n"),
+        ("## a #\n", {"level": 1}, "# a #\n"),
+        ("__a__ x<y\n====\n", {"level": 3}, "### __a__ x\\<y\n"),
+        ("````python\na\n````\n", {"language": "js"}, "````js\na\n````\n"),
+        ("~~~  \na\n~~~~\n", {"language": "js x"}, "~~~js x  \na\n~~~~\n"),
+        ("~~~ py\n~~~\n", {"language": None}, "~~~ \n~~~\n"),
+        ("    code\n", {"language": "js"}, "```js\ncode\n```\n"),
+    ],
+)
+def test_a_level_or_a_language_changes_alone(body: str, attrs: dict[str, Json], expected: str) -> None:
+    document = read_document(body)
+    document["content"][0]["attrs"] = attrs
+    assert splice_document(body, document, "\n") == expected
+
+
+def test_a_level_and_words_change_together_and_nothing_beside_them() -> None:
+    document = read_document("- x\n\t- ## x<y __a__ word\n")
+    heading = document["content"][0]["content"][0]["content"][1]["content"][0]["content"][1]
+    heading["attrs"]["level"] = 4
+    heading["content"][2]["text"] = " other"
+    assert splice_document("- x\n\t- ## x<y __a__ word\n", document, "\n") == "- x\n\t- #### x<y __a__ other\n"
