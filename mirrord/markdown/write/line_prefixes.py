@@ -112,7 +112,7 @@ def frame_of_item(lines: Sequence[str], marker: Marker) -> Frame:
 def replace_marker(frame: Frame, content: Sequence[Line], marker: Marker) -> list[Line]:
     """The item with another *marker*; lines are kept if their indent does not change."""
     same = frame.other_prefix == marker.other_prefix
-    lines = [line if same and line.at != 0 else Line(line.text) for line in content]
+    lines = [line if same and 0 not in (line.at, line.replaced) else Line(line.text) for line in content]
     return replace(frame, first_prefix=marker.first_prefix, other_prefix=marker.other_prefix).wrap_content(lines)
 
 
