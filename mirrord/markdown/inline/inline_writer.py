@@ -16,9 +16,8 @@ from mirrord.markdown.schema.document import Mark, Node
 from mirrord.markdown.schema.node_rules import is_native
 
 _AUTOLINK = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^<>\x00-\x20]*")
-_BARE_URL = re.compile(
-    r"(?:\b[a-z]{2,5}://|\bwww\.)[^\s<]+\Z", re.IGNORECASE
-)  # other parsers take a backslash for a part
+# of a text that ends here; other parsers take a backslash behind it for a part of it
+_BARE_URL = re.compile(r"(?<![\w(<])(?:[a-z]{2,5}://|www\.)[^\s<]+\Z", re.IGNORECASE)
 _BACKTICKS = re.compile(r"`+")
 _CODE_MARK: Mark = {"type": "code"}
 

@@ -204,14 +204,15 @@ def _may_follow(token: Token, tail: str) -> bool:
 
 def _find_cell(token: Token, row: Row, lines: Sequence[str], number: int, head: int) -> TextPlace | None:
     """The place of a cell in the line with that *number*; *head*: the number of the table's first line."""
-    line = lines[number]
+    line = lines[number] if 0 <= number < len(lines) else ""
     spans = _cell_spans(line)
     first = next((at for at in (0, 1) if _fit(row, line, spans[at:])), None)
     if first is None:
         return None
     at = next(at for at, (cell, _) in enumerate(row.cells) if cell is token)
-    span, width = spans[first + at], _padded_widths(lines[head:])[first + at]
-    return _place_of_cell(token, line, number, Cell(*span, row.cells[at][1], span.end - span.start == width))
+    span = spans[first + at]
+    is_padded = [span.end - span.start] == _padded_widths(lines[head : head + 2])[first + at : first + at + 1]
+    return _place_of_cell(token, line, number, Cell(*span, row.cells[at][1], is_padded))
 
 
 def _cell_spans(line: str) -> list[Span]:
@@ -221,7 +222,7 @@ def _cell_spans(line: str) -> list[Span]:
 
 def _padded_widths(lines: Sequence[str]) -> list[int]:
     """The widths of the columns in which the header is as wide as the line below it, -1 for others."""
-    head, rule = ([span.end - span.start for span in _cell_spans(line)] for line in lines[:2])
+    head, rule = ([span.end - span.start for span in _cell_spans(line)] for line in lines)
     return [width if width == dashes else -1 for width, dashes in zip_longest(head, rule, fillvalue=-1)]
 
 

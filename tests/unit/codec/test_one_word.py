@@ -12,6 +12,7 @@ from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document
 from mirrord.markdown.schema.normal_form import normalize
 from mirrord.markdown.write.render import splice_document
+from tests import corpora
 from tests.bench.codec.words import DIALECTS, Outcome, every_word_edited, few_words_edited
 from tests.unit.codec.documents import documents, markdown
 
@@ -34,6 +35,20 @@ def test_each_word_of_a_page_of_another_program_changes_alone(path: Path) -> Non
 
 def test_each_word_of_the_specifications_changes_alone(examples: list[str]) -> None:
     notes = [note for example in examples for note in not_alone(every_word_edited(example))]
+
+    assert notes == []
+
+
+def test_words_of_real_pages_change_alone(pages: list[str]) -> None:
+    notes = [note for number, page in enumerate(pages) for note in not_alone(few_words_edited(page, number, 3))]
+
+    assert notes == []
+
+
+@pytest.mark.parametrize("variant", corpora.VARIANTS)
+def test_a_word_changes_alone_in_every_variant_of_a_page(variant: str) -> None:
+    texts = [corpora.VARIANTS[variant](path.read_text("utf-8")) for path in PAGES]
+    notes = [note for number, text in enumerate(texts) for note in not_alone(few_words_edited(text, number, 6))]
 
     assert notes == []
 

@@ -157,6 +157,10 @@ def test_a_level_or_a_language_changes_alone(body: str, attrs: dict[str, Json], 
     assert splice_document(body, document, "\n") == expected
 
 
+def test_a_cell_of_a_row_with_more_pipes_than_its_header_has_changes_alone() -> None:
+    assert changed("a | b\n--|--\n| c | WORD |\n", "WORD", "new") == "a | b\n--|--\n| c | new |\n"
+
+
 def test_a_level_and_words_change_together_and_nothing_beside_them() -> None:
     document = read_document("- x\n\t- ## x<y __a__ word\n")
     heading = document["content"][0]["content"][0]["content"][1]["content"][0]["content"][1]
