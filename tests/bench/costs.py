@@ -64,7 +64,7 @@ def _pages(ground: Ground, admin: Connection) -> list[Figure]:
         Figure(f"a page: {name}, with indexes", _packed_size(admin, tables) / ground.pages, "bytes")
         for name, tables in TABLES.items()
     ]
-    state = (ground.mirrord.root / ".mirrord/state.db").stat().st_size
+    state = sum(file.stat().st_size for file in (ground.mirrord.root / ".mirrord").glob("state.db*"))
     return [*figures, Figure("a page: state.db of its tree", state / ground.pages, "bytes")]
 
 

@@ -24,6 +24,7 @@ from tests.support.editors import save
 from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
 from tests.support.manager import Manager
+from tests.support.memory_groups import memory_group, put_into
 from tests.support.rows import Connection
 from tests.support.trees import contents
 from tests.unit.telemetry.test_exposition import asked, samples
@@ -34,6 +35,7 @@ TENANTS = ("alpha", "beta", "gamma")
 START_SECONDS = 100.0
 TAKEOVER_SECONDS = 60.0  # an idle machine needs 4 to 12; a busy one several times as long
 MEMORY_BYTES = 1 << 20  # less than a process has when it starts: nothing more can be allocated
+MAX_GROUP_BYTES = 4 << 20  # less than a page of 14 MB takes that is read
 COPIES = "SELECT count(*), min(markdown) FROM mirrord.page WHERE name = %s AND deleted_at IS NULL"
 
 
@@ -246,6 +248,18 @@ def test_a_process_that_has_no_memory_for_its_work_ends_and_its_tenants_go_on(pr
     assert "there is no memory left" in log or '"event": "no_memory"' in log
     assert processes.row("alpha", "Large") == (1, large)
     assert value(processes.rows, "SELECT count(*) FROM mirrord.problem WHERE code = 'internal'") == 0
+
+
+def test_what_a_process_had_goes_on_when_the_kernel_kills_it_for_its_memory(processes: Processes) -> None:
+    pid, word = processes.pid_of("gamma"), "After the kernel"
+    large = "a line of a large page\n" * 600_000
+    with memory_group(MAX_GROUP_BYTES) as group:
+        put_into(group, pid)
+        save(processes.file("gamma", "Huge.md"), large)
+        eventually(lambda: pid not in processes.mirrord.workers(), "the end of the process", TAKEOVER_SECONDS)
+    processes.assert_both_ways(word, TAKEOVER_SECONDS)
+    processes.assert_once(word)
+    assert processes.row("gamma", "Huge") == (1, large)
 
 
 @pytest.mark.parametrize("setting", ["0", "many", "-1", "1000"])
