@@ -28,15 +28,15 @@ from tests.support.removed_texts import connect_clock, let_days_pass, purge_text
 from tests.support.rows import Connection
 
 PERSON = Actor("human", "ada")
-EXAMPLES = 60
-PAGES = 3
+EXAMPLES = 80
+PAGES = 2
+FIRST_VERSIONS = 4  # of each page, before anything else happens
 _numbers = itertools.count(1)
 
-days = st.integers(0, 5)
+days = st.integers(1, 3)
 pages = st.integers(0, PAGES - 1)
 texts = st.sampled_from(["", "one\n", "one\n\ntwo\n", "two\n\nthree\n", "three\n"])
 steps = st.one_of(
-    st.tuples(st.just("edit"), pages, texts),
     st.tuples(st.just("edit"), pages, texts),
     st.tuples(st.just("edit record"), pages, texts),
     st.tuples(st.just("bury"), pages),
@@ -47,9 +47,10 @@ steps = st.one_of(
     st.tuples(st.just("settle")),
     st.tuples(st.just("write events")),
     st.tuples(st.just("agent edits"), st.lists(pages, min_size=1, max_size=3), texts),
+    st.tuples(st.just("agent goes on"), st.lists(pages, min_size=1, max_size=3), texts),
     st.tuples(st.just("ask")),
     st.tuples(st.just("decide")),
-    st.tuples(st.just("purge"), st.integers(1, 6), st.integers(1, 3)),
+    st.tuples(st.just("purge"), st.integers(1, 4), st.integers(1, 3)),
 )
 Key = tuple[str, UUID, int]  # table, entry, version
 
@@ -69,7 +70,8 @@ class World:
 
     def __init__(self, daemon: Connection, clock: Connection, tenant: TenantId) -> None:
         self.daemon, self.clock, self.tenant, self.needs = daemon, clock, tenant, Needs()
-        self.pages = [add_page(daemon, name=name, name_key=name.lower(), **_text("one\n")) for name in "ABC"]
+        self.pages = [edited_page(daemon, FIRST_VERSIONS, name) for name in "AB"]
+        change(daemon, self.pages[0], **_text("1\n"))  # a text once more
         self.record = add(daemon, "record", kind="category", key="red", **_record("dir: x\n"))
         self.mirror = uuid4()
         daemon.execute("INSERT INTO mirrord.mirror (tenant_id, id) VALUES (%s, %s)", [tenant, self.mirror])
@@ -79,8 +81,9 @@ class World:
         kind, *arguments = step
         if kind == "wait":
             let_days_pass(self.clock, self.tenant, arguments[0])
-        elif kind == "agent edits":
-            self._edit_as_agent([self.pages[number] for number in arguments[0]], arguments[1])
+        elif kind in ("agent edits", "agent goes on"):
+            is_new = kind == "agent edits" or not self.needs.changed
+            self._edit_as_agent([self.pages[number] for number in arguments[0]], arguments[1], is_new=is_new)
         elif kind in ("settle", "write events", "ask", "decide"):
             self._end_needs(kind)
         else:
@@ -94,9 +97,9 @@ class World:
         elif kind == "bury":
             change(self.daemon, page, deleted_at="now")
         elif kind == "revive":
-            change(self.daemon, page, deleted_at=None, name_key="ABC"[arguments[0]].lower())
+            change(self.daemon, page, deleted_at=None, name_key="AB"[arguments[0]].lower())
         else:
-            version = max(1, self._version(page) - arguments[1])
+            version = self._version_with_text(page, arguments[1])
             (self._agree if kind == "agree" else self._clash)(page, version)
 
     def _end_needs(self, kind: str) -> None:
@@ -115,6 +118,15 @@ class World:
 
     def _version(self, page: UUID) -> int:
         version: int = value(self.daemon, "SELECT version FROM mirrord.page WHERE id = %s", page)
+        return version
+
+    def _version_with_text(self, page: UUID, back: int) -> int:
+        """A version some versions before the present one; a later one if its text was removed."""
+        query = (
+            "SELECT min(version) FROM mirrord.page_revision "
+            "WHERE page_id = %s AND version >= %s AND text_removed_at IS NULL"
+        )
+        version: int = value(self.daemon, query, page, self._version(page) - back)
         return version
 
     def _agree(self, page: UUID, version: int) -> None:
@@ -136,8 +148,12 @@ class World:
         )
         self.needs.compared.append((number, page, version))
 
-    def _edit_as_agent(self, entries: list[UUID], text: str) -> None:
-        change_set = add(self.daemon, "change_set", kind="connection", title="x", actor=Jsonb(AGENT))
+    def _edit_as_agent(self, entries: list[UUID], text: str, *, is_new: bool) -> None:
+        """Edit pages as a new change set, or as one that began before."""
+        if is_new:
+            change_set = add(self.daemon, "change_set", kind="connection", title="x", actor=Jsonb(AGENT))
+        else:
+            change_set = next(reversed(self.needs.changed))
         before = {page: self._version(page) for page in entries}
         for number, page in enumerate(entries):
             change(self.daemon, page, **_text(f"{text}{number}\n"))
@@ -147,7 +163,7 @@ class World:
             "WHERE v.page_id = old.id AND v.version > old.last RETURNING v.page_id, v.version",
             [change_set, list(before), list(before.values())],
         ).fetchall()
-        self.needs.changed[change_set] = [("page", page, version) for page, version in stamped]
+        self.needs.changed.setdefault(change_set, []).extend(("page", page, version) for page, version in stamped)
 
     def _ask(self) -> UUID:
         request = uuid4()
@@ -200,11 +216,8 @@ class World:
             needed |= {key for key in digests if key[:2] == ("page", page) and digests[key] == agreed}
         for table, entry, version in self.daemon.execute("SELECT kind, entry_id, version FROM mirrord.event_outbox"):
             needed |= {key for key in digests if key[:2] == (table, entry) and key[2] >= version - 1}
-        started: dict[UUID, datetime] = dict(
-            self.daemon.execute("SELECT id, started_at FROM mirrord.change_set").fetchall()
-        )
-        for change_set, changed in self.needs.changed.items():
-            if started[change_set] >= since or any(times[key] >= since for key in changed):
+        for changed in self.needs.changed.values():
+            if any(times[key] >= since for key in changed):
                 for page in {entry for _, entry, _ in changed}:
                     first = min(version for _, entry, version in changed if entry == page)
                     needed |= {key for key in digests if key[:2] == ("page", page) and key[2] >= first - 1}
@@ -250,23 +263,36 @@ async def check_needs(database: Database, world: World, since: datetime) -> None
         for moment in (since, since + timedelta(days=1)):
             entries = await entry_versions.load_at_moment(connection, tenant, moment)
             assert [entry for entry in entries if entry.text_removed_at is not None] == []
-    recent = world.daemon.execute("SELECT id FROM mirrord.change_set WHERE started_at >= %s", [since]).fetchall()
+    recent = world.daemon.execute(
+        "SELECT DISTINCT change_set FROM mirrord.page_revision WHERE change_set IS NOT NULL AND created_at >= %s",
+        [since],
+    ).fetchall()
     for (change_set,) in recent:
         outcome = await preview_undo(database, tenant, UndoRequest(PERSON, str(change_set)))
         assert REMOVED not in {clash.reason for clash in outcome.clashes}
 
 
 @settings(max_examples=EXAMPLES)
-@given(changes=st.lists(steps, min_size=4, max_size=30))
+@given(
+    phases=st.tuples(*[st.lists(steps, max_size=5)] * 3),
+    waits=st.tuples(*[st.integers(1, 2)] * 2),
+    last=st.tuples(st.just("purge"), st.integers(1, 3), st.integers(1, 2)),
+)
 def test_after_any_edits_and_purges_what_is_kept_is_what_the_rule_says_and_nothing_needed_is_gone(
-    module_dsn: str, daemon: Connection, clock: Connection, changes: list[tuple[Any, ...]]
+    module_dsn: str,
+    daemon: Connection,
+    clock: Connection,
+    phases: tuple[list[tuple[Any, ...]], ...],
+    waits: tuple[int, ...],
+    last: tuple[Any, ...],
 ) -> None:
     async def play() -> None:
         tenant = await make_tenant(module_dsn)
         daemon.execute(f"SET mirrord.tenant = '{tenant}'".encode())
         world = World(daemon, clock, tenant)
         async with Database(module_dsn, size=1) as database:
-            for step in (*changes, ("purge", 1, 1)):
+            first, second, third = phases
+            for step in (*first, ("wait", waits[0]), *second, ("wait", waits[1]), *third, last):
                 if step[0] != "purge":
                     world.apply(step)
                     continue

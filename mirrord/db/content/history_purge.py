@@ -26,8 +26,8 @@ SELECT least(clock_timestamp(), (
 # Change sets with a version since: an undo of one takes back all of it, also what it changed before.
 _UNDOABLE = """
 SELECT s.id FROM mirrord.change_set AS s
- WHERE s.tenant_id = %(tenant)s AND (s.started_at >= %(since)s OR s.applied_at >= %(since)s
-    OR EXISTS (SELECT FROM mirrord.page_revision AS v
+ WHERE s.tenant_id = %(tenant)s AND (
+    EXISTS (SELECT FROM mirrord.page_revision AS v
                 WHERE v.change_set = s.id AND v.tenant_id = s.tenant_id AND v.created_at >= %(since)s)
     OR EXISTS (SELECT FROM mirrord.record_revision AS v
                 WHERE v.change_set = s.id AND v.tenant_id = s.tenant_id AND v.created_at >= %(since)s)
