@@ -29,6 +29,7 @@ from tests.support.clients import Agent, in_memory
 from tests.support.scoped_worlds import ScopedWorlds, make_worlds, normalize_answer
 
 CANARY = "canary"
+TALK = "Interviewer: How was it?\n\nAna: It was loud.\n\nInterviewer: Why was that?\n\nAna: Because of the road.\n"
 SETS = ("pages", "changes", "sources", "collections")
 SCOPE = parse_scope(["Sources/Field", "Cases/Field", "Inbox"], ["Sources/Open"], ["Sources/Field/Secret"])
 
@@ -90,17 +91,17 @@ HIDDEN_RECORDS = {
 PAGES = {
     "Inbox/Todo.md": "# Todo\n\n[[Ana]]\n",
     "Sources/Field/_index.md": _page(FIELD, "", "folder", title="Field"),
-    "Sources/Field/Ana.md": _page(ANA, "Ana: Hi.\n\nBen: Well.\n\nAna: So.\n", original="./assets/ana.txt"),
+    "Sources/Field/Ana.md": _page(ANA, TALK, original="./assets/ana.txt"),
     "Sources/Field/assets/ana.txt": "Ana: Hi.",
     "Sources/Field/Wave/_index.md": _page(WAVE, "", "folder", title="Wave"),
-    "Sources/Field/Wave/Ben.md": _page(BEN, "Ben: Yes.\n\nAna: No.\n\nBen: Yes.\n"),
+    "Sources/Field/Wave/Ben.md": _page(BEN, TALK),
     "Sources/Open/_index.md": _page(OPEN, "", "folder", title="Open"),
-    "Sources/Open/Cara.md": _page(CARA, "Cara: Yes.\n\nAna: No.\n\nCara: Yes.\n"),
+    "Sources/Open/Cara.md": _page(CARA, TALK),
     **dict([_segments(ANA, 1), _segments(CARA, 2)]),
     **RECORDS,
     # hidden from here on
     "Sources/Closed/_index.md": _page(CLOSED, CANARY, "folder", title="Closed"),
-    "Sources/Closed/Dan.md": _page(DAN, f"{CANARY}: Hi. [[Ana]]\n"),
+    "Sources/Closed/Dan.md": _page(DAN, f"{TALK}\n{CANARY} [[Ana]]\n"),
     "Sources/Field/Secret/_index.md": _page(SECRET, CANARY, "folder", title="Secret"),
     "Sources/Field/Secret/Eve.md": _page(EVE, f"{CANARY}: Hi.\n", sha256="0" * 64),
     "Archive/Old.md": f"{CANARY} [[Ben]] [[Ana]]\n",
@@ -320,7 +321,8 @@ async def test_what_a_person_decides_about_research_is_asked_for_within_the_scop
     assert {"rename_source", "delete_source", "import_file", "category_update", "create_folder"} <= waiting
     requests = [request for request, _ in request_files.read_all(Tree(worlds.full.root))]
     paths = {path for request in requests for path in request.bases}
-    assert all(SCOPE.can_write(path) or path in PAGES.keys() - worlds.hidden for path in paths if path.startswith("."))
+    visible_records = {path for path in PAGES.keys() - worlds.hidden if path.startswith(".")}
+    assert {path for path in paths if path.startswith(".")} <= {*visible_records, f".records/segments/{BEN}.json"}
     assert all(SCOPE.can_write(path) for path in paths if not path.startswith("."))
     assert worlds.hidden_texts() == {path: PAGES[path] for path in worlds.hidden}
 
@@ -330,11 +332,11 @@ DRAFT_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("rename_source", {"source_id": number_of(BEN), "new_name": "Benno"}),
     ("category_update", {"name": "wave", "add_patterns": ["A*"]}),
     ("category_change", {"name": "closed", "description": "mine"}),
-    ("detect_speakers", {"source_id": number_of(ANA)}),
     ("collection_content", {"name": "own"}),
-    ("list_sources", {}),
     ("review_changes", {}),
     ("review_changes", {"path": ".records/categories/closed.yaml"}),
+    ("detect_speakers", {"source_id": number_of(ANA)}),  # in the order of ids that are made by chance
+    ("list_sources", {}),
     ("apply_changes", {"message": "Done"}),
     ("changes_status", {}),
     ("category_list", {}),

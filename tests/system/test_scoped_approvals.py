@@ -12,9 +12,12 @@ from tests.support.commands import Near
 from tests.support.editors import save
 from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
+from tests.support.people import granted
 
-CONFIG = '[mcp]\nlocal_trust = true\n[mcp.trust]\ndelete_page = "REQUIRE"\nmove_page = "SUGGEST"\n'
+TRUST = 'delete_page = "REQUIRE"\nmove_page = "SUGGEST"\ncategory_update = "REQUIRE"\n'
+CONFIG = f"[mcp]\nlocal_trust = true\n[mcp.trust]\n{TRUST}"
 HIDDEN = "Shut"  # the folder, and a word in the title and text of its pages
+TALK = "Interviewer: How was it?\n\nAna: It was loud.\n\nInterviewer: Why?\n\nAna: Because of the road.\n"
 PAGES = {
     "Open/Plan.md": "# Plan\n\nFirst.\n",
     "Open/Gone.md": "# Gone\n",
@@ -22,6 +25,10 @@ PAGES = {
     "Open/Local.md": "# Local\n",
     "Shut/Text.md": "# Shut text\n\nSee [[Plan]] and [[Goal]].\n",
     "Shut/Local.md": "# Shut local\n",
+    "Sources/Field/Ana.md": f"---\ntype: source\n---\n{TALK}",
+    "Sources/Shut/Dan.md": "---\ntype: source\n---\nDan: Hi.\n\nEve: Well.\n\nDan: So.\n",
+    ".records/categories/field.yaml": "dir: Sources/Field\npatterns: ['A*']\n",
+    ".records/categories/shut.yaml": "dir: Sources/Shut\npatterns: ['D*']\n",
 }
 SCOPE = ("--write", "Open/**")
 ATTEMPTS: list[tuple[str, dict[str, Any]]] = [
@@ -106,6 +113,24 @@ async def test_requests_within_a_scope_are_decided_and_done_within_it(mirrord: M
     assert HIDDEN not in str([deletion, move, deleted, moved])
     assert "scope: write Open/**" in summary
     assert "[[Scheme]]" in (mirrord.text("Shut/Text.md") or "")
+
+
+async def test_research_within_a_scope_is_decided_and_done_within_it(mirrord: Mirrord) -> None:
+    token = mirrord.create_token("researcher", "--write", "Sources/Field/**")
+    tools = ("--tools", "sources,collections")
+    async with on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": token}, *tools)) as agent:
+        (source,) = (await agent.call("list_sources"))["sources"]
+        (category,) = (await agent.call("category_list"))["value"]
+        hidden = await agent.refused("category_update", name="shut", add_patterns=["E*"])
+        missing = await agent.refused("category_update", name="gone", add_patterns=["E*"])
+        speakers = await granted(agent, mirrord, "detect_speakers", source_id=source["id"])
+        updated = await granted(agent, mirrord, "category_update", name="field", add_patterns=["B*"])
+
+    assert (source["path"], category["name"]) == ("Sources/Field/Ana.md", "field")
+    assert str(hidden).replace("shut", "gone") == str(missing)
+    assert speakers["speakers"] == ["Interviewer", "Ana"]
+    assert updated["value"]["patterns"] == ["A*", "B*"]
+    assert (mirrord.text(".records/categories/shut.yaml") or "").endswith("['D*']\n")
 
 
 async def test_a_person_sees_the_links_that_a_scope_hides_and_may_reject_them(mirrord: Mirrord) -> None:

@@ -51,7 +51,7 @@ class Links(Arguments):
     """What get_page_links takes."""
 
     path: str
-    limit: Annotated[int | None, Field(ge=1, le=500, description="Each way; default: as fit in 8 KB.")] = None
+    limit: Annotated[int | None, Field(ge=1, le=500, description="Each way.")] = None
 
 
 def _list_pages(session: Session, arguments: List) -> Wire:
