@@ -29,8 +29,8 @@ async def test_a_text_that_the_browser_cannot_keep_is_not_said_to_be_kept(consol
     becomes(console.mirrord.file("Not kept.md"), "one more\n")
 
 
-async def test_a_text_of_a_megabyte_is_kept(console: Console, person: NewPerson) -> None:
-    save(console.mirrord.file("Large.md"), "beginning\n\n" + "many words of a paragraph. " * 40_000 + "\n")
+async def test_a_page_of_more_blocks_than_local_storage_holds_is_kept(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("Large.md"), "beginning\n\n" + "words\n\n" * 15_000)
     writer = await person()
     await writer.open("Large.md")
     await writer.context.set_offline(True)

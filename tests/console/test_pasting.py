@@ -89,7 +89,7 @@ async def test_markdown_goes_into_the_line_where_it_is_one_and_takes_the_place_o
     await writer.open("Pasted inline.md")
     await writer.after("one two three")
     await writer.press("Home", *["ArrowRight"] * 4, *["Shift+ArrowRight"] * 3)
-    await paste(writer, {"text/plain": "**deux**"})
+    await paste(writer, {"text/plain": "[[Welcome|deux]]"})
     await writer.sees("one deux three")
     await writer.type("!")
     await writer.text.get_by_text("code", exact=True).click()
@@ -98,7 +98,7 @@ async def test_markdown_goes_into_the_line_where_it_is_one_and_takes_the_place_o
     await paste(writer, {"text/plain": "\n# no **heading**"})
     await writer.is_told("saved")
 
-    becomes(file, "one **deux!** three\n\n- item\n\n```\ncode;\n# no **heading**\n```\n")
+    becomes(file, "one [[Welcome|deux]]! three\n\n- item\n\n```\ncode;\n# no **heading**\n```\n")
 
 
 async def test_words_without_signs_and_what_is_pasted_with_shift_stay_words(

@@ -307,7 +307,7 @@ async def test_a_conflict_of_a_record_is_settled_in_the_console(console: Console
     await decider.context.close()
 
 
-@pytest.mark.parametrize("view", ["status", "attention"])
+@pytest.mark.parametrize("view", ["status", "attention", "trash"])
 async def test_axe_has_no_serious_finding_in_other_views(console: Console, person: NewPerson, view: str) -> None:
     axe = installed(SOURCE) / "node_modules" / "axe-core" / "axe.min.js"
     reader = await person(bypass_csp=True, viewport={"width": 360, "height": 800})

@@ -11,7 +11,11 @@ async function open() {
   opening ??= new Promise((resolve, reject) => {
     const request = indexedDB.open(DATABASE, 1);
     request.onupgradeneeded = () => request.result.createObjectStore(STORE, { keyPath: ["tenant", "page", "key"] });
-    request.onsuccess = () => resolve((database = request.result));
+    request.onsuccess = () => {
+      database = request.result;
+      database.onclose = () => (database = opening = null); // by the browser, such as when its data is cleared
+      resolve(database);
+    };
     request.onerror = () => reject(request.error);
   });
   try {
