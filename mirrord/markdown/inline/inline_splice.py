@@ -20,13 +20,12 @@ from mirrord.markdown.inline.source_style import Style
 from mirrord.markdown.inline.unit_diff import Hunk, changed_runs
 from mirrord.markdown.parser.dialect import parse_inline
 from mirrord.markdown.parser.work_limit import PARSER_ERRORS
-from mirrord.markdown.schema.block import count_common_ends
 from mirrord.markdown.schema.document import Node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
 
 _MAX_LOOKS_ELSEWHERE = 10_000  # characters of a text that the other parser, whose steps are not counted, looks at
 _CODE_KEY = '{"type": "code"}'
-_PARTS_OF_HTML = re.compile(r"<[^>]*>|&\w+;|.", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
 
 
 class TextEdit(NamedTuple):
@@ -170,10 +169,10 @@ class _Splice:
         return _meaning_of(nodes) == self._meaning
 
     def is_text_alone(self, hunks: Sequence[Hunk]) -> bool:
-        """Whether a single run of text with the same marks becomes another one."""
-        if len(hunks) != 1:
-            return False
-        hunk = hunks[0]
+        """Whether in each of *hunks* a text becomes another one with the same marks."""
+        return all(self._is_text(hunk) for hunk in hunks)
+
+    def _is_text(self, hunk: Hunk) -> bool:
         keys = [*self._map.keys[hunk.start : hunk.end], *self._new_keys[hunk.new_start : hunk.new_end]]
         return len({marks for _, marks in keys}) == 1 and all(len(value) == 1 for value, _ in keys)
 
@@ -248,14 +247,11 @@ def _plain_parser() -> MarkdownIt:
 
 
 def _is_text_change(source: InlineSource, result: str) -> bool:
-    """Whether a parser that knows CommonMark alone sees other text in *result*, and the same markup."""
+    """Whether a parser that knows CommonMark alone sees the same markup in *result*, around other text."""
     if len(result) > _MAX_LOOKS_ELSEWHERE:
         return True
     before, after = (
-        _PARTS_OF_HTML.findall(_plain_parser().renderInline(text, {"references": dict(source.references)}))
+        _TAG.findall(_plain_parser().renderInline(text, {"references": dict(source.references)}))
         for text in (source.content, result)
     )
-    start, end = count_common_ends(before, after)
-    return not any(
-        part.startswith("<") for part in [*before[start : len(before) - end], *after[start : len(after) - end]]
-    )
+    return before == after
