@@ -95,6 +95,25 @@ def test_what_an_app_wrote_without_ids_gets_them_in_its_own_version(mirrord: Mir
     assert (row["version"], row["prior"]) == (page.version + 1, None)
 
 
+def test_a_key_typed_in_an_editor_that_hardens_breaks_changes_one_character_of_the_file(mirrord: Mirrord) -> None:
+    text = "one\ntwo __three__\nfour\n\nlast\nline\n"
+    save(mirrord.file("Wrapped.md"), text)
+    blocks = blocks_of(mirrord, "Wrapped.md", text)
+    page = mirrord.page("Wrapped.md")
+    assert page is not None
+    bold = {"type": "text", "text": "three", "marks": [{"type": "bold"}]}
+    hard: dict[str, Any] = {"type": "hardBreak"}
+    typed = [{"type": "text", "text": "one!"}, hard, {"type": "text", "text": "two "}, bold, hard]
+    written = document({**blocks[0], "content": [*typed, {"type": "text", "text": "four"}]}, blocks[1])
+    change(mirrord.app, page.id, content=Jsonb(written))
+    after = blocks_of(mirrord, "Wrapped.md", text.replace("one", "one!"))
+
+    assert [node["text"] for node in after[0]["content"]] == ["one!\ntwo ", "three", "\nfour"]
+    assert ids(document(*after)) == ids(document(*blocks))
+    eventually(lambda: mirrord.text("Wrapped.md") == text.replace("one", "one!"), "the character in the file")
+    assert row_of(mirrord.app, page.id)["version"] == page.version + 1
+
+
 def test_a_block_that_an_app_copied_with_its_id_gets_one_of_its_own(mirrord: Mirrord) -> None:
     page = add_page(mirrord.app, name="Copy", content=Jsonb(document(paragraph("a", id="x"), paragraph("a", id="x"))))
     eventually(lambda: mirrord.text("Copy.md"), "the file of the row")

@@ -24,8 +24,9 @@ from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.record_text import Data, read_record
 from mirrord.markdown.page_links import Link, links_of
 from mirrord.markdown.schema.block import ids_in
-from mirrord.markdown.schema.document import Document, parse_json, parse_json_or_none
+from mirrord.markdown.schema.document import Document, is_node, make_document, parse_json, parse_json_or_none
 from mirrord.markdown.write.render import NewViews, render
+from mirrord.markdown.write.soft_breaks import with_soft_breaks
 from mirrord.markdown.write.stored_form import complete_ids, content_of
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.observation.row_names import add_titles, find_free_names, is_nameless, names_for
@@ -280,7 +281,12 @@ def _frontmatter_of(page: PageRow) -> Data | None:
 
 
 def _content_of(page: PageRow) -> Document | None:
+    """The document that an app wrote, with the soft breaks that its editor made hard."""
     try:
-        return cast("Document | None", parse_json(page.content)) if page.content is not None else None
+        content = cast("Document | None", parse_json(page.content)) if page.content is not None else None
     except Damaged as damaged:
         raise Damaged(f"the content that an app wrote cannot be written: {damaged}") from damaged
+    if content is None or '"hardBreak"' not in (page.content or "") or not is_node(content):
+        return content
+    prior = parse_json_or_none(page.prior_content) if page.prior_content is not None else None
+    return with_soft_breaks(content, make_document(content_of(prior)))
