@@ -16,6 +16,8 @@ from mirrord.domain.entry import Actor, TenantId
 from mirrord.domain.history_rule import HistoryRule
 from mirrord.operations.undo import UndoRequest, undo
 from mirrord.operations.undo_plan import REMOVED
+from mirrord.web.console_server import last_url
+from tests.support.browsing import Browser
 from tests.support.change_sets import Work
 from tests.support.clients import on_stdio, process
 from tests.support.commands import Near
@@ -48,7 +50,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory, module_dsn: str) -> I
         for number, text in enumerate(TEXTS, 1):
             save(mirrord.file("Old.md"), text)
             if number == 1:
-                mirrord.up()
+                mirrord.up("--console", "0")
             eventually(partial(_has_version, mirrord, number), f"version {number}")
             mirrord.flush()
         tenant = TenantId(value(mirrord.app, "SELECT id FROM mirrord.tenant"))
@@ -120,6 +122,25 @@ async def test_an_agent_is_told_which_texts_are_gone(installation: Installation)
         long_ago = (installation.moment - timedelta(hours=1)).isoformat()
         changes = (await agent.call("list_changes", since=long_ago))["changes"]
         assert {change["path"] for change in changes} >= {"Old.md"}
+
+
+def test_the_console_marks_versions_without_a_text_and_says_why_it_shows_none(installation: Installation) -> None:
+    mirrord = installation.mirrord
+    url = eventually(lambda: last_url(mirrord.data), "the console's address")
+    ada = Browser(url).sign_in(mirrord.run("console", "link", "--name", "ada").stdout.strip())
+    page = value(mirrord.app, "SELECT id FROM mirrord.page WHERE name = 'Old'")
+    listed = ada.get(f"pages/{page}/history")
+    assert [(version["has_text"], version["text_removed"]) for version in listed] == [
+        (True, False),
+        (False, True),
+        (False, True),
+    ]
+    refusals = [
+        ada.ask("GET", f"/t/{ada.tenant}/api/pages/{page}/diff?before=2&after=3"),
+        ada.ask("POST", f"/t/{ada.tenant}/api/pages/{page}/restore", {"version": 3, "then": 1}),
+    ]
+    assert [refusal.status for refusal in refusals] == [422, 422]
+    assert all(SENTENCE in refusal.json["sentence"] for refusal in refusals)
 
 
 def test_status_and_doctor_say_what_history_costs_and_by_which_rule_it_ends(installation: Installation) -> None:
