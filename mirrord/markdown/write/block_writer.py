@@ -136,7 +136,7 @@ def _write_item(item: Node, style: Style, *, tight: bool, bare: bool) -> str:
         text = f"{write_comment(extra_attrs)}\n{text}".rstrip("\n")
     elif bare and box and not (content and content[0]["type"] == "paragraph"):
         return f"{box}\n{text}".rstrip("\n")
-    elif box and content and content[0]["type"] == "codeBlock":
+    elif box and content and (content[0]["type"] == "codeBlock" or has_no_markdown(content[0])):
         return f"{box} \n{text}"  # beside the box, other parsers see text and take the last fence for the first
     return f"{box} {text}" if box else text  # other parsers see a task in an empty box only with the blank after it
 

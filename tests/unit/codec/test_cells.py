@@ -10,7 +10,9 @@ from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Mark, Node, make_document, text_node
 from mirrord.markdown.write.render import render
+from tests.bench.codec.words import every_word_edited
 from tests.unit.codec.documents import meaning
+from tests.unit.codec.test_one_word import not_alone
 from tests.unit.codec.test_render import CONTENT, NOTHING
 
 BOLD: Sequence[Mark] = ({"type": "bold"},)
@@ -82,3 +84,12 @@ def test_cells_of_spanned_tables_keep_their_own_alignment() -> None:
     wide = cell(paragraph("a"), align="right", colspan=2)
 
     assert '"align"' not in rendered(table([wide], [cell(paragraph("b")), cell()])).partition('"b"')[2]
+
+
+def test_a_table_kept_as_json_in_a_task_begins_below_the_box_and_stays_there() -> None:
+    ragged = table([cell(paragraph("a"))], [cell(paragraph("b")), cell(paragraph("c"))])
+    item: Node = {"type": "taskItem", "attrs": {"checked": False}, "content": [ragged]}
+    text = rendered({"type": "taskList", "content": [item]})
+
+    assert text.startswith("- [ ] \n  ```tiptap-node\n")
+    assert not_alone(every_word_edited(text)) == []
