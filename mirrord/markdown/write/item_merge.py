@@ -121,9 +121,10 @@ def _with_number(marker: Marker, number: int) -> Marker:
 
 
 def _first_number(cut: SplitLines, new_list: Node) -> int | None:
-    """The number that changed items count from; None: the list has no numbers, or the old ones do not count."""
+    """The number that changed items count from; None: each keeps its own, or gets the next one."""
     start = new_list.get("attrs", {}).get("start", 1)
-    if new_list["type"] != "orderedList" or not isinstance(start, int):
+    has_as_many = len(new_list.get("content", [])) == len(cut.parts)
+    if new_list["type"] != "orderedList" or not isinstance(start, int) or has_as_many:
         return None
     numbers = [_number_of(marker) for index in range(len(cut.parts)) if (marker := _old_marker(cut, index))]
     return start if numbers and numbers == list(range(numbers[0], numbers[0] + len(numbers))) else None
