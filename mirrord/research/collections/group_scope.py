@@ -1,6 +1,7 @@
 """Which categories and collections a scope shows and lets change: those of directories that it covers as a whole."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from mirrord.commands.core.failure import Failed, failure_of
 from mirrord.commands.core.session import Session
@@ -18,6 +19,8 @@ from mirrord.research.collections.collection_rules import (
     PageGroup,
     key_of,
 )
+
+_MAX_PARSED = 2_000  # categories and collections
 
 
 def shows_group(tree: Tree, scope: Scope, path: str) -> bool:
@@ -85,11 +88,20 @@ def _category_names(tree: Tree) -> Iterable[str]:
 
 def _read_group(tree: Tree, kind: GroupKind, name: str) -> PageGroup | None:
     """None: it is not there, or cannot be read."""
+    try:
+        data, _ = tree.snapshot(kind.path(name), MAX_FILE_BYTES)
+    except (OSError, Busy, Damaged, Refused):
+        return None
+    return _parse_group(kind.name, name, data)
+
+
+@lru_cache(_MAX_PARSED)
+def _parse_group(kind: str, name: str, data: bytes) -> PageGroup | None:
+    """Kept by the bytes: each collection of a list asks for the same categories."""
     from mirrord.markdown.frontmatter.page_text import decode  # noqa: PLC0415  (servers start without parsers)
     from mirrord.research.collections.collection_yaml import read_group  # noqa: PLC0415  (as above)
 
     try:
-        data, _ = tree.snapshot(kind.path(name), MAX_FILE_BYTES)
-        return read_group(kind, name, decode(data))
-    except (OSError, Busy, Damaged, Refused):
+        return read_group(GROUP_KINDS[kind], name, decode(data))
+    except Damaged:
         return None
