@@ -185,7 +185,7 @@ class Daemon:
             notifications.poll(database, self.ready),
             keep_postgres(self.postgres, database, self.degraded, self.stop),
         ]
-        if self.config.notify == "ticker":
+        if self.config.notify == "ticker" or database.is_cluster:
             tasks.append(notifications.tick())
         for mirror in self.mirrors.values():
             tasks += self._make_mirror_tasks(mirror, self.stop)

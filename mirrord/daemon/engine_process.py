@@ -102,7 +102,7 @@ class EngineProcess(Daemon):
         tasks += [self._follow_claims(database, fill), self._wake_engines(database)]
         if self.config.metrics is not None:
             tasks.append(self._keep_measures())
-        if self.config.notify == "ticker":
+        if self.config.notify == "ticker" or database.is_cluster:
             tasks.append(Notifications(self.postgres.working_dsn, {}, self.stop).tick())
         try:
             async with run_together(tasks, self.stop):

@@ -174,7 +174,7 @@ async def expire_requests(connection: Connection, tenant: TenantId, ended: Seque
     """Expire pending requests past their deadline, by the clock of Postgres, and those that *ended* before it."""
     await connection.execute(
         "UPDATE mirrord.approval SET state = 'expired' "
-        "WHERE tenant_id = %s AND state = 'pending' AND (expires_at <= clock_timestamp() OR id = ANY (%s))",
+        "WHERE tenant_id = %s AND state = 'pending' AND (expires_at <= statement_timestamp() OR id = ANY (%s))",
         (tenant, list(ended)),
     )
 
@@ -182,7 +182,7 @@ async def expire_requests(connection: Connection, tenant: TenantId, ended: Seque
 async def claim_request(connection: Connection, tenant: TenantId, mirror: MirrorId, request: UUID) -> bool:
     """Claim an approved request for *mirror*. False: another mirror stored it, or it is claimed already."""
     cursor = await connection.execute(
-        "UPDATE mirrord.approval SET claimed_at = clock_timestamp() WHERE tenant_id = %s AND id = %s "
+        "UPDATE mirrord.approval SET claimed_at = statement_timestamp() WHERE tenant_id = %s AND id = %s "
         "AND mirror_id = %s AND state = 'approved' AND claimed_at IS NULL RETURNING id",
         (tenant, request, mirror),
     )
@@ -203,7 +203,8 @@ async def store_outcome(
 async def mark_reported(connection: Connection, tenant: TenantId, request: UUID) -> None:
     """Record that the request's file contains the outcome."""
     await connection.execute(
-        "UPDATE mirrord.approval SET told_at = clock_timestamp() WHERE tenant_id = %s AND id = %s", (tenant, request)
+        "UPDATE mirrord.approval SET told_at = statement_timestamp() WHERE tenant_id = %s AND id = %s",
+        (tenant, request),
     )
 
 

@@ -63,10 +63,10 @@ def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-async def name_authors(connection: Connection, events: Collection[UUID]) -> set[UUID]:
+async def name_authors(connection: Connection, tenant: TenantId, events: Collection[UUID]) -> set[UUID]:
     """Set authors and change sets of versions from *events*. Returns the events whose version exists."""
-    query = "SELECT told FROM unnest(%s::uuid[]) AS told WHERE mirrord.name_author(told)"
-    return {event for (event,) in await (await connection.execute(query, (list(events),))).fetchall()}
+    query = "SELECT told FROM mirrord.name_authors(%s, %s::uuid[]) AS told"
+    return {event for (event,) in await (await connection.execute(query, (tenant, list(events)))).fetchall()}
 
 
 async def load_unnamed(connection: Connection, tenant: TenantId) -> Sequence[UUID]:

@@ -18,7 +18,12 @@ from mirrord.db.transactions import LOCK_TIMEOUT_MS, CommandQueue, LockWaits, Tr
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.errors import Fenced, Locked, Unavailable, UserError
 
-Connection = AsyncConnection[TupleRow]
+
+class Connection(AsyncConnection[TupleRow]):
+    """A connection. is_cluster: its database is spread over the nodes of a Citus cluster (decision 67)."""
+
+    is_cluster = False
+
 
 DAEMON_ROLE, APP_ROLE = "mirrord_daemon", "mirrord_app"
 SAFE_SEARCH_PATH = "search_path=pg_catalog,pg_temp"  # pg_temp last: unlisted, it would be searched first
@@ -27,7 +32,12 @@ CONNECT_TIMEOUT_SECONDS = 5  # seconds
 # For a daemon that stopped in a transaction (SIGSTOP, a paused machine): its row locks must not delay apps.
 IDLE_IN_TRANSACTION_SECONDS = 5  # seconds; a Flush of the pipeline disarms it, so servers before 17 have no other limit
 TRANSACTION_TIMEOUT_SECONDS = 30  # seconds; many times what the largest batch takes
-_MIN_TRANSACTION_TIMEOUT_VERSION = 170000  # Postgres 17
+# The settings of a connection that depend on the server. On a cluster a plan for all values would ask every node.
+_SERVER_SETTINGS = f"""
+SELECT CASE WHEN is_cluster THEN set_config('plan_cache_mode', 'force_custom_plan', false) END,
+       CASE WHEN current_setting('server_version_num')::integer >= 170000
+            THEN set_config('transaction_timeout', '{TRANSACTION_TIMEOUT_SECONDS}s', false) END, is_cluster
+  FROM (SELECT coalesce(current_setting('mirrord.cluster', true), '') = 'on' AS is_cluster) AS server"""
 STATEMENT_TIMEOUT_SECONDS = 30  # seconds; a full compare of a million rows takes a few
 POOL_TIMEOUT_SECONDS = 3.0  # seconds; callers retry
 # phrases of temporary refusals
@@ -46,6 +56,8 @@ _POOLER_REFUSALS = {
     "unsupported startup parameter": "A pooler before Postgres refuses the settings of mirrord's connections: "
     "set `ignore_startup_parameters = options`, and give them to the role mirrord_daemon",
 }
+# What the coordinator of a cluster says, with XX000, when a node fails while it commits: the outcome is unknown.
+_LOST_COMMITS = ("could not commit transaction for shard", "failure on connection marked as essential")
 # Failures of Postgres that are no user's mistake, by SQLSTATE; the engine reports them and retries.
 _OUTAGES = {
     "53100": "Postgres has no disk space left; changes stay in files until there is some",
@@ -85,6 +97,8 @@ def translate_errors() -> Iterator[None]:
             raise Unavailable(f"{outage} ({_sentence(error)}).") from error
         if advice := next((advice for words, advice in _POOLER_REFUSALS.items() if words in str(error)), None):
             raise UserError(f"{advice} (docs/operations.md, Poolers). It says: {_sentence(error)}.") from error
+        if any(words in str(error) for words in _LOST_COMMITS):
+            raise Unavailable(f"A node of the cluster failed during a commit ({_sentence(error)}).") from error
         if isinstance(error, psycopg.InternalError):
             raise
         if "FATAL:" in str(error) and not any(phrase in str(error) for phrase in _PASSING_REFUSALS):
@@ -106,7 +120,7 @@ async def admin_connection(dsn: str) -> AsyncIterator[Connection]:
     Names resolve to Postgres' own objects, and never to objects in the database's other schemas.
     """
     with translate_errors():
-        async with await AsyncConnection.connect(
+        async with await Connection.connect(
             with_settings(dsn, SAFE_SEARCH_PATH),
             autocommit=True,
             application_name="mirrord",
@@ -175,16 +189,18 @@ class Database:
     def __init__(self, dsn: str, *, size: int = 4, role: str = DAEMON_ROLE, checked: bool = False) -> None:
         self.dsn = acting_dsn(dsn, role)
         self.break_count = 0  # counts possibly broken connections: the next may reach another server
+        self.is_cluster = False  # known once a connection was made
         self._lock_waits = LockWaits(size)
         self.written_rows = 0  # rows since the last check of the planner's statistics, see statistics.keep()
         self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             self.dsn,
+            connection_class=Connection,
             min_size=1,
             max_size=size,
             open=False,
             # statements are few and repeat: parse and plan them once
             kwargs={"autocommit": True, "prepare_threshold": 2},
-            configure=_set_transaction_timeout,
+            configure=self._configure,
             check=_check_connection if checked else None,
             timeout=POOL_TIMEOUT_SECONDS,
             reconnect_timeout=2,
@@ -196,6 +212,10 @@ class Database:
 
     async def __aexit__(self, *_: object) -> None:
         await self.pool.close()
+
+    async def _configure(self, connection: Connection) -> None:
+        await apply_server_settings(connection)
+        self.is_cluster = connection.is_cluster
 
     async def replace_broken(self) -> None:
         """Replace broken connections; call after Unavailable, else each of them fails once."""
@@ -234,12 +254,16 @@ class Database:
                 async with pipelined_transaction(connection) as outbox:
                     with outbox.hold():
                         await set_tenant(connection, tenant)
-                        if lock_timeout < LOCK_TIMEOUT_MS:
+                        # Only settings of the transaction reach the nodes of a cluster.
+                        if lock_timeout < LOCK_TIMEOUT_MS or connection.is_cluster:
                             await connection.execute(f"SET LOCAL lock_timeout = '{lock_timeout}ms'".encode())
-                        await _set_writer(connection, lease, actor)
+                        await _set_writer(connection, tenant, lease, actor)
                     yield connection
-                    has_changes = changes is not None and changes.expected_entries != 0
-                    summary = await _finish_changes(connection, outbox, changes) if changes and has_changes else None
+                    if changes is None and connection.is_cluster and (lease is not None or actor is not None):
+                        changes = TransactionChanges()  # checks that COMMIT makes lose their names on a cluster
+                    summary = None
+                    if changes is not None and changes.expected_entries != 0:
+                        summary = await _finish_changes(connection, outbox, tenant, changes)
                 if summary is not None and changes is not None:
                     changes.seq, changes.entries = await summary.fetchone() or (None, 0)
 
@@ -254,25 +278,27 @@ class Database:
             raise
 
 
-async def _set_writer(connection: Connection, lease: Lease | None, actor: Actor | None) -> None:
+async def _set_writer(connection: Connection, tenant: TenantId, lease: Lease | None, actor: Actor | None) -> None:
     facts = {"kind": actor.kind, "name": actor.name} if actor is not None else None
     if lease is not None:
         writer = orjson.dumps(facts).decode() if facts is not None else None
-        await connection.execute("SELECT mirrord.begin_writing(%s, %s, %s)", (lease.mirror, lease.token, writer))
+        values = (tenant, lease.mirror, lease.token, writer)
+        await connection.execute("SELECT mirrord.begin_writing(%s, %s, %s, %s)", values)
     elif facts is not None:
         await set_actor(connection, facts)
 
 
 async def _finish_changes(
-    connection: Connection, outbox: CommandQueue, changes: TransactionChanges
+    connection: Connection, outbox: CommandQueue, tenant: TenantId, changes: TransactionChanges
 ) -> AsyncCursor[TupleRow]:
     """Ask what the transaction changed, together with its COMMIT: the tenant's clock is locked no longer than so."""
     with outbox.hold():
         if changes.followed_seq is None:
-            return await connection.execute("SELECT last_seq, changed_entries FROM mirrord.finish_changes()")
+            query = "SELECT last_seq, changed_entries FROM mirrord.finish_changes(%s)"
+            return await connection.execute(query, (tenant,))
         return await connection.execute(
-            "SELECT last_seq, changed_entries FROM mirrord.finish_followed(%s, %s)",
-            (changes.expected_entries, changes.followed_seq),
+            "SELECT last_seq, changed_entries FROM mirrord.finish_followed(%s, %s, %s)",
+            (tenant, changes.expected_entries, changes.followed_seq),
         )
 
 
@@ -284,9 +310,10 @@ async def _check_connection(connection: Connection) -> None:
         await AsyncConnectionPool.check_connection(connection)
 
 
-async def _set_transaction_timeout(connection: Connection) -> None:
-    if connection.info.server_version >= _MIN_TRANSACTION_TIMEOUT_VERSION:
-        await connection.execute(f"SET transaction_timeout = '{TRANSACTION_TIMEOUT_SECONDS}s'")
+async def apply_server_settings(connection: Connection) -> None:
+    """Give a new connection the settings that depend on its server."""
+    row = await (await connection.execute(_SERVER_SETTINGS.encode())).fetchone()
+    connection.is_cluster = row is not None and bool(row[2])
 
 
 async def set_tenant(connection: Connection, tenant: TenantId) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from uuid import uuid4
 
 import psycopg
-from psycopg import AsyncConnection, sql
+from psycopg import sql
 from psycopg.rows import TupleRow
 
 from mirrord.db import migrate, tenant_rows
@@ -67,7 +67,8 @@ async def _unguarded_tables(connection: Connection) -> list[str]:
     cursor = await connection.execute(
         "SELECT c.relname FROM pg_catalog.pg_class AS c WHERE c.relnamespace = to_regnamespace('mirrord') "
         "AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> ALL (%s) "
-        "AND NOT (c.relrowsecurity AND c.relforcerowsecurity) ORDER BY 1",
+        "AND NOT (c.relrowsecurity AND (c.relforcerowsecurity "
+        "OR coalesce(current_setting('mirrord.cluster', true), '') = 'on')) ORDER BY 1",
         (list(_TABLES_WITHOUT_TENANT),),
     )
     return [str(name) for (name,) in await cursor.fetchall()]
@@ -126,7 +127,7 @@ async def measure_notification(database: Database) -> float | None:
     """Seconds from a commit to its notification, on a private channel; None: it did not arrive."""
     channel = sql.Identifier(f"mirrord_doctor_{uuid4().hex[:16]}")
     with translate_errors():
-        async with await AsyncConnection.connect(database.dsn, autocommit=True) as listener:
+        async with await Connection.connect(database.dsn, autocommit=True) as listener:
             await listener.execute(sql.SQL("LISTEN {}").format(channel))
             started = time.monotonic()
             async with database.connection() as connection:

@@ -119,7 +119,7 @@ class Ancestor:
 # Changes whose event files this mirror reads; also those of mirrors that no longer exist.
 _OF_THIS_MIRROR = """
 (o.mirror_id IS NULL OR o.mirror_id = %(mirror)s OR NOT EXISTS (
-    SELECT FROM mirrord.mirror AS m WHERE m.tenant_id = o.tenant_id AND m.id = o.mirror_id))"""
+    SELECT FROM mirrord.mirror AS m WHERE m.tenant_id = %(tenant)s AND m.id = o.mirror_id))"""
 _BY_FILE = f"""
 (coalesce(c.updated_by, now.actor) = '{{"kind": "{FILE_ACTOR.kind}", "name": "{FILE_ACTOR.name}"}}'
  OR coalesce(c.updated_by, now.actor) ->> 'channel' = 'file')"""
@@ -133,16 +133,16 @@ SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_BY_F
        CASE WHEN now.frontmatter IS NULL THEN now.markdown END,
        CASE WHEN now.deleted THEN (
            SELECT count(*) FROM mirrord.record AS r, jsonb_object_keys(r.data)
-            WHERE r.tenant_id = o.tenant_id AND r.kind = 'segment' AND r.key = o.entry_id::text) ELSE 0 END
+            WHERE r.tenant_id = %(tenant)s AND r.kind = 'segment' AND r.key = o.entry_id::text) ELSE 0 END
   FROM mirrord.event_outbox AS o
-  JOIN mirrord.page AS p ON p.tenant_id = o.tenant_id AND p.id = o.entry_id
+  JOIN mirrord.page AS p ON p.tenant_id = %(tenant)s AND p.id = o.entry_id
   JOIN mirrord.page_revision AS now
-    ON now.tenant_id = o.tenant_id AND now.page_id = o.entry_id AND now.version = o.version
+    ON now.tenant_id = %(tenant)s AND now.page_id = o.entry_id AND now.version = o.version
   LEFT JOIN LATERAL (
       SELECT r.* FROM mirrord.page_revision AS r
-       WHERE r.tenant_id = o.tenant_id AND r.page_id = o.entry_id AND r.version < o.version
+       WHERE r.tenant_id = %(tenant)s AND r.page_id = o.entry_id AND r.version < o.version
        ORDER BY r.version DESC LIMIT 1) AS was ON true
-  LEFT JOIN mirrord.page AS c ON c.tenant_id = o.tenant_id AND c.id = o.child
+  LEFT JOIN mirrord.page AS c ON c.tenant_id = %(tenant)s AND c.id = o.child
  WHERE o.tenant_id = %(tenant)s AND o.kind = 'page' AND ({_OF_THIS_MIRROR} OR NOT {_BY_FILE})
    AND (p.version > o.version OR p.ahead = '{{}}' AND (p.name_key IS NOT NULL OR p.deleted_at IS NOT NULL))
  ORDER BY now.created_at, o.entry_id, o.version LIMIT {BATCH_CHANGES} FOR UPDATE OF o SKIP LOCKED"""
@@ -151,12 +151,12 @@ SELECT o.entry_id, o.version, o.child, o.kind, o.was_folder, o.is_folder, {_BY_F
        was.version IS NOT NULL, was.kind, was.key, was.deleted, was.data, was.digest,
        now.kind, now.key, now.deleted, now.data, now.digest
   FROM mirrord.event_outbox AS o
-  JOIN mirrord.record AS p ON p.tenant_id = o.tenant_id AND p.id = o.entry_id
+  JOIN mirrord.record AS p ON p.tenant_id = %(tenant)s AND p.id = o.entry_id
   JOIN mirrord.record_revision AS now
-    ON now.tenant_id = o.tenant_id AND now.record_id = o.entry_id AND now.version = o.version
+    ON now.tenant_id = %(tenant)s AND now.record_id = o.entry_id AND now.version = o.version
   LEFT JOIN LATERAL (
       SELECT r.* FROM mirrord.record_revision AS r
-       WHERE r.tenant_id = o.tenant_id AND r.record_id = o.entry_id AND r.version < o.version
+       WHERE r.tenant_id = %(tenant)s AND r.record_id = o.entry_id AND r.version < o.version
        ORDER BY r.version DESC LIMIT 1) AS was ON true
  WHERE o.tenant_id = %(tenant)s AND o.kind = 'record' AND ({_OF_THIS_MIRROR} OR NOT {_BY_FILE})
    AND (p.version > o.version OR p.ahead = '{{}}')
@@ -178,26 +178,26 @@ WITH RECURSIVE below AS (
     SELECT p.id FROM below AS b
       JOIN mirrord.page AS p ON p.tenant_id = %(tenant)s AND p.parent_id = b.id
      WHERE b.id = (SELECT r.parent_id FROM mirrord.page_revision AS r
-                    WHERE r.tenant_id = p.tenant_id AND r.page_id = p.id AND r.created_at < %(time)s
+                    WHERE r.tenant_id = %(tenant)s AND r.page_id = p.id AND r.created_at < %(time)s
                     ORDER BY r.version DESC LIMIT 1))
 SELECT p.id, p.kind = 'folder' OR p.index OR EXISTS (
            SELECT FROM mirrord.page AS c
-            WHERE c.tenant_id = p.tenant_id AND c.parent_id = p.id AND c.deleted_at IS NULL),
+            WHERE c.tenant_id = %(tenant)s AND c.parent_id = p.id AND c.deleted_at IS NULL),
        r.parent_id, r.name, r.deleted, r.frontmatter, r.digest, r.markdown IS NOT NULL, p.index,
        CASE WHEN r.frontmatter IS NULL THEN r.markdown END
   FROM below AS b
   JOIN mirrord.page AS p ON p.tenant_id = %(tenant)s AND p.id = b.id AND p.id <> %(folder)s
   CROSS JOIN LATERAL (
       SELECT r.* FROM mirrord.page_revision AS r
-       WHERE r.tenant_id = p.tenant_id AND r.page_id = p.id AND r.created_at < %(time)s
+       WHERE r.tenant_id = %(tenant)s AND r.page_id = p.id AND r.created_at < %(time)s
        ORDER BY r.version DESC LIMIT 1) AS r
  WHERE NOT r.deleted
  ORDER BY p.id"""
 _CLAIMED = """
 SELECT c.entry_id, c.path, e.id, e.type, e.data FROM mirrord.event_claim AS c
-  JOIN mirrord.event AS e ON e.tenant_id = c.tenant_id AND e.id = c.event_id
+  JOIN mirrord.event AS e ON e.tenant_id = %(tenant)s AND e.id = c.event_id
  WHERE c.tenant_id = %(tenant)s AND (c.entry_id = ANY (%(ids)s) OR c.path = ANY (%(paths)s) AND NOT EXISTS (
-    SELECT FROM mirrord.page AS p WHERE p.tenant_id = c.tenant_id AND p.id = c.entry_id))
+    SELECT FROM mirrord.page AS p WHERE p.tenant_id = %(tenant)s AND p.id = c.entry_id))
  ORDER BY e.occurred_at, e.id"""
 _CURRENT = """
 SELECT id, parent_id, name, deleted_at IS NOT NULL, frontmatter, digest, kind = 'page', index, NULL FROM mirrord.page
@@ -206,8 +206,9 @@ _INSERT = """
 INSERT INTO mirrord.event (tenant_id, id, type, occurred_at, actor, channel, data)
 VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (tenant_id, id) DO NOTHING"""
 _DELETE_CHANGES = """
-DELETE FROM mirrord.event_outbox WHERE tenant_id = %s AND (entry_id, version, child) IN (
-    SELECT * FROM unnest(%s::uuid[], %s::bigint[], %s::uuid[]))"""
+DELETE FROM mirrord.event_outbox AS o
+ USING unnest(%s::uuid[], %s::bigint[], %s::uuid[]) AS given (entry, version, child)
+ WHERE o.tenant_id = %s AND o.entry_id = given.entry AND o.version = given.version AND o.child = given.child"""
 
 
 async def load_changed_pages(connection: Connection, tenant: TenantId, mirror: MirrorId) -> list[ChangedPage]:
@@ -269,7 +270,7 @@ async def finish_changes(
     """Delete processed changes (*notes*), and claims matched to a change or expired."""
     if notes:
         columns = [list(column) for column in zip(*(note.key for note in notes), strict=True)]
-        await connection.execute(_DELETE_CHANGES, (tenant, *columns))
+        await connection.execute(_DELETE_CHANGES, (*columns, tenant))
     await connection.execute(
         "DELETE FROM mirrord.event_claim WHERE tenant_id = %s "
         f"AND (event_id = ANY (%s) OR taken_at < now() - interval '{_CLAIM_LIFETIME}')".encode(),
@@ -315,9 +316,13 @@ _STORED = "SELECT id FROM mirrord.event WHERE tenant_id = %(tenant)s AND id = AN
 _INSERT_FROM_FILE = """
 INSERT INTO mirrord.event (tenant_id, id, type, occurred_at, actor, channel, data)
 VALUES (%s, %s, %s, %s, %s, 'file', %s) ON CONFLICT (tenant_id, id) DO NOTHING"""
-_INSERT_CLAIM_FROM_FILE = f"""
-WITH fresh AS ({_INSERT_FROM_FILE} RETURNING tenant_id, id)
-INSERT INTO mirrord.event_claim (tenant_id, event_id, entry_id, path) SELECT tenant_id, id, %s, %s FROM fresh"""
+# Before its event, which shows whether it was claimed already.
+_INSERT_CLAIM = """
+INSERT INTO mirrord.event_claim (tenant_id, event_id, entry_id, path)
+SELECT clock.tenant_id, %(event)s::uuid, %(entry)s::uuid, %(path)s::text FROM mirrord.tenant_clock AS clock
+ WHERE clock.tenant_id = %(tenant)s
+   AND NOT EXISTS (SELECT FROM mirrord.event WHERE tenant_id = %(tenant)s AND id = %(event)s)
+    ON CONFLICT DO NOTHING"""
 
 
 async def add_file_events(
@@ -328,16 +333,16 @@ async def add_file_events(
 
     is_claim: whether the event replaces the one derived from the change of its row.
     """
-    plain = [_file_event_values(tenant, event) for event in events if not is_claim(event)]
     claims = [
-        (*_file_event_values(tenant, event), _claimed_entry(event), _claimed_path(event))
+        {"tenant": tenant, "event": event.event_id, "entry": _claimed_entry(event), "path": _claimed_path(event)}
         for event in events
         if is_claim(event)
     ]
     async with connection.cursor() as cursor:
-        for statement, rows in ((_INSERT_FROM_FILE, plain), (_INSERT_CLAIM_FROM_FILE, claims)):
-            if rows:
-                await cursor.executemany(statement.encode(), rows)
+        if claims:
+            await cursor.executemany(_INSERT_CLAIM, claims)
+        if events:
+            await cursor.executemany(_INSERT_FROM_FILE, [_file_event_values(tenant, event) for event in events])
 
 
 async def load_stored_events(connection: Connection, tenant: TenantId, events: Sequence[Event]) -> set[UUID]:

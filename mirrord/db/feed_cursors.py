@@ -67,12 +67,9 @@ SELECT ARRAY(SELECT seq FROM batch ORDER BY seq, entry_id), ARRAY(SELECT entry_i
                      AND id = ANY (ARRAY(SELECT entry_id FROM batch))),
        coalesce((SELECT seq FROM mirrord.tenant_clock WHERE tenant_id = %(t)s), 0)
   FROM link, segment"""
-_ADD_CURSORS = """
-WITH link AS (
-    INSERT INTO mirrord.link_cursor (tenant_id, seq, entry_id)
-    VALUES (%(t)s, 0, '00000000-0000-0000-0000-000000000000') ON CONFLICT DO NOTHING)
-INSERT INTO mirrord.segment_cursor (tenant_id, seq, entry_id)
-VALUES (%(t)s, 0, '00000000-0000-0000-0000-000000000000') ON CONFLICT DO NOTHING"""
+_ADD_CURSOR = """
+INSERT INTO mirrord.{} (tenant_id, seq, entry_id)
+VALUES (%s, 0, '00000000-0000-0000-0000-000000000000') ON CONFLICT DO NOTHING"""
 _MOVE_CURSORS = """
 WITH link AS (
     UPDATE mirrord.link_cursor SET seq = %(seq)s, entry_id = %(entry)s
@@ -85,7 +82,8 @@ async def lock_next_batch(connection: Connection, tenant: TenantId) -> FeedBatch
     """The next changes, at most FEED_BATCH_ENTRIES; both cursors are locked until this transaction ends."""
     values = {"t": tenant, "limit": FEED_BATCH_ENTRIES}
     while (row := await (await connection.execute(_NEXT_BATCH, values)).fetchone()) is None:
-        await connection.execute(_ADD_CURSORS, {"t": tenant})
+        for cursor in ("link_cursor", "segment_cursor"):
+            await connection.execute(_ADD_CURSOR.format(cursor).encode(), (tenant,))
     seqs, entries, link_seq, link_entry, segment_seq, segment_entry, has_due_links, has_notes, has_segments, clock = row
     return FeedBatch(
         list(zip(seqs, entries, strict=True)),

@@ -51,8 +51,8 @@ async def acquire_lease(
     async with database.connection() as connection:
         cursor = await connection.execute(
             "UPDATE mirrord.mirror SET token = token + 1, holder = %s, state = NULL, "
-            "expires_at = clock_timestamp() + make_interval(secs => %s) "
-            "WHERE tenant_id = %s AND id = %s AND (expires_at < clock_timestamp() OR holder IS NULL OR %s) "
+            "expires_at = statement_timestamp() + make_interval(secs => %s) "
+            "WHERE tenant_id = %s AND id = %s AND (expires_at < statement_timestamp() OR holder IS NULL OR %s) "
             "RETURNING token",
             (holder, LEASE_SECONDS, tenant, mirror, root_locked),
         )
@@ -87,7 +87,7 @@ async def renew_leases(
     mirrors = [lease.mirror for lease in leases]
     async with database.autocommit() as connection:
         cursor = await connection.execute(
-            "UPDATE mirrord.mirror AS m SET expires_at = clock_timestamp() + make_interval(secs => %s), "
+            "UPDATE mirrord.mirror AS m SET expires_at = statement_timestamp() + make_interval(secs => %s), "
             "state = coalesce(held.state, m.state), ack_seq = greatest(m.ack_seq, held.seq) "
             "FROM unnest(%s::uuid[], %s::bigint[], %s::jsonb[], %s::bigint[]) AS held (id, token, state, seq) "
             "WHERE m.id = held.id AND m.token = held.token RETURNING m.id",
@@ -114,7 +114,7 @@ async def release_lease(database: Database, lease: Lease) -> None:
     """Release the lease, so that the next daemon need not wait."""
     async with database.connection() as connection:
         await connection.execute(
-            "UPDATE mirrord.mirror SET expires_at = clock_timestamp(), holder = NULL, state = NULL "
+            "UPDATE mirrord.mirror SET expires_at = statement_timestamp(), holder = NULL, state = NULL "
             "WHERE id = %s AND token = %s",
             (lease.mirror, lease.token),
         )
@@ -170,11 +170,13 @@ class RowFacts:
     newest: NewestPage | None
 
 
+# The epoch is that of the server to which the daemon is connected: on a cluster the rest is asked of another node.
 _FACTS = f"""
-SELECT {_EPOCH}, coalesce((SELECT acks FROM mirrord.mirror WHERE tenant_id = %(tenant)s AND id = %(mirror)s), 0),
+WITH here (system, id, current_system, timeline) AS MATERIALIZED (SELECT {_EPOCH} FROM mirrord.epoch AS e)
+SELECT here.*, coalesce((SELECT acks FROM mirrord.mirror WHERE tenant_id = %(tenant)s AND id = %(mirror)s), 0),
        coalesce((SELECT seq FROM mirrord.tenant_clock WHERE tenant_id = %(tenant)s), 0),
        newest.id, newest.version, newest.digest
-  FROM mirrord.epoch AS e LEFT JOIN mirrord.page AS newest ON newest.tenant_id = %(tenant)s AND newest.id = (
+  FROM here LEFT JOIN mirrord.page AS newest ON newest.tenant_id = %(tenant)s AND newest.id = (
     SELECT entry_id FROM mirrord.entry_feed WHERE tenant_id = %(tenant)s AND kind = 'page'
      ORDER BY seq DESC, entry_id DESC LIMIT 1)"""
 
@@ -202,7 +204,7 @@ async def store_acknowledged_rounds(database: Database, lease: Lease, acks: int)
     """Store the number of acknowledged rounds in the mirror's row. False: the lease is lost."""
     async with database.autocommit() as connection:
         cursor = await connection.execute(
-            "UPDATE mirrord.mirror SET acks = %s WHERE id = %s AND token = %s AND expires_at > clock_timestamp() "
+            "UPDATE mirrord.mirror SET acks = %s WHERE id = %s AND token = %s AND expires_at > statement_timestamp() "
             "RETURNING id",
             (acks, lease.mirror, lease.token),
         )

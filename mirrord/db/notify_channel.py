@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import Literal
 
-from psycopg import AsyncConnection, sql
+from psycopg import sql
 from psycopg.errors import InsufficientPrivilege
 
 from mirrord.db.database import Connection, admin_connection, daemon_dsn, translate_errors
@@ -42,7 +42,7 @@ async def notified_tenants(
     """
     channels = {f"mirrord_{tenant.hex[:16]}": tenant for tenant in tenants}
     with translate_errors():
-        async with await AsyncConnection.connect(daemon_dsn(dsn), autocommit=True) as connection:
+        async with await Connection.connect(daemon_dsn(dsn), autocommit=True) as connection:
             for channel in channels:
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
             yield None, None
@@ -89,18 +89,21 @@ async def set_notify(dsn: str, notify: Notify) -> str | None:
     """
     Set *notify* for new connections to the database. Returns a sentence if this role may not, else None.
 
-    A setting not made by mirrord (`off`) stays unchanged while *notify* is "commit".
+    A setting not made by mirrord (`off`) stays unchanged while *notify* is "commit", and on a cluster, where only the
+    ticker may notify.
     """
     async with admin_connection(dsn) as connection:
         return await _change_setting(connection, notify)
 
 
 async def _change_setting(connection: Connection, notify: Notify) -> str | None:
-    cursor = await connection.execute("SELECT current_setting('mirrord.notify', true), current_database()")
+    cursor = await connection.execute(
+        "SELECT current_setting('mirrord.notify', true), current_database(), current_setting('mirrord.cluster', true)"
+    )
     row = await cursor.fetchone()
     assert row is not None
-    current, database = row
-    if (current == "ticker") == (notify == "ticker"):
+    current, database, cluster = row
+    if cluster == "on" or (current == "ticker") == (notify == "ticker"):
         return None
     change = sql.SQL("SET mirrord.notify = 'ticker'" if notify == "ticker" else "RESET mirrord.notify")
     statement = sql.SQL("ALTER DATABASE {} ").format(sql.Identifier(database)) + change
@@ -121,7 +124,7 @@ async def run_ticker(dsn: str, stop: asyncio.Event) -> None:
     Ends when *stop* is set. Raises Unavailable when the connection breaks.
     """
     with translate_errors():
-        async with await AsyncConnection.connect(daemon_dsn(dsn), autocommit=True) as connection:
+        async with await Connection.connect(daemon_dsn(dsn), autocommit=True) as connection:
             while not stop.is_set() and not await _is_elected(connection):
                 await _sleep(stop, ELECTION_SECONDS)
             await _notify_changes(connection, stop)

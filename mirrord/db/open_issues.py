@@ -133,7 +133,7 @@ async def decide_halt(connection: Connection, halt: int, decision: str) -> bool:
 async def close_halt(connection: Connection, tenant: TenantId, halt: int) -> None:
     """Close a halt whose decision was carried out."""
     await connection.execute(
-        "UPDATE mirrord.halt SET closed_at = clock_timestamp() WHERE tenant_id = %s AND id = %s", (tenant, halt)
+        "UPDATE mirrord.halt SET closed_at = statement_timestamp() WHERE tenant_id = %s AND id = %s", (tenant, halt)
     )
 
 
@@ -165,12 +165,13 @@ _CONFLICT_COLUMNS = (
     "entry_id, sibling_id, path, kind, row_version, base_text, file_text, row_text, base_digest, file_digest, "
     "row_digest, id, created_at"
 )
+_SAME_CONFLICT = """
+SELECT FROM mirrord.conflict WHERE tenant_id = %s AND entry_id = %s AND sibling_id IS NULL AND file_text = %s
+   AND resolved_at IS NULL"""
 _ADD_CONFLICT = """
 INSERT INTO mirrord.conflict (tenant_id, mirror_id, entry_id, sibling_id, path, kind, row_version,
                               base_text, file_text, row_text, base_digest, file_digest, row_digest)
-SELECT %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s
-WHERE NOT EXISTS (SELECT FROM mirrord.conflict WHERE tenant_id = %s AND entry_id = %s AND sibling_id IS NULL
-                  AND file_text = %s AND resolved_at IS NULL)"""
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"""
 
 
 async def add_conflict(connection: Connection, tenant: TenantId, mirror: MirrorId, conflict: ConflictRow) -> None:
@@ -179,7 +180,8 @@ async def add_conflict(connection: Connection, tenant: TenantId, mirror: MirrorI
     digests = (conflict.base_digest, conflict.file_digest, conflict.row_digest)
     subject = (conflict.entry, conflict.sibling, conflict.path, conflict.kind, conflict.row_version)
     duplicate = (tenant, conflict.entry, conflict.file_text)
-    await connection.execute(_ADD_CONFLICT, (tenant, mirror, *subject, *texts, *digests, *duplicate))
+    if await (await connection.execute(_SAME_CONFLICT, duplicate)).fetchone() is None:
+        await connection.execute(_ADD_CONFLICT, (tenant, mirror, *subject, *texts, *digests))
 
 
 async def list_conflicts(connection: Connection, tenant: TenantId) -> list[ConflictRow]:
@@ -213,7 +215,7 @@ async def load_numbers_of_entry(connection: Connection, tenant: TenantId, entry:
 async def resolve_conflict(connection: Connection, tenant: TenantId, number: int, resolution: str) -> bool:
     """Record a person's resolution. False: it was resolved before."""
     cursor = await connection.execute(
-        "UPDATE mirrord.conflict SET resolved_at = clock_timestamp(), resolution = %s, "
+        "UPDATE mirrord.conflict SET resolved_at = statement_timestamp(), resolution = %s, "
         "resolved_by = mirrord.current_actor() "
         "WHERE tenant_id = %s AND id = %s AND resolved_at IS NULL RETURNING id",
         (resolution, tenant, number),

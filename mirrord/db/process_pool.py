@@ -44,7 +44,7 @@ async def renew_membership(database: Database, member: PoolMember) -> PoolState:
         processes = await connection.execute(
             "SELECT name, expires_at > clock_timestamp() FROM mirrord.engine_process WHERE pool = %s", (member.pool,)
         )
-        is_living = dict(await processes.fetchall())
+        is_living: dict[str, bool] = dict(await processes.fetchall())
         claims = await connection.execute(
             "SELECT tenant_id, process FROM mirrord.tenant_claim WHERE pool = %s", (member.pool,)
         )

@@ -7,11 +7,10 @@ from datetime import datetime
 from uuid import UUID
 
 import psycopg
-from psycopg import AsyncConnection, IsolationLevel, sql
-from psycopg.rows import TupleRow
+from psycopg import IsolationLevel, sql
 
 from mirrord.db import tenant_rows
-from mirrord.db.database import Connection, Database, set_tenant, translate_errors
+from mirrord.db.database import Connection, Database, apply_server_settings, set_tenant, translate_errors
 from mirrord.db.migrate import load_schema_number
 from mirrord.domain.entry import NO_TEXT, Digest, EntryId, Kind, Place, Row, TenantId
 from mirrord.errors import Refused
@@ -25,7 +24,7 @@ async def open_snapshot(database: Database, tenant: TenantId) -> AsyncIterator[C
     It locks no row and has no time limit, so that files may be written meanwhile.
     """
     with translate_errors():
-        async with await AsyncConnection.connect(database.dsn, autocommit=True) as connection:
+        async with await Connection.connect(database.dsn, autocommit=True) as connection:
             await connection.execute("SET idle_in_transaction_session_timeout = 0")
             await connection.execute("SET plan_cache_mode = auto")  # for queries of all rows of a tenant, not of one
             await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
@@ -235,7 +234,8 @@ async def create_tenant(database: Database, name: str, tenant: TenantId, made_at
 async def restore_transaction(database: Database, tenant: TenantId, name: str) -> AsyncIterator[Connection]:
     """One transaction that stores rows unchanged in an empty tenant. Raises Refused if it has rows."""
     with translate_errors():
-        async with await AsyncConnection.connect(database.dsn, autocommit=True) as connection:
+        async with await Connection.connect(database.dsn, autocommit=True) as connection:
+            await apply_server_settings(connection)
             await _apply_settings(connection, _BACKUP_SETTINGS)
             async with connection.transaction():
                 await set_tenant(connection, tenant)
@@ -270,7 +270,7 @@ async def finish_restore(connection: Connection, seq: int) -> None:
     await connection.execute("SELECT mirrord.end_restore(%s)", (seq,))
 
 
-async def _apply_settings(connection: AsyncConnection[TupleRow], settings: Sequence[str]) -> None:
+async def _apply_settings(connection: Connection, settings: Sequence[str]) -> None:
     for setting in settings:
         await connection.execute(sql.SQL("SET {}").format(sql.SQL(setting)))
 

@@ -23,13 +23,11 @@ async def ensure_tenant(database: Database, name: str) -> TenantId:
     check_name(name)
     async with database.connection() as connection:
         await connection.execute("INSERT INTO mirrord.tenant (name) VALUES (%s) ON CONFLICT (name) DO NOTHING", (name,))
-        await connection.execute(
-            "INSERT INTO mirrord.tenant_clock (tenant_id) SELECT id FROM mirrord.tenant WHERE name = %s "
-            "ON CONFLICT (tenant_id) DO NOTHING",
-            (name,),
-        )
         tenant = await _find(connection, name)
-    assert tenant is not None
+        assert tenant is not None
+        await connection.execute(
+            "INSERT INTO mirrord.tenant_clock (tenant_id) VALUES (%s) ON CONFLICT (tenant_id) DO NOTHING", (tenant,)
+        )
     return tenant
 
 

@@ -59,7 +59,8 @@ class VersionAuthors:
                 earlier = await change_set_rows.load_unnamed(connection, sides.tenant)
                 earlier_deadlines = dict.fromkeys(earlier, (now + NEW_SECONDS, now + NEW_SECONDS))
                 self._deadlines = {**earlier_deadlines, **self._deadlines}
-            named = await change_set_rows.name_authors(connection, self._deadlines) if self._deadlines else set()
+            waiting = self._deadlines
+            named = await change_set_rows.name_authors(connection, sides.tenant, waiting) if waiting else set()
         self._is_loaded, self._tried_at = True, now
         self._deadlines = {
             event: (often, until)

@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 import orjson
-from psycopg import AsyncConnection, sql
+from psycopg import sql
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -148,7 +148,7 @@ class LiveEvents:
                 await pause(self._stop, RETRY_SECONDS)
 
     async def _listen(self, follower: _Follower) -> None:
-        async with await AsyncConnection.connect(self._dsn, autocommit=True) as connection:
+        async with await Connection.connect(self._dsn, autocommit=True) as connection:
             setting = sql.SQL("SET mirrord.tenant = {}").format(sql.Literal(str(follower.tenant)))
             await connection.execute(setting)
             channel = f"mirrord_{follower.tenant.hex[:16]}"

@@ -71,7 +71,7 @@ MUTANTS = (
     Mutant(
         "the lease's token is not checked",
         "db/database.py",
-        'await connection.execute("SELECT mirrord.begin_writing(%s, %s, %s)", (lease.mirror, lease.token, writer))',
+        'await connection.execute("SELECT mirrord.begin_writing(%s, %s, %s, %s)", values)',
         "pass",
         f"{_GUARDS}::test_whoever_lost_the_lease_commits_nothing",
     ),

@@ -53,7 +53,7 @@ def _tell(daemon: Connection, kind: str, seconds: float = 0.0, /, **data: object
     happened = datetime.now(UTC) + timedelta(seconds=seconds)
     facts = {key: str(fact) for key, fact in data.items()}
     event = add(daemon, "event", type=kind, actor=Jsonb(AGENT), channel="file", data=Jsonb(facts), occurred_at=happened)
-    return bool(value(daemon, "SELECT mirrord.name_author(%s)", event))
+    return bool(value(daemon, "SELECT mirrord.name_author(mirrord.current_tenant(), %s)", event))
 
 
 def _authors(daemon: Connection, entry: UUID, table: str = "page") -> list[tuple[Any, ...]]:
@@ -70,7 +70,7 @@ def test_an_app_reads_change_sets_and_writes_none(daemon_connection: Connection,
         "UPDATE change_set SET title = 'x'",
         "DELETE FROM change_set",
         "UPDATE page_revision SET change_set = NULL",
-        "SELECT mirrord.name_author(gen_random_uuid())",
+        "SELECT mirrord.name_author(mirrord.current_tenant(), gen_random_uuid())",
     ):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             app_connection.execute(statement.encode())

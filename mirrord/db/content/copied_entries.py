@@ -53,7 +53,7 @@ _WHERE_BOTH = """
    AND copy.tenant_id = %(tenant)s AND copy.id = %(copy)s
 RETURNING row.version"""
 _DELETE_COPY = """
-UPDATE mirrord.{table} SET deleted_at = clock_timestamp() WHERE tenant_id = %(tenant)s AND id = %(copy)s"""
+UPDATE mirrord.{table} SET deleted_at = statement_timestamp() WHERE tenant_id = %(tenant)s AND id = %(copy)s"""
 _REPLACE_BASE = """
 WITH copied AS (
     DELETE FROM mirrord.mirror_base

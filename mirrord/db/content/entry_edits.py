@@ -66,7 +66,7 @@ _PUT_RECORD = """
 UPDATE mirrord.record SET text = %(text)s, digest = %(digest)s, data = %(data)s, ahead = '{}', deleted_at = NULL
 WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version"""
 _DELETE = """
-UPDATE mirrord.{table} SET deleted_at = clock_timestamp()
+UPDATE mirrord.{table} SET deleted_at = statement_timestamp()
 WHERE tenant_id = %s AND id = %s AND version = %s AND deleted_at IS NULL RETURNING version"""
 
 

@@ -5,7 +5,9 @@ Many pages are written with the values of the single-row statements, sent as JSO
 the rest. The planner's statistics of fast-growing tables are kept fresh.
 """
 
+import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import orjson
@@ -30,7 +32,26 @@ RETURNING b.version, (SELECT altered FROM written)
 UPSERT_SAVED = _UPSERT_BASE.format(saved="written.version")  # the version is that of the file's content
 UPSERT_MOVED = _UPSERT_BASE.format(saved="NULL::bigint")  # no new text
 UPSERT_AGREED = _UPSERT_BASE.format(saved="%(saved)s::bigint")  # NULL: keep the version saved in the file before
+_WRITTEN = re.compile(r"(.*)\bwritten AS \((.*)\)\s*(INSERT INTO mirrord\.mirror_base AS b.*)", re.DOTALL)
 WHERE_EXPECTED = "WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version"
+
+
+@cache
+def split_statement(sql: str) -> tuple[str, str] | None:
+    """
+    A statement that writes a row and its base as two, for a cluster, which writes one table a statement.
+
+    The second is for a row that the first wrote, with its values `version` and `altered` as parameters. None: *sql*
+    writes no base.
+    """
+    if (parts := _WRITTEN.fullmatch(sql)) is None:
+        return None
+    before, row, base = (part.strip() for part in parts.groups())
+    before = before.removesuffix(",") if before != "WITH" else ""
+    base = re.sub(r"SELECT (.*)\bFROM written\nON CONFLICT", r"VALUES (\1)\nON CONFLICT", base, flags=re.DOTALL)
+    base = base.replace("written.version", "%(written)s").partition("RETURNING")[0]
+    return f"{before} {row}", base
+
 
 TABLES = ("page", "attachment", "record")
 

@@ -187,7 +187,7 @@ WHERE now.tenant_id = %(tenant)s AND now.id = %(entry)s AND now.version = %(expe
                   AND other.kind = was.kind AND other.key_slot = lower(was.key COLLATE "C"))
 RETURNING now.version"""
 _DELETE_CREATED = """
-UPDATE mirrord.{table} SET deleted_at = clock_timestamp()
+UPDATE mirrord.{table} SET deleted_at = statement_timestamp()
 WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version"""
 
 

@@ -32,6 +32,7 @@ from mirrord.db.content.entry_tables import (
     WHERE_EXPECTED,
     position_sql,
     run_bulk,
+    split_statement,
     table_of,
     to_json,
 )
@@ -113,7 +114,7 @@ VALUES (%(tenant)s, %(entry)s, %(parent)s, %(name)s, %(digest)s, %(size)s, %(med
 RETURNING version"""
 _ENTOMB = """
 WITH written AS (
-    UPDATE mirrord.{table} SET deleted_at = clock_timestamp()
+    UPDATE mirrord.{table} SET deleted_at = statement_timestamp()
     WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version),
 dropped AS (
     DELETE FROM mirrord.mirror_base USING written
@@ -136,7 +137,7 @@ attachments AS ({_INHERIT.format(table="attachment")}),
 dropped AS (
     DELETE FROM mirrord.mirror_base USING folder
     WHERE tenant_id = %(tenant)s AND mirror_id = %(mirror)s AND entry_id = folder.id)
-UPDATE mirrord.page SET deleted_at = clock_timestamp() FROM folder
+UPDATE mirrord.page SET deleted_at = statement_timestamp() FROM folder
 WHERE tenant_id = %(tenant)s AND page.id = folder.id RETURNING version"""
 _RECORD_BASE = f"WITH written AS (SELECT %(version)s::bigint AS version, NULL::text[] AS altered) {UPSERT_AGREED}"
 _TOGETHER = {_INSERT_PAGE: INSERT_PAGES, _UPDATE_TEXT: UPDATE_TEXTS}
@@ -336,7 +337,9 @@ async def run_statements(connection: Connection, statements: Sequence[Statement]
     versions: list[int | None] = []
     for sql, group in groupby(statements, key=lambda statement: statement.sql):
         values = [statement.values for statement in group]
-        if len(values) > 1 and sql in _TOGETHER:
+        if connection.is_cluster and (parts := split_statement(sql)) is not None:
+            rows = [await _run_in_parts(connection, *parts, each) for each in values]
+        elif len(values) > 1 and sql in _TOGETHER and not connection.is_cluster:
             rows = await run_bulk(connection, _TOGETHER[sql], values)
         else:
             rows = await _run_one_by_one(connection, sql, values)
@@ -351,6 +354,16 @@ async def run_statements(connection: Connection, statements: Sequence[Statement]
 def _table_of(values: Mapping[str, Any]) -> str:
     """The table that a statement with *values* writes."""
     return table_of(values["kind"]) if "kind" in values else "record" if "text" in values else "page"
+
+
+async def _run_in_parts(
+    connection: Connection, row_sql: str, base_sql: str, values: dict[str, Any]
+) -> tuple[Any, ...] | None:
+    """Write a row, then its base if the row was written."""
+    row = await (await connection.execute(row_sql.encode(), values)).fetchone()
+    if row is not None:
+        await connection.execute(base_sql.encode(), values | {"written": row[0]})
+    return row
 
 
 async def _run_one_by_one(

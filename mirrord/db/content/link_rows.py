@@ -70,11 +70,14 @@ SELECT id, version FROM mirrord.page
 _OLD = """
 SELECT source_id, number, kind, target, heading, alias, target_id, target_key, ambiguous
   FROM mirrord.page_link WHERE tenant_id = %s AND source_id = ANY (%s) FOR UPDATE"""
+# Rows of arrays are joined with the tenant's clock: a cluster then inserts them on the tenant's node.
 _UPSERT_LINKS = """
 INSERT INTO mirrord.page_link
     (tenant_id, source_id, number, kind, target, heading, alias, target_id, target_key, ambiguous)
-SELECT %s, * FROM unnest(%b::uuid[], %b::int[], %b::text[], %b::text[], %b::text[], %b::text[], %b::uuid[], %b::text[],
-                         %b::boolean[])
+SELECT clock.tenant_id, given.*
+  FROM (SELECT tenant_id FROM mirrord.tenant_clock WHERE tenant_id = %s) AS clock,
+       unnest(%b::uuid[], %b::int[], %b::text[], %b::text[], %b::text[], %b::text[], %b::uuid[], %b::text[],
+              %b::boolean[]) AS given
 ON CONFLICT (tenant_id, source_id, number) DO UPDATE SET
     kind = EXCLUDED.kind, target = EXCLUDED.target, heading = EXCLUDED.heading, alias = EXCLUDED.alias,
     target_id = EXCLUDED.target_id, target_key = EXCLUDED.target_key, ambiguous = EXCLUDED.ambiguous, due = true"""
@@ -203,8 +206,10 @@ SELECT entry_id, number, kind, parent_id, index, called, name, key FROM mirrord.
  WHERE tenant_id = %s AND {} = ANY (%s) ORDER BY entry_id, number"""
 _ADD_NAME = """
 INSERT INTO mirrord.link_name (tenant_id, entry_id, number, kind, parent_id, index, called, name, key)
-SELECT %s, * FROM unnest(%b::uuid[], %b::int[], %b::text[], %b::uuid[], %b::boolean[], %b::text[], %b::text[],
-                         %b::text[])"""
+SELECT clock.tenant_id, given.*
+  FROM (SELECT tenant_id FROM mirrord.tenant_clock WHERE tenant_id = %s) AS clock,
+       unnest(%b::uuid[], %b::int[], %b::text[], %b::uuid[], %b::boolean[], %b::text[], %b::text[],
+              %b::text[]) AS given"""
 
 
 async def load_names_of(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[LinkName]:

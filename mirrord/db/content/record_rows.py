@@ -40,7 +40,7 @@ _SET_CONTENT = "text = %(text)s, digest = %(digest)s, data = %(data)s, ahead = '
 INSERT = f"""
 WITH written AS (
     INSERT INTO mirrord.record (tenant_id, id, kind, key, text, data, digest)
-    SELECT %(tenant)s, %(entry)s, {_KIND_AND_KEY}, %(text)s, %(data)s, %(digest)s
+    VALUES (%(tenant)s, %(entry)s, {_KIND_AND_KEY}, %(text)s, %(data)s, %(digest)s)
     ON CONFLICT (tenant_id, id) DO NOTHING RETURNING version, {ALTERED_RECORD})
 {UPSERT_SAVED}"""
 # A row deleted without triggers may still have its history: the new row continues it.

@@ -18,18 +18,18 @@ BATCH_ENTRIES = 500  # entries per transaction
 # A mirror without a lease for that long is abandoned: nothing waits for it.
 _ACKNOWLEDGED = """
 SELECT coalesce(min(ack_seq), 0) FROM mirrord.mirror
-WHERE tenant_id = %(tenant)s AND expires_at > clock_timestamp() - %(kept)s::interval"""
+WHERE tenant_id = %(tenant)s AND expires_at > statement_timestamp() - %(kept)s::interval"""
 _PURGE = """
 WITH due AS (
     SELECT t.id FROM mirrord.{table} AS t
-    WHERE t.tenant_id = %(tenant)s AND t.deleted_at < clock_timestamp() - %(kept)s::interval
+    WHERE t.tenant_id = %(tenant)s AND t.deleted_at < statement_timestamp() - %(kept)s::interval
       AND (SELECT f.seq <= %(acknowledged)s FROM mirrord.entry_feed AS f
            WHERE f.tenant_id = t.tenant_id AND f.entry_id = t.id)
       {childless}
     ORDER BY t.deleted_at LIMIT %(batch)s FOR UPDATE),  -- not restored meanwhile: its history goes as well
 {children}gone AS (
     DELETE FROM mirrord.{table} AS t USING due
-    WHERE t.tenant_id = %(tenant)s AND t.id = due.id AND t.deleted_at < clock_timestamp() - %(kept)s::interval
+    WHERE t.tenant_id = %(tenant)s AND t.id = due.id AND t.deleted_at < statement_timestamp() - %(kept)s::interval
     RETURNING t.id)
 UPDATE mirrord.entry_feed AS f SET purged_seq = f.seq FROM gone
 WHERE f.tenant_id = %(tenant)s AND f.entry_id = gone.id RETURNING f.entry_id"""

@@ -68,7 +68,7 @@ SELECT min(created_at) FROM mirrord.{table}_revision
   JOIN unnest(%(entries)s::uuid[], %(firsts)s::bigint[]) AS chosen (entry, first)
     ON chosen.entry = {table}_id AND version = chosen.first WHERE tenant_id = %(tenant)s"""
 _EXPECTED = "WHERE tenant_id = %(tenant)s AND id = %(entry)s AND version = %(expected)s RETURNING version"
-_DELETE = f"UPDATE mirrord.{{table}} SET deleted_at = clock_timestamp() {_EXPECTED}"
+_DELETE = f"UPDATE mirrord.{{table}} SET deleted_at = statement_timestamp() {_EXPECTED}"
 _WRITE_PAGE = f"""
 UPDATE mirrord.page SET kind = %(kind)s, markdown = %(markdown)s, digest = %(digest)s,
     content = CASE WHEN digest IS NOT DISTINCT FROM %(digest)s THEN content END,

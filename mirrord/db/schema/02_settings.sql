@@ -5,9 +5,13 @@
 -- because the planner could not inline it then.
 SET ROLE mirrord_owner;
 
-CREATE FUNCTION mirrord.no_tenant() RETURNS uuid
+-- Raises if the setting of the tenant is ''. It looks for itself, because a cluster also calls what a CASE passes over.
+CREATE FUNCTION mirrord.no_tenant(setting text) RETURNS uuid
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    IF setting <> '' THEN
+        RETURN NULL;
+    END IF;
     RAISE EXCEPTION 'mirrord.tenant is not set'
         USING ERRCODE = 'insufficient_privilege',
               HINT = 'Connect with the string that `mirrord dsn` prints, or begin the transaction '
@@ -20,7 +24,8 @@ $$;
 CREATE FUNCTION mirrord.current_tenant() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT CASE WHEN coalesce(current_setting('mirrord.tenant', true), '') = '' THEN mirrord.no_tenant()
+    SELECT CASE WHEN coalesce(current_setting('mirrord.tenant', true), '') = ''
+                THEN mirrord.no_tenant(coalesce(current_setting('mirrord.tenant', true), ''))
                 ELSE current_setting('mirrord.tenant')::uuid END;
 END;
 

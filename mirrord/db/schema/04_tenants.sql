@@ -43,10 +43,11 @@ INSERT INTO mirrord.epoch (system) SELECT system_identifier FROM pg_control_syst
 -- Whether this transaction fills the tenant from a backup (17_backups.sql). Triggers call it only if the setting
 -- mirrord.restoring is on, which every role may set.
 CREATE FUNCTION mirrord.is_restoring() RETURNS boolean
-    LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT EXISTS (SELECT FROM mirrord.tenant_clock
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM mirrord.tenant_clock
                     WHERE tenant_id = mirrord.current_tenant() AND restoring = pg_current_xact_id());
-END;
+END
+$$;
 
 RESET ROLE;

@@ -81,17 +81,19 @@ BEGIN
 END
 $$;
 
--- The views that a statement of an app changed.
-CREATE FUNCTION mirrord.written_views(was mirrord.page, now mirrord.page) RETURNS text[]
-    LANGUAGE sql IMMUTABLE
-BEGIN ATOMIC
-    SELECT array_remove(ARRAY[
+-- The views that a statement of an app changed. Functions of triggers take rows of any type: on a shard, a row has the
+-- type of the shard (docs/decisions/0067).
+CREATE FUNCTION mirrord.written_views(was record, now record) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN array_remove(ARRAY[
         CASE WHEN now.title IS DISTINCT FROM was.title THEN 'title' END,
         CASE WHEN now.icon IS DISTINCT FROM was.icon THEN 'icon' END,
         CASE WHEN now.position IS DISTINCT FROM was.position THEN 'position' END,
         CASE WHEN now.frontmatter IS DISTINCT FROM was.frontmatter THEN 'frontmatter' END,
         CASE WHEN now.content IS DISTINCT FROM was.content AND now.content IS NOT NULL THEN 'content' END], NULL);
-END;
+END
+$$;
 
 CREATE FUNCTION mirrord.refuse_both(written text[]) RETURNS void
     LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -102,12 +104,14 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION mirrord.page_inserted_by_app(fresh mirrord.page) RETURNS mirrord.page
+CREATE FUNCTION mirrord.page_inserted_by_app(fresh record) RETURNS record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     nothing mirrord.page;
-    written text[] := mirrord.written_views(nothing, fresh);
+    written text[];
 BEGIN
+    nothing.tenant_id := NULL;  -- a row of which every column is NULL, not a row that is NULL
+    written := mirrord.written_views(nothing, fresh);
     IF fresh.markdown IS NOT NULL AND 'content' = ANY (written) THEN
         PERFORM mirrord.refuse_both('{content}');
     END IF;
@@ -125,11 +129,17 @@ BEGIN
     fresh.name_key := NULL;
     fresh.index := false;
     fresh.digest := NULL;
+    IF NOT mirrord.by_mirrord() THEN  -- what an app may not set; on a cluster it may name every column (20_security.sql)
+        fresh.deleted_at := NULL;
+        fresh.created_at := now();
+        fresh.prior := NULL;
+        fresh.op_id := NULL;
+    END IF;
     RETURN fresh;
 END
 $$;
 
-CREATE FUNCTION mirrord.page_updated_by_app(was mirrord.page, fresh mirrord.page) RETURNS mirrord.page
+CREATE FUNCTION mirrord.page_updated_by_app(was record, fresh record) RETURNS record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     written text[] := mirrord.written_views(was, fresh);
@@ -201,7 +211,7 @@ GRANT EXECUTE ON FUNCTION mirrord.confirm_content TO mirrord_app, mirrord_daemon
 
 -- mirrord sets every column. A version is what another mirror or an app sees as a change: a text that completes an
 -- app's write of views, and a name that places a row, belong to the version of that write.
-CREATE FUNCTION mirrord.page_updated_by_mirrord(was mirrord.page, fresh mirrord.page) RETURNS mirrord.page
+CREATE FUNCTION mirrord.page_updated_by_mirrord(was record, fresh record) RETURNS record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     renders boolean := was.ahead <> '{}';
@@ -288,11 +298,12 @@ CREATE TRIGGER c_folder_text BEFORE UPDATE ON mirrord.page FOR EACH ROW
 
 -- History ------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION mirrord.page_views(page mirrord.page) RETURNS jsonb
-    LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT jsonb_object_agg(key, value) FROM jsonb_each(to_jsonb(page)) WHERE key = ANY (page.ahead);
-END;
+CREATE FUNCTION mirrord.page_views(page record) RETURNS jsonb
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT jsonb_object_agg(key, value) FROM jsonb_each(to_jsonb(page)) WHERE key = ANY (page.ahead));
+END
+$$;
 
 -- A row that returns as its tombstone (put_back) has its history already.
 CREATE FUNCTION mirrord.page_history() RETURNS trigger

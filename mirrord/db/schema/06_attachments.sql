@@ -64,6 +64,10 @@ BEGIN
             NEW.version := 1;
             NEW.name_key := NULL;
         END IF;
+        IF NOT mirrord.by_mirrord() THEN  -- as for pages
+            NEW.deleted_at := NULL;
+            NEW.created_at := now();
+        END IF;
     ELSE
         IF (NEW.digest, NEW.parent_id, NEW.name, NEW.deleted_at)
            IS DISTINCT FROM (OLD.digest, OLD.parent_id, OLD.name, OLD.deleted_at) THEN

@@ -61,7 +61,7 @@ CREATE INDEX record_revision_by_digest ON mirrord.record_revision (record_id, di
 -- Writes of apps -----------------------------------------------------------------------------------------------------
 
 -- mirrord reads a text right after an app wrote it; until then data is NULL, so that it never belongs to another text.
-CREATE FUNCTION mirrord.record_given_text(was mirrord.record, fresh mirrord.record) RETURNS mirrord.record
+CREATE FUNCTION mirrord.record_given_text(was record, fresh record) RETURNS record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF fresh.text IS NULL THEN
@@ -78,7 +78,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION mirrord.record_written_by_app(was mirrord.record, fresh mirrord.record) RETURNS mirrord.record
+CREATE FUNCTION mirrord.record_written_by_app(was record, fresh record) RETURNS record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF fresh.text IS DISTINCT FROM was.text THEN
@@ -111,7 +111,7 @@ $$;
 -- Writes of mirrord --------------------------------------------------------------------------------------------------
 
 -- As for pages: a text that completes an app's write belongs to the version of that write.
-CREATE FUNCTION mirrord.record_written_by_mirrord(was mirrord.record, fresh mirrord.record) RETURNS mirrord.record
+CREATE FUNCTION mirrord.record_written_by_mirrord(was record, fresh record) RETURNS record
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     fresh.version := was.version;
@@ -131,6 +131,12 @@ BEGIN
             NEW.version := 1;
             NEW.ahead := '{data}';
             NEW.data := coalesce(NEW.data, '{}');
+        END IF;
+        IF NOT mirrord.by_mirrord() THEN  -- as for pages
+            NEW.text := NULL;
+            NEW.digest := NULL;
+            NEW.deleted_at := NULL;
+            NEW.created_at := now();
         END IF;
     ELSIF mirrord.by_mirrord() AND NOT mirrord.by_trigger_of_app() THEN
         NEW := mirrord.record_written_by_mirrord(OLD, NEW);

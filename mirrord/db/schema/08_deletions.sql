@@ -55,11 +55,18 @@ CREATE TRIGGER "A_2_tombstone" AFTER DELETE ON mirrord.attachment FOR EACH ROW
 CREATE TRIGGER "A_2_tombstone" AFTER DELETE ON mirrord.record FOR EACH ROW
     WHEN (OLD.deleted_at IS NULL) EXECUTE FUNCTION mirrord.mark_deleted();
 
+-- The name that a constraint has on the table of a trigger: that of a shard ends as the shard's name does, in _NUMBER.
+CREATE FUNCTION mirrord.constraint_of(of_table name, named text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT named || coalesce(substring(of_table::text, '_\d+$'), '');
+END;
+
 -- One statement may delete a folder and its content in any order: parents are checked when all rows are back.
 CREATE FUNCTION mirrord.check_parents_later() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    SET CONSTRAINTS mirrord.page_parent_exists DEFERRED;
+    EXECUTE format('SET CONSTRAINTS mirrord.%I DEFERRED', mirrord.constraint_of(TG_TABLE_NAME, 'page_parent_exists'));
     RETURN NULL;
 END
 $$;
@@ -69,7 +76,7 @@ CREATE TRIGGER a_parents BEFORE DELETE ON mirrord.page
 CREATE FUNCTION mirrord.check_parents_now() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    SET CONSTRAINTS mirrord.page_parent_exists IMMEDIATE;
+    EXECUTE format('SET CONSTRAINTS mirrord.%I IMMEDIATE', mirrord.constraint_of(TG_TABLE_NAME, 'page_parent_exists'));
     RETURN NULL;
 END
 $$;
@@ -124,11 +131,14 @@ CREATE TRIGGER d_cascade AFTER UPDATE ON mirrord.page FOR EACH ROW
 -- is none it reads all, in time that grows with the square of the deletions. It takes a range for few rows, and reads
 -- the index page_children.
 CREATE FUNCTION mirrord.holds_life(tenant uuid, folder uuid) RETURNS boolean
-    LANGUAGE sql STABLE
-RETURN EXISTS (SELECT FROM mirrord.page
-                WHERE tenant_id = tenant AND parent_id BETWEEN folder AND folder AND deleted_at IS NULL)
-    OR EXISTS (SELECT FROM mirrord.attachment
-                WHERE tenant_id = tenant AND parent_id BETWEEN folder AND folder AND deleted_at IS NULL);
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM mirrord.page
+                    WHERE tenant_id = tenant AND parent_id BETWEEN folder AND folder AND deleted_at IS NULL)
+        OR EXISTS (SELECT FROM mirrord.attachment
+                    WHERE tenant_id = tenant AND parent_id BETWEEN folder AND folder AND deleted_at IS NULL);
+END
+$$;
 
 -- A folder that holds something alive is restored: the deletion and the new child did not know of each other. Only the
 -- folder itself is restored, not what was deleted with it.

@@ -3,13 +3,15 @@ SET ROLE mirrord_owner;
 
 -- Runs at commit: the transaction takes the row lock of the clock last, and holds it until its rows are visible. The
 -- order of seq is therefore the order of commits, and `seq > cursor ORDER BY seq, entry_id` misses no change.
+-- A clock that moved here from another server has an xid of that one: only a row that this transaction wrote has its own.
 CREATE FUNCTION mirrord.ring(tenant uuid, entry uuid, entry_kind text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     current_seq bigint;
     known_kind text;
 BEGIN
-    SELECT seq INTO current_seq FROM mirrord.tenant_clock WHERE tenant_id = tenant AND xid = pg_current_xact_id();
+    SELECT seq INTO current_seq FROM mirrord.tenant_clock
+     WHERE tenant_id = tenant AND xid = pg_current_xact_id() AND age(xmin) <= 0;
     IF NOT FOUND THEN
         UPDATE mirrord.tenant_clock SET seq = seq + 1, xid = pg_current_xact_id()
          WHERE tenant_id = tenant RETURNING seq INTO STRICT current_seq;
@@ -36,14 +38,14 @@ REVOKE EXECUTE ON FUNCTION mirrord.ring FROM PUBLIC;
 -- The last statement of a transaction of the daemon: makes the checks of the commit, and returns the number of the
 -- change (NULL: nothing changed) and how many entries it changed, plus one if an entry changed twice: a trigger of an
 -- app may have answered the daemon's write. The clock's lock is held from here on.
-CREATE FUNCTION mirrord.finish_changes(OUT last_seq bigint, OUT changed_entries bigint)
+CREATE FUNCTION mirrord.finish_changes(of_tenant uuid, OUT last_seq bigint, OUT changed_entries bigint)
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     SET CONSTRAINTS ALL IMMEDIATE;
     SELECT seq INTO last_seq FROM mirrord.tenant_clock
-     WHERE tenant_id = mirrord.current_tenant() AND xid = pg_current_xact_id_if_assigned();
+     WHERE tenant_id = of_tenant AND xid = pg_current_xact_id_if_assigned() AND age(xmin) <= 0;
     SELECT count(*) INTO changed_entries FROM mirrord.entry_feed
-     WHERE tenant_id = mirrord.current_tenant() AND seq = last_seq;
+     WHERE tenant_id = of_tenant AND seq = last_seq;
     IF current_setting('mirrord.changed_again', true) = last_seq::text THEN
         changed_entries := changed_entries + 1;
     END IF;
@@ -53,16 +55,16 @@ $$;
 -- finish_changes() of a transaction in which links and segments followed the feed up to followed_seq: if nobody changed
 -- anything since, and only expected_entries entries got a document, they have followed this change, too. It locks
 -- nothing after the clock, because the transaction has both cursors.
-CREATE FUNCTION mirrord.finish_followed(expected_entries bigint, followed_seq bigint,
+CREATE FUNCTION mirrord.finish_followed(of_tenant uuid, expected_entries bigint, followed_seq bigint,
                                         OUT last_seq bigint, OUT changed_entries bigint)
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    SELECT f.last_seq, f.changed_entries INTO last_seq, changed_entries FROM mirrord.finish_changes() AS f;
+    SELECT f.last_seq, f.changed_entries INTO last_seq, changed_entries FROM mirrord.finish_changes(of_tenant) AS f;
     IF last_seq = followed_seq + 1 AND changed_entries = expected_entries THEN
         UPDATE mirrord.link_cursor SET seq = last_seq, entry_id = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-         WHERE tenant_id = mirrord.current_tenant();
+         WHERE tenant_id = of_tenant;
         UPDATE mirrord.segment_cursor SET seq = last_seq, entry_id = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-         WHERE tenant_id = mirrord.current_tenant();
+         WHERE tenant_id = of_tenant;
     END IF;
 END
 $$;

@@ -26,11 +26,11 @@ CREATE UNIQUE INDEX mirror_token ON mirrord.mirror (tenant_id, id, token);
 
 -- Every transaction of a mirror calls this: a daemon that lost its lease writes nothing (fencing token). The setting
 -- mirrord.mirror says that the transaction's writes are from that mirror (writing_mirror).
-CREATE FUNCTION mirrord.hold_lease(held_mirror uuid, held_token bigint) RETURNS void
+CREATE FUNCTION mirrord.hold_lease(of_tenant uuid, held_mirror uuid, held_token bigint) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM FROM mirrord.mirror
-      WHERE tenant_id = mirrord.current_tenant() AND id = held_mirror
+      WHERE tenant_id = of_tenant AND id = held_mirror
         AND token = held_token AND expires_at > clock_timestamp()
         FOR KEY SHARE;
     IF NOT FOUND THEN
@@ -42,10 +42,10 @@ $$;
 
 -- The settings of a mirror's writing transaction, after its tenant: the lease is held, entries are written one by one
 -- (mirrord.cascade), and writer is the author (NULL: as set).
-CREATE FUNCTION mirrord.begin_writing(held_mirror uuid, held_token bigint, writer text) RETURNS void
+CREATE FUNCTION mirrord.begin_writing(of_tenant uuid, held_mirror uuid, held_token bigint, writer text) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    PERFORM mirrord.hold_lease(held_mirror, held_token);
+    PERFORM mirrord.hold_lease(of_tenant, held_mirror, held_token);
     PERFORM set_config('mirrord.cascade', 'off', true);
     IF writer IS NOT NULL THEN
         PERFORM set_config('mirrord.actor', writer, true);
@@ -96,17 +96,18 @@ CREATE INDEX mirror_base_by_digest ON mirrord.mirror_base (digest, tenant_id, mi
 CREATE FUNCTION mirrord.store_base(of_tenant uuid, held_mirror uuid, held_token bigint, base json) RETURNS bigint
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    g record;
     stored_version bigint;
 BEGIN
     PERFORM set_config('mirrord.tenant', of_tenant::text, true);
-    PERFORM mirrord.hold_lease(held_mirror, held_token);
+    PERFORM mirrord.hold_lease(of_tenant, held_mirror, held_token);
+    SELECT * INTO STRICT g FROM json_to_record(base) AS g (
+        entry uuid, kind text, path text, base_parent uuid, base_name text, base_index boolean, version bigint,
+        base_digest text, claimed text, saved bigint);
     INSERT INTO mirrord.mirror_base AS b
         (tenant_id, mirror_id, entry_id, kind, path, parent_id, name, index, version, digest, claimed, saved)
-    SELECT of_tenant, held_mirror, entry, kind, path, base_parent, base_name, base_index, g.version,
-           decode(base_digest, 'hex'), claimed, g.saved
-      FROM json_to_record(base) AS g (
-        entry uuid, kind text, path text, base_parent uuid, base_name text, base_index boolean, version bigint,
-        base_digest text, claimed text, saved bigint)
+    VALUES (of_tenant, held_mirror, g.entry, g.kind, g.path, g.base_parent, g.base_name, g.base_index, g.version,
+            decode(g.base_digest, 'hex'), g.claimed, g.saved)
     ON CONFLICT (tenant_id, mirror_id, entry_id) DO UPDATE SET
         kind = EXCLUDED.kind, path = EXCLUDED.path, parent_id = EXCLUDED.parent_id, name = EXCLUDED.name,
         index = EXCLUDED.index, version = EXCLUDED.version, digest = EXCLUDED.digest, claimed = EXCLUDED.claimed,
@@ -155,7 +156,7 @@ BEGIN
     IF who ->> 'kind' = 'agent' THEN
         RAISE EXCEPTION 'agents do not decide about halts' USING ERRCODE = 'insufficient_privilege';
     END IF;
-    UPDATE mirrord.halt SET decision = verdict, decided_at = clock_timestamp(), decided_by = who
+    UPDATE mirrord.halt SET decision = verdict, decided_at = statement_timestamp(), decided_by = who
      WHERE tenant_id = mirrord.current_tenant() AND id = decide_halt.halt AND closed_at IS NULL;
     RETURN FOUND;
 END

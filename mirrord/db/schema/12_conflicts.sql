@@ -45,7 +45,7 @@ DECLARE
 BEGIN
     IF settled_by IS NOT NULL THEN
         UPDATE mirrord.conflict
-           SET resolved_at = clock_timestamp(), resolution = settled_by, resolved_by = NEW.updated_by
+           SET resolved_at = statement_timestamp(), resolution = settled_by, resolved_by = NEW.updated_by
          WHERE tenant_id = NEW.tenant_id AND sibling_id = NEW.id AND resolved_at IS NULL;
     ELSIF NEW.deleted_at IS NULL AND OLD.deleted_at IS NOT NULL THEN
         UPDATE mirrord.conflict SET resolved_at = NULL, resolution = NULL, resolved_by = NULL
@@ -65,7 +65,7 @@ CREATE TRIGGER f_sibling AFTER UPDATE ON mirrord.attachment FOR EACH ROW
 CREATE FUNCTION mirrord.page_took_the_files_text() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    UPDATE mirrord.conflict SET resolved_at = clock_timestamp(), resolution = 'same-text', resolved_by = NEW.updated_by
+    UPDATE mirrord.conflict SET resolved_at = statement_timestamp(), resolution = 'same-text', resolved_by = NEW.updated_by
      WHERE tenant_id = NEW.tenant_id AND entry_id = NEW.id AND resolved_at IS NULL AND file_text = NEW.markdown;
     RETURN NULL;
 END
@@ -77,7 +77,7 @@ CREATE TRIGGER g_conflict AFTER UPDATE ON mirrord.page FOR EACH ROW
 CREATE FUNCTION mirrord.attachment_took_the_files_bytes() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    UPDATE mirrord.conflict SET resolved_at = clock_timestamp(), resolution = 'same-text', resolved_by = NEW.updated_by
+    UPDATE mirrord.conflict SET resolved_at = statement_timestamp(), resolution = 'same-text', resolved_by = NEW.updated_by
      WHERE tenant_id = NEW.tenant_id AND entry_id = NEW.id AND resolved_at IS NULL AND file_digest = NEW.digest;
     RETURN NULL;
 END
@@ -89,7 +89,7 @@ CREATE TRIGGER g_conflict AFTER UPDATE ON mirrord.attachment FOR EACH ROW
 CREATE FUNCTION mirrord.record_took_the_files_text() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    UPDATE mirrord.conflict SET resolved_at = clock_timestamp(), resolution = 'same-text', resolved_by = NEW.updated_by
+    UPDATE mirrord.conflict SET resolved_at = statement_timestamp(), resolution = 'same-text', resolved_by = NEW.updated_by
      WHERE tenant_id = NEW.tenant_id AND entry_id = NEW.id AND resolved_at IS NULL AND file_text = NEW.text;
     RETURN NULL;
 END
@@ -110,7 +110,7 @@ BEGIN
     IF how IS NULL OR how NOT IN ('took-file', 'took-row', 'took-merged') THEN
         RAISE EXCEPTION 'a conflict is settled by took-file, took-row or took-merged' USING ERRCODE = 'check_violation';
     END IF;
-    UPDATE mirrord.conflict SET resolved_at = clock_timestamp(), resolution = how, resolved_by = who
+    UPDATE mirrord.conflict SET resolved_at = statement_timestamp(), resolution = how, resolved_by = who
      WHERE tenant_id = mirrord.current_tenant() AND id = settle_conflict.conflict AND resolved_at IS NULL
        AND sibling_id IS NULL;
     RETURN FOUND;

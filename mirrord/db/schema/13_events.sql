@@ -39,15 +39,17 @@ CREATE TRIGGER b_approvals_later BEFORE UPDATE ON mirrord.event FOR EACH ROW
 
 -- Marks notices as read and returns their number. events: NULL for all.
 CREATE FUNCTION mirrord.read_notifications(events uuid[] DEFAULT NULL) RETURNS bigint
-    LANGUAGE sql
-BEGIN ATOMIC
-    WITH changed AS (
-        UPDATE mirrord.event SET read_at = clock_timestamp()
-         WHERE tenant_id = mirrord.current_tenant() AND read_at IS NULL AND data ->> 'trust' = 'NOTIFY'
-           AND (events IS NULL OR id = ANY (events))
-        RETURNING 1)
-    SELECT count(*) FROM changed;
-END;
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    changed bigint;
+BEGIN
+    UPDATE mirrord.event SET read_at = statement_timestamp()
+     WHERE tenant_id = mirrord.current_tenant() AND read_at IS NULL AND data ->> 'trust' = 'NOTIFY'
+       AND (events IS NULL OR id = ANY (events));
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    RETURN changed;
+END
+$$;
 REVOKE ALL ON FUNCTION mirrord.read_notifications FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION mirrord.read_notifications TO mirrord_app, mirrord_daemon;
 

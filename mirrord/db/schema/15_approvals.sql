@@ -128,7 +128,7 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
     UPDATE mirrord.approval
-       SET state = verdict, decided_at = clock_timestamp(),
+       SET state = verdict, decided_at = statement_timestamp(),
            decision = jsonb_build_object('by', who, 'reason', reason, 'channel', channel)
      WHERE tenant_id = asked.tenant_id AND id = request;
 END

@@ -52,15 +52,17 @@ GRANT EXECUTE ON FUNCTION mirrord.undo_change_set TO mirrord_app, mirrord_daemon
 
 -- The author and the change set that an event of a command tells. A change set of another author is not told: everybody
 -- who may append events could put changes into it.
-CREATE FUNCTION mirrord.told_author(told mirrord.event, OUT author jsonb, OUT change_set uuid)
-    LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT told.actor || jsonb_build_object('channel', told.channel),
-           (SELECT known.id FROM mirrord.change_set AS known
-             WHERE known.tenant_id = told.tenant_id AND known.actor = told.actor
-               AND known.id = CASE WHEN told.data ->> 'change_set' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-                                   THEN (told.data ->> 'change_set')::uuid END);
-END;
+CREATE FUNCTION mirrord.told_author(told record, OUT author jsonb, OUT change_set uuid)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    author := told.actor || jsonb_build_object('channel', told.channel);
+    IF told.data ->> 'change_set' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN
+        SELECT known.id INTO change_set FROM mirrord.change_set AS known
+         WHERE known.tenant_id = told.tenant_id AND known.id = (told.data ->> 'change_set')::uuid
+           AND known.actor = told.actor;
+    END IF;
+END
+$$;
 
 -- The names that version_of_event() compares: of the page or folder whose file or directory is at a path.
 CREATE FUNCTION mirrord.name_in_path(path text) RETURNS text
@@ -72,9 +74,10 @@ END;
 -- The versions without an author that a command's event about a page tells of, the nearest in time of each kind: one
 -- with its digest, one at its place, or the deletion. A version is made after its event, except for differences of the
 -- clocks of two hosts; the text of a move is no older than the move.
-CREATE FUNCTION mirrord.told_versions(told mirrord.event, page uuid) RETURNS SETOF bigint
-    LANGUAGE sql STABLE
-BEGIN ATOMIC
+CREATE FUNCTION mirrord.told_versions(told record, page uuid) RETURNS SETOF bigint
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN QUERY
     WITH candidate AS (
         SELECT now.version, now.created_at,
                CASE WHEN told.type LIKE '%Deleted'
@@ -101,10 +104,11 @@ BEGIN ATOMIC
      WHERE kind <> 'text' OR NOT told.data ? 'old_path'
         OR EXISTS (SELECT FROM nearest AS place WHERE place.kind = 'place'
                       AND (place.version < nearest.version OR place.created_at = nearest.created_at));
-END;
+END
+$$;
 
 -- The same for an attachment that was added to a page, or replaced.
-CREATE FUNCTION mirrord.name_attachment(told mirrord.event) RETURNS boolean
+CREATE FUNCTION mirrord.name_attachment(told record) RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     named record;
@@ -128,7 +132,7 @@ END
 $$;
 
 -- The same for a record; record: its id.
-CREATE FUNCTION mirrord.name_record(told mirrord.event, record uuid) RETURNS boolean
+CREATE FUNCTION mirrord.name_record(told record, record uuid) RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     named bigint;
@@ -151,7 +155,7 @@ END
 $$;
 
 -- What a deleted page or folder held, and no event of its own tells of: attachments, folders without a page, segments.
-CREATE FUNCTION mirrord.name_deleted_with(told mirrord.event, folder uuid) RETURNS void
+CREATE FUNCTION mirrord.name_deleted_with(told record, folder uuid) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     someone CONSTANT jsonb := '{"kind": "human", "name": "file"}';
@@ -183,7 +187,7 @@ END
 $$;
 
 -- The same for a page or folder.
-CREATE FUNCTION mirrord.name_page(told mirrord.event, page uuid) RETURNS boolean
+CREATE FUNCTION mirrord.name_page(told record, page uuid) RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     named bigint[] := ARRAY(SELECT mirrord.told_versions(told, name_page.page));
@@ -207,14 +211,14 @@ $$;
 -- A tool writes a file and an event with the digest of the file; this names the tool as the author of the version that
 -- the file became, and the change set of its connection. A move and a deletion are known by their kind. Returns whether
 -- there was such a version: event and version arrive independently, so the caller tries again until it exists.
-CREATE FUNCTION mirrord.name_author(event_id uuid) RETURNS boolean
+CREATE FUNCTION mirrord.name_author(of_tenant uuid, event_id uuid) RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     form CONSTANT text := '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$';
     told mirrord.event;
     segments uuid;
 BEGIN
-    SELECT * INTO told FROM mirrord.event WHERE tenant_id = mirrord.current_tenant() AND id = event_id;
+    SELECT * INTO told FROM mirrord.event WHERE tenant_id = of_tenant AND id = event_id;
     IF NOT FOUND OR coalesce(told.data ->> 'digest', '00') !~ '^([0-9a-f]{2})*$'
        OR coalesce(told.data ->> 'page_id', told.data ->> 'record_id', '') !~ form THEN
         RETURN false;
@@ -232,9 +236,25 @@ BEGIN
 END
 $$;
 
+-- The same for several events. Returns those whose version exists.
+CREATE FUNCTION mirrord.name_authors(of_tenant uuid, events uuid[]) RETURNS SETOF uuid
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    told uuid;
+BEGIN
+    FOREACH told IN ARRAY events LOOP
+        IF mirrord.name_author(of_tenant, told) THEN
+            RETURN NEXT told;
+        END IF;
+    END LOOP;
+END
+$$;
+
 REVOKE EXECUTE ON FUNCTION mirrord.told_author, mirrord.name_in_path, mirrord.told_versions, mirrord.name_attachment,
-    mirrord.name_record, mirrord.name_deleted_with, mirrord.name_page, mirrord.name_author FROM PUBLIC;
+    mirrord.name_record, mirrord.name_deleted_with, mirrord.name_page, mirrord.name_author, mirrord.name_authors
+    FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION mirrord.told_author, mirrord.name_in_path, mirrord.told_versions, mirrord.name_attachment,
-    mirrord.name_record, mirrord.name_deleted_with, mirrord.name_page, mirrord.name_author TO mirrord_daemon;
+    mirrord.name_record, mirrord.name_deleted_with, mirrord.name_page, mirrord.name_author, mirrord.name_authors
+    TO mirrord_daemon;
 
 RESET ROLE;

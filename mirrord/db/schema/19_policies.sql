@@ -3,6 +3,7 @@ SET ROLE mirrord_owner;
 
 -- Rows of the tenant that is set. Policies call the function itself, without a subquery, so that they work on shards.
 -- The daemon sees all rows of four tables: polls, renewals of leases and claims are one statement for all tenants.
+-- On a cluster they do not bind the owner, which may not log in: a shard that moves is written as the owner.
 DO $$
 DECLARE
     tenant_table text;
@@ -10,6 +11,7 @@ DECLARE
     role_name text;
     own_key text;
     is_shared boolean;  -- by the tenants of a daemon
+    is_cluster boolean := coalesce(current_setting('mirrord.cluster', true), '') = 'on';
 BEGIN
     FOR tenant_table IN
         SELECT relname FROM pg_catalog.pg_class
@@ -24,7 +26,8 @@ BEGIN
         own_key := CASE tenant_table WHEN 'tenant' THEN 'id' ELSE 'tenant_id' END;
         is_shared := tenant_table IN ('tenant', 'tenant_clock', 'mirror', 'tenant_claim');
         EXECUTE format('ALTER TABLE mirrord.%I ENABLE ROW LEVEL SECURITY', tenant_table);
-        EXECUTE format('ALTER TABLE mirrord.%I FORCE ROW LEVEL SECURITY', tenant_table);
+        EXECUTE format('ALTER TABLE mirrord.%I %s ROW LEVEL SECURITY', tenant_table,
+                       CASE WHEN is_cluster THEN 'NO FORCE' ELSE 'FORCE' END);
         FOREACH role_name IN ARRAY ARRAY['app', 'owner', 'daemon', 'definer'] LOOP
             EXECUTE format('CREATE POLICY %1$I ON mirrord.%2$I TO %3$I USING (%4$s) WITH CHECK (%4$s)',
                            role_name, tenant_table, 'mirrord_' || role_name,

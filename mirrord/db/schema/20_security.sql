@@ -57,6 +57,14 @@ GRANT INSERT (tenant_id, id, parent_id, kind, name, title, icon, position, front
 GRANT INSERT (tenant_id, id, parent_id, name, digest, size, media_type),
       UPDATE (digest, size, media_type, deleted_at),
       DELETE ON mirrord.attachment TO mirrord_app;
+-- A node of a cluster is sent every column of a new row, so apps may insert all there; triggers set what is not theirs.
+DO $$
+BEGIN
+    IF coalesce(current_setting('mirrord.cluster', true), '') = 'on' THEN
+        GRANT INSERT ON mirrord.page, mirrord.attachment, mirrord.record TO mirrord_app;
+    END IF;
+END
+$$;
 GRANT INSERT ON mirrord.blob TO mirrord_app;
 GRANT INSERT (tenant_id, id, kind, key, data), UPDATE (text, data, deleted_at), DELETE ON mirrord.record TO mirrord_app;
 GRANT INSERT, UPDATE (read_at) ON mirrord.event TO mirrord_app;

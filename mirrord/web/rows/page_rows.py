@@ -61,7 +61,7 @@ _CONFIRM = "SELECT mirrord.confirm_content(%s)"
 _MARKDOWN = _UPDATE.format(columns="markdown = %s")
 _RENAME = _UPDATE.format(columns="name = %s, title = %s")
 _ICON = _UPDATE.format(columns="icon = %s")
-_DELETE = _UPDATE.format(columns="deleted_at = clock_timestamp()")
+_DELETE = _UPDATE.format(columns="deleted_at = statement_timestamp()")
 _INSERT = """
 INSERT INTO mirrord.page (parent_id, title, content) VALUES (%s, %s, %s) RETURNING id, version"""
 _REVIVE = """
