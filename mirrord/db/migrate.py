@@ -13,6 +13,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from mirrord.db import cluster
 from mirrord.db.database import APP_ROLE, DAEMON_ROLE, Connection, admin_connection, parse_dsn
 from mirrord.errors import Unavailable, UserError
 
@@ -62,19 +63,48 @@ def _read_files(directory: str) -> list[tuple[str, str]]:
     return [(path.name, path.read_text(encoding="utf-8")) for path in sorted(paths, key=lambda path: path.name)]
 
 
-async def migrate(dsn: str) -> list[str]:
+async def migrate(dsn: str, *, onto_cluster: bool = False) -> list[str]:
     """
     Bring the schema up to date. Returns the names of the applied migrations.
 
-    dsn: of a role that may create roles and schemas. Raises UserError for a newer schema, and for one too old.
+    dsn: of a role that may create roles and schemas. onto_cluster: the database has to be one of a Citus cluster; a new
+    one that has Citus is spread over its nodes in any case. Raises UserError for a newer schema, for one too old, and
+    for a cluster that cannot be used, and Unavailable.
     """
     async with admin_connection(dsn) as connection:
         await _take_lock(connection)
-        pending = list_pending(await load_schema_number(connection))
+        number = await load_schema_number(connection)
+        pending = list_pending(number)
+        is_cluster = await _choose_cluster(connection, number, onto_cluster=onto_cluster)
+        if is_cluster:
+            walls = [statement.as_string(connection) for statement in await _allowed_statements(connection)]
+            await cluster.prepare_cluster(connection, walls)
         for migration in pending:
             await _apply(connection, migration)
+        if is_cluster:
+            await cluster.distribute_schema(connection)
         await raise_walls(connection)
         return [migration.name for migration in pending]
+
+
+async def _choose_cluster(connection: Connection, number: int, *, onto_cluster: bool) -> bool:
+    """Whether the tables are, or become, those of a cluster. number: of the schema; 0: none yet."""
+    if await cluster.load_citus_version(connection) is None:
+        return onto_cluster
+    # An empty schema is that of a migration that failed halfway, or Citus came later.
+    if number == 0 or await cluster.is_distributed(connection) or await _is_empty(connection):
+        return True
+    if onto_cluster:
+        raise UserError(
+            "The tables of this database are on one server and have tenants, so they stay there. "
+            "Migrate a new database of the cluster (docs/scaling.md). Nothing was written."
+        )
+    return False
+
+
+async def _is_empty(connection: Connection) -> bool:
+    row = await (await connection.execute("SELECT NOT EXISTS (SELECT FROM mirrord.tenant)")).fetchone()
+    return bool(row and row[0])
 
 
 async def restore_policies(dsn: str) -> None:

@@ -21,7 +21,8 @@ from mirrord.errors import Unavailable
 @click.command()
 @with_config_options
 @click.option("--policies", is_flag=True, help="Also restore the policies that keep tenants apart.")
-def migrate(config: Config, policies: bool) -> None:
+@click.option("--citus", is_flag=True, help="Spread the tables over the nodes of a Citus cluster; again for new nodes.")
+def migrate(config: Config, policies: bool, citus: bool) -> None:
     """Bring the database's schema up to date."""
 
     async def work() -> list[str]:
@@ -29,7 +30,7 @@ def migrate(config: Config, policies: bool) -> None:
         running = postgres.embedded is None or postgres.embedded.is_running
         await postgres.start()
         try:
-            applied = await migrations.migrate(postgres.dsn)
+            applied = await migrations.migrate(postgres.dsn, onto_cluster=citus)
             if policies:
                 await migrations.restore_policies(postgres.dsn)
             return applied
