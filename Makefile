@@ -28,7 +28,7 @@ CLIENT := mirrord/web/client
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run web test test-thorough check lint types house docs smoke bench bench-codec bench-agents soak fault full-fault demo-agent demo-research
+.PHONY: help run web test test-thorough check lint types house docs smoke cluster bench bench-codec bench-agents soak fault full-fault demo-agent demo-research
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -72,6 +72,9 @@ types: $(EVERYTHING) ## Check types
 
 smoke: $(EVERYTHING) ## Start, edit on both sides, compare, stop
 	@$(BIN)/python -m tests.smoke
+
+cluster: $(EVERYTHING) ## The same on a Citus cluster of a coordinator and two workers, where Citus is built
+	@$(BIN)/python -m tests.cluster
 
 demo-agent: $(EVERYTHING) ## Watch an agent work: each call, its result, the row it became
 	@$(BIN)/python -m tests.demo

@@ -27,7 +27,7 @@ class Page:
 
 _COLUMNS = "id, parent_id, kind, name, markdown, content, ahead, version, deleted_at IS NOT NULL AS deleted"
 
-_WALK = f"""
+WALK_SQL = f"""
 WITH RECURSIVE walk (id, depth) AS (
     SELECT NULL::uuid, 0
     UNION ALL
@@ -43,7 +43,7 @@ def page_at(connection: Connection, path: str) -> Page | None:
     """The living page at *path* in the tree, `.md` and `/_index.md` optional; None: there is none."""
     names = path.removesuffix(".md").removesuffix("/_index").split("/")
     with connection.cursor(row_factory=class_row(Page)) as cursor:
-        return cursor.execute(_WALK, {"names": names}).fetchone()
+        return cursor.execute(WALK_SQL, {"names": names}).fetchone()
 
 
 def page_of(connection: Connection, page: UUID) -> Page | None:

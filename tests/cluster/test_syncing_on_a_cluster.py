@@ -1,0 +1,152 @@
+"""Files, rows and agents of a daemon whose Postgres is a cluster; and a worker that dies while they write."""
+
+import signal
+from collections.abc import Iterator
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from tests.support.citus_nodes import CitusCluster, Node
+from tests.support.clients import on_stdio, process
+from tests.support.cluster_mirrord import ClusterMirrord
+from tests.support.editors import save
+from tests.support.entries import value
+from tests.support.harness import eventually
+from tests.support.rows import Page
+
+EDITS = 30  # of each side while a worker is down and comes back
+
+
+@pytest.fixture(scope="module")
+def mirrord(citus: CitusCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterMirrord]:
+    """A daemon at work on a database of the cluster, which it migrated itself."""
+    citus.create_database("synced")
+    with ClusterMirrord(tmp_path_factory.mktemp("mirrord"), citus, "synced") as daemon:
+        daemon.up()
+        yield daemon
+
+
+@pytest.fixture
+def worker(citus: CitusCluster, mirrord: ClusterMirrord) -> Node:
+    """The worker that has the tenant's rows."""
+    with psycopg.connect(mirrord.dsn or "") as connection:
+        shard = "get_shard_id_for_distribution_column('mirrord.page', %s::uuid)"
+        port = value(connection, f"SELECT nodeport FROM citus_shards WHERE shardid = {shard}", mirrord.tenant_id)
+    return next(node for node in citus.workers if node.port == port)
+
+
+def test_a_new_file_becomes_a_row_with_a_document(mirrord: ClusterMirrord) -> None:
+    save(mirrord.file("Notes/New.md"), "# New\n\nA [[Link]].\n")
+    page = eventually(lambda: mirrord.page("Notes/New.md"), "a row of the file")
+    assert page.markdown == "# New\n\nA [[Link]].\n"
+    eventually(lambda: _page(mirrord, "Notes/New.md").content or None, "its document")
+
+
+def test_an_edited_file_is_the_next_version_of_its_row(mirrord: ClusterMirrord) -> None:
+    save(mirrord.file("Edited.md"), "first\n")
+    first = eventually(lambda: mirrord.page("Edited.md"), "a row of the file")
+    save(mirrord.file("Edited.md"), "second\n")
+    eventually(lambda: _page(mirrord, "Edited.md").markdown == "second\n", "the second text in the row")
+    assert _page(mirrord, "Edited.md").version == first.version + 1
+
+
+def test_an_edited_row_changes_its_file(mirrord: ClusterMirrord) -> None:
+    save(mirrord.file("Titled.md"), "Words.\n")
+    page = eventually(lambda: mirrord.page("Titled.md"), "a row of the file")
+    tenant = mirrord.app.tenant
+    mirrord.app.execute(
+        "UPDATE mirrord.page SET title = 'Another title' WHERE tenant_id = %s AND id = %s", [tenant, page.id]
+    )
+    eventually(lambda: "title: Another title" in (mirrord.text("Titled.md") or ""), "the title in the file")
+
+
+def test_an_inserted_row_becomes_a_file_and_a_deleted_one_takes_it_away(mirrord: ClusterMirrord) -> None:
+    tenant = mirrord.app.tenant
+    row = mirrord.app.execute(
+        "INSERT INTO mirrord.page (tenant_id, title, markdown) VALUES (%s, 'From a row', %s) RETURNING id",
+        [tenant, "Words of an app.\n"],
+    ).fetchone()
+    assert row is not None
+    eventually(lambda: (mirrord.text("From a row.md") or "").endswith("Words of an app.\n"), "a file of the row")
+    assert (
+        mirrord.app.execute("DELETE FROM mirrord.page WHERE tenant_id = %s AND id = %s", [tenant, row[0]]).rowcount == 1
+    )
+    eventually(lambda: not mirrord.file("From a row.md").exists(), "the file is gone")
+
+
+def test_a_column_that_an_app_may_not_set_keeps_its_value(mirrord: ClusterMirrord) -> None:
+    page, tenant = uuid4(), mirrord.app.tenant
+    mirrord.app.execute(
+        "INSERT INTO mirrord.page (tenant_id, id, title, markdown, version, created_at, deleted_at) "
+        "VALUES (%s, %s, 'Old', 'x', 7, '2001-01-01', '2002-02-02')",
+        [tenant, page],
+    )
+    query = "SELECT created_at > '2020-01-01', deleted_at FROM mirrord.page WHERE tenant_id = %s AND id = %s"
+    assert mirrord.app.execute(query.encode(), [tenant, page]).fetchone() == (True, None)
+    versions = "SELECT version FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s ORDER BY 1 LIMIT 1"
+    assert value(mirrord.app, versions, tenant, page) == 1
+
+
+def test_a_renamed_folder_keeps_its_pages(mirrord: ClusterMirrord) -> None:
+    for number in range(20):
+        save(mirrord.file(f"Folder/Page {number:02}.md"), f"text {number}\n")
+    mirrord.flush()
+    ids = {number: _page(mirrord, f"Folder/Page {number:02}.md").id for number in range(20)}
+    mirrord.file("Folder").rename(mirrord.file("Renamed"))
+    eventually(lambda: mirrord.page("Renamed/Page 19.md"), "the pages in the renamed folder")
+    mirrord.flush()
+    assert {number: _page(mirrord, f"Renamed/Page {number:02}.md").id for number in range(20)} == ids
+
+
+async def test_an_agent_writes_a_page_and_is_its_author(mirrord: ClusterMirrord) -> None:
+    surroundings = {"MIRRORD_TOKEN": mirrord.create_token("writer")}
+    async with on_stdio(process(mirrord.mirror, surroundings)) as agent:
+        await agent.call("create_page", title="Agent", content="Words of an agent.\n")
+    page = eventually(lambda: mirrord.page("Agent.md"), "a row of the agent's page")
+    assert (page.markdown or "").endswith("Words of an agent.\n")
+    author = "SELECT updated_by ->> 'name' FROM mirrord.page WHERE tenant_id = %s AND id = %s"
+    eventually(lambda: value(mirrord.app, author, mirrord.app.tenant, page.id) == "writer", "the agent as the author")
+
+
+def test_nothing_is_lost_when_a_worker_dies_while_files_and_rows_are_edited(
+    mirrord: ClusterMirrord, worker: Node
+) -> None:
+    save(mirrord.file("Row.md"), "of the row\n")
+    page = eventually(lambda: mirrord.page("Row.md"), "a row of the file")
+    committed = []
+    for number in range(EDITS):
+        if number == EDITS // 3:
+            worker.end(signal.SIGQUIT)
+        if number == 2 * EDITS // 3:
+            worker.start()
+        save(mirrord.file(f"While/{number:02}.md"), f"file {number}\n")
+        if _write_row(mirrord, page.id, f"row {number}\n"):
+            committed.append(f"row {number}\n")
+    assert len(committed) >= EDITS // 2
+    mirrord.flush(120)
+    assert mirrord.text("Row.md") == committed[-1]
+    rows = {number: _page(mirrord, f"While/{number:02}.md").markdown for number in range(EDITS)}
+    assert rows == {number: f"file {number}\n" for number in range(EDITS)}
+    with psycopg.connect(mirrord.dsn or "") as connection:
+        texts = connection.execute(
+            "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s",
+            [mirrord.tenant_id, page.id],
+        ).fetchall()
+    assert set(committed) <= {text for (text,) in texts}
+    assert mirrord.check() == {}
+
+
+def _write_row(mirrord: ClusterMirrord, page: object, markdown: str) -> bool:
+    """Whether the text was committed."""
+    statement = "UPDATE mirrord.page SET markdown = %s WHERE tenant_id = %s AND id = %s"
+    try:
+        return mirrord.app.execute(statement, [markdown, mirrord.app.tenant, page]).rowcount == 1
+    except psycopg.Error:
+        return False
+
+
+def _page(mirrord: ClusterMirrord, path: str) -> Page:
+    page = mirrord.page(path)
+    assert page is not None, f"no row at {path!r}"
+    return page
