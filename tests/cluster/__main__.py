@@ -1,4 +1,4 @@
-"""`python -m tests.cluster`: a coordinator and two workers in a temporary directory, and the proofs of the smoke there."""
+"""`python -m tests.cluster`: a cluster of two workers in a temporary directory, and the proofs of the smoke on it."""
 
 import shutil
 import sys

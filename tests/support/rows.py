@@ -48,5 +48,5 @@ def page_at(connection: Connection, path: str) -> Page | None:
 
 def page_of(connection: Connection, page: UUID) -> Page | None:
     """The page with that id, deleted ones too; None: there is none."""
-    with connection.cursor(row_factory=class_row(Page)) as cursor:
+    with connection.transaction(), connection.cursor(row_factory=class_row(Page)) as cursor:
         return cursor.execute(f"SELECT {_COLUMNS} FROM mirrord.page WHERE id = %s", [page]).fetchone()
