@@ -39,6 +39,12 @@ SELECT proname, oid::regprocedure::text, has_function_privilege('public', oid, '
  WHERE pronamespace = 'mirrord'::regnamespace ORDER BY 2"""
 
 
+_IS_OPEN = "SELECT has_function_privilege('public', 'run_command_on_workers(text,boolean)', 'EXECUTE')"
+_OPEN_NODES = """
+SELECT nodename || ':' || nodeport, result FROM run_command_on_all_nodes(%s)
+  JOIN pg_catalog.pg_dist_node USING (nodeid) ORDER BY 1"""
+
+
 async def load_citus_version(connection: Connection) -> str | None:
     """The version of Citus in this database; None: it has none."""
     cursor = await connection.execute("SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'citus'")
@@ -90,6 +96,20 @@ async def distribute_schema(connection: Connection) -> None:
         functions = [Function(*row) for row in await (await connection.execute(_FUNCTIONS)).fetchall()]
         await _execute_all(connection, schema_statements(tables, functions))
     await _run_on_nodes(connection, revoke_statements(functions))
+
+
+async def load_open_nodes(connection: Connection) -> list[str]:
+    """
+    Sentences about nodes of a cluster that mirrord has not prepared, which happens when they are added.
+
+    Empty for one server, and for a role that may not ask the nodes.
+    """
+    if await load_citus_version(connection) is None or not await is_distributed(connection):
+        return []
+    if not await _is_superuser(connection):
+        return []
+    answers = await (await connection.execute(_OPEN_NODES, (_IS_OPEN,))).fetchall()
+    return [f"Apps may run commands on other nodes from {node}." for node, is_open in answers if is_open == "t"]
 
 
 async def _load_tables(connection: Connection) -> list[Table]:

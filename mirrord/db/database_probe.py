@@ -8,7 +8,7 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import TupleRow
 
-from mirrord.db import migrate, tenant_rows
+from mirrord.db import cluster, migrate, tenant_rows
 from mirrord.db.database import Connection, Database, admin_connection, set_local, translate_errors
 from mirrord.db.migrate import load_open_walls
 from mirrord.domain.entry import MirrorId, TenantId
@@ -41,8 +41,12 @@ async def probe_server(dsn: str) -> Server:
             bypassing_roles=tuple(str(name) for name, is_mighty in roles if is_mighty),
             unprotected_tables=tuple(await _unguarded_tables(connection)),
             login=await _load_login(connection),
-            excess_app_rights=tuple(await load_open_walls(connection)) if schema and not missing else (),
+            excess_app_rights=await _load_excess_rights(connection) if schema and not missing else (),
         )
+
+
+async def _load_excess_rights(connection: Connection) -> tuple[str, ...]:
+    return (*await load_open_walls(connection), *await cluster.load_open_nodes(connection))
 
 
 async def _load_login(connection: Connection) -> Login:
@@ -86,7 +90,8 @@ async def try_isolation(database: Database) -> TenantIsolation:
         await set_local(connection, "mirrord.tenant", str(first))
         await connection.execute("INSERT INTO mirrord.page (name, markdown) VALUES ('A page', 'text')")
         leaks += await _find_leaks(connection, first, second, "mirrord itself")
-        as_app = await _may_be_app(connection)
+        # A transaction on a cluster reaches each node as one role.
+        as_app = not connection.is_cluster and await _may_be_app(connection)
         if as_app:
             await connection.execute("SET LOCAL ROLE mirrord_app")
             leaks += await _find_leaks(connection, first, second, "an app")

@@ -8,6 +8,7 @@ from psycopg import sql
 
 from mirrord.db.cluster_plan import COORDINATOR_TABLES
 from mirrord.db.database import Database
+from mirrord.db.database_probe import probe_server
 from mirrord.db.migrate import migrate
 from mirrord.db.tenant_rows import ensure_tenant, load_tenants
 from mirrord.errors import Unavailable, UserError
@@ -119,7 +120,11 @@ async def test_a_node_added_later_gets_rights_and_settings_by_migrating_again(
     with psycopg.connect(migrated, autocommit=True) as connection:
         connection.execute("SELECT citus_add_node('localhost', %s)", [node.port])
     assert _may_run_commands(node)
+    assert (await probe_server(migrated)).excess_app_rights == (
+        f"Apps may run commands on other nodes from localhost:{node.port}.",
+    )
     assert await migrate(migrated) == []
+    assert (await probe_server(migrated)).excess_app_rights == ()
     assert not _may_run_commands(node)
     with psycopg.connect(node.dsn("migrated"), autocommit=True) as connection:
         assert value(connection, "SELECT current_setting('mirrord.cluster')") == "on"

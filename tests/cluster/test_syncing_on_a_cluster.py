@@ -137,6 +137,11 @@ def test_nothing_is_lost_when_a_worker_dies_while_files_and_rows_are_edited(
     assert mirrord.check() == {}
 
 
+def test_the_doctor_finds_nothing_wrong(mirrord: ClusterMirrord) -> None:
+    checkup = mirrord.run("doctor")
+    assert checkup.returncode == 0, checkup.stdout + checkup.stderr
+
+
 def _write_row(mirrord: ClusterMirrord, page: object, markdown: str) -> bool:
     """Whether the text was committed."""
     statement = "UPDATE mirrord.page SET markdown = %s WHERE tenant_id = %s AND id = %s"
