@@ -2,7 +2,7 @@
 What a Citus cluster needs beside the schema, as statements: a pure plan, which cluster.py carries out.
 
 All rows of a tenant are on one node. Tables are distributed by tenant in one colocation group, names of tenants are on
-every node, and a few tables of the daemons stay on the coordinator. The reasons are in docs/decisions/0067.
+every node, and a few tables of the daemons stay on the coordinator. The reasons are in docs/decisions/0070.
 """
 
 from collections.abc import Iterable, Sequence

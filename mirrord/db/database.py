@@ -20,7 +20,7 @@ from mirrord.errors import Fenced, Locked, Unavailable, UserError
 
 
 class Connection(AsyncConnection[TupleRow]):
-    """A connection. is_cluster: its database is spread over the nodes of a Citus cluster (decision 67)."""
+    """A connection. is_cluster: its database is spread over the nodes of a Citus cluster (decision 70)."""
 
     is_cluster = False
 

@@ -1,4 +1,4 @@
--- The same functions on one server and on the shards of a cluster (docs/decisions/0067): rows of triggers have any type,
+-- The same functions on one server and on the shards of a cluster (docs/decisions/0070): rows of triggers have any type,
 -- calls of the daemon name the tenant, and what is written in an UPDATE has the time of its statement.
 SET ROLE mirrord_owner;
 

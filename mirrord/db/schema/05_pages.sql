@@ -82,7 +82,7 @@ END
 $$;
 
 -- The views that a statement of an app changed. Functions of triggers take rows of any type: on a shard, a row has the
--- type of the shard (docs/decisions/0067).
+-- type of the shard (docs/decisions/0070).
 CREATE FUNCTION mirrord.written_views(was record, now record) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
