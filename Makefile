@@ -21,7 +21,7 @@ export CHECK_PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 
 # Folders of tests that repeat one thing over many inputs, places or faults, or need a browser.
-THOROUGH := tests/console tests/redteam tests/faults tests/system/places tests/system/programs
+THOROUGH := tests/console tests/redteam tests/faults tests/system/places tests/system/programs tests/cluster
 
 EDITOR := mirrord/web/static/built/editor.js
 CLIENT := mirrord/web/client

@@ -5,6 +5,7 @@ All rows of a tenant are on one node. Tables are distributed by tenant in one co
 every node, and a few tables of the daemons stay on the coordinator. The reasons are in docs/decisions/0070.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -94,8 +95,8 @@ class Function:
 
 def parse_version(text: str) -> tuple[int, int]:
     """The first two numbers of a version of Citus, such as `14.0-1` or `13.2.2`."""
-    major, _, rest = text.partition(".")
-    return int(major), int("".join(character for character in rest[:2] if character.isdigit()) or 0)
+    numbers = re.findall(r"[0-9]+", text)
+    return int(numbers[0]), int(numbers[1]) if "." in text else 0
 
 
 def find_obstacle(version: str, nodes: Sequence[Node]) -> str | None:
@@ -179,8 +180,8 @@ def _table_statement(name: str) -> str:
 
 def revoke_statements(functions: Iterable[Function]) -> list[str]:
     """What every node executes so that no more roles call *functions* there than here: Citus grants, never revokes."""
-    kept = ", ".join(function.signature for function in functions if not function.is_public)
-    return [f"REVOKE EXECUTE ON FUNCTION {kept} FROM PUBLIC"] if kept else []
+    private = ", ".join(function.signature for function in functions if not function.is_public)
+    return [f"REVOKE EXECUTE ON FUNCTION {private} FROM PUBLIC"] if private else []
 
 
 def _function_statement(function: Function) -> str:

@@ -23,10 +23,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Without Citus there is no cluster to test."""
     if is_citus_built():
         return
-    here = Path(__file__).parent
+    directory = Path(__file__).parent
     reason = f"Citus is not built in {citus_directory()}; `.ci/run` builds it"
     for item in items:
-        if here in item.path.parents:
+        if directory in item.path.parents:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 

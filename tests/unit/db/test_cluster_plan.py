@@ -88,8 +88,8 @@ def test_no_foreign_key_exists_while_only_one_of_its_tables_is_distributed() -> 
 
 
 def test_tables_that_the_cluster_knows_and_those_of_the_coordinator_are_left_alone() -> None:
-    known = [table("tenant", is_distributed=True), table("page", "tenant", is_distributed=True)]
-    statements = schema_statements([*known, table("newer", "page"), *map(table, sorted(COORDINATOR_TABLES))], [])
+    distributed = [table("tenant", is_distributed=True), table("page", "tenant", is_distributed=True)]
+    statements = schema_statements([*distributed, table("newer", "page"), *map(table, sorted(COORDINATOR_TABLES))], [])
     assert [statement.split("'")[1] for statement in statements if "create_" in statement] == ["mirrord.newer"]
     assert all("mirrord.newer" in statement for statement in statements)
 
@@ -98,9 +98,9 @@ def test_tables_that_the_cluster_knows_and_those_of_the_coordinator_are_left_alo
 def test_every_foreign_key_that_is_dropped_comes_back_behind_all_tables(pairs: set[tuple[str, str]]) -> None:
     tables = [table(name, *sorted(target for source, target in pairs if source == name)) for name in "abcde"]
     statements = schema_statements(tables, [])
-    made = [place for place, statement in enumerate(statements) if "create_distributed_table" in statement]
-    dropped = {text.replace("DROP", "ADD") for text in statements[: made[0]]}
-    assert dropped == {text.partition(" FOREIGN KEY")[0] for text in statements[made[-1] + 1 :]}
+    places = [place for place, statement in enumerate(statements) if "create_distributed_table" in statement]
+    dropped = {text.replace("DROP", "ADD") for text in statements[: places[0]]}
+    assert dropped == {text.partition(" FOREIGN KEY")[0] for text in statements[places[-1] + 1 :]}
     assert len(dropped) == len(pairs)
 
 

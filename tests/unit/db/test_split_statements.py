@@ -26,14 +26,14 @@ def test_the_engine_has_statements_of_both_kinds() -> None:
 
 @pytest.mark.parametrize("name", WITH_BASE)
 def test_the_parts_name_the_same_values_and_the_second_only_the_base(name: str) -> None:
-    whole = WITH_BASE[name]
-    parts = split_statement(whole)
+    statement = WITH_BASE[name]
+    parts = split_statement(statement)
     assert parts is not None
     row, base = parts
     assert "mirror_base" not in row
     assert base.startswith("INSERT INTO mirrord.mirror_base")
     assert "FROM written" not in base
-    assert _parameters(row) | _parameters(base) == _parameters(whole) | {"written"}
+    assert _parameters(row) | _parameters(base) == _parameters(statement) | {"written"}
     assert row.count("(") == row.count(")")
     assert base.count("(") == base.count(")")
 
