@@ -22,6 +22,9 @@ DELEGATED_FUNCTIONS = {
     "finish_changes": "of_tenant",
     "finish_followed": "of_tenant",
     "name_authors": "of_tenant",
+    "begin_restore": "of_tenant",
+    "restore_rows": "of_tenant",
+    "end_restore": "of_tenant",
 }
 
 # mirrord_definer logs in between nodes: a call of a function with its rights reads and writes as that role. It has no

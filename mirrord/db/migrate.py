@@ -97,7 +97,8 @@ async def _choose_cluster(connection: Connection, number: int, *, onto_cluster: 
     if onto_cluster:
         raise UserError(
             "The tables of this database are on one server and have tenants, so they stay there. "
-            "Migrate a new database of the cluster (docs/scaling.md). Nothing was written."
+            "Migrate a new database of the cluster and restore their backups there (docs/scaling.md). "
+            "Nothing was written."
         )
     return False
 

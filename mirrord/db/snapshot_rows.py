@@ -239,9 +239,8 @@ async def restore_transaction(database: Database, tenant: TenantId, name: str) -
             await _apply_settings(connection, _BACKUP_SETTINGS)
             async with connection.transaction():
                 await set_tenant(connection, tenant)
-                await connection.execute("SET CONSTRAINTS ALL DEFERRED")
                 try:
-                    await connection.execute("SELECT mirrord.begin_restore()")
+                    await connection.execute("SELECT mirrord.begin_restore(%s)", (tenant,))
                 except psycopg.Error as error:
                     if error.sqlstate == _IS_FILLED:
                         raise Refused(f"The tenant {name} has pages already. Restore it --as a new one.") from error
@@ -250,11 +249,13 @@ async def restore_transaction(database: Database, tenant: TenantId, name: str) -
             await connection.execute("SELECT mirrord.keep_statistics()")
 
 
-async def store_rows(connection: Connection, table: str, columns: Sequence[str], lines: Sequence[bytes]) -> int:
+async def store_rows(
+    connection: Connection, tenant: TenantId, table: str, columns: Sequence[str], lines: Sequence[bytes]
+) -> int:
     """Store rows as rows() yields them. Returns their number."""
     array = b"[" + b",".join(lines) + b"]"
-    query = "SELECT mirrord.restore_rows(%s, %s, %s::text::json)"
-    row = await (await connection.execute(query, (table, list(columns), array.decode()))).fetchone()
+    query = "SELECT mirrord.restore_rows(%s, %s, %s, %s::text::json)"
+    row = await (await connection.execute(query, (tenant, table, list(columns), array.decode()))).fetchone()
     assert row is not None
     return int(row[0])
 
@@ -265,9 +266,11 @@ async def store_blob(connection: Connection, tenant: TenantId, digest: bytes, pa
     await connection.execute(statement, (tenant, digest, part, data))
 
 
-async def finish_restore(connection: Connection, seq: int) -> None:
+async def finish_restore(connection: Connection, tenant: TenantId, seq: int) -> None:
     """Finish: mirrors and apps see the rows after the commit. seq: of the tenant's clock in the backup."""
-    await connection.execute("SELECT mirrord.end_restore(%s)", (seq,))
+    row = await (await connection.execute("SELECT mirrord.end_restore(%s, %s)", (tenant, seq))).fetchone()
+    if row is not None and row[0] is not None:
+        await connection.execute("SELECT mirrord.skip_conflict_numbers(%s)", row)
 
 
 async def _apply_settings(connection: Connection, settings: Sequence[str]) -> None:

@@ -266,7 +266,7 @@ async def restore_backup(
                 if table_name == BLOB_TABLE:
                     stored = await _restore_blobs(connection, tenant, lines, backups)
                 else:
-                    stored = await snapshot_rows.store_rows(connection, table_name, table.columns, lines)
+                    stored = await snapshot_rows.store_rows(connection, tenant, table_name, table.columns, lines)
                 if stored != chunk.rows:
                     raise Damaged(f"{stored} rows of {table_name} were stored instead of {chunk.rows}; all is undone.")
                 stored_rows += stored
@@ -277,7 +277,7 @@ async def restore_backup(
             for line in backups.read_lines(chunk.name)
         ]
         into = _restore_files(files, backups, target) if files else None
-        await snapshot_rows.finish_restore(connection, manifest.seq)
+        await snapshot_rows.finish_restore(connection, tenant, manifest.seq)
     return RestoredBackup(stored_rows, tuple(printable(stray.path) for stray in files), into)
 
 

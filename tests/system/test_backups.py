@@ -411,10 +411,14 @@ def _killed_when_it_waits(sample: BackupSample, dsn: str, into: Path, watcher: C
 def test_rows_are_stored_as_they_are_only_in_a_tenant_that_has_none(
     daemon_connection: Connection, app_connection: Connection, tenant: TenantId
 ) -> None:
-    rows = "SELECT mirrord.restore_rows('event', '{id,type}', '[]')"
+    rows = "SELECT mirrord.restore_rows(mirrord.current_tenant(), 'event', '{id,type}', '[]')"
     with pytest.raises(errors.InsufficientPrivilege, match="only while a tenant is restored"):
         daemon_connection.execute(rows)
-    for statement in ("SELECT mirrord.begin_restore()", rows, "SELECT mirrord.end_restore(1)"):
+    for statement in (
+        "SELECT mirrord.begin_restore(mirrord.current_tenant())",
+        rows,
+        "SELECT mirrord.end_restore(mirrord.current_tenant(), 1)",
+    ):
         with pytest.raises(errors.InsufficientPrivilege, match="permission denied"):
             app_connection.execute(statement.encode())
     page = add_page(app_connection, markdown="one")
@@ -423,17 +427,17 @@ def test_rows_are_stored_as_they_are_only_in_a_tenant_that_has_none(
     assert row_of(app_connection, page)["version"] == 2
     assert len(history(app_connection, page)) == 2
     with pytest.raises(psycopg.DatabaseError, match="has pages or events already"):
-        daemon_connection.execute("SELECT mirrord.begin_restore()")
+        daemon_connection.execute("SELECT mirrord.begin_restore(mirrord.current_tenant())")
 
 
 def test_columns_that_a_backup_did_not_know_yet_get_their_defaults(daemon_connection: Connection) -> None:
     event = uuid4()
     with daemon_connection.transaction():
-        daemon_connection.execute("SELECT mirrord.begin_restore()")
+        daemon_connection.execute("SELECT mirrord.begin_restore(mirrord.current_tenant())")
         rows = json.dumps([{"id": str(event), "type": "PageCreated"}])
-        query = "SELECT mirrord.restore_rows('event', '{id,type}', %s::text::json)"
+        query = "SELECT mirrord.restore_rows(mirrord.current_tenant(), 'event', '{id,type}', %s::text::json)"
         assert value(daemon_connection, query, rows) == 1
-        daemon_connection.execute("SELECT mirrord.end_restore(5)")
+        daemon_connection.execute("SELECT mirrord.end_restore(mirrord.current_tenant(), 5)")
     assert value(daemon_connection, "SELECT channel FROM mirrord.event WHERE id = %s", event) == "app"
 
 

@@ -342,9 +342,10 @@ $$;
 
 CREATE OR REPLACE FUNCTION mirrord.is_restoring() RETURNS boolean
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    tenant CONSTANT uuid := mirrord.current_tenant();
 BEGIN
-    RETURN EXISTS (SELECT FROM mirrord.tenant_clock
-                    WHERE tenant_id = mirrord.current_tenant() AND restoring = pg_current_xact_id());
+    RETURN EXISTS (SELECT FROM mirrord.tenant_clock WHERE tenant_id = tenant AND restoring = pg_current_xact_id());
 END
 $$;
 

@@ -44,9 +44,10 @@ INSERT INTO mirrord.epoch (system) SELECT system_identifier FROM pg_control_syst
 -- mirrord.restoring is on, which every role may set.
 CREATE FUNCTION mirrord.is_restoring() RETURNS boolean
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    tenant CONSTANT uuid := mirrord.current_tenant();
 BEGIN
-    RETURN EXISTS (SELECT FROM mirrord.tenant_clock
-                    WHERE tenant_id = mirrord.current_tenant() AND restoring = pg_current_xact_id());
+    RETURN EXISTS (SELECT FROM mirrord.tenant_clock WHERE tenant_id = tenant AND restoring = pg_current_xact_id());
 END
 $$;
 

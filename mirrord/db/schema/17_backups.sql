@@ -12,18 +12,19 @@ BEGIN ATOMIC
 END;
 
 -- Nothing else is written in the tenant until the transaction ends. Raises unless the tenant has no rows.
-CREATE FUNCTION mirrord.begin_restore() RETURNS void
+CREATE FUNCTION mirrord.begin_restore(of_tenant uuid) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     kept text;
     is_filled boolean;
 BEGIN
+    SET CONSTRAINTS ALL DEFERRED;
     UPDATE mirrord.tenant_clock SET restoring = pg_current_xact_id()
-     WHERE tenant_id = mirrord.current_tenant() RETURNING seq > 0 INTO STRICT is_filled;
+     WHERE tenant_id = of_tenant RETURNING seq > 0 INTO STRICT is_filled;
     FOREACH kept IN ARRAY mirrord.kept_tables() LOOP
         EXIT WHEN is_filled;
         EXECUTE format('SELECT EXISTS (SELECT FROM mirrord.%I WHERE tenant_id = $1)', kept)
-           INTO is_filled USING mirrord.current_tenant();
+           INTO is_filled USING of_tenant;
     END LOOP;
     IF is_filled THEN
         RAISE EXCEPTION 'the tenant has pages or events already' USING ERRCODE = 'MR002';
@@ -33,12 +34,13 @@ END
 $$;
 
 -- rows: an array of objects with every value as text. Returns the number of stored rows.
-CREATE FUNCTION mirrord.restore_rows(kept text, columns text[], rows json) RETURNS bigint
+CREATE FUNCTION mirrord.restore_rows(of_tenant uuid, kept text, columns text[], rows json) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     names text;
     given text;
     typed text;
+    target text := kept;
     stored bigint;
 BEGIN
     IF NOT mirrord.is_restoring() OR kept <> ALL (mirrord.kept_tables()) THEN
@@ -50,35 +52,52 @@ BEGIN
       INTO names, given, typed
       FROM pg_attribute
      WHERE attrelid = format('mirrord.%I', kept)::regclass AND attnum > 0 AND attname = ANY (columns);
+    IF coalesce(current_setting('mirrord.cluster', true), '') = 'on' THEN
+        -- The tenant's shard by its name, because a cluster inserts many rows here in no other way. begin_restore has
+        -- locked its group: it moves nowhere until this transaction ends.
+        EXECUTE 'SELECT $1 || ''_'' || get_shard_id_for_distribution_column((''mirrord.'' || $1)::regclass, $2)'
+           INTO target USING kept, of_tenant;
+    END IF;
     EXECUTE format('INSERT INTO mirrord.%I (tenant_id, %s) OVERRIDING SYSTEM VALUE '
-                   'SELECT mirrord.current_tenant(), %s FROM json_to_recordset($1) AS given (%s)',
-                   kept, names, typed, given) USING rows;
+                   'SELECT $2, %s FROM json_to_recordset($1) AS given (%s)',
+                   target, names, typed, given) USING rows, of_tenant;
     GET DIAGNOSTICS stored = ROW_COUNT;
     RETURN stored;
 END
 $$;
 
--- From here on triggers run again. seq: the clock of the tenant when the backup was made.
-CREATE FUNCTION mirrord.end_restore(seq bigint) RETURNS void
+-- From here on triggers run again. seq: the clock of the tenant when the backup was made. Returns the newest number of a
+-- conflict; NULL: there is none.
+CREATE FUNCTION mirrord.end_restore(of_tenant uuid, seq bigint) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    tenant uuid := mirrord.current_tenant();
-    numbers regclass := pg_get_serial_sequence('mirrord.conflict', 'id');
-    newest bigint;
+    newest bigint := (SELECT max(id) FROM mirrord.conflict WHERE tenant_id = of_tenant);
 BEGIN
-    SELECT max(id) INTO newest FROM mirrord.conflict WHERE tenant_id = tenant;
-    -- One number at a time: another tenant may take one at the same moment, and each is given out once.
-    WHILE newest > nextval(numbers) LOOP
-    END LOOP;
-    UPDATE mirrord.tenant_clock SET seq = end_restore.seq, restoring = NULL WHERE tenant_id = tenant;
+    UPDATE mirrord.tenant_clock SET seq = end_restore.seq, restoring = NULL WHERE tenant_id = of_tenant;
     PERFORM set_config('mirrord.restoring', '', true);
     IF coalesce(nullif(current_setting('mirrord.notify', true), ''), 'on') = 'on' THEN
-        PERFORM pg_notify(mirrord.channel(tenant), tenant::text);
+        PERFORM pg_notify(mirrord.channel(of_tenant), of_tenant::text);
     END IF;
+    RETURN newest;
 END
 $$;
 
-REVOKE ALL ON FUNCTION mirrord.begin_restore, mirrord.restore_rows, mirrord.end_restore FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION mirrord.begin_restore, mirrord.restore_rows, mirrord.end_restore TO mirrord_daemon;
+-- Numbers of conflicts up to newest are taken. Not part of end_restore, because the server that numbers conflicts may
+-- be another one than that of the tenant. One number at a time: another tenant may take one at the same moment, and
+-- each is given out once.
+CREATE FUNCTION mirrord.skip_conflict_numbers(newest bigint) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    numbers regclass := pg_get_serial_sequence('mirrord.conflict', 'id');
+BEGIN
+    WHILE newest > nextval(numbers) LOOP
+    END LOOP;
+END
+$$;
+
+REVOKE ALL ON FUNCTION mirrord.begin_restore, mirrord.restore_rows, mirrord.end_restore, mirrord.skip_conflict_numbers
+    FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION mirrord.begin_restore, mirrord.restore_rows, mirrord.end_restore,
+    mirrord.skip_conflict_numbers TO mirrord_daemon;
 
 RESET ROLE;

@@ -180,9 +180,10 @@ _OF_THE_OTHER_TENANT = (
 )
 _OF_MIRRORD = (
     "SELECT mirrord.ring(mirrord.current_tenant(), gen_random_uuid(), 'page')",
-    "SELECT mirrord.begin_restore()",
-    "SELECT mirrord.restore_rows('page', '{{markdown}}', '[]')",
-    "SELECT mirrord.end_restore(0)",
+    "SELECT mirrord.begin_restore(mirrord.current_tenant())",
+    "SELECT mirrord.restore_rows(mirrord.current_tenant(), 'page', '{{markdown}}', '[]')",
+    "SELECT mirrord.end_restore(mirrord.current_tenant(), 0)",
+    "SELECT mirrord.skip_conflict_numbers(10)",
     "SELECT mirrord.keep_statistics()",
     "SELECT mirrord.hold_lease(mirrord.current_tenant(), gen_random_uuid(), 0)",
     "SELECT mirrord.begin_writing(mirrord.current_tenant(), gen_random_uuid(), 0, NULL)",
