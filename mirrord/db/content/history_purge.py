@@ -69,7 +69,7 @@ due AS MATERIALIZED (
          WHERE a.tenant_id = %(tenant)s AND a.page_id = v.entry AND a.page_version = v.version)
      ORDER BY v.entry, v.version LIMIT %(versions)s),
 removed AS (
-    UPDATE mirrord.{table}_revision AS v SET {columns}, text_removed_at = clock_timestamp()
+    UPDATE mirrord.{table}_revision AS v SET {columns}, text_removed_at = statement_timestamp()
       FROM due WHERE v.tenant_id = %(tenant)s AND v.{table}_id = due.entry AND v.version = due.version)
 SELECT count(*), coalesce(sum(size), 0), (SELECT id FROM entries ORDER BY id DESC LIMIT 1) FROM due"""
 _COLUMNS = {"page": ("markdown", "frontmatter", "views"), "record": ("text", "data")}  # removed
