@@ -56,8 +56,12 @@ _POOLER_REFUSALS = {
     "unsupported startup parameter": "A pooler before Postgres refuses the settings of mirrord's connections: "
     "set `ignore_startup_parameters = options`, and give them to the role mirrord_daemon",
 }
-# What the coordinator of a cluster says, with XX000, when a node fails while it commits: the outcome is unknown.
-_LOST_COMMITS = ("could not commit transaction for shard", "failure on connection marked as essential")
+# What nodes of a cluster say, with XX000: one failed while it committed, so the outcome is unknown, or rows moved away.
+_NODE_FAILURES = (
+    "could not commit transaction for shard",
+    "failure on connection marked as essential",
+    "cannot execute a distributed query from a query on a shard",
+)
 # Failures of Postgres that are no user's mistake, by SQLSTATE; the engine reports them and retries.
 _OUTAGES = {
     "53100": "Postgres has no disk space left; changes stay in files until there is some",
@@ -97,8 +101,10 @@ def translate_errors() -> Iterator[None]:
             raise Unavailable(f"{outage} ({_sentence(error)}).") from error
         if advice := next((advice for words, advice in _POOLER_REFUSALS.items() if words in str(error)), None):
             raise UserError(f"{advice} (docs/operations.md, Poolers). It says: {_sentence(error)}.") from error
-        if any(words in str(error) for words in _LOST_COMMITS):
-            raise Unavailable(f"A node of the cluster failed during a commit ({_sentence(error)}).") from error
+        if any(words in str(error) for words in _NODE_FAILURES):
+            raise Unavailable(
+                f"A node of the cluster failed, or rows moved to another ({_sentence(error)})."
+            ) from error
         if isinstance(error, psycopg.InternalError):
             raise
         if "FATAL:" in str(error) and not any(phrase in str(error) for phrase in _PASSING_REFUSALS):

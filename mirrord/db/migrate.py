@@ -77,6 +77,7 @@ async def migrate(dsn: str, *, onto_cluster: bool = False) -> list[str]:
         pending = list_pending(number)
         is_cluster = await _choose_cluster(connection, number, onto_cluster=onto_cluster)
         if is_cluster:
+            _check_upgradable(number, pending)
             walls = [statement.as_string(connection) for statement in await _allowed_statements(connection)]
             await cluster.prepare_cluster(connection, walls)
         for migration in pending:
@@ -101,6 +102,16 @@ async def _choose_cluster(connection: Connection, number: int, *, onto_cluster: 
             "Nothing was written."
         )
     return False
+
+
+def _check_upgradable(number: int, pending: Sequence[Migration]) -> None:
+    """Raise UserError for a cluster with an older schema: what changes its tables has to reach every shard."""
+    if number and pending:
+        raise UserError(
+            f"The cluster has schema {number}, and schemas of clusters are not upgraded in place. Back its tenants up "
+            "with the earlier mirrord, migrate a new database of the cluster, and restore them there "
+            "(docs/scaling.md). Nothing was written."
+        )
 
 
 async def _is_empty(connection: Connection) -> bool:

@@ -9,7 +9,7 @@ from psycopg import sql
 from mirrord.db.cluster_plan import COORDINATOR_TABLES
 from mirrord.db.database import Database
 from mirrord.db.database_probe import probe_server
-from mirrord.db.migrate import migrate
+from mirrord.db.migrate import migrate, newest_number
 from mirrord.db.tenant_rows import ensure_tenant, load_tenants
 from mirrord.errors import Unavailable, UserError
 from tests.support.citus_nodes import CitusCluster, Node
@@ -99,6 +99,19 @@ async def test_a_worker_that_is_down_at_the_start_leaves_nothing_behind(citus: C
     finally:
         citus.workers[1].start()
     assert await migrate(dsn) == ["schema"]
+
+
+async def test_an_older_schema_of_a_cluster_is_left_as_it_is(citus: CitusCluster) -> None:
+    dsn = citus.create_database("older")
+    assert await migrate(dsn) == ["schema"]
+    async with Database(dsn, size=1) as database:
+        await ensure_tenant(database, "older")
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("UPDATE mirrord.migration SET number = number - 1")
+    with pytest.raises(UserError, match="not upgraded in place"):
+        await migrate(dsn)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        assert value(connection, "SELECT max(number) FROM mirrord.migration") == newest_number() - 1
 
 
 def test_no_app_runs_commands_on_other_nodes(citus: CitusCluster, migrated: str) -> None:

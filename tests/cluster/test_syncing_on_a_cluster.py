@@ -1,12 +1,16 @@
 """Files, rows and agents of a daemon whose Postgres is a cluster; and a worker that dies while they write."""
 
+import asyncio
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import psycopg
 import pytest
 
+from mirrord.db.database_probe import probe_server
+from mirrord.db.migrate import migrate
 from tests.support.citus_nodes import CitusCluster, Node
 from tests.support.clients import on_stdio, process
 from tests.support.cluster_mirrord import ClusterMirrord
@@ -15,6 +19,7 @@ from tests.support.entries import value
 from tests.support.harness import eventually
 from tests.support.rows import Page
 
+_SHARD = "SELECT get_shard_id_for_distribution_column('mirrord.page', %s::uuid)"
 EDITS = 30  # of each side while a worker is down and comes back
 
 
@@ -31,8 +36,8 @@ def mirrord(citus: CitusCluster, tmp_path_factory: pytest.TempPathFactory) -> It
 def worker(citus: CitusCluster, mirrord: ClusterMirrord) -> Node:
     """The worker that has the tenant's rows."""
     with psycopg.connect(mirrord.dsn or "") as connection:
-        shard = "get_shard_id_for_distribution_column('mirrord.page', %s::uuid)"
-        port = value(connection, f"SELECT nodeport FROM citus_shards WHERE shardid = {shard}", mirrord.tenant_id)
+        shard = value(connection, _SHARD, mirrord.tenant_id)
+        port = value(connection, "SELECT nodeport FROM citus_shards WHERE shardid = %s", shard)
     return next(node for node in citus.workers if node.port == port)
 
 
@@ -128,18 +133,57 @@ def test_nothing_is_lost_when_a_worker_dies_while_files_and_rows_are_edited(
     assert mirrord.text("Row.md") == committed[-1]
     rows = {number: _page(mirrord, f"While/{number:02}.md").markdown for number in range(EDITS)}
     assert rows == {number: f"file {number}\n" for number in range(EDITS)}
-    with psycopg.connect(mirrord.dsn or "") as connection:
-        texts = connection.execute(
-            "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s",
-            [mirrord.tenant_id, page.id],
-        ).fetchall()
-    assert set(committed) <= {text for (text,) in texts}
+    assert set(committed) <= _versions(mirrord, page.id)
     assert mirrord.check() == {}
+
+
+@pytest.mark.parametrize("mode", ["block_writes", "force_logical"])
+def test_nothing_is_lost_when_a_shard_moves_while_files_and_rows_are_edited(
+    citus: CitusCluster, mirrord: ClusterMirrord, worker: Node, mode: str
+) -> None:
+    save(mirrord.file(f"Moved {mode}.md"), "of the row\n")
+    page = eventually(lambda: mirrord.page(f"Moved {mode}.md"), "a row of the file")
+    target = next(node for node in citus.workers if node.port != worker.port)
+    with ThreadPoolExecutor(1) as pool:
+        move = pool.submit(_move_shard, mirrord, (worker, target), mode)
+        committed = []
+        while not move.done() or len(committed) < EDITS:
+            save(mirrord.file(f"{mode}/{len(committed) % EDITS:02}.md"), f"file {len(committed)}\n")
+            if _write_row(mirrord, page.id, f"row {len(committed)}\n"):
+                committed.append(f"row {len(committed)}\n")
+        move.result()
+    mirrord.flush(120)
+    assert mirrord.text(f"Moved {mode}.md") == committed[-1]
+    assert set(committed) <= _versions(mirrord, page.id)
+    assert mirrord.check() == {}
+
+
+def _move_shard(mirrord: ClusterMirrord, nodes: tuple[Node, Node], mode: str) -> None:
+    """Move the tenant's rows from the first node to the second, as an operator does."""
+    with psycopg.connect(mirrord.dsn or "", autocommit=True) as connection:
+        connection.execute("ALTER ROLE mirrord_owner LOGIN")
+        shard = value(connection, _SHARD, mirrord.tenant_id)
+        connection.execute(
+            "SELECT citus_move_shard_placement(%s, 'localhost', %s, 'localhost', %s, %s)",
+            [shard, nodes[0].port, nodes[1].port, mode],
+        )
+    asyncio.run(migrate(mirrord.dsn or ""))
+    assert (
+        "The owner of mirrord's tables may log in."
+        not in asyncio.run(probe_server(mirrord.dsn or "")).excess_app_rights
+    )
 
 
 def test_the_doctor_finds_nothing_wrong(mirrord: ClusterMirrord) -> None:
     checkup = mirrord.run("doctor")
     assert checkup.returncode == 0, checkup.stdout + checkup.stderr
+
+
+def _versions(mirrord: ClusterMirrord, page: object) -> set[str | None]:
+    """Every text that the page has had."""
+    query = "SELECT markdown FROM mirrord.page_revision WHERE tenant_id = %s AND page_id = %s"
+    with psycopg.connect(mirrord.dsn or "") as connection:
+        return {text for (text,) in connection.execute(query, [mirrord.tenant_id, page]).fetchall()}
 
 
 def _write_row(mirrord: ClusterMirrord, page: object, markdown: str) -> bool:
