@@ -153,6 +153,7 @@ def schema_statements(tables: Sequence[Table], functions: Sequence[Function]) ->
 
     Foreign keys are dropped before and added afterwards. Citus allows none from a local to a distributed table, and for
     one to a reference table it would make the local table again, and drop every function and trigger that names it.
+    Tables of the coordinator stay without theirs, which would make them tables of Citus, with its limits.
     """
     new = [table for table in tables if not table.is_distributed and table.name not in COORDINATOR_TABLES]
     names = sorted((table.name for table in new), key=lambda name: (name != REFERENCE_TABLE, name != FIRST_TABLE, name))
@@ -170,7 +171,11 @@ def schema_statements(tables: Sequence[Table], functions: Sequence[Function]) ->
         *(_function_statement(function) for function in functions if function.is_condition),
         *map(_table_statement, names[first:]),
         *(_function_statement(function) for function in functions if not function.is_condition),
-        *(f"ALTER TABLE mirrord.{name} ADD CONSTRAINT {key.name} {key.definition}" for name, key in keys),
+        *(
+            f"ALTER TABLE mirrord.{name} ADD CONSTRAINT {key.name} {key.definition}"
+            for name, key in keys
+            if name not in COORDINATOR_TABLES
+        ),
     ]
 
 

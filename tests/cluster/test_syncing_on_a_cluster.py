@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from uuid import uuid4
 
 import psycopg
@@ -172,6 +173,34 @@ def _move_shard(mirrord: ClusterMirrord, nodes: tuple[Node, Node], mode: str) ->
         "The owner of mirrord's tables may log in."
         not in asyncio.run(probe_server(mirrord.dsn or "")).excess_app_rights
     )
+
+
+def test_two_daemons_keep_their_trees_equal_and_one_is_killed(
+    citus: CitusCluster, mirrord: ClusterMirrord, tmp_path: Path
+) -> None:
+    with ClusterMirrord(tmp_path, citus, "synced") as second:
+        second.up()
+        save(mirrord.file("Both.md"), "from the first\n")
+        eventually(lambda: second.text("Both.md") == "from the first\n", "the file of the first daemon")
+        second.kill()
+        save(second.file("Saved meanwhile.md"), "of the second, while it was dead\n")
+        save(mirrord.file("Both.md"), "again from the first\n")
+        mirrord.flush()
+        second.up()
+        eventually(lambda: second.text("Both.md") == "again from the first\n", "the edit made while it was dead")
+        eventually(lambda: mirrord.text("Saved meanwhile.md"), "the save made while it was dead")
+        second.flush()
+        assert second.check() == {}
+    assert mirrord.check() == {}
+
+
+def test_engine_processes_share_the_tenants_of_a_cluster(citus: CitusCluster, tmp_path: Path) -> None:
+    citus.create_database("shared")
+    with ClusterMirrord(tmp_path, citus, "shared") as mirrord:
+        mirrord.up("--processes", "2")
+        save(mirrord.file("Page.md"), "of two processes\n")
+        page = eventually(lambda: mirrord.page("Page.md"), "a row of the file")
+        assert page.markdown == "of two processes\n"
 
 
 def test_the_doctor_finds_nothing_wrong(mirrord: ClusterMirrord) -> None:
