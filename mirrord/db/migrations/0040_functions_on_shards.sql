@@ -85,6 +85,7 @@ BEGIN
         fresh.deleted_at := NULL;
         fresh.created_at := now();
         fresh.prior := NULL;
+        fresh.confirmed := NULL;
         fresh.op_id := NULL;
     END IF;
     RETURN fresh;
