@@ -120,7 +120,7 @@ def test_nothing_is_lost_when_a_worker_dies_while_files_and_rows_are_edited(
 ) -> None:
     save(mirrord.file("Row.md"), "of the row\n")
     page = eventually(lambda: mirrord.page("Row.md"), "a row of the file")
-    committed = []
+    committed: list[str] = []
     for number in range(EDITS):
         if number == EDITS // 3:
             worker.end(signal.SIGQUIT)
@@ -147,7 +147,7 @@ def test_nothing_is_lost_when_a_shard_moves_while_files_and_rows_are_edited(
     target = next(node for node in citus.workers if node.port != worker.port)
     with ThreadPoolExecutor(1) as pool:
         move = pool.submit(_move_shard, mirrord, (worker, target), mode)
-        committed = []
+        committed: list[str] = []
         while not move.done() or len(committed) < EDITS:
             save(mirrord.file(f"{mode}/{len(committed) % EDITS:02}.md"), f"file {len(committed)}\n")
             if _write_row(mirrord, page.id, f"row {len(committed)}\n"):
