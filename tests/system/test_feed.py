@@ -20,6 +20,9 @@ from tests.support.rows import Connection
 
 NO_MIRROR = MirrorId(UUID(int=0))  # has no bases, so that every entry differs from them
 WRITERS, TRANSACTIONS = 4, 25
+ATTEMPTS = 50  # to be the next transaction of a server
+_PLANT_NEXT_NUMBER = """
+UPDATE mirrord.tenant_clock SET xid = (pg_current_xact_id()::text::bigint + 1)::text::xid8 RETURNING xid::text"""
 
 
 def feed(connection: Connection) -> dict[UUID, int]:
@@ -301,3 +304,22 @@ async def test_what_happened_behind_the_triggers_is_found_by_the_full_compare(
     async with database.transaction(tenant) as connection:
         assert set(await entry_comparison.load_differing(connection, tenant, mirror)) == {lost, changed}
     assert same not in (lost, changed)
+
+
+def test_a_clock_with_the_number_of_a_transaction_of_another_server_takes_the_next_seq(
+    fresh_dsn: str, connect: Callable[[str], Connection]
+) -> None:
+    superuser = connect(fresh_dsn)
+    superuser.execute("INSERT INTO mirrord.tenant (name) VALUES ('moved')")
+    tenant = TenantId(value(superuser, "SELECT id FROM mirrord.tenant"))
+    superuser.execute("INSERT INTO mirrord.tenant_clock (tenant_id) VALUES (%s)", [tenant])
+    app = connect(app_dsn(fresh_dsn, tenant))
+    for number in range(ATTEMPTS):
+        planted = value(superuser, _PLANT_NEXT_NUMBER)
+        with app.transaction():
+            page = add_page(app)
+            is_equal = value(app, "SELECT pg_current_xact_id()::text") == planted
+        assert (feed(app)[page], clock(app)) == (number + 1, number + 1)
+        if is_equal:
+            return
+    raise AssertionError("no transaction got the planted number")
