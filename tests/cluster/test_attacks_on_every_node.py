@@ -57,8 +57,8 @@ def test_no_attack_reads_or_changes_the_page_of_another_tenant(
     intruder = tenants()
     rows = superuser.execute("SELECT to_jsonb(page) FROM mirrord.page WHERE tenant_id = %s", [victim]).fetchall()
     assert SECRET in str(rows)
-    own = _answer(citus.dsn("mirrord_app", "migrated"), victim, "SELECT markdown FROM mirrord.page")
-    assert SECRET in own
+    answer = _answer(citus.dsn("mirrord_app", "migrated"), victim, "SELECT markdown FROM mirrord.page")
+    assert SECRET in answer
     leaks = [
         (str(node.port), statement)
         for node in citus.nodes

@@ -21,7 +21,7 @@ SELECT base.digest, base.claimed, base.path, row.id
  WHERE base.tenant_id = %(tenant)s AND base.mirror_id = %(mirror)s AND base.entry_id = ANY (%(entries)s)
    AND base.path IS NOT NULL AND base.kind = %(kind)s AND base.version = row.version
    AND row.deleted_at IS NULL AND row.name_key IS NOT NULL
-   AND NOT EXISTS (SELECT FROM mirrord.{table}_revision AS revision WHERE revision.tenant_id = row.tenant_id
+   AND NOT EXISTS (SELECT FROM mirrord.{table}_revision AS revision WHERE revision.tenant_id = %(tenant)s
                       AND revision.{table}_id = row.id AND (revision.actor <> %(file)s OR {changed}))
    FOR NO KEY UPDATE OF row"""
 _CHANGED = {

@@ -28,11 +28,11 @@ _UNDOABLE = """
 SELECT s.id FROM mirrord.change_set AS s
  WHERE s.tenant_id = %(tenant)s AND (
     EXISTS (SELECT FROM mirrord.page_revision AS v
-                WHERE v.change_set = s.id AND v.tenant_id = s.tenant_id AND v.created_at >= %(since)s)
+                WHERE v.change_set = s.id AND v.tenant_id = %(tenant)s AND v.created_at >= %(since)s)
     OR EXISTS (SELECT FROM mirrord.record_revision AS v
-                WHERE v.change_set = s.id AND v.tenant_id = s.tenant_id AND v.created_at >= %(since)s)
+                WHERE v.change_set = s.id AND v.tenant_id = %(tenant)s AND v.created_at >= %(since)s)
     OR EXISTS (SELECT FROM mirrord.attachment_revision AS v
-                WHERE v.change_set = s.id AND v.tenant_id = s.tenant_id AND v.created_at >= %(since)s))"""
+                WHERE v.change_set = s.id AND v.tenant_id = %(tenant)s AND v.created_at >= %(since)s))"""
 # What needs the text of an entry's version v: merges its base, conflicts what they compare with, events that are not
 # written yet the version and the one before, segments the text that they were last held against.
 _REMOVE = """

@@ -24,7 +24,7 @@ WITH due AS (
     SELECT t.id FROM mirrord.{table} AS t
     WHERE t.tenant_id = %(tenant)s AND t.deleted_at < statement_timestamp() - %(kept)s::interval
       AND (SELECT f.seq <= %(acknowledged)s FROM mirrord.entry_feed AS f
-           WHERE f.tenant_id = t.tenant_id AND f.entry_id = t.id)
+           WHERE f.tenant_id = %(tenant)s AND f.entry_id = t.id)
       {childless}
     ORDER BY t.deleted_at LIMIT %(batch)s FOR UPDATE),  -- not restored meanwhile: its history goes as well
 {children}gone AS (
@@ -34,8 +34,8 @@ WITH due AS (
 UPDATE mirrord.entry_feed AS f SET purged_seq = f.seq FROM gone
 WHERE f.tenant_id = %(tenant)s AND f.entry_id = gone.id RETURNING f.entry_id"""
 _CHILDLESS = """
-      AND NOT EXISTS (SELECT FROM mirrord.page AS c WHERE c.tenant_id = t.tenant_id AND c.parent_id = t.id)
-      AND NOT EXISTS (SELECT FROM mirrord.attachment AS c WHERE c.tenant_id = t.tenant_id AND c.parent_id = t.id)"""
+      AND NOT EXISTS (SELECT FROM mirrord.page AS c WHERE c.tenant_id = %(tenant)s AND c.parent_id = t.id)
+      AND NOT EXISTS (SELECT FROM mirrord.attachment AS c WHERE c.tenant_id = %(tenant)s AND c.parent_id = t.id)"""
 _TABLES = {"attachment": "", "record": "", "page": _CHILDLESS}
 # Tables of dependent rows, with their referring column. Foreign keys are checked at the end of the statement.
 _CHILDREN = {
