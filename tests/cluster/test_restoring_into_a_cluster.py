@@ -52,6 +52,29 @@ def test_a_backup_of_one_server_goes_on_in_a_cluster(
         eventually(lambda: value(mirrord.app, versions, mirrord.tenant_id, page.id) == 3, "the third version")
 
 
+def test_a_backup_of_a_cluster_goes_on_in_another_database_of_it(citus: CitusCluster, tmp_path: Path) -> None:
+    citus.create_database("earlier")
+    with ClusterMirrord(tmp_path / "earlier", citus, "earlier") as mirrord:
+        mirrord.up()
+        save(mirrord.file("Page.md"), "# Page\n\nfirst\n")
+        mirrord.flush()
+        save(mirrord.file("Page.md"), "# Page\n\nsecond\n")
+        save(mirrord.file("assets/picture.png"), "bytes")
+        mirrord.flush()
+        created = mirrord.run("backup", "create", str(tmp_path / "backup"))
+        assert created.returncode == 0, created.stderr
+        counts = _count(mirrord.dsn or "")
+    citus.create_database("newer")
+    (tmp_path / "newer").mkdir()
+    with ClusterMirrord(tmp_path / "newer", citus, "newer") as mirrord:
+        restored = mirrord.run("backup", "restore", str(tmp_path / "backup"))
+        assert restored.returncode == 0, restored.stderr
+        assert _count(mirrord.dsn or "") == counts
+        mirrord.up()
+        eventually(lambda: mirrord.text("Page.md") == "# Page\n\nsecond\n", "the file of the row")
+        assert mirrord.check() == {}
+
+
 def _count(dsn: str) -> dict[str, int]:
     with psycopg.connect(dsn) as connection:
         counts = {table: sql.SQL("SELECT count(*) FROM mirrord.{}").format(sql.Identifier(table)) for table in TABLES}
