@@ -307,15 +307,15 @@ async def test_files_that_are_dropped_together_have_a_paragraph_each_and_an_svg_
     svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="9" height="9"/></svg>'
     files: list[File] = [
         ("film.mp4", "video/mp4", b"film"),
-        ("plan.pdf", "application/pdf", b"%PDF-1.4 of several"),
+        ("several.pdf", "application/pdf", b"%PDF-1.4 of several"),
         ("drawn.svg", "image/svg+xml", svg),
     ]
     await paste(writer, {}, *files)
 
     becomes(
         console.mirrord.file("Several files.md"),
-        "start\n\n[film.mp4](./assets/film.mp4)\n\n[plan.pdf](./assets/plan%20%282%29.pdf)\n\n"
-        "![drawn](./assets/drawn.svg)\n".replace("plan%20%282%29", "plan"),
+        "start\n\n[film.mp4](./assets/film.mp4)\n\n[several.pdf](./assets/several.pdf)\n\n"
+        "![drawn](./assets/drawn.svg)\n",
     )
     picture = writer.text.locator("img[alt=drawn]")
     await expect(picture).to_be_visible(timeout=PATIENCE)

@@ -119,7 +119,7 @@ async def test_text_of_the_markdown_view_that_was_never_saved_is_offered_again(
 
 async def test_pages_are_made_renamed_moved_and_deleted_by_keyboard_alone(console: Console, person: NewPerson) -> None:
     writer = await person()
-    for title in ("Keys one", "Keys two"):
+    for title in ("By key one", "By key two"):
         await writer.page.goto(f"{console.url}/t/console/")
         await ready(writer)
         await writer.page.get_by_role("button", name="New page").focus()
@@ -131,31 +131,31 @@ async def test_pages_are_made_renamed_moved_and_deleted_by_keyboard_alone(consol
         eventually(console.mirrord.file(f"{title}.md").exists, f"the file of {title}")
 
     await ready(writer)
-    await entry(writer, "Keys two").get_by_role("link").focus()
+    await entry(writer, "By key two").get_by_role("link").focus()
     await writer.press("Alt+ArrowRight")
-    eventually(console.mirrord.file("Keys one/Keys two.md").exists, "the page below the other")
-    within = writer.page.locator("#tree ul ul").get_by_role("link", name="Keys two", exact=True)
+    eventually(console.mirrord.file("By key one/By key two.md").exists, "the page below the other")
+    within = writer.page.locator("#tree ul ul").get_by_role("link", name="By key two", exact=True)
     await expect(within).to_be_visible(timeout=PATIENCE)
-    await entry(writer, "Keys two").get_by_role("link").focus()
+    await entry(writer, "By key two").get_by_role("link").focus()
     await writer.press("Alt+ArrowLeft")
-    eventually(console.mirrord.file("Keys two.md").exists, "the page out of the other")
+    eventually(console.mirrord.file("By key two.md").exists, "the page out of the other")
 
     await writer.page.get_by_role("button", name="Rename", exact=True).focus()
     await writer.press("Enter")
     await expect(writer.page.get_by_role("dialog")).to_be_visible()
-    await writer.type("Keys three")
+    await writer.type("By key three")
     await writer.press("Enter")
-    await expect(writer.page.locator("#title")).to_have_text("Keys three", timeout=PATIENCE)
+    await expect(writer.page.locator("#title")).to_have_text("By key three", timeout=PATIENCE)
     await writer.page.get_by_role("button", name="Delete", exact=True).focus()
     await writer.press("Enter")
     await expect(writer.page.get_by_role("dialog")).to_be_visible()
     await writer.press("Enter")
     await expect(writer.page.get_by_role("heading", name="Trash")).to_be_visible(timeout=PATIENCE)
-    eventually(lambda: not console.mirrord.file("Keys three.md").exists(), "the file to go")
-    await writer.page.get_by_role("listitem").filter(has_text="Keys three").get_by_role("button").click()
-    await expect(writer.page.locator("#title")).to_have_text("Keys three", timeout=PATIENCE)
+    eventually(lambda: not console.mirrord.file("By key three.md").exists(), "the file to go")
+    await writer.page.get_by_role("listitem").filter(has_text="By key three").get_by_role("button").click()
+    await expect(writer.page.locator("#title")).to_have_text("By key three", timeout=PATIENCE)
     await ready(writer)  # a browser that is closed on its way to a page may hang
-    eventually(console.mirrord.file("Keys three.md").exists, "the file to come back")
+    eventually(console.mirrord.file("By key three.md").exists, "the file to come back")
 
 
 async def test_an_icon_is_set_changed_and_removed_in_the_front_matter(console: Console, person: NewPerson) -> None:
