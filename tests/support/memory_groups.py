@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.harness import eventually
+
 _ROOT = Path("/sys/fs/cgroup")
 
 
@@ -27,10 +29,17 @@ def memory_group(max_bytes: int) -> Iterator[Path]:
     try:
         yield group
     finally:
-        for pid in (group / "cgroup.procs").read_text().split():
-            with suppress(OSError):
-                (parent / "cgroup.procs").write_text(pid)
+        eventually(lambda: _is_removed(group), "the end of the group")
+
+
+def _is_removed(group: Path) -> bool:
+    """Whether the group is gone, after its processes were let go: the kernel still ends those that it killed."""
+    for pid in (group / "cgroup.procs").read_text().split():
+        with suppress(OSError):
+            (group.parent / "cgroup.procs").write_text(pid)
+    with suppress(OSError):
         group.rmdir()
+    return not group.exists()
 
 
 def put_into(group: Path, pid: int) -> None:
