@@ -9,7 +9,7 @@ from itertools import chain
 from mirrord.domain.entry import EntryId, File, Kind, State
 from mirrord.mirror.seen_files import Index
 from mirrord.mirror.tree.tree_layout import directory_of
-from mirrord.sync.decisions.entry_decision import Decision, Step
+from mirrord.sync.decisions.entry_decision import Decision, Move, Step
 from mirrord.sync.engine_parts import EngineParts
 from mirrord.sync.observation.observe import Observation
 from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS
@@ -49,11 +49,18 @@ async def conclude(
     parts.queue.mark_renamed(dict(applied.renamed))
     for row, path, over, displaced in applied.displaced_saves:
         parts.recovery.add_save(row.entry, path, over, displaced)
-    moved = [*map(problem_path, applied.carried_out), *applied.written_paths]
-    settled = {*idle, *(decision.state.entry for decision in applied.carried_out)}
+    ended = [decision for decision in applied.carried_out if not _keeps_refused(parts, decision)]
+    moved = [*map(problem_path, ended), *applied.written_paths]
+    settled = {*idle, *(decision.state.entry for decision in ended)}
     parts.retries.note_rest(settled)
     await parts.problems.update(observation.look, applied.troubles, moved, settled)
     await _remember_done(parts, applied)
+
+
+def _keeps_refused(parts: EngineParts, decision: Decision) -> bool:
+    """Whether only the file was kept apart: the row still waits for its author, and its problem stays."""
+    row = decision.state.row
+    return decision.move is Move.SIBLING and row is not None and parts.retries.is_refused(row)
 
 
 def take_barred(parts: EngineParts) -> set[EntryId]:

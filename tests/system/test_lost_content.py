@@ -207,6 +207,11 @@ def test_a_file_that_is_edited_meanwhile_is_kept_beside_what_is_held(mirrord: Mi
     edited = TEXT.replace("seven", "eight")
     save(mirrord.file(path), edited)
     assert_kept_apart(mirrord, path, page, edited)
+    number = value(mirrord.app, "SELECT id FROM mirrord.conflict WHERE entry_id = %s", page)
+    settled = mirrord.run("conflicts", "take-file", str(number), "--tenant", mirrord.tenant)
+    assert settled.returncode == 0, settled.stderr
+    eventually(lambda: row_of(mirrord.app, page)["markdown"] == edited, "the text of the file in the row")
+    assert_over(mirrord, path)
 
 
 def test_what_is_held_survives_a_restart_and_edits_meanwhile(mirrord: Mirrord) -> None:
@@ -232,6 +237,7 @@ def assert_kept_apart(mirrord: Mirrord, path: str, page: UUID, edited: str) -> N
     row = row_of(mirrord.app, page)
     assert (row["content"], row["markdown"], row["ahead"]) == (EMPTIED, TEXT, ["content"])
     assert mirrord.text(path) == edited
+    assert_listed(mirrord, path, "confirm_content", str(page))
 
 
 def test_many_emptied_pages_are_each_held_and_nothing_halts(mirrord: Mirrord) -> None:

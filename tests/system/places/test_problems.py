@@ -65,6 +65,22 @@ async def test_a_refused_change_of_a_page_is_no_problem_once_it_is_mended(mirror
     assert mirror.problems() == {}
 
 
+async def test_a_refused_change_is_a_problem_also_after_the_file_was_edited(mirror: Mirror) -> None:
+    mirror.write({"Page.md": "text\n"})
+    await mirror.settle()
+    (page,) = mirror.ids("Page")
+    mirror.app.execute("UPDATE mirrord.page SET content = %s WHERE id = %s", [UNFAITHFUL, page])
+    await mirror.settle()
+    for text in ("edited\n", "edited again\n"):
+        mirror.write({"Page.md": text})
+        await mirror.settle()
+        assert codes(mirror) == {"render"}
+        assert mirror.files()["Page.md"] == text
+    change(mirror.app, page, markdown="mended\n")
+    await mirror.settle()
+    assert mirror.problems() == {}
+
+
 @pytest.mark.parametrize("end", ["deleted", "moved-back", "moved-elsewhere", "way-freed"])
 async def test_a_row_whose_way_is_barred_is_no_problem_once_it_wants_something_else(mirror: Mirror, end: str) -> None:
     mirror.write({"Page.md": "text\n", "Kept.md": "kept\n"})
