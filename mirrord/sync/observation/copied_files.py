@@ -31,7 +31,8 @@ from mirrord.domain.entry import (
 )
 from mirrord.domain.long_work import split_into_batches
 from mirrord.domain.place import name_key, numbered_attachment, numbered_name
-from mirrord.errors import Stale
+from mirrord.errors import Refused, Stale
+from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import directory_of, lineage, parent_of
 from mirrord.mirror.write import trash
 from mirrord.sync.decisions.entry_decision import Decision
@@ -195,13 +196,26 @@ async def _take_places(
             unchanged = await load_unchanged_copies(
                 connection, sides.tenant, sides.mirror, kind, copies.keys() - lost.keys()
             )
-            pairs |= pair_with_copies(bases, unchanged, copies, earlier)
+            present = await asyncio.to_thread(_select_present, sides.tree, unchanged)
+            pairs |= pair_with_copies(bases, present, copies, earlier)
         await defer_names(connection)
         for entry in _select_first_families(pairs, {entry: _base_and_row(lost[entry])[0].kind for entry in pairs}):
             (base, row), copy = _base_and_row(lost[entry]), pairs[entry]
             if not await move_to_place_of_copy(connection, sides.tenant, sides.mirror, base, row.version, copy):
                 raise Stale("A row changed meanwhile.")
     return list(pairs)
+
+
+def _select_present(tree: Tree, copies: Sequence[Copy]) -> list[Copy]:
+    """The copies whose files are there: where many files vanish, some of them are not known to be lost yet."""
+    return [copy for copy in copies if _is_present(tree, copy.path)]
+
+
+def _is_present(tree: Tree, path: str) -> bool:
+    try:
+        return tree.stat(path) is not None
+    except (OSError, Refused):
+        return False
 
 
 def pair_with_copies(
@@ -213,6 +227,7 @@ def pair_with_copies(
     """
     Pair lost entries with copies of the same bytes and `id:`; of several, with the longest common end of the path.
 
+    Where a copy may be one of several files, as among many with one text, its name has to be that of the lost file.
     earlier: original by copy, for copies of an earlier text. Such a copy must have the name of the original, too: an
     earlier text may come from a template.
     """
@@ -224,7 +239,11 @@ def pair_with_copies(
     taken_copies: set[EntryId] = set()
     for base in sorted(lost, key=lambda base: base.path or ""):
         alike = [
-            copy for copy in free[base.entry] if copy.entry not in taken_copies and _is_copy_of(copy, base, earlier)
+            copy
+            for copy in free[base.entry]
+            if copy.entry not in taken_copies
+            and _is_copy_of(copy, base, earlier)
+            and (len(originals[copy.entry]) == 1 or _has_name_of(copy, base))
         ]
         if alike:
             pairs[base.entry] = max(alike, key=lambda copy: _rank_copy(copy, base))
@@ -254,6 +273,10 @@ def _is_copy_of(copy: Copy, base: Base, earlier: Mapping[EntryId, EntryId]) -> b
         return False
     is_earlier = earlier.get(copy.entry) == base.entry and count_common_end(base.path or "", copy.path) > 0
     return copy.digest == base.digest or is_earlier
+
+
+def _has_name_of(copy: Copy, base: Base) -> bool:
+    return copy.path.rpartition("/")[2] == (base.path or "").rpartition("/")[2]
 
 
 def _rank_copy(copy: Copy, base: Base) -> tuple[bool, int]:
