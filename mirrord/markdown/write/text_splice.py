@@ -122,7 +122,9 @@ def _count_texts(node: Node) -> int:
     """How many blocks with texts are in *node*; of running text only those with some."""
     if node["type"] in _LEAVES:
         return 1 if "content" in node or node["type"] not in _RUNNING else 0
-    return sum(map(_count_texts, node.get("content") or ())) if node["type"] in BLOCKS else 0
+    if node["type"] not in BLOCKS:
+        return 1  # a fence with its JSON
+    return sum(map(_count_texts, node.get("content") or ()))
 
 
 def _line_edits(
