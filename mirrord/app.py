@@ -238,7 +238,8 @@ async def _open_sides(database: Database, tree: Tree, name: str, tenant: TenantI
         sides.unrecorded_files = await asyncio.to_thread(UnrecordedFiles.load, state)
         was_away = await mirror_leases.was_released_for(database, tenant, mirror, tombstone_purge.TOMBSTONE_AGE)
         # of a tree that another host had, the lock here may say nothing about a daemon there
-        await take_lease(sides, root_locked=decision.start is not Start.MOVED)
+        is_moved = decision.start is Start.MOVED
+        await take_lease(sides, root_locked=not is_moved, other_host=is_moved)
         on_failure.pop_all()
     adopting = decision.adopting or not had_state or was_away
     return sides, StartDecision(decision.start, mirror, adopting)
@@ -259,20 +260,20 @@ def adopt_tree(config: Config, name: str, tenant: TenantId) -> None:
             tree.close()
 
 
-async def take_lease(sides: Sides, *, root_locked: bool) -> None:
+async def take_lease(sides: Sides, *, root_locked: bool, other_host: bool = False) -> None:
     """
-    Take the mirror's lease, and record its host and root (a restored database may not know it).
+    Record the mirror's host and root (a restored database may not know it), and take its lease.
 
-    root_locked: the lock of this very root was just taken, so an earlier holder is dead; else the mirror has a row.
-    Raises Refused as acquire().
+    root_locked: the lock of this very root was just taken, so an earlier holder is dead. other_host: another host had
+    the tree, whose place is recorded until the lease is taken. Raises Refused as acquire().
     """
     host, database = socket.gethostname(), sides.database
     place = (sides.tenant, sides.mirror, host, str(sides.tree.root))
-    if root_locked:
+    if not other_host:
         await mirror_leases.record_mirror(database, *place)
     holder = f"{host}:{os.getpid()}"
     lease = await mirror_leases.acquire_lease(database, sides.tenant, sides.mirror, holder, root_locked=root_locked)
-    if not root_locked:
+    if other_host:
         await mirror_leases.record_mirror(database, *place)
     sides.hold_lease(lease)
 

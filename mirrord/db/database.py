@@ -33,10 +33,10 @@ CONNECT_TIMEOUT_SECONDS = 5  # seconds
 IDLE_IN_TRANSACTION_SECONDS = 5  # seconds; a Flush of the pipeline disarms it, so servers before 17 have no other limit
 TRANSACTION_TIMEOUT_SECONDS = 30  # seconds; many times what the largest batch takes
 # The settings of a connection that depend on the server. On a cluster a plan for all values would ask every node.
-_SERVER_SETTINGS = f"""
+_SERVER_SETTINGS = b"""
 SELECT CASE WHEN is_cluster THEN set_config('plan_cache_mode', 'force_custom_plan', false) END,
        CASE WHEN current_setting('server_version_num')::integer >= 170000
-            THEN set_config('transaction_timeout', '{TRANSACTION_TIMEOUT_SECONDS}s', false) END, is_cluster
+            THEN set_config('transaction_timeout', %s, false) END, is_cluster
   FROM (SELECT coalesce(current_setting('mirrord.cluster', true), '') = 'on' AS is_cluster) AS server"""
 STATEMENT_TIMEOUT_SECONDS = 30  # seconds; a full compare of a million rows takes a few
 POOL_TIMEOUT_SECONDS = 3.0  # seconds; callers retry
@@ -318,7 +318,7 @@ async def _check_connection(connection: Connection) -> None:
 
 async def apply_server_settings(connection: Connection) -> None:
     """Give a new connection the settings that depend on its server."""
-    row = await (await connection.execute(_SERVER_SETTINGS.encode())).fetchone()
+    row = await (await connection.execute(_SERVER_SETTINGS, (f"{TRANSACTION_TIMEOUT_SECONDS}s",))).fetchone()
     connection.is_cluster = row is not None and bool(row[2])
 
 

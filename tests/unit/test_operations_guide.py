@@ -13,7 +13,11 @@ from tests.architecture import sources
 GUIDE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
 
 
-_LISTING = {"Problem": 3, "PathProblems": 2}  # least arguments of calls whose second one is the code of a problem
+_LISTING = {
+    "Problem": 3,
+    "PathProblems": 2,
+    "Refusal": 3,
+}  # least arguments; the second is a code of a problem
 
 
 def told() -> set[str]:
@@ -23,7 +27,7 @@ def told() -> set[str]:
 
 @functools.cache
 def problem_codes() -> frozenset[str]:
-    words = ("Problem(", "PathProblems(", "troubles.append(")
+    words = ("Problem(", "PathProblems(", "Refusal(", "troubles.append(")
     listing = [source for source in sources().values() if any(word in source for word in words)]
     return frozenset(code for source in listing for code in _problem_codes(ast.parse(source)))
 
