@@ -11,9 +11,11 @@ from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 
 # another look at the path shows whether these are solved
-_CODES_SEEN_BY_LOOKING = frozenset({"damaged", "refused", "unreadable"})
+_CODES_SEEN_BY_LOOKING = frozenset({"refused", "unreadable"})
 # only reading the file shows it: a look at an unchanged file does not read it
-_CODES_SEEN_BY_READING = frozenset({"front-matter", "name", "record"})
+_CODES_SEEN_BY_READING = frozenset({"damaged", "front-matter", "name", "record"})
+# files to read again when a scan shows them, though they did not change
+_CODES_OF_UNREAD_FILES = _CODES_SEEN_BY_LOOKING | {"damaged"}
 # the next move of the path shows whether these are solved
 _CODES_ENDED_BY_MOVING = frozenset(
     {"in-the-way", "unwritable", "blob", "internal", "render", "content-lost", "livelock", "trigger"}
@@ -38,7 +40,7 @@ class ProblemList:
 
     def find_readable_again(self, scanned: Scan) -> set[str]:
         """Paths that could not be read and that *scanned* shows now: the obstacle is gone, though no file changed."""
-        unreadable_paths = {path for path, code in self._problems if code in _CODES_SEEN_BY_LOOKING}
+        unreadable_paths = {path for path, code in self._problems if code in _CODES_OF_UNREAD_FILES}
         return {
             path
             for path in unreadable_paths

@@ -36,8 +36,8 @@ MUTANTS = (
     Mutant(
         "a new text is not synced before it takes its place",
         "mirror/write/journal.py",
-        "                dress(descriptor)\n                kernel.fsync(descriptor)\n",
-        "                dress(descriptor)\n",
+        "kernel.fsync_all(descriptor, *notes)",
+        "kernel.fsync_all(*notes)",
         f"{_GUARDS}::test_a_new_text_is_durable_before_it_takes_its_place_and_its_place_before_it_is_recorded",
     ),
     Mutant(

@@ -114,7 +114,7 @@ def test_a_page_that_a_person_empties_in_the_console_is_empty(console: Console, 
     for content in (EMPTY, DOCUMENT, EMPTY):  # as fast as they come: the daemon may not have read the one before
         body = {"version": version, "content": content}
         version = ada.send("PUT", f"pages/{page['id']}/content", body)["version"]
-    assert settled(ada, page["id"])["problem"] is None
+    eventually(lambda: settled(ada, page["id"])["problem"] is None, "the problem to end")
     assert (console.mirrord.text("Emptied.md") or "").strip() == ""
 
 
@@ -129,7 +129,7 @@ def test_a_page_that_an_app_emptied_is_held_from_the_console_too(console: Consol
     console.mirrord.flush()
     assert console.mirrord.text("Held.md") == LINKED
     ada.send("PUT", f"pages/{page['id']}/content", {"version": version, "content": page["content"]})
-    assert settled(ada, page["id"])["problem"] is None
+    eventually(lambda: settled(ada, page["id"])["problem"] is None, "the problem to end")
     assert console.mirrord.text("Held.md") == LINKED
 
 

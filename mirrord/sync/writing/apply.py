@@ -52,7 +52,7 @@ async def prepare_rows(
     """
     Name and render rows that apps wrote; return the new states, which need a new decision.
 
-    So do rows that were refused: a file that changed beside one is not merged with it.
+    So do pages that were refused: a file that changed beside one is not merged with it.
     """
     rows = {decision.state.entry: decision.state.row for decision in decisions if decision.state.row is not None}
     for decision in decisions:
@@ -79,7 +79,9 @@ async def prepare_rows(
         applied.add(refused_outcome(by_entry[entry], message))
     refused = {refusal.entry for refusal in rendered.refusals} | rendered.trigger_refusals.keys()
     applied.stale += [by_entry[entry] for entry in unrendered.keys() - rendered.rows.keys() - refused]
-    refused_rows = {refusal.entry: rows[refusal.entry] for refusal in rendered.refusals}
+    refused_rows = {
+        refusal.entry: row for refusal in rendered.refusals if (row := rows[refusal.entry]).kind is not Kind.RECORD
+    }
     changed = {entry: row for entry, row in rows.items() if entry not in unrendered} | rendered.rows | refused_rows
     return [replace(by_entry[entry].state, row=row) for entry, row in changed.items()]
 
