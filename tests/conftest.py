@@ -7,6 +7,7 @@ Tenants are what mirrord keeps apart anyway; a test that is about the database a
 import asyncio
 import gc
 import itertools
+import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 
@@ -29,6 +30,11 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 _numbers = itertools.count(1)
+
+
+def pytest_configure() -> None:
+    """Daemons under test end when their terminal hangs up, also where the run itself was started by nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection() -> None:
