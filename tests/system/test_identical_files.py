@@ -11,7 +11,7 @@ from tests.support.harness import Mirrord, eventually
 from tests.support.health import look_everywhere
 
 MANY = 150
-FOLDER = "Notes"
+FOLDER, TEXT = "Notes", "one text\n"
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def mirrord(fresh_dsn: str, tmp_path: Path) -> Iterator[Mirrord]:
 
 def _count_living(mirrord: Mirrord) -> int:
     row = mirrord.app.execute(
-        "SELECT count(*) FROM mirrord.page WHERE name LIKE 'Note ___' AND deleted_at IS NULL"
+        "SELECT count(*) FROM mirrord.page WHERE markdown = %s AND deleted_at IS NULL", [TEXT]
     ).fetchone()
     assert row is not None
     return int(row[0])
@@ -37,11 +37,12 @@ def _decide_open_halts(mirrord: Mirrord, decision: str) -> int:
     return len(halts)
 
 
+@pytest.mark.parametrize("name", ["Note {}.md", "Folder {}/Note.md"])
 @pytest.mark.parametrize("way", ["folder moved away", "files removed one by one"])
-def test_files_with_one_text_that_vanish_together_all_come_back(mirrord: Mirrord, way: str) -> None:
-    files = [mirrord.file(f"{FOLDER}/Note {number:03}.md") for number in range(MANY)]
+def test_files_with_one_text_that_vanish_together_all_come_back(mirrord: Mirrord, way: str, name: str) -> None:
+    files = [mirrord.file(f"{FOLDER}/{name.format(number)}") for number in range(MANY)]
     for file in files:
-        save(file, "one text\n")
+        save(file, TEXT)
     eventually(lambda: _count_living(mirrord) == MANY, "a row of each file", 60.0)
     look_everywhere(mirrord)
     if way == "folder moved away":

@@ -2,7 +2,11 @@
 
 from uuid import UUID
 
+import pytest
+
+from mirrord.db.content.copied_entries import Copy
 from mirrord.domain.entry import EntryId
+from mirrord.sync.observation.copied_files import pair_with_copies
 from mirrord.sync.observation.identity_evidence import COPY_SECONDS, MAX_COPIES, EarlierState, KnownCopies
 from tests.unit.test_identity import A, B, base, found
 
@@ -48,3 +52,19 @@ def test_copies_without_number_do_not_take_memory_without_end() -> None:
     for number in range(MAX_COPIES + 10):
         copies.note([found("New.md")], {"New.md": EntryId(UUID(int=number + 100))}, memory, 0.0)
     assert len(copies.copies_of([A])) == MAX_COPIES
+
+
+@pytest.mark.parametrize(
+    ("path", "originals", "is_paired"),
+    [
+        pytest.param("Other.md", {A}, True, id="one possible original, another name"),
+        pytest.param("Moved/Old.md", {A, UUID(int=7)}, True, id="two possible originals, the same name"),
+        pytest.param("Other.md", {A, UUID(int=7)}, False, id="two possible originals, another name"),
+    ],
+)
+def test_a_lost_file_takes_the_place_of_a_copy_that_is_surely_its_own(
+    path: str, originals: set[EntryId], is_paired: bool
+) -> None:
+    copy = Copy(ORIGINAL.digest, ORIGINAL.claimed, path, B)
+    pairs = pair_with_copies([ORIGINAL], [copy], {B: frozenset(originals)}, {})
+    assert pairs == ({A: copy} if is_paired else {})
