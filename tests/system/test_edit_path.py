@@ -1,8 +1,9 @@
 """The functions and modules that one edit runs through in a real daemon, up to the conclusion of its pass."""
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import psycopg
@@ -23,9 +24,25 @@ IDLE_FUNCTIONS = {  # those of each loop, which run without work
 }
 TENANT_WORK = "Database.transaction"
 EDITS = 4  # the smallest figure counts, because other work may fall into an edit
-PATH = "Diary/Note.md"
+Edit = Callable[["Page", str], None]
 
-Edit = Callable[["Traced", str], None]
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page that is edited once: the row of a page that was just carried over is looked at once more."""
+
+    app: Connection
+    file: Path
+
+    @property
+    def path(self) -> str:
+        """Below the tenant's directory."""
+        return f"Diary/{self.file.name}"
+
+    def has(self, text: str) -> bool:
+        """Whether its row and its file have *text*."""
+        page = page_at(self.app, self.path)
+        return page is not None and page.markdown == text == self.file.read_text()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +51,20 @@ class Traced:
 
     mirror: RunningMirror
     trace: CallTrace
-    app: Connection
-    file: Path
+    pages: Mapping[Edit, Sequence[Page]]
     idle: Set[Function]
 
-    def functions_of(self, edit: Edit, words: str) -> Set[Function]:
+    def functions_of(self, edit: Edit) -> Set[Function]:
         """The functions from *edit*, which is given a new text, to the end of its pass; fewest of some edits."""
-        return min((self._trace_edit(edit, f"{words} {number}\n") for number in range(EDITS)), key=len)
+        return min((self._trace_edit(edit, page) for page in self.pages[edit]), key=len)
 
-    def _trace_edit(self, edit: Edit, text: str) -> Set[Function]:
+    def _trace_edit(self, edit: Edit, page: Page) -> Set[Function]:
         wait_for_rest(self.mirror)
-        start = len(self.trace.calls)
-        edit(self, text)
+        start, text = len(self.trace.calls), f"The new text of {page.path}.\n"
+        edit(page, text)
         functions = eventually(lambda: self.trace.functions_between(start, LAST), "the pass ends")
-        eventually(lambda: self._has_both(text), "both sides have the text")
+        eventually(lambda: page.has(text), "both sides have the text")
         return functions - self.idle
-
-    def _has_both(self, text: str) -> bool:
-        page = page_at(self.app, PATH)
-        return page is not None and page.markdown == text == self.file.read_text()
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +72,20 @@ def traced(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     directory = tmp_path_factory.mktemp("traced")
     config = Config(mirror=directory / "mirror", data=directory / "data", dsn=module_dsn, tenants=("demo",))
     root = config.mirror / "demo"
-    for path in ("Diary.md", PATH, "Other.md"):
-        save(root / path, f"The text of {path}.\n")
+    files = {edit: _files_for(edit, root) for edit in (save_file, replace_file, update_row)}
+    for file in (root / "Diary.md", *chain(*files.values()), root / "Other.md"):
+        save(file, f"The text of {file.name}.\n")
     with traced_daemon(config) as (daemon, trace):
         mirror = daemon.mirrors["demo"]
         wait_for_rest(mirror)
         idle = _functions_at_rest(trace)
         with closing(psycopg.connect(app_dsn(module_dsn, mirror.opened.sides.tenant), autocommit=True)) as app:
-            yield Traced(mirror, trace, app, root / PATH, idle)
+            pages = {edit: [Page(app, file) for file in edited] for edit, edited in files.items()}
+            yield Traced(mirror, trace, pages, idle)
+
+
+def _files_for(edit: Edit, root: Path) -> list[Path]:
+    return [root / "Diary" / f"{edit.__name__} {number}.md" for number in range(EDITS)]
 
 
 def wait_for_rest(mirror: RunningMirror) -> None:
@@ -90,16 +108,16 @@ def _functions_at_rest(trace: CallTrace) -> Set[Function]:
     return frozenset(trace.calls[start:])
 
 
-def save_file(traced: Traced, text: str) -> None:
-    save_in_place(traced.file, text)
+def save_file(page: Page, text: str) -> None:
+    save_in_place(page.file, text)
 
 
-def replace_file(traced: Traced, text: str) -> None:
-    save(traced.file, text)
+def replace_file(page: Page, text: str) -> None:
+    save(page.file, text)
 
 
-def update_row(traced: Traced, text: str) -> None:
-    traced.app.execute("UPDATE mirrord.page SET markdown = %s WHERE name = 'Note'", [text])
+def update_row(page: Page, text: str) -> None:
+    page.app.execute("UPDATE mirrord.page SET markdown = %s WHERE name = %s", [text, page.file.stem])
 
 
 @pytest.mark.parametrize(
@@ -113,7 +131,7 @@ def update_row(traced: Traced, text: str) -> None:
 def test_an_edit_of_a_known_page_runs_through_few_functions(
     traced: Traced, edit: Edit, writing: str, most_functions: int, most_modules: int
 ) -> None:
-    functions = traced.functions_of(edit, edit.__name__)
+    functions = traced.functions_of(edit)
     modules = {function.module for function in functions}
     print(f"{edit.__name__}: {len(functions)} functions in {len(modules)} modules")
     assert writing in {function.name for function in functions}
