@@ -72,7 +72,7 @@ def traced(module_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     directory = tmp_path_factory.mktemp("traced")
     config = Config(mirror=directory / "mirror", data=directory / "data", dsn=module_dsn, tenants=("demo",))
     root = config.mirror / "demo"
-    files = {edit: _files_for(edit, root) for edit in (save_file, replace_file, update_row)}
+    files: Mapping[Edit, list[Path]] = {edit: _files_for(edit, root) for edit in (save_file, replace_file, update_row)}
     for file in (root / "Diary.md", *chain(*files.values()), root / "Other.md"):
         save(file, f"The text of {file.name}.\n")
     with traced_daemon(config) as (daemon, trace):
