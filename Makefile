@@ -39,7 +39,7 @@ run: $(RUNTIME) ## Start the daemon, with its own Postgres, on a copy of data/sa
 
 web: $(EDITOR) ## Build the console's editor, with npm; without it pages are edited as plain Markdown
 
-$(EDITOR): $(CLIENT)/node_modules/.package-lock.json $(CLIENT)/build.js $(CLIENT)/tsconfig.json $(wildcard $(CLIENT)/src/* $(CLIENT)/src/views/*)
+$(EDITOR): $(CLIENT)/node_modules/.package-lock.json $(CLIENT)/build.js $(CLIENT)/tsconfig.json $(wildcard $(CLIENT)/src/*.* $(CLIENT)/src/*/*.*)
 	@cd $(CLIENT) && node_modules/.bin/tsc --noEmit && node build.js
 
 $(CLIENT)/node_modules/.package-lock.json: $(CLIENT)/package-lock.json

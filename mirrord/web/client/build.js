@@ -9,7 +9,7 @@ import { build } from 'esbuild'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const BUILT = join(HERE, '../static/built')
-const LATER = ['languages', 'formulas'] // what src/later.ts loads
+const LATER = ['languages', 'formulas'] // what src/later/later.ts loads
 const LIMIT = 350_000 // bytes of all together, gzipped
 
 const shared = { bundle: true, format: 'esm', loader: { '.css': 'text' }, logLevel: 'warning', absWorkingDir: HERE }
@@ -39,7 +39,10 @@ async function bundle() {
   return size > LIMIT ? 1 : 0
 }
 
-const entry = (name) => ({ entryPoints: [`src/${name}.ts`], external: LATER.map((other) => `./${other}.js`) })
+const entry = (name) => ({
+  entryPoints: [LATER.includes(name) ? `src/later/${name}.ts` : `src/${name}.ts`],
+  external: LATER.map((other) => `./${other}.js`),
+})
 
 async function test() {
   const outdir = mkdtempSync(join(tmpdir(), 'mirrord-editor-'))

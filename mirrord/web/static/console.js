@@ -1,10 +1,10 @@
 /** The console: what every page of it does, and the one it is. */
-import { send, tenant } from "./api.js";
-import { ask, many } from "./dom.js";
-import { countDrafts, forgetAll } from "./drafts.js";
-import { listen } from "./live.js";
+import { send, tenant } from "./server/api.js";
+import { ask, many } from "./elements/dom.js";
+import { countDrafts, forgetAll } from "./page/drafts.js";
+import { listen } from "./server/live.js";
 
-const VIEWS = { page: "./page.js", history: "./history.js", search: "./search.js", trash: "./trash.js", attention: "./attention.js", review: "./review.js", status: "./status.js", tenants: "./tenants.js" };
+const VIEWS = new Set(["history", "search", "trash", "attention", "review", "status", "tenants"]);
 
 document.getElementById("sign-out")?.addEventListener("click", async () => {
   const count = await countDrafts().catch(() => 0);
@@ -32,8 +32,9 @@ window.addEventListener("live:attention", ({ detail }) => {
 
 const view = document.querySelector("[data-view]")?.dataset.view;
 if (tenant || view) {
-  const started = tenant ? [import("./tree.js")] : [];
-  if (VIEWS[view]) started.push(import(VIEWS[view]));
+  const started = tenant ? [import("./tree/tree.js")] : [];
+  if (view === "page") started.push(import("./page/page.js"));
+  else if (VIEWS.has(view)) started.push(import(`./views/${view}.js`));
   const starting = (await Promise.all(started)).map((module) => module.start());
   if (tenant) listen();
   await Promise.all(starting);

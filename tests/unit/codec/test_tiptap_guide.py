@@ -84,6 +84,6 @@ def _cell(attributes: Mapping[str, Attribute]) -> str:
 def test_the_module_it_points_to_is_the_one_that_is_tested() -> None:
     (path,) = re.findall(r"for TipTap 3: `(.+schema\.js)`", GUIDE)
 
-    assert ROOT / path == SOURCE / "src" / "schema.js"
+    assert ROOT / path == SOURCE / "src" / "document" / "schema.js"
     assert (ROOT / path).is_file()
-    assert "from '../src/schema.js'" in (SOURCE / "test" / "roundtrip.js").read_text(encoding="utf-8")
+    assert "from '../src/document/schema.js'" in (SOURCE / "test" / "roundtrip.js").read_text(encoding="utf-8")

@@ -1,5 +1,5 @@
 // The interface between the editor and the page that contains it.
-import type { Content } from './document'
+import type { Content } from './document/document'
 
 /** A page as the server sends it; further keys are ignored. content: null until it is derived. */
 export interface Page {

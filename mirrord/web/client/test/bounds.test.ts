@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { getSchema } from '@tiptap/core'
-import { extensions, held, hold, release } from '../src/schema.js'
+import { extensions, held, hold, release } from '../src/document/schema.js'
 
 type Attributes = Record<string, unknown>
 

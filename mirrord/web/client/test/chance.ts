@@ -1,5 +1,5 @@
 // Random documents and edits, reproducible by a seed.
-import { type Block, idOf } from '../src/document'
+import { type Block, idOf } from '../src/document/document'
 
 /** A paragraph. */
 export const p = (id: string | null, text: string): Block => ({

@@ -1,8 +1,8 @@
 // The merge keeps everything that both sides wrote, and changes nothing else. Random cases print their seed.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Block, agree, idOf, meaning } from '../src/document'
-import { type Piece, merge } from '../src/merge'
+import { type Block, agree, idOf, meaning } from '../src/document/document'
+import { type Piece, merge } from '../src/merging/merge'
 import { chance, edited, p } from './chance'
 
 const list = (id: string, ...items: Block[]): Block => ({ type: 'bulletList', attrs: { id }, content: items })

@@ -5,9 +5,9 @@ import { getSchema } from '@tiptap/core'
 import { history, undo } from '@tiptap/pm/history'
 import type { Node } from '@tiptap/pm/model'
 import { EditorState, NodeSelection, TextSelection, type Transaction } from '@tiptap/pm/state'
-import { type Block, opened } from '../src/document'
-import { fit, put, spanAround, step } from '../src/moving'
-import { extensions } from '../src/schema.js'
+import { type Block, opened } from '../src/document/document'
+import { fit, put, spanAround, step } from '../src/moving/moving'
+import { extensions } from '../src/document/schema.js'
 import { chance, p } from './chance'
 
 const schema = getSchema(extensions as never)

@@ -15,7 +15,7 @@ import { TableKit } from '@tiptap/extension-table'
 import { DOMParser, DOMSerializer } from '@tiptap/pm/model'
 import StarterKit from '@tiptap/starter-kit'
 import { Window } from 'happy-dom'
-import { extensions, hold, release } from '../src/schema.js'
+import { extensions, hold, release } from '../src/document/schema.js'
 
 const schema = getSchema(extensions)
 const { document } = new Window()

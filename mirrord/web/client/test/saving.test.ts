@@ -1,9 +1,9 @@
 // Typed text is kept soon, not at every key, and at once when the page may be closed.
 import assert from 'node:assert/strict'
 import { beforeEach, mock, test } from 'node:test'
-import type { Block } from '../src/document'
+import type { Block } from '../src/document/document'
 import type { Saved } from '../src/options'
-import { type Desk, type Kept, Saving } from '../src/saving'
+import { type Desk, type Kept, Saving } from '../src/saving/saving'
 import { p } from './chance'
 
 const BASE = [p('1', '')]

@@ -1,9 +1,9 @@
 // Both sides change words of one paragraph: the result has both changes, unless a person has to decide.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Block } from '../src/document'
-import { merge } from '../src/merge'
-import { together } from '../src/words'
+import type { Block } from '../src/document/document'
+import { merge } from '../src/merging/merge'
+import { together } from '../src/merging/words'
 import { chance, p } from './chance'
 
 const text = (block: Block | null) => block && (block.content ?? []).map((node) => node.text ?? `<${node.type}>`).join('')

@@ -1,6 +1,6 @@
 // Pictures: those of the tree are shown, those of other hosts are links, so that no host learns who reads a page.
 import type { NodeViewConstructor } from '@tiptap/pm/view'
-import { isExternal, isRelative } from '../address'
+import { isExternal, isRelative } from '../links/address'
 import { element } from '../dom'
 import type { Options } from '../options'
 

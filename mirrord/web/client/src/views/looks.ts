@@ -1,7 +1,7 @@
 // The views of nodes and marks that are more than text in an element.
 import { Plugin, PluginKey } from '@tiptap/pm/state'
 import type { EditorView, MarkViewConstructor, NodeViewConstructor } from '@tiptap/pm/view'
-import { follow, isSafe } from '../address'
+import { follow, isSafe } from '../links/address'
 import type { Options } from '../options'
 import { callout } from './callout'
 import { details, detailsContent } from './details'

@@ -1,7 +1,7 @@
 // Marks with attributes from pages: each attribute sets one property and nothing else.
 import type { Mark } from '@tiptap/pm/model'
 import type { MarkViewConstructor } from '@tiptap/pm/view'
-import { isExternal, isSafe } from '../address'
+import { isExternal, isSafe } from '../links/address'
 import { element } from '../dom'
 
 const value = (mark: Mark, name: string) => String(mark.attrs[name] ?? '')

@@ -2,7 +2,7 @@
 import type { Node } from '@tiptap/pm/model'
 import type { NodeViewConstructor } from '@tiptap/pm/view'
 import { element } from '../dom'
-import { formulas } from '../later'
+import { formulas } from '../later/later'
 
 const LONGEST = 20_000 // letters; beyond that a formula is shown as it is written
 

@@ -1,10 +1,10 @@
 // Wikilinks and embeds: names of pages and files. A click follows them, pointing at them shows a preview.
 import type { Node } from '@tiptap/pm/model'
 import type { EditorView, NodeView, NodeViewConstructor } from '@tiptap/pm/view'
-import { isPicture } from '../address'
+import { isPicture } from '../links/address'
 import { element } from '../dom'
 import type { Options } from '../options'
-import { Peek } from '../peek'
+import { Peek } from '../links/peek'
 import { picture } from './image'
 
 /** The target of a reference, as between `[[` and `]]`, without the displayed text. */

@@ -1,0 +1,45 @@
+// A preview of the target of a reference.
+import { beside, element } from '../dom'
+import type { Preview } from '../options'
+
+const PATIENCE = 300 // ms of pointing
+
+/** Shows the target of a reference while a person points at it; one instance serves all references. */
+export class Peek {
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #card: HTMLElement | null = null
+  #at: HTMLElement | null = null // the reference under the mouse
+
+  constructor(private readonly look: (dom: HTMLElement) => Promise<Preview | null>) {}
+
+  /** Called when a person points at *dom*. */
+  begin(dom: HTMLElement): void {
+    if (dom === this.#at) return
+    this.end()
+    this.#at = dom
+    this.#timer = setTimeout(() => void this.#open(dom), PATIENCE)
+  }
+
+  /** Called when a person no longer points at *dom*, or at any reference. */
+  end(dom = this.#at): void {
+    if (dom !== this.#at) return
+    clearTimeout(this.#timer)
+    this.#card?.remove()
+    this.#card = null
+    this.#at = null
+  }
+
+  async #open(dom: HTMLElement): Promise<void> {
+    const found = await this.look(dom).catch(() => undefined)
+    if (found === undefined || dom !== this.#at) return
+    this.#card?.remove()
+    this.#card = cardOf(found)
+    document.body.append(this.#card)
+    beside(this.#card, dom.getBoundingClientRect())
+  }
+}
+
+function cardOf(found: Preview | null): HTMLElement {
+  if (!found) return element('div', { class: 'mirrord-card', role: 'tooltip' }, 'There is no such page yet.')
+  return element('div', { class: 'mirrord-card', role: 'tooltip' }, element('b', {}, found.title), element('p', {}, found.text))
+}

@@ -1,0 +1,86 @@
+/** Text that is typed and not saved yet, stored by the browser: a crash or a restart loses nothing. */
+import { tenant } from "../server/api.js";
+
+const DATABASE = "mirrord";
+const STORE = "drafts";
+let opening = null;
+let database = null;
+
+/** Open the database; rejects where the browser allows none. */
+async function open() {
+  opening ??= new Promise((resolve, reject) => {
+    const request = indexedDB.open(DATABASE, 1);
+    request.onupgradeneeded = () => request.result.createObjectStore(STORE, { keyPath: ["tenant", "page", "key"] });
+    request.onsuccess = () => {
+      database = request.result;
+      database.onclose = () => (database = opening = null); // by the browser, such as when its data is cleared
+      resolve(database);
+    };
+    request.onerror = () => reject(request.error);
+  });
+  try {
+    return await opening;
+  } catch (error) {
+    opening = null; // the next text tries again
+    throw error;
+  }
+}
+
+/** Make the request of `ask(store)`, and wait until the browser has carried it out on its disk. */
+async function run(mode, ask) {
+  const transaction = (database ?? (await open())).transaction(STORE, mode, { durability: "strict" });
+  const request = ask(transaction.objectStore(STORE));
+  transaction.commit(); // a window that is closed in this moment stores it all the same
+  await new Promise((resolve, reject) => {
+    transaction.oncomplete = resolve;
+    transaction.onabort = () => reject(transaction.error);
+  });
+  return request.result;
+}
+
+const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+const lockOf = (key) => `mirrord.draft.${key}`;
+const forever = () => new Promise(() => {});
+
+/** The text of one editor of one window: two windows on a page have a draft each. stored: {view, version, text, at}, or null. */
+export class Draft {
+  /** stored: what a closed window left; null: a new draft, which is locked as long as this window is open. */
+  constructor(page, stored = null) {
+    this.page = page;
+    this.stored = stored;
+    this.key = stored?.key ?? newKey();
+    if (!stored) void navigator.locks?.request(lockOf(this.key), forever);
+  }
+
+  /** Store `text`, made from `version`, or remove it where it is null. view: the editor. Rejects if that failed. */
+  keep(view, version, text) {
+    const { page, key } = this;
+    this.stored = text === null ? null : { tenant, page, key, view, version, text, at: new Date().toISOString() };
+    return run("readwrite", (store) => (text === null ? store.delete([tenant, page, key]) : store.put(this.stored)));
+  }
+
+  /** Remove it. */
+  forget() {
+    return this.keep(null, 0, null);
+  }
+}
+
+/** Call `work(draft)` for each draft of a page that a closed window left, now or when that window is closed. */
+export async function eachLeft(page, work) {
+  const stored = await run("readonly", (store) => store.getAll(IDBKeyRange.bound([tenant, page], [tenant, page, []])));
+  for (const { key } of stored) {
+    const look = async () => {
+      const left = await run("readonly", (store) => store.get([tenant, page, key]));
+      if (left) await work(new Draft(page, left));
+      if (left) await forever(); // it is this window's now
+    };
+    if (navigator.locks) void navigator.locks.request(lockOf(key), look);
+    else void look();
+  }
+}
+
+/** The number of drafts in this browser. */
+export const countDrafts = () => run("readonly", (store) => store.count());
+
+/** Remove all drafts. */
+export const forgetAll = () => run("readwrite", (store) => store.clear());

@@ -1,0 +1,68 @@
+/** Where the links of a page lead, and which pages link to it. */
+import { get, href } from "../server/api.js";
+import { confirmed, make, trying } from "../elements/dom.js";
+import { makePage } from "./missing.js";
+import { orNothing, part, shown } from "./shown.js";
+
+const QUIET_MS = 300; // without news, before the links are asked about
+const LEAVING_MS = 3000; // that a save may take before another page is opened
+
+/** Go where a link leads: in the mirror, or out of it. */
+export async function follow(target) {
+  if (/^(https?|mailto):/i.test(target)) {
+    window.open(target, "_blank", "noopener,noreferrer");
+    return;
+  }
+  const asPath = /\.md(#|$)|^\.{0,2}\//.test(target);
+  for (const kind of asPath ? ["markdown", "wikilink"] : ["wikilink", "markdown"]) {
+    const page = await get(`pages/${shown.id}/resolve`, { target, kind }).catch(orNothing);
+    if (page) return go(page.href);
+  }
+  const [name] = target.split("#");
+  if (!(await confirmed(`There is no page “${name}” yet.`, "Create it"))) return;
+  await trying(async () => go(await makePage(target, shown.page, asPath)));
+}
+
+/** To another page, once this one is saved; or to a heading of this one. */
+async function go(where) {
+  if (new URL(where, location.href).pathname !== location.pathname) {
+    if (shown.mounted?.unsaved()) await shown.mounted.saveNow();
+    return location.assign(where);
+  }
+  history.pushState(null, "", where);
+  reveal();
+}
+
+/** Scroll to the heading that the address names. */
+export function reveal() {
+  const fragment = decodeURIComponent(location.hash.slice(1));
+  if (fragment) shown.mounted?.reveal?.(fragment);
+}
+
+/** The links that lead to no page are shown as such, as soon as that is known. */
+export function markUnresolved() {
+  clearTimeout(markUnresolved.timer);
+  markUnresolved.timer = setTimeout(async () => {
+    const links = await get(`pages/${shown.id}/unresolved`).catch(() => null);
+    if (links) shown.mounted?.showUnresolved?.(links);
+  }, QUIET_MS);
+}
+
+/** Save what is typed before a link opens another page, so that the browser need not ask. */
+export async function saveFirst(event) {
+  const link = event.target.closest?.("a[href]");
+  const isOther = event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || link?.target;
+  if (!link || isOther || event.defaultPrevented || link.origin !== location.origin || !shown.mounted?.unsaved()) return;
+  event.preventDefault();
+  await Promise.race([shown.mounted.saveNow(), new Promise((done) => setTimeout(done, LEAVING_MS))]);
+  location.assign(link.href);
+}
+
+/** List the pages that link here. */
+export async function showBacklinks() {
+  const pages = await get(`pages/${shown.id}/backlinks`);
+  part("backlinks").replaceChildren(
+    ...pages.map((one) => make("li", {}, make("a", { href: one.href }, `${one.icon ?? ""} ${one.title}`.trim()))),
+  );
+  part("backlinks").parentElement.hidden = !pages.length;
+}

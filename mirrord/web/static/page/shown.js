@@ -1,0 +1,34 @@
+/** The page that this window shows, as it was read last, and what edits it. */
+import { get } from "../server/api.js";
+
+const MOST_WAITED = 1000; // ms between two requests
+
+export const place = document.getElementById("page");
+
+/** page: the last that was read. mounted: its editor. draft: of what is mounted. */
+export const shown = { id: place?.dataset.page, page: null, mounted: null, draft: null };
+
+export const part = (name) => document.getElementById(name);
+
+let asked = 0;
+
+/** The page as it is now; while its document is being derived it is asked for again. Of a version that is here the texts are. */
+export async function load() {
+  const number = ++asked;
+  const before = shown.page;
+  const known = before?.markdown != null && before.content !== null ? before.version : null;
+  for (let wait = 30; ; wait = Math.min(wait * 1.5, MOST_WAITED)) {
+    const texts = { markdown: before?.markdown, content: before?.content, fault: before?.fault };
+    const page = { ...texts, ...(await get(`pages/${shown.id}`, { known })) };
+    if (number !== asked) return null;
+    if (page.deleted || page.kind === "folder" || (page.content !== null && page.markdown !== null)) return page;
+    if (page.problem && wait >= MOST_WAITED) return page;
+    await new Promise((done) => setTimeout(done, wait));
+  }
+}
+
+/** What an answer is, or null where there is nothing of the kind. */
+export const orNothing = (error) => {
+  if (error.status === 404) return null;
+  throw error;
+};

@@ -1,0 +1,45 @@
+/** The list of tenants: what waits in each of them for a person. */
+import { send } from "../server/api.js";
+import { many, trying } from "../elements/dom.js";
+
+const EVERY = 10000; // ms between two requests, each for some of the tenants
+const counted = new Map();
+const things = { approvals: "request", halts: "halt", conflicts: "conflict", problems: "problem" };
+
+function show(name, counts) {
+  const line = document.querySelector(`.tenants [data-name="${CSS.escape(name)}"]`);
+  if (!line) return;
+  const all = Object.values(counts).reduce((one, other) => one + other, 0);
+  counted.set(name, all);
+  const [badge, words] = [line.querySelector(".count"), line.querySelector(".hint")];
+  badge.textContent = String(all);
+  badge.hidden = all === 0;
+  words.textContent = Object.entries(things).filter(([key]) => counts[key]).map(([key, thing]) => many(counts[key], thing)).join(", ");
+}
+
+function summarise() {
+  const waiting = [...counted].filter(([, count]) => count);
+  const names = waiting.map(([name]) => name);
+  const shown = names.slice(0, 5).join(", ") + (names.length > 5 ? ` and ${names.length - 5} more` : "");
+  document.getElementById("summary").textContent = names.length ? `Decisions wait in ${shown}.` : "Nothing waits for you.";
+}
+
+/** Count the tenants after that name; where to go on, null: from the beginning. */
+async function count(after) {
+  const found = await send("GET", `/api/waiting?${new URLSearchParams({ after: after ?? "" })}`);
+  for (const [name, counts] of Object.entries(found.counts)) show(name, counts);
+  return found.next;
+}
+
+/** Count all of them once, then some from time to time while somebody looks. */
+export async function start() {
+  let after = null;
+  do after = await trying(() => count(after));
+  while (after);
+  summarise();
+  setInterval(async () => {
+    if (document.hidden) return;
+    after = await trying(() => count(after));
+    summarise();
+  }, EVERY);
+}
