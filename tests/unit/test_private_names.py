@@ -96,7 +96,6 @@ PRIVATE_NAMES = [
         for module, place, name in (
             ("dialect", "footnote", "footnote_def"),
             ("syntax_rules", "dollarmath", "math_block_dollar"),
-            ("syntax_rules", "dollarmath", "math_inline_dollar"),
         )
     ),
 ]

@@ -202,7 +202,7 @@ def _with_entities(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
     The pieces, with the first or last character of a text as an entity if it would break its neighbour.
 
     A delimiter between a letter and punctuation opens or closes nothing (CommonMark 0.31.2 §6.2), and
-    a dollar beside a digit is money.
+    a dollar beside a digit is money, before a letter a variable.
     """
     for index, piece in enumerate(pieces):
         text = piece.text
@@ -225,7 +225,7 @@ def _is_blocked(pieces: Sequence[_Piece], index: int, step: int) -> bool:
     kinds = set()
     index += step
     if 0 <= index < len(pieces) and pieces[index].kind == "math":
-        return edge.isdigit()
+        return edge.isdigit() or (step < 0 and edge.isascii() and edge.isalpha())
     while 0 <= index < len(pieces) and pieces[index].kind in ("open", "close"):
         kinds.add(pieces[index].kind)
         index += step

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from markdown_it.helpers import parseLinkDestination
 from markdown_it.rules_block import StateBlock, reference
 from markdown_it.rules_inline import StateInline
-from mdit_py_plugins.dollarmath.index import math_block_dollar, math_inline_dollar
+from mdit_py_plugins.dollarmath.index import math_block_dollar
 
 from mirrord.markdown.parser.fast_paths import has_match_after
 
@@ -45,12 +45,20 @@ _dollar_block_rule = math_block_dollar(allow_labels=False, allow_blank_lines=Fal
 
 
 def math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Display math without the indent of its list item, which the plugin would keep."""
-    if not _dollar_block_rule(state, start, end, silent):
+    """
+    Display math: lines that are one pair of `$$` and nothing else, as in `$$x$$` but not in `$$x$$ and $$y$$`.
+
+    The plugin would take the latter for one formula, and would keep the indent of a list item.
+    """
+    line, count = state.line, len(state.tokens)
+    if silent or not _dollar_block_rule(state, start, end, silent):
         return False
-    if not silent:
-        source = state.getLines(start, state.line, state.blkIndent, False)
-        state.tokens[-1].content = source.strip()[2:-2]
+    latex = state.getLines(start, state.line, state.blkIndent, False).strip()[2:-2]
+    if "$$" in latex:
+        state.line = line
+        del state.tokens[count:]
+        return False
+    state.tokens[-1].content = latex
     return True
 
 
@@ -72,18 +80,29 @@ _COMMENT = re.compile(r"%%.+?%%", re.DOTALL)
 _FOOTNOTE_REF = re.compile(r"\[\^([^\] \n]{1,999})\]")  # CommonMark's limit for labels
 _FOOTNOTE = re.compile(r"\^\[(?:[^\[\]\\]|\\.|\[[^\[\]]*\])+\]", re.DOTALL)
 
-_dollar_rule = math_inline_dollar(allow_space=False, allow_digits=True, allow_double=True)
+_FORMULA = re.compile(r"(?<!\d)\$(?![\s$])((?:[^$`\\]|\\[^`])++)(?<!\s)\$(?![0-9A-Za-z])")
+_DISPLAY = re.compile(r"(?<!\d)\$\$((?:[^$`\\]|\\[^`]|\$(?!\$))++)\$\$(?![0-9A-Za-z])")
 
 
 def math_inline(state: StateInline, silent: bool) -> bool:
-    """`$x$`, but no money: no digit before or after it; the plugin's check wraps around to the last character."""
+    """
+    `$x$` and `$$x$$`, but neither money nor names of variables.
+
+    No digit is before a formula, neither a letter nor a digit behind it, as on GitHub. Code and links come first: a
+    formula holds no backtick and no `](`.
+    """
     start = state.pos
-    if state.src[start] != "$" or (start and state.src[start - 1].isdigit()) or not _dollar_rule(state, True):
+    if state.src[start] != "$":
         return False
-    end, state.pos = state.pos, start
-    if end > state.posMax or state.src[end : end + 1].isdigit():
+    is_display = state.src.startswith("$$", start)
+    match = (_DISPLAY if is_display else _FORMULA).match(state.src, start, state.posMax)
+    if not match or "](" in match[1] or not match[1].strip():
         return False
-    return _dollar_rule(state, silent)
+    if not silent:
+        token = state.push("math_inline_double" if is_display else "math_inline", "math", 0)
+        token.content, token.markup = match[1], "$$" if is_display else "$"
+    state.pos = match.end()
+    return True
 
 
 @dataclass(slots=True)

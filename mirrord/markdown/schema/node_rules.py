@@ -46,6 +46,10 @@ def _is_line(value: Json) -> bool:
     return isinstance(value, str) and value == value.strip() and not re.search(r"[\n\r]", value)
 
 
+def _is_inline_latex(value: Json) -> bool:
+    return isinstance(value, str) and "`" not in value and "](" not in value
+
+
 def _range_test(lowest: int, highest: int) -> _Test:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and lowest <= value <= highest
 
@@ -81,7 +85,7 @@ NATIVE_ATTRIBUTES: Mapping[str, Mapping[str, _Test]] = MappingProxyType(
         "rawBlock": {"raw": _is_text},
         "rawInline": {"raw": _is_text},
         "image": {"src": _is_text, "alt": _is_text, "title": _is_text},
-        "mathInline": {"latex": _is_text, "display": _is_flag},
+        "mathInline": {"latex": _is_inline_latex, "display": _is_flag},
         "footnoteRef": {"label": _LABEL_TEST},
         "wikilink": _WIKILINK_TESTS,
         "embed": _WIKILINK_TESTS,
