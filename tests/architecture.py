@@ -76,7 +76,7 @@ NEVER_REACHED = (
 
 # What an agent waits for: the server's start and its first list of pages do without what takes long to load.
 FIRST_ANSWER = ("mirrord.mcp.server", "mirrord.commands.pages.page_listing")
-SLOW_TO_LOAD = ("markdown_it", "yaml", "frontmatter", "pathspec", "tomllib", "rich", "cryptography", "click")
+SLOW_TO_LOAD = ("markdown_it", "yaml", "frontmatter", "pathspec", "tomllib", "tomlkit", "rich", "cryptography", "click")
 
 PURE_ROOMS = ("domain", "markdown", "merge", "research rules", "sync.decisions")
 PURE_MODULES = {
@@ -99,7 +99,7 @@ PURE_LIBRARIES = {
     *("hashlib", "heapq", "html", "itertools", "json", "math", "operator", "re", "string", "textwrap", "types"),
     "typing",
     *("unicodedata", "urllib.parse", "uuid"),
-    *("frontmatter", "markdown_it", "mdit_py_plugins", "merge3", "orjson", "yaml"),
+    *("contextlib", "frontmatter", "markdown_it", "mdit_py_plugins", "merge3", "orjson", "tomlkit", "tomllib", "yaml"),
 }
 PURE_EXCEPTIONS = {
     ("mirrord.domain.entry", "os"): "new_id draws chance",

@@ -14,6 +14,7 @@ from mirrord.domain.entry import TenantId
 from mirrord.domain.place import clean_name
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document, Node, check_document, make_document, text_node
 from mirrord.web.read_limits import run_in_thread
@@ -116,10 +117,11 @@ async def read_markdown(request: Request) -> Response:
 
 
 def _read_document(text: str) -> Document:
-    document, front_matter = read_document(text), PageText(text).source
-    if not front_matter:
+    document, page = read_document(text), PageText(text)
+    if not page.source:
         return document
-    node: Node = {"type": "codeBlock", "attrs": {"language": "yaml"}, "content": [text_node(front_matter.rstrip())]}
+    attrs: dict[str, Json] = {"language": page.form.name.lower()}
+    node: Node = {"type": "codeBlock", "attrs": attrs, "content": [text_node(page.source.rstrip())]}
     return make_document([node, *document["content"]])
 
 

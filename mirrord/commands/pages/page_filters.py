@@ -21,7 +21,7 @@ from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tree_layout import directory_of, parent_of
 
 _NANOSECONDS = 1_000_000_000
-_KEY = re.compile(r"^([A-Za-z_][\w-]*):", re.MULTILINE)
+_KEY = re.compile(r'^(?:[ \t]+")?([A-Za-z_][\w-]*)"?[ \t]*[:=]', re.MULTILINE)  # of YAML, TOML and JSON
 _TIME_ADVICE = "Give a past time, such as 2026-01-31, 2026-01-31T14:00, yesterday or 3 days ago."
 _WHERE_ADVICE = (
     'Give where by key, such as {"status": "draft", "due": {"lt": "2026-06-01"}, "authors": {"contains": "Ann"}}.'

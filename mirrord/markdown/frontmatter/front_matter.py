@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_text import HeadForm
 
 if TYPE_CHECKING:
     from mirrord.markdown.frontmatter.yaml_reader import Json
@@ -14,12 +15,12 @@ _SPELT_OTHERWISE = re.compile(r"[\\?]|''")  # a key may be written in a way that
 
 
 class FrontMatter:
-    """The YAML of one page; immutable. source: without its fences."""
+    """The front matter of one page; immutable. source: without its fences."""
 
-    __slots__ = ("_properties", "source")
+    __slots__ = ("_form", "_properties", "source")
 
-    def __init__(self, source: str) -> None:
-        self.source = source
+    def __init__(self, source: str, form: HeadForm = HeadForm.YAML) -> None:
+        self.source, self._form = source, form
         self._properties: Mapping[str, Json] | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -36,15 +37,15 @@ class FrontMatter:
     def properties(self) -> "Mapping[str, Json]":
         """The values by key; empty if it cannot be read. The first use takes about 0.1 ms, later ones nothing."""
         if self._properties is None:
-            self._properties = _read_properties(self.source)
+            self._properties = _read_properties(self.source, self._form)
         return self._properties
 
 
-def _read_properties(source: str) -> "Mapping[str, Json]":
-    from mirrord.markdown.frontmatter.yaml_reader import load_values  # noqa: PLC0415  (lists do without it)
+def _read_properties(source: str, form: HeadForm) -> "Mapping[str, Json]":
+    from mirrord.markdown.frontmatter.page_properties import load_head  # noqa: PLC0415  (lists do without it)
 
     try:
-        return load_values(source)
+        return load_head(source, form)
     except Damaged:
         return MappingProxyType({})
 

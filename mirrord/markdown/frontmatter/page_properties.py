@@ -1,10 +1,11 @@
 """The properties in a page's front matter: what they say, columns of rows included, and changing single keys."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mirrord.errors import Damaged
-from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending
+from mirrord.markdown.frontmatter.page_text import HeadForm, PageText, first_line_ending
 from mirrord.markdown.frontmatter.yaml_edits import is_plain_text, rewrite_properties
 from mirrord.markdown.frontmatter.yaml_reader import (
     REMOVED,
@@ -12,6 +13,7 @@ from mirrord.markdown.frontmatter.yaml_reader import (
     Property,
     Removed,
     is_same_json,
+    load_values,
     read_properties,
     values_of,
 )
@@ -74,13 +76,43 @@ def _are_plain(changes: Mapping[str, Json | Removed]) -> bool:
 
 def _apply_changes(page: PageText, changes: Mapping[str, Json | Removed]) -> PageText:
     ending = first_line_ending(page.head or page.body)
-    new = rewrite_properties(page.source, changes, ending)
+    new = _rewriter_of(page.form)(page.source, changes, ending)
     if not new.strip():
         bare = PageText(page.bom + page.body)
         if bare.parts == (page.bom, "", page.body):
             return bare
-    fence = f"---{ending}"
-    return PageText(page.bom + (page.opening or fence) + new + (page.closing or fence) + page.body)
+    opening, closing = (page.opening, page.closing) if page.head else (f"---{ending}", f"---{ending}")
+    return PageText(page.bom + opening + new + closing + page.body)
+
+
+def load_head(source: str, form: HeadForm) -> dict[str, Json]:
+    """
+    The values of front matter by key.
+
+    Raises:
+        Damaged: it cannot be read.
+    """
+    if form is HeadForm.YAML:
+        return load_values(source)
+    if form is HeadForm.JSON:
+        from mirrord.markdown.frontmatter.json_head import load_json  # noqa: PLC0415  (most trees have none)
+
+        return load_json(source)
+    from mirrord.markdown.frontmatter.toml_head import load_toml  # noqa: PLC0415  (most trees have none)
+
+    return load_toml(source)
+
+
+def _rewriter_of(form: HeadForm) -> Callable[[str, Mapping[str, Json | Removed], str], str]:
+    if form is HeadForm.YAML:
+        return rewrite_properties
+    if form is HeadForm.JSON:
+        from mirrord.markdown.frontmatter.json_head import rewrite_json  # noqa: PLC0415  (most trees have none)
+
+        return rewrite_json
+    from mirrord.markdown.frontmatter.toml_head import rewrite_toml  # noqa: PLC0415  (most trees have none)
+
+    return rewrite_toml
 
 
 def _check_result(old: PageText, new: PageText, new_values: Mapping[str, Json | Removed]) -> None:
@@ -110,12 +142,31 @@ class Views:
     error: str | None
 
 
-def read_views(source: str) -> Views:
-    """The views in the YAML of front matter; never raises."""
+def read_views(source: str, form: HeadForm = HeadForm.YAML) -> Views:
+    """The views in front matter; never raises."""
     try:
-        entries = read_properties(source)
+        return _views_of_yaml(source) if form is HeadForm.YAML else _views_of_values(load_head(source, form))
     except Damaged as damaged:
         return Views(None, None, None, None, {}, {}, str(damaged))
+
+
+def _views_of_values(values: dict[str, Json]) -> Views:
+    """The views in values whose spelling is not known."""
+    texts = {key: _text_of(value) or None for key, value in values.items() if value is not None}
+    written_id = texts.get("id") or (json.dumps(values["id"]) if values.get("id") else "")
+    shown_id = written_id if "id" in values else None
+    return Views(shown_id, texts.get("title"), texts.get("icon"), texts.get("position"), texts, values, None)
+
+
+def _text_of(value: Json) -> str | None:
+    """The text of one value; None for lists and mappings."""
+    if isinstance(value, str):
+        return value
+    return None if isinstance(value, list | dict) else json.dumps(value)
+
+
+def _views_of_yaml(source: str) -> Views:
+    entries = read_properties(source)
     values = values_of(entries)
     by_key = {entry.key: entry for entry in entries}
     texts = {key: by_key[key].text or None for key in by_key if values[key] is not None}

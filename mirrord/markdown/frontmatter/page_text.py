@@ -2,12 +2,15 @@
 The text of a page, split once: decoding, line endings, front matter and body, and the error for text that an edit
 does not find.
 
-The first line is exactly `---` (blanks may follow), and the next such line at column 0 ends the front matter.
+The first line is exactly `---` (blanks may follow), and the next such line at column 0, or `...` below a key, ends the
+front matter. `+++` around TOML, and an object of JSON that begins and ends with lines of their own, are such too.
 """
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -66,10 +69,23 @@ def with_unix_endings(text: str) -> str:
     return _ENDING.sub("\n", text) if "\r" in text else text
 
 
-_OPENING = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
+class HeadForm(Enum):
+    """The language of front matter; the value is the character that it begins with."""
+
+    YAML = "-"
+    TOML = "+"
+    JSON = "{"
+
+
+_OPENING = re.compile(r"(?:---|\+\+\+)[ \t]*(?:\r\n|\n|\r)")
 _CLOSING = re.compile(
     r"---(?<=[\r\n]---)[ \t]*(?:\r\n|\n|\r|\Z)"
 )  # starts with literal text, which is searched for quickly
+_TOML_CLOSING = re.compile(r"\+\+\+(?<=[\r\n]\+\+\+)[ \t]*(?:\r\n|\n|\r|\Z)")
+_DOCUMENT_END = re.compile(r"\.\.\.(?<=[\r\n]\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
+_FIRST_KEY = re.compile(r"(?:#[^\r\n]*(?:\r\n|\n|\r))*[^\s:#-][^\r\n:]*:(?=[ \t\r\n])")
+_OBJECT = re.compile(r"\{[ \t]*(?:\r\n|\n|\r)\s*\"")
+_REST_OF_LINE = re.compile(r"[ \t]*(?:\r\n|\n|\r|\Z)")
 
 
 @dataclass(frozen=True)
@@ -101,9 +117,14 @@ class PageText:
         """The first fence with its line ending."""
         return self.text[self._ends[0] : self._ends[1]]
 
+    @property
+    def form(self) -> HeadForm:
+        """The language of the front matter; YAML without one, since that would be created."""
+        return HeadForm(self.head[:1] or HeadForm.YAML.value)
+
     @cached_property
     def source(self) -> str:
-        """The YAML between the fences."""
+        """The YAML or TOML between the fences; JSON, which has none."""
         return self.text[self._ends[1] : self._ends[2]]
 
     @property
@@ -131,7 +152,7 @@ class PageText:
         """What the front matter says; see Views."""
         from mirrord.markdown.frontmatter.page_properties import read_views  # noqa: PLC0415  (lists of plain pages start without a reader of YAML)
 
-        return read_views(self.source)
+        return read_views(self.source, self.form)
 
 
 def find_front_matter(text: str) -> tuple[int, int, int, int]:
@@ -142,11 +163,35 @@ def find_front_matter(text: str) -> tuple[int, int, int, int]:
     together again, takes `----` for a fence, and knows neither a byte order mark nor CR.
     """
     start = 1 if text.startswith(BOM) else 0
+    if text.startswith(HeadForm.JSON.value, start):
+        return _find_object(text, start)
     opening = _OPENING.match(text, start)
-    closing = _CLOSING.search(text, opening.end()) if opening else None
+    closing = _find_closing(text, start, opening.end()) if opening else None
     if opening is None or closing is None:
         return start, start, start, start
     return start, opening.end(), closing.start(), closing.end()
+
+
+def _find_closing(text: str, start: int, source_start: int) -> re.Match[str] | None:
+    if text.startswith(HeadForm.TOML.value, start):
+        return _TOML_CLOSING.search(text, source_start)
+    closing = _CLOSING.search(text, source_start)
+    limit = closing.start() if closing else len(text)
+    if not _FIRST_KEY.match(text, source_start):
+        return closing
+    return _DOCUMENT_END.search(text, source_start, limit) or closing
+
+
+def _find_object(text: str, start: int) -> tuple[int, int, int, int]:
+    """The front matter at *start* if it is an object of JSON that ends with a line of its own."""
+    try:
+        _, end = json.JSONDecoder().raw_decode(text, start) if _OBJECT.match(text, start) else (None, start)
+    except (ValueError, RecursionError):
+        end = start
+    behind = _REST_OF_LINE.match(text, end)
+    if end == start or behind is None or text[end - 2 : end - 1] not in ("\n", "\r"):
+        return start, start, start, start
+    return start, start, end, behind.end()
 
 
 class EditTargetError(UserError):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.frontmatter.page_text import HeadForm, PageText
 
 if TYPE_CHECKING:
     from mirrord.markdown.frontmatter.page_properties import Views
@@ -70,7 +70,8 @@ def head_of(page: PageText) -> Head:
     if page.has_views:  # the front matter was read already
         return _read_any_head(page.views)
     source = page.source
-    return (read_plain_head(source) if len(source) <= MAX_PLAIN_CHARACTERS else None) or _read_any_head(page.views)
+    is_plain = page.form is HeadForm.YAML and len(source) <= MAX_PLAIN_CHARACTERS
+    return (read_plain_head(source) if is_plain else None) or _read_any_head(page.views)
 
 
 @lru_cache(maxsize=2048)  # a written page was mostly read before, with other pages listed in between

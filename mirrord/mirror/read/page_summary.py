@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 _PIECE_BYTES = 262_144  # nearly all pages are shorter
 _MAX_HEAD_BYTES = 300_000  # the longest front matter that is read as YAML
-_FENCE = re.compile(rb"[\r\n]---[ \t]*[\r\n]")
+_FENCE = re.compile(rb"[\r\n](?:---|\+\+\+|\.\.\.|\})[ \t]*[\r\n]")
+_FENCE_SIGNS = (b"---", b"+++", b"{")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def summary_of(path: str, data: bytes, *, is_whole: bool) -> PageSummary:
         original=head.original,
         created=head.created,
         updated=head.updated,
-        front_matter=FrontMatter(page.source) if page.source else EMPTY_FRONT_MATTER,
+        front_matter=FrontMatter(page.source, page.form) if page.source else EMPTY_FRONT_MATTER,
         headings=heading_lines(page.body),
     )
 
@@ -168,7 +169,11 @@ def _decode_or_none(data: bytes, *, is_whole: bool) -> str | None:
 def _read_beginning(descriptor: int, size_bytes: int) -> bytes:
     """The first piece; more if the front matter continues behind it."""
     data = os.read(descriptor, min(size_bytes, _PIECE_BYTES))
-    if len(data) == _PIECE_BYTES and data.lstrip(b"\xef\xbb\xbf").startswith(b"---") and not _FENCE.search(data, 3):
+    if (
+        len(data) == _PIECE_BYTES
+        and data.lstrip(b"\xef\xbb\xbf").startswith(_FENCE_SIGNS)
+        and not _FENCE.search(data, 3)
+    ):
         while len(data) < _MAX_HEAD_BYTES and (piece := os.read(descriptor, _PIECE_BYTES)):
             data += piece
     return data

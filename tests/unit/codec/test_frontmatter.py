@@ -76,6 +76,17 @@ def test_the_parts_joined_are_the_text(text: str) -> None:
         ("\n---\na: 1\n---\n", ""),
         ("---\na: 1\n", ""),
         ("- `--a`\n- b\n---\n", ""),
+        ("---\na: 1\n...\nb\n---\n", "---\na: 1\n...\n"),
+        ("---\n# c\na: 1\n... \nb", "---\n# c\na: 1\n... \n"),
+        ("---\nWords of a page\n...\nb", ""),
+        ("---\n\nWords: a page\n...\n", ""),
+        ("+++\na = 1\n+++\nb", "+++\na = 1\n+++\n"),
+        ("+++\na = 1\n---\nb", ""),
+        ('{\n"a": {\n}\n}\nb', '{\n"a": {\n}\n}\n'),
+        ('{\n"a": 1}\nb', ""),
+        ('{\n"a": 1\n} b', ""),
+        ('{\n"a": b\n}\n', ""),
+        ('{ "a": 1 }\n', ""),
         ("", ""),
     ],
 )
@@ -161,7 +172,7 @@ def test_equal_values_change_nothing_even_when_written_otherwise() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["---\na: b: c\n---\n", "---\n{a: 1}\n---\n", "---\n? a\n: 1\n---\n", "---\na: 1\n...\n---\n"],
+    ["---\na: b: c\n---\n", "---\n{a: 1}\n---\n", "---\n? a\n: 1\n---\n"],
 )
 def test_what_cannot_be_changed_without_harm_is_refused(text: str) -> None:
     with pytest.raises(Damaged):
