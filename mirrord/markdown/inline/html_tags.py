@@ -14,8 +14,12 @@ from mirrord.markdown.parser.dialect import is_script
 from mirrord.markdown.schema.document import TAGGED, Mark, Node, is_node, parse_json_or_none
 from mirrord.markdown.schema.node_rules import NATIVE_ATTRIBUTES, is_native
 
-_TAG = re.compile(r'<(/?)(u|sub|sup|span|mark)(?: (data-tt|style)="([^"]*)")?>')
-_MARK_BY_TAG: Mapping[str, str] = MappingProxyType({tag: mark for mark, tag in TAGGED.items()})
+_TAG = re.compile(r'<(/?)(u|sub|sup|span|mark|strong|em)(?: (data-tt|style)="([^"]*)")?>')
+# Where Markdown's delimiters for a mark open or close nothing, its tag is written; not all programs know `~~`.
+TAGS_OF_DELIMITERS: Mapping[str, str] = MappingProxyType({"*": "em", "_": "em", "**": "strong", "__": "strong"})
+_MARK_BY_TAG: Mapping[str, str] = MappingProxyType(
+    {**{tag: mark for mark, tag in TAGGED.items()}, "strong": "bold", "em": "italic"}
+)
 _STYLES: Mapping[str, str] = MappingProxyType(
     {
         "color": "color",

@@ -10,7 +10,7 @@ from markdown_it.common.utils import MD_TRIM_CHARS, isValidEntityCode, isWhiteSp
 
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.inline.escaping import escape_text, write_destination, write_title
-from mirrord.markdown.inline.html_tags import tag_of, tags_of
+from mirrord.markdown.inline.html_tags import TAGS_OF_DELIMITERS, tag_of, tags_of
 from mirrord.markdown.inline.source_style import Style
 from mirrord.markdown.schema.document import Mark, Node
 from mirrord.markdown.schema.node_rules import is_native
@@ -40,7 +40,7 @@ def write_inline(content: Sequence[Node], style: Style, *, one_line: bool = Fals
 
 def write_run(content: Sequence[Node], style: Style, edges: tuple[str, str], *, one_line: bool = False) -> str:
     """Markdown of normal inline *content* that stands between *edges*: the sources before and after it."""
-    pieces = list(_with_entities(list(_collect_pieces(content, style))))
+    pieces = list(_with_entities(_with_tags(list(_collect_pieces(content, style)))))
     above, below = edges
     written = above
     for index, piece in enumerate(pieces):
@@ -197,12 +197,47 @@ _ATOMS: Mapping[str, Callable[[Mapping[str, Json], Style], str]] = MappingProxyT
 )
 
 
+def _with_tags(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """
+    The pieces, with tags in place of delimiters that would open or close nothing.
+
+    A delimiter between a letter and punctuation does neither (CommonMark 0.31.2 §6.2), as in Chinese, where no blank
+    is beside bold text.
+    """
+    partners = _partners_of(pieces)
+    tagged: set[int] = set()
+    for index, piece in enumerate(pieces):
+        if piece.kind == "text":
+            for step in (-1, 1):
+                blocked = _blocked_delimiters(pieces, index, step)
+                tagged |= {at for at in blocked if pieces[at].text in TAGS_OF_DELIMITERS}
+    tagged |= {partners[index] for index in tagged}
+    return [_to_tag(piece) if index in tagged else piece for index, piece in enumerate(pieces)]
+
+
+def _partners_of(pieces: Sequence[_Piece]) -> dict[int, int]:
+    """For each delimiter the one that closes or opens it."""
+    partners: dict[int, int] = {}
+    open_indexes: list[int] = []
+    for index, piece in enumerate(pieces):
+        if piece.kind == "open":
+            open_indexes.append(index)
+        elif piece.kind == "close":
+            opening = open_indexes.pop()
+            partners |= {index: opening, opening: index}
+    return partners
+
+
+def _to_tag(piece: _Piece) -> _Piece:
+    slash = "/" if piece.kind == "close" else ""
+    return _Piece("markup", f"<{slash}{TAGS_OF_DELIMITERS[piece.text]}>")
+
+
 def _with_entities(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
     """
     The pieces, with the first or last character of a text as an entity if it would break its neighbour.
 
-    A delimiter between a letter and punctuation opens or closes nothing (CommonMark 0.31.2 §6.2), and
-    a dollar beside a digit is money, before a letter a variable.
+    A dollar beside a digit is money, before a letter a variable; a delimiter without a tag may open or close nothing.
     """
     for index, piece in enumerate(pieces):
         text = piece.text
@@ -220,19 +255,27 @@ def _with_entities(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
 
 
 def _is_blocked(pieces: Sequence[_Piece], index: int, step: int) -> bool:
-    """Whether the delimiters before a text close, or those after it open, on punctuation, so that they fail."""
+    """Whether a text has a character beside a formula or a delimiter that may not stand there."""
     edge = pieces[index].text[0 if step < 0 else -1]
-    kinds = set()
+    if not 0 <= index + step < len(pieces) or pieces[index + step].kind != "math":
+        return bool(_blocked_delimiters(pieces, index, step))
+    return edge.isdigit() or (step < 0 and edge.isascii() and edge.isalpha())
+
+
+def _blocked_delimiters(pieces: Sequence[_Piece], index: int, step: int) -> list[int]:
+    """The delimiters beside a text that close before it, or open after it, on punctuation, so that they fail."""
+    edge, kind = pieces[index].text[0 if step < 0 else -1], "close" if step < 0 else "open"
+    beside: list[int] = []
     index += step
-    if 0 <= index < len(pieces) and pieces[index].kind == "math":
-        return edge.isdigit() or (step < 0 and edge.isascii() and edge.isalpha())
     while 0 <= index < len(pieces) and pieces[index].kind in ("open", "close"):
-        kinds.add(pieces[index].kind)
+        beside.append(index)
         index += step
-    if ("close" if step < 0 else "open") not in kinds or not 0 <= index < len(pieces):
-        return False
+    failing = [at for at in beside if pieces[at].kind == kind]
+    if not failing or not 0 <= index < len(pieces):
+        return []
     beyond = pieces[index].text[-1:] if step < 0 else pieces[index].text[:1]
-    return _is_punctuation(beyond) and not isWhiteSpace(ord(edge)) and not _is_punctuation(edge)
+    is_failing = _is_punctuation(beyond) and not isWhiteSpace(ord(edge)) and not _is_punctuation(edge)
+    return failing if is_failing else []
 
 
 def _is_punctuation(char: str) -> bool:
