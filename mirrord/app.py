@@ -14,8 +14,8 @@ from mirrord.config import Config
 from mirrord.db import migrate, mirror_leases, tenant_rows
 from mirrord.db.content import entry_comparison, tombstone_purge
 from mirrord.db.database import DAEMON_ROLE, Database, admin_connection, parse_dsn
-from mirrord.db.migrate import working_dsn
 from mirrord.db.server.embedded_server import EmbeddedPostgres
+from mirrord.db.working_logins import WorkingLogins, find_logins
 from mirrord.domain.entry import MirrorId, TenantId, new_id
 from mirrord.errors import Halted, MirrordError, UserError
 from mirrord.mirror import tree_marker as marker
@@ -41,31 +41,51 @@ class Postgres:
 
     def __init__(self, config: Config) -> None:
         """Raises UserError for a DSN that cannot be read."""
-        if config.dsn is not None:
-            parse_dsn(config.dsn)
-        self._dsn = config.dsn
-        self._working_dsn: str | None = None
+        for dsn in (config.dsn, config.listen_dsn):
+            if dsn is not None:
+                parse_dsn(dsn)
+        self._dsn, self._listen_dsn = config.dsn, config.listen_dsn
+        self._logins: WorkingLogins | None = None
         self.embedded = EmbeddedPostgres(config.data) if config.dsn is None else None
 
     @property
     def dsn(self) -> str:
-        """The DSN as given, or that of the embedded cluster's administrator: for migrations only."""
+        """The given DSN of Postgres itself, or that of the embedded cluster's administrator: for migrations only."""
         if self.embedded is not None:
             return self.embedded.dsn()
-        assert self._dsn is not None
-        return self._dsn
+        given_dsn = self._listen_dsn or self._dsn
+        assert given_dsn is not None
+        return given_dsn
 
     @property
     def working_dsn(self) -> str:
         """The DSN that mirrord works with: never a superuser's once log_in() has been called."""
-        return self._working_dsn or self.dsn
+        return self._logins.dsn if self._logins is not None else self.dsn
+
+    @property
+    def listening_dsn(self) -> str:
+        """The same for connections that listen."""
+        return self._logins.listening_dsn if self._logins is not None else self.dsn
+
+    @property
+    def session_dsn(self) -> str:
+        """The same for connections whose settings outlive transactions. Raises UserError if a pooler drops them."""
+        if self._logins is None:
+            return self.dsn
+        if self._logins.session_dsn is None:
+            raise UserError(
+                "A pooler before Postgres drops the settings of connections: let `listen_dsn` name Postgres itself "
+                "(docs/operations.md, Poolers)."
+            )
+        return self._logins.session_dsn
 
     async def log_in(self) -> None:
         """Choose the role to work with. Raises UserError if only a superuser may log in, Unavailable."""
         if self.embedded is not None:
-            self._working_dsn = self.embedded.dsn(DAEMON_ROLE)
-        else:
-            self._working_dsn = await working_dsn(self.dsn)
+            dsn = self.embedded.dsn(DAEMON_ROLE)
+            self._logins = WorkingLogins(dsn, dsn, dsn)
+        elif self._dsn is not None:
+            self._logins = await find_logins(self._dsn, self._listen_dsn)
 
     async def start(self) -> None:
         """Start the embedded server if there is one and it does not run."""

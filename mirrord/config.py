@@ -95,6 +95,7 @@ class Config:
     data, made when it is needed. metrics: the endpoint of measurements; None: none. console: in a browser.
     processes: how many engine processes share the tenants; 1: the daemon is one process. pool: the name under which
     daemons on several hosts share the tenants; None: they do not. history: which versions keep their texts.
+    listen_dsn: of Postgres itself, where dsn reaches a pooler of transactions; None: dsn is for all connections.
     """
 
     mirror: Path
@@ -112,6 +113,7 @@ class Config:
     processes: int = 1
     pool: str | None = None
     history: HistoryRules = field(default_factory=HistoryRules)
+    listen_dsn: str | None = None
 
     def trusts_locally(self) -> bool:
         """Whether agents may work without a token."""
@@ -160,6 +162,7 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         processes=parse_processes(environment.get("MIRRORD_PROCESSES") or written.get("processes", 1)),
         pool=_parse_pool(written.get("pool")),
         history=parse_history(written.get("history", {})),
+        listen_dsn=_listen_dsn_of(flags, environment, written),
     )
 
 
@@ -167,6 +170,11 @@ def file_of(flags: Flags, environment: Mapping[str, str] = os.environ) -> Path |
     """The TOML file that load() reads; None: there is none."""
     named = flags.file or _to_path(environment.get("MIRRORD_CONFIG"))
     return named or (DEFAULT_FILE if DEFAULT_FILE.is_file() else None)
+
+
+def _listen_dsn_of(flags: Flags, environment: Mapping[str, str], written: Mapping[str, Any]) -> str | None:
+    """None: the DSN of *flags* does for all connections, or there is none."""
+    return None if flags.dsn else environment.get("MIRRORD_LISTEN_DSN") or written.get("listen_dsn") or None
 
 
 def _credential_file(name: str, environment: Mapping[str, str]) -> Path | None:
@@ -240,6 +248,7 @@ _KEYS: dict[str, ExpectedType] = {
     "metrics": str,
     "processes": _ANY_VALUE,
     "pool": str,
+    "listen_dsn": str,
     "history": {"keep": str, "newest": _ANY_VALUE, "tenants": {}},
     "console": {"serve": bool, "port": int, "hosts": list},
     "mcp": {

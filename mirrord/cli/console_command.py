@@ -67,7 +67,7 @@ async def _serve_console(config: Config, port: int) -> None:
         await app.bring_up_to_date(postgres)
         try:
             await serve_console(
-                ConsolePlace(port, config.data, config.console.hosts), postgres.working_dsn, gate, stop, announce
+                ConsolePlace(port, config.data, config.console.hosts), postgres.session_dsn, gate, stop, announce
             )
         except Unavailable as error:
             raise Unavailable(f"The console is not served: {error} Choose another port: `--port`.") from error

@@ -177,7 +177,7 @@ class Daemon:
         engines = {mirror.opened.sides.tenant: mirror.engine for mirror in self.mirrors.values()}
         desks = {mirror.opened.sides.tenant: mirror.questions for mirror in self.mirrors.values()}
         notifications = Notifications(
-            self.postgres.working_dsn, engines, self.stop, lambda tenant: desks[tenant].wake()
+            self.postgres.listening_dsn, engines, self.stop, lambda tenant: desks[tenant].wake()
         )
         tasks = [
             *self._make_common_tasks(database),

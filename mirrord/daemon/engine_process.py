@@ -103,7 +103,7 @@ class EngineProcess(Daemon):
         if self.config.metrics is not None:
             tasks.append(self._keep_measures())
         if self.config.notify == "ticker" or database.is_cluster:
-            tasks.append(Notifications(self.postgres.working_dsn, {}, self.stop).tick())
+            tasks.append(Notifications(self.postgres.listening_dsn, {}, self.stop).tick())
         try:
             async with run_together(tasks, self.stop):
                 await self.stop.wait()
@@ -240,7 +240,7 @@ class EngineProcess(Daemon):
             ends = self._listening_ends = asyncio.Event()
             mirrors = {mirror.opened.sides.tenant: mirror for mirror in self.mirrors.values()}
             engines = {tenant: mirror.engine for tenant, mirror in mirrors.items()}
-            notifications = Notifications(self.postgres.working_dsn, engines, ends, partial(_wake_questions, mirrors))
+            notifications = Notifications(self.postgres.listening_dsn, engines, ends, partial(_wake_questions, mirrors))
             tasks = [notifications.listen(), notifications.poll(database, self.ready), self._end_listening(ends)]
             async with run_together(tasks, ends):
                 await ends.wait()

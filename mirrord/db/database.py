@@ -20,9 +20,16 @@ from mirrord.errors import Fenced, Locked, Unavailable, UserError
 
 
 class Connection(AsyncConnection[TupleRow]):
-    """A connection. is_cluster: its database is spread over the nodes of a Citus cluster (decision 70)."""
+    """
+    A connection.
+
+    is_cluster: its database is spread over the nodes of a Citus cluster (decision 70). is_pooled: a pooler stands
+    between, which may give each transaction to another session of Postgres. Both are known after
+    apply_server_settings().
+    """
 
     is_cluster = False
+    is_pooled = False
 
 
 DAEMON_ROLE, APP_ROLE = "mirrord_daemon", "mirrord_app"
@@ -33,11 +40,13 @@ CONNECT_TIMEOUT_SECONDS = 5  # seconds
 IDLE_IN_TRANSACTION_SECONDS = 5  # seconds; a Flush of the pipeline disarms it, so servers before 17 have no other limit
 TRANSACTION_TIMEOUT_SECONDS = 30  # seconds; many times what the largest batch takes
 # The settings of a connection that depend on the server. On a cluster a plan for all values would ask every node.
+# Behind a pooler the session is shared, so only its role may have settings (docs/operations.md, Poolers).
 _SERVER_SETTINGS = b"""
-SELECT CASE WHEN is_cluster THEN set_config('plan_cache_mode', 'force_custom_plan', false) END,
-       CASE WHEN current_setting('server_version_num')::integer >= 170000
-            THEN set_config('transaction_timeout', %s, false) END, is_cluster
-  FROM (SELECT coalesce(current_setting('mirrord.cluster', true), '') = 'on' AS is_cluster) AS server"""
+SELECT CASE WHEN is_cluster AND NOT is_pooled THEN set_config('plan_cache_mode', 'force_custom_plan', false) END,
+       CASE WHEN current_setting('server_version_num')::integer >= 170000 AND NOT is_pooled
+            THEN set_config('transaction_timeout', %s, false) END, is_cluster, is_pooled
+  FROM (SELECT coalesce(current_setting('mirrord.cluster', true), '') = 'on' AS is_cluster,
+               pg_backend_pid() <> %s AS is_pooled) AS server"""
 STATEMENT_TIMEOUT_SECONDS = 30  # seconds; a full compare of a million rows takes a few
 POOL_TIMEOUT_SECONDS = 3.0  # seconds; callers retry
 # phrases of temporary refusals
@@ -51,8 +60,8 @@ _PASSING_REFUSALS = (
 )
 # Words of PgBouncer, and what its operator has to change.
 _POOLER_REFUSALS = {
-    "statement pooling mode": "A pooler before Postgres pools statements, and mirrord needs transactions and sessions: "
-    "set `pool_mode = session`",
+    "statement pooling mode": "A pooler before Postgres pools statements, and mirrord needs transactions: "
+    "set `pool_mode = transaction` and `listen_dsn`, or `pool_mode = session`",
     "unsupported startup parameter": "A pooler before Postgres refuses the settings of mirrord's connections: "
     "set `ignore_startup_parameters = options`, and give them to the role mirrord_daemon",
 }
@@ -131,6 +140,7 @@ async def admin_connection(dsn: str) -> AsyncIterator[Connection]:
             autocommit=True,
             application_name="mirrord",
             connect_timeout=CONNECT_TIMEOUT_SECONDS,
+            prepare_threshold=None,
         ) as connection:
             yield connection
 
@@ -317,9 +327,18 @@ async def _check_connection(connection: Connection) -> None:
 
 
 async def apply_server_settings(connection: Connection) -> None:
-    """Give a new connection the settings that depend on its server."""
-    row = await (await connection.execute(_SERVER_SETTINGS, (f"{TRANSACTION_TIMEOUT_SECONDS}s",))).fetchone()
-    connection.is_cluster = row is not None and bool(row[2])
+    """
+    Give a new connection the settings that depend on its server.
+
+    Statements that are prepared belong to a session, so those of a connection with a pooler are not. A pooler gives its
+    clients process ids of its own.
+    """
+    values = (f"{TRANSACTION_TIMEOUT_SECONDS}s", connection.info.backend_pid)
+    row = await (await connection.execute(_SERVER_SETTINGS, values)).fetchone()
+    assert row is not None
+    connection.is_cluster, connection.is_pooled = row[2], row[3]
+    if connection.is_pooled:
+        connection.prepare_threshold = None
 
 
 async def set_tenant(connection: Connection, tenant: TenantId) -> None:

@@ -9,7 +9,7 @@ from psycopg import sql
 from psycopg.rows import TupleRow
 
 from mirrord.db import cluster, migrate, tenant_rows
-from mirrord.db.database import Connection, Database, admin_connection, set_local, translate_errors
+from mirrord.db.database import Connection, Database, admin_connection, daemon_dsn, set_local, translate_errors
 from mirrord.db.migrate import load_open_walls
 from mirrord.domain.entry import MirrorId, TenantId
 from mirrord.domain.health_facts import Login, Server, TenantIsolation, TenantStatus
@@ -128,11 +128,11 @@ async def _may_be_app(connection: Connection) -> bool:
     return await _load_value(connection, query) == "True"
 
 
-async def measure_notification(database: Database) -> float | None:
+async def measure_notification(database: Database, listening_dsn: str) -> float | None:
     """Seconds from a commit to its notification, on a private channel; None: it did not arrive."""
     channel = sql.Identifier(f"mirrord_doctor_{uuid4().hex[:16]}")
     with translate_errors():
-        async with await Connection.connect(database.dsn, autocommit=True) as listener:
+        async with await Connection.connect(daemon_dsn(listening_dsn), autocommit=True) as listener:
             await listener.execute(sql.SQL("LISTEN {}").format(channel))
             started = time.monotonic()
             async with database.connection() as connection:

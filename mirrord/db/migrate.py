@@ -11,19 +11,14 @@ from importlib.resources import files
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
 from mirrord.db import cluster
-from mirrord.db.database import APP_ROLE, DAEMON_ROLE, Connection, admin_connection, parse_dsn
+from mirrord.db.database import APP_ROLE, DAEMON_ROLE, Connection, admin_connection
+from mirrord.db.working_logins import check_own_session
 from mirrord.errors import Unavailable, UserError
 
 LOCK_TIMEOUT_SECONDS = 60  # seconds; a daemon then reports it and retries
 
-_SAFE_SCHEMAS = "{pg_catalog}"  # what remains of SAFE_SEARCH_PATH while there are no temporary objects
-_LOST_SETTINGS_SENTENCE = (
-    "A pooler before Postgres drops the settings of mirrord's connections. "
-    f"Let the DSN name user={DAEMON_ROLE}, and give the settings to that role (docs/operations.md, Poolers)."
-)
 _POLICIES_FILE = "19_policies.sql"
 _LOCK = 0x6D6972726F7264  # "mirrord", the key of the advisory lock
 
@@ -72,7 +67,7 @@ async def migrate(dsn: str, *, onto_cluster: bool = False) -> list[str]:
     for a cluster that cannot be used, and Unavailable.
     """
     async with admin_connection(dsn) as connection:
-        await _take_lock(connection)
+        await _take_lock(connection, dsn)
         number = await load_schema_number(connection)
         pending = list_pending(number)
         is_cluster = await _choose_cluster(connection, number, onto_cluster=onto_cluster)
@@ -126,7 +121,7 @@ async def restore_policies(dsn: str) -> None:
     Raises UserError if the role of *dsn* may not do so.
     """
     async with admin_connection(dsn) as connection:
-        await _take_lock(connection)
+        await _take_lock(connection, dsn)
         try:
             async with connection.transaction():
                 await connection.execute(sql.SQL(dict(_read_files("schema"))[_POLICIES_FILE]))
@@ -140,12 +135,18 @@ async def restore_policies(dsn: str) -> None:
 async def restore_walls(dsn: str) -> None:
     """Restore rights that a dump or an older mirrord left too wide, as far as the role of *dsn* may."""
     async with admin_connection(dsn) as connection:
-        await _take_lock(connection)
+        await _take_lock(connection, dsn)
         await raise_walls(connection)
 
 
-async def _take_lock(connection: Connection) -> None:
-    """Raises Unavailable if another session keeps the lock: every role may take an advisory lock."""
+async def _take_lock(connection: Connection, dsn: str) -> None:
+    """
+    Keep others from migrating until the connection ends.
+
+    dsn: of *connection*. Raises UserError if a pooler would let the lock outlive it, and Unavailable if another session
+    keeps the lock: every role may take an advisory lock.
+    """
+    await check_own_session(connection, dsn)
     try:
         await connection.execute(f"SET lock_timeout = '{LOCK_TIMEOUT_SECONDS}s'")
         await connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
@@ -281,33 +282,3 @@ async def _execute_if_allowed(connection: Connection, statement: sql.Composed) -
         await connection.execute(statement)
     except psycopg.errors.InsufficientPrivilege:
         return  # only another role may change it; `mirrord doctor` reports it
-
-
-async def working_dsn(dsn: str) -> str:
-    """
-    *dsn*; for a superuser, the same with the login mirrord_daemon and without the superuser's password.
-
-    Needs the schema's roles. Raises UserError if Postgres refuses that login, or a pooler drops settings of
-    connections, and Unavailable.
-    """
-    async with admin_connection(dsn) as connection:
-        cursor = await connection.execute(
-            "SELECT rolname, rolsuper, pg_catalog.current_schemas(false)::text FROM pg_catalog.pg_roles"
-            " WHERE rolname = session_user"
-        )
-        row = await cursor.fetchone()
-    if row is not None and row[2] != _SAFE_SCHEMAS:
-        raise UserError(_LOST_SETTINGS_SENTENCE)
-    if row is None or not row[1]:
-        return dsn
-    daemon_login = make_conninfo("", **{**parse_dsn(dsn), "user": DAEMON_ROLE, "password": None})
-    try:
-        async with admin_connection(daemon_login):
-            return daemon_login
-    except UserError as error:
-        raise UserError(
-            f"mirrord does not work as the superuser {row[0]}, and may not log in as {DAEMON_ROLE}: {error} "
-            f"Give that role a password (`ALTER ROLE {DAEMON_ROLE} PASSWORD '…'`) and let the DSN name both "
-            f"(user={DAEMON_ROLE} password=…), or put it into libpq's password file. "
-            "The superuser's DSN is needed by `mirrord migrate --dsn …` only."
-        ) from error

@@ -15,6 +15,9 @@ from mirrord.db.migrate import load_schema_number
 from mirrord.domain.entry import NO_TEXT, Digest, EntryId, Kind, Place, Row, TenantId
 from mirrord.errors import Refused
 
+_NEW_LIMIT = "transaction_timeout"  # which servers before 17 do not know
+_NO_LIMITS = ("idle_in_transaction_session_timeout = 0", f"{_NEW_LIMIT} = 0")
+
 
 @asynccontextmanager
 async def open_snapshot(database: Database, tenant: TenantId) -> AsyncIterator[Connection]:
@@ -24,12 +27,13 @@ async def open_snapshot(database: Database, tenant: TenantId) -> AsyncIterator[C
     It locks no row and has no time limit, so that files may be written meanwhile.
     """
     with translate_errors():
-        async with await Connection.connect(database.dsn, autocommit=True) as connection:
-            await connection.execute("SET idle_in_transaction_session_timeout = 0")
-            await connection.execute("SET plan_cache_mode = auto")  # for queries of all rows of a tenant, not of one
+        # Statements that are prepared would stay in the session of a pooler.
+        async with await Connection.connect(database.dsn, autocommit=True, prepare_threshold=None) as connection:
             await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
             await connection.set_read_only(True)
             async with connection.transaction():
+                # for queries of all rows of a tenant, not of one
+                await _apply_settings(connection, (*_NO_LIMITS, "plan_cache_mode = auto"))
                 await set_tenant(connection, tenant)
                 yield connection
 
@@ -105,11 +109,8 @@ async def load_parts(connection: Connection, tenant: TenantId, digest: Digest) -
 
 
 _IS_FILLED = "MR002"
-# Output that does not depend on the settings of a server or role; and no time limits.
-_BACKUP_SETTINGS = (
-    *("TimeZone = 'UTC'", "DateStyle = 'ISO, MDY'", "bytea_output = 'hex'", "extra_float_digits = 3"),
-    *("statement_timeout = 0", "idle_in_transaction_session_timeout = 0"),
-)
+# Output that does not depend on the settings of a server or role.
+_FORMATS = ("TimeZone = 'UTC'", "DateStyle = 'ISO, MDY'", "bytea_output = 'hex'", "extra_float_digits = 3")
 
 _COLUMNS = """
 SELECT attname FROM pg_attribute
@@ -141,7 +142,7 @@ class TenantSnapshot:
 
 async def load_snapshot(connection: Connection, tenant: TenantId) -> TenantSnapshot:
     """The tenant's state in this snapshot. Also sets the connection to the output formats of a backup."""
-    await _apply_settings(connection, _BACKUP_SETTINGS)
+    await _apply_settings(connection, (*_FORMATS, "statement_timeout = 0"))
     row = await (await connection.execute(_TENANT_STATE, {"tenant": tenant})).fetchone()
     assert row is not None
     return TenantSnapshot(await load_schema_number(connection), *row)
@@ -236,8 +237,8 @@ async def restore_transaction(database: Database, tenant: TenantId, name: str) -
     with translate_errors():
         async with await Connection.connect(database.dsn, autocommit=True) as connection:
             await apply_server_settings(connection)
-            await _apply_settings(connection, _BACKUP_SETTINGS)
             async with connection.transaction():
+                await _apply_settings(connection, (*_FORMATS, *_NO_LIMITS, "statement_timeout = 0"))
                 await set_tenant(connection, tenant)
                 try:
                     await connection.execute("SELECT mirrord.begin_restore(%s)", (tenant,))
@@ -246,7 +247,9 @@ async def restore_transaction(database: Database, tenant: TenantId, name: str) -
                         raise Refused(f"The tenant {name} has pages already. Restore it --as a new one.") from error
                     raise
                 yield connection
-            await connection.execute("SELECT mirrord.keep_statistics()")
+            async with connection.transaction():
+                await _apply_settings(connection, (*_NO_LIMITS, "statement_timeout = 0"))
+                await connection.execute("SELECT mirrord.keep_statistics()")
 
 
 async def store_rows(
@@ -274,8 +277,10 @@ async def finish_restore(connection: Connection, tenant: TenantId, seq: int) -> 
 
 
 async def _apply_settings(connection: Connection, settings: Sequence[str]) -> None:
+    """Apply them to the current transaction: behind a pooler the session goes on to serve others."""
     for setting in settings:
-        await connection.execute(sql.SQL("SET {}").format(sql.SQL(setting)))
+        if not setting.startswith(_NEW_LIMIT) or connection.info.server_version >= 170000:
+            await connection.execute(sql.SQL("SET LOCAL {}").format(sql.SQL(setting)))
 
 
 def parse_tenant_id(text: str) -> TenantId:

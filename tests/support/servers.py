@@ -55,11 +55,11 @@ def served(directory: Path, version: int) -> Iterator[Server]:
     server = Server(directory, version)
     binaries, cluster = programs()[version], directory / "cluster"
     initdb = (binaries / "initdb", f"--username={server.superuser}", "--auth=trust", "--encoding=UTF8", "-N", "-D")
-    place_copy(f"cluster-{version}", cluster, partial(_run, *initdb))
+    place_copy(f"cluster-{version}", cluster, partial(launch, *initdb))
     options = {"listen_addresses": "", "unix_socket_directories": directory, "fsync": "off", "max_connections": "30"}
     settings = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
     settings += ["-c", "max_prepared_transactions=2"]
-    pid = int(_run("--log", directory / "log", binaries / "postgres", "-D", cluster, *settings))
+    pid = int(launch("--log", directory / "log", binaries / "postgres", "-D", cluster, *settings))
     try:
         eventually(lambda: _answers(server) or None, "the server answers")
         yield server
@@ -69,7 +69,8 @@ def served(directory: Path, version: int) -> Iterator[Server]:
         shutil.rmtree(cluster)
 
 
-def _run(*command: object) -> str:
+def launch(*command: object) -> str:
+    """Run a program that refuses to be root; returns what it printed."""
     words = [sys.executable, "-I", "-S", server_launch.__file__, *map(str, command)]
     completed = subprocess.run(words, capture_output=True, text=True, cwd="/", env={"LC_ALL": "C.UTF-8", "PATH": ""})
     assert completed.returncode == 0, completed.stderr

@@ -18,6 +18,8 @@ from psycopg import errors, sql
 from psycopg.types.json import Jsonb
 
 from mirrord.db.database import Database, app_dsn, daemon_dsn
+from mirrord.db.snapshot_rows import restore_transaction
+from mirrord.db.tenant_rows import ensure_tenant
 from mirrord.domain.entry import TenantId
 from mirrord.mirror.backup.backup_directory import Backups
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -260,6 +262,16 @@ async def test_a_tree_that_is_still_there_keeps_its_files_and_each_is_the_page_i
     assert new_paths == {"Page", "Folder/Child", "assets/big"}  # what both sides have, without a common past
     assert (survivor / "notes.txt").read_text() == "newer than the backup\n"
     assert len(_texts_that_end(app, "newer than the backup\n")) == 1
+
+
+async def test_a_restoration_takes_as_long_as_it_needs(fresh_dsn: str) -> None:
+    limits = ("statement_timeout", "idle_in_transaction_session_timeout", "transaction_timeout")
+    async with Database(fresh_dsn) as database:
+        tenant = await ensure_tenant(database, "large")
+        async with restore_transaction(database, tenant, "large") as connection:
+            query = "SELECT current_setting(name, true) FROM unnest(%s::text[]) AS name"
+            cursor = await connection.execute(query, (list(limits),))
+            assert {value for (value,) in await cursor.fetchall()} <= {"0", None}
 
 
 def _listing(root: Path) -> set[str]:

@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mirrord.db.migrate import working_dsn
 from mirrord.db.server.embedded_server import EmbeddedPostgres
+from mirrord.db.working_logins import find_logins
 from mirrord.errors import UserError
 from tests.support.commands import Near
 from tests.support.editors import save
@@ -44,10 +44,10 @@ async def test_where_only_a_superuser_may_log_in_it_is_said_what_helps(fresh_dsn
         superuser.execute("ALTER ROLE mirrord_daemon NOLOGIN")
         try:
             with pytest.raises(UserError, match="ALTER ROLE mirrord_daemon PASSWORD"):
-                await working_dsn(fresh_dsn)
+                await find_logins(fresh_dsn)
         finally:
             superuser.execute("ALTER ROLE mirrord_daemon LOGIN")
-    assert "user=mirrord_daemon" in await working_dsn(fresh_dsn)
+    assert "user=mirrord_daemon" in (await find_logins(fresh_dsn)).dsn
 
 
 @pytest.fixture

@@ -5,14 +5,11 @@ One primary with a standby that follows it; the tests take them from the start t
 """
 
 import os
-import re
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,14 +18,14 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from mirrord.db.server import server_launch
 from tests.support.clusters import place_copy
 from tests.support.commands import Done, Near, run_command
 from tests.support.editors import save
 from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
 from tests.support.health import assert_syncs
-from tests.support.servers import DEBIAN_15
+from tests.support.poolers import POOLER, PoolerTarget, pooled, role_settings, write_configuration
+from tests.support.servers import DEBIAN_15, launch
 
 pytestmark = [
     pytest.mark.timeout(400),
@@ -39,8 +36,6 @@ pytestmark = [
 ]
 
 HBA = "local all all trust\nlocal replication all trust\nhostssl all all 127.0.0.1/32 trust\n"
-GUIDE = Path(__file__).parents[2] / "docs/operations.md"
-POOLER = Path("/usr/sbin/pgbouncer")
 WAIT_SECONDS = 90.0
 
 
@@ -86,14 +81,6 @@ class Host:
         except psycopg.OperationalError:
             return False
         return True
-
-
-def launch(*command: object) -> str:
-    """Run a program that refuses to be root; returns what it printed."""
-    words = [sys.executable, "-I", "-S", server_launch.__file__, *map(str, command)]
-    completed = subprocess.run(words, capture_output=True, text=True, cwd="/", env={"LC_ALL": "C.UTF-8", "PATH": ""})
-    assert completed.returncode == 0, completed.stderr
-    return completed.stdout
 
 
 def find_free_port() -> int:
@@ -203,7 +190,7 @@ def test_a_pooler_that_does_not_do_is_said_to_need_other_settings(
     mirrord: Mirrord, primary: Host, tmp_path: Path, settings: dict[str, str], words: str
 ) -> None:
     assert mirrord.running
-    with pooled(primary, tmp_path, settings) as dsn:
+    with pooled(PoolerTarget(primary.directory, primary.port), tmp_path, settings) as dsn:
         refused = run_on(dsn, tmp_path, "tenant", "list")
     assert refused.code == 2
     assert words in refused.err
@@ -213,12 +200,12 @@ def test_a_pooler_that_does_not_do_is_said_to_need_other_settings(
 def test_a_pooler_of_sessions_does_once_the_role_has_the_settings(mirrord: Mirrord, primary: Host) -> None:
     settings = {"pool_mode": "session", "ignore_startup_parameters": "options"}
     with psycopg.connect(primary.superuser_dsn(), autocommit=True) as superuser:
-        for statement in re.findall(r"^ALTER ROLE mirrord_daemon SET .*;$", GUIDE.read_text("utf-8"), re.MULTILINE):
+        for statement in role_settings():
             superuser.execute(statement.encode())
     direct, directory = mirrord.dsn, mirrord.directory / "pooler"
     directory.mkdir()
     try:
-        with pooled(primary, directory, settings) as mirrord.dsn:
+        with pooled(PoolerTarget(primary.directory, primary.port), directory, settings) as mirrord.dsn:
             report = mirrord.run("doctor", "--json").stdout
     finally:
         mirrord.dsn = direct
@@ -227,31 +214,15 @@ def test_a_pooler_of_sessions_does_once_the_role_has_the_settings(mirrord: Mirro
 
 
 @pytest.mark.skipif(not POOLER.exists(), reason="needs PgBouncer")
-def test_a_pooler_of_statements_is_said_to_need_sessions(mirrord: Mirrord, primary: Host, tmp_path: Path) -> None:
+def test_a_pooler_of_statements_is_said_to_need_transactions(mirrord: Mirrord, primary: Host, tmp_path: Path) -> None:
     """With the settings of the test before."""
     assert mirrord.running
-    with pooled(primary, tmp_path, {"pool_mode": "statement", "ignore_startup_parameters": "options"}) as dsn:
-        refused = run_on(dsn, tmp_path, "tenant", "list")
+    target, settings = PoolerTarget(primary.directory, primary.port), {"ignore_startup_parameters": "options"}
+    with pooled(target, tmp_path, {"pool_mode": "statement", **settings}) as dsn:
+        file = write_configuration(tmp_path, dsn, primary.superuser_dsn())
+        refused = run_command("tenant", "list", "--config", str(file), "--data", str(tmp_path / "data"))
     assert refused.code == 2
-    assert "set `pool_mode = session`" in refused.err
-
-
-@contextmanager
-def pooled(host: Host, directory: Path, settings: dict[str, str]) -> Iterator[str]:
-    """PgBouncer before *host*, until the block ends; the DSN of mirrord_daemon that goes through it."""
-    (directory / "users").write_text('"mirrord_daemon" ""\n')
-    places = {"listen_port": "6432", "unix_socket_dir": str(directory), "listen_addr": ""}
-    access = {"auth_type": "trust", "auth_file": str(directory / "users"), "max_client_conn": "50"}
-    lines = [f"{name} = {setting}" for name, setting in {**places, **access, **settings}.items()]
-    head = ["[databases]", f"* = host={host.directory} port={host.port}", "[pgbouncer]"]
-    (directory / "pooler.ini").write_text("\n".join([*head, *lines, ""]))
-    pid = int(launch("--log", directory / "log", POOLER, directory / "pooler.ini"))
-    try:
-        eventually((directory / ".s.PGSQL.6432").exists, "the pooler's socket", WAIT_SECONDS)
-        yield make_conninfo(host=str(directory), port=6432, user="mirrord_daemon", dbname="notes")
-    finally:
-        os.kill(pid, signal.SIGTERM)
-        eventually(lambda: not Path(f"/proc/{pid}").exists(), "the end of the pooler", WAIT_SECONDS)
+    assert "set `pool_mode = transaction` and `listen_dsn`" in refused.err
 
 
 def test_edits_go_on_at_the_promoted_server_at_another_port(mirrord: Mirrord, primary: Host, standby: Host) -> None:

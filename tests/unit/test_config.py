@@ -89,6 +89,13 @@ def test_flags_win_over_the_environment(working_directory: Path) -> None:
     assert load(flags, ENVIRONMENT) == Config(working_directory / "tree", Path("/d"), "host=flag", ("four",), 0o2770)
 
 
+def test_a_dsn_on_the_command_line_needs_no_other_one_to_listen() -> None:
+    write('dsn = "host=pooler"\nlisten_dsn = "host=file"')
+    assert load(Flags(), {}).listen_dsn == "host=file"
+    assert load(Flags(), {"MIRRORD_LISTEN_DSN": "host=environment"}).listen_dsn == "host=environment"
+    assert load(Flags(dsn="host=flag"), {"MIRRORD_LISTEN_DSN": "host=environment"}).listen_dsn is None
+
+
 def test_each_setting_wins_by_itself(working_directory: Path) -> None:
     write(FILE)
     config = load(Flags(dsn="host=flag"), {"MIRROR_DIR": "environment-tree"})

@@ -80,7 +80,7 @@ async def _examine_server(config: Config) -> Server | None:
             return server
         async with Database(running.working_dsn, size=2) as database:
             isolation = await database_probe.try_isolation(database)
-            seconds = await database_probe.measure_notification(database)
+            seconds = await database_probe.measure_notification(database, running.listening_dsn)
             ids = await tenant_rows.load_tenants(database)
             standing = [await _standing_of(database, config, name, tenant) for name, tenant in ids.items()]
             return replace(server, isolation=isolation, notification_seconds=seconds, tenants=tuple(standing))

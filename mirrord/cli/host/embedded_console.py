@@ -7,7 +7,7 @@ import click
 from mirrord.auth.sign_in import Gate
 from mirrord.cli.output import current_person
 from mirrord.daemon.daemon import Daemon
-from mirrord.errors import MirrordError
+from mirrord.errors import MirrordError, UserError
 from mirrord.sync.timing import pause
 from mirrord.web.console_server import ConsolePlace, serve_console, sign_in_url
 
@@ -34,7 +34,9 @@ class DaemonConsole:
         try:
             gate = self._gate = Gate(daemon.config.data)
             place = ConsolePlace(settings.port, daemon.config.data, settings.hosts)
-            await serve_console(place, daemon.postgres.working_dsn, gate, daemon.stop, self._announce)
+            await serve_console(place, daemon.postgres.session_dsn, gate, daemon.stop, self._announce)
+        except UserError as error:
+            daemon.degraded["console"] = f"The console is not served: {error}"
         except MirrordError as error:
             daemon.degraded["console"] = f"The console is not served: {error} Choose another port: `--console PORT`."
 

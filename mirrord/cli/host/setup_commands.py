@@ -76,7 +76,7 @@ async def _find_dsn(config: Config, name: str | None, *, daemon: bool) -> str:
         raise Unavailable("The embedded Postgres runs only while the daemon does. Start it with `mirrord up`.")
     if daemon:
         await postgres.log_in()
-        return daemon_dsn(postgres.working_dsn)
+        return daemon_dsn(postgres.session_dsn)
     async with app.open_database(config) as database:
         _, tenant = await find_tenant(database, config, name)
     return app_dsn(postgres.dsn, tenant)
