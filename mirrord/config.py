@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 from mirrord.auth.issuer_settings import Issuer, parse_issuer
 from mirrord.domain.answer_form import AnswerForm
 from mirrord.domain.history_rule import HistoryRules, parse_history
+from mirrord.domain.link_rule import LinkRule, parse_link_rule
 from mirrord.domain.measures import Endpoint
 from mirrord.domain.place import DEFAULT_ATTACHMENTS, is_reserved
 from mirrord.domain.trust import DEFAULTS, Limits, Trust, trust_levels
@@ -96,6 +97,7 @@ class Config:
     processes: how many engine processes share the tenants; 1: the daemon is one process. pool: the name under which
     daemons on several hosts share the tenants; None: they do not. history: which versions keep their texts.
     listen_dsn: of Postgres itself, where dsn reaches a pooler of transactions; None: dsn is for all connections.
+    links: which renames and moves links follow.
     """
 
     mirror: Path
@@ -114,6 +116,7 @@ class Config:
     pool: str | None = None
     history: HistoryRules = field(default_factory=HistoryRules)
     listen_dsn: str | None = None
+    links: LinkRule = LinkRule.TOOLS
 
     def trusts_locally(self) -> bool:
         """Whether agents may work without a token."""
@@ -163,6 +166,7 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         pool=_parse_pool(written.get("pool")),
         history=parse_history(written.get("history", {})),
         listen_dsn=_listen_dsn_of(flags, environment, written),
+        links=parse_link_rule(written.get("links", {}).get("rewrite", LinkRule.TOOLS)),
     )
 
 
@@ -250,6 +254,7 @@ _KEYS: dict[str, ExpectedType] = {
     "pool": str,
     "listen_dsn": str,
     "history": {"keep": str, "newest": _ANY_VALUE, "tenants": {}},
+    "links": {"rewrite": str},
     "console": {"serve": bool, "port": int, "hosts": list},
     "mcp": {
         "token_file": str,

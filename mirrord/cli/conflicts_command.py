@@ -16,7 +16,7 @@ from mirrord.config import Config
 from mirrord.db import open_issues as store
 from mirrord.db.database import Connection
 from mirrord.db.open_issues import ConflictRow
-from mirrord.documents.link_following import paths_of
+from mirrord.documents.link_places import paths_of
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.errors import UserError
 from mirrord.operations import conflict_resolution

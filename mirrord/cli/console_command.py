@@ -66,8 +66,7 @@ async def _serve_console(config: Config, port: int) -> None:
     async with app.running_postgres(config) as postgres:
         await app.bring_up_to_date(postgres)
         try:
-            await serve_console(
-                ConsolePlace(port, config.data, config.console.hosts), postgres.session_dsn, gate, stop, announce
-            )
+            place = ConsolePlace(port, config.data, config.console.hosts, config.links)
+            await serve_console(place, postgres.session_dsn, gate, stop, announce)
         except Unavailable as error:
             raise Unavailable(f"The console is not served: {error} Choose another port: `--port`.") from error

@@ -12,7 +12,7 @@ from mirrord.cli.tenant_database import run_in_transaction, run_with_database
 from mirrord.config import Config
 from mirrord.db.content.entry_versions import Revision
 from mirrord.db.database import Database
-from mirrord.documents.link_following import paths_of
+from mirrord.documents.link_places import paths_of
 from mirrord.domain.entry import TenantId
 from mirrord.operations.page_versions import History, compare_versions, load_page_history
 from mirrord.operations.restore import find_page

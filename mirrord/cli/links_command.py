@@ -14,7 +14,7 @@ from mirrord.config import Config
 from mirrord.db.content import link_rows as store
 from mirrord.db.content.link_rows import PageLink
 from mirrord.db.database import Connection
-from mirrord.documents.link_following import paths_of
+from mirrord.documents.link_places import paths_of
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.operations.restore import find_page
 

@@ -29,8 +29,9 @@ def format_time(when: datetime) -> str:
 
 
 def format_actor(actor: Mapping[str, Any]) -> str:
-    """`human ada`."""
-    return f"{actor.get('kind', '?')} {actor.get('name', '')}".strip()
+    """`human ada`, `daemon mirrord for human ada`."""
+    name = f"{actor.get('kind', '?')} {actor.get('name', '')}".strip()
+    return f"{name} for {actor['for']}" if actor.get("for") else name
 
 
 def strip_controls(text: str) -> str:

@@ -17,14 +17,16 @@ class FeedBatch:
     """
     The next changes for the followers, in the order of the feed. Each follower has its own cursor.
 
-    has_due_links: links have to be resolved. has_notes: changes are waiting to become events. has_segments: some of the
-    entries have segments, or are records of segments. clock: the number of the tenant's last change when this was read.
+    has_due_links: links have to be resolved. has_pending_links: texts have to get targets of links. has_notes: changes
+    are waiting to become events. has_segments: some of the entries have segments, or are records of segments. clock:
+    the number of the tenant's last change when this was read.
     """
 
     changes: Sequence[FeedCursor]
     link_cursor: FeedCursor
     segment_cursor: FeedCursor
     has_due_links: bool
+    has_pending_links: bool
     has_notes: bool
     has_segments: bool
     clock: int
@@ -59,7 +61,9 @@ batch AS MATERIALIZED (
      ORDER BY seq, entry_id LIMIT %(limit)s)
 SELECT ARRAY(SELECT seq FROM batch ORDER BY seq, entry_id), ARRAY(SELECT entry_id FROM batch ORDER BY seq, entry_id),
        link.seq, link.entry_id, segment.seq, segment.entry_id,
-       EXISTS (SELECT FROM mirrord.page_link WHERE tenant_id = %(t)s AND due),
+       EXISTS (SELECT FROM mirrord.page_link WHERE tenant_id = %(t)s AND due AND pending IS NULL),
+       EXISTS (SELECT FROM mirrord.page_link AS l JOIN mirrord.page AS p ON p.tenant_id = %(t)s AND p.id = l.source_id
+                WHERE l.tenant_id = %(t)s AND l.pending IS NOT NULL AND p.deleted_at IS NULL),
        EXISTS (SELECT FROM mirrord.event_outbox WHERE tenant_id = %(t)s),
        EXISTS (SELECT FROM mirrord.record WHERE tenant_id = %(t)s AND kind = 'segment'
                   AND key = ANY (ARRAY(SELECT entry_id::text FROM batch)))
@@ -84,16 +88,9 @@ async def lock_next_batch(connection: Connection, tenant: TenantId) -> FeedBatch
     while (row := await (await connection.execute(_NEXT_BATCH, values)).fetchone()) is None:
         for cursor in ("link_cursor", "segment_cursor"):
             await connection.execute(_ADD_CURSOR.format(cursor).encode(), (tenant,))
-    seqs, entries, link_seq, link_entry, segment_seq, segment_entry, has_due_links, has_notes, has_segments, clock = row
-    return FeedBatch(
-        list(zip(seqs, entries, strict=True)),
-        (link_seq, link_entry),
-        (segment_seq, segment_entry),
-        has_due_links,
-        has_notes,
-        has_segments,
-        clock,
-    )
+    seqs, entries, link_seq, link_entry, segment_seq, segment_entry, *facts = row
+    changes = list(zip(seqs, entries, strict=True))
+    return FeedBatch(changes, (link_seq, link_entry), (segment_seq, segment_entry), *facts)
 
 
 async def move_cursors(connection: Connection, tenant: TenantId, cursor: FeedCursor) -> None:

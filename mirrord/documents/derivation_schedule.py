@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from mirrord.db import feed_cursors
 from mirrord.db.content import record_rows
@@ -17,8 +18,10 @@ from mirrord.db.content.record_rows import RecordText, UnanchoredPage
 from mirrord.db.database import Connection
 from mirrord.db.feed_cursors import FEED_BATCH_ENTRIES, FeedBatch
 from mirrord.documents.document_derivation import MAX_BATCH_PAGES, Deriver
-from mirrord.documents.link_following import follow_links
+from mirrord.documents.link_following import FollowedLinks, follow_links
+from mirrord.documents.link_rewriting import rewrite_pages
 from mirrord.domain.entry import EntryId, TenantId
+from mirrord.domain.link_rule import LinkRule
 from mirrord.domain.measures import Work
 from mirrord.domain.place import RecordFormat
 from mirrord.errors import Fenced, Locked, Unavailable
@@ -60,6 +63,7 @@ class DerivationLoop:
         self._derived_at = self._linked_at = -UNCHANGED_SECONDS
         self._waiting_since: float | None = None  # monotonic time of the first change that links have not followed
         self._followed_seq = 0  # the number of the last change that links have followed
+        self._has_pending_links = False  # whether pages that cannot be written yet are to get targets of links
 
     async def run(self, stop: asyncio.Event) -> None:
         """Update the derived data whenever rows changed, until *stop*."""
@@ -71,6 +75,7 @@ class DerivationLoop:
             linked = False
             try:
                 linked = await self._update_derived(stop)
+                await self._rewrite_pages()
             except (Unavailable, Fenced):
                 await pause(stop, RETRY_SECONDS)
             await pause(
@@ -113,15 +118,16 @@ class DerivationLoop:
 
     async def _follow(self, connection: Connection, batch: FeedBatch, moves_cursors: bool) -> bool:
         """Let links and segments follow *batch* in the open transaction; returns whether nothing is left."""
-        count = await follow_changes(connection, self._engine.sides.tenant, batch, moves_cursors=moves_cursors)
+        sides = self._engine.sides
+        followed = await follow_changes(connection, sides.tenant, batch, sides.links, moves_cursors=moves_cursors)
         await self._engine.handshake.prepare(connection)
-        self._note_batch(batch)
-        return count < FEED_BATCH_ENTRIES
+        self._note_batch(batch, followed)
+        return followed.count < FEED_BATCH_ENTRIES
 
-    def _note_batch(self, batch: FeedBatch) -> None:
+    def _note_batch(self, batch: FeedBatch, followed: FollowedLinks) -> None:
         if batch.has_notes:
             self._unpublished.set()
-        self._followed_seq = batch.clock
+        self._followed_seq, self._has_pending_links = batch.clock, followed.has_pending
 
     async def _derive_documents(self, stop: asyncio.Event) -> None:
         while not stop.is_set() and self._engine.pending_count < IMPORT_ENTRIES:
@@ -194,6 +200,11 @@ class DerivationLoop:
                 break
         return True
 
+    async def _rewrite_pages(self) -> None:
+        """Write targets of links into the pages that can get them now; their news come back through the feed."""
+        if self._has_pending_links and self._engine.sides.lease is not None:
+            await rewrite_pages(self._engine.sides)
+
     @property
     def _seconds_until_link(self) -> float:
         """Seconds that links and segments wait in favour of other mirrors."""
@@ -201,8 +212,10 @@ class DerivationLoop:
 
     @property
     def _is_quiet(self) -> bool:
-        """Whether no row changed that links have not followed; of many tenants most are idle."""
-        return not self._engine.rows_changed.is_set() and self._engine.feed.cursor <= self._followed_seq
+        """Whether no row changed that links have not followed, and none waits; of many tenants most are idle."""
+        if self._has_pending_links or self._engine.rows_changed.is_set():
+            return False
+        return self._engine.feed.cursor <= self._followed_seq
 
 
 _AnchoredTexts = list[tuple[UnanchoredPage, RecordText | None]]
@@ -230,37 +243,39 @@ def _new_text_of(segment: UnanchoredPage) -> RecordText | None:
 
 
 async def follow_batch(
-    sides: Sides, handshake: Handshake | None = None, note: Callable[[FeedBatch], None] = lambda _: None
+    sides: Sides,
+    handshake: Handshake | None = None,
+    note: Callable[[FeedBatch, FollowedLinks], None] = lambda _, __: None,
 ) -> int:
     """
     Let links and segments follow one batch, in a transaction that checks the lease.
 
     Returns the number of entries and links: below FEED_BATCH_ENTRIES nothing is left. 0 without the lease.
-    handshake: reads what its next acknowledgement needs. note: called with the batch after the commit.
+    handshake: reads what its next acknowledgement needs. note: called with the batch and its result after the commit.
     """
     tenant = sides.tenant
     if sides.lease is None:
         return 0
     async with sides.database.transaction(tenant, sides.fence, DAEMON_ACTOR) as connection:
         batch = await feed_cursors.lock_next_batch(connection, tenant)
-        count = await follow_changes(connection, tenant, batch)
+        followed = await follow_changes(connection, tenant, batch, sides.links)
         if handshake is not None:
             await handshake.prepare(connection)
-    note(batch)
-    return count
+    note(batch, followed)
+    return followed.count
 
 
 async def follow_changes(
-    connection: Connection, tenant: TenantId, batch: FeedBatch, *, moves_cursors: bool = False
-) -> int:
+    connection: Connection, tenant: TenantId, batch: FeedBatch, rule: LinkRule, *, moves_cursors: bool = False
+) -> FollowedLinks:
     """
     Let links and segments follow *batch* in the open transaction; returns the number of entries and links.
 
-    moves_cursors: the transaction moves both cursors at its end.
+    rule: which moves links follow. moves_cursors: the transaction moves both cursors at its end.
     """
-    link_count = await follow_links(connection, tenant, batch.entries_for_links, has_due_links=batch.has_due_links)
+    followed = await follow_links(connection, tenant, batch, rule)
     if entries := batch.entries_for_segments:
         await _anchor_segments(connection, tenant, entries)
     if batch.changes and not moves_cursors:
         await feed_cursors.move_cursors(connection, tenant, batch.changes[-1])
-    return len(batch.changes) + link_count
+    return replace(followed, count=len(batch.changes) + followed.count)

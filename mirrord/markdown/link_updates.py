@@ -1,7 +1,7 @@
 """Update the links of a page after pages moved, in the spelling each had; no other byte changes."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
@@ -97,15 +97,27 @@ def relink_page(
     A link without a valid spelling (a wikilink to a name with `#`, or one whose target would end a quoted YAML
     string) stays unchanged, and so do links without a meaning.
     """
-    links, rules = links_of(page), _Rules(before, after, whereto, goal_of)
-    edits = [edit for number, link in enumerate(links) if (edit := _edit_link(page.text, number, link, rules))]
+    return _rewrite_links(page, _Rules(before, after, whereto, goal_of).new_link)
+
+
+def retarget_links(page: PageText, targets: Mapping[tuple[str, str], str]) -> RelinkedPage:
+    """*page* with new *targets* of links, by the kind and target that they have; the rest is as for relink_page()."""
+
+    def new_link(link: Link) -> Link:
+        return replace(link, target=targets.get((link.kind, link.target), link.target))
+
+    return _rewrite_links(page, new_link)
+
+
+def _rewrite_links(page: PageText, new_link: Callable[[Link], Link]) -> RelinkedPage:
+    links = links_of(page)
+    edits = [edit for number, link in enumerate(links) if (edit := _edit_link(page.text, number, link, new_link(link)))]
     if edits and not _is_clean(page, links, edits):
         edits = _select_harmless(page, links, edits)
     return RelinkedPage(PageText(_apply_edits(page.text, edits)) if edits else page, len(edits))
 
 
-def _edit_link(text: str, number: int, link: Link, rules: _Rules) -> _Edit | None:
-    new = rules.new_link(link)
+def _edit_link(text: str, number: int, link: Link, new: Link) -> _Edit | None:
     if (new.target, new.heading) == (link.target, link.heading):
         return None
     start, end = target_span(text, link)

@@ -13,7 +13,7 @@ import orjson
 from mirrord.db.content import recent_versions
 from mirrord.db.content.recent_versions import Period, RecentEntry
 from mirrord.db.database import Connection
-from mirrord.documents.link_following import paths_of
+from mirrord.documents.link_places import paths_of
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import UserError

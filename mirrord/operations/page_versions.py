@@ -7,7 +7,7 @@ from typing import Any
 from mirrord.db.content import entry_versions
 from mirrord.db.content.entry_versions import Revision
 from mirrord.db.database import Connection
-from mirrord.documents.link_following import paths_of
+from mirrord.documents.link_places import paths_of
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.errors import UserError
 from mirrord.operations.restore import directories_of, find_page

@@ -12,7 +12,7 @@ from mirrord.db.content.entry_edits import CurrentEntry
 from mirrord.db.content.entry_versions import EntryAtMoment, Revision
 from mirrord.db.content.entry_writes import PageValues
 from mirrord.db.database import Connection, Database, set_no_cascade, set_parents
-from mirrord.documents.link_following import paths_of
+from mirrord.documents.link_places import paths_of
 from mirrord.domain.entry import Actor, EntryId, Kind, Place, TenantId, parse_id
 from mirrord.domain.place import INDEX
 from mirrord.errors import Refused, Stale, UserError

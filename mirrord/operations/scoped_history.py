@@ -10,7 +10,7 @@ import orjson
 from mirrord.db.content import entry_edits, entry_versions, link_rows, recent_versions
 from mirrord.db.content.entry_versions import Revision
 from mirrord.db.database import Connection
-from mirrord.documents.link_following import paths_of
+from mirrord.documents.link_places import paths_of
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.domain.scope import Scope
 from mirrord.errors import UserError

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mirrord.db.database import Connection
-from mirrord.documents.link_following import paths_of
+from mirrord.documents.link_places import paths_of
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.scope import Scope
 from mirrord.markdown.frontmatter.page_text import PageText

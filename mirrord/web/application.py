@@ -113,6 +113,7 @@ def _api_routes() -> list[BaseRoute]:
         _quick_route(f"{page}/resolve", page_finder.resolve_link),
         _quick_route(f"{page}/unresolved", page_finder.list_unresolved),
         _costly_route(f"{page}/backlinks", page_finder.list_backlinks),
+        _costly_route(f"{page}/linking", page_finder.count_linking),
         _costly_route(f"{page}/history", page_versions.list_versions),
         _costly_route(f"{page}/diff", page_versions.show_difference),
         _write_route("/document", page_api.read_markdown),

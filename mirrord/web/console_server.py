@@ -9,6 +9,7 @@ from uuid import UUID
 from mirrord.auth.sign_in import Gate
 from mirrord.db import tenant_rows
 from mirrord.db.database import APP_ROLE, Database
+from mirrord.domain.link_rule import LinkRule
 from mirrord.telemetry.local_server import serve
 from mirrord.web.application import create_application
 from mirrord.web.read_limits import CONSOLE_CONNECTIONS
@@ -22,12 +23,13 @@ class ConsolePlace:
     """
     The location of the console. port 0: any free one. data: the data directory, which contains its key.
 
-    hosts: accepted host names in addition to those of loopback.
+    hosts: accepted host names in addition to those of loopback. links: what the daemon does with links of moved pages.
     """
 
     port: int
     data: Path
     hosts: Collection[str] = ()
+    links: LinkRule = LinkRule.TOOLS
 
 
 def url_of(port: int) -> str:
@@ -70,4 +72,5 @@ async def serve_console(
             return await tenant_rows.load_tenants(directory)  # an app's role sees only one tenant at a time
 
         application = create_application(dsn, database, gate, load_tenants, stop, place.hosts)
+        application.state.desk.links = place.links
         await serve(application, (HOST, place.port), stop, announce)

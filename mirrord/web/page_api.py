@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mirrord.db.database import Connection
-from mirrord.documents.link_following import paths_of
+from mirrord.documents.link_places import paths_of
 from mirrord.domain.entry import TenantId
 from mirrord.domain.place import clean_name
 from mirrord.errors import Damaged

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from mirrord.db.content import stored_bytes
 from mirrord.db.database import Connection
-from mirrord.documents.link_following import meaning_of
+from mirrord.documents.link_places import meaning_of
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, Kind, TenantId, digest_of
 from mirrord.domain.place import clean_name
 from mirrord.errors import UserError

@@ -8,8 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mirrord.db.database import Connection
-from mirrord.documents.link_following import meaning_of, paths_of
+from mirrord.documents.link_places import meaning_of, paths_of
 from mirrord.domain.entry import EntryId, TenantId
+from mirrord.domain.link_rule import LinkRule
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.web.request_context import Visit, entry_of, json_response, not_found, visit_of
 from mirrord.web.rows import page_rows, search_rows, tree_rows
@@ -165,6 +166,14 @@ async def list_backlinks(request: Request) -> Response:
     async with visit.read_transaction() as connection:
         rows = await search_rows.load_backlinks(connection, visit.page)
     return json_response([_backlink_facts(visit, *row) for row in rows])
+
+
+async def count_linking(request: Request) -> Response:
+    """GET api/pages/{page}/linking: how many other pages link to the page or below it, and whether links follow it."""
+    visit = await visit_of(request)
+    async with visit.read_transaction() as connection:
+        count = await search_rows.count_linking(connection, visit.page)
+    return json_response({"pages": count, "follow": visit.app.links is not LinkRule.NEVER})
 
 
 def _backlink_facts(visit: Visit, page: UUID, title: str, icon: str | None, count: int) -> dict[str, object]:

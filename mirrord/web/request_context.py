@@ -16,6 +16,7 @@ from starlette.responses import Response
 from mirrord.auth.sign_in import Gate, Session
 from mirrord.db.database import Connection, Database, set_actor
 from mirrord.domain.entry import EntryId, TenantId, parse_id
+from mirrord.domain.link_rule import LinkRule
 from mirrord.errors import UserError
 from mirrord.web.read_limits import CONSOLE_CONNECTIONS, MAX_COSTLY_READS, ReadLimit
 from mirrord.web.request_checks import RateLimit
@@ -36,13 +37,14 @@ class AppContext:
 
     database: as mirrord_app, a small separate pool, so that synchronization does not wait for the console.
     tenants: returns all tenants by name. stop: set when the server ends; ends the streams. A new tenant becomes known
-    after some seconds.
+    after some seconds. links: what the daemon does with links of moved pages.
     """
 
     database: Database
     gate: Gate
     tenants: Tenants
     stop: asyncio.Event
+    links: LinkRule = LinkRule.TOOLS
     sign_in_rate: RateLimit = field(default_factory=lambda: RateLimit(20))
     write_rate: RateLimit = field(default_factory=lambda: RateLimit(600))
     upload_rate: RateLimit = field(default_factory=lambda: RateLimit(60))

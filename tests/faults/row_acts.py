@@ -113,6 +113,21 @@ def commit_all(ledger: Ledger) -> None:
             end_transaction(ledger, 0)
 
 
+def link(world: World, ledger: Ledger, first: int, second: int) -> None:
+    """A page gets a link to another one by name; it follows where that is renamed, and costs a version then."""
+    token, page, other = ledger.token(), _page(world, first), _page(world, second)
+    line = f"\nA line {token} links to "
+    if _write(
+        world,
+        "UPDATE mirrord.page SET markdown = markdown || %s || "
+        "(SELECT format(E'[[%%s]].\\n', other.name) FROM mirrord.page AS other WHERE other.id = %s) "
+        "WHERE id = %s AND markdown IS NOT NULL AND ahead = '{}'",
+        *(line, other, page),
+    ):
+        ledger.wrote(token, f"linked from {page}")
+        ledger.touched()
+
+
 def overwrite(world: World, ledger: Ledger, first: int, second: int) -> None:
     token, page = ledger.token(), _page(world, first)
     if _write(world, "UPDATE mirrord.page SET markdown = %s WHERE id = %s", f"An app wrote {token} anew.\n", page):
@@ -192,4 +207,5 @@ ROW_ACTS: dict[str, tuple[int, Act]] = {  # by name: how often, among all acts
     "delete row": (3, delete),
     "restore row": (2, restore),
     "attach to row": (2, attach),
+    "link row": (3, link),
 }

@@ -48,6 +48,7 @@ READS = (
     "/version",
     "/above",
     "/backlinks",
+    "/linking",
     "/unresolved",
     "/history",
     "/diff?before=0&after=1",

@@ -283,6 +283,29 @@ def test_links_are_completed_previewed_followed_and_found_backwards(console: Con
     assert [backlink["id"] for backlink in backlinks] == [welcome]
 
 
+def test_links_follow_a_rename_and_a_move_and_their_pages_are_counted_before(console: Console, ada: Browser) -> None:
+    text = "[[Dal]] and [the dal](Kitchen/Dal.md), [rice](Kitchen/Dal/Rice.md)\n"
+    save(console.mirrord.file("Kitchen/Dal.md"), "Dal\n")
+    save(console.mirrord.file("Kitchen/Dal/Rice.md"), "[up](../Dal.md)\n")
+    save(console.mirrord.file("Menu.md"), text)
+    dal, menu = console.page("Kitchen/Dal")["id"], console.page("Menu")["id"]
+    counted = {"pages": 1, "follow": True}
+    eventually(lambda: ada.get(f"pages/{dal}/linking") == counted, "the links of the menu")
+
+    ada.send("PATCH", f"pages/{dal}", {"version": settled(ada, dal)["version"], "title": "Tarka dal", "icon": None})
+    expected = (
+        text.replace("[[Dal]]", "[[Tarka dal]]").replace("Dal.md", "Tarka%20dal.md").replace("Dal/", "Tarka%20dal/")
+    )
+    eventually(lambda: console.mirrord.text("Menu.md") == expected, "the links to follow the name")
+    by = {"kind": "daemon", "name": "mirrord", "for": "human ada"}
+    assert settled(ada, menu)["updated_by"] == by
+
+    ada.send("POST", f"pages/{dal}/move", {"version": settled(ada, dal)["version"], "parent": None, "before": None})
+    expected = expected.replace("(Kitchen/", "(")
+    eventually(lambda: console.mirrord.text("Menu.md") == expected, "the links to follow the page")
+    assert ada.get(f"pages/{dal}/linking") == counted
+
+
 def test_a_picture_becomes_an_attachment_beside_the_page_and_is_shown(console: Console, ada: Browser) -> None:
     page = console.page("Projects/Alpha")["id"]
     answer = ada.upload(page, "shot.png", PICTURE + b"new")

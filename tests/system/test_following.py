@@ -55,7 +55,8 @@ async def test_a_page_that_is_derived_alone_is_followed_with_its_own_change_only
     async def follow(connection: Connection, batch: FeedBatch, moves_cursors: bool) -> bool:
         if is_disturbed:
             mirror.app.execute("UPDATE mirrord.page SET title = 'Third' WHERE name = 'Two'")
-        return await follow_changes(connection, sides.tenant, batch, moves_cursors=moves_cursors) < FEED_BATCH_ENTRIES
+        followed = await follow_changes(connection, sides.tenant, batch, sides.links, moves_cursors=moves_cursors)
+        return followed.count < FEED_BATCH_ENTRIES
 
     followed_seq = await deriver.derive_alone(follow)
 

@@ -13,6 +13,7 @@ from mirrord.db.database import Database
 from mirrord.db.feed_cursors import lock_next_batch
 from mirrord.documents.derivation_schedule import follow_changes
 from mirrord.domain.entry import EntryId, TenantId
+from mirrord.domain.link_rule import LinkRule
 from mirrord.domain.place import name_key
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.page_links import links_of
@@ -108,7 +109,7 @@ class Tree:
         while linked_count:
             async with self.database.transaction(self.tenant) as connection:
                 batch = await lock_next_batch(connection, self.tenant)
-                linked_count = await follow_changes(connection, self.tenant, batch)
+                linked_count = (await follow_changes(connection, self.tenant, batch, LinkRule.NEVER)).count
         rows = self.connection.execute(
             "SELECT source_id, number, target, target_id, ambiguous, target_key FROM mirrord.page_link"
         ).fetchall()

@@ -238,10 +238,11 @@ stored AS (
      WHERE p.tenant_id = %(tenant)s AND p.id = given.id AND p.version = given.version AND p.content IS NULL
        AND p.ahead = '{}'),
 link AS MATERIALIZED (
-    SELECT source_id, number, kind, target, heading, alias, target_id, target_key, ambiguous
+    SELECT source_id, number, kind, target, heading, alias, target_id, target_key, ambiguous, pending
       FROM mirrord.page_link WHERE tenant_id = %(tenant)s AND source_id = ANY (%(ids)b::uuid[]) FOR UPDATE)
 SELECT free.id, free.version, free.is_complete, link.number, link.kind, link.target, link.heading, link.alias,
-       link.target_id, link.target_key, link.ambiguous FROM free LEFT JOIN link ON link.source_id = free.id"""
+       link.target_id, link.target_key, link.ambiguous, link.pending
+  FROM free LEFT JOIN link ON link.source_id = free.id"""
 
 
 @dataclass(frozen=True, slots=True)

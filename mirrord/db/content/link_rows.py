@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from psycopg.types.json import Jsonb
+
 from mirrord.db.database import Connection
 from mirrord.domain.entry import EntryId, Kind, Place, TenantId
 from mirrord.domain.link_meaning import LinkMeaning, NameKind
@@ -11,7 +13,7 @@ from mirrord.markdown.page_links import Link
 
 LINKS_PER_BATCH = 500  # links resolved at once
 
-LinkRow = tuple[Any, ...]  # number, kind, target, heading, alias, target_id, target_key, ambiguous
+LinkRow = tuple[Any, ...]  # number, kind, target, heading, alias, target_id, target_key, ambiguous, pending
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +70,20 @@ _LOCK_PAGES = """
 SELECT id, version FROM mirrord.page
  WHERE tenant_id = %s AND id = ANY (%s) AND content IS NOT NULL AND ahead = '{}' FOR SHARE"""
 _OLD = """
-SELECT source_id, number, kind, target, heading, alias, target_id, target_key, ambiguous
+SELECT source_id, number, kind, target, heading, alias, target_id, target_key, ambiguous, pending
   FROM mirrord.page_link WHERE tenant_id = %s AND source_id = ANY (%s) FOR UPDATE"""
 # Rows of arrays are joined with the tenant's clock: a cluster then inserts them on the tenant's node.
 _UPSERT_LINKS = """
 INSERT INTO mirrord.page_link
-    (tenant_id, source_id, number, kind, target, heading, alias, target_id, target_key, ambiguous)
+    (tenant_id, source_id, number, kind, target, heading, alias, target_id, target_key, ambiguous, pending)
 SELECT clock.tenant_id, given.*
   FROM (SELECT tenant_id FROM mirrord.tenant_clock WHERE tenant_id = %s) AS clock,
        unnest(%b::uuid[], %b::int[], %b::text[], %b::text[], %b::text[], %b::text[], %b::uuid[], %b::text[],
-              %b::boolean[]) AS given
+              %b::boolean[], %b::jsonb[]) AS given
 ON CONFLICT (tenant_id, source_id, number) DO UPDATE SET
     kind = EXCLUDED.kind, target = EXCLUDED.target, heading = EXCLUDED.heading, alias = EXCLUDED.alias,
-    target_id = EXCLUDED.target_id, target_key = EXCLUDED.target_key, ambiguous = EXCLUDED.ambiguous, due = true"""
+    target_id = EXCLUDED.target_id, target_key = EXCLUDED.target_key, ambiguous = EXCLUDED.ambiguous,
+    pending = EXCLUDED.pending, due = true"""
 _DELETE_SURPLUS = "DELETE FROM mirrord.page_link WHERE tenant_id = %s AND source_id = %s AND number >= %s"
 
 
@@ -126,10 +129,14 @@ def _changed(old: Sequence[LinkRow], links: Sequence[Link]) -> list[LinkRow]:
     old_meanings = {(kind, target): meaning for _, kind, target, _, _, *meaning in old}
     new_rows = [[link.kind, *map(_storable, (link.target, link.heading, link.alias))] for link in links]
     return [
-        (number, *link, *old_meanings.get((link[0], link[1]), (None, None, False)))
+        (number, *link, *_meaning_to_store(*old_meanings.get((link[0], link[1]), (None, None, False, None))))
         for number, link in enumerate(new_rows)
         if number not in old_rows or old_rows[number][:4] != link
     ]
+
+
+def _meaning_to_store(target: EntryId | None, key: str | None, ambiguous: bool, pending: object) -> LinkRow:
+    return target, key, ambiguous, Jsonb(pending) if pending is not None else None
 
 
 def _storable(text: str | None) -> str | None:
@@ -170,16 +177,23 @@ def _place_of_row(row: Sequence[Any]) -> EntryPlace:
     return EntryPlace(entry, Kind(kind), Place(parent, name, index), placed, deleted, title, aliases)
 
 
+_PARENTS = "SELECT id, parent_id, coalesce(name, '') FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)"
+_NAMED_PARENTS = """
+SELECT entry_id, parent_id, name FROM mirrord.link_name WHERE tenant_id = %s AND entry_id = ANY (%s) AND number = 0"""
+
+
 async def load_parents(
-    connection: Connection, tenant: TenantId, folders: Iterable[EntryId | None]
+    connection: Connection, tenant: TenantId, folders: Iterable[EntryId | None], *, as_named: bool = False
 ) -> dict[EntryId, tuple[EntryId | None, str]]:
-    """(parent, name) of *folders* and their ancestors, read level by level by primary key."""
+    """
+    (parent, name) of *folders* and their ancestors, read level by level by primary key.
+
+    as_named: as of link_cursor, instead of now.
+    """
+    statement = (_NAMED_PARENTS if as_named else _PARENTS).encode()
     parents: dict[EntryId, tuple[EntryId | None, str]] = {}
     while missing := [folder for folder in set(folders) if folder is not None and folder not in parents]:
-        cursor = await connection.execute(
-            "SELECT id, parent_id, coalesce(name, '') FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)",
-            (tenant, missing),
-        )
+        cursor = await connection.execute(statement, (tenant, missing))
         level = {EntryId(entry): (parent, name) for entry, parent, name in await cursor.fetchall()}
         parents |= level
         folders = [parent for parent, _ in level.values()]
@@ -290,8 +304,8 @@ async def mark_links_due(
 async def load_due_links(connection: Connection, tenant: TenantId) -> list[DueLink]:
     """The next links to resolve, at most DUE of them."""
     cursor = await connection.execute(
-        "SELECT source_id, number, kind, target FROM mirrord.page_link WHERE tenant_id = %s AND due "
-        "ORDER BY source_id, number LIMIT %s",
+        "SELECT source_id, number, kind, target FROM mirrord.page_link "
+        "WHERE tenant_id = %s AND due AND pending IS NULL ORDER BY source_id, number LIMIT %s",
         (tenant, LINKS_PER_BATCH),
     )
     return [DueLink(*row) for row in await cursor.fetchall()]

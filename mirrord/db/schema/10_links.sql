@@ -16,12 +16,14 @@ CREATE TABLE mirrord.page_link (
     ambiguous  boolean NOT NULL DEFAULT false,  -- several entries fit equally well: target_id is NULL
     target_key text COLLATE "C",                -- key of the target's last part, which names share
     due        boolean NOT NULL DEFAULT true,   -- the meaning has to be looked up
+    pending    jsonb,                           -- {target, mover}: the target that the text is to get; NULL: its own
     PRIMARY KEY (source_id, number, tenant_id),
     FOREIGN KEY (tenant_id, source_id) REFERENCES mirrord.page (tenant_id, id)
 );
 CREATE INDEX page_link_by_target ON mirrord.page_link (target_id, tenant_id);
 CREATE INDEX page_link_by_key ON mirrord.page_link (target_key, tenant_id);
 CREATE INDEX page_link_due ON mirrord.page_link (tenant_id, source_id, number) WHERE due;
+CREATE INDEX page_link_pending ON mirrord.page_link (tenant_id, source_id, number) WHERE pending IS NOT NULL;
 
 -- The names by which links find an entry, as of link_cursor; number 0 is the name of its file. Tombstones have none.
 CREATE TABLE mirrord.link_name (

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from mirrord.db.content.entry_writes import StatementBuilder
 from mirrord.db.database import Database, Lease
 from mirrord.domain.entry import Actor, MirrorId, TenantId
+from mirrord.domain.link_rule import LinkRule
 from mirrord.errors import Fenced
 from mirrord.mirror.mirror_state import State
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -31,6 +32,7 @@ class Sides:
     Everything an engine acts on, for one tenant's tree.
 
     lease: None: not held, nothing is written. crowded: why no texts are written into files now; None: there is space.
+    links: which renames and moves links follow.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Sides:
     occupied_paths: OccupiedPaths = field(default_factory=OccupiedPaths)
     own_changes: OwnChanges = field(default_factory=OwnChanges)
     unrecorded_files: UnrecordedFiles = field(default_factory=UnrecordedFiles)
+    links: LinkRule = LinkRule.TOOLS
     _renewed: float = field(default_factory=lambda: _clock_seconds())
 
     def hold_lease(self, lease: Lease) -> None:

@@ -94,6 +94,25 @@ async def load_backlinks(connection: Connection, page: UUID) -> list[tuple[Entry
     return [(EntryId(source), title, icon, count) for source, title, icon, count in rows]
 
 
+# Live pages that link to a page or to what is below it, without those that move along.
+_LINKING = """
+WITH RECURSIVE below (id) AS (
+    SELECT %(page)s::uuid
+    UNION
+    SELECT p.id FROM below JOIN mirrord.page AS p ON p.tenant_id = mirrord.current_tenant() AND p.parent_id = below.id
+     WHERE p.deleted_at IS NULL)
+SELECT count(DISTINCT l.source_id) FROM below
+  JOIN mirrord.page_link AS l ON l.tenant_id = mirrord.current_tenant() AND l.target_id = below.id
+  JOIN mirrord.page AS s ON s.tenant_id = mirrord.current_tenant() AND s.id = l.source_id
+ WHERE s.deleted_at IS NULL AND l.source_id NOT IN (SELECT id FROM below)"""
+
+
+async def count_linking(connection: Connection, page: UUID) -> int:
+    """The number of other pages that link to *page* or to what is below it."""
+    row = await (await connection.execute(_LINKING, {"page": page})).fetchone()
+    return int(row[0]) if row else 0
+
+
 async def load_unresolved(connection: Connection, page: UUID) -> list[tuple[str, str]]:
     """(kind, target) of the links of *page* that lead to nothing; those that may lead to several entries are not."""
     rows = await (

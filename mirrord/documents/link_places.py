@@ -1,0 +1,87 @@
+"""Where the pages of links and their possible targets are, as the functions for the meaning of links take them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from mirrord.db.content import link_rows
+from mirrord.db.content.link_rows import LinkName
+from mirrord.db.database import Connection
+from mirrord.domain.entry import EntryId, Kind, Place, TenantId
+from mirrord.domain.link_meaning import Candidate, LinkMeaning, Origin, Path, resolve_link, target_key
+from mirrord.mirror.tree.tree_layout import attachment_path
+from mirrord.sync.writing.target_paths import path_in
+
+Parents = Mapping[EntryId, tuple[EntryId | None, str]]
+
+
+async def load_origins(connection: Connection, tenant: TenantId, sources: Iterable[EntryId]) -> dict[EntryId, Origin]:
+    """The pages *sources* as origins of their links."""
+    spots = await link_rows.load_places(connection, tenant, sources)
+    parents = await link_rows.load_parents(connection, tenant, [spot.place.parent for spot in spots.values()])
+    return {
+        entry: Origin(entry, _path_above(spot.place.parent, parents) + ((spot.place.name,) if spot.place.index else ()))
+        for entry, spot in spots.items()
+    }
+
+
+async def load_candidates(
+    connection: Connection, tenant: TenantId, keys: Iterable[str], *, as_named: bool = False
+) -> dict[str, list[Candidate]]:
+    """The possible targets of links with *keys*, by key. as_named: see `link_rows.load_parents`."""
+    names = await link_rows.load_names_with(connection, tenant, keys)
+    folders = [name.parent for name in names]
+    parents = await link_rows.load_parents(connection, tenant, folders, as_named=as_named)
+    candidates = defaultdict[str, list[Candidate]](list)
+    for name in names:
+        path = _path_above(name.parent, parents) + _own_path(name)
+        candidates[name.key].append(Candidate(name.entry, name.kind, path, name.name_kind, name.name))
+    return candidates
+
+
+def _own_path(name: LinkName) -> Path:
+    """The end of an entry's path below its parent. For a page known by its title, only the path above it counts."""
+    if name.kind is Kind.ATTACHMENT:
+        return tuple(attachment_path("", name.name).split("/"))
+    return (name.name,)
+
+
+def _path_above(parent: EntryId | None, parents: Parents) -> Path:
+    """The names from the root down to *parent*."""
+    names: list[str] = []
+    while parent is not None and parent in parents:
+        parent, name = parents[parent]
+        names.append(name)
+    return tuple(reversed(names))
+
+
+async def paths_of(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, str]:
+    """The path of the file of each of *entries* in a tree."""
+    spots = await link_rows.load_places(connection, tenant, entries)
+    parents = await link_rows.load_parents(connection, tenant, [spot.place.parent for spot in spots.values()])
+    return {
+        entry: path_in("/".join(_path_above(spot.place.parent, parents)), spot.kind, spot.place)
+        for entry, spot in spots.items()
+    }
+
+
+async def load_named_paths(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> dict[EntryId, str]:
+    """As paths_of(), as of link_cursor; entries that live no more are left out."""
+    names = [name for name in await link_rows.load_names_of(connection, tenant, entries) if name.number == 0]
+    folders = [name.parent for name in names]
+    parents = await link_rows.load_parents(connection, tenant, folders, as_named=True)
+    return {
+        name.entry: path_in(
+            "/".join(_path_above(name.parent, parents)), name.kind, Place(name.parent, name.name, name.index)
+        )
+        for name in names
+    }
+
+
+async def meaning_of(connection: Connection, tenant: TenantId, source: EntryId, kind: str, target: str) -> LinkMeaning:
+    """The target that a link in the page *source* would have now."""
+    origins = await load_origins(connection, tenant, [source])
+    if source not in origins or "\0" in target:
+        return LinkMeaning(None)
+    key = target_key(kind, target, origins[source])
+    candidates = await load_candidates(connection, tenant, [key]) if key is not None else {}
+    return resolve_link(kind, target, origins[source], candidates.get(key or "", ()))
