@@ -77,6 +77,15 @@ def name_key(name: str) -> str:
     return name.lower() if name.isascii() else unicodedata.normalize("NFC", name).translate(FOLDING)
 
 
+_NUMBER = re.compile("0*([0-9]+)")
+_NUMBER_DIGITS = 12  # of a number that is sorted by its value; longer ones are sorted as text
+
+
+def natural_key(name: str) -> str:
+    """The key of a name in lists for people: that of name_key, with numbers by their value (2 before 10)."""
+    return _NUMBER.sub(lambda match: match[1].zfill(_NUMBER_DIGITS), name_key(name))
+
+
 def is_reserved(name: str) -> bool:
     """Whether *name* is reserved in the tree: dot-names, `assets`, `_index`."""
     return name.startswith(".") or name_key(name) in (ASSETS, INDEX)

@@ -1,4 +1,4 @@
-"""Pages as JSON: read, write, create, rename, move, delete, restore."""
+"""Pages as JSON: read, write, rename, move, delete, restore."""
 
 from typing import Any
 from uuid import UUID
@@ -17,6 +17,7 @@ from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document, Node, check_document, make_document, text_node
+from mirrord.web.properties import checked_changes, shown_properties
 from mirrord.web.read_limits import run_in_thread
 from mirrord.web.request_context import Visit, entry_of, json_response, not_found, read_json, refusal, visit_of
 from mirrord.web.rows import page_rows, tree_rows
@@ -25,6 +26,7 @@ from mirrord.web.rows.tree_rows import place_among
 
 _MAX_SIBLINGS = 5000  # among which a page may be moved to a given place
 _MAX_TITLE_CHARACTERS = 500  # of a title
+_MAX_ICON_CHARACTERS = 16  # of an icon: an emoji may be a sequence of signs
 _MAX_PASTED_CHARACTERS = 500_000  # of a text that is read as Markdown
 _FOLDER_ORDER = "Folders without a page of their own are sorted by title, after the pages that you put in order."
 
@@ -80,6 +82,7 @@ def page_facts(page: Page, path: str) -> dict[str, Any]:
         "updated_by": page.by,
         "on_disk": page.on_disk,
         "halted": page.is_halted,
+        "properties": shown_properties(page.properties or {}),
         "deleted": page.is_deleted,
     }
 
@@ -144,31 +147,29 @@ async def version_or_conflict(visit: Visit, version: int | None) -> Response:
     return json_response({"sentence": sentence, "page": current}, 409)
 
 
-async def create_page(request: Request) -> Response:
-    """POST api/pages: a new page below `parent` (null: in the root)."""
-    visit = await visit_of(request)
-    body = await read_json(request, parent=(str, type(None)), title=str)
-    parent = entry_of(body["parent"]) if body["parent"] is not None else None
-    title = _clean_title(body["title"])
-    async with visit.write_transaction() as connection:
-        if parent is not None and await page_rows.load_title(connection, parent) is None:
-            raise not_found()
-        page = await page_rows.create_page(connection, parent, title)
-    return json_response({"id": page, "version": 1, "href": visit.href(page)}, 201)
-
-
 async def change_page(request: Request) -> Response:
-    """PATCH api/pages/{page}: a new `title`, which also names the file, or a new `icon`."""
+    """PATCH api/pages/{page}: a new `title`, which also names the file, a new `icon`, or `properties` by key."""
     visit = await visit_of(request)
-    body = await read_json(request, version=int, title=(str, type(None)), icon=(str, type(None)))
+    body = await read_json(
+        request, version=int, title=(str, type(None)), icon=(str, type(None)), properties=(dict, type(None))
+    )
     async with visit.write_transaction() as connection:
         await _check_front_matter(connection, visit)
-        if body["title"] is None:
-            icon = (body["icon"] or "").strip()[:_MAX_TITLE_CHARACTERS] or None
-            written = await page_rows.set_icon(connection, visit.page, body["version"], icon)
+        if body["properties"] is not None:
+            changes = checked_changes(body["properties"])
+            written = await page_rows.set_properties(connection, visit.page, body["version"], changes)
+        elif body["title"] is None:
+            written = await page_rows.set_icon(connection, visit.page, body["version"], _checked_icon(body["icon"]))
         else:
-            written = await _rename(connection, visit, body["version"], _clean_title(body["title"]))
+            written = await _rename(connection, visit, body["version"], clean_title(body["title"]))
     return await version_or_conflict(visit, written)
+
+
+def _checked_icon(text: str | None) -> str | None:
+    icon = (text or "").strip()
+    if len(icon) > _MAX_ICON_CHARACTERS:
+        raise refusal("An icon is one emoji or sign.")
+    return icon or None
 
 
 async def _rename(connection: Connection, visit: Visit, version: int, title: str) -> int | None:
@@ -183,7 +184,8 @@ async def _rename(connection: Connection, visit: Visit, version: int, title: str
     return await page_rows.rename_page(connection, visit.page, version, name, own_title)
 
 
-def _clean_title(text: str) -> str:
+def clean_title(text: str) -> str:
+    """*text* as a title: in one line. Raises a refusal if it is empty or too long."""
     title = " ".join(text.split())
     if not title or len(title) > _MAX_TITLE_CHARACTERS:
         raise refusal(f"A title must have between 1 and {_MAX_TITLE_CHARACTERS} characters.")

@@ -49,7 +49,14 @@ WRITE_METHODS = ("POST", "PUT", "PATCH", "DELETE")
 CONTENT_POLICY = "; ".join(
     (
         *("default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' blob:", "font-src 'self'"),
-        *("connect-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"),
+        *(
+            "connect-src 'self'",
+            "worker-src 'self'",
+            "manifest-src 'self'",
+            "form-action 'self'",
+            "base-uri 'none'",
+            "frame-ancestors 'none'",
+        ),
         *("object-src 'none'", "require-trusted-types-for 'script'"),
     )
 )

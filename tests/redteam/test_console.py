@@ -38,6 +38,9 @@ WRITES: tuple[tuple[str, str, Any], ...] = (
     ("POST", "pages/{page}/revive", {}),
     ("POST", "pages/{page}/restore", {"version": 1, "then": 1}),
     ("POST", "pages/{page}/attachments", {}),
+    ("PATCH", "pages/{page}", {"version": 1, "properties": {"tags": ["taken"]}}),
+    ("POST", "pages/{page}/duplicate", {}),
+    ("POST", "daily", {"date": "2026-01-31"}),
     ("POST", "approvals", {"ids": [], "approve": True, "reason": None}),
     ("POST", "notices", {"ids": []}),
     ("POST", "halts/1", {"decision": "apply"}),
@@ -332,7 +335,19 @@ def test_nothing_of_a_rival_is_changed(
 
 
 @pytest.mark.parametrize(
-    "path", ["tree", "search?q=secret", "completions?q=se", "trash", "attention", "status", "live"]
+    "path",
+    [
+        "tree",
+        "search?q=secret",
+        "completions?q=se",
+        "trash",
+        "attention",
+        "status",
+        "live",
+        "recent",
+        "tags",
+        "templates",
+    ],
 )
 def test_a_rivals_lists_are_not_there(ada: Browser, path: str) -> None:
     assert no_secret(ada.ask("GET", f"/t/rival/api/{path}")).status == 404
@@ -580,7 +595,7 @@ WORDS = {
 @pytest.mark.parametrize("kind", WORDS)
 def test_a_hostile_title_and_icon_are_shown_as_words(ada: Browser, kind: str) -> None:
     page = ada.send("POST", "pages", {"parent": None, "title": WORDS[kind]}, 201)["id"]
-    ada.ask("PATCH", f"/t/demo/api/pages/{page}", {"version": version(ada, page), "icon": WORDS[kind][:40]})
+    ada.ask("PATCH", f"/t/demo/api/pages/{page}", {"version": version(ada, page), "icon": WORDS[kind][:16]})
     for path in (f"/t/demo/p/{page}", f"/t/demo/p/{page}/history", "/t/demo/", "/t/demo/trash"):
         markup = _Markup()
         answer = ada.ask("GET", path)

@@ -13,6 +13,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from mirrord.domain.entry import digest_of
+from mirrord.domain.place import natural_key
 from mirrord.web.console_server import last_url
 from mirrord.web.live_updates import MAX_STREAMS_OF_SESSION
 from mirrord.web.read_limits import MAX_READS_OF_SESSION
@@ -77,6 +78,48 @@ def test_a_page_shows_the_file_its_document_and_where_it_is(console: Console, ad
     assert page["content"]["content"][0]["type"] == "heading"
     assert page["updated_by"] == {"kind": "human", "name": "file", "channel": "file"}
     assert page["problem"] is None
+
+
+def test_pages_are_listed_in_the_order_of_natural_key(ada: Browser) -> None:
+    names = [
+        "0",
+        "00",
+        "007",
+        "7",
+        "8",
+        "10",
+        "9" * 12,
+        "1" + "0" * 12,
+        "0" * 15 + "3",
+        "a",
+        "Ä2",
+        "ä10",
+        "B 1.9",
+        "b 1.10",
+    ]
+    parent = made(ada, "Numbers")["id"]
+    for name in names:
+        ada.send("POST", "pages", {"parent": parent, "title": f"v{name} of all"}, 201)
+    listed = titles(ada, parent)
+
+    assert sorted(listed) == sorted(f"v{name} of all" for name in names)
+    assert [natural_key(title) for title in listed] == sorted(natural_key(title) for title in listed)
+
+
+def test_keys_of_the_front_matter_are_written_one_by_one_and_others_refused(console: Console, ada: Browser) -> None:
+    save(console.mirrord.file("Properties.md"), "---\na: 1  # one\nnested: {x: [1]}\n---\ntext\n")
+    page = console.page("Properties")["id"]
+    facts = ada.get(f"pages/{page}")
+    assert facts["properties"] == [
+        {"key": "a", "value": 1, "editable": True},
+        {"key": "nested", "value": {"x": [1]}, "editable": False},
+    ]
+    changes = {"version": facts["version"], "properties": {"a": None, "b": ["x", 2.5, True]}}
+    ada.send("PATCH", f"pages/{page}", changes)
+    assert settled(ada, page)["markdown"] == "---\nnested: {x: [1]}\nb:\n  - x\n  - 2.5\n  - true\n---\ntext\n"
+    for refused in ({"id": "x"}, {"title": "x"}, {"": "x"}, {"c": {"deep": 1}}, {"c": "\0"}, {"c\nd": 1}):
+        body = {"version": ada.get(f"pages/{page}")["version"], "properties": refused}
+        assert ada.ask("PATCH", f"/t/demo/api/pages/{page}", body).status == 422
 
 
 def test_texts_that_a_window_has_are_not_sent_again(console: Console, ada: Browser) -> None:

@@ -35,7 +35,7 @@ SELECT p.id, p.version, p.kind, coalesce(p.title, p.name, ''), p.icon, p.name, p
        p.updated_at, {BY_SQL}, {ON_DISK_SQL}, p.deleted_at IS NOT NULL,
        (SELECT sentence FROM mirrord.problem AS t WHERE t.tenant_id = p.tenant_id AND t.entry_id = p.id
          ORDER BY t.code NOT IN ('render', 'content-lost'), t.code LIMIT 1), p.frontmatter ? 'title', p.position,
-       {HALTED_SQL}
+       {HALTED_SQL}, p.frontmatter
   FROM mirrord.page AS p WHERE p.tenant_id = mirrord.current_tenant() AND p.id = %(page)s"""
 _TITLED = """
 SELECT id, kind, coalesce(title, name, ''), icon
@@ -61,12 +61,18 @@ _CONFIRM = "SELECT mirrord.confirm_content(%s)"
 _MARKDOWN = _UPDATE.format(columns="markdown = %s")
 _RENAME = _UPDATE.format(columns="name = %s, title = %s")
 _ICON = _UPDATE.format(columns="icon = %s")
+_PROPERTIES = _UPDATE.format(columns="frontmatter = (coalesce(frontmatter, '{}') || %s) - %s::text[]")
 _DELETE = _UPDATE.format(columns="deleted_at = statement_timestamp()")
 _INSERT = """
 INSERT INTO mirrord.page (parent_id, title, content) VALUES (%s, %s, %s) RETURNING id, version"""
 _REVIVE = """
 UPDATE mirrord.page SET deleted_at = NULL
  WHERE tenant_id = mirrord.current_tenant() AND id = %s AND deleted_at IS NOT NULL RETURNING version"""
+_INSERT_TEXT = "INSERT INTO mirrord.page (parent_id, name, markdown) VALUES (%s, %s, %s) RETURNING id"
+_AT_PLACE = """
+SELECT id, kind, coalesce(title, name, ''), icon FROM mirrord.page
+ WHERE tenant_id = mirrord.current_tenant() AND parent_id IS NOT DISTINCT FROM %(parent)s AND deleted_at IS NULL
+   AND mirrord.name_key(name) = mirrord.name_key(%(name)s) ORDER BY id LIMIT 1"""
 _EMPTY = {"type": "doc", "content": []}
 
 
@@ -79,6 +85,7 @@ class Page:
     this version, so markdown and content were not read. by: {kind, name, channel}.
     on_disk: every active mirror has this version in a file. problem: why it is not synced unchanged, as a sentence.
     has_own_title: its front matter has a title. is_halted: a person has to decide about its deletion.
+    properties: the keys of its front matter.
     """
 
     id: EntryId
@@ -101,6 +108,7 @@ class Page:
     has_own_title: bool
     position: str | None
     is_halted: bool
+    properties: dict[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +167,19 @@ async def create_page(connection: Connection, parent: UUID | None, title: str) -
     return EntryId(row[0])
 
 
+async def create_from_text(connection: Connection, parent: UUID | None, name: str, markdown: str) -> EntryId:
+    """Create a page with the text of a whole file; mirrord numbers its name if that is taken."""
+    row = await (await connection.execute(_INSERT_TEXT, (parent, name, markdown))).fetchone()
+    assert row is not None
+    return EntryId(row[0])
+
+
+async def find_by_place(connection: Connection, parent: UUID | None, name: str) -> PageTitle | None:
+    """The live page or folder with a name below *parent* (None: in the root)."""
+    row = await (await connection.execute(_AT_PLACE, {"parent": parent, "name": name})).fetchone()
+    return PageTitle(*row) if row else None
+
+
 async def rename_page(connection: Connection, page: UUID, version: int, name: str, title: str | None) -> int | None:
     """Change the file's name and the title (None: the name is the title). Returns as write_content()."""
     return await _fetch_version(connection, _RENAME, (name, title, page, version))
@@ -167,6 +188,13 @@ async def rename_page(connection: Connection, page: UUID, version: int, name: st
 async def set_icon(connection: Connection, page: UUID, version: int, icon: str | None) -> int | None:
     """Change the icon; None: remove it. Returns as write_content()."""
     return await _fetch_version(connection, _ICON, (icon, page, version))
+
+
+async def set_properties(connection: Connection, page: UUID, version: int, changes: dict[str, Any]) -> int | None:
+    """Change keys of the front matter; None as a value: remove the key. Returns as write_content()."""
+    values = {key: value for key, value in changes.items() if value is not None}
+    removed = [key for key, value in changes.items() if value is None]
+    return await _fetch_version(connection, _PROPERTIES, (Jsonb(values), removed, page, version))
 
 
 async def delete_page(connection: Connection, page: UUID, version: int) -> int | None:

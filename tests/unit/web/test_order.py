@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrord.domain.entry import EntryId
-from mirrord.domain.place import name_key
+from mirrord.domain.place import natural_key
 from mirrord.web.rows.tree_rows import MAX_NEW_POSITIONS, Node, place_among
 
 
@@ -19,7 +19,9 @@ def node(number: int, position: str | None = None, title: str | None = None, kin
 
 def ordered(nodes: Sequence[Node]) -> list[Node]:
     """As the sidebar shows them."""
-    return sorted(nodes, key=lambda node: (node.position is None, node.position or "", name_key(node.title), node.id))
+    return sorted(
+        nodes, key=lambda node: (node.position is None, node.position or "", natural_key(node.title), node.id)
+    )
 
 
 def titles(nodes: Sequence[Node]) -> list[str]:
