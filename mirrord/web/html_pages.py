@@ -1,6 +1,7 @@
 """HTML pages from templates in which everything inserted is escaped: the frame of pages, the tenants, sign-in."""
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Awaitable, Callable
@@ -17,7 +18,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from mirrord.auth.sign_in import SESSION_SECONDS
-from mirrord.web.request_context import Visit, app_context_of, json_response, not_found, session_of, visit_of
+from mirrord.domain.entry import parse_id
+from mirrord.web.request_context import Visit, app_context_of, json_response, session_of, visit_of
 from mirrord.web.rows import page_rows, tree_rows
 from mirrord.web.rows.tree_rows import LEVEL_ENTRIES
 
@@ -75,6 +77,13 @@ def _templates() -> jinja2.Environment:
     )
 
 
+@cache
+def _words() -> dict[str, str]:
+    """Everything that the templates say, by key."""
+    words: dict[str, str] = json.loads((_HERE / "templates" / "words.json").read_text(encoding="utf-8"))
+    return words
+
+
 def render_page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """A page of the console for the session of *request*."""
     session = session_of(request)
@@ -83,6 +92,7 @@ def render_page(request: Request, template: str, status: int = 200, **values: An
         "csrf": app_context_of(request).gate.csrf_token(session) if session else "",
         "tenant": request.path_params.get("tenant"),
         "problem": None,
+        "words": _words(),
         "assets": f"/static/{digest_of_assets()}",
     }
     return HTMLResponse(_templates().get_template(template).render(defaults | values), status)
@@ -117,11 +127,13 @@ async def show_history(request: Request) -> Response:
 
 async def _page_view(request: Request, template: str) -> Response:
     visit = await visit_of(request)
+    page_id = parse_id(request.path_params["page"])
     async with visit.read_transaction() as connection:
-        page = await page_rows.load_title(connection, visit.page)
+        page = await page_rows.load_title(connection, page_id) if page_id else None
+        above = await tree_rows.load_path(connection, page.id) if page else []
     if page is None:
-        raise not_found()
-    return await _render_in_frame(request, visit, template, page=page)
+        return await _render_in_frame(request, visit, "missing.html", 404)
+    return await _render_in_frame(request, visit, template, page=page, above=above[:-1])
 
 
 def view_of(template: str) -> Callable[[Request], Awaitable[Response]]:
@@ -133,12 +145,13 @@ def view_of(template: str) -> Callable[[Request], Awaitable[Response]]:
     return show
 
 
-async def _render_in_frame(request: Request, visit: Visit, template: str, **values: Any) -> Response:
+async def _render_in_frame(request: Request, visit: Visit, template: str, status: int = 200, **values: Any) -> Response:
     async with visit.read_transaction() as connection:
         top = await tree_rows.load_children(connection, None)
     return render_page(
         request,
         template,
+        status,
         nodes=top[:LEVEL_ENTRIES],
         more=len(top) > LEVEL_ENTRIES,
         has_editor=EDITOR_SCRIPT.is_file(),

@@ -97,7 +97,9 @@ async def person(console: Console, browser: Browser, signed_in: StorageState) ->
         people: list[Person] = []
 
         async def sit_down(**options: Any) -> Person:
-            context = await opened.enter_async_context(await browser.new_context(storage_state=signed_in, **options))
+            context = await opened.enter_async_context(
+                await browser.new_context(**{"storage_state": signed_in, "service_workers": "block", **options})
+            )
             people.append(Person(context, await context.new_page(), console.url, console.mirrord))
             return people[-1]
 

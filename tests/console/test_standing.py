@@ -71,7 +71,7 @@ async def test_all_of_the_trash_is_reached_and_found_by_title_with_its_path(
     await expect(reader.page.get_by_text("This page is in the trash.")).to_be_visible(timeout=PATIENCE)
     for name in ("Markdown", "Rename", "Delete"):
         await expect(reader.page.get_by_role("button", name=name, exact=True)).to_be_hidden()
-    await reader.page.get_by_role("button", name="Restore it").click()
+    await reader.page.get_by_role("button", name="Restore", exact=True).click()
 
     eventually(console.mirrord.file("Thrown 205.md").exists, "the file of the restored page")
 
@@ -87,16 +87,16 @@ async def test_a_conflict_that_changed_is_shown_as_it_is_and_can_be_settled_with
         save(file, "the file\n")
     decider = await operator(console, browser, "attention")
     card = decider.page.get_by_role("listitem").filter(has_text="Moving conflict.md")
-    row = card.get_by_label("The row's text")
+    row = card.get_by_label("Current page")
     await expect(row).to_have_text("the row\n", timeout=PATIENCE)
-    await card.get_by_text("Edit and take the merged text").click()
+    await card.get_by_text("Edit and use the merged text").click()
     await card.get_by_role("textbox", name="The merged text").fill("typed together\n")
     save(file, "the row, edited meanwhile\n")
     eventually(lambda: row_of(console.mirrord, file.name).markdown == "the row, edited meanwhile\n", "the edit's row")
-    await card.get_by_role("button", name="Take merged").click()
+    await card.get_by_role("button", name="Use the merged text").click()
     await expect(row).to_have_text("the row, edited meanwhile\n", timeout=PATIENCE)
     await expect(card.get_by_role("textbox", name="The merged text")).to_have_value("typed together\n")
-    await card.get_by_role("button", name="Take merged").click()
+    await card.get_by_role("button", name="Use the merged text").click()
     await expect(card).to_have_count(0, timeout=PATIENCE)
 
     becomes(file, "typed together\n")
@@ -112,7 +112,7 @@ async def test_a_page_whose_front_matter_is_no_yaml_is_mended_in_the_markdown_vi
     writer = await person()
     await writer.page.goto(f"{console.url}/t/console/p/{page}")
     await ready(writer)
-    await expect(writer.page.get_by_role("alert")).to_contain_text("Mend it in the Markdown view")
+    await expect(writer.page.get_by_role("alert")).to_contain_text("in the Markdown view")
     for name in ("Editor", "Rename", "Icon"):
         await expect(writer.page.get_by_role("button", name=name, exact=True)).to_be_disabled()
     refused = await writer.page.evaluate(
@@ -148,7 +148,7 @@ async def test_an_edit_outlives_the_deletion_of_its_file(console: Console, perso
     await expect(writer.page.get_by_text("This page is in the trash.")).to_be_visible(timeout=PATIENCE)
     await writer.type(" and more")
     await writer.is_told("refused")
-    await writer.page.get_by_role("button", name="Restore it").click()
+    await writer.page.get_by_role("button", name="Restore", exact=True).click()
     eventually(file.exists, "the file to come back")
 
     becomes(file, "begun typed and more\n")

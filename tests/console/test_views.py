@@ -79,10 +79,10 @@ async def test_the_markdown_view_merges_nothing_and_lets_a_person_choose(console
     field = await source_of(writer, "Chosen.md")
     await field.fill("mine\n")
     save(file, "theirs\n")
-    await expect(writer.page.get_by_label("The other text")).to_have_text("theirs\n", timeout=PATIENCE)
+    await expect(writer.page.get_by_label("Their version")).to_have_text("theirs\n", timeout=PATIENCE)
     await expect(field).to_have_value("mine\n")
     await writer.press("Control+s")
-    await writer.page.get_by_role("button", name="Keep mine").click()
+    await writer.page.get_by_role("button", name="Keep your version").click()
     await writer.is_told("saved")
     becomes(file, "mine\n")
 
@@ -91,7 +91,7 @@ async def test_the_markdown_view_merges_nothing_and_lets_a_person_choose(console
     field = await source_of(writer, "Taken.md")
     await field.fill("mine\n")
     save(other, "theirs\n")
-    await writer.page.get_by_role("button", name="Take the other").click(timeout=PATIENCE)
+    await writer.page.get_by_role("button", name="Use their version").click(timeout=PATIENCE)
     await expect(field).to_have_value("theirs\n")
     await writer.is_told("saved")
     becomes(other, "theirs\n")
@@ -229,7 +229,8 @@ async def test_history_shows_what_changed_and_goes_back(console: Console, person
     reader = await person()
     await reader.page.goto(f"{console.url}/t/console/p/{first.id}/history")
     await expect(reader.page.locator(".difference .added b")).to_have_text("slow", timeout=PATIENCE)
-    await reader.page.get_by_role("button", name=f"{first.version} · created").click()
+    await reader.page.get_by_text("2 versions").click()
+    await reader.page.locator(f"button[data-version='{first.version}']").click()
     await reader.page.get_by_role("button", name="Restore this version").click()
     await reader.page.get_by_role("button", name="Restore", exact=True).click()
     await expect(reader.page.locator("#title")).to_have_text("Went back", timeout=PATIENCE)
@@ -275,14 +276,14 @@ async def test_a_conflict_is_settled_in_the_console(console: Console, browser: B
     decider = await operator(console, browser, "attention")
     card = decider.page.get_by_role("listitem").filter(has_text="Disputed.md")
     for title, text in (
-        ("Common base", "both\n"),
-        ("The file's text", "the file\n"),
-        ("The row's text", "the row\n"),
+        ("Before both changes", "both\n"),
+        ("Version in the file", "the file\n"),
+        ("Current page", "the row\n"),
     ):
         await expect(card.get_by_label(title)).to_have_text(text, timeout=PATIENCE)
-    await card.get_by_text("Edit and take the merged text").click()
+    await card.get_by_text("Edit and use the merged text").click()
     await card.get_by_role("textbox", name="The merged text").fill("both of them\n")
-    await card.get_by_role("button", name="Take merged").click()
+    await card.get_by_role("button", name="Use the merged text").click()
     await expect(card).to_have_count(0, timeout=PATIENCE)
     becomes(file, "both of them\n")
     await decider.context.close()
@@ -300,8 +301,8 @@ async def test_a_conflict_of_a_record_is_settled_in_the_console(console: Console
     becomes(file, text.format("Row"))
     decider = await operator(console, browser, "attention")
     card = decider.page.get_by_role("listitem").filter(has_text=path)
-    await expect(card.get_by_label("The file's text")).to_have_text(text.format("File"), timeout=PATIENCE)
-    await card.get_by_role("button", name="Take the file's").click()
+    await expect(card.get_by_label("Version in the file")).to_have_text(text.format("File"), timeout=PATIENCE)
+    await card.get_by_role("button", name="Use the version in the file").click()
     await expect(card).to_have_count(0, timeout=PATIENCE)
     becomes(file, text.format("File"))
     await decider.context.close()

@@ -1,17 +1,20 @@
-/** The console: what every page of it does, and the one it is. */
-import { send, tenant } from "./server/api.js";
+/** The console: what every page of it does, and the view that it shows. */
 import { ask, many } from "./elements/dom.js";
+import { listenToLinks, startView } from "./navigation/navigation.js";
+import { forgetOffline, readOffline } from "./offline/offline.js";
 import { countDrafts, forgetAll } from "./page/drafts.js";
+import { send, tenant } from "./server/api.js";
 import { listen } from "./server/live.js";
+import { COMMON, SIGN_OUT } from "./words.js";
 
-const VIEWS = new Set(["history", "search", "trash", "attention", "review", "status", "tenants"]);
-
-document.getElementById("sign-out")?.addEventListener("click", async () => {
+document.addEventListener("click", async (event) => {
+  if (!event.target.closest?.("#sign-out")) return;
   const count = await countDrafts().catch(() => 0);
-  const choices = [["keep", "Sign out, and keep it in this browser"], ["forget", "Sign out, and delete it"]];
-  const answer = count ? await ask(`This browser has unsaved text of ${many(count, "page")}.`, { choices }) : "keep";
+  const choices = [["keep", SIGN_OUT.keep], ["forget", SIGN_OUT.forget]];
+  const answer = count ? await ask(SIGN_OUT.question(many(count, COMMON.page)), { choices }) : "keep";
   if (answer === null) return;
   if (answer === "forget") await forgetAll();
+  await forgetOffline();
   const { href } = await send("POST", "/sign-out", {});
   location.assign(href);
 });
@@ -21,7 +24,11 @@ fold?.addEventListener("click", () => {
   const isOpen = document.body.classList.toggle("folded") === false;
   fold.setAttribute("aria-expanded", String(isOpen));
 });
-if (fold && matchMedia("(max-width: 50rem)").matches) fold.click();
+const isNarrow = () => matchMedia("(max-width: 50rem)").matches;
+if (fold && isNarrow()) fold.click();
+window.addEventListener("view:shown", () => {
+  if (isNarrow() && !document.body.classList.contains("folded")) fold.click();
+});
 
 window.addEventListener("live:attention", ({ detail }) => {
   const waiting = detail.conflicts + detail.halts + detail.problems + detail.approvals;
@@ -30,13 +37,13 @@ window.addEventListener("live:attention", ({ detail }) => {
   count.hidden = waiting === 0;
 });
 
-const view = document.querySelector("[data-view]")?.dataset.view;
-if (tenant || view) {
-  const started = tenant ? [import("./tree/tree.js")] : [];
-  if (view === "page") started.push(import("./page/page.js"));
-  else if (VIEWS.has(view)) started.push(import(`./views/${view}.js`));
-  const starting = (await Promise.all(started)).map((module) => module.start());
-  if (tenant) listen();
-  await Promise.all(starting);
-  document.body.dataset.ready = "yes";
+const starting = [startView()];
+if (tenant) {
+  const { start } = await import("./tree/tree.js");
+  starting.push(start());
+  listen();
+  listenToLinks();
+  void readOffline();
 }
+await Promise.all(starting);
+document.body.dataset.ready = "yes";

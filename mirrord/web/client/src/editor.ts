@@ -21,10 +21,10 @@ import { toolbar } from './menus/toolbar'
 import { showUnresolved } from './links/unresolved'
 import { choosing } from './pasting/uploads'
 import { looks } from './views/looks'
+import { CLASH, EDITOR } from './words'
 
 export type { Completion, Editor, Options, Page, Preview, Saved, State, Unresolved } from './options'
 
-const WAY_OUT = 'Tab indents. Press Escape, then Tab, to leave the text.'
 
 /** Shows the page of *options* in *element* for editing. */
 export function mount(host: HTMLElement, options: Options): Editor {
@@ -41,7 +41,7 @@ export function mount(host: HTMLElement, options: Options): Editor {
     enablePasteRules: ['link'], // all other Markdown is read by the server's grammar
     injectCSS: false, // a strict policy refuses a style element
     editorProps: {
-      attributes: { 'aria-label': 'Text of the page', 'aria-description': WAY_OUT, class: 'prose' },
+      attributes: { 'aria-label': EDITOR.text, 'aria-description': EDITOR.wayOut, class: 'prose' },
       ...{ scrollMargin: margin, scrollThreshold: margin, clipboardTextSerializer: markdownOf },
     },
   })
@@ -50,6 +50,7 @@ export function mount(host: HTMLElement, options: Options): Editor {
   const content = options.page.content ?? { type: 'doc', content: [] }
   begin(tiptap, look, kept, content)
   tiptap.mount(surface)
+  tiptap.view.dom.style.setProperty('--hint', JSON.stringify(EDITOR.hint))
   identify(tiptap, kept)
   const base = () => kept?.base ?? desk.blocksOf(content)
   const saving = new Saving(desk, base, kept?.version ?? options.page.version, kept !== null)
@@ -143,11 +144,7 @@ function deskOf(tiptap: TipTap, options: Options): Desk {
   }
 }
 
-function clashSentence(count: number): string | null {
-  if (!count) return null
-  const blocks = count === 1 ? 'A block was' : `${count} blocks were`
-  return `${blocks} changed here and elsewhere. Both versions are on the page: choose there.`
-}
+const clashSentence = (count: number): string | null => (count ? CLASH.count(count) : null)
 
 function merged(tiptap: TipTap, base: Block[], page: Page): void {
   const { state, schema } = tiptap

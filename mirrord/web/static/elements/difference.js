@@ -1,8 +1,9 @@
 /** What changed from one text to another, line by line, the words that changed marked. */
+import { DIFFERENCE } from "../words.js";
 import { make } from "./dom.js";
 
 const CLASSES = { "+": "added", "-": "removed", " ": "same" };
-const NAMES = { "+": "added: ", "-": "removed: ", " ": "" };
+const NAMES = { "+": DIFFERENCE.added, "-": DIFFERENCE.removed, " ": "" };
 
 function line({ mark, pieces }) {
   const text = pieces.map((piece) => (piece.changed ? make("b", {}, piece.text) : piece.text));
@@ -12,6 +13,6 @@ function line({ mark, pieces }) {
 
 /** The hunks of a difference, as elements. */
 export function differenceOf(hunks) {
-  if (!hunks.length) return [make("p", {}, "The texts are the same.")];
+  if (!hunks.length) return [make("p", {}, DIFFERENCE.same)];
   return hunks.map((hunk) => make("div", { class: "difference" }, hunk.map(line)));
 }

@@ -1,4 +1,5 @@
 /** Elements made from data: text is always text, never markup. */
+import { ACTORS, CHANNELS, COMMON } from "../words.js";
 
 /** An element; attributes whose value is null or false are left out, those that begin with "on" are listeners. */
 export function make(tag, attributes = {}, ...children) {
@@ -34,39 +35,46 @@ export async function trying(work) {
 }
 
 /**
- * Ask for one line in a dialog; null: nothing. With `choices` the person chooses one of [[value, label]] instead.
+ * A dialog; undefined: the person closed it, also by Escape or a click beside it.
+ *
+ * `build(close)` returns its `parts`, the `buttons` below them, and what `submit` does on Enter; `close(answer)` ends it.
  */
-export function ask(question, { value = "", action = "OK", choices = null } = {}) {
+export function dialogOf(title, build) {
   return new Promise((answer) => {
-    const input = choices ? null : make("input", { value, "aria-label": question, maxlength: "500" });
-    const options = (choices ?? []).map(([chosen, label]) => button(label, () => close(chosen)));
-    const form = make(
-      "form",
-      { method: "dialog", onsubmit: (event) => (event.preventDefault(), close(input?.value ?? null)) },
-      make("h2", {}, question),
-      input ?? make("div", { class: "choices" }, options),
-      make(
-        "div",
-        { class: "actions" },
-        input ? make("button", { type: "submit", class: "main" }, action) : null,
-        button("Cancel", () => close(null)),
-      ),
-    );
-    const dialog = make("dialog", { "aria-label": question, oncancel: () => close(null) }, form);
     const before = document.activeElement;
-    function close(result) {
+    const close = (result) => {
       dialog.remove();
       before?.focus?.();
       answer(result);
-    }
+    };
+    const { parts, buttons = [], submit = () => {} } = build(close);
+    const actions = make("div", { class: "actions" }, buttons, button(COMMON.cancel, () => close()));
+    const onsubmit = (event) => (event.preventDefault(), submit());
+    const form = make("form", { method: "dialog", onsubmit }, make("h2", {}, title), parts, actions);
+    const onclick = ({ target }) => target === dialog && close();
+    const dialog = make("dialog", { "aria-label": title, oncancel: () => close(), onclick }, form);
     document.body.append(dialog);
     dialog.showModal();
-    input?.select();
+    dialog.querySelector("input")?.select();
   });
 }
 
-/** Ask whether something is meant. */
-export const confirmed = async (question, action) => (await ask(question, { choices: [["yes", action]] })) === "yes";
+/** Ask for one line; null: nothing. With `choices` the person chooses one of [[value, label]] instead. */
+export async function ask(question, { value = "", action = COMMON.ok, choices = null } = {}) {
+  const answer = await dialogOf(question, (close) => {
+    if (choices) return { parts: [make("div", { class: "choices" }, choices.map(([chosen, label]) => button(label, () => close(chosen))))] };
+    const input = make("input", { value, "aria-label": question, maxlength: "500" });
+    const submit = () => close(input.value);
+    return { parts: [input], buttons: [make("button", { type: "submit", class: "main" }, action)], submit };
+  });
+  return answer ?? null;
+}
+
+/** Ask whether something is meant; kind: `main`, or `danger` for what takes something away. */
+export async function confirmed(question, action, kind = "main") {
+  const answer = await dialogOf(question, (close) => ({ parts: [], buttons: [button(action, () => close(true), { class: kind })] }));
+  return answer === true;
+}
 
 /** A time for people. */
 export const moment = (text) => new Date(text).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
@@ -74,9 +82,10 @@ export const moment = (text) => new Date(text).toLocaleString(undefined, { dateS
 /** So many of a thing, for people. */
 export const many = (count, thing) => `${count.toLocaleString()} ${thing}${count === 1 ? "" : "s"}`;
 
-/** Who did something, for people: "agent writer (file)". */
+/** Who did something, for people: "agent writer, as an agent". */
 export function actor(by) {
-  if (!by) return "someone";
-  const name = by.kind === "human" && by.name === "file" ? "a file" : `${by.kind} ${by.name}`;
-  return by.channel && by.channel !== "file" ? `${name} (${by.channel})` : name;
+  if (!by) return COMMON.someone;
+  if (by.kind === "human" && by.name === "file") return COMMON.aFile;
+  const name = `${ACTORS[by.kind] ?? `${by.kind} `}${by.name}`;
+  return by.channel && by.channel !== "file" && by.kind !== "agent" ? `${name} ${CHANNELS[by.channel] ?? `(${by.channel})`}` : name;
 }

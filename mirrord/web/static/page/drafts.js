@@ -40,16 +40,17 @@ async function run(mode, ask) {
 
 const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 const lockOf = (key) => `mirrord.draft.${key}`;
-const forever = () => new Promise(() => {});
+/** Until `signal` ends the view: then another one may go on with the draft. */
+const untilEnd = (signal) => new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
 
 /** The text of one editor of one window: two windows on a page have a draft each. stored: {view, version, text, at}, or null. */
 export class Draft {
-  /** stored: what a closed window left; null: a new draft, which is locked as long as this window is open. */
-  constructor(page, stored = null) {
+  /** stored: what a closed window left; null: a new draft, which is locked until `signal` ends its editor. */
+  constructor(page, stored, signal) {
     this.page = page;
     this.stored = stored;
     this.key = stored?.key ?? newKey();
-    if (!stored) void navigator.locks?.request(lockOf(this.key), forever);
+    if (!stored) void navigator.locks?.request(lockOf(this.key), () => untilEnd(signal));
   }
 
   /** Store `text`, made from `version`, or remove it where it is null. view: the editor. Rejects if that failed. */
@@ -66,13 +67,13 @@ export class Draft {
 }
 
 /** Call `work(draft)` for each draft of a page that a closed window left, now or when that window is closed. */
-export async function eachLeft(page, work) {
+export async function eachLeft(page, work, signal) {
   const stored = await run("readonly", (store) => store.getAll(IDBKeyRange.bound([tenant, page], [tenant, page, []])));
   for (const { key } of stored) {
     const look = async () => {
       const left = await run("readonly", (store) => store.get([tenant, page, key]));
-      if (left) await work(new Draft(page, left));
-      if (left) await forever(); // it is this window's now
+      if (left && !signal.aborted) await work(new Draft(page, left, signal));
+      if (left && !signal.aborted) await untilEnd(signal); // it is this window's now
     };
     if (navigator.locks) void navigator.locks.request(lockOf(key), look);
     else void look();

@@ -1,26 +1,20 @@
 /** What stands above the text of a page: its title, how saving is going, and what a person has to know about it. */
 import { change, tenant } from "../server/api.js";
 import { actor, button, make, moment, trying } from "../elements/dom.js";
-import { part, place, shown } from "./shown.js";
+import { PAGE } from "../words.js";
+import { showActions } from "./actions.js";
+import { part, shown } from "./shown.js";
+import { remember } from "./stars.js";
+import { showTitle } from "./title.js";
 
-const STATES = {
-  saved: "Saved",
-  typing: "Not saved yet",
-  saving: "Saving…",
-  offline: "Offline",
-  refused: "Not saved",
-  clash: "Changed on both sides",
-};
-const KEEPING = { yes: "kept in this browser until the server is back", no: "this browser cannot keep your text, so leave this window open" };
-const FAULT = "The front matter of this page cannot be read. Mend it in the Markdown view; until then nothing else of the page can be changed";
-
-let told = ["saved", null]; // the state of the editor, and its sentence
+let told = ["saved", null]; // the state of the editor, a key of PAGE.states, and its sentence
 let kept = null; // whether the browser has stored what is not saved: "yes" or "no"; null: not asked yet
 
 /** Show what is true of `page`; `reread()` is called when it is another one. */
 export function showHead(page, reread) {
   shown.page = page;
-  part("title").textContent = page.title;
+  showTitle(page);
+  if (!page.deleted) remember(page);
   part("icon").textContent = page.icon || (page.kind === "folder" ? "▤" : "•");
   document.title = `${page.title} · ${tenant}`;
   showOnDisk(page, page.updated_at);
@@ -30,37 +24,36 @@ export function showHead(page, reread) {
 
 function showTools(page) {
   const hasText = !page.deleted && page.kind !== "folder";
-  part("view-editor").hidden = !hasText || place.dataset.editor === "no";
+  part("view-editor").hidden = !hasText || shown.place.dataset.editor === "no";
   for (const name of ["view-source", "state"]) part(name).hidden = !hasText;
-  for (const name of ["rename", "delete"]) part(name).hidden = page.deleted;
-  for (const name of ["view-editor", "rename"]) part(name).disabled = Boolean(page.fault);
-  part("icon").disabled = page.deleted || Boolean(page.fault);
+  part("view-editor").disabled = Boolean(page.fault);
+  showActions(page);
 }
 
 function noticesOf(page, reread) {
   const notices = [];
-  if (page.fault) notices.push(make("p", { class: "problem", role: "alert" }, `${FAULT} (${page.fault}).`));
+  if (page.fault) notices.push(make("p", { class: "problem", role: "alert" }, PAGE.fault(page.fault)));
   else if (page.problem) notices.push(make("p", { class: "problem", role: "alert" }, page.problem));
   if (page.deleted) {
     const back = () => trying(async () => (await change("POST", `pages/${shown.id}/revive`), reread()));
-    notices.push(make("p", { class: "problem" }, "This page is in the trash. ", button("Restore it", back)));
+    notices.push(make("p", { class: "problem" }, PAGE.inTrash, button(PAGE.restore, back)));
   }
   return notices;
 }
 
 /** Show whether the version is in a file, and who made it; at: when, null: not known. */
 export function showOnDisk({ on_disk, halted, by, updated_by }, at) {
-  const decision = () => make("a", { href: `/t/${tenant}/attention` }, "its deletion waits for a decision");
-  part("disk-state").replaceChildren(halted ? decision() : on_disk ? "on disk" : "being written to disk");
+  const decision = () => make("a", { href: `/t/${tenant}/attention` }, PAGE.waitsForDecision);
+  part("disk-state").replaceChildren(halted ? decision() : on_disk ? PAGE.onDisk : PAGE.toDisk);
   part("disk-state").dataset.state = on_disk ? "yes" : "no";
   by ??= updated_by;
-  whenIdle(() => (part("by").textContent = by ? `by ${actor(by)}${at ? `, ${moment(at)}` : ""}` : ""));
+  whenIdle(() => (part("by").textContent = by ? PAGE.by(actor(by), at && moment(at)) : ""));
 }
 
 /** The first time that a browser spells takes it as long as a short page does. */
 const whenIdle = (work) => (window.requestIdleCallback ? requestIdleCallback(work) : setTimeout(work, 200));
 
-/** Show how saving is going; `state` is a key of STATES. */
+/** Show how saving is going; `state` is a key of PAGE.states. */
 export function showState(state, sentence) {
   told = [state, sentence ?? null];
   spell();
@@ -80,7 +73,7 @@ export const forgetKept = () => (kept = null);
 
 function spell() {
   const [state, sentence] = told;
-  const more = sentence ?? (state === "offline" ? KEEPING[kept] : null);
-  part("save-state").textContent = more ? `${STATES[state]}: ${more}` : STATES[state];
+  const more = sentence ?? (state === "offline" && kept ? (kept === "yes" ? PAGE.kept : PAGE.notKept) : null);
+  part("save-state").textContent = more ? `${PAGE.states[state]}: ${more}` : PAGE.states[state];
   part("save-state").dataset.state = state;
 }

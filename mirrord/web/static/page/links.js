@@ -1,11 +1,12 @@
 /** Where the links of a page lead, and which pages link to it. */
 import { get, href } from "../server/api.js";
 import { confirmed, make, trying } from "../elements/dom.js";
+import { openView } from "../navigation/navigation.js";
+import { PAGE } from "../words.js";
 import { makePage } from "./missing.js";
 import { orNothing, part, shown } from "./shown.js";
 
 const QUIET_MS = 300; // without news, before the links are asked about
-const LEAVING_MS = 3000; // that a save may take before another page is opened
 
 /** Go where a link leads: in the mirror, or out of it. */
 export async function follow(target) {
@@ -19,16 +20,13 @@ export async function follow(target) {
     if (page) return go(page.href);
   }
   const [name] = target.split("#");
-  if (!(await confirmed(`There is no page “${name}” yet.`, "Create it"))) return;
+  if (!(await confirmed(PAGE.noPage(name), PAGE.createIt))) return;
   await trying(async () => go(await makePage(target, shown.page, asPath)));
 }
 
-/** To another page, once this one is saved; or to a heading of this one. */
+/** To another page, or to a heading of this one. */
 async function go(where) {
-  if (new URL(where, location.href).pathname !== location.pathname) {
-    if (shown.mounted?.unsaved()) await shown.mounted.saveNow();
-    return location.assign(where);
-  }
+  if (new URL(where, location.href).pathname !== location.pathname) return openView(where);
   history.pushState(null, "", where);
   reveal();
 }
@@ -46,16 +44,6 @@ export function markUnresolved() {
     const links = await get(`pages/${shown.id}/unresolved`).catch(() => null);
     if (links) shown.mounted?.showUnresolved?.(links);
   }, QUIET_MS);
-}
-
-/** Save what is typed before a link opens another page, so that the browser need not ask. */
-export async function saveFirst(event) {
-  const link = event.target.closest?.("a[href]");
-  const isOther = event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || link?.target;
-  if (!link || isOther || event.defaultPrevented || link.origin !== location.origin || !shown.mounted?.unsaved()) return;
-  event.preventDefault();
-  await Promise.race([shown.mounted.saveNow(), new Promise((done) => setTimeout(done, LEAVING_MS))]);
-  location.assign(link.href);
 }
 
 /** List the pages that link here. */

@@ -1,33 +1,37 @@
 /** The editor of a page, or its Markdown: which one is shown, what it saves, and where what is typed is kept. */
 import { Refusal, change, get, href } from "../server/api.js";
 import { make } from "../elements/dom.js";
+import { PAGE } from "../words.js";
 import { Draft } from "./drafts.js";
 import { forgetKept, showKept, showState } from "./head.js";
 import { follow, markUnresolved } from "./links.js";
 import { offer } from "./offers.js";
-import { load, orNothing, part, place, shown } from "./shown.js";
+import { load, orNothing, part, shown } from "./shown.js";
 import { mountSource } from "./source.js";
 
 const VIEW = "mirrord.view";
 export const BUTTONS = [["view-editor", "editor"], ["view-source", "source"]];
 
 /** For the editor: 409 is an answer with the page, 422 one with a sentence; it rejects when nothing answers, or not so soon. */
-async function save(content, version) {
+const saveOf = (id) => async (content, version) => {
   try {
-    return await change("PUT", `pages/${shown.id}/content`, { version, content });
+    return await change("PUT", `pages/${id}/content`, { version, content });
   } catch (error) {
     if (!(error instanceof Refusal) || [0, 429].includes(error.status) || error.status >= 500) throw error;
     if (error.status !== 409) return { sentence: error.message };
     if (error.body.page.deleted) return { sentence: error.message };
-    return { page: error.body.page.content === null ? await load() : error.body.page };
+    if (error.body.page.content !== null) return { page: error.body.page };
+    const page = id === shown.id ? await load() : null;
+    if (!page) throw error;
+    return { page };
   }
-}
+};
 
-async function upload(file) {
+const uploadOf = (id) => async (file) => {
   const form = new FormData();
   form.append("file", file, file.name || "pasted.png");
-  return change("POST", `pages/${shown.id}/attachments`, form);
-}
+  return change("POST", `pages/${id}/attachments`, form);
+};
 
 /** What the editor is told and asks for; the contract with static/built/editor.js. */
 function options() {
@@ -35,8 +39,8 @@ function options() {
   return {
     page: shown.page,
     kept: shown.draft.stored?.text ?? null,
-    save,
-    upload,
+    save: saveOf(id),
+    upload: uploadOf(id),
     convert: async (markdown) => (await change("POST", "document", { markdown })).content,
     complete: (q) => get("completions", { q }),
     preview: (target) => get("preview", { target, from: id }).catch(orNothing),
@@ -50,16 +54,16 @@ function options() {
 /** Show the page in a view: `editor` or `source`; left: the draft to go on with. What was there before is saved first. */
 export async function mount(view, left = null) {
   await unmount();
-  shown.draft = left ?? new Draft(shown.id);
+  shown.draft = left ?? new Draft(shown.id, null, shown.signal);
   forgetKept();
-  place.replaceChildren();
+  shown.place.replaceChildren();
   for (const [name, one] of BUTTONS) part(name).setAttribute("aria-pressed", String(one === view));
   if (shown.page.kind === "folder") {
-    place.append(make("p", {}, "A folder: it has no page of its own. Pages in it are in the sidebar."));
+    place.append(make("p", {}, PAGE.folder));
     return;
   }
   if (shown.page.deleted) {
-    place.append(make("pre", {}, shown.page.markdown ?? ""));
+    shown.place.append(make("pre", {}, shown.page.markdown ?? ""));
     return;
   }
   shown.mounted = view === "editor" ? await mountEditor() : mountMarkdown();
@@ -77,16 +81,15 @@ async function unmount() {
 
 async function mountEditor() {
   const editor = await import("../built/editor.js");
-  return editor.mount(place, options());
+  return editor.mount(shown.place, options());
 }
 
 function mountMarkdown() {
-  if (place.dataset.editor === "no") {
-    const why = "This is the plain Markdown editor: the rich editor was not built. `make web` builds it; it needs node.";
-    part("why").textContent = why;
+  if (shown.place.dataset.editor === "no") {
+    part("why").textContent = PAGE.notBuilt;
   }
   const kept = shown.draft.stored?.text ?? null;
-  return mountSource(place, shown.page, { onState: showState, kept, keep: (text) => hold("source", text) });
+  return mountSource(shown.place, shown.page, { onState: showState, kept, keep: (text) => hold("source", text) });
 }
 
 /** Keep what is not saved, in the draft of the editor that is mounted now. */
@@ -104,7 +107,7 @@ export async function goOn(left) {
   shown.mounted?.focus();
 }
 
-const usable = (view) => (view === "editor" && place.dataset.editor === "yes" && !shown.page?.fault ? "editor" : "source");
+const usable = (view) => (view === "editor" && shown.place.dataset.editor === "yes" && !shown.page?.fault ? "editor" : "source");
 
 /** The view that this person chose last, where the page can be shown in it. */
 export const chosenView = () => usable(localStorage.getItem(VIEW) ?? "editor");

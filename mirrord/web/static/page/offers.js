@@ -1,6 +1,7 @@
 /** Texts that closed windows left unsaved: those that were saved all the same are removed, the others are offered. */
 import { change } from "../server/api.js";
 import { button, make, moment, trying } from "../elements/dom.js";
+import { PAGE } from "../words.js";
 import { eachLeft } from "./drafts.js";
 
 /** Whether the page has, or had since, the text of a draft. */
@@ -14,11 +15,11 @@ async function isSaved(draft) {
 }
 
 /** Offer what is left of `page` in `place`; `goOn(draft)` continues with it. */
-export function offerLeft(page, place, goOn) {
+export function offerLeft(page, place, goOn, signal) {
   return eachLeft(page, async (draft) => {
     if (await isSaved(draft).catch(() => false)) await draft.forget();
     else offer(draft, place, goOn);
-  });
+  }, signal);
 }
 
 /** Offer a draft. */
@@ -27,9 +28,9 @@ export function offer(draft, place, goOn) {
   const box = make(
     "div",
     { class: "clash", role: "alert" },
-    make("p", {}, `There is unsaved text from ${moment(draft.stored.at)}.`),
-    button("Continue with it", answer(() => goOn(draft)), { class: "main" }),
-    button("Discard it", answer(() => draft.forget())),
+    make("p", {}, PAGE.unsaved(moment(draft.stored.at))),
+    button(PAGE.continue, answer(() => goOn(draft)), { class: "main" }),
+    button(PAGE.discard, answer(() => draft.forget())),
   );
   place.append(box);
 }

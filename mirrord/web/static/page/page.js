@@ -1,15 +1,22 @@
 /** One page: how it is shown first, and what happens to it here and elsewhere. */
 import { trying } from "../elements/dom.js";
-import { discard, rename, setIcon } from "../tree/actions.js";
-import { isUnkept, showHead, showOnDisk } from "./head.js";
-import { markUnresolved, reveal, saveFirst, showBacklinks } from "./links.js";
+import { isUnkept as isTextUnkept, showHead, showOnDisk } from "./head.js";
+import { showInside } from "./inside.js";
+import { markUnresolved, reveal, showBacklinks } from "./links.js";
 import { BUTTONS, chooseView, chosenView, goOn, mount } from "./mounting.js";
 import { offerLeft } from "./offers.js";
-import { load, part, place, shown } from "./shown.js";
+import { followHeadings } from "./outline.js";
+import { showProperties } from "./properties.js";
+import { begin, end, load, part, shown } from "./shown.js";
+import { listenToTitle } from "./title.js";
+import { listenToActions } from "./actions.js";
 
 let begun = null; // resolves when the page was shown once: only then anything else is done with it
 
-const show = (page) => showHead(page, () => changed(null));
+function show(page) {
+  showHead(page, () => changed(null));
+  showProperties(page, () => changed(null));
+}
 
 async function changed(event) {
   if (event && event.detail.id !== shown.id) return;
@@ -27,10 +34,10 @@ async function reread() {
   if (!page) return;
   const before = shown.page;
   show(page);
-  const { mounted } = shown;
+  const { mounted, place } = shown;
   if (page.version === before?.version && mounted) return;
   const isTaken = page.deleted && !mounted?.unsaved() && !place.contains(document.activeElement); // an edit outlives a deletion
-  const isMended = before.fault && !page.fault && chosenView() === "editor" && !mounted?.unsaved();
+  const isMended = before?.fault && !page.fault && chosenView() === "editor" && !mounted?.unsaved();
   if (!mounted || page.kind !== before.kind || isTaken || isMended) await mount(chosenView());
   else mounted.update(page);
 }
@@ -49,32 +56,44 @@ async function changeView(name, view) {
 
 function listenToTools() {
   for (const [name, view] of BUTTONS) part(name).addEventListener("click", () => trying(() => changeView(name, view)));
-  part("rename").addEventListener("click", () => rename(shown.id, shown.page.title));
-  part("icon").addEventListener("click", () => setIcon(shown.id, shown.page.icon ?? ""));
-  part("delete").addEventListener("click", () => discard(shown.id, shown.page.title));
+  listenToTitle();
+  listenToActions();
 }
 
-function listenToNews() {
-  window.addEventListener("hashchange", reveal);
-  window.addEventListener("live:tree", markUnresolved);
-  window.addEventListener("live:page", changed);
-  window.addEventListener("live:open", () => changed(null));
-  window.addEventListener("live:attention", () => changed(null)); // a halt may be about this page
-  document.addEventListener("click", saveFirst);
-  window.addEventListener("beforeunload", (event) => isUnkept() && shown.mounted?.unsaved() && event.preventDefault());
+function listenToNews(signal) {
+  const on = (name, work) => window.addEventListener(name, work, { signal });
+  on("hashchange", reveal);
+  on("live:tree", () => (markUnresolved(), trying(showInside)));
+  on("live:page", changed);
+  on("live:open", () => changed(null));
+  on("live:attention", () => changed(null)); // a halt may be about this page
+  on("beforeunload", (event) => isUnkept() && unsaved() && event.preventDefault());
 }
 
-/** Let the page live. */
-export async function start() {
+/** Let the page live, until the signal ends it. */
+export async function start(signal) {
+  begin(signal);
   begun = trying(async () => {
     if (chosenView() === "editor") void import("../built/editor.js"); // it is read while the page is on its way
-    show(await load());
+    const page = await load();
+    if (!page) return;
+    show(page);
     await mount(chosenView());
     reveal();
   });
   listenToTools();
-  listenToNews();
+  listenToNews(signal);
+  followHeadings(signal);
   await begun;
-  if (!shown.page?.deleted) void offerLeft(shown.id, part("offers"), goOn).catch(() => null); // a browser without a store has none
-  await trying(showBacklinks);
+  if (signal.aborted || !shown.page) return;
+  if (!shown.page.deleted) void offerLeft(shown.id, part("offers"), goOn, signal).catch(() => null); // a browser without a store has none
+  await trying(() => Promise.all([showBacklinks(), showInside()]));
 }
+
+/** Whether something is typed that is not saved; save it; whether it would be lost with the window. */
+export const unsaved = () => Boolean(shown.mounted?.unsaved());
+export const save = () => shown.mounted.saveNow();
+export const isUnkept = () => isTextUnkept() && unsaved();
+
+/** End the editor: another view takes its place. */
+export const stop = end;

@@ -2,15 +2,26 @@
 import { get } from "../server/api.js";
 
 const MOST_WAITED = 1000; // ms between two requests
+let asked = 0;
 
-export const place = document.getElementById("page");
+/** place: where it is shown. signal: ends it. page: the last that was read. mounted: its editor. draft: of what is mounted. */
+export const shown = { place: null, signal: null, id: null, page: null, mounted: null, draft: null };
 
-/** page: the last that was read. mounted: its editor. draft: of what is mounted. */
-export const shown = { id: place?.dataset.page, page: null, mounted: null, draft: null };
+/** Show another page from now on: what is still asked about the one before is not answered. */
+export function begin(signal) {
+  const place = document.getElementById("page");
+  asked += 1;
+  Object.assign(shown, { place, signal, id: place.dataset.page, page: null, mounted: null, draft: null });
+}
+
+/** End what is shown: its text is saved by now, or in its draft. */
+export function end() {
+  asked += 1;
+  shown.mounted?.destroy();
+  shown.mounted = null;
+}
 
 export const part = (name) => document.getElementById(name);
-
-let asked = 0;
 
 /** The page as it is now; while its document is being derived it is asked for again. Of a version that is here the texts are. */
 export async function load() {

@@ -1,6 +1,7 @@
 /** The Markdown of a page as it is in its file, byte for byte. Nothing is merged here: the person chooses. */
 import { change } from "../server/api.js";
 import { button, make } from "../elements/dom.js";
+import { SOURCE } from "../words.js";
 import { restored } from "./endings.js";
 
 const HOLDING = 300; // ms between two times that what is typed is kept: a long text is too much for every key
@@ -11,10 +12,10 @@ const HOLDING = 300; // ms between two times that what is typed is kept: a long 
  */
 export function mountSource(place, page, options) {
   let current = page;
-  const area = make("textarea", { id: "source", spellcheck: "true", "aria-label": "Markdown of the page", autocomplete: "off" });
-  const save = button("Save", () => saveNow(), { class: "main", "aria-keyshortcuts": "Control+S" });
+  const area = make("textarea", { id: "source", spellcheck: "true", "aria-label": SOURCE.field, autocomplete: "off" });
+  const save = button(SOURCE.save, () => saveNow(), { class: "main", "aria-keyshortcuts": "Control+S" });
   const choice = make("div", { class: "choice" });
-  const hint = make("p", { class: "hint" }, "The whole file, front matter included. Ctrl+S saves.");
+  const hint = make("p", { class: "hint" }, SOURCE.hint);
   area.value = options.kept ?? page.markdown ?? "";
   area.setSelectionRange(0, 0); // a browser puts the cursor at the end, and scrolls there
   let shown = page.markdown === null ? "" : normal(page.markdown);
@@ -80,15 +81,15 @@ export function mountSource(place, page, options) {
 
   /** Both texts, and what to do with them. */
   function offer(theirs) {
-    options.onState("clash", "The page was changed meanwhile. Choose below; nothing was overwritten.");
+    options.onState("clash", SOURCE.clash);
     choice.replaceChildren(
       make(
         "div",
         { class: "clash", role: "alert" },
-        make("p", {}, "The page was changed elsewhere while you typed. Your text is in the field below; this is the other one:"),
-        make("pre", { tabindex: "0", "aria-label": "The other text" }, theirs.markdown ?? ""),
-        button("Keep mine", () => ((current = { ...current, version: theirs.version }), saveNow(theirs)), { class: "main" }),
-        button("Take the other", () => take(theirs)),
+        make("p", {}, SOURCE.theyChanged),
+        make("pre", { tabindex: "0", "aria-label": SOURCE.theirs }, theirs.markdown ?? ""),
+        button(SOURCE.keepYours, () => ((current = { ...current, version: theirs.version }), saveNow(theirs)), { class: "main" }),
+        button(SOURCE.useTheirs, () => take(theirs)),
       ),
     );
   }

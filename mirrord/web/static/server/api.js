@@ -1,4 +1,5 @@
 /** Requests to the console's own server. */
+import { COMMON } from "../words.js";
 
 export const tenant = document.body.dataset.tenant ?? "";
 const mark = document.querySelector('meta[name="csrf"]')?.content ?? "";
@@ -6,7 +7,7 @@ const mark = document.querySelector('meta[name="csrf"]')?.content ?? "";
 /** An answer that is not what was asked for; `status` 0: no answer came. */
 export class Refusal extends Error {
   constructor(status, body) {
-    super(body?.sentence ?? "The server does not answer.");
+    super(body?.sentence ?? COMMON.noAnswer);
     this.status = status;
     this.body = body ?? {};
   }
@@ -20,6 +21,12 @@ export function address(path, query = {}) {
 
 /** Where a page is shown. */
 export const href = (page) => `/t/${tenant}/p/${page}`;
+
+/** What a GET answers; nothing comes after it once `signal` has ended what asked for it. */
+export const getFor = (signal) => async (path, query) => {
+  const answer = await get(path, query);
+  return signal.aborted ? new Promise(() => {}) : answer;
+};
 
 /** What a GET answers. */
 export const get = (path, query) => send("GET", address(path, query));

@@ -1,14 +1,21 @@
-/** What a person does with a page as a whole: create, rename, delete it, give it an icon. */
+/** What a person does with a page as a whole: create, rename, copy, move, delete it, give it an icon. */
+import { ask, confirmed, tell, trying } from "../elements/dom.js";
+import { openView } from "../navigation/navigation.js";
+import { shown } from "../page/shown.js";
+import { forget } from "../page/stars.js";
 import { change, get, tenant } from "../server/api.js";
-import { ask, confirmed, trying } from "../elements/dom.js";
-import { current } from "./levels.js";
+import { ACTIONS, TREE } from "../words.js";
+import { askDestination } from "./destination.js";
+import { current, dropRow } from "./levels.js";
+
+const MAX_TRIES = 3; // of a change while the text of the page is edited
 
 /** A page has a new version with every edit, of which the sidebar is not told. */
 const versionOf = async (page) => (await get(`pages/${page}/version`)).version;
 
 /** A change of a page's place, name or icon: that its text was edited in this very moment is no reason against it. */
 export async function changed(method, path, page, body) {
-  for (let tries = 3; ; tries--) {
+  for (let tries = MAX_TRIES; ; tries--) {
     try {
       return await change(method, path, { version: await versionOf(page), ...body });
     } catch (error) {
@@ -17,31 +24,74 @@ export async function changed(method, path, page, body) {
   }
 }
 
+/** Today, in the person's calendar, as 2026-01-31. */
+function today() {
+  const now = new Date();
+  return [now.getFullYear(), now.getMonth() + 1, now.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
+}
+
+async function askTemplate() {
+  const templates = (await trying(() => get("templates"))) ?? [];
+  if (!templates.length) return "";
+  const choices = [["", ACTIONS.emptyPage], ...templates.map(({ id, title, icon }) => [id, `${icon ?? ""} ${title}`.trim()])];
+  return ask(ACTIONS.beginAs, { choices });
+}
+
 /** Make a page and go there. */
 export async function create(parent) {
-  const title = await ask("Title of the new page", { action: "Create" });
+  const template = await askTemplate();
+  if (template === null) return;
+  const title = await ask(ACTIONS.newTitle, { action: ACTIONS.create });
   if (!title?.trim()) return;
-  const made = await trying(() => change("POST", "pages", { parent, title }));
-  if (made) location.assign(made.href);
+  const made = await trying(() => change("POST", "pages", { parent, title, template: template || null, date: today() }));
+  if (!made) return;
+  await openView(made.href);
+  shown.mounted?.focus(); // what is typed next is its text
+}
+
+/** Go to the page of today, which is made if there is none. */
+export async function openDaily() {
+  await openView((await change("POST", "daily", { date: today() })).href);
+}
+
+/** Copy a page and go to the copy. */
+export async function duplicate(page, title) {
+  const made = await trying(() => change("POST", `pages/${page}/duplicate`));
+  if (!made) return;
+  await openView(made.href);
+  tell(ACTIONS.duplicated(title));
+}
+
+/** Ask for another place in the tree. */
+export async function moveElsewhere(page, title) {
+  const parent = await askDestination(page, title);
+  if (parent === undefined) return;
+  const answer = await trying(() => changed("POST", `pages/${page}/move`, page, { parent, before: null }));
+  if (answer) tell(answer.sentence ?? TREE.moved(title));
 }
 
 /** Ask for another title. */
 export async function rename(page, title) {
-  const wanted = await ask("Rename to", { value: title, action: "Rename" });
-  if (!wanted?.trim() || wanted === title) return;
-  await trying(() => changed("PATCH", `pages/${page}`, page, { title: wanted }));
+  const wanted = await ask(ACTIONS.renameTo, { value: title, action: ACTIONS.rename });
+  if (wanted?.trim() && wanted !== title) await renamePage(page, wanted);
 }
+
+/** Give a page this title. */
+export const renamePage = (page, title) => trying(() => changed("PATCH", `pages/${page}`, page, { title }));
 
 /** Ask for another icon. */
 export async function setIcon(page, icon) {
-  const wanted = await ask("Icon: an emoji, or empty", { value: icon, action: "Set" });
+  const wanted = await ask(ACTIONS.icon, { value: icon, action: ACTIONS.set });
   if (wanted === null) return;
   await trying(() => changed("PATCH", `pages/${page}`, page, { icon: wanted }));
 }
 
 /** Delete a page, if that is meant. */
 export async function discard(page, title) {
-  if (!(await confirmed(`Delete “${title}”, with everything in it? It can be restored from the trash.`, "Delete"))) return;
-  const done = await trying(async () => change("DELETE", `pages/${page}`, { version: await versionOf(page) }));
-  if (done && page === current) location.assign(`/t/${tenant}/trash`);
+  if (!(await confirmed(ACTIONS.deleteQuestion(title), ACTIONS.delete, "danger"))) return;
+  const answer = await trying(async () => change("DELETE", `pages/${page}`, { version: await versionOf(page) }));
+  if (!answer) return;
+  forget(page);
+  dropRow(page);
+  if (page === current()) await openView(`/t/${tenant}/trash`);
 }

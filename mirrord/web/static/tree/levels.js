@@ -1,11 +1,14 @@
 /** The levels of the sidebar: drawn from what the server answers, opened and closed, and drawn again when pages change. */
 import { get, href, tenant } from "../server/api.js";
 import { button, make, trying } from "../elements/dom.js";
+import { COMMON, TREE } from "../words.js";
 
 export const nav = document.getElementById("tree");
 const OPEN = `mirrord.open.${tenant}`;
 export const opened = new Set(JSON.parse(sessionStorage.getItem(OPEN) ?? "[]"));
-export const current = document.querySelector("[data-page]")?.dataset.page ?? null;
+
+/** The page that the window shows; null: another view. */
+export const current = () => document.querySelector("[data-page]")?.dataset.page ?? null;
 
 export const idOf = (item) => item?.dataset.id ?? null;
 export const itemOf = (element) => element.closest("li[data-id]");
@@ -13,25 +16,26 @@ export const titleOf = (item) => item.querySelector(".label").textContent;
 export const parentOf = (item) => itemOf(item.parentElement);
 export const rowsIn = (list) => [...list.querySelectorAll(":scope > li[data-id]")];
 export const siblings = (item) => rowsIn(item.parentElement);
-const moreButton = () => make("li", { class: "more" }, button("More…", null, { class: "plain" }));
+const moreButton = () => make("li", { class: "more" }, button(COMMON.more, null, { class: "plain" }));
 
 export function drawn(node) {
   const sign = node.icon || (node.kind === "folder" ? "▤" : "•");
   const twist = node.has_children
-    ? button("▸", null, { class: "twist plain", "aria-expanded": "false", "aria-label": `Contents of ${node.title}` })
+    ? button("▸", null, { class: "twist plain", "aria-expanded": "false", "aria-label": TREE.contents(node.title), tabindex: "-1" })
     : make("span", { class: "twist" });
   const link = make(
     "a",
-    { href: href(node.id), "aria-current": node.id === current ? "page" : null },
+    { href: href(node.id), "aria-current": node.id === current() ? "page" : null },
     make("span", { class: "icon", "aria-hidden": "true" }, sign),
     make("span", { class: "label" }, node.title),
   );
-  const menu = button("⋯", null, { class: "menu plain", "aria-label": `Actions for ${node.title}` });
+  const menu = button("⋯", null, { class: "menu plain", "aria-label": TREE.actions(node.title), tabindex: "-1" });
   const row = make("div", { class: "row" }, twist, link, menu);
   return make("li", { "data-id": node.id, "data-kind": node.kind, "data-icon": node.icon }, row);
 }
 
-async function filled(list) {
+/** Read a level again. */
+export async function filled(list) {
   const parent = list.dataset.parent || null;
   const { nodes, more } = await get("tree", { parent });
   show(list, nodes, more);
@@ -100,7 +104,10 @@ export async function more(list) {
   if (beyond && !isReached) list.append(beyond);
 }
 
-/** All levels that are shown, anew; what is open stays open. */
+/** Take the row of a page away, before the server tells so. */
+export const dropRow = (page) => nav.querySelector(`li[data-id="${page}"]`)?.remove();
+
+/** Read all levels that are shown again; what is open stays open. */
 export async function refresh() {
   const lists = [...nav.querySelectorAll("ul.level")];
   const shown = await trying(() => Promise.all(lists.map((list) => get("tree", { parent: list.dataset.parent || null }))));

@@ -1,5 +1,6 @@
 /** Pages are moved in the sidebar: by drag, and by Alt with the arrow keys. */
 import { tell, trying } from "../elements/dom.js";
+import { TREE } from "../words.js";
 import { changed } from "./actions.js";
 import { idOf, itemOf, nav, parentOf, refresh, remember, siblings, titleOf } from "./levels.js";
 
@@ -8,7 +9,7 @@ async function put(item, parent, before) {
   const done = await trying(() => changed("POST", `pages/${idOf(item)}/move`, idOf(item), { parent, before }));
   if (parent && done) remember(parent, true);
   await refresh();
-  if (done) tell(done.sentence ?? `${title} was moved.`);
+  if (done) tell(done.sentence ?? TREE.moved(title));
   const isElsewhere = document.activeElement !== document.body && !nav.contains(document.activeElement);
   if (!isElsewhere) nav.querySelector(`li[data-id="${idOf(item)}"] > .row > a`)?.focus();
 }
@@ -19,7 +20,7 @@ export function step(item, way) {
   const at = all.indexOf(item);
   const above = idOf(parentOf(item));
   if (item.classList.contains("beyond") && way !== "ArrowLeft") {
-    tell("Choose “More…” first: the pages before this one are not listed yet.");
+    tell(TREE.isBeyond);
     return null;
   }
   if (way === "ArrowUp" && at > 0) return put(item, above, idOf(all[at - 1]));
@@ -30,7 +31,7 @@ export function step(item, way) {
     const around = siblings(folder);
     return put(item, idOf(parentOf(folder)), idOf(around[around.indexOf(folder) + 1]) ?? null);
   }
-  tell("It cannot move further in that direction.");
+  tell(TREE.cannotMove);
   return null;
 }
 

@@ -1,28 +1,33 @@
 /** The sidebar: what is clicked and pressed in it, and the row of the page that is shown. */
 import { get } from "../server/api.js";
 import { ask, trying } from "../elements/dom.js";
-import { create, discard, rename, setIcon } from "./actions.js";
-import { close, current, drawn, idOf, isOpen, itemOf, more, nav, open, opened, parentOf, refresh, rowsIn, titleOf } from "./levels.js";
+import { TREE } from "../words.js";
+import { create, discard, duplicate, moveElsewhere, rename, setIcon } from "./actions.js";
+import { close, current, drawn, filled, idOf, isOpen, itemOf, more, nav, open, opened, parentOf, refresh, rowsIn, titleOf } from "./levels.js";
 import { draggable, step } from "./moving.js";
 
 async function actions(item) {
   const title = titleOf(item);
   const chosen = await ask(title, {
     choices: [
-      ["new", "New page inside"],
-      ["rename", "Rename"],
-      ["icon", "Icon"],
-      ["ArrowUp", "Move up"],
-      ["ArrowDown", "Move down"],
-      ["ArrowRight", "Move into the page above"],
-      ["ArrowLeft", "Move out"],
-      ["delete", "Delete"],
+      ["new", TREE.newInside],
+      ["rename", TREE.rename],
+      ["icon", TREE.icon],
+      ...(item.dataset.kind === "folder" ? [] : [["duplicate", TREE.duplicate]]),
+      ["move", TREE.moveTo],
+      ["ArrowUp", TREE.moveUp],
+      ["ArrowDown", TREE.moveDown],
+      ["ArrowRight", TREE.moveIn],
+      ["ArrowLeft", TREE.moveOut],
+      ["delete", TREE.delete],
     ],
   });
   if (chosen?.startsWith("Arrow")) await step(item, chosen);
   else if (chosen === "new") await create(idOf(item));
   else if (chosen === "rename") await rename(idOf(item), title);
   else if (chosen === "icon") await setIcon(idOf(item), item.dataset.icon ?? "");
+  else if (chosen === "duplicate") await duplicate(idOf(item), title);
+  else if (chosen === "move") await moveElsewhere(idOf(item), title);
   else if (chosen === "delete") await discard(idOf(item), title);
 }
 
@@ -35,6 +40,10 @@ function click(event) {
 
 function key(event) {
   const item = itemOf(event.target);
+  if (item && (event.key === "ContextMenu" || (event.shiftKey && event.key === "F10"))) {
+    event.preventDefault();
+    void actions(item);
+  }
   if (!item || !event.key.startsWith("Arrow")) return;
   if (event.altKey) {
     event.preventDefault();
@@ -54,17 +63,24 @@ function key(event) {
 
 /** Open the folders that the shown page is in, and bring its row into sight. */
 async function reveal() {
-  if (!current) return;
+  const page = current();
+  nav.querySelectorAll('[aria-current="page"]').forEach((link) => link.removeAttribute("aria-current"));
+  if (!page) return;
   let list = nav.querySelector(":scope > ul");
-  for (const node of await get(`pages/${current}/above`)) {
-    const item = rowsIn(list).find((row) => row.dataset.id === node.id) ?? appended(list, node);
-    if (node.id === current) break;
+  for (const node of await get(`pages/${page}/above`)) {
+    if (page !== current()) return;
+    const item = rowOf(list, node) ?? (await filled(list), rowOf(list, node) ?? appended(list, node));
+    if (node.id === page) {
+      item.querySelector(":scope > .row > a").setAttribute("aria-current", "page");
+      break;
+    }
     await open(item);
     list = item.querySelector(":scope > ul");
   }
   scrollToRow(currentRow());
 }
 
+const rowOf = (list, node) => rowsIn(list).find((row) => row.dataset.id === node.id);
 const currentRow = () => nav.querySelector('[aria-current="page"]');
 
 /** A row behind “More…”, below it: so many rows may be between that they are not fetched to show one. */
@@ -90,6 +106,7 @@ export async function start() {
   draggable();
   document.getElementById("new-page").addEventListener("click", () => create(null));
   document.getElementById("fold").addEventListener("click", () => scrollToRow(currentRow())); // once it is unfolded
+  window.addEventListener("view:shown", () => trying(reveal));
   let waiting = null;
   window.addEventListener("live:tree", () => {
     clearTimeout(waiting);

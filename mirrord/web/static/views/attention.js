@@ -1,8 +1,10 @@
 /** What waits for a person: requests, halts, conflicts, problems, notices. */
-import { change, get, href, tenant } from "../server/api.js";
 import { actor, ask, button, confirmed, make, moment, tell, trying } from "../elements/dom.js";
+import { change, getFor, href, tenant } from "../server/api.js";
+import { ATTENTION, EVENTS } from "../words.js";
 
-const place = document.getElementById("content");
+let place = null;
+let get = null; // as long as the view is shown
 
 /** Do it, say so, and show what is left. */
 const doing = (sentence, work) =>
@@ -27,130 +29,168 @@ function preview(lines) {
 }
 
 async function decide(ids, approve) {
-  const reason = approve ? null : await ask("Reason (shown to the requester)", { action: "Reject" });
+  const reason = approve ? null : await ask(ATTENTION.reason, { action: ATTENTION.reject });
   if (!approve && reason === null) return;
   await trying(async () => {
     const { decided, left } = await change("POST", "approvals", { ids, approve, reason });
-    tell(left.length ? notApproved(decided, left) : approve ? "Approved; it will be carried out within a second." : "Rejected.");
+    tell(left.length ? notApproved(decided, left) : approve ? ATTENTION.approved : ATTENTION.rejected);
     await show();
   });
 }
 
 /** Of several that were approved: those that a person has to look at again. */
 const notApproved = (decided, left) =>
-  `${decided} approved. Not approved: ${left.map((one) => `“${one.title}”, ${one.sentence}`).join("; ")}.`;
+  ATTENTION.notApproved(decided, left.map((one) => `“${one.title}”, ${one.sentence}`).join("; "));
 
 function approval(one) {
-  const reviewed = one.arguments.change_set ? tools(make("a", { href: `/t/${tenant}/review?change=${one.arguments.change_set}` }, "Review page by page")) : null;
+  const reviewed = one.arguments.change_set ? tools(make("a", { href: `/t/${tenant}/review?change=${one.arguments.change_set}` }, ATTENTION.review)) : null;
   const facts = Object.entries(one.preview.facts ?? {}).map(([name, value]) => make("li", {}, `${name}: ${JSON.stringify(value)}`));
-  const asked = `${one.command}, asked by ${actor(one.by)} ${moment(one.requested_at)}; waits until ${moment(one.expires_at)}`;
+  const asked = ATTENTION.asked(one.command.replaceAll("_", " "), actor(one.by), moment(one.requested_at), moment(one.expires_at));
   return card(
     one.preview.summary,
     make("p", {}, asked),
-    make("details", {}, make("summary", {}, "Details"), make("pre", {}, JSON.stringify(one.arguments, null, 2)), make("ul", {}, facts)),
+    make("details", {}, make("summary", {}, ATTENTION.details), make("pre", {}, JSON.stringify(one.arguments, null, 2)), make("ul", {}, facts)),
     one.preview.lines?.length ? preview(one.preview.lines) : null,
     reviewed,
     one.state === "pending"
       ? tools(
-          button("Approve", () => decide([one.id], true), { class: "main", "aria-label": `Approve: ${one.preview.summary}` }),
-          button("Reject", () => decide([one.id], false), { "aria-label": `Reject: ${one.preview.summary}` }),
+          button(ATTENTION.approve, () => decide([one.id], true), { class: "main", "aria-label": ATTENTION.approveOf(one.preview.summary) }),
+          button(ATTENTION.reject, () => decide([one.id], false), { "aria-label": ATTENTION.rejectOf(one.preview.summary) }),
         )
-      : make("p", {}, "Approved; it is being carried out."),
+      : make("p", {}, ATTENTION.carriedOut),
   );
 }
 
 function approvals(list) {
   const together = list.filter((one) => one.state === "pending" && !one.needs_own_decision).map((one) => one.id);
-  const all = together.length > 1 ? tools(button(`Approve all ${together.length} proposals`, () => decide(together, true))) : null;
+  const all = together.length > 1 ? tools(button(ATTENTION.approveAll(together.length), () => decide(together, true))) : null;
   return [all, make("ul", { class: "list" }, list.map(approval))];
+}
+
+/** The first paths, each in a line of its own, and how many there are. */
+function pathsOf(one) {
+  const more = one.count > one.paths.length ? `… ${ATTENTION.allPaths(one.count)}` : null;
+  const list = make("ul", { class: "paths" }, one.paths.map((path) => make("li", {}, path)), more ? make("li", { class: "hint" }, more) : null);
+  return one.count > 3 ? make("details", {}, make("summary", {}, ATTENTION.allPaths(one.count)), list) : list;
 }
 
 function halt(one) {
   const decision = (what) => async () => {
-    if (await confirmed(`${what === "apply" ? one.apply : one.discard}. Is that meant?`, "Yes")) {
-      await doing("Decided; it will be carried out within two seconds.", () => change("POST", `halts/${one.id}`, { decision: what }));
+    if (await confirmed(ATTENTION.meant(what === "apply" ? one.apply : one.discard), ATTENTION.yes, what === "apply" ? "danger" : "main")) {
+      await doing(ATTENTION.decided, () => change("POST", `halts/${one.id}`, { decision: what }));
     }
   };
   return card(
     one.sentence,
-    make("p", {}, `${one.paths.join(", ")}${one.count > one.paths.length ? ` and ${one.count - one.paths.length} more` : ""}`),
+    pathsOf(one),
     one.decision
-      ? make("p", {}, `Decided: ${one.decision}; the daemon will carry it out.`)
-      : tools(button(`Intended: ${one.apply}`, decision("apply")), button(`Undo: ${one.discard}`, decision("discard"), { class: "main" })),
+      ? make("p", {}, ATTENTION.isDecided(ATTENTION.decisions[one.decision] ?? one.decision))
+      : tools(button(ATTENTION.intended(one.apply), decision("apply")), button(ATTENTION.undo(one.discard), decision("discard"), { class: "main" })),
   );
 }
 
-const SIDES = { base: "Common base", file: "The file's", row: "The row's" };
+const SIDES = ATTENTION.sides;
 
 /** An attachment on each side: to look at where it is a picture, to save in any case. */
 function bytes(one) {
   const shown = one.sides.map((side) => {
     const src = `/t/${tenant}/conflicts/${one.number}/${side}?${new URLSearchParams({ seen: one.seen })}`;
     const picture = one.is_picture ? make("img", { src, alt: SIDES[side] }) : null;
-    return make("div", {}, make("h4", {}, SIDES[side]), picture, make("p", {}, make("a", { href: src, download: "" }, "Download")));
+    return make("div", {}, make("h4", {}, SIDES[side]), picture, make("p", {}, make("a", { href: src, download: "" }, ATTENTION.download)));
   });
   return make("div", { class: "columns" }, shown);
+}
+
+/** A text in which the lines that are not in `base` are marked. */
+function markedOf(text, base) {
+  if (base === null || base === undefined || text === base) return text;
+  const old = new Set(base.split("\n"));
+  return text.split(/(?<=\n)/).map((line) => (old.has(line.replace(/\n$/, "")) ? line : make("mark", {}, line)));
 }
 
 const typed = new Map(); // merged texts by the number of their conflict: they outlive that a card is drawn again
 
 function conflict(one) {
   const settle = (choice, text = null) => () =>
-    doing("Settled.", () => change("POST", `conflicts/${one.number}`, { choice, seen: one.seen, text }));
-  const column = (title, text) => make("div", {}, make("h4", {}, title), make("pre", { tabindex: "0", "aria-label": title }, text ?? "(not known)"));
-  const merged = make("textarea", { "aria-label": "The merged text" }, typed.get(one.number) ?? one.marked ?? "");
+    doing(ATTENTION.settled, () => change("POST", `conflicts/${one.number}`, { choice, seen: one.seen, text }));
+  const column = (title, text) => make("div", {}, make("h4", {}, title), make("pre", { tabindex: "0", "aria-label": title }, text === null || text === undefined ? ATTENTION.unknown : markedOf(text, one.base)));
+  const versionsOf = (sides) => ["base", "file", "row"].map((side) => column(SIDES[side], sides[side]));
+  const merged = make("textarea", { "aria-label": ATTENTION.merged }, typed.get(one.number) ?? one.marked ?? "");
   merged.addEventListener("input", () => typed.set(one.number, merged.value));
   const choices = [
-    one.can.includes("file") ? button("Take the file's", settle("file")) : null,
-    one.can.includes("row") ? button("Take the row's", settle("row")) : null,
+    one.can.includes("file") ? button(ATTENTION.useFile, settle("file")) : null,
+    one.can.includes("row") ? button(ATTENTION.useRow, settle("row")) : null,
   ];
   const edit = one.can.includes("merged") && one.marked !== null
-    ? make("details", { open: typed.has(one.number) }, make("summary", {}, "Edit and take the merged text"), merged, tools(button("Take merged", () => settle("merged", merged.value)(), { class: "main" })))
+    ? make("details", { open: typed.has(one.number) }, make("summary", {}, ATTENTION.edit), merged, tools(button(ATTENTION.useMerged, () => settle("merged", merged.value)(), { class: "main" })))
     : null;
   return card(
     one.path,
-    one.page_changed || one.sibling_changed ? make("p", {}, "It has changed since the conflict arose; the current state is below.") : null,
-    one.kind === "attachment" ? bytes(one) : make("div", { class: "columns" }, column("Common base", one.base), column("The file's text", one.file), column("The row's text", one.row)),
-    tools(...choices, one.kind === "page" ? make("a", { href: href(one.page) }, "The page") : null, one.sibling && one.kind === "page" ? make("a", { href: href(one.sibling) }, "Its sibling") : null),
+    one.page_changed || one.sibling_changed ? make("p", {}, ATTENTION.changedSince) : null,
+    one.kind === "attachment" ? bytes(one) : make("div", { class: "columns" }, versionsOf(one)),
+    tools(...choices, one.kind === "page" ? make("a", { href: href(one.page) }, ATTENTION.thePage) : null, one.sibling && one.kind === "page" ? make("a", { href: href(one.sibling) }, ATTENTION.theCopy) : null),
     edit,
     one.why_not ? make("p", { class: "hint" }, one.why_not) : null,
   );
 }
 
 const problem = (one) =>
-  card(one.path || "The whole tenant", make("p", {}, one.sentence), one.remedy ? make("p", {}, one.remedy) : null, one.page ? tools(make("a", { href: href(one.page) }, "The page")) : null);
+  card(one.path || ATTENTION.everything, make("p", {}, one.sentence), one.remedy ? make("p", {}, one.remedy) : null, one.page ? tools(make("a", { href: href(one.page) }, ATTENTION.thePage)) : null);
+
+/** Notices of one author, type and minute are one line: a move of a folder is one event for each page. */
+function groupsOf(list) {
+  const groups = new Map();
+  for (const one of list) {
+    const key = JSON.stringify([one.by, one.type, one.at.slice(0, 16)]);
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  return [...groups.values()];
+}
+
+const nameOf = ({ data }) => data.path ?? data.name ?? "";
+const linkOf = (one) => (one.data.page_id ? make("a", { href: href(one.data.page_id) }, nameOf(one) || ATTENTION.thePage) : nameOf(one));
+
+function noticeLine(group) {
+  const [first] = group;
+  const words = `${moment(first.at)}: ${ATTENTION.noticed(actor(first.by), EVENTS[first.type] ?? first.type)}`;
+  if (group.length === 1) return make("li", {}, words, nameOf(first) ? ": " : "", linkOf(first));
+  const names = make("ul", {}, group.map((one) => make("li", {}, linkOf(one))));
+  return make("li", {}, make("details", {}, make("summary", {}, words + ATTENTION.times(group.length)), names));
+}
 
 function notices(list) {
-  const read = () => doing("Marked as read.", () => change("POST", "notices", { ids: list.map((one) => one.id) }));
-  const line = (one) => make("li", {}, `${moment(one.at)}: ${actor(one.by)}: ${one.type} ${one.data.path ?? one.data.name ?? ""}`);
-  return [make("ul", {}, list.map(line)), tools(button("Mark all as read", read))];
+  const read = () => doing(ATTENTION.read, () => change("POST", "notices", { ids: list.map((one) => one.id) }));
+  return [make("ul", {}, groupsOf(list).map(noticeLine)), tools(button(ATTENTION.markRead, read))];
 }
 
 const section = (title, ...parts) => make("section", { "aria-label": title }, make("h2", {}, title), ...parts);
 
-let shown = null;
+let drawn = null; // what is drawn now
 
 async function show() {
   const found = await get("attention");
   const wanted = JSON.stringify(found);
-  if (wanted === shown) return; // what somebody unfolded stays so
-  shown = wanted;
+  if (wanted === drawn) return; // what somebody unfolded stays so
+  drawn = wanted;
   const parts = [
-    found.approvals.length ? section("Requests of agents", ...approvals(found.approvals)) : null,
-    found.halts.length ? section("Halts", make("ul", { class: "list" }, found.halts.map(halt))) : null,
-    found.conflicts.length ? section("Conflicts", make("ul", { class: "list" }, found.conflicts.map(conflict))) : null,
-    found.problems.length ? section("Problems", make("ul", { class: "list" }, found.problems.map(problem))) : null,
-    found.notices.length ? section("Done without approval", ...notices(found.notices)) : null,
+    found.approvals.length ? section(ATTENTION.approvals, ...approvals(found.approvals)) : null,
+    found.halts.length ? section(ATTENTION.halts, make("ul", { class: "list" }, found.halts.map(halt))) : null,
+    found.conflicts.length ? section(ATTENTION.conflicts, make("ul", { class: "list" }, found.conflicts.map(conflict))) : null,
+    found.problems.length ? section(ATTENTION.problems, make("ul", { class: "list" }, found.problems.map(problem))) : null,
+    found.notices.length ? section(ATTENTION.notices, ...notices(found.notices)) : null,
   ].filter(Boolean);
-  place.replaceChildren(...(parts.length ? parts : [make("p", {}, "Nothing waits for you.")]));
+  place.replaceChildren(...(parts.length ? parts : [make("p", {}, ATTENTION.nothing)]));
 }
 
 /** Show it, and again when the counts or a page in conflict change; not while a person types a merged text. */
-export function start() {
+export function start(signal) {
+  place = document.getElementById("content");
+  get = getFor(signal);
+  drawn = null;
   const again = () => {
     if (!place.contains(document.activeElement) || document.activeElement.tagName !== "TEXTAREA") void trying(show);
   };
-  window.addEventListener("live:attention", again);
-  window.addEventListener("live:page", ({ detail }) => shown?.includes(detail.id) && again());
+  window.addEventListener("live:attention", again, { signal });
+  window.addEventListener("live:page", ({ detail }) => drawn?.includes(detail.id) && again(), { signal });
   return trying(show);
 }

@@ -1,11 +1,10 @@
 /** A tenant's mirrors, as their daemons tell: what waits, how soon changes are carried over, how far long work is. */
 import { make, many, moment } from "../elements/dom.js";
 import { pace, sparkline } from "../elements/sparkline.js";
+import { STATUS } from "../words.js";
 
 const KEPT = 60; // of what was told of one direction, while the page is open
-const WORK = { scan: "Scanning the whole tree", import: "Processing files and rows", derive: "Deriving documents", command: "Carrying out approved requests" };
-const WAYS = { file_to_row: "From file to row", row_to_file: "From row to file" };
-const KINDS = { tree: "A tree of files" }; // where it is, only operators see
+const KINDS = { tree: STATUS.treeOfFiles }; // where it is, only operators see
 const told = new Map();
 
 /** What was told of one direction since the page is open: of each telling the last change. */
@@ -19,42 +18,42 @@ function kept(mirror, way, recent) {
 }
 
 function latency(mirror, way, recent) {
-  if (!recent) return make("p", { class: "hint" }, `${WAYS[way]}: nothing in the last minutes.`);
-  const words = `${WAYS[way]}: ${pace(recent.median)} (median), ${pace(recent.p99)} or less for 99 of 100 (${many(recent.count, "change")} in the last minutes).`;
+  if (!recent) return make("p", { class: "hint" }, STATUS.quiet(STATUS.ways[way]));
+  const words = STATUS.latency(STATUS.ways[way], pace(recent.median), pace(recent.p99), many(recent.count, "change"));
   const seconds = kept(mirror, way, recent);
-  const line = seconds.length > 1 ? sparkline(seconds, `${WAYS[way]}, the last ones told: ${seconds.map(pace).join(", ")}`) : null;
+  const line = seconds.length > 1 ? sparkline(seconds, STATUS.lastOnes(STATUS.ways[way], seconds.map(pace).join(", "))) : null;
   return make("div", { class: "pace" }, make("p", {}, words), line);
 }
 
 function progress({ what, done, total }) {
-  const words = total === null ? done.toLocaleString() : `${done.toLocaleString()} of ${total.toLocaleString()}`;
+  const words = STATUS.progress(done.toLocaleString(), total === null ? null : total.toLocaleString());
   const bar = make("progress", total === null ? {} : { max: Math.max(total, 1), value: done });
-  return make("label", { class: "work" }, `${WORK[what] ?? what}: ${words}`, bar);
+  return make("label", { class: "work" }, `${STATUS.work[what] ?? what}: ${words}`, bar);
 }
 
 function queue({ waits, since }) {
-  if (!waits) return "The queue is empty.";
-  return `In the queue: ${many(waits, "place")} to check${since ? `, the oldest since ${moment(since)}` : ""}.`;
+  if (!waits) return STATUS.emptyQueue;
+  return STATUS.queue(many(waits, "place"), since && moment(since));
 }
 
 /** How far files and rows agree: "in sync" only where nothing waits and everything was looked at. */
 function standing({ behind, halted, is_held, state }) {
-  if (halted) return `${many(halted, "deletion")} to be decided`;
-  if (behind) return `${many(behind, "change")} behind`;
-  if (!is_held) return "in sync when it ended";
-  if (!state) return "starting";
-  return state.waits || state.work.length ? "at work" : "in sync";
+  if (halted) return STATUS.toDecide(many(halted, "deletion"));
+  if (behind) return STATUS.behind(many(behind, "change"));
+  if (!is_held) return STATUS.wasInSync;
+  if (!state) return STATUS.starting;
+  return state.waits || state.work.length ? STATUS.atWork : STATUS.inSync;
 }
 
 function mirror(one) {
-  const held = one.is_held ? "Active" : `Inactive since ${moment(one.until)}`;
+  const held = one.is_held ? STATUS.active : STATUS.inactive(moment(one.until));
   const facts = make("p", { class: "standing" }, `${held}; ${standing(one)}.`);
   const { state } = one;
   const said = state
     ? [
         make("p", { class: "queue" }, queue(state)),
         ...state.work.map(progress),
-        ...Object.keys(WAYS).map((way) => latency(one.id, way, state[way])),
+        ...Object.keys(STATUS.ways).map((way) => latency(one.id, way, state[way])),
       ]
     : [];
   return make("li", { class: "card" }, make("h3", {}, one.root ? `${one.host}: ${one.root}` : KINDS[one.kind] ?? one.kind), facts, ...said);

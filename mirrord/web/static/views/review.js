@@ -1,12 +1,13 @@
 /** What agents want to change, page by page, for a person to accept; and what was changed, to be undone. */
-import { change, get } from "../server/api.js";
+import { change, getFor } from "../server/api.js";
 import { differenceOf } from "../elements/difference.js";
 import { actor, ask, button, many, make, moment, tell, trying } from "../elements/dom.js";
 import { renderedOf } from "../elements/rendered.js";
+import { COMMON, REVIEW } from "../words.js";
 
-const place = document.getElementById("content");
+let place = null;
+let get = null; // as long as the view is shown
 const MAX_TRIES = 40, TRY_MILLISECONDS = 500; // of lists that show what was decided
-const KINDS = { created: "New", edited: "Edited", moved: "Moved", deleted: "Deleted" };
 const section = (title, ...parts) => make("section", { "aria-label": title }, make("h2", {}, title), ...parts);
 const tools = (...parts) => make("div", { class: "tools" }, ...parts);
 
@@ -23,8 +24,8 @@ function checkbox(label, checked, onchange, disabled = false) {
 }
 
 function rendered(found) {
-  const column = (title, doc) => make("div", {}, make("h4", {}, title), make("div", { class: "rendered", tabindex: "0", "aria-label": title }, doc ? renderedOf(doc) : "(nothing to show)"));
-  return make("div", { class: "columns" }, column("Now", found.old_document), column("Then", found.new_document));
+  const column = (title, doc) => make("div", {}, make("h4", {}, title), make("div", { class: "rendered", tabindex: "0", "aria-label": title }, doc ? renderedOf(doc) : REVIEW.nothingToShow));
+  return make("div", { class: "columns" }, column(REVIEW.now, found.old_document), column(REVIEW.then, found.new_document));
 }
 
 /** The changed blocks of a page as source, each with its own choice, and beside them the page as it reads. */
@@ -32,43 +33,43 @@ function detail(review, page, choice, found, again) {
   const canChoose = review.may_decide && found.blocks.length > 1 && !page.is_edited;
   choice.blocks = found.blocks.length;
   const blocks = found.blocks.map(({ number, hunks }) =>
-    make("div", { class: "block" }, canChoose ? checkbox(`Block ${number}`, !choice.left.has(number), (on) => (on ? choice.left.delete(number) : choice.left.add(number))) : null, ...differenceOf(hunks)));
+    make("div", { class: "block" }, canChoose ? checkbox(REVIEW.block(number), !choice.left.has(number), (on) => (on ? choice.left.delete(number) : choice.left.add(number))) : null, ...differenceOf(hunks)));
   const source = found.hunks ? differenceOf(found.hunks) : blocks;
   return [
-    make("div", { class: "reviewed" }, make("div", {}, make("h4", {}, "Source"), ...(source.length ? source : [make("p", {}, "The text stays as it is.")])), rendered(found)),
+    make("div", { class: "reviewed" }, make("div", {}, make("h4", {}, REVIEW.source), ...(source.length ? source : [make("p", {}, REVIEW.textStays)])), rendered(found)),
     review.may_decide && found.text !== null ? editing(review, page, choice, found, again) : null,
   ];
 }
 
 function editing(review, page, choice, found, again) {
-  const text = make("textarea", { "aria-label": `Text of ${page.path}`, oninput: () => (choice.typed = text.value === found.text ? null : text.value) });
+  const text = make("textarea", { "aria-label": REVIEW.textOf(page.path), oninput: () => (choice.typed = text.value === found.text ? null : text.value) });
   text.value = choice.typed ?? found.text;
   const store = (chosen) => () =>
     trying(async () => {
       await change("POST", `reviews/${review.id}/page`, { shown: review.shown, path: page.path, text: chosen(text.value) });
-      tell("Kept; this text is applied when you accept.");
+      tell(REVIEW.textKept);
       Object.assign(choice, { typed: null, accepted: true });
       await again();
     });
-  return make("details", { open: choice.typed !== null }, make("summary", {}, "Edit before accepting"), text,
-    tools(button("Use this text", store((written) => written), { class: "main" }), page.is_edited ? button("Use the agent's text", store(() => null)) : null));
+  return make("details", { open: choice.typed !== null }, make("summary", {}, REVIEW.edit), text,
+    tools(button(REVIEW.useText, store((written) => written), { class: "main" }), page.is_edited ? button(REVIEW.useAgents, store(() => null)) : null));
 }
 
 function pageCard(review, page, choice, again) {
   const notes = [
-    page.source && page.source !== page.path ? `from ${page.source}` : null,
-    page.is_merged ? "others changed it too; both changes are merged" : null,
-    page.is_edited ? "with your text" : null,
+    page.source && page.source !== page.path ? REVIEW.from(page.source) : null,
+    page.is_merged ? REVIEW.merged : null,
+    page.is_edited ? REVIEW.withYours : null,
   ].filter(Boolean).join("; ");
-  const inside = make("div", {}, make("p", { class: "waiting" }, "Loading…"));
+  const inside = make("div", {}, make("p", { class: "waiting" }, COMMON.loading));
   const load = () => trying(async () => {
     const found = await get(`reviews/${review.id}/page`, { path: page.path });
     inside.replaceChildren(...detail(review, page, choice, found, again).filter(Boolean));
   });
   const card = make("li", { class: "card" },
-    make("h3", {}, `${KINDS[page.kind] ?? page.kind}: ${page.path}`),
+    make("h3", {}, `${REVIEW.kinds[page.kind] ?? page.kind}: ${page.path}`),
     notes ? make("p", {}, notes) : null,
-    review.may_decide ? checkbox("Accept this page", choice.accepted, (on) => (choice.accepted = on)) : null,
+    review.may_decide ? checkbox(REVIEW.acceptPage, choice.accepted, (on) => (choice.accepted = on)) : null,
     inside);
   void load();
   return card;
@@ -76,7 +77,7 @@ function pageCard(review, page, choice, again) {
 
 async function decide(review, choices, accept) {
   const typed = [...choices].find(([, choice]) => accept && choice.accepted && choice.typed !== null);
-  if (typed) return tell(`Your text of ${typed[0]} is not kept yet: choose “Use this text” first.`);
+  if (typed) return tell(REVIEW.notKept(typed[0]));
   const rejected = [...choices].filter(([, choice]) => !choice.accepted || (choice.blocks > 0 && choice.left.size === choice.blocks)).map(([path]) => path);
   const blocks = {};
   for (const [path, choice] of choices) {
@@ -84,12 +85,12 @@ async function decide(review, choices, accept) {
     blocks[path] = Array.from({ length: choice.blocks }, (_, at) => at + 1).filter((number) => !choice.left.has(number));
   }
   const partly = accept && (rejected.length > 0 || Object.keys(blocks).length > 0);
-  const question = accept ? `Comment for the agent${partly ? ": what is not accepted goes back to it" : ""}` : "Comment for the agent: why it is rejected";
-  const comment = await ask(question, { action: accept ? "Accept" : "Reject" });
+  const question = accept ? REVIEW.comment(partly) : REVIEW.commentRejected;
+  const comment = await ask(question, { action: accept ? REVIEW.accept : REVIEW.reject });
   if (comment === null) return;
   await trying(async () => {
     await change("POST", `reviews/${review.id}`, { shown: review.shown, accept, rejected, blocks, comment });
-    tell(accept ? "Accepted; it is applied within a second." : "Rejected; the agent sees your comment.");
+    tell(accept ? REVIEW.accepted : REVIEW.rejected);
     history.replaceState(null, "", location.pathname);
     await showUntil(({ changes }) => !accept || changes.some((one) => one.id === review.id && one.count > 0));
   });
@@ -101,33 +102,33 @@ async function showOne(id, earlier = new Map()) {
   const choices = new Map(review.changes.map((page) => [page.path, earlier.has(page.path) ? choiceAgain(page, earlier.get(page.path)) : newChoice(page)]));
   const again = () => showOne(id, choices);
   const decision = review.may_decide
-    ? tools(button("Accept what is ticked", () => decide(review, choices, true), { class: "main" }), button("Reject all", () => decide(review, choices, false)))
-    : make("p", { class: "hint" }, "An operator decides about this.");
+    ? tools(button(REVIEW.acceptTicked, () => decide(review, choices, true), { class: "main" }), button(REVIEW.rejectAll, () => decide(review, choices, false)))
+    : make("p", { class: "hint" }, REVIEW.operatorDecides);
   place.replaceChildren(
-    tools(make("a", { href: location.pathname }, "All change sets")),
+    tools(make("a", { href: location.pathname }, REVIEW.all)),
     make("h2", {}, review.title),
-    make("p", {}, `${actor(review.by)}, ${moment(review.at)}, ${many(review.changes.length, "page")}; waits until ${moment(review.until)}${review.message && review.message !== review.title ? `: ${review.message}` : ""}`),
+    make("p", {}, REVIEW.head(actor(review.by), moment(review.at), many(review.changes.length, COMMON.page), moment(review.until), review.message === review.title ? null : review.message)),
     decision,
     make("ul", { class: "list" }, review.changes.map((page) => pageCard(review, page, choices.get(page.path), again))),
   );
 }
 
 const waiting = (one) =>
-  make("li", { class: "card" }, make("h3", {}, make("a", { href: `?change=${one.id}` }, one.title)), make("p", {}, `${actor(one.by)}, ${moment(one.at)}: ${many(one.count, "page")}`));
+  make("li", { class: "card" }, make("h3", {}, make("a", { href: `?change=${one.id}` }, one.title)), make("p", {}, REVIEW.line(actor(one.by), moment(one.at), many(one.count, COMMON.page))));
 
 function changeSet(one, mayDecide) {
   const card = make("li", { class: "card" },
     make("h3", {}, one.title),
-    make("p", {}, `${actor(one.by)}, ${moment(one.at)}: ${many(one.count, "entry").replace("entrys", "entries")}, ${one.state}`),
+    make("p", {}, REVIEW.applied(actor(one.by), moment(one.at), one.count, one.state)),
     one.refused ? make("p", { class: "hint" }, one.refused) : null,
-    one.can_undo && one.count > 0 && mayDecide ? tools(button("Undo", () => trying(() => previewUndo(card, one)), { "aria-label": `Undo: ${one.title}` })) : null);
+    one.can_undo && one.count > 0 && mayDecide ? tools(button(REVIEW.undo, () => trying(() => previewUndo(card, one)), { "aria-label": REVIEW.undoOf(one.title) })) : null);
   return card;
 }
 
 /** What an undo would do, and what clashes, before anything happens. */
 async function previewUndo(card, one) {
   card.querySelector(".undo")?.remove();
-  const preview = make("div", { class: "undo" }, make("p", { class: "waiting" }, "Loading…"));
+  const preview = make("div", { class: "undo" }, make("p", { class: "waiting" }, COMMON.loading));
   card.append(preview); // from now on the lists stay as they are
   const found = await get(`changes/${one.id}/undo`).catch((error) => {
     preview.remove();
@@ -136,19 +137,19 @@ async function previewUndo(card, one) {
   const undo = (partial) => () =>
     trying(async () => {
       await change("POST", `changes/${one.id}/undo`, { partial });
-      tell("It is undone within a second.");
+      tell(REVIEW.undone);
       preview.remove();
       await showUntil(({ changes }) => !changes.some((other) => other.id === one.id && other.can_undo));
     });
   const listed = (entries, words) => (entries.length ? make("ul", {}, entries.map((entry) => make("li", {}, `${entry.name ?? entry.id}: ${words(entry)}`))) : null);
   const clashes = found.left.length > 0;
   preview.replaceChildren(...[
-    make("h4", {}, "An undo would do this"), listed(found.changes, (entry) => entry.change) ?? make("p", {}, "Nothing."),
-    clashes ? make("h4", {}, "This was changed since, and stays as it is") : null,
-    clashes ? listed(found.left, (entry) => `it ${entry.reason}`) : null,
+    make("h4", {}, REVIEW.wouldDo), listed(found.changes, (entry) => entry.change) ?? make("p", {}, REVIEW.nothing),
+    clashes ? make("h4", {}, REVIEW.stays) : null,
+    clashes ? listed(found.left, (entry) => REVIEW.because(entry.reason)) : null,
     tools(
-      found.changes.length ? button(clashes ? "Undo the rest" : "Undo this", undo(clashes), { class: "main" }) : null,
-      button("Close", () => preview.remove())),
+      found.changes.length ? button(clashes ? REVIEW.undoRest : REVIEW.undoThis, undo(clashes), { class: "main" }) : null,
+      button(COMMON.close, () => preview.remove())),
   ].filter(Boolean));
 }
 
@@ -158,8 +159,8 @@ async function show() {
   const [{ reviews, may_decide }, changes] = await Promise.all([get("reviews"), get("changes")]);
   if (place.querySelector(".undo")) return { reviews, changes };
   place.replaceChildren(
-    section(may_decide ? "Waiting for you" : "Waiting for an operator", reviews.length ? make("ul", { class: "list" }, reviews.map(waiting)) : make("p", {}, "Nothing waits for a review.")),
-    section("Change sets", changes.length ? make("ul", { class: "list" }, changes.map((one) => changeSet(one, may_decide))) : make("p", {}, "No agent has changed anything.")),
+    section(may_decide ? REVIEW.waitsForYou : REVIEW.waitsForOperator, reviews.length ? make("ul", { class: "list" }, reviews.map(waiting)) : make("p", {}, REVIEW.nothingWaits)),
+    section(REVIEW.changeSets, changes.length ? make("ul", { class: "list" }, changes.map((one) => changeSet(one, may_decide))) : make("p", {}, REVIEW.noChanges)),
   );
   return { reviews, changes };
 }
@@ -176,9 +177,11 @@ async function showUntil(isAwaited) {
 }
 
 /** Show it; the list again when something is decided, but not while a person looks at a change set or an undo. */
-export function start() {
+export function start(signal) {
+  place = document.getElementById("content");
+  get = getFor(signal);
   window.addEventListener("live:attention", () => {
     if (!isBusy()) void trying(show);
-  });
+  }, { signal });
   return trying(show);
 }

@@ -1,11 +1,11 @@
 /** How the tenant is: counts, mirrors, how soon changes are on disk, what happened last. */
-import { get } from "../server/api.js";
 import { actor, make, many, moment, trying } from "../elements/dom.js";
-import { mirrors } from "./mirrors.js";
 import { pace, sparkline } from "../elements/sparkline.js";
+import { getFor } from "../server/api.js";
+import { EVENTS, STATUS } from "../words.js";
+import { mirrors } from "./mirrors.js";
 
 const AGAIN = 1000; // ms between two requests, if anything changes
-const place = document.getElementById("content");
 
 const median = (numbers) => [...numbers].sort((one, other) => one - other)[Math.floor(numbers.length / 2)];
 const row = (...cells) => make("tr", {}, cells.map((cell) => make("td", {}, cell ?? "")));
@@ -13,22 +13,22 @@ const table = (heads, rows) =>
   make("div", { class: "table", tabindex: "0", role: "group", "aria-label": heads[0] }, make("table", {}, make("thead", {}, make("tr", {}, heads.map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, rows)));
 
 function toDisk(seconds) {
-  if (seconds.length < 2) return make("p", {}, "Nothing has been written since this page was opened.");
-  const words = `The last ${seconds.length} changes were on disk after ${pace(median(seconds))} (median), ${pace(Math.max(...seconds))} at most.`;
+  if (seconds.length < 2) return make("p", {}, STATUS.nothingWritten);
+  const words = STATUS.lastOnDisk(seconds.length, pace(median(seconds)), pace(Math.max(...seconds)));
   return make("div", { class: "pace" }, make("p", {}, words), sparkline(seconds, words));
 }
 
 const happened = (events) =>
   events.length
-    ? table(["When", "Who", "What", ""], events.map((one) => row(moment(one.at), actor(one.by), one.type, one.what)))
-    : make("p", {}, "No tool has done anything yet.");
+    ? table(STATUS.heads, events.map((one) => row(moment(one.at), actor(one.by), EVENTS[one.type] ?? one.type, one.what)))
+    : make("p", {}, STATUS.noEvents);
 
 /** The parts of the page: what each is about, and how that is shown. */
 const PARTS = [
-  ["", (found) => found.counts, (counts) => make("p", {}, `${["page", "attachment", "record"].map((thing) => many(counts[`${thing}s`], thing)).join(", ")}.`)],
-  ["Mirrors", (found) => found.mirrors, mirrors],
-  ["Time from changes here to disk", (found) => found.to_disk, toDisk],
-  ["Recent events", (found) => found.events, happened],
+  ["", (found) => found.counts, (counts) => make("p", {}, STATUS.counts(...["page", "attachment", "record"].map((kind) => many(counts[`${kind}s`], kind))))],
+  [STATUS.mirrors, (found) => found.mirrors, mirrors],
+  [STATUS.toDisk, (found) => found.to_disk, toDisk],
+  [STATUS.events, (found) => found.events, happened],
 ];
 
 /** A part that is drawn again only when it has something else to show: who reads or scrolls in it is left alone. */
@@ -46,7 +46,9 @@ function part([title, about, drawn]) {
 }
 
 /** Show it, and again when something changed. */
-export function start() {
+export function start(signal) {
+  const place = document.getElementById("content");
+  const get = getFor(signal);
   const parts = PARTS.map(part);
   const show = async () => {
     const found = await get("status");
@@ -55,6 +57,6 @@ export function start() {
   };
   let waiting = null;
   const soon = () => (waiting ??= setTimeout(() => ((waiting = null), trying(show)), AGAIN));
-  for (const name of ["live:page", "live:attention", "live:mirrors"]) window.addEventListener(name, soon);
+  for (const name of ["live:page", "live:attention", "live:mirrors"]) window.addEventListener(name, soon, { signal });
   return trying(show);
 }

@@ -1,8 +1,10 @@
 /** The list of tenants: what waits in each of them for a person. */
 import { send } from "../server/api.js";
 import { many, trying } from "../elements/dom.js";
+import { TENANTS } from "../words.js";
 
 const EVERY = 10000; // ms between two requests, each for some of the tenants
+const MAX_NAMES = 5; // of tenants in one sentence
 const counted = new Map();
 const things = { approvals: "request", halts: "halt", conflicts: "conflict", problems: "problem" };
 
@@ -20,8 +22,9 @@ function show(name, counts) {
 function summarise() {
   const waiting = [...counted].filter(([, count]) => count);
   const names = waiting.map(([name]) => name);
-  const shown = names.slice(0, 5).join(", ") + (names.length > 5 ? ` and ${names.length - 5} more` : "");
-  document.getElementById("summary").textContent = names.length ? `Decisions wait in ${shown}.` : "Nothing waits for you.";
+  const few = names.slice(0, MAX_NAMES).join(", ");
+  const shown = names.length > MAX_NAMES ? TENANTS.andMore(few, names.length - MAX_NAMES) : few;
+  document.getElementById("summary").textContent = names.length ? TENANTS.waits(shown) : TENANTS.nothing;
 }
 
 /** Count the tenants after that name; where to go on, null: from the beginning. */

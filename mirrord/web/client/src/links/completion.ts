@@ -4,6 +4,7 @@ import { PluginKey } from '@tiptap/pm/state'
 import { Suggestion } from '@tiptap/suggestion'
 import { menu } from '../menus/menu'
 import type { Completion, Options } from '../options'
+import { EDITOR } from '../words'
 
 const KEY = new PluginKey('mirrordCompletion')
 const TYPED = /(!?)\[\[([^[\]|#\n]*)(?:#([^[\]|\n]*))?(?:\|([^[\]\n]*))?\]\]$/
@@ -31,7 +32,7 @@ export function completing(options: Options): Extension {
             const node = { type: isEmbed ? 'embed' : 'wikilink', attrs: { target: props.target } }
             editor.chain().focus().insertContentAt({ from, to: range.to }, node).run()
           },
-          render: () => menu<Completion>('Pages', ({ icon, title, path }) => ({ sign: icon ?? '', label: title, detail: path })),
+          render: () => menu<Completion>(EDITOR.pages, ({ icon, title, path }) => ({ sign: icon ?? '', label: title, detail: path })),
         }),
       ]
     },

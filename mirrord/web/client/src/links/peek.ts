@@ -1,6 +1,7 @@
 // A preview of the target of a reference.
 import { beside, element } from '../dom'
 import type { Preview } from '../options'
+import { VIEW } from '../words'
 
 const PATIENCE = 300 // ms of pointing
 
@@ -40,6 +41,6 @@ export class Peek {
 }
 
 function cardOf(found: Preview | null): HTMLElement {
-  if (!found) return element('div', { class: 'mirrord-card', role: 'tooltip' }, 'There is no such page yet.')
+  if (!found) return element('div', { class: 'mirrord-card', role: 'tooltip' }, VIEW.noPageYet)
   return element('div', { class: 'mirrord-card', role: 'tooltip' }, element('b', {}, found.title), element('p', {}, found.text))
 }

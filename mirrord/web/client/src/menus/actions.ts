@@ -5,6 +5,7 @@ import { insertFootnote } from '../typing/footnotes'
 import { insertFormula } from '../typing/formula'
 import { beginLink } from '../links/linking'
 import { step } from '../moving/moving'
+import { ACTION } from '../words'
 
 export interface Action {
   label: string
@@ -26,22 +27,22 @@ const mark = (name: string, label: string, sign: string, keys: string): Action =
 })
 
 const heading = (level: 1 | 2 | 3): Action => ({
-  label: `Heading ${level}`,
+  label: ACTION.heading(level),
   sign: `H${level}`,
   keys: `Ctrl+Alt+${level}`,
-  also: `h${level} title`,
+  also: ACTION.headingAlso(level),
   run: (editor) => void editor.chain().focus().toggleHeading({ level }).run(),
   isOn: (editor) => editor.isActive('heading', { level }),
 })
 
 export const MARKS: Action[] = [
-  mark('bold', 'Bold', 'B', 'Ctrl+B'),
-  mark('italic', 'Italic', 'I', 'Ctrl+I'),
-  mark('strike', 'Struck through', 'S', 'Ctrl+Shift+S'),
-  mark('code', 'Code', '‹›', 'Ctrl+E'),
-  mark('highlight', 'Highlighted', 'H', 'Ctrl+Shift+H'),
+  mark('bold', ACTION.bold, 'B', 'Ctrl+B'),
+  mark('italic', ACTION.italic, 'I', 'Ctrl+I'),
+  mark('strike', ACTION.strike, 'S', 'Ctrl+Shift+S'),
+  mark('code', ACTION.code, '‹›', 'Ctrl+E'),
+  mark('highlight', ACTION.highlight, 'ab', 'Ctrl+Shift+H'),
   {
-    ...{ label: 'Link', sign: 'Link', keys: 'Ctrl+K' },
+    ...{ label: ACTION.link, sign: ACTION.link, keys: 'Ctrl+K' },
     run: link,
     isOn: (editor) => editor.isActive('link'),
   },
@@ -49,43 +50,43 @@ export const MARKS: Action[] = [
 
 export const BLOCKS: Action[] = [
   {
-    ...{ label: 'Text', sign: '¶', keys: 'Ctrl+Alt+0', also: 'paragraph plain' },
+    ...{ label: ACTION.text, sign: '¶', keys: 'Ctrl+Alt+0', also: ACTION.textAlso },
     run: (editor) => void editor.chain().focus().setParagraph().run(),
     isOn: (editor) => editor.isActive('paragraph'),
   },
   ...([1, 2, 3] as const).map(heading),
   {
-    ...{ label: 'List', sign: '•', keys: 'Ctrl+Shift+8', also: 'bullet unordered ul' },
+    ...{ label: ACTION.list, sign: '•', keys: 'Ctrl+Shift+8', also: ACTION.listAlso },
     run: (editor) => void editor.chain().focus().toggleBulletList().run(),
     isOn: (editor) => editor.isActive('bulletList'),
   },
   {
-    ...{ label: 'Numbered list', sign: '1.', keys: 'Ctrl+Shift+7', also: 'ordered ol 1.' },
+    ...{ label: ACTION.numbered, sign: '1.', keys: 'Ctrl+Shift+7', also: ACTION.numberedAlso },
     run: (editor) => void editor.chain().focus().toggleOrderedList().run(),
     isOn: (editor) => editor.isActive('orderedList'),
   },
   {
-    ...{ label: 'Tasks', sign: '☑', keys: 'Ctrl+Shift+9', also: 'todo to-do check checkbox checklist' },
+    ...{ label: ACTION.tasks, sign: '☑', keys: 'Ctrl+Shift+9', also: ACTION.tasksAlso },
     run: (editor) => void editor.chain().focus().toggleList('taskList', 'taskItem').run(),
     isOn: (editor) => editor.isActive('taskList'),
   },
   {
-    ...{ label: 'Quote', sign: '❝', keys: 'Ctrl+Shift+B', also: 'blockquote citation' },
+    ...{ label: ACTION.quote, sign: '❝', keys: 'Ctrl+Shift+B', also: ACTION.quoteAlso },
     run: (editor) => void editor.chain().focus().toggleBlockquote().run(),
     isOn: (editor) => editor.isActive('blockquote'),
   },
   {
-    ...{ label: 'Code block', sign: '{}', keys: 'Ctrl+Alt+C', also: 'snippet pre' },
+    ...{ label: ACTION.codeBlock, sign: '{}', keys: 'Ctrl+Alt+C', also: ACTION.codeBlockAlso },
     run: (editor) => void editor.chain().focus().toggleCodeBlock().run(),
     isOn: (editor) => editor.isActive('codeBlock'),
   },
   {
-    ...{ label: 'Callout', sign: '✦', also: 'note info tip warning admonition' },
+    ...{ label: ACTION.callout, sign: '✦', also: ACTION.calloutAlso },
     run: (editor) => void editor.chain().focus().toggleWrap('callout', { type: 'note' }).run(),
     isOn: (editor) => editor.isActive('callout'),
   },
   {
-    ...{ label: 'Toggle', sign: '▸', also: 'collapse fold details' },
+    ...{ label: ACTION.toggle, sign: '▸', also: ACTION.toggleAlso },
     run: (editor) => toggleDetails(editor),
     isOn: (editor) => editor.isActive('details'),
   },
@@ -93,23 +94,23 @@ export const BLOCKS: Action[] = [
 
 export const INSERTIONS: Action[] = [
   {
-    ...{ label: 'Table', sign: '▦', also: 'grid spreadsheet' },
+    ...{ label: ACTION.table, sign: '▦', also: ACTION.tableAlso },
     run: (editor) => void editor.chain().focus().insertTable({ rows: 3, cols: 3, withHeaderRow: true }).run(),
     isOn: (editor) => editor.isActive('table'),
   },
   {
-    ...{ label: 'Rule', sign: '―', also: 'divider line separator hr' },
+    ...{ label: ACTION.rule, sign: '―', also: ACTION.ruleAlso },
     run: (editor) => void editor.chain().focus().setHorizontalRule().run(),
   },
-  { ...{ label: 'Formula', sign: '∑', also: 'math equation latex' }, run: (editor) => formula(editor, 'mathBlock') },
-  { ...{ label: 'Formula in the line', sign: '√', also: 'inline math equation latex' }, run: (editor) => formula(editor, 'mathInline') },
-  { ...{ label: 'Footnote', sign: '†', also: 'note reference' }, run: insertFootnote },
-  { ...{ label: 'Link to a page', sign: '[[', also: 'wikilink mention [[' }, run: pageLink },
+  { ...{ label: ACTION.formula, sign: '∑', also: ACTION.formulaAlso }, run: (editor) => formula(editor, 'mathBlock') },
+  { ...{ label: ACTION.inlineFormula, sign: '√', also: ACTION.inlineFormulaAlso }, run: (editor) => formula(editor, 'mathInline') },
+  { ...{ label: ACTION.footnote, sign: '†', also: ACTION.footnoteAlso }, run: insertFootnote },
+  { ...{ label: ACTION.pageLink, sign: '[[', also: ACTION.pageLinkAlso }, run: pageLink },
 ]
 
 export const HISTORY: Action[] = [
-  { ...{ label: 'Undo', sign: '↶', keys: 'Ctrl+Z' }, run: (editor) => void editor.chain().focus().undo().run() },
-  { ...{ label: 'Redo', sign: '↷', keys: 'Ctrl+Shift+Z' }, run: (editor) => void editor.chain().focus().redo().run() },
+  { ...{ label: ACTION.undo, sign: '↶', keys: 'Ctrl+Z' }, run: (editor) => void editor.chain().focus().undo().run() },
+  { ...{ label: ACTION.redo, sign: '↷', keys: 'Ctrl+Shift+Z' }, run: (editor) => void editor.chain().focus().redo().run() },
 ]
 
 const move = (label: string, sign: string, way: 'up' | 'down', keys: string): Action => ({
@@ -121,8 +122,8 @@ const move = (label: string, sign: string, way: 'up' | 'down', keys: string): Ac
 })
 
 export const MOVES: Action[] = [
-  move('Move the block up', '⇡', 'up', 'Alt+Shift+↑'),
-  move('Move the block down', '⇣', 'down', 'Alt+Shift+↓'),
+  move(ACTION.up, '⇡', 'up', 'Alt+Shift+↑'),
+  move(ACTION.down, '⇣', 'down', 'Alt+Shift+↓'),
 ]
 
 const table = (label: string, sign: string, name: TableCommand): Action => ({
@@ -135,13 +136,13 @@ type TableCommand =
 
 /** The actions with the cursor in a table. */
 export const TABLE: Action[] = [
-  table('Row above', '↑+', 'addRowBefore'),
-  table('Row below', '↓+', 'addRowAfter'),
-  table('Delete row', '−↔', 'deleteRow'),
-  table('Column before', '←+', 'addColumnBefore'),
-  table('Column after', '→+', 'addColumnAfter'),
-  table('Delete column', '−↕', 'deleteColumn'),
-  table('Delete table', '✕', 'deleteTable'),
+  table(ACTION.rowAbove, '↑+', 'addRowBefore'),
+  table(ACTION.rowBelow, '↓+', 'addRowAfter'),
+  table(ACTION.deleteRow, '−↔', 'deleteRow'),
+  table(ACTION.columnBefore, '←+', 'addColumnBefore'),
+  table(ACTION.columnAfter, '→+', 'addColumnAfter'),
+  table(ACTION.deleteColumn, '−↕', 'deleteColumn'),
+  table(ACTION.deleteTable, '✕', 'deleteTable'),
 ]
 
 // As a node: a string would be parsed as HTML.

@@ -1,5 +1,6 @@
 // The fields of blocks, links and references: one for each attribute that a person may change.
 import { isFormula } from '../typing/formula'
+import { FIELD } from '../words'
 
 export interface Field {
   name: string
@@ -12,24 +13,24 @@ export interface Field {
 
 const all = (pattern: RegExp) => (value: string) => pattern.test(value)
 const REFERENCE: Field[] = [
-  { name: 'target', label: 'Page', fits: all(/^[^[\]|#\n]+$/) },
-  { name: 'heading', label: 'Heading', fits: all(/^[^[\]|\n]*$/) },
-  { name: 'alias', label: 'Shown as', fits: all(/^[^[\]\n]*$/) },
+  { name: 'target', label: FIELD.page, fits: all(/^[^[\]|#\n]+$/) },
+  { name: 'heading', label: FIELD.heading, fits: all(/^[^[\]|\n]*$/) },
+  { name: 'alias', label: FIELD.alias, fits: all(/^[^[\]\n]*$/) },
 ]
-const RAW: Field[] = [{ name: 'raw', label: 'Markdown', kind: 'area', fits: all(/\S/) }]
-const NOTE: Field[] = [{ name: 'label', label: 'Note', fits: all(/^[^\s[\]\\^][^\s[\]\\]*$/) }]
-const LATEX: Field = { name: 'latex', label: 'LaTeX', fits: isFormula }
+const RAW: Field[] = [{ name: 'raw', label: FIELD.markdown, kind: 'area', fits: all(/\S/) }]
+const NOTE: Field[] = [{ name: 'label', label: FIELD.note, fits: all(/^[^\s[\]\\^][^\s[\]\\]*$/) }]
+const LATEX: Field = { name: 'latex', label: FIELD.latex, fits: isFormula }
 const TYPES = ['note', 'tip', 'info', 'important', 'warning', 'danger', 'question', 'success', 'example', 'quote', 'todo']
-const CELL: Field[] = [{ name: 'align', label: 'Column', kind: ['', 'left', 'center', 'right'] }]
+const CELL: Field[] = [{ name: 'align', label: FIELD.column, kind: ['', 'left', 'center', 'right'] }]
 
 // In the order of the search around the cursor: inner nodes before outer ones.
 export const FIELDS: Record<string, Field[]> = {
   wikilink: REFERENCE,
   embed: REFERENCE,
   image: [
-    { name: 'src', label: 'File' },
-    { name: 'alt', label: 'Description' },
-    { name: 'title', label: 'Hint' },
+    { name: 'src', label: FIELD.file },
+    { name: 'alt', label: FIELD.description },
+    { name: 'title', label: FIELD.hint },
   ],
   mathInline: [LATEX],
   mathBlock: [{ ...LATEX, kind: 'area' }],
@@ -37,19 +38,19 @@ export const FIELDS: Record<string, Field[]> = {
   rawBlock: RAW,
   footnoteRef: NOTE,
   footnoteDef: NOTE,
-  codeBlock: [{ name: 'language', label: 'Language' }],
+  codeBlock: [{ name: 'language', label: FIELD.language }],
   tableCell: CELL,
   tableHeader: CELL,
   callout: [
-    { name: 'type', label: 'Kind', kind: TYPES },
-    { name: 'title', label: 'Title' },
-    { name: 'fold', label: 'Fold', kind: ['', '+', '-'] },
+    { name: 'type', label: FIELD.kind, kind: TYPES },
+    { name: 'title', label: FIELD.title },
+    { name: 'fold', label: FIELD.fold, kind: ['', '+', '-'] },
   ],
-  details: [{ name: 'open', label: 'Begins unfolded', kind: 'check' }],
+  details: [{ name: 'open', label: FIELD.open, kind: 'check' }],
 }
 export const LINK: Field[] = [
-  { name: 'href', label: 'Link to', fits: all(/\S/) },
-  { name: 'title', label: 'Hint' },
+  { name: 'href', label: FIELD.href, fits: all(/\S/) },
+  { name: 'title', label: FIELD.hint },
 ]
 /** Of a link that has no address yet. */
 export const NEW_LINK: Field[] = [LINK[0]!]

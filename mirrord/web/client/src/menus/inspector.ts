@@ -8,6 +8,7 @@ import { FIELDS, type Field, LINK, NEW_LINK } from './fields'
 import { endLink, wordsToLink } from '../links/linking'
 import type { Options } from '../options'
 import { targetOf } from '../views/reference'
+import { EDITOR } from '../words'
 
 /** The subject of the fields: a node at a position, or a link; one that is new has no address yet. */
 type Subject =
@@ -16,7 +17,7 @@ type Subject =
 
 /** The fields beside the text of *editor*, hidden if there are none. */
 export function inspector(editor: Editor, options: Options): HTMLElement {
-  const box = element('form', { class: 'inspector', 'aria-label': 'Properties at the cursor', hidden: true })
+  const box = element('form', { class: 'inspector', 'aria-label': EDITOR.properties, hidden: true })
   let shown = ''
   let isEntered = false // before a person is in the text, no block is the one at the cursor
   const draw = () => {
@@ -86,8 +87,8 @@ const attributesOf = (subject: Subject) => ('node' in subject ? subject.node.att
 function rows(editor: Editor, subject: Subject, options: Options): HTMLElement[] {
   const made: HTMLElement[] = subject.fields.map((field) => rowOf(editor, subject, field, options))
   const goal = goalOf(subject)
-  if (goal !== null) made.push(button('Open', () => follow(goal, options), { class: 'open', title: 'Open (Ctrl+Enter)' }))
-  if ('isNew' in subject && !subject.isNew) made.push(button('Remove link', () => unlink(editor)))
+  if (goal !== null) made.push(button(EDITOR.open, () => follow(goal, options), { class: 'open', title: EDITOR.openTitle }))
+  if ('isNew' in subject && !subject.isNew) made.push(button(EDITOR.removeLink, () => unlink(editor)))
   return made
 }
 

@@ -4,6 +4,7 @@ import { PluginKey } from '@tiptap/pm/state'
 import { Suggestion } from '@tiptap/suggestion'
 import { type Action, BLOCKS, INSERTIONS } from './actions'
 import { menu } from './menu'
+import { EDITOR } from '../words'
 
 const KEY = new PluginKey('mirrordSlash')
 const ALL = [...BLOCKS, ...INSERTIONS]
@@ -31,7 +32,7 @@ export const Slash = Extension.create({
           editor.chain().focus().deleteRange(range).run()
           props.run(editor)
         },
-        render: () => menu<Action>('Insert', ({ sign, label, keys }) => ({ sign, label, detail: keys ?? '' })),
+        render: () => menu<Action>(EDITOR.insert, ({ sign, label, keys }) => ({ sign, label, detail: keys ?? '' })),
       }),
     ]
   },

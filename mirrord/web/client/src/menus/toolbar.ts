@@ -2,13 +2,14 @@
 import type { Editor } from '@tiptap/core'
 import { type Action, BLOCKS, HISTORY, INSERTIONS, MARKS, MOVES, TABLE } from './actions'
 import { button, element } from '../dom'
+import { EDITOR } from '../words'
 
 /** The toolbar of *editor*. more: actions that need the page. */
 export function toolbar(editor: Editor, more: Action[]): HTMLElement {
-  const bar = element('div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Format' })
+  const bar = element('div', { class: 'toolbar', role: 'toolbar', 'aria-label': EDITOR.format })
   const drawn = [MARKS, BLOCKS, [...INSERTIONS, ...more], MOVES, HISTORY].map((group) => groupOf(editor, group))
   const table = groupOf(editor, TABLE)
-  table.box.setAttribute('aria-label', 'Table')
+  table.box.setAttribute('aria-label', EDITOR.table)
   bar.append(...drawn.map((group) => group.box), table.box)
   const draw = () => {
     table.box.hidden = !editor.isActive('table')

@@ -5,16 +5,16 @@ import { NodeSelection, type Transaction } from '@tiptap/pm/state'
 import type { EditorView } from '@tiptap/pm/view'
 import { element } from '../dom'
 import { MOVED, type Span, fit, put, spanAround, spanOf } from './moving'
+import { EDITOR } from '../words'
 
 const STILL = 4 // px that a press may move before it is a drag
 const EDGE = 8 // px along the edge of a block where a drop goes beside the block, not into it
 const SCROLLED = 80 // px along the edge of the window where a drag scrolls
 const SPEED = 12 // px a frame
-const TITLE = 'Drag to move (Alt+Shift+↑, Alt+Shift+↓)'
 
 /** The grip, the line at the target of a drag, and the status of moves, for the box around the text. */
 export function grip(editor: Editor): HTMLElement[] {
-  const names = { class: 'grip', title: TITLE, 'aria-label': TITLE }
+  const names = { class: 'grip', title: EDITOR.drag, 'aria-label': EDITOR.drag }
   const handle = element('button', { type: 'button', tabindex: '-1', hidden: true, ...names })
   const line = element('div', { class: 'goal', hidden: true })
   const told = element('p', { class: 'told', role: 'status' })
@@ -50,7 +50,7 @@ interface Drag {
 
 function placeOf(doc: Node, { from }: Span): string {
   const $from = doc.resolve(from)
-  return `Block ${$from.index() + 1} of ${$from.parent.childCount}`
+  return EDITOR.block($from.index() + 1, $from.parent.childCount)
 }
 
 /** Keeps span and goal current when the document changes. */

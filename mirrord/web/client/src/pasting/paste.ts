@@ -11,6 +11,7 @@ import { clean, withoutStyle } from './clean'
 import { isMarkdown, sliceOf } from './markdown'
 import { embeddedIn, fileOf, isPictureAlone, named, withAddresses } from './pictures'
 import { mark } from './places'
+import { PASTE } from '../words'
 
 /** Receives what is pasted; *tell* shows failures to a person. */
 export function pasting(options: Options, tell: Tell): Extension {
@@ -92,7 +93,7 @@ class Receiver {
       const content = await this.options.convert(text)
       return (at) => sliceOf(opened(content, view.state.schema), view.state.doc.resolve(at))
     }).catch((error: unknown) => {
-      this.tell(`Pasted as plain text: ${messageOf(error)}`)
+      this.tell(PASTE.asText(messageOf(error)))
       if (!view.isDestroyed) put(view, view.state.selection.from, (at) => plainSlice(view, text, at))
     })
     return true
@@ -113,7 +114,7 @@ class Receiver {
       try {
         if (file) found.set(address, (await this.options.upload(file)).src)
       } catch (error) {
-        this.tell(`A picture was not uploaded: ${messageOf(error)}`)
+        this.tell(PASTE.notUploaded(messageOf(error)))
       }
     }
     return found

@@ -7,6 +7,7 @@ import type { Action } from '../menus/actions'
 import { element } from '../dom'
 import type { Options } from '../options'
 import { mark } from './places'
+import { EDITOR } from '../words'
 
 /** Shows a failure to a person; '' takes it away. */
 export type Tell = (sentence: string) => void
@@ -37,7 +38,7 @@ export function choosing(options: Options, tell: Tell): Action {
     })
     input.click()
   }
-  return { label: 'Picture or file', sign: 'File', run }
+  return { label: EDITOR.file, sign: EDITOR.fileSign, run }
 }
 
 /** Uploads *files* one after the other, and puts them at a place: in its line, or in a paragraph each if there are several. */

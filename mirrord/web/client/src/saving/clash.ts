@@ -6,6 +6,7 @@ import { Decoration, DecorationSet, type EditorView } from '@tiptap/pm/view'
 import { type Block, blocksOf, idOf, meaning } from '../document/document'
 import { button, element } from '../dom'
 import { rendered } from '../views/rendered'
+import { CLASH } from '../words'
 
 /** The page's version of a block, by the id of the block. */
 type Clashes = ReadonlyMap<string, Block>
@@ -93,18 +94,18 @@ function choice(view: EditorView, id: string, theirs: Block): HTMLElement {
     view.dispatch(decided(view.state, id, theirs, how))
     view.focus()
   }
-  const label = 'Changed here and elsewhere. The block above is yours, this is the other:'
+  const label = CLASH.sentence
   const made = element(
     'div',
-    { class: 'clash', contenteditable: 'false', role: 'group', 'aria-label': 'Two versions of a block' },
+    { class: 'clash', contenteditable: 'false', role: 'group', 'aria-label': CLASH.label },
     element('p', {}, label),
     element('div', { class: 'theirs' }, shown.dom),
     element(
       'div',
       { class: 'choices' },
-      button('Keep mine', decide('mine')),
-      button('Take the other', decide('theirs')),
-      button('Keep both', decide('both')),
+      button(CLASH.mine, decide('mine')),
+      button(CLASH.theirs, decide('theirs')),
+      button(CLASH.both, decide('both')),
     ),
   )
   endings.set(made, () => shown.destroy())

@@ -3,6 +3,7 @@ import type { Node } from '@tiptap/pm/model'
 import type { NodeViewConstructor } from '@tiptap/pm/view'
 import { element } from '../dom'
 import { folding, ignores } from './fold'
+import { VIEW } from '../words'
 
 const SIGNS: Record<string, string> = {
   ...{ note: '✎', info: 'ℹ', tip: '✦', hint: '✦', success: '✓', done: '✓', check: '✓', question: '?', help: '?', faq: '?' },
@@ -16,7 +17,7 @@ export const callout: NodeViewConstructor = (first) => {
   const content = element('div', { class: 'content' })
   const head = element('div', { class: 'head', contenteditable: 'false' })
   const dom = element('div', { class: 'callout' }, head, content)
-  const fold = folding('Fold', (open) => (content.hidden = !open))
+  const fold = folding(VIEW.fold, (open) => (content.hidden = !open))
   let known: unknown
   const draw = (node: Node) => {
     const type = typeOf(node)

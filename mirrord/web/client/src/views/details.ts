@@ -2,11 +2,12 @@
 import type { NodeViewConstructor } from '@tiptap/pm/view'
 import { element } from '../dom'
 import { folding, ignores } from './fold'
+import { VIEW } from '../words'
 
 export const details: NodeViewConstructor = (first) => {
   const content = element('div', { class: 'parts' })
   const dom = element('div', { class: 'details' })
-  const fold = folding('Unfold', (open) => dom.classList.toggle('folded', !open))
+  const fold = folding(VIEW.unfold, (open) => dom.classList.toggle('folded', !open))
   dom.append(fold.toggle, content)
   let known = Boolean(first.attrs['open'])
   fold.show(known)

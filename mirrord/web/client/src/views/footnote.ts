@@ -2,6 +2,7 @@
 import type { Node } from '@tiptap/pm/model'
 import type { EditorView, NodeViewConstructor } from '@tiptap/pm/view'
 import { element } from '../dom'
+import { VIEW } from '../words'
 
 const labelOf = (node: Node) => String(node.attrs['label'] ?? '')
 
@@ -30,5 +31,5 @@ function definitionIn(view: EditorView, label: string): HTMLElement | undefined 
 
 function told(view: EditorView, label: string): string {
   const found = view.state.doc.children.find((node) => node.type.name === 'footnoteDef' && labelOf(node) === label)
-  return found ? found.textContent : `There is no note ${label}`
+  return found ? found.textContent : VIEW.noNote(label)
 }

@@ -3,6 +3,7 @@ import type { NodeViewConstructor } from '@tiptap/pm/view'
 import { isExternal, isRelative } from '../links/address'
 import { element } from '../dom'
 import type { Options } from '../options'
+import { VIEW } from '../words'
 
 /** The view of images. */
 export function imageView(options: Options): NodeViewConstructor {
@@ -12,7 +13,7 @@ export function imageView(options: Options): NodeViewConstructor {
     const title = node.attrs['title'] as string | null
     if (isRelative(src) && src) return { dom: picture(options.fileUrl(src), alt, title, src) }
     const shown = `▣ ${alt || src.slice(0, 80)}`
-    if (!isExternal(src)) return { dom: element('span', { class: 'chip', title: 'This address is not shown' }, shown) }
+    if (!isExternal(src)) return { dom: element('span', { class: 'chip', title: VIEW.hiddenAddress }, shown) }
     const rel = 'noopener noreferrer'
     return { dom: element('a', { class: 'chip', href: src, target: '_blank', rel, title: title ?? src }, shown) }
   }
@@ -28,7 +29,7 @@ export function picture(url: string, alt: string, title: string | null, name: st
   shown.addEventListener('error', () => {
     const wait = waits.shift()
     if (wait) setTimeout(() => shown.isConnected && (shown.src = url), wait)
-    else dom.replaceChildren(element('span', { class: 'chip', title: 'There is no such picture' }, `▣ ${alt || name}`))
+    else dom.replaceChildren(element('span', { class: 'chip', title: VIEW.noPicture }, `▣ ${alt || name}`))
   })
   dom.append(shown)
   return dom

@@ -3,6 +3,7 @@ import type { Mark } from '@tiptap/pm/model'
 import type { MarkViewConstructor } from '@tiptap/pm/view'
 import { isExternal, isSafe } from '../links/address'
 import { element } from '../dom'
+import { VIEW } from '../words'
 
 const value = (mark: Mark, name: string) => String(mark.attrs[name] ?? '')
 
@@ -31,7 +32,7 @@ export const highlight: MarkViewConstructor = (mark) => {
 
 export const link: MarkViewConstructor = (mark) => {
   const href = value(mark, 'href')
-  const hint = isSafe(href) ? value(mark, 'title') || href : `Not a link that opens: ${href}`
+  const hint = isSafe(href) ? value(mark, 'title') || href : VIEW.unsafe(href)
   // The browser opens only addresses outside the tree; others are resolved when they are followed.
   const outside = isExternal(href) ? { href, target: '_blank', rel: 'noopener noreferrer' } : {}
   const dom = element('a', { ...outside, class: isSafe(href) ? 'link' : 'link unsafe', title: hint, 'data-href': href })

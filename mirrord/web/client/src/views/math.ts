@@ -3,6 +3,7 @@ import type { Node } from '@tiptap/pm/model'
 import type { NodeViewConstructor } from '@tiptap/pm/view'
 import { element } from '../dom'
 import { formulas } from '../later/later'
+import { VIEW } from '../words'
 
 const LONGEST = 20_000 // letters; beyond that a formula is shown as it is written
 
@@ -31,7 +32,7 @@ function drawn(dom: HTMLElement, node: Node, displayMode: boolean, { render }: T
     render(latex, dom, { displayMode, throwOnError: true, maxExpand: 500, maxSize: [20, 100], trust: false })
     dom.title = latex
   } catch (error) {
-    asWritten(dom, node, error instanceof Error ? error.message : 'This is not a formula')
+    asWritten(dom, node, error instanceof Error ? error.message : VIEW.noFormula)
   }
 }
 

@@ -2,22 +2,23 @@
 import type { Node } from '@tiptap/pm/model'
 import type { NodeViewConstructor } from '@tiptap/pm/view'
 import { element } from '../dom'
+import { VIEW } from '../words'
 
 const json = (node: Node) => node.attrs['json'] as { type?: unknown } | null
 
 export const rawBlock: NodeViewConstructor = (node) => ({
-  dom: element('pre', { class: 'raw', title: 'Kept as it is written' }, String(node.attrs['raw'] ?? '')),
+  dom: element('pre', { class: 'raw', title: VIEW.raw }, String(node.attrs['raw'] ?? '')),
 })
 
 export const rawInline: NodeViewConstructor = (node) => ({
-  dom: element('code', { class: 'raw', title: 'Kept as it is written' }, String(node.attrs['raw'] ?? '')),
+  dom: element('code', { class: 'raw', title: VIEW.raw }, String(node.attrs['raw'] ?? '')),
 })
 
 export const unknownBlock: NodeViewConstructor = (node) => ({
   dom: element(
     'div',
     { class: 'unknown' },
-    element('p', {}, `A block that this editor does not know (${String(json(node)?.type)}). It is kept as it is.`),
+    element('p', {}, VIEW.unknown(String(json(node)?.type))),
     element('pre', {}, JSON.stringify(json(node), null, 2)),
   ),
 })

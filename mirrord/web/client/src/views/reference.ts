@@ -6,6 +6,7 @@ import { element } from '../dom'
 import type { Options } from '../options'
 import { Peek } from '../links/peek'
 import { picture } from './image'
+import { VIEW } from '../words'
 
 /** The target of a reference, as between `[[` and `]]`, without the displayed text. */
 export function targetOf(node: Node): string {
@@ -68,7 +69,7 @@ function embedView(options: Options, known: (node: Node, dom: HTMLElement) => No
     const text = element('span', { class: 'beginning' })
     const dom = element('span', { class: 'embed' }, element('a', { role: 'link' }, shownFor(node)), text)
     void options.preview(targetOf(node)).then(
-      (found) => text.replaceChildren(found ? found.text : 'There is no such page'),
+      (found) => text.replaceChildren(found ? found.text : VIEW.noPage),
       () => text.replaceChildren(),
     )
     return known(node, dom)

@@ -1,0 +1,86 @@
+/** From view to view without loading the console again: what is shown is exchanged, the sidebar and the news stay. */
+import { reading } from "./reading.js";
+import { tell } from "../elements/dom.js";
+import { LEAVING } from "../words.js";
+import { moveFocus, openedAt, rememberScroll } from "./places.js";
+
+const EXCHANGED = new Set(["home", "page", "history", "trash", "attention", "review", "status", "tags"]);
+const LEAVING_MS = 3000; // that a save may take before another view is opened
+
+let ending = null; // ends what the view listens to
+let module = null; // of the view
+let going = 0;
+
+const viewOf = (root) => root.querySelector("[data-view]")?.dataset.view;
+const moduleOf = (view) => (view === "page" ? import("../page/page.js") : import(`../views/${view}.js`));
+
+/** Let the view that is in the window live. */
+export async function startView() {
+  const view = viewOf(document);
+  if (!view) return;
+  ending = new AbortController();
+  module = await moduleOf(view);
+  await module.start(ending.signal);
+}
+
+/** Open an address of this tenant; with isReturn the browser has gone there already. */
+export async function openView(address, isReturn = false) {
+  const number = ++going;
+  const next = await reading(address).catch(() => null);
+  if (number !== going) return;
+  const isPart = next && EXCHANGED.has(viewOf(next)) && EXCHANGED.has(viewOf(document));
+  if (!(await left())) return;
+  if (number !== going) return;
+  if (!isPart) return isReturn ? location.reload() : location.assign(address);
+  await exchange(next, address, isReturn);
+}
+
+async function exchange(next, address, isReturn) {
+  delete document.body.dataset.ready;
+  ending?.abort();
+  module?.stop?.();
+  if (!isReturn) {
+    rememberScroll();
+    history.pushState({}, "", address);
+  }
+  document.getElementById("main").replaceWith(document.adoptNode(next.getElementById("main")));
+  document.title = next.title;
+  window.dispatchEvent(new CustomEvent("view:shown"));
+  if (!isReturn) window.scrollTo(0, 0);
+  moveFocus();
+  await startView();
+  if (isReturn) openedAt();
+  document.body.dataset.ready = "yes";
+}
+
+/** Whether the view may be left: what is typed in it is saved, or kept by the browser, or a person gives it up. */
+async function left() {
+  if (!module?.unsaved?.()) return true;
+  await Promise.race([module.save(), new Promise((done) => setTimeout(done, LEAVING_MS))]);
+  if (!module.isUnkept()) return true;
+  tell(LEAVING);
+  return false;
+}
+
+const isOwn = (link) => link.origin === location.origin && link.pathname.startsWith(`/t/${document.body.dataset.tenant}/`);
+const isFile = (link) => /\/(file|conflicts\/|static\/)/.test(link.pathname) || link.hasAttribute("download");
+
+function click(event) {
+  const link = event.target.closest?.("a[href]");
+  const isOther = event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || link?.target;
+  if (!link || isOther || event.defaultPrevented || !isOwn(link) || isFile(link)) return;
+  if (link.pathname === location.pathname && link.search === location.search && link.hash) return;
+  event.preventDefault();
+  void openView(link.href);
+}
+
+/** Answer to links and to the browser's own steps back and forth. */
+export function listenToLinks() {
+  history.scrollRestoration = "manual";
+  let path = location.pathname + location.search;
+  window.addEventListener("view:shown", () => (path = location.pathname + location.search));
+  document.addEventListener("click", click);
+  window.addEventListener("popstate", () => {
+    if (location.pathname + location.search !== path) void openView(location.href, true);
+  });
+}

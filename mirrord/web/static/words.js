@@ -1,0 +1,332 @@
+/**
+ * Everything that the console says, by where it says it. A translation is a copy of this module with the same keys.
+ * The editor has its own in client/src/words.ts, and the server's pages theirs in templates/words.json.
+ */
+
+export const COMMON = {
+  noAnswer: "The server does not answer.",
+  cancel: "Cancel",
+  ok: "OK",
+  loading: "Loading…",
+  close: "Close",
+  someone: "someone",
+  aFile: "an edited file",
+  more: "More…",
+  page: "page",
+  pages: "pages",
+};
+
+/** Who did something, by kind of actor. */
+export const ACTORS = { human: "", agent: "agent ", app: "app ", daemon: "mirrord " };
+/** Where it was done; a channel that is not here is shown by its name. */
+export const CHANNELS = { console: "in the console", cli: "on the command line", mcp: "as an agent" };
+
+export const SIGN_OUT = {
+  question: (pages) => `This browser has unsaved text of ${pages}.`,
+  keep: "Sign out, and keep it in this browser",
+  forget: "Sign out, and delete it",
+};
+
+export const LEAVING = "This text cannot be saved or kept right now. Stay on the page until the server is back.";
+
+export const TREE = {
+  contents: (title) => `Contents of ${title}`,
+  actions: (title) => `Actions for ${title}`,
+  moved: (title) => `${title} was moved.`,
+  isBeyond: "Choose “More…” first: the pages before this one are not listed yet.",
+  cannotMove: "It cannot move further in that direction.",
+  newInside: "New page inside",
+  rename: "Rename",
+  icon: "Icon",
+  duplicate: "Duplicate",
+  moveTo: "Move to…",
+  moveUp: "Move up",
+  moveDown: "Move down",
+  moveIn: "Move into the page above",
+  moveOut: "Move out",
+  delete: "Delete",
+};
+
+export const ACTIONS = {
+  newTitle: "Title of the new page",
+  create: "Create",
+  beginAs: "Begin with",
+  emptyPage: "An empty page",
+  renameTo: "Rename to",
+  rename: "Rename",
+  icon: "Icon: an emoji, or empty",
+  set: "Set",
+  deleteQuestion: (title) => `Delete “${title}”, with everything in it? It can be restored from the trash.`,
+  delete: "Delete",
+  duplicated: (title) => `${title} was duplicated.`,
+};
+
+export const DESTINATION = {
+  title: (title) => `Move “${title}” to`,
+  field: "Find a page or folder",
+  top: "Top of the tree",
+  nothing: "No page has this name.",
+};
+
+export const PAGE = {
+  states: {
+    saved: "Saved",
+    typing: "Not saved yet",
+    saving: "Saving…",
+    offline: "Offline",
+    refused: "Not saved",
+    clash: "Changed on both sides",
+  },
+  kept: "kept in this browser until the server is back",
+  notKept: "this browser cannot keep your text, so leave this window open",
+  fault: (why) =>
+    `The properties at the top of this page cannot be read. Correct them in the Markdown view; until then nothing else of the page can be changed (${why}).`,
+  inTrash: "This page is in the trash. ",
+  restore: "Restore",
+  waitsForDecision: "its deletion waits for a decision",
+  onDisk: "on disk",
+  toDisk: "being written to disk",
+  by: (actor, when) => `by ${actor}${when ? `, ${when}` : ""}`,
+  noPage: (name) => `There is no page “${name}” yet.`,
+  createIt: "Create it",
+  folder: "This folder has no text of its own.",
+  emptyFolder: "This folder is empty.",
+  notBuilt: "This is the plain Markdown editor, because the rich editor is not installed here. Ask the person who runs mirrord to build it.",
+  titleField: "Title",
+  star: "Star",
+  starred: "Starred",
+  unsaved: (when) => `There is unsaved text from ${when}.`,
+  continue: "Continue with it",
+  discard: "Discard it",
+};
+
+export const PROPERTIES = {
+  tags: "Tags",
+  tagOf: (tag) => `All pages with the tag ${tag}`,
+  addTag: "Add a tag",
+  removeTag: (tag) => `Remove the tag ${tag}`,
+  add: "Add a property",
+  name: "Name of the property",
+  remove: (key) => `Remove ${key}`,
+  listHint: "Separate several values with commas",
+  onlyInMarkdown: "Edit it in the Markdown view",
+};
+
+export const SOURCE = {
+  field: "Markdown of the page",
+  save: "Save",
+  hint: "The whole file, with its properties. Ctrl+S saves.",
+  clash: "The page was changed meanwhile. Choose below; nothing was overwritten.",
+  theyChanged: "The page was changed elsewhere while you typed. Your version is in the field below; this is the other one:",
+  theirs: "Their version",
+  keepYours: "Keep your version",
+  useTheirs: "Use their version",
+};
+
+export const HISTORY = {
+  back: "Back to the page",
+  versionOf: (version) => `Version ${version}`,
+  head: (when, actor) => `${when}, by ${actor}`,
+  restore: "Restore this version",
+  question: "Restore the text of this version? This makes a new version; the others stay.",
+  confirm: "Restore",
+  restored: "Restored.",
+  removed: "text no longer kept",
+  firstLeft: "The texts of the versions before are no longer kept; the whole text is shown.",
+  changes: { created: "created", markdown: "text", content: "text", title: "title", icon: "icon", position: "order", frontmatter: "properties", name: "file name", parent: "moved", deleted: "deleted", restored: "restored", place: "moved", text: "text" },
+  layout: "layout",
+  session: (count) => `${count} versions`,
+  compare: "Compare with",
+  before: "the version before",
+};
+
+export const HOME = {
+  starred: "Starred",
+  visited: "Recently opened",
+  changed: "Changed since you looked",
+  changedBefore: "Changed earlier",
+  nothingChanged: "Nothing was changed by others since you looked.",
+  empty: "There are no pages yet. Create the first one.",
+  line: (actor, when) => `${actor}, ${when}`,
+  you: "you",
+};
+
+export const TAGS = {
+  none: "No page has a tag yet. Add one beside the title of a page.",
+  all: "All tags",
+  title: (tag) => `Tag: ${tag}`,
+  noPages: "No page has this tag.",
+};
+
+export const TRASH = {
+  find: "Find in the trash",
+  restore: "Restore",
+  restoreOf: (title) => `Restore ${title}`,
+  when: (when, actor) => `deleted ${when} by ${actor}`,
+  noneSo: "No deleted page has this name.",
+  empty: "The trash is empty.",
+  restoreAll: (count) => `Restore all ${count} listed pages`,
+  question: (pages) => `Restore ${pages} with everything that was deleted with them?`,
+  restored: (pages) => `${pages} restored.`,
+};
+
+export const ATTENTION = {
+  nothing: "Nothing waits for you.",
+  approvals: "Requests of agents",
+  halts: "Deletions to confirm",
+  conflicts: "Conflicts",
+  problems: "Problems",
+  notices: "Done without approval",
+  reason: "Reason (shown to the requester)",
+  reject: "Reject",
+  rejected: "Rejected.",
+  approve: "Approve",
+  approveOf: (what) => `Approve: ${what}`,
+  rejectOf: (what) => `Reject: ${what}`,
+  approved: "Approved; it will be carried out within a second.",
+  notApproved: (count, list) => `${count} approved. Not approved: ${list}.`,
+  approveAll: (count) => `Approve all ${count} proposals`,
+  carriedOut: "Approved; it is being carried out.",
+  review: "Review page by page",
+  asked: (what, actor, when, until) => `${what}, asked by ${actor} ${when}; waits until ${until}`,
+  details: "Details",
+  meant: (effect) => `${effect}. Is that meant?`,
+  yes: "Yes",
+  decided: "Decided; it will be carried out within two seconds.",
+  isDecided: (decision) => `Decided: ${decision}. It is being carried out.`,
+  decisions: { apply: "the deletion was meant", discard: "bring everything back" },
+  intended: (effect) => `Intended: ${effect}`,
+  undo: (effect) => `Undo: ${effect}`,
+  allPaths: (count) => `All ${count}`,
+  sides: { base: "Before both changes", file: "Version in the file", row: "Current page" },
+  download: "Download",
+  merged: "The merged text",
+  unknown: "(not known)",
+  useFile: "Use the version in the file",
+  useRow: "Keep the current page",
+  edit: "Edit and use the merged text",
+  useMerged: "Use the merged text",
+  settled: "Settled.",
+  changedSince: "It has changed since the conflict arose; the current state is below.",
+  thePage: "Open the page",
+  theCopy: "Open the conflict copy",
+  everything: "Everything",
+  markRead: "Mark all as read",
+  read: "Marked as read.",
+  noticed: (actor, what) => `${actor} ${what}`,
+  times: (count) => ` (${count} pages)`,
+};
+
+/** What happened, as the end of a sentence that begins with who did it. */
+export const EVENTS = {
+  PageCreated: "created a page",
+  PageWritten: "edited a page",
+  PageMoved: "moved a page",
+  PageDeleted: "deleted a page",
+  PageRestored: "restored a page",
+  AttachmentAdded: "added a file",
+  CollectionAdded: "added a collection",
+  CollectionRemoved: "removed a collection",
+  CollectionChanged: "changed a collection",
+  CollectionUpdated: "updated a collection",
+  CategoryAdded: "added a category",
+  CategoryRemoved: "removed a category",
+  CategoryChanged: "changed a category",
+  CategoryUpdated: "updated a category",
+  FolderCreated: "created a folder",
+  FolderRenamed: "renamed a folder",
+  FolderDeleted: "deleted a folder",
+  SourceRenamed: "renamed a source",
+  SourceDeleted: "deleted a source",
+  SourceMovedToFolder: "moved a source",
+  SpeakersDetected: "found the speakers of an interview",
+  SourceImported: "imported a source",
+  SurveyImported: "imported a survey",
+  CaseCreated: "created a case",
+  ChangesApplied: "applied a change set",
+};
+
+export const REVIEW = {
+  kinds: { created: "New", edited: "Edited", moved: "Moved", deleted: "Deleted" },
+  now: "Now",
+  then: "Then",
+  nothingToShow: "(nothing to show)",
+  block: (number) => `Block ${number}`,
+  source: "Source",
+  textStays: "The text stays as it is.",
+  textOf: (path) => `Text of ${path}`,
+  textKept: "Kept; this text is applied when you accept.",
+  edit: "Edit before accepting",
+  useText: "Use this text",
+  useAgents: "Use the agent's text",
+  from: (path) => `from ${path}`,
+  merged: "others changed it too; both changes are merged",
+  withYours: "with your text",
+  acceptPage: "Accept this page",
+  notKept: (path) => `Your text of ${path} is not kept yet: choose “Use this text” first.`,
+  comment: (isPartly) => `Comment for the agent${isPartly ? ": what is not accepted goes back to it" : ""}`,
+  commentRejected: "Comment for the agent: why it is rejected",
+  accept: "Accept",
+  reject: "Reject",
+  accepted: "Accepted; it is applied within a second.",
+  rejected: "Rejected; the agent sees your comment.",
+  acceptTicked: "Accept what is ticked",
+  rejectAll: "Reject all",
+  operatorDecides: "An operator decides about this.",
+  all: "All change sets",
+  head: (actor, when, pages, until, message) => `${actor}, ${when}, ${pages}; waits until ${until}${message ? `: ${message}` : ""}`,
+  line: (actor, when, pages) => `${actor}, ${when}: ${pages}`,
+  applied: (actor, when, count, state) => `${actor}, ${when}: ${count} ${count === 1 ? "entry" : "entries"}, ${state}`,
+  undo: "Undo",
+  undoOf: (title) => `Undo: ${title}`,
+  undone: "It is undone within a second.",
+  wouldDo: "An undo would do this",
+  nothing: "Nothing.",
+  stays: "This was changed since, and stays as it is",
+  because: (reason) => `it ${reason}`,
+  undoRest: "Undo the rest",
+  undoThis: "Undo this",
+  waitsForYou: "Waiting for you",
+  waitsForOperator: "Waiting for an operator",
+  nothingWaits: "Nothing waits for a review.",
+  changeSets: "Change sets",
+  noChanges: "No agent has changed anything.",
+};
+
+export const STATUS = {
+  counts: (pages, attachments, records) => `${pages}, ${attachments}, ${records}.`,
+  mirrors: "Mirrors",
+  toDisk: "Time from changes here to disk",
+  events: "Recent events",
+  nothingWritten: "Nothing has been written since this page was opened.",
+  lastOnDisk: (count, median, most) => `The last ${count} changes were on disk after ${median} (typical), ${most} at most.`,
+  noEvents: "No tool has done anything yet.",
+  heads: ["When", "Who", "What", ""],
+  work: { scan: "Scanning the whole tree", import: "Processing files and rows", derive: "Preparing pages for the editor", command: "Carrying out approved requests" },
+  ways: { file_to_row: "From file to row", row_to_file: "From row to file" },
+  treeOfFiles: "A tree of files",
+  quiet: (way) => `${way}: nothing in the last minutes.`,
+  latency: (way, median, most, changes) => `${way}: ${median} (typical), ${most} or less for 99 of 100 (${changes} in the last minutes).`,
+  lastOnes: (way, list) => `${way}, the last ones told: ${list}`,
+  progress: (done, total) => (total === null ? done : `${done} of ${total}`),
+  emptyQueue: "The queue is empty.",
+  queue: (places, since) => `In the queue: ${places} to check${since ? `, the oldest since ${since}` : ""}.`,
+  toDecide: (deletions) => `${deletions} to be decided`,
+  behind: (changes) => `${changes} behind`,
+  wasInSync: "in sync when it ended",
+  starting: "starting",
+  atWork: "at work",
+  inSync: "in sync",
+  active: "Active",
+  inactive: (when) => `Inactive since ${when}`,
+};
+
+export const TENANTS = {
+  waits: (names) => `Decisions wait in ${names}.`,
+  andMore: (names, count) => `${names} and ${count} more`,
+  nothing: "Nothing waits for you.",
+};
+
+export const DIFFERENCE = { added: "added: ", removed: "removed: ", same: "The texts are the same." };
+
+export const OFFLINE = "You are reading a copy that this browser kept; the server does not answer.";

@@ -1,0 +1,96 @@
+"""From view to view in a real browser: nothing is loaded twice, nothing typed is lost, and back means back."""
+
+import pytest
+from playwright.async_api import expect
+
+from tests.console.conftest import Console, NewPerson
+from tests.console.people import PATIENCE, becomes, entry, ready, row_of
+from tests.support.editors import save
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_a_link_opens_another_page_without_loading_the_console_again_and_what_was_typed_is_saved(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("From here.md"), "see [[To there]]\n\nwords\n")
+    save(console.mirrord.file("To there.md"), "arrived\n")
+    row_of(console.mirrord, "To there.md")
+    writer = await person()
+    await writer.open("From here.md")
+    await ready(writer)
+    await writer.page.evaluate("window.isSame = true")
+    await writer.after("words")
+    await writer.type(" typed")
+    await entry(writer, "To there").get_by_role("link").click()
+    await writer.sees("arrived")
+    becomes(console.mirrord.file("From here.md"), "see [[To there]]\n\nwords typed\n")
+    await expect(writer.page.locator('#tree a[aria-current="page"]')).to_have_text("•To there")
+    await expect(writer.page).to_have_title("To there · console")
+    await writer.page.go_back()
+    await writer.sees("words typed")
+    await writer.after("words")
+    await writer.type(" again")
+    becomes(console.mirrord.file("From here.md"), "see [[To there]]\n\nwords typed again\n")
+    for name in ("Status", "Tags", "Trash", "Decisions"):
+        await writer.page.locator(".bar").get_by_role("link", name=name).click()
+        await expect(writer.page.get_by_role("heading", level=1)).to_have_text(name, timeout=PATIENCE)
+    await writer.page.go_back()
+    await expect(writer.page.get_by_role("heading", level=1)).to_have_text("Trash", timeout=PATIENCE)
+
+    assert await writer.page.evaluate("window.isSame")
+
+
+async def test_a_text_that_is_kept_when_another_page_opens_is_offered_on_return(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Kept on leaving.md"), "one\n")
+    save(console.mirrord.file("Meanwhile.md"), "other\n")
+    row_of(console.mirrord, "Meanwhile.md")
+    writer = await person()
+    await writer.open("Kept on leaving.md")
+    await ready(writer)
+    await writer.page.route("**/content", lambda route: route.abort())
+    await writer.after("one")
+    await writer.type(" kept")
+    await expect(writer.page.locator("#save-state")).to_contain_text("kept in this browser", timeout=PATIENCE)
+    await entry(writer, "Meanwhile").get_by_role("link").click()
+    await writer.sees("other")
+    await writer.page.unroute("**/content")
+    await writer.page.go_back()
+    await writer.page.get_by_role("button", name="Continue with it").click(timeout=PATIENCE)
+
+    becomes(console.mirrord.file("Kept on leaving.md"), "one kept\n")
+
+
+async def test_a_page_that_is_no_more_keeps_the_frame(console: Console, person: NewPerson) -> None:
+    reader = await person()
+    await reader.page.goto(f"{console.url}/t/console/p/00000000-0000-4000-8000-000000000000")
+    await ready(reader)
+
+    await expect(reader.page.get_by_role("heading", level=1)).to_have_text("Page not found")
+    await expect(reader.page.locator("#tree li").first).to_be_visible()
+
+
+async def test_pages_that_were_opened_are_read_without_the_server_until_a_person_signs_out(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Read offline.md"), "kept for later\n")
+    reader = await person(service_workers="allow")
+    id = await reader.open("Read offline.md")
+    await ready(reader)
+    await reader.page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+    await reader.open("Read offline.md")  # now the worker sees what is asked for
+    await ready(reader)
+    is_cached = f"(async () => Boolean(await caches.match('/t/console/api/pages/{id}')))()"
+    await reader.page.wait_for_function(is_cached, timeout=PATIENCE)
+    await reader.context.set_offline(True)
+    await reader.page.reload()
+    await reader.sees("kept for later")
+    await reader.context.set_offline(False)
+    await reader.page.route("**/sign-out", lambda route: route.fulfill(json={"href": "/static/"}))
+    await reader.page.get_by_role("button", name="Sign out").click()
+    await reader.page.wait_for_url("**/static/")
+
+    assert await reader.page.evaluate("caches.keys()") == []
+    assert await reader.page.evaluate("navigator.serviceWorker.getRegistrations().then(all => all.length)") == 0

@@ -1,0 +1,203 @@
+"""Where a page is and what is near it, in a real browser: path, order, headings, properties, tags, home, copies."""
+
+import re
+from datetime import date
+
+import pytest
+from playwright.async_api import expect
+
+from tests.console.conftest import Console, NewPerson
+from tests.console.people import PATIENCE, Person, becomes, ready, row_of
+from tests.support.editors import save
+from tests.support.harness import eventually
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def home(somebody: Person) -> None:
+    await somebody.page.goto(f"{somebody.url}/t/console/")
+    await ready(somebody)
+
+
+def text_of_new(console: Console, path: str) -> str:
+    """What is in the file of a new page, but for the id that mirrord gives it."""
+    file = console.mirrord.file(path)
+    eventually(file.exists, path)
+    return re.sub("^id: .*\n", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def await_text(console: Console, text: str) -> None:
+    """Wait until the row of Sessions.md has it."""
+    eventually(lambda: (row := console.mirrord.page("Sessions")) and row.markdown == text, f"the row with {text!r}")
+
+
+async def test_a_folder_lists_its_pages_in_the_order_of_their_numbers_below_its_path(
+    console: Console, person: NewPerson
+) -> None:
+    for name in ("Part 10", "Part 2", "Part 1"):
+        save(console.mirrord.file(f"Parts/Inner/{name}.md"), "text\n")
+    page = row_of(console.mirrord, "Parts/Inner/Part 2.md")
+    reader = await person()
+    await reader.page.goto(f"{console.url}/t/console/p/{page.parent_id}")
+    await ready(reader)
+    await expect(reader.page.locator("#inside a")).to_have_text(
+        [re.compile(name) for name in ("Part 1$", "Part 2$", "Part 10$")]
+    )
+    await expect(
+        reader.page.locator("#tree a[aria-current=page] ~ *, #tree li:has(> .row a[aria-current=page]) > ul .label")
+    ).to_have_count(1)
+    await reader.page.locator("#inside").get_by_role("link", name="Part 2").click()
+    await reader.sees("text")
+    await expect(reader.page.locator("#crumbs li")).to_have_text(["console", "Parts", "Inner"])
+    await reader.page.locator("#crumbs").get_by_role("link", name="Parts").click()
+
+    await expect(reader.page.locator("#title")).to_have_text("Parts", timeout=PATIENCE)
+
+
+async def test_the_headings_of_a_page_are_listed_and_gone_to(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("Outlined.md"), "# First\n\n" + "words\n\n" * 80 + "## Second\n\n" + "words\n\n" * 80)
+    reader = await person(viewport={"width": 1440, "height": 800})
+    await reader.open("Outlined.md")
+    await ready(reader)
+    outline = reader.page.get_by_role("navigation", name="On this page")
+    await outline.get_by_role("link", name="Second").click()
+    await expect(reader.text.get_by_role("heading", name="Second")).to_be_in_viewport()
+    await reader.text.get_by_role("heading", name="Second").click()
+    await reader.press("End")
+    await reader.type(" and last")
+
+    await expect(outline.get_by_role("link", name="Second and last")).to_be_visible(timeout=PATIENCE)
+
+
+async def test_properties_and_tags_are_edited_beside_the_text_and_the_file_keeps_its_other_bytes(
+    console: Console, person: NewPerson
+) -> None:
+    file = console.mirrord.file("Described.md")
+    save(file, "---\nauthor: ada  # kept\nstatus: draft\ntags: [garden]\n---\ntext\n")
+    writer = await person()
+    await writer.open("Described.md")
+    await ready(writer)
+    properties = writer.page.get_by_role("region", name="Properties")
+    await properties.get_by_role("textbox", name="status").fill("done")
+    await writer.press("Enter")
+    becomes(file, "---\nauthor: ada  # kept\nstatus: done\ntags: [garden]\n---\ntext\n")
+    await properties.get_by_role("button", name="+ Add a tag").click()
+    await writer.type("seen from above")
+    await writer.press("Enter")
+    becomes(file, "---\nauthor: ada  # kept\nstatus: done\ntags: [garden, seen from above]\n---\ntext\n")
+    await properties.get_by_role("button", name="Remove the tag garden").click()
+    await properties.get_by_role("button", name="Remove status").click()
+    becomes(file, "---\nauthor: ada  # kept\ntags: [seen from above]\n---\ntext\n")
+    await properties.get_by_role("link", name="#seen from above").click()
+    await expect(writer.page.get_by_role("heading", level=1)).to_have_text("Tag: seen from above", timeout=PATIENCE)
+
+    await expect(writer.page.locator("#content").get_by_role("link", name="Described")).to_be_visible()
+
+
+async def test_a_title_is_edited_where_it_stands(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("Called wrong.md"), "text\n")
+    writer = await person()
+    await writer.open("Called wrong.md")
+    await ready(writer)
+    title = writer.page.get_by_role("textbox", name="Title")
+    await title.fill("Not this")
+    await writer.press("Escape")
+    await expect(title).to_have_text("Called wrong")
+    await title.fill("Called right")
+    await writer.press("Enter")
+    eventually(console.mirrord.file("Called right.md").exists, "the renamed file")
+
+    await expect(title).to_have_text("Called right", timeout=PATIENCE)
+    assert not console.mirrord.file("Called wrong.md").exists()
+
+
+async def test_a_page_is_duplicated_and_the_copy_moved_to_a_folder_that_is_found_by_name(
+    console: Console, person: NewPerson
+) -> None:
+    text = "---\ntags: [copied]\n---\n# Pattern\n\nwords\n"
+    save(console.mirrord.file("Pattern.md"), text)
+    save(console.mirrord.file("Quarry of stones/Stone.md"), "text\n")
+    row_of(console.mirrord, "Quarry of stones/Stone.md")
+    writer = await person()
+    await writer.open("Pattern.md")
+    await ready(writer)
+    await writer.page.get_by_role("button", name="Duplicate").click()
+    await expect(writer.page.locator("#title")).to_have_text("Pattern (copy)", timeout=PATIENCE)
+    assert text_of_new(console, "Pattern (copy).md") == text
+    await ready(writer)
+    await writer.page.get_by_role("button", name="Move to…").click()
+    await writer.page.get_by_role("searchbox", name="Find a page or folder").fill("quarry")
+    await writer.page.get_by_role("dialog").get_by_role("button", name="Quarry of stones").click()
+    eventually(console.mirrord.file("Quarry of stones/Pattern (copy).md").exists, "the moved copy")
+
+    await expect(writer.page.locator("#crumbs li")).to_have_text(["console", "Quarry of stones"], timeout=PATIENCE)
+
+
+async def test_a_new_page_begins_as_a_template_and_the_note_of_the_day_is_made_once(
+    console: Console, person: NewPerson
+) -> None:
+    save(
+        console.mirrord.file("Templates/Meeting.md"),
+        "---\ntags: [meeting]\nheld: {{date}}\n---\n# {{title}}\n\n- [ ] ask\n",
+    )
+    row_of(console.mirrord, "Templates/Meeting.md")
+    today = date.today().isoformat()
+    writer = await person()
+    await home(writer)
+    await writer.page.get_by_role("button", name="Create a page").click()
+    await writer.page.get_by_role("dialog").get_by_role("button", name="Meeting").click()
+    await expect(writer.page.get_by_role("textbox", name="Title of the new page")).to_be_visible()
+    await writer.type("With the bees")
+    await writer.press("Enter")
+    await expect(writer.page.locator("#title")).to_have_text("With the bees", timeout=PATIENCE)
+    assert text_of_new(console, "With the bees.md") == (
+        f"---\ntags: [meeting]\nheld: {today}\n---\n# With the bees\n\n- [ ] ask\n"
+    )
+    for _ in range(2):
+        await home(writer)
+        await writer.page.get_by_role("button", name="Today’s note").click()
+        await expect(writer.page.locator("#title")).to_have_text(today, timeout=PATIENCE)
+    eventually(console.mirrord.file(f"Daily/{today}.md").exists, "the note of the day")
+
+    assert len(list(console.mirrord.file("Daily").glob("*.md"))) == 1
+    console.mirrord.file("Templates/Meeting.md").unlink()  # other tests make empty pages
+    eventually(lambda: console.mirrord.page("Templates/Meeting") is None, "the template to go")
+
+
+async def test_home_shows_starred_pages_those_opened_last_and_what_others_changed(
+    console: Console, person: NewPerson
+) -> None:
+    file = console.mirrord.file("Watched.md")
+    save(file, "one\n")
+    reader = await person()
+    await home(reader)
+    await reader.open("Watched.md")
+    await ready(reader)
+    await reader.page.get_by_role("button", name="Star", exact=True).click()
+    version = row_of(console.mirrord, "Watched.md").version
+    save(file, "two\n")
+    eventually(lambda: row_of(console.mirrord, "Watched.md").version > version, "the edit's row")
+    await home(reader)
+    for region in ("Starred", "Recently opened", "Changed since you looked"):
+        await expect(reader.page.get_by_role("region", name=region).get_by_role("link", name="Watched")).to_be_visible()
+    await home(reader)
+
+    await expect(reader.page.get_by_role("region", name="Changed since you looked")).to_have_count(0)
+    await expect(reader.page.get_by_text("Nothing was changed by others since you looked.")).to_be_visible()
+
+
+async def test_versions_are_grouped_by_sessions_and_any_two_are_compared(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Sessions.md")
+    for number in range(3):
+        save(file, text := f"text {number}\n")
+        await_text(console, text)
+    page = row_of(console.mirrord, "Sessions.md").id
+    reader = await person()
+    await reader.page.goto(f"{console.url}/t/console/p/{page}/history")
+    await ready(reader)
+    await expect(reader.page.locator(".versions").first.locator(":scope > li")).to_have_count(1)
+    await expect(reader.page.locator(".difference .removed")).to_contain_text("text 1", timeout=PATIENCE)
+    await reader.page.get_by_label("Compare with").select_option(index=1)
+    await expect(reader.page.locator(".difference .removed")).to_contain_text("text 0", timeout=PATIENCE)
+
+    assert await reader.page.evaluate("scrollY") == 0
