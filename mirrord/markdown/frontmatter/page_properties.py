@@ -145,9 +145,23 @@ class Views:
 def read_views(source: str, form: HeadForm = HeadForm.YAML) -> Views:
     """The views in front matter; never raises."""
     try:
-        return _views_of_yaml(source) if form is HeadForm.YAML else _views_of_values(load_head(source, form))
+        if form is not HeadForm.YAML:
+            return _views_of_values(load_head(source, form))
+        entries = read_properties(source)
     except Damaged as damaged:
         return Views(None, None, None, None, {}, {}, str(damaged))
+    values = values_of(entries)
+    by_key = {entry.key: entry for entry in entries}
+    texts = {key: by_key[key].text or None for key in by_key if values[key] is not None}
+    return Views(
+        _id_text(source, by_key.get("id")),
+        texts.get("title"),
+        texts.get("icon"),
+        texts.get("position"),
+        texts,
+        values,
+        None,
+    )
 
 
 def _views_of_values(values: dict[str, Json]) -> Views:
@@ -163,22 +177,6 @@ def _text_of(value: Json) -> str | None:
     if isinstance(value, str):
         return value
     return None if isinstance(value, list | dict) else json.dumps(value)
-
-
-def _views_of_yaml(source: str) -> Views:
-    entries = read_properties(source)
-    values = values_of(entries)
-    by_key = {entry.key: entry for entry in entries}
-    texts = {key: by_key[key].text or None for key in by_key if values[key] is not None}
-    return Views(
-        _id_text(source, by_key.get("id")),
-        texts.get("title"),
-        texts.get("icon"),
-        texts.get("position"),
-        texts,
-        values,
-        None,
-    )
 
 
 def _id_text(source: str, entry: Property | None) -> str | None:

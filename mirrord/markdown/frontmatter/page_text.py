@@ -152,7 +152,8 @@ class PageText:
         """What the front matter says; see Views."""
         from mirrord.markdown.frontmatter.page_properties import read_views  # noqa: PLC0415  (lists of plain pages start without a reader of YAML)
 
-        return read_views(self.source, self.form)
+        form = HeadForm(self.text[self._ends[0]]) if self.source else HeadForm.YAML
+        return read_views(self.source, form)
 
 
 def find_front_matter(text: str) -> tuple[int, int, int, int]:
