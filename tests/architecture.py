@@ -64,7 +64,7 @@ RESEARCH_RULES = {
     *(f"mirrord.research.surveys.{name}" for name in ("survey_columns", "delimited_text")),
     *(f"mirrord.research.speakers.{name}" for name in ("speaker_labels", "speaker_turns")),
     *(f"mirrord.research.segments.{name}" for name in ("segment", "text_alignment", "segment_anchoring")),
-    *(f"mirrord.research.collections.{name}" for name in ("collection_rules", "collection_yaml")),
+    *(f"mirrord.research.collections.{name}" for name in ("collection_rules", "collection_yaml", "group_visibility")),
 }
 
 # Agents' side meets sync in the file system: not even through others does it reach Postgres or the network.

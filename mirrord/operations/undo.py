@@ -147,7 +147,7 @@ async def undo_within(connection: Connection, tenant: TenantId, request: UndoReq
     await set_actor(connection, {"kind": request.actor.kind, "name": request.actor.name})
     await set_no_cascade(connection)
     await defer_names(connection)
-    for step in (*plan.steps, *plan.link_steps):
+    for step in _in_order_of_writing(plan):
         if not await undo_rows.write_entry(connection, tenant, _write_of(step)):
             raise _Overtaken
     undone_by = request.id or new_id()
@@ -155,6 +155,11 @@ async def undo_within(connection: Connection, tenant: TenantId, request: UndoReq
     if target is not None and not plan.clashes and not plan.has_rest:  # what is left may be undone later
         await change_set_rows.mark_undone(connection, tenant, target.id, undone_by)
     return stored
+
+
+def _in_order_of_writing(plan: UndoPlan) -> list[Step]:
+    """Records first: a page that is deleted or revived takes its segments with it, unless they are where they go."""
+    return sorted((*plan.steps, *plan.link_steps), key=lambda step: step.kind is not Kind.RECORD)
 
 
 async def _store(connection: Connection, tenant: TenantId, request: UndoRequest, outcome: UndoOutcome) -> UndoOutcome:

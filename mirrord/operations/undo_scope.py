@@ -1,7 +1,8 @@
 """Undos within the scope of a token: they take back what it may write, and links in all other pages."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from mirrord.db.database import Connection
 from mirrord.documents.link_places import paths_of
@@ -9,10 +10,10 @@ from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.scope import Scope
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.page_links import links_of
+from mirrord.operations.record_limits import OUTSIDE, Groups, RecordLimits, load_groups, page_of_segments
 from mirrord.operations.restore import directories_of, path_of_state
 from mirrord.operations.undo_plan import Clash, Step, Surroundings, UndoPlan
 
-OUTSIDE = "it is, or would be, outside what this token may write"
 NOT_OWNED = "not all below it is this token's to write"
 
 
@@ -20,10 +21,13 @@ async def limit_plan(connection: Connection, tenant: TenantId, plan: UndoPlan, s
     """*plan* without what *scope* hides, but for links there; what it only lets read is left as a clash."""
     if scope.is_unlimited:
         return plan
-    entries = [*(step.entry for step in plan.steps), *(clash.entry for clash in plan.clashes)]
+    segmented = _pages_of_segments(plan)
+    entries = [*(step.entry for step in plan.steps), *(clash.entry for clash in plan.clashes), *segmented]
     parents = [state.parent for step in plan.steps for state in (step.now, step.after)]
     paths = await paths_of(connection, tenant, entries)
-    return _Limits(scope, paths, await directories_of(connection, tenant, parents)).apply(plan)
+    directories = await directories_of(connection, tenant, parents)
+    groups = await load_groups(connection, tenant, plan)
+    return _Limits(scope, plan, paths, directories, groups).apply()
 
 
 async def limit_surroundings(
@@ -37,36 +41,63 @@ async def limit_surroundings(
     return replace(around, made_folders=folders)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Limits:
     """paths: present ones of entries, of deleted ones the last. directories: of the children of folders."""
 
     scope: Scope
+    plan: UndoPlan
     paths: Mapping[EntryId, str]
     directories: Mapping[EntryId | None, str]
+    groups: Groups
 
-    def apply(self, plan: UndoPlan) -> UndoPlan:
+    def apply(self) -> UndoPlan:
         visible_steps, link_steps, clashes = list[Step](), list[Step](), list[Clash]()
-        for step in plan.steps:
+        for step in self.plan.steps:
             if not self._shows_step(step):
                 link_steps += [step] if _changes_links_only(step) else []
             elif (reason := self._obstacle(step)) is None or _changes_links_only(step):
                 visible_steps.append(step)
             else:
                 clashes.append(Clash(step.entry, step.kind, step.now.name or "", reason))
-        clashes += [clash for clash in plan.clashes if self._shows(clash.kind, self.paths.get(clash.entry))]
+        clashes += [clash for clash in self.plan.clashes if self._shows_clash(clash)]
         named_count = len(visible_steps) + len(link_steps) + len(clashes)
-        has_rest = named_count < len(plan.steps) + len(plan.clashes)
+        has_rest = named_count < len(self.plan.steps) + len(self.plan.clashes)
         return UndoPlan(visible_steps, clashes, link_steps, has_rest)
+
+    @cached_property
+    def _records(self) -> RecordLimits:
+        steps = {step.entry: step for step in self.plan.steps}
+        pages = {page: steps.get(page) for page in _pages_of_segments(self.plan)}
+        return RecordLimits(
+            self.scope,
+            self.groups,
+            {page: places for page, step in pages.items() if (places := self._places(page, step))},
+        )
+
+    def _places(self, page: EntryId, step: Step | None) -> list[str]:
+        """Where the scope looks for a page, then where the undo leaves it; none: nothing is known of it."""
+        after = self._path_after(step) if step is not None else None
+        looked_at = after if step is not None and step.now.is_deleted else self.paths.get(page)
+        return [looked_at, after or looked_at] if looked_at is not None else []
 
     def _shows_step(self, step: Step) -> bool:
         """Whether the scope shows the entry where it is, or where it would live again."""
-        return self._shows(step.kind, self._path_after(step) if step.now.is_deleted else self.paths.get(step.entry))
+        if step.kind is Kind.RECORD:
+            return self._records.shows(step.entry, step.now.name or "")
+        return self._shows_path(self._path_after(step) if step.now.is_deleted else self.paths.get(step.entry))
 
-    def _shows(self, kind: Kind, path: str | None) -> bool:
-        return kind is not Kind.RECORD and path is not None and self.scope.can_read(path)
+    def _shows_clash(self, clash: Clash) -> bool:
+        if clash.kind is Kind.RECORD:
+            return self._records.shows(clash.entry, clash.name)
+        return self._shows_path(self.paths.get(clash.entry))
+
+    def _shows_path(self, path: str | None) -> bool:
+        return path is not None and self.scope.can_read(path)
 
     def _obstacle(self, step: Step) -> str | None:
+        if step.kind is Kind.RECORD:
+            return self._records.obstacle(step)
         path_after = self._path_after(step)
         if path_after is None:
             return OUTSIDE
@@ -85,8 +116,14 @@ class _Limits:
         return path_of_state(step.after, step.kind, self.directories) if step.after.parent in self.directories else None
 
 
+def _pages_of_segments(plan: UndoPlan) -> Collection[EntryId]:
+    names = [step.now.name for step in plan.steps if step.kind is Kind.RECORD]
+    names += [clash.name for clash in plan.clashes if clash.kind is Kind.RECORD]
+    return {page for name in names if (page := page_of_segments(name or "")) is not None}
+
+
 def _changes_links_only(step: Step) -> bool:
-    if step.is_placed or step.now.is_deleted or step.after.is_deleted:
+    if step.kind is not Kind.PAGE or step.is_placed or step.now.is_deleted or step.after.is_deleted:
         return False
     before, after = step.now.text, step.after.text
     return before is not None and after is not None and _mask_links(before) == _mask_links(after)

@@ -97,6 +97,35 @@ async def load_records(connection: Connection, tenant: TenantId, entries: Iterab
     return [RecordRow(EntryId(entry), *columns) for entry, *columns in await cursor.fetchall()]
 
 
+@dataclass(frozen=True, slots=True)
+class NamedText:
+    """A living record by its place name, `kind/key`, and its text. text None: it is not rendered yet."""
+
+    entry: EntryId
+    name: str
+    text: str | None
+
+
+_LIVING = """
+SELECT id, kind || '/' || key, text FROM mirrord.record WHERE tenant_id = %(tenant)s AND deleted_at IS NULL AND """
+
+
+async def load_living(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[NamedText]:
+    """The living records among *entries*."""
+    return await _load_named(connection, "id = ANY (%(ids)s)", {"tenant": tenant, "ids": list(entries)})
+
+
+async def load_living_categories(connection: Connection, tenant: TenantId, keys: Iterable[str]) -> list[NamedText]:
+    """The living categories with one of these names, in small letters."""
+    condition = "kind = 'category' AND key_slot = ANY (%(keys)s)"
+    return await _load_named(connection, condition, {"tenant": tenant, "keys": list(keys)})
+
+
+async def _load_named(connection: Connection, condition: str, values: dict[str, object]) -> list[NamedText]:
+    rows = await (await connection.execute(f"{_LIVING}{condition}".encode(), values)).fetchall()
+    return [NamedText(EntryId(entry), name, text) for entry, name, text in rows]
+
+
 async def store_text(
     connection: Connection, tenant: TenantId, record: RecordRow, digest: Digest, body: RecordText
 ) -> bool:

@@ -1,4 +1,4 @@
-"""Which categories and collections a scope shows and lets change: those of directories that it covers as a whole."""
+"""Categories and collections of a tree within a scope: which it shows, and which it lets change."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -19,23 +19,18 @@ from mirrord.research.collections.collection_rules import (
     PageGroup,
     key_of,
 )
+from mirrord.research.collections.group_visibility import directories_of_group, owns_directories, shows_directories
 
 _MAX_PARSED = 2_000  # categories and collections
 
 
 def shows_group(tree: Tree, scope: Scope, path: str) -> bool:
-    """
-    Whether *scope* shows the category or collection at *path* of the whole *tree*.
-
-    A category where everything below its directory is seen, so that neither its patterns nor its pages tell of more; a
-    collection where all its categories are, and it has some.
-    """
+    """Whether *scope* shows the category or collection at *path* of the whole *tree*."""
     kind, _, name = (name_of_record(path) or "").partition("/")
     group = _read_group(tree, GROUP_KINDS[kind], name) if kind in GROUP_KINDS else None
     if group is None:
         return False
-    directories = _directories_of(tree, GROUP_KINDS[kind], group)
-    return bool(directories) and all(directory is not None and scope.reads_all(directory) for directory in directories)
+    return shows_directories(scope, _directories_of(tree, GROUP_KINDS[kind], group))
 
 
 def check_change(session: Session, kind: GroupKind, before: PageGroup, after: PageGroup) -> None:
@@ -46,7 +41,7 @@ def check_change(session: Session, kind: GroupKind, before: PageGroup, after: Pa
     if kind is COLLECTIONS and not after.members:
         raise _out_of_scope(f"Without a category the collection {before.name} would be hidden from this token.")
     directories = [*_directories_of(tree, kind, before), *_directories_of(tree, kind, after)]
-    if not all(directory is not None and scope.owns(directory) for directory in directories):
+    if not owns_directories(scope, directories):
         sentence = f"Not all pages of the {kind.name} {before.name}, as it is and would be, are this token's to write"
         raise _out_of_scope(f"{sentence}; its scope is {scope}.")
 
@@ -69,12 +64,12 @@ def _out_of_scope(sentence: str) -> Failed:
 
 
 def _directories_of(tree: Tree, kind: GroupKind, group: PageGroup) -> list[str | None]:
-    """The directories of the pages of *group*; None: of a category that is not there, or cannot be read."""
-    if kind is CATEGORIES:
-        return [group.directory]
-    spellings = {key_of(name): name for name in _category_names(tree)}
-    categories = [_read_group(tree, CATEGORIES, spellings.get(key_of(name), name)) for name in group.members]
-    return [category.directory if category is not None else None for category in categories]
+    spellings = {key_of(name): name for name in _category_names(tree)} if kind is COLLECTIONS else {}
+
+    def find_category(name: str) -> PageGroup | None:
+        return _read_group(tree, CATEGORIES, spellings.get(key_of(name), name))
+
+    return directories_of_group(kind, group, find_category)
 
 
 def _category_names(tree: Tree) -> Iterable[str]:
