@@ -34,7 +34,7 @@ def figures(directory: Path, pages: int) -> list[Figure]:
     (directory / "data" / "pg").mkdir(parents=True)
     paths = generate(tenant.root, pages)
     agent_figures = [_starts(directory)]
-    with _ours(directory) as ours, _empty(directory) as empty:
+    with _ours(directory) as ours, empty_server(directory) as empty:
         agent_figures += _calls(ours, empty, paths, directory)
         megabytes_now = megabytes(ours.pid, "VmRSS")
         agent_figures.append(Figure("agents: server's memory", megabytes_now, "MB", Goal(IDLE_MEGABYTES)))
@@ -46,7 +46,7 @@ def _starts(directory: Path) -> Figure:
     ours, empty = [], []
     for _ in range(STARTS):
         ours.append(_start(directory, _ours, lambda wire: wire.call("list_pages")))
-        empty.append(_start(directory, _empty, lambda wire: wire.call("nothing")))
+        empty.append(_start(directory, empty_server, lambda wire: wire.call("nothing")))
     bare = statistics.median(empty)
     return Figure("agents: start → first result, p50", statistics.median(ours), "ms", Goal(times=START), bare)
 
@@ -140,5 +140,6 @@ def _ours(directory: Path) -> Wire:
     return Wire([sys.executable, "-c", "from mirrord.cli import main; main()", "mcp", *places], directory, {})
 
 
-def _empty(directory: Path) -> Wire:
+def empty_server(directory: Path) -> Wire:
+    """A server whose tool does nothing."""
     return Wire([sys.executable, "-m", "tests.bench.empty"], directory, {})

@@ -29,7 +29,7 @@ from mirrord.domain.review import ReviewChoice, choice_of
 from mirrord.domain.trust import Trust
 from mirrord.errors import Stale
 from mirrord.mirror.draft import draft_changes, draft_store
-from mirrord.mirror.draft.draft_changes import ChangeSort
+from mirrord.mirror.draft.draft_changes import ChangeSort, DraftChange
 from mirrord.mirror.draft.draft_remainder import AppliedFile, write_remainder
 from mirrord.mirror.draft.draft_store import DraftFacts
 from mirrord.mirror.draft.draft_tree import FILES_NAME, DraftTree
@@ -272,7 +272,7 @@ def apply_changes(
                 f"The change set {facts.title!r} changes nothing.",
                 "Write, move or delete pages first, or call discard_changes.",
             )
-        entries = {settled.change.path: _entry_of(session, draft, settled) for settled in part.settled}
+        entries = _entries_of(session, draft, [settled.change for settled in part.settled])
         return _Application(facts, draft, part, entries, text, comment, resources.pop_all())
 
 
@@ -289,12 +289,18 @@ def _check_running(session: Session) -> None:
         raise Failed("HALTED", "unavailable", sentence, "Tell the person; when sync goes on, call apply_changes again.")
 
 
-def _entry_of(session: Session, draft: Session, settled: SettledChange) -> EntryId:
-    change = settled.change
-    where, path = (session.whole, change.source) if change.source is not None else (draft.whole, change.path)
-    snapshot = where.catalogue.snapshot()
-    card = snapshot.exact_page(path)
-    return snapshot.id_of(card) if card is not None else page_writes.id_of_file(where, path)
+def _entries_of(session: Session, draft: Session, changes: Sequence[DraftChange]) -> dict[str, EntryId]:
+    """The entries of changed files by path in the draft; where the tree has the file, as the tree knows it."""
+    in_tree = {change.path: change.source for change in changes if change.source is not None}
+    new = {change.path: change.path for change in changes if change.source is None}
+    return _entries_at(session.whole, in_tree) | _entries_at(draft.whole, new)
+
+
+def _entries_at(session: Session, places: Mapping[str, str]) -> dict[str, EntryId]:
+    """The entries of the files at *places*, by the keys of these."""
+    snapshot = session.catalogue.snapshot()
+    ids = snapshot.ids([*snapshot.exact_pages(places.values()).values()])
+    return {path: ids.get(place) or page_writes.id_of_file(session, place) for path, place in places.items()}
 
 
 def _folder_records(trashed: Sequence[TrashedFile], removed: Sequence[str]) -> list[Removal]:

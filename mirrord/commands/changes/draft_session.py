@@ -70,6 +70,7 @@ def enter_draft(session: Session, facts: DraftFacts) -> OpenDraft:
     with translating_errors():
         lock = draft_store.lock_connection(session.tree, facts)
         draft = session_on_draft(session, facts)
+        _draft_tree_of(draft).remove_unclaimed_files()
     opened = OpenDraft(facts, session, draft, lock)
     draft.draft = opened
     return opened
@@ -91,11 +92,15 @@ def reading_draft(session: Session, facts: DraftFacts) -> Iterator[tuple[Session
     with translating_errors():
         draft = session_on_draft(session, facts)
     try:
-        tree = draft.tree.whole
-        assert isinstance(tree, DraftTree)
-        yield draft, tree
+        yield draft, _draft_tree_of(draft)
     finally:
         draft.close()
+
+
+def _draft_tree_of(draft: Session) -> DraftTree:
+    tree = draft.tree.whole
+    assert isinstance(tree, DraftTree)
+    return tree
 
 
 def changes_seen(session: Session, tree: DraftTree) -> list[DraftChange]:

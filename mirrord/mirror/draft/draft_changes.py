@@ -97,8 +97,11 @@ def directories_of(tree: DraftTree) -> DraftDirectories:
 
 def own_trash(tree: DraftTree) -> list[TrashedFile]:
     """What was put into the trash in the draft."""
-    lower_names = {trashed.name for trashed in trash.list_trash(tree.lower)}
-    return [trashed for trashed in trash.list_trash(tree) if trashed.name not in lower_names]
+    try:
+        lower_names = frozenset(tree.lower.list_names(TRASH_PATH))
+    except FileNotFoundError:
+        lower_names = frozenset()
+    return trash.list_trash(tree, lower_names)
 
 
 def restored_names(tree: DraftTree) -> list[str]:

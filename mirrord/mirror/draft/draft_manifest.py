@@ -1,8 +1,9 @@
 """
 The manifest of a draft, `manifest.jsonl`: which paths are the draft's, and what the tree had there before.
 
-A line is durable before the draft's files change, and a path without one is the tree's. The line about a file that is
-replaced is synced together with its new text, which waits in the journal.
+A path without a line is the tree's. A line is written after what it relies on is durable, and before the draft's files
+change; it is durable before they change, or, where one file is replaced, with the place of its new text. After a power
+cut in between, that text is a file without a line, which means nothing.
 """
 
 import json
@@ -59,6 +60,7 @@ class Manifest:
         self.sources: dict[str, str] = {}
         self.last_move: tuple[str, str] | None = None
         self._is_durable = True
+        self._unwritten_claims: list[Claim] = []
         self._load()
 
     def close(self) -> None:
@@ -100,12 +102,28 @@ class Manifest:
         """The size of all copied files."""
         return sum(claim.stat.size for claim in self.claims.values() if claim.stat is not None)
 
+    @property
+    def has_unwritten_claims(self) -> bool:
+        """Whether claims were added since the last write_claims()."""
+        return bool(self._unwritten_claims)
+
     def add(self, claims: Iterable[Claim]) -> None:
-        """Record *claims*; durably after sync(), or what syncs for it."""
-        new_claims = list(claims)
-        self._append(map(_encode_claim, new_claims))
-        for claim in new_claims:
+        """Record *claims*; their lines are written by write_claims(), and durable after the next sync."""
+        for claim in claims:
+            self._unwritten_claims.append(claim)
             self._take(claim)
+
+    def write_claims(self) -> None:
+        """Write the lines of new claims: what they rely on is durable."""
+        unwritten, self._unwritten_claims = self._unwritten_claims, []
+        self._append(map(_encode_claim, unwritten))
+
+    def forget_unwritten_claims(self) -> None:
+        """Give up claims that rely on what could not be made durable."""
+        for claim in self._unwritten_claims:
+            self.claims.pop(claim.path, None)
+            self.sources.pop(claim.path, None)
+        self._unwritten_claims, self._claimed_directories = [], {}
 
     def note_move(self, source: str, target: str) -> None:
         """Record durably that the file or directory at *source* moves to *target*."""

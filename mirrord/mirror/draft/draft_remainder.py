@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mirrord.domain.entry import Digest, EntryId, digest_of
 from mirrord.domain.event import EVENTS_FOLDER
-from mirrord.mirror.draft import draft_store
+from mirrord.mirror.draft import draft_changes, draft_store
 from mirrord.mirror.draft.draft_changes import ChangeSort, DraftChange
 from mirrord.mirror.draft.draft_manifest import MANIFEST_NAME, Claim, ClaimKind, encode_manifest
 from mirrord.mirror.draft.draft_store import DraftFacts
@@ -72,9 +72,8 @@ def _copy_files(tree: DraftTree, upper: str, files: Mapping[str, AppliedFile]) -
 def _copy_trash(tree: DraftTree, upper: str, applied: Sequence[AppliedFile]) -> None:
     """The draft's trash, without what is removed for good; it has the earlier texts of changed files."""
     removed_entries = {file.entry for file in applied if file.change.sort is ChangeSort.DELETED}
-    own_names = {trashed.name for trashed in trash.list_trash(tree.lower)}
-    for trashed in trash.list_trash(tree):
-        if trashed.name not in own_names and not (trashed.card is not None and trashed.label.entry in removed_entries):
+    for trashed in draft_changes.own_trash(tree):
+        if trashed.card is None or trashed.label.entry not in removed_entries:
             _copy_trashed(tree, upper, trashed)
     for file in applied:
         if file.full is not None and file.data is not None:

@@ -8,14 +8,14 @@ other paths are the tree's, which no method here changes.
 import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mirrord.domain.entry import MAX_FILE_BYTES, digest_of
 from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.errors import DraftFull, Refused, Stale
+from mirrord.mirror.draft.draft_copies import DraftCopies
 from mirrord.mirror.draft.draft_manifest import Claim, ClaimKind, Manifest
-from mirrord.mirror.tree import file_access, kernel
+from mirrord.mirror.tree import kernel
 from mirrord.mirror.tree.kernel import OpenDescriptor, Stat
 from mirrord.mirror.tree.tenant_tree import DIRECTORY_MODE, Layer, Tree
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY, SUFFIX, lineage, parent_of, printable
@@ -49,14 +49,13 @@ class DraftTree(Tree):
             self.manifest = Manifest(descriptor)
         self._claimed_names: dict[str, frozenset[str]] = {}  # by directory, also of those above a claimed path
         self._written_bytes = 0
-        self._unsynced_directories: set[str] = set()
+        self._copies = DraftCopies(lower, self._upper)
         self._settle_last_move()
-        for path in self.manifest.claims:
-            self._index_claim(path)
-        self.moved_from = self.manifest.moved_from
+        self._index_claims()
 
     def close(self) -> None:
         """Close the draft's files, not those of the tree below."""
+        self._copies.close()
         self.manifest.close()
         self._upper.close()
         super().close()
@@ -64,17 +63,37 @@ class DraftTree(Tree):
     def claim(self, *paths: str, new_bytes: int = 0) -> None:
         """As in Tree. Raises Busy while a program writes such a file, and Refused for what is no file."""
         self._claim(paths, new_bytes)
-        self.manifest.sync()
+        self._sync_claims()
 
-    def claim_with_next_sync(self, path: str, new_bytes: int) -> None:
+    def claim_with_next_syncs(self, path: str, new_bytes: int) -> None:
         """As in Tree; raises as claim()."""
         self._claim([path], new_bytes)
 
     @contextmanager
     def syncing_notes(self) -> Iterator[Sequence[int]]:
-        """As in Tree."""
-        with self.manifest.syncing() as descriptors:
-            yield descriptors
+        """As in Tree: first of what new claims rely on, after which their lines are written; then of these lines."""
+        if not self.manifest.has_unwritten_claims:
+            with self.manifest.syncing() as descriptors:
+                yield descriptors
+            return
+        try:
+            with self._copies.syncing() as descriptors:
+                yield descriptors
+        except OSError:
+            self.manifest.forget_unwritten_claims()
+            self._index_claims()
+            self.remove_unclaimed_files()
+            raise
+        self.manifest.write_claims()
+
+    def remove_unclaimed_files(self) -> None:
+        """Remove files without a claim, as a power cut leaves them; only the connection that has the draft may."""
+        unclaimed = [
+            path for path, stat in self._upper_entries() if stat.is_file and not self.manifest.is_claimed(path)
+        ]
+        for path in unclaimed:
+            with suppress(OSError), self._upper.open_directory(parent_of(path)) as directory:
+                kernel.unlink(directory, path.rpartition("/")[2])
 
     def _claim(self, paths: Sequence[str], new_bytes: int) -> None:
         for path in paths:
@@ -95,11 +114,13 @@ class DraftTree(Tree):
 
     def note_move(self, source: str, target: str) -> None:
         """As in Tree."""
+        self._sync_claims()
         self.manifest.note_move(source, target)
         self.moved_from = self.manifest.moved_from
 
     def note_removal(self, path: str) -> None:
         """As in Tree."""
+        self._sync_claims()
         self.manifest.note_removal(path)
         self.moved_from = self.manifest.moved_from
 
@@ -162,7 +183,7 @@ class DraftTree(Tree):
         self._make_shadow(parent_of(path))
         if not self.manifest.is_claimed(path):
             self._record([Claim(path, ClaimKind.DIRECTORY)])
-        self.manifest.sync()
+        self._sync_claims()
         return self._upper.remove_directory(path)
 
     def move(self, source: str, target: str) -> Stat:
@@ -181,6 +202,10 @@ class DraftTree(Tree):
 
     def own_entries(self) -> Iterator[tuple[str, Stat]]:
         """The draft's own files and directories by path, without mirrord's state."""
+        return ((path, stat) for path, stat in self._upper_entries() if self.manifest.is_claimed(path))
+
+    def _upper_entries(self) -> Iterator[tuple[str, Stat]]:
+        """As own_entries(), with directories that are only on the way, and files that nothing is recorded of."""
         pending = [""]
         while pending:
             directory = pending.pop()
@@ -190,8 +215,7 @@ class DraftTree(Tree):
                     continue
                 if stat.is_directory:
                     pending.append(path)
-                if self.manifest.is_claimed(path):
-                    yield path, stat
+                yield path, stat
 
     def own_paths(self) -> Iterator[str]:
         """As in Tree. What is made below a claimed directory has no claim of its own."""
@@ -233,16 +257,14 @@ class DraftTree(Tree):
         for directory in reversed([*lineage(path)]):
             with self._upper.open_directory(parent_of(directory)) as parent, suppress(FileExistsError):
                 kernel.mkdir(parent, directory.rpartition("/")[2], PRIVATE_MODE)
-                self._unsynced_directories.add(parent_of(directory))
+                self._copies.note_change(parent_of(directory))
 
-    def _sync_directories(self, *also: int) -> None:
-        """Make new directories durable, and the descriptors *also*, before a claim relies on them."""
-        with ExitStack() as resources:
-            paths = sorted(self._unsynced_directories)
-            descriptors = [resources.enter_context(self._upper.open_directory(path)) for path in paths]
-            if descriptors or also:
-                kernel.fsync_all(*descriptors, *also)
-        self._unsynced_directories.clear()
+    def _sync_claims(self) -> None:
+        """Make what new claims rely on durable, then their lines."""
+        for _ in range(2):
+            with self.syncing_notes() as descriptors:
+                if descriptors:
+                    kernel.fsync_all(*descriptors)
 
     def _copy(self, path: str) -> None:
         """Copy what the tree has at *path*, and claim it."""
@@ -271,19 +293,7 @@ class DraftTree(Tree):
             return Claim(path, ClaimKind.DIRECTORY)
         if not stat.is_file:
             raise Refused(f"{printable(path)!r} is not a regular file; it is neither read nor replaced.")
-        return self._copy_file(path)
-
-    def _copy_file(self, path: str) -> Claim:
-        name = path.rpartition("/")[2]
-        data, stat = self.lower.read(path, MAX_FILE_BYTES)
-        with self.lower.open_file(path) as old, self._upper.open_directory(parent_of(path)) as directory:
-            with suppress(FileNotFoundError):
-                kernel.unlink(directory, name)  # of a copy that nothing was recorded of
-            with OpenDescriptor(kernel.create(directory, name, 0o600)) as descriptor:
-                kernel.write(descriptor, data)
-                file_access.copy_access(descriptor, old, path)
-                self._sync_directories(descriptor, directory)
-        return Claim(path, ClaimKind.FILE, digest_of(data), stat)
+        return self._copies.copy_file(path)
 
     def _check_space(self, paths: Iterable[str], new_bytes: int) -> None:
         pages = self.manifest.page_count + sum(path.endswith(SUFFIX) for path in paths)
@@ -293,17 +303,16 @@ class DraftTree(Tree):
             )
 
     def _record(self, claims: Sequence[Claim]) -> None:
-        self._sync_directories()
         self.manifest.add(claims)
         for claim in claims:
-            self._index_claim(claim.path)
+            _add_name(self._claimed_names, claim.path)
         self.moved_from = self.manifest.moved_from
 
-    def _index_claim(self, path: str) -> None:
-        directory, name = parent_of(path), path.rpartition("/")[2]
-        self._claimed_names[directory] = self._claimed_names.get(directory, frozenset()) | {name}
-        for above in ("", *lineage(parent_of(directory))):
-            self._claimed_names.setdefault(above, frozenset())
+    def _index_claims(self) -> None:
+        names: dict[str, frozenset[str]] = {}
+        for path in self.manifest.claims:
+            _add_name(names, path)
+        self._claimed_names, self.moved_from = names, self.manifest.moved_from
 
     def _settle_last_move(self) -> None:
         """Undo the record of a move that a dying process did not carry out."""
@@ -311,6 +320,14 @@ class DraftTree(Tree):
             source, target = self.manifest.last_move
             if self._upper.stat(target) is None and self._upper.stat(source) is not None:
                 self.manifest.note_move(target, source)
+
+
+def _add_name(claimed_names: dict[str, frozenset[str]], path: str) -> None:
+    """Add the name at *path* to those of its directory, and the directories above."""
+    directory, name = parent_of(path), path.rpartition("/")[2]
+    claimed_names[directory] = claimed_names.get(directory, frozenset()) | {name}
+    for above in ("", *lineage(parent_of(directory))):
+        claimed_names.setdefault(above, frozenset())
 
 
 def _is_private(path: str) -> bool:

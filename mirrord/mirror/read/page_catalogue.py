@@ -232,7 +232,11 @@ class Snapshot:
 
     def exact_page(self, path: str) -> PageSummary | None:
         """The page whose file is exactly *path*."""
-        return self.summaries([path]).get(path) if _is_page_path(path) else None
+        return self.exact_pages([path]).get(path)
+
+    def exact_pages(self, paths: Iterable[str]) -> dict[str, PageSummary]:
+        """The pages whose files are exactly *paths*, by path."""
+        return self.summaries(filter(_is_page_path, paths))
 
     def find(self, path: str) -> PageSummary | None:
         """The page or folder meant by *path*: with or without `.md`, the page of a directory, or a folder; "": None."""

@@ -155,10 +155,10 @@ class ScopedTree(Tree):
             self._check_writable(path)
         self._whole.claim(*paths, new_bytes=new_bytes)
 
-    def claim_with_next_sync(self, path: str, new_bytes: int) -> None:
+    def claim_with_next_syncs(self, path: str, new_bytes: int) -> None:
         """As in Tree. Raises OutOfScope for a path that may not be written."""
         self._check_writable(path)
-        self._whole.claim_with_next_sync(path, new_bytes)
+        self._whole.claim_with_next_syncs(path, new_bytes)
 
     @contextmanager
     def syncing_notes(self) -> Iterator[Sequence[int]]:

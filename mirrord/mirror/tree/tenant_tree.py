@@ -218,8 +218,8 @@ class Tree:
         Raises DraftFull if a draft has no space for them.
         """
 
-    def claim_with_next_sync(self, path: str, new_bytes: int) -> None:
-        """As claim(), but for certain only after syncing_notes(), which has to come before the change."""
+    def claim_with_next_syncs(self, path: str, new_bytes: int) -> None:
+        """As claim(), but for certain only after two syncing_notes(): before the change, and before it is reported."""
 
     @contextlib.contextmanager
     def syncing_notes(self) -> Iterator[Sequence[int]]:

@@ -97,5 +97,6 @@ def drop_if_equal(journal: Journal, name: str, ours: Digest) -> bool:
 
 
 def sync_directories(place: WriteTarget, journal: Journal, *also: int) -> None:
-    """Make both directories of a rename durable, and the descriptors *also*."""
-    kernel.fsync_all(place.directory, journal.descriptor, *also)
+    """Make both directories of a rename durable, notes about it, and the descriptors *also*."""
+    with place.tree.syncing_notes() as notes:
+        kernel.fsync_all(place.directory, journal.descriptor, *notes, *also)

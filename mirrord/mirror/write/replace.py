@@ -102,7 +102,7 @@ def write(
         OSError: disk full, fsync failed and the like; the file in place is whole, old or new.
     """
     check_entry(path)
-    tree.claim_with_next_sync(path, len(data))  # the new text is synced before it gets its place
+    tree.claim_with_next_syncs(path, len(data))  # with the new text, and with its place
     label = Label(expected.entry, expected.digest, digest_of(data))
     with tree.open_directory(parent_of(path)) as directory:
         place = WriteTarget(tree, path, directory, _name_of(path))

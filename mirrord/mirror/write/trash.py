@@ -8,7 +8,7 @@ stored as a version.
 
 import json
 import os
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Container, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -72,9 +72,10 @@ def record_directory(tree: Tree, entry: EntryId, nothing: Digest, card: TrashCar
         kernel.fsync(trash)
 
 
-def list_trash(tree: Tree) -> list[TrashedFile]:
-    """Everything in the trash that *tree* shows, oldest arrival first."""
-    files = [TrashedFile(name, label, _read_card(tree, name), stat) for name, label, stat in _list_files(tree)]
+def list_trash(tree: Tree, without: Container[str] = ()) -> list[TrashedFile]:
+    """Everything in the trash that *tree* shows but the names *without*, oldest arrival first."""
+    listed = [file for file in _list_files(tree) if file[0] not in without]
+    files = [TrashedFile(name, label, _read_card(tree, name), stat) for name, label, stat in listed]
     return [trashed for trashed in files if trashed.card is None or tree.shows(trashed.card.path)]
 
 

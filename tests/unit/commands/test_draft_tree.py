@@ -1,5 +1,6 @@
 """A draft's tree: the same view as if the commands had run on the tree itself, which stays as it is."""
 
+import errno
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -200,7 +201,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     return call_log
 
 
-def test_a_claim_is_durable_after_the_copy_and_before_the_draft_changes(
+def test_a_claim_is_written_after_its_copy_is_durable_and_durable_with_the_place_of_the_new_text(
     root: Path, lower: Tree, calls: list[tuple[str, str]]
 ) -> None:
     if not lower.can_exchange:
@@ -213,7 +214,7 @@ def test_a_claim_is_durable_after_the_copy_and_before_the_draft_changes(
     copied, claimed = calls.index(("fsync", "Inbox.md")), calls.index(("write", "manifest.jsonl"))
     durable = calls.index(("fsync", "manifest.jsonl"))
     placed = [name for name, _ in calls].index("exchange")
-    assert copied < claimed < durable < placed
+    assert copied < claimed < placed < durable
     assert calls.count(("fsync", "manifest.jsonl")) == 1
 
 
@@ -221,12 +222,52 @@ def test_a_claim_of_a_write_that_failed_is_durable_before_the_next_change(
     root: Path, lower: Tree, calls: list[tuple[str, str]]
 ) -> None:
     with draft_over(root, lower) as draft:
-        draft.tree.claim_with_next_sync("Inbox.md", 10)
+        draft.tree.claim_with_next_syncs("Inbox.md", 10)
         assert ("fsync", "manifest.jsonl") not in calls
         draft.tree.move("Inbox.md", "Projects/Inbox.md")
 
     placed = [name for name, _ in calls].index("rename_new")
     assert ("fsync", "manifest.jsonl") in calls[:placed]
+
+
+def test_a_claim_whose_copy_could_not_be_made_durable_is_none(
+    root: Path, lower: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with draft_over(root, lower) as draft:
+        edit_page(draft, "Archive/Old.md", [{"append": "More."}])
+
+        def fail(*_: int) -> None:
+            raise OSError(errno.EIO, "input/output error")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(kernel, "fsync_all", fail)
+            with pytest.raises(Failed):
+                edit_page(draft, "Inbox.md", [{"append": "More."}])
+        assert isinstance(draft.tree, DraftTree)
+        assert not draft.tree.is_claimed("Inbox.md")
+        (root / "Inbox.md").write_text("# By a person\n")
+        assert draft.tree.list_stats("")["Inbox.md"].size == len("# By a person\n")
+        edit_page(draft, "Inbox.md", [{"append": "More."}])
+        assert "By a person" in draft.tree.read("Inbox.md", 1 << 20)[0].decode()
+
+
+@pytest.mark.parametrize("path", ["Inbox.md", "New.md", "Archive/New.md"])
+def test_a_file_that_a_power_cut_left_without_its_line_is_not_part_of_the_draft(
+    root: Path, lower: Tree, path: str
+) -> None:
+    with draft_over(root, lower) as draft:
+        edit_page(draft, "Archive/Old.md", [{"append": "More."}])
+    upper = root / ".mirrord/drafts/one/tree" / path
+    upper.write_text("# Half of a change\n")
+
+    with draft_over(root, lower) as draft:
+        assert isinstance(draft.tree, DraftTree)
+        draft.tree.remove_unclaimed_files()
+        directory, _, name = path.rpartition("/")
+        assert (name in draft.tree.list_names(directory)) is (lower.stat(path) is not None)
+        assert draft.tree.is_claimed("Archive/Old.md")
+        assert "More." in draft.tree.read("Archive/Old.md", 1 << 20)[0].decode()
+        assert not upper.exists()
 
 
 def test_a_search_in_a_draft_finds_its_texts_and_not_those_it_replaced(root: Path, lower: Tree) -> None:
