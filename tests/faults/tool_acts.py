@@ -15,6 +15,7 @@ GIT_SECONDS = 60  # a git command that takes longer is stuck
 MAX_HELD_FILES = 3
 MAX_REPLACED_FILES = 30  # of one `sed -i`: a soak has hundreds of pages
 
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the hash of a tree without files
 _GIT_OPTIONS = (
     *("-c", "user.name=campaign", "-c", "user.email=campaign@localhost"),
     *("-c", "init.defaultBranch=main", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"),
@@ -32,23 +33,30 @@ def commit_tree(world: World, ledger: Ledger, first: int, second: int) -> None:
 
 
 def check_out(world: World, ledger: Ledger, first: int, second: int) -> None:
-    """`git checkout --force` of a branch: files vanish, come and change within milliseconds."""
+    """
+    `git checkout --force` of a branch: files vanish, come and change within milliseconds.
+
+    What the branch has may stand twice afterwards, beside a file that was moved without git's knowledge. That is noted
+    before: git may end half-way, and the daemon goes on moving files.
+    """
     root = world.mirrors[first % 2].root
     if not (root / ".git" / f"refs/heads/branch-{second % 2}").exists():
         commit_tree(world, ledger, first, second)
         return
     _note_destruction(world, ledger, files_of(world, first % 2))
+    ledger.copied |= tokens_in(_run_git(root, "diff", "--text", _EMPTY_TREE, f"branch-{second % 2}"))
+    ledger.touched(len(files_of(world, first % 2)))
     _run_git(root, "checkout", "--quiet", "--force", "--detach", f"branch-{second % 2}")
-    _note_copies(ledger, files_of(world, first % 2))
 
 
-def _run_git(root: Path, *words: str) -> None:
+def _run_git(root: Path, *words: str) -> bytes:
     """Raises OSError where git refuses: the daemon changed a file meanwhile, or there is no such branch."""
     completed = subprocess.run(
-        ["git", *_GIT_OPTIONS, *words], cwd=root, capture_output=True, text=True, timeout=GIT_SECONDS, check=False
+        ["git", *_GIT_OPTIONS, *words], cwd=root, capture_output=True, timeout=GIT_SECONDS, check=False
     )
     if completed.returncode != 0:
-        raise OSError(completed.stderr.strip())
+        raise OSError(completed.stderr.decode(errors="replace").strip())
+    return completed.stdout
 
 
 def keep_copy(world: World, _: Ledger, first: int, second: int) -> None:
