@@ -138,7 +138,11 @@ class State:
         self._run_or_default(note, None)
 
     def load_unrecorded_bases(self) -> list[tuple[Base, CachedStat | None]]:
-        """The bases of files that were written, and perhaps not recorded in Postgres, with the files as written."""
+        """
+        The bases of files that were written, and perhaps not recorded in Postgres, with the files as written.
+
+        None instead of the file for directories, which were made or not.
+        """
 
         def load() -> list[tuple[Base, CachedStat | None]]:
             rows = list(self._database.execute(_UNRECORDED_BASES))
@@ -161,6 +165,16 @@ class State:
             with _transaction(self._database) as database:
                 database.execute(_STORE_SEEN, seen_row)
                 database.execute(_STORE_UNRECORDED_BASE, base_row)
+
+        self._run_or_default(note, None)
+
+    def note_unrecorded_directories(self, bases: Iterable[Base]) -> None:
+        """Add the bases of directories that are about to be made."""
+        rows = [_row_of_base(base) for base in bases]
+
+        def note() -> None:
+            with _transaction(self._database) as database:
+                database.executemany(_STORE_UNRECORDED_BASE, rows)
 
         self._run_or_default(note, None)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mirrord.domain.entry import Base, EntryId, Row, digest_of
+from mirrord.domain.entry import NO_TEXT, Base, EntryId, Kind, Place, Row, digest_of
 from mirrord.mirror.mirror_state import cached_stat
 from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.tree_scan import Scan
@@ -36,6 +36,16 @@ def row_of(note: Base, *, version: int, text: str = "text") -> Row:
 def test_a_noted_file_is_present_at_its_path_or_under_another_name(scanned: Scan, is_present: bool) -> None:
     written_file = NOTE, cached_stat(stat(1), NOTE.digest, A)
     assert select_present([written_file], scanned) == ([NOTE] if is_present else [])
+
+
+@pytest.mark.parametrize(
+    ("scanned", "is_present"),
+    [(Scan(directories={"Box": stat(9)}), True), (Scan(files={"Box": stat(9)}), False), (Scan(), False)],
+    ids=["made", "a_file", "not_made"],
+)
+def test_a_noted_directory_is_present_at_its_path(scanned: Scan, is_present: bool) -> None:
+    folder = Base(A, Kind.FOLDER, "Box", Place(None, "Box"), 1, NO_TEXT, None)
+    assert select_present([(folder, None)], scanned) == ([folder] if is_present else [])
 
 
 def test_a_renamed_file_whose_inode_is_not_known_is_not_present() -> None:

@@ -1,5 +1,5 @@
 """
-Completes the record of files that this mirror wrote: their bases are in `state.db`, and not in Postgres.
+Completes the record of files and directories that this mirror made: their bases are in `state.db`, not in Postgres.
 
 The daemon died in between, or lost its connection.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from mirrord.db.content import entry_states
 from mirrord.db.content.entry_writes import run_statements
-from mirrord.domain.entry import Base, EntryId, Row
+from mirrord.domain.entry import Base, EntryId, Kind, Row
 from mirrord.mirror.mirror_state import CachedStat
 from mirrord.mirror.tree.tree_scan import Scan
 from mirrord.sync.observation.mirror_handles import Sides
@@ -44,18 +44,20 @@ def _index_inodes(sides: Sides, bases: Iterable[Base]) -> None:
 
 def select_present(written_files: Iterable[tuple[Base, CachedStat | None]], scanned: Scan) -> list[Base]:
     """
-    The bases of those of *written_files* that are in the tree, at their paths or renamed.
+    The bases of those of *written_files* that are in the tree, at their paths or, of files, renamed.
 
     A file that is gone stays without a base, so that it is written again: a note may be old, and no proof that a
     person deleted the page.
     """
     inodes = {(stat.device, stat.inode) for stat in scanned.files.values()}
 
-    def is_present(path: str, cached: CachedStat | None) -> bool:
+    def is_present(base: Base, cached: CachedStat | None) -> bool:
+        if base.kind is Kind.FOLDER:
+            return base.path in scanned.directories
         is_renamed = cached is not None and (cached.device, cached.inode) in inodes
-        return is_renamed or path in scanned.files or path in scanned.unchanged
+        return is_renamed or base.path in scanned.files or base.path in scanned.unchanged
 
-    return [base for base, cached in written_files if base.path is not None and is_present(base.path, cached)]
+    return [base for base, cached in written_files if base.path is not None and is_present(base, cached)]
 
 
 def select_missing(noted_bases: Iterable[Base], bases: Iterable[Base], rows: Mapping[EntryId, Row]) -> list[Base]:

@@ -1,12 +1,12 @@
 """
-Files that this mirror wrote for new entries, until Postgres has their bases.
+Files that this mirror wrote, and directories that it made, for new entries, until Postgres has their bases.
 
 A daemon that dies in between, or loses its connection, has files that nothing in Postgres identifies: a person may have
 renamed or edited them before it looks again. So their digests are noted before they are written, and their bases after.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Self
 
@@ -19,7 +19,7 @@ class UnrecordedFiles:
     The files of one mirror.
 
     entry_of_digest: without bytes that several of them have. written_files: the base of each file that is written, and
-    the file as written, if that is known.
+    the file as written, if that is known; and the base of each directory that is about to be made.
     """
 
     def __init__(
@@ -29,7 +29,9 @@ class UnrecordedFiles:
     ) -> None:
         """*digests*, *written_files*: of an earlier daemon."""
         self._digests = dict(digests)
-        self.written_files = {base.entry: (base, cached) for base, cached in written_files}
+        self.written_files: dict[EntryId, tuple[Base, CachedStat | None]] = {
+            base.entry: (base, cached) for base, cached in written_files
+        }
         self.entry_of_digest: Mapping[Digest, EntryId] = {}
         self._index_digests()
 
@@ -48,6 +50,11 @@ class UnrecordedFiles:
         """Note a file that was just written. Blocking; may be called from several threads."""
         state.note_unrecorded_base(base, cached)
         self.written_files[base.entry] = base, cached
+
+    def note_directories(self, state: State, bases: Sequence[Base]) -> None:
+        """Note directories that are about to be made. Blocking."""
+        state.note_unrecorded_directories(bases)
+        self.written_files |= {base.entry: (base, None) for base in bases}
 
     def forget(self, state: State, entries: Set[EntryId]) -> None:
         """Forget files that are recorded, or were not written. Blocking."""

@@ -27,10 +27,10 @@ from mirrord.sync.observation.retries import Retries
 from mirrord.sync.writing import conflict_merge
 from mirrord.sync.writing.conflict_merge import conflict_of
 from mirrord.sync.writing.entry_bodies import data_of
-from mirrord.sync.writing.file_writes import FileOutcome, write_files
+from mirrord.sync.writing.file_writes import write_files
 from mirrord.sync.writing.row_rendering import RenderedRows, name_row, render_rows
 from mirrord.sync.writing.row_writes import write_to_rows
-from mirrord.sync.writing.write_outcomes import refused_outcome
+from mirrord.sync.writing.write_outcomes import FileOutcome, refused_outcome
 
 
 @dataclass(slots=True)

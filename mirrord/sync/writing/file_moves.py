@@ -274,6 +274,7 @@ async def _record_moves(sides: Sides, errands: Sequence[_Errand], walk: _Walk, o
     waiting = {wish.key: wish for wish in walk.plan.waiting}
     statements = [statement for step in walk.steps for statement in _repath_statements(sides, step)]
     arrived = await _directories_of_parents(sides, errands)
+    known_parents = {None, *(parent for parent, _ in arrived), *(errand.row.entry for errand in errands)}
     folders: list[tuple[EntryId, str]] = []
     for errand in sorted(errands, key=lambda errand: by_depth(errand.target)):
         entry, index = errand.row.entry, sides.looker.index
@@ -290,6 +291,9 @@ async def _record_moves(sides: Sides, errands: Sequence[_Errand], walk: _Walk, o
         elif failed := keys & walk.failed.keys():
             outcome.barred |= {entry} if keys & walk.barred else set()
             _report_blocked(errand, walk.failed[failed.pop()], outcome)
+        elif errand.row.place.parent not in known_parents:  # its place is agreed once that has the directory
+            outcome.renamed += [(wish.source, wish.target) for wish in wishes]
+            outcome.stale.append(errand.decision)
         else:
             agreed = _agreed_base(errand)
             statements += [sides.writer.clear_path_of_others(agreed), sides.writer.store_base(agreed)]
@@ -305,9 +309,8 @@ async def _record_moves(sides: Sides, errands: Sequence[_Errand], walk: _Walk, o
 
 
 async def _directories_of_parents(sides: Sides, errands: Sequence[_Errand]) -> set[tuple[EntryId | None, str]]:
-    """Parents that do not move themselves, with their directories, of errands that only change the parent."""
-    moving = {errand.row.entry for errand in errands}
-    parents = {errand.row.place.parent for errand in errands if errand.is_in_place} - moving
+    """The recorded parents of *errands* that do not move themselves, with their directories."""
+    parents = {errand.row.place.parent for errand in errands} - {errand.row.entry for errand in errands}
     if not (unmoved := [parent for parent in parents if parent is not None]):
         return set()
     async with sides.database.transaction(sides.tenant) as connection:

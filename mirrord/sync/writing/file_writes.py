@@ -4,45 +4,34 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 
-from mirrord.db.content import derived_rows, entry_states, record_rows, stored_bytes
+from mirrord.db.content import derived_rows, record_rows, stored_bytes
 from mirrord.db.content.entry_writes import run_statements
 from mirrord.db.database import Connection
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import NO_TEXT, Base, Digest, EntryId, File, Kind, Place, Row, State, digest_of
-from mirrord.errors import Busy, Mounted, Refused, Stale, reason_of
+from mirrord.errors import Busy, Refused, Stale, reason_of
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.mirror.mirror_state import CachedStat, cached_stat
-from mirrord.mirror.tree.kernel import Stat
+from mirrord.mirror.mirror_state import cached_stat
 from mirrord.mirror.tree.tree_layout import page_path, parent_of
 from mirrord.mirror.write import replace as replacing
-from mirrord.mirror.write.replace import DisplacedSave, Written
+from mirrord.mirror.write.replace import Written
 from mirrord.mirror.write.tree_locks import lock_for
 from mirrord.sync.decisions.entry_decision import Decision, PlaceMove
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.writing.file_moves import move_files
-from mirrord.sync.writing.target_paths import target_paths, without_hosted
-from mirrord.sync.writing.write_outcomes import Outcome
+from mirrord.sync.writing.folder_writes import (
+    entries_with_base_at,
+    has_directory,
+    make_folder,
+    note_directories,
+    note_mount,
+    row_of,
+)
+from mirrord.sync.writing.target_paths import split_into_generations, target_paths, without_content, without_hosted
+from mirrord.sync.writing.write_outcomes import FileOutcome
 
 MAX_PARALLEL_WRITES = 4  # writes at the same time: they wait for fsync, not for the processor
-
-
-@dataclass(slots=True)
-class FileOutcome(Outcome):
-    """
-    The outcome of writing files.
-
-    written_paths: entry by path that holds its row's text, or is its folder.
-    displaced_saves: saves between look and write, with row, path and expected digest.
-    occupied_paths: entry that wants it by path that is occupied, perhaps by an own write whose base was never recorded.
-    vacated_paths: the same by path that was occupied at an earlier attempt: its file may have been renamed.
-    """
-
-    written_paths: dict[str, EntryId] = field(default_factory=dict)
-    displaced_saves: list[tuple[Row, str, Digest | None, DisplacedSave]] = field(default_factory=list)
-    occupied_paths: dict[str, EntryId] = field(default_factory=dict)
-    vacated_paths: dict[str, EntryId] = field(default_factory=dict)
 
 
 async def write_files(sides: Sides, decisions: Sequence[Decision], texts: Mapping[EntryId, bytes]) -> FileOutcome:
@@ -54,8 +43,8 @@ async def write_files(sides: Sides, decisions: Sequence[Decision], texts: Mappin
     writes = [
         decision for decision in decisions if decision.place is not PlaceMove.TO_FILE or decision.state.entry in evicted
     ]
-    folders = [decision for decision in writes if _row_of(decision).digest == NO_TEXT]
-    contents = [decision for decision in writes if _row_of(decision).digest != NO_TEXT]
+    folders = [decision for decision in writes if row_of(decision).digest == NO_TEXT]
+    contents = [decision for decision in writes if row_of(decision).digest != NO_TEXT]
     if sides.crowded is not None:
         outcome.later, contents = contents, []
     is_in_place = not moves and not folders and all(map(_current_path, contents))
@@ -66,104 +55,67 @@ async def write_files(sides: Sides, decisions: Sequence[Decision], texts: Mappin
     async with sides.database.transaction(sides.tenant) as connection:
         paths = await target_paths(connection, sides, _rows_of(decisions))
         data = await _load_bytes(connection, sides, contents) if contents else {}
-
-    def by_depth(decision: Decision) -> int:
-        return paths.get(decision.state.entry, "").count("/")
-
+    noted = await note_directories(sides, folders, paths)
     if moves:
-        await move_files(sides, moves, paths, outcome)
+        await move_files(sides, moves, await _paths_of_moves(sides, moves, writes, paths), outcome)
         async with sides.database.transaction(sides.tenant) as connection:  # a folder that had to wait has its old path
             paths = await target_paths(connection, sides, _rows_of(writes))
-    paths = await without_hosted(sides, _rows_of(writes), paths)
-    for decision in sorted(folders, key=by_depth):
-        await _make_folder(sides, decision, paths, outcome)
-    await _write_all(sides, sorted(contents, key=by_depth), paths, data, outcome)
+    paths = await without_hosted(sides, _rows_of(writes), paths, paths.keys())
+    await _write_parents_first(sides, writes, paths, data, outcome)
+    if noted:
+        await asyncio.to_thread(sides.unrecorded_files.forget, sides.state, noted)
     return outcome
+
+
+async def _paths_of_moves(
+    sides: Sides, moves: Sequence[Decision], writes: Sequence[Decision], paths: Mapping[EntryId, str]
+) -> dict[EntryId, str]:
+    """*paths* without those below new entries of *writes* in the directories of entries that stay."""
+    new_entries = {decision.state.entry for decision in writes if decision.state.base is None}
+    leaving = {decision.state.entry for decision in moves}
+    return await without_hosted(sides, _rows_of([*moves, *writes]), paths, new_entries, leaving)
+
+
+async def _write_parents_first(
+    sides: Sides,
+    decisions: Sequence[Decision],
+    paths: Mapping[EntryId, str],
+    data: Mapping[EntryId, bytes],
+    outcome: FileOutcome,
+) -> None:
+    """
+    Write files and make directories. data: without it only directories.
+
+    What lies below a page or folder that gets no directory now waits (docs/design/sync.md, F6): it is another's.
+    """
+    rows = _rows_of(decisions)
+    for generation in split_into_generations(rows):
+        members = [decision for decision in decisions if decision.state.entry in generation]
+        for decision in members:
+            if row_of(decision).digest == NO_TEXT:
+                await make_folder(sides, decision, paths, outcome)
+        contents = [decision for decision in members if row_of(decision).digest != NO_TEXT]
+        if sides.crowded is None:
+            await _write_all(sides, contents, paths, data, outcome)
+        unmade = {
+            decision.state.entry
+            for decision in members
+            if not has_directory(decision, outcome, paths.get(decision.state.entry))
+        }
+        paths = without_content(unmade, rows, paths) if unmade else paths
 
 
 async def _select_evicted(sides: Sides, moves: Sequence[Decision]) -> set[EntryId]:
     """Select folders whose directory holds another page's `_index.md`: they get a new directory and leave this one."""
     evicted = set()
     for decision in moves:
-        file, row = decision.state.file, _row_of(decision)
+        file, row = decision.state.file, row_of(decision)
         if not isinstance(file, File) or not (file.kind is row.kind is Kind.FOLDER):
             continue
         path = page_path("", file.path, index=True)
-        if path in sides.looker.index and await _entries_with_base_at(sides, path, row.entry):
+        if path in sides.looker.index and await entries_with_base_at(sides, path, row.entry):
             evicted.add(row.entry)
     return evicted
-
-
-async def _make_folder(sides: Sides, decision: Decision, paths: Mapping[EntryId, str], outcome: FileOutcome) -> None:
-    path, row = paths.get(decision.state.entry), _row_of(decision)
-    if path is None:
-        outcome.later.append(decision)
-        return
-    if holders := await _entries_with_base_at(sides, path, row.entry):
-        outcome.hindered_by[row.entry] = holders
-        outcome.later.append(decision)
-        return
-    try:
-        stat = await asyncio.to_thread(_make_directory, sides, path)
-    except (Refused, OSError) as error:
-        code = "in-the-way" if isinstance(error, FileExistsError | NotADirectoryError) else "unwritable"
-        sentence = f"The folder {path!r} cannot be made: {reason_of(error)}"
-        _note_mount(decision, error, outcome)
-        outcome.troubles.append(Problem(path, code, sentence, row.entry))
-        outcome.later.append(decision)
-        return
-    if not await _remove_page_file(sides, decision, outcome):
-        return
-    if stat is not None:
-        sides.looker.index.record(path, CachedStat(*stat[:5], NO_TEXT, row.entry))
-    outcome.written_paths[path] = row.entry
-    base = Base(row.entry, Kind.FOLDER, path, row.place, row.version, NO_TEXT, None)
-    async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-        await run_statements(connection, [sides.writer.store_base(base)])
-    outcome.carried_out.append(decision)
-
-
-def _note_mount(decision: Decision, error: Exception, outcome: FileOutcome) -> None:
-    """Note an entry blocked by a mount: only a person removes a mount, so it is not tried again with a delay."""
-    if isinstance(error, Mounted):
-        outcome.barred.add(decision.state.entry)
-
-
-def _make_directory(sides: Sides, path: str) -> Stat | None:
-    """Make a directory and return its stat; None if it is gone again."""
-    sides.tree.make_directories(path)
-    return sides.tree.stat(path)
-
-
-async def _entries_with_base_at(sides: Sides, path: str, entry: EntryId) -> set[EntryId]:
-    """Other entries whose base has *path*: their current path has to be known first."""
-    async with sides.database.transaction(sides.tenant) as connection:
-        bases = await entry_states.load_bases(connection, sides.tenant, sides.mirror, entry_states.BaseKeys([path]))
-    return {base.entry for base in bases if base.entry != entry}
-
-
-async def _remove_page_file(sides: Sides, decision: Decision, outcome: FileOutcome) -> bool:
-    """Remove the page file of a page that became a folder, unless it was saved meanwhile; return whether it is gone."""
-    file, row = decision.state.file, _row_of(decision)
-    if not isinstance(file, File) or file.kind is Kind.FOLDER:
-        return True
-    expected, removal = replacing.ExpectedFile(row.entry, file.digest), replacing.Removal("made a folder", row.title)
-    try:
-        displaced = await asyncio.to_thread(replacing.remove, sides.tree, sides.journal, file.path, expected, removal)
-    except Stale:
-        outcome.stale.append(decision)
-    except Busy:
-        outcome.later.append(decision)
-    except (Refused, OSError) as error:
-        sentence = f"{file.path!r} cannot be moved to the trash: {reason_of(error)}"
-        outcome.troubles.append(Problem(file.path, "unwritable", sentence, row.entry))
-        outcome.later.append(decision)
-    else:
-        sides.looker.index.forget(file.path)
-        if displaced is not None:
-            outcome.displaced_saves.append((row, file.path, file.digest, displaced))
-        return True
-    return False
 
 
 async def _write_all(
@@ -192,7 +144,7 @@ async def _write_all(
 
 
 def _digests_of_new_files(decisions: Sequence[Decision], data: Mapping[EntryId, bytes]) -> dict[EntryId, Digest]:
-    rows = [_row_of(decision) for decision in decisions if decision.state.base is None]
+    rows = [row_of(decision) for decision in decisions if decision.state.base is None]
     return {row.entry: row.digest for row in rows if row.entry in data and row.digest is not None}
 
 
@@ -244,7 +196,7 @@ async def _write_file(
     sides: Sides, decision: Decision, paths: Mapping[EntryId, str], data: bytes | None, outcome: FileOutcome
 ) -> Base | None:
     """Write one file; return the base to record, or None if it was not written."""
-    row, file = _row_of(decision), decision.state.file
+    row, file = row_of(decision), decision.state.file
     path = _current_path(decision) or paths.get(row.entry)
     if path is None:
         outcome.later.append(decision)
@@ -269,7 +221,7 @@ async def _write_file(
         return None
     except (Refused, OSError) as error:
         sentence = f"{path!r} cannot be written: {reason_of(error)}"
-        _note_mount(decision, error, outcome)
+        note_mount(decision, error, outcome)
         outcome.troubles.append(Problem(path, "unwritable", sentence, row.entry))
         outcome.later.append(decision)
         return None
@@ -356,7 +308,7 @@ def _replace_file(sides: Sides, base: Base, data: bytes, replaced_digest: Digest
 
 
 def _report_wrong_bytes(decision: Decision, path: str, data: bytes | None, outcome: FileOutcome) -> None:
-    if _row_of(decision).kind is not Kind.ATTACHMENT:
+    if row_of(decision).kind is not Kind.ATTACHMENT:
         outcome.stale.append(decision)
         return
     defect = "are missing" if data is None else "do not have the digest of the attachment (BLAKE2b-256)"
@@ -366,9 +318,4 @@ def _report_wrong_bytes(decision: Decision, path: str, data: bytes | None, outco
 
 
 def _rows_of(decisions: Sequence[Decision]) -> dict[EntryId, Row]:
-    return {decision.state.entry: _row_of(decision) for decision in decisions}
-
-
-def _row_of(decision: Decision) -> Row:
-    assert decision.state.row is not None
-    return decision.state.row
+    return {decision.state.entry: row_of(decision) for decision in decisions}

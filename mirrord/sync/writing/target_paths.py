@@ -1,6 +1,6 @@
 """Where the files of rows belong: from places to paths, and back to the directory of a place."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 
 from mirrord.db.content import entry_states
@@ -64,28 +64,60 @@ async def target_paths(connection: Connection, sides: Sides, rows: Mapping[Entry
     return resolve_paths(rows, {base.entry: base for base in bases})
 
 
-async def without_hosted(sides: Sides, rows: Mapping[EntryId, Row], paths: Mapping[EntryId, str]) -> dict[EntryId, str]:
+async def without_hosted(
+    sides: Sides,
+    rows: Mapping[EntryId, Row],
+    paths: Mapping[EntryId, str],
+    owners: Set[EntryId],
+    leaving: Set[EntryId] = frozenset(),
+) -> dict[EntryId, str]:
     """
-    *paths* without those in directories that another page still owns.
+    *paths* without those in directories of *owners* that another page or folder still owns.
 
-    They wait until that page has moved: else they would move with it.
+    They wait until that has moved, or is deleted: else they would move with it. leaving: entries that move now.
     """
-    parents = {row.place.parent for row in rows.values()} & paths.keys()
+    parents = {row.place.parent for row in rows.values()} & paths.keys() & owners
     directories = {entry: directory_of(paths[entry], rows[entry].kind) for entry in parents if entry is not None}
     if not directories:
         return dict(paths)
-    pages = [path for directory in directories.values() for path in owner_paths(directory)[:2]]
+    candidates = [path for directory in directories.values() for path in owner_paths(directory)]
     async with sides.database.transaction(sides.tenant) as connection:
-        bases = await entry_states.load_bases(connection, sides.tenant, sides.mirror, entry_states.BaseKeys(pages))
-    owners = {(directory_of(base.path, base.kind), base.entry) for base in bases if base.path is not None}
-    owned = {directory for directory, _ in owners}
-    hosted = {
-        entry for entry, directory in directories.items() if directory in owned and (directory, entry) not in owners
+        keys = entry_states.BaseKeys(candidates)
+        bases = await entry_states.load_bases(connection, sides.tenant, sides.mirror, keys)
+        strangers = {base.entry for base in bases} - directories.keys()
+        stranger_rows = await entry_states.load_rows(connection, sides.tenant, strangers) if strangers else {}
+    going = leaving | {entry for entry, row in stranger_rows.items() if row.deleted}
+    owned = {
+        (directory_of(base.path, base.kind), base.entry)
+        for base in bases
+        if base.path is not None and base.entry not in going
     }
-    return {entry: path for entry, path in paths.items() if not _is_below_any(entry, hosted, rows)}
+    occupied = {directory for directory, _ in owned}
+    hosted = {
+        entry for entry, directory in directories.items() if directory in occupied and (directory, entry) not in owned
+    }
+    return without_content(hosted, rows, paths)
 
 
-def _is_below_any(entry: EntryId, hosts: set[EntryId], rows: Mapping[EntryId, Row]) -> bool:
+def without_content(
+    owners: Set[EntryId], rows: Mapping[EntryId, Row], paths: Mapping[EntryId, str]
+) -> dict[EntryId, str]:
+    """*paths* without those of *rows* that lie below *owners*."""
+    return {entry: path for entry, path in paths.items() if not _is_below_any(entry, owners, rows)}
+
+
+def split_into_generations(rows: Mapping[EntryId, Row]) -> list[set[EntryId]]:
+    """The entries of *rows*, parents before their children: each generation has its parents in earlier ones."""
+    generations: list[set[EntryId]] = []
+    waiting = dict(rows)
+    while waiting:
+        oldest = {entry for entry, row in waiting.items() if row.place.parent not in waiting}
+        generations.append(oldest or set(waiting))  # rows that were read one by one may form a circle
+        waiting = {entry: row for entry, row in waiting.items() if entry not in generations[-1]}
+    return generations
+
+
+def _is_below_any(entry: EntryId, hosts: Set[EntryId], rows: Mapping[EntryId, Row]) -> bool:
     visited = {entry}
     while entry in rows and (parent := rows[entry].place.parent) is not None and parent not in visited:
         if parent in hosts:

@@ -9,9 +9,10 @@ from mirrord.db.content.altered_rows import OMITTED, refusal_of
 from mirrord.db.content.entry_writes import run_statements
 from mirrord.db.database import Connection
 from mirrord.db.open_issues import Problem
-from mirrord.domain.entry import EntryId, File
+from mirrord.domain.entry import Digest, EntryId, File, Row
 from mirrord.errors import ContentLost, Damaged, UserError
 from mirrord.mirror.tree.tree_layout import printable
+from mirrord.mirror.write.replace import DisplacedSave
 from mirrord.sync.decisions.entry_decision import Decision, Move, PlaceMove
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.writing.target_paths import directory_above, path_in
@@ -55,6 +56,23 @@ class Outcome:
         self.reformed |= other.reformed
         self.carried_along |= other.carried_along
         self.troubles += other.troubles
+
+
+@dataclass(slots=True)
+class FileOutcome(Outcome):
+    """
+    The outcome of writing files.
+
+    written_paths: entry by path that holds its row's text, or is its folder.
+    displaced_saves: saves between look and write, with row, path and expected digest.
+    occupied_paths: entry that wants it by path that is occupied, perhaps by an own write whose base was never recorded.
+    vacated_paths: the same by path that was occupied at an earlier attempt: its file may have been renamed.
+    """
+
+    written_paths: dict[str, EntryId] = field(default_factory=dict)
+    displaced_saves: list[tuple[Row, str, Digest | None, DisplacedSave]] = field(default_factory=list)
+    occupied_paths: dict[str, EntryId] = field(default_factory=dict)
+    vacated_paths: dict[str, EntryId] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

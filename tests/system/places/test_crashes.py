@@ -14,7 +14,7 @@ from mirrord.errors import Unavailable
 from mirrord.mirror.tree import kernel
 from mirrord.sync import deletions
 from mirrord.sync.writing import file_writes
-from tests.support.entries import change, value
+from tests.support.entries import add_folder, change, value
 from tests.support.mirrors import Mirror, opened_mirror
 from tests.support.rows import Connection
 
@@ -242,3 +242,33 @@ async def test_a_file_whose_record_was_lost_with_the_connection_is_known_after_a
         assert mirror.ids(name.removesuffix(".md"), "Other") == [page, other]
         assert mirror.count_living() == 2
         assert mirror.files()[name] == "The page grows.\n\nWritten while Postgres was away.\n"
+
+
+@pytest.mark.parametrize("is_daemon_killed", [True, False], ids=["killed", "connection_lost"])
+async def test_a_directory_that_was_made_and_not_recorded_stays_that_of_its_folder_which_is_renamed_meanwhile(
+    database: Database,
+    app_connection: Connection,
+    tmp_path: Path,
+    tenant: TenantId,
+    monkeypatch: pytest.MonkeyPatch,
+    is_daemon_killed: bool,
+) -> None:
+    def stop(*_: object) -> None:
+        raise Killed if is_daemon_killed else Unavailable("Postgres is out of reach.")
+
+    async with opened_mirror(database, app_connection, tmp_path, tenant) as mirror:
+        mirror.write({"Keep.md": "This page stays.\n"})
+        await mirror.settle()
+        folder = add_folder(app_connection, name="Twin")
+        monkeypatch.setattr(StatementBuilder, "store_base", stop)
+        while not (mirror.root / "Twin").exists():
+            with suppress(Unavailable):
+                await die(mirror)
+        monkeypatch.undo()
+        change(app_connection, folder, name="Named")
+        if not is_daemon_killed:
+            await mirror.settle()
+    async with opened_mirror(database, app_connection, tmp_path, tenant) as mirror:
+        assert mirror.rows().keys() == {"Keep", "Named"}
+        assert mirror.page("Named").id == folder
+        assert [path.name for path in mirror.root.iterdir() if path.is_dir() and path.name[0] != "."] == ["Named"]

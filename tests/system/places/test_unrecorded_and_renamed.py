@@ -14,7 +14,7 @@ from mirrord.db.database import Database
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable
 from mirrord.sync.writing import apply, file_writes
-from mirrord.sync.writing.file_writes import FileOutcome
+from mirrord.sync.writing.write_outcomes import FileOutcome
 from tests.support.mirrors import Mirror
 
 ROUNDS = 3  # of work, before the next act

@@ -10,7 +10,7 @@ from mirrord.db.content.entry_writes import Statement, run_statements
 from mirrord.db.database import Connection as OwnConnection
 from mirrord.errors import Unavailable
 from mirrord.sync.writing import file_moves
-from tests.support.entries import change
+from tests.support.entries import add_folder, add_page, change
 from tests.support.mirrors import Mirror
 from tests.support.rows import Connection
 
@@ -104,3 +104,22 @@ async def test_swapped_and_moved_again_meanwhile(
     await mirror.settle()
     assert mirror.files() == {f"Shelf/{names[0]}.md": FIRST_TEXT, f"Box/{names[1]}.md": SECOND_TEXT}
     assert mirror.ids(f"Shelf/{names[0]}", f"Box/{names[1]}") == [first, second]
+
+
+async def test_the_new_directory_of_a_moved_page_stays_that_of_its_folder_which_is_renamed_meanwhile(
+    mirror: Mirror, daemon_connection: Connection, cut: Cut
+) -> None:
+    mirror.write({"Box/One.md": FIRST_TEXT, "Keep.md": SECOND_TEXT})
+    await mirror.settle()
+    page, box = mirror.ids("Box/One", "Box")
+    with mirror.app.transaction():
+        folder = add_folder(mirror.app, name="Twin")
+        change(mirror.app, page, parent_id=folder)
+        child = add_page(mirror.app, name="Child", parent_id=folder, markdown="made by another mirror\n")
+    await work_until_cut(mirror, cut)
+    assert (mirror.root / "Twin/One.md").is_file()
+    change(mirror.app, folder, name="Named")
+    await mirror.settle()
+    assert mirror.rows().keys() == {"Box", "Keep", "Named", "Named/One", "Named/Child"}
+    assert mirror.ids("Box", "Named", "Named/One", "Named/Child") == [box, folder, page, child]
+    assert not (mirror.root / "Twin").exists()
