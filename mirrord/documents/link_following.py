@@ -16,7 +16,7 @@ from mirrord.db.content.link_rows import DueLink, EntryPlace, LinkName
 from mirrord.db.database import Connection
 from mirrord.db.feed_cursors import FeedBatch
 from mirrord.documents.link_moves import NameChange, Renamed, gather_moves, load_touched, note_new_targets
-from mirrord.documents.link_places import load_candidates, load_origins
+from mirrord.documents.link_places import load_candidates, load_named_origins
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.link_meaning import (
     Candidate,
@@ -94,13 +94,14 @@ def _names_of(spot: EntryPlace | None, known_names: list[LinkName]) -> list[Link
 
 
 async def _resolve_due(connection: Connection, tenant: TenantId) -> int:
-    """Resolve links that are due."""
+    """Resolve links that are due, as of link_cursor: what moved since then is followed in its turn."""
     due = await link_rows.load_due_links(connection, tenant)
     if not due:
         return 0
-    origins = await load_origins(connection, tenant, {link.source for link in due})
+    origins = await load_named_origins(connection, tenant, {link.source for link in due})
     keyed = [(link, target_key(link.kind, link.target, origins[link.source])) for link in due]
-    candidates = await load_candidates(connection, tenant, {key for _, key in keyed if key is not None})
+    keys = {key for _, key in keyed if key is not None}
+    candidates = await load_candidates(connection, tenant, keys, as_named=True)
     await link_rows.store_targets(connection, tenant, await asyncio.to_thread(_resolve_all, keyed, origins, candidates))
     return len(due)
 

@@ -1,7 +1,7 @@
 """Where the pages of links and their possible targets are, as the functions for the meaning of links take them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from mirrord.db.content import link_rows
 from mirrord.db.content.link_rows import LinkName
@@ -75,6 +75,16 @@ async def load_named_paths(connection: Connection, tenant: TenantId, entries: It
         )
         for name in names
     }
+
+
+async def load_named_origins(
+    connection: Connection, tenant: TenantId, sources: Collection[EntryId]
+) -> dict[EntryId, Origin]:
+    """As load_origins(), as of link_cursor; pages that have no names yet as they are."""
+    paths = await load_named_paths(connection, tenant, sources)
+    origins = {entry: Origin(entry, tuple(path.split("/")[:-1])) for entry, path in paths.items()}
+    nameless = [entry for entry in sources if entry not in origins]
+    return origins | (await load_origins(connection, tenant, nameless) if nameless else {})
 
 
 async def meaning_of(connection: Connection, tenant: TenantId, source: EntryId, kind: str, target: str) -> LinkMeaning:

@@ -116,6 +116,21 @@ async def test_a_move_changes_paths_and_leaves_names_that_still_mean_the_page(mi
     }
 
 
+async def test_a_link_that_is_due_while_its_target_has_no_place_yet_keeps_its_meaning(
+    mirror: Mirror, daemon_connection: Connection
+) -> None:
+    await _start(mirror, **{"Kitchen/Dal/Rice": "x\n", "Home": "[r](Kitchen/Dal/Rice.md)\n"})
+    dal, rice, home = mirror.ids("Kitchen/Dal", "Kitchen/Dal/Rice", "Home")
+
+    daemon_connection.execute("UPDATE mirrord.page_link SET due = true")
+    change(mirror.app, dal, parent_id=None)
+    await follow_batch(mirror.engine.sides)
+    assert targets_of(mirror, home) == [rice]
+    await let_links_follow(mirror)
+
+    assert mirror.files()["Home.md"] == "[r](Dal/Rice.md)\n"
+
+
 async def test_a_page_with_links_by_name_only_gets_no_version_by_a_move(mirror: Mirror) -> None:
     await _start(mirror, **{"Kitchen/Dal": "x\n", "Archive/Old": "x\n", "Home": "[[Dal]]\n"})
     dal, archive, home = mirror.ids("Kitchen/Dal", "Archive", "Home")

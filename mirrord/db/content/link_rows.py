@@ -179,7 +179,10 @@ def _place_of_row(row: Sequence[Any]) -> EntryPlace:
 
 _PARENTS = "SELECT id, parent_id, coalesce(name, '') FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)"
 _NAMED_PARENTS = """
-SELECT entry_id, parent_id, name FROM mirrord.link_name WHERE tenant_id = %s AND entry_id = ANY (%s) AND number = 0"""
+SELECT p.id, CASE WHEN n.entry_id IS NULL THEN p.parent_id ELSE n.parent_id END, coalesce(n.name, p.name, '')
+  FROM mirrord.page AS p
+  LEFT JOIN mirrord.link_name AS n ON n.tenant_id = p.tenant_id AND n.entry_id = p.id AND n.number = 0
+ WHERE p.tenant_id = %s AND p.id = ANY (%s)"""
 
 
 async def load_parents(
@@ -188,7 +191,7 @@ async def load_parents(
     """
     (parent, name) of *folders* and their ancestors, read level by level by primary key.
 
-    as_named: as of link_cursor, instead of now.
+    as_named: as of link_cursor, instead of now; of folders that have no names yet, as they are.
     """
     statement = (_NAMED_PARENTS if as_named else _PARENTS).encode()
     parents: dict[EntryId, tuple[EntryId | None, str]] = {}
