@@ -172,6 +172,8 @@ async def count_linking(request: Request) -> Response:
     """GET api/pages/{page}/linking: how many other pages link to the page or below it, and whether links follow it."""
     visit = await visit_of(request)
     async with visit.read_transaction() as connection:
+        if await page_rows.load_title(connection, visit.page) is None:
+            raise not_found()
         count = await search_rows.count_linking(connection, visit.page)
     return json_response({"pages": count, "follow": visit.app.links is not LinkRule.NEVER})
 
