@@ -219,9 +219,9 @@ class DraftTree(Tree):
 
     def own_paths(self) -> Iterator[str]:
         """As in Tree. What is made below a claimed directory has no claim of its own."""
-        pending = list(self.manifest.claims)
+        pending, copied = list(self.manifest.claims), self.manifest.sources
         for path in pending:
-            stat = self._upper.stat(path)
+            stat = self._upper.stat(path) if path not in copied else None  # every search asks: a copy is a file
             if stat is not None and stat.is_directory:
                 pending += [f"{path}/{name}" for name in self._upper.list_names(path)]
             else:
