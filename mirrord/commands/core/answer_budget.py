@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, is_dataclass
 from itertools import islice
 from typing import TypeVar
 
+import orjson
+
 from mirrord.commands.core.failure import invalid_argument
 
 T = TypeVar("T")
@@ -71,7 +73,10 @@ def take_rows(rows: Iterable[T], limit: int | None, budget_bytes: int = LIST_BYT
 
 def row_bytes(row: object) -> int:
     """The bytes of a row of a list as JSON, with its comma."""
-    return json_bytes(asdict(row) if is_dataclass(row) and not isinstance(row, type) else row) + 1
+    try:
+        return len(orjson.dumps(row)) + 1  # of a dataclass, too
+    except TypeError:  # a number of more than 64 bits, or a key that is no text
+        return json_bytes(asdict(row) if is_dataclass(row) and not isinstance(row, type) else row) + 1
 
 
 def json_bytes(*values: object) -> int:
