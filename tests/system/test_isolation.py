@@ -14,7 +14,7 @@ from mirrord.domain.entry import TenantId
 from tests.support.entries import add, add_attachment, add_page, change, delete, row_of, value
 from tests.support.rows import Connection
 
-ALL_TENANTS_OF_THE_DAEMON = {"tenant", "tenant_clock", "mirror", "tenant_claim"}  # ids, counters, leases, claims
+ALL_TENANTS_OF_THE_DAEMON = {"tenant", "tenant_clock", "mirror", "tenant_claim", "binding"}  # of all by one statement
 NOT_A_TENANTS = {"migration", "epoch", "engine_process"}
 
 FILL = """
@@ -41,6 +41,11 @@ INSERT INTO mirrord.halt (tenant_id, mirror_id, reason, sentence)
     SELECT tenant_id, mirror_id, 'mass-delete', 'x' FROM mirrord.mirror_base;
 INSERT INTO mirrord.problem (tenant_id, mirror_id, path, code, sentence)
     SELECT tenant_id, mirror_id, path, 'x', 'x' FROM mirrord.mirror_base;
+INSERT INTO mirrord.binding (tenant_id, id, name, mapping, fingerprint, compare_every)
+    VALUES (mirrord.current_tenant(), gen_random_uuid(), 'x', '', '{}', '1 s');
+INSERT INTO mirrord.binding_entry (tenant_id, binding_id, external_id, entry_id, version, digest, external_version)
+    SELECT tenant_id, id, 'x', gen_random_uuid(), 1, 'x', '1' FROM mirrord.binding
+     WHERE tenant_id = mirrord.current_tenant();
 INSERT INTO mirrord.change_set (kind, title, actor) VALUES ('connection', 'x', '{}');
 """
 

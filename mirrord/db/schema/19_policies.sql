@@ -2,7 +2,7 @@
 SET ROLE mirrord_owner;
 
 -- Rows of the tenant that is set. Policies call the function itself, without a subquery, so that they work on shards.
--- The daemon sees all rows of four tables: polls, renewals of leases and claims are one statement for all tenants.
+-- The daemon sees all rows of five tables: polls, renewals of leases and claims are one statement for all tenants.
 -- On a cluster they do not bind the owner, which may not log in: a shard that moves is written as the owner.
 DO $$
 DECLARE
@@ -24,7 +24,7 @@ BEGIN
             EXECUTE format('DROP POLICY %I ON mirrord.%I', old_policy, tenant_table);
         END LOOP;
         own_key := CASE tenant_table WHEN 'tenant' THEN 'id' ELSE 'tenant_id' END;
-        is_shared := tenant_table IN ('tenant', 'tenant_clock', 'mirror', 'tenant_claim');
+        is_shared := tenant_table IN ('tenant', 'tenant_clock', 'mirror', 'tenant_claim', 'binding');
         EXECUTE format('ALTER TABLE mirrord.%I ENABLE ROW LEVEL SECURITY', tenant_table);
         EXECUTE format('ALTER TABLE mirrord.%I %s ROW LEVEL SECURITY', tenant_table,
                        CASE WHEN is_cluster THEN 'NO FORCE' ELSE 'FORCE' END);

@@ -32,7 +32,7 @@ BEGIN
          WHERE relnamespace = 'mirrord'::regnamespace AND relkind = 'r'
            AND relname NOT IN ('migration', 'epoch', 'engine_process')
     LOOP
-        is_shared := tenant_table IN ('tenant', 'tenant_clock', 'mirror', 'tenant_claim');
+        is_shared := tenant_table IN ('tenant', 'tenant_clock', 'mirror', 'tenant_claim', 'binding');
         IF NOT is_shared THEN
             EXECUTE format('CREATE TRIGGER a_guard BEFORE INSERT OR UPDATE ON mirrord.%I '
                            'FOR EACH ROW EXECUTE FUNCTION mirrord.guard_tenant()', tenant_table);

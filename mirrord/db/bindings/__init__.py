@@ -1,0 +1,1 @@
+"""Statements about bindings and about the tables of apps."""

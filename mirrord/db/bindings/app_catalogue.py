@@ -1,0 +1,85 @@
+"""What Postgres' catalogue says about the tables of an app."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mirrord.db.database import Connection
+
+ID_TYPES = ("text", "uuid", "smallint", "integer", "bigint")  # and character types
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """
+    A column. type: as `format_type` writes it.
+
+    is_plain: its type is one of Postgres' own, or a list of names: comparing its values calls no function of the app.
+    """
+
+    type: str
+    is_plain: bool
+
+    @property
+    def may_be_id(self) -> bool:
+        """Whether an id can be of this type."""
+        return self.type in ID_TYPES or self.type.startswith("character")
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """
+    A table. kind: as in pg_class, `r` or `p` for a table. columns: those that were asked for and exist, by name.
+
+    unique_columns: columns of which every value is in one row only. has_policies: row-level security is on.
+    """
+
+    kind: str
+    columns: Mapping[str, ColumnFacts]
+    unique_columns: frozenset[str]
+    has_policies: bool
+
+
+_TABLE = """
+SELECT c.oid, c.relkind::text, c.relrowsecurity FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+ WHERE n.nspname = %s AND c.relname = %s"""
+_COLUMNS = """
+SELECT a.attname, format_type(a.atttypid, a.atttypmod), t.typnamespace = 'pg_catalog'::regnamespace OR t.typtype = 'e'
+  FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
+ WHERE a.attrelid = %s AND a.attname = ANY (%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
+_TYPES = """
+SELECT n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod)
+  FROM unnest(%s::text[], %s::text[], %s::text[]) AS read (schema_name, table_name, column_name)
+  JOIN pg_namespace AS n ON n.nspname = schema_name
+  JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = table_name
+  JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = column_name AND a.attnum > 0 AND NOT a.attisdropped"""
+_UNIQUE = """
+SELECT a.attname FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+ WHERE i.indrelid = %s AND i.indisunique AND i.indnkeyatts = 1 AND i.indpred IS NULL AND i.indisvalid"""
+_TRIGGERS = """
+SELECT count(*) FROM pg_trigger WHERE tgname = %s AND NOT tgisinternal AND tgenabled IN ('O', 'A')"""
+
+
+async def load_table(connection: Connection, schema: str, name: str, columns: Sequence[str]) -> TableFacts | None:
+    """The facts about a table and those of its *columns* that exist; None: there is no such table."""
+    row = await (await connection.execute(_TABLE, (schema, name))).fetchone()
+    if row is None:
+        return None
+    table, kind, has_policies = row
+    of_columns = await (await connection.execute(_COLUMNS, (table, list(columns)))).fetchall()
+    unique = await (await connection.execute(_UNIQUE, (table,))).fetchall()
+    facts = {column: ColumnFacts(type_name, is_plain) for column, type_name, is_plain in of_columns}
+    return TableFacts(kind, facts, frozenset(column for (column,) in unique), has_policies)
+
+
+async def load_types(
+    connection: Connection, columns: Sequence[tuple[str, str, str]]
+) -> list[tuple[str, str, str, str]]:
+    """The types of those *columns* (schema, table, column) that exist."""
+    values = [[column[part] for column in columns] for part in range(3)]
+    return await (await connection.execute(_TYPES, values)).fetchall()
+
+
+async def count_triggers(connection: Connection, name: str) -> int:
+    """How many triggers called *name* fire."""
+    row = await (await connection.execute(_TRIGGERS, (name,))).fetchone()
+    return int(row[0]) if row else 0

@@ -1,0 +1,282 @@
+"""The rows of bindings: their states, what each app row and its page agreed on, and the queue of changed rows."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from mirrord.db.database import Connection, Database
+from mirrord.domain.entry import EntryId, TenantId
+
+
+@dataclass(frozen=True, slots=True)
+class BindingRow:
+    """
+    One binding. mapping: the text of its file. fingerprint: types of the app's columns when it was added, by table.
+
+    state: running, paused or halted. sentence: why it is halted, or does less than it should. seq: of the feed, up to
+    which changes of pages were looked at. is_loss_meant: deletions are carried over, however many.
+    """
+
+    tenant: TenantId
+    id: UUID
+    name: str
+    mapping: str
+    fingerprint: Mapping[str, Mapping[str, str]]
+    state: str
+    sentence: str | None
+    seq: int
+    is_loss_meant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """What a row of the app and its page last agreed on."""
+
+    external_id: str
+    entry: EntryId
+    version: int
+    digest: bytes
+    app_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class DueBinding:
+    """A running binding. is_due: all its rows are to be compared. has_changes: rows or pages may have changed."""
+
+    tenant: TenantId
+    id: UUID
+    name: str
+    is_due: bool
+    has_changes: bool
+
+
+_COLUMNS = "tenant_id, id, name, mapping, fingerprint, state, sentence, feed_seq, deletions_allowed"
+_RUNNING = """
+SELECT b.tenant_id, b.id, b.name, b.compared_at IS NULL OR b.compared_at < now() - b.compare_every, c.seq > b.feed_seq
+  FROM mirrord.binding AS b JOIN mirrord.tenant_clock AS c ON c.tenant_id = b.tenant_id
+ WHERE b.state = 'running' AND b.tenant_id = ANY (%s)"""
+_TAKE_CHANGES = """
+DELETE FROM mirrord_bind.change
+ WHERE number IN (SELECT number FROM mirrord_bind.change WHERE binding = %s ORDER BY number LIMIT %s)
+RETURNING external_id"""
+_CHANGED_PAGES = """
+SELECT e.external_id FROM mirrord.entry_feed AS f
+  JOIN mirrord.binding_entry AS e ON (e.tenant_id, e.entry_id, e.binding_id) = (f.tenant_id, f.entry_id, %(binding)s)
+  LEFT JOIN mirrord.page AS p ON (p.tenant_id, p.id) = (f.tenant_id, f.entry_id)
+ WHERE f.tenant_id = %(tenant)s AND f.seq > %(seq)s AND p.version IS DISTINCT FROM e.version
+ LIMIT %(limit)s"""
+_ENTRIES = """
+SELECT external_id, entry_id, version, digest, external_version FROM mirrord.binding_entry
+ WHERE tenant_id = %s AND binding_id = %s"""
+_STORE_ENTRY = """
+INSERT INTO mirrord.binding_entry AS e (tenant_id, binding_id, external_id, entry_id, version, digest, external_version)
+VALUES (%s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (tenant_id, binding_id, external_id) DO UPDATE
+   SET version = EXCLUDED.version, digest = EXCLUDED.digest, external_version = EXCLUDED.external_version"""
+
+
+async def load_due(database: Database, tenants: Collection[TenantId]) -> list[DueBinding]:
+    """The running bindings of *tenants*, and whether there is something to do for each."""
+    async with database.autocommit() as connection:
+        running = await (await connection.execute(_RUNNING, (list(tenants),))).fetchall()
+        if not running:
+            return []
+        cursor = await connection.execute("SELECT DISTINCT binding FROM mirrord_bind.change")
+        queued = {binding for (binding,) in await cursor.fetchall()}
+    return [
+        DueBinding(TenantId(tenant), binding, name, is_due, has_news or binding in queued)
+        for tenant, binding, name, is_due, has_news in running
+    ]
+
+
+async def add_binding(connection: Connection, binding: BindingRow, compare_seconds: int) -> None:
+    """Store a new binding. compare_seconds: between two comparisons of all rows."""
+    await connection.execute(
+        "INSERT INTO mirrord.binding (tenant_id, id, name, mapping, fingerprint, compare_every) "
+        "VALUES (%s, %s, %s, %s, %s, make_interval(secs => %s))",
+        (binding.tenant, binding.id, binding.name, binding.mapping, Jsonb(binding.fingerprint), compare_seconds),
+    )
+
+
+async def delete_binding(connection: Connection, tenant: TenantId, binding: UUID) -> None:
+    """Delete a binding and what it remembers; its pages stay."""
+    await connection.execute("DELETE FROM mirrord.problem WHERE tenant_id = %s AND mirror_id = %s", (tenant, binding))
+    await connection.execute("DELETE FROM mirrord.binding WHERE tenant_id = %s AND id = %s", (tenant, binding))
+
+
+async def lock_binding(connection: Connection, tenant: TenantId, binding: UUID) -> BindingRow | None:
+    """A running binding, locked; None: it does not run, or another process works on it."""
+    cursor = await connection.execute(
+        f"SELECT {_COLUMNS} FROM mirrord.binding WHERE tenant_id = %s AND id = %s AND state = 'running' "
+        "FOR UPDATE SKIP LOCKED",
+        (tenant, binding),
+    )
+    row = await cursor.fetchone()
+    return BindingRow(*row) if row else None
+
+
+async def list_bindings(connection: Connection, tenant: TenantId) -> list[BindingRow]:
+    """The bindings of a tenant, by name."""
+    cursor = await connection.execute(
+        f"SELECT {_COLUMNS} FROM mirrord.binding WHERE tenant_id = %s ORDER BY name", (tenant,)
+    )
+    return [BindingRow(*row) for row in await cursor.fetchall()]
+
+
+async def list_mappings(connection: Connection) -> list[tuple[UUID, str]]:
+    """Id and mapping of every binding, of all tenants."""
+    cursor = await connection.execute("SELECT id, mapping FROM mirrord.binding ORDER BY id")
+    return [(binding, mapping) for binding, mapping in await cursor.fetchall()]
+
+
+async def set_state(
+    connection: Connection, tenant: TenantId, binding: UUID, state: str, sentence: str | None = None
+) -> None:
+    """Set the state of a binding. sentence: why it is halted."""
+    await connection.execute(
+        "UPDATE mirrord.binding SET state = %s, sentence = %s WHERE tenant_id = %s AND id = %s",
+        (state, sentence, tenant, binding),
+    )
+
+
+async def resume_binding(
+    connection: Connection, binding: BindingRow, fingerprint: Mapping[str, Any], *, is_loss_meant: bool
+) -> None:
+    """Let a binding run again with the app's columns as they are now, from a comparison of all rows."""
+    await connection.execute(
+        "UPDATE mirrord.binding SET state = 'running', sentence = NULL, compared_at = NULL, fingerprint = %s, "
+        "deletions_allowed = %s WHERE tenant_id = %s AND id = %s",
+        (Jsonb(fingerprint), is_loss_meant, binding.tenant, binding.id),
+    )
+    await connection.execute(
+        "DELETE FROM mirrord.problem WHERE tenant_id = %s AND mirror_id = %s AND code = 'bound-halt'",
+        (binding.tenant, binding.id),
+    )
+
+
+async def note_comparison(connection: Connection, binding: BindingRow, sentence: str | None) -> None:
+    """Record that all rows were compared. sentence: why the binding does less than it should."""
+    await connection.execute(
+        "UPDATE mirrord.binding SET compared_at = now(), deletions_allowed = false, sentence = %s "
+        "WHERE tenant_id = %s AND id = %s",
+        (sentence, binding.tenant, binding.id),
+    )
+
+
+async def load_seq(connection: Connection, tenant: TenantId) -> int:
+    """The number of the tenant's last change in the feed."""
+    cursor = await connection.execute("SELECT seq FROM mirrord.tenant_clock WHERE tenant_id = %s", (tenant,))
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0
+
+
+async def store_seq(connection: Connection, binding: BindingRow, seq: int) -> None:
+    """Record that changes of pages were looked at up to *seq*."""
+    await connection.execute(
+        "UPDATE mirrord.binding SET feed_seq = %s WHERE tenant_id = %s AND id = %s", (seq, binding.tenant, binding.id)
+    )
+
+
+async def take_changes(connection: Connection, binding: BindingRow, limit: int) -> set[str]:
+    """Take the ids of the first changed rows out of the queue, of *limit* changes at most."""
+    cursor = await connection.execute(_TAKE_CHANGES, (binding.id, limit))
+    return {external_id for (external_id,) in await cursor.fetchall()}
+
+
+async def load_changed_pages(connection: Connection, binding: BindingRow, limit: int) -> set[str]:
+    """The ids of rows with pages that others changed since the last look; *limit* at most."""
+    values = {"binding": binding.id, "tenant": binding.tenant, "seq": binding.seq, "limit": limit}
+    cursor = await connection.execute(_CHANGED_PAGES, values)
+    return {external_id for (external_id,) in await cursor.fetchall()}
+
+
+async def load_troubled(connection: Connection, binding: BindingRow, code: str, limit: int) -> set[str]:
+    """The ids of bound rows with a problem *code*; *limit* at most."""
+    cursor = await connection.execute(
+        "SELECT e.external_id FROM mirrord.problem AS p JOIN mirrord.binding_entry AS e "
+        "ON (e.tenant_id, e.binding_id, e.entry_id) = (p.tenant_id, p.mirror_id, p.entry_id) "
+        "WHERE p.tenant_id = %s AND p.mirror_id = %s AND p.code = %s LIMIT %s",
+        (binding.tenant, binding.id, code, limit),
+    )
+    return {external_id for (external_id,) in await cursor.fetchall()}
+
+
+async def load_entries(
+    connection: Connection, binding: BindingRow, external_ids: Collection[str] | None = None
+) -> dict[str, EntryRow]:
+    """What was agreed on, by the id of the app's row. external_ids: None: of all."""
+    query, values = _ENTRIES, [binding.tenant, binding.id]
+    if external_ids is not None:
+        query += " AND external_id = ANY (%s)"
+        values.append(list(external_ids))  # type: ignore[arg-type]
+    cursor = await connection.execute(query, values)
+    return {row[0]: EntryRow(*row) for row in await cursor.fetchall()}
+
+
+async def load_external_ids(connection: Connection, binding: BindingRow, entries: Sequence[EntryId]) -> set[str]:
+    """The ids of the rows that are bound to pages below *entries*."""
+    cursor = await connection.execute(
+        "SELECT e.external_id FROM mirrord.page AS p JOIN mirrord.binding_entry AS e "
+        "ON e.tenant_id = p.tenant_id AND e.entry_id = p.id AND e.binding_id = %s "
+        "WHERE p.tenant_id = %s AND p.parent_id = ANY (%s)",
+        (binding.id, binding.tenant, list(entries)),
+    )
+    return {external_id for (external_id,) in await cursor.fetchall()}
+
+
+async def store_entry(connection: Connection, binding: BindingRow, agreed: EntryRow) -> None:
+    """Record what a row of the app and its page agree on."""
+    values = (agreed.external_id, agreed.entry, agreed.version, agreed.digest, agreed.app_version)
+    await connection.execute(_STORE_ENTRY, (binding.tenant, binding.id, *values))
+
+
+async def delete_entry(connection: Connection, binding: BindingRow, external_id: str) -> None:
+    """Forget a row of the app that is gone."""
+    await connection.execute(
+        "DELETE FROM mirrord.binding_entry WHERE tenant_id = %s AND binding_id = %s AND external_id = %s",
+        (binding.tenant, binding.id, external_id),
+    )
+
+
+async def delete_problems_of(connection: Connection, binding: BindingRow, entry: EntryId) -> None:
+    """The problems of a page with this binding are over."""
+    await connection.execute(
+        "DELETE FROM mirrord.problem WHERE tenant_id = %s AND mirror_id = %s AND entry_id = %s",
+        (binding.tenant, binding.id, entry),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BindingStatus:
+    """
+    How a binding stands.
+
+    pages: bound ones. queued: changes in the app that wait. compared_at: ISO time; None: never.
+    """
+
+    pages: int
+    queued: int
+    compared_at: str | None
+    problems: Sequence[tuple[str, str]]
+
+
+async def load_status(connection: Connection, binding: BindingRow) -> BindingStatus:
+    """How *binding* stands."""
+    cursor = await connection.execute(
+        "SELECT (SELECT count(*) FROM mirrord.binding_entry AS e "
+        "WHERE e.tenant_id = b.tenant_id AND e.binding_id = b.id), "
+        "(SELECT count(*) FROM mirrord_bind.change AS c WHERE c.binding = b.id), b.compared_at "
+        "FROM mirrord.binding AS b WHERE b.tenant_id = %s AND b.id = %s",
+        (binding.tenant, binding.id),
+    )
+    row = await cursor.fetchone()
+    assert row is not None
+    cursor = await connection.execute(
+        "SELECT path, sentence FROM mirrord.problem WHERE tenant_id = %s AND mirror_id = %s ORDER BY path, code",
+        (binding.tenant, binding.id),
+    )
+    compared_at = row[2].isoformat() if row[2] is not None else None
+    return BindingStatus(int(row[0]), int(row[1]), compared_at, await cursor.fetchall())
