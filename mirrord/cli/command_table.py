@@ -12,6 +12,7 @@ _COMMANDS = {
     "adopt": "mirrord.cli.halts_commands:adopt",
     "approvals": "mirrord.cli.approvals_command:approvals",
     "backup": "mirrord.cli.backup_command:backup",
+    "bind": "mirrord.cli.bind_command:bind",
     "categories": "mirrord.research.collections.collections_cli:categories",
     "changes": "mirrord.cli.changes_command:changes",
     "check": "mirrord.cli.check_command:check",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mirrord import app
+from mirrord.binding.binding_loop import BindingLoop
 from mirrord.config import Config
 from mirrord.daemon.postgres_care import keep_postgres
 from mirrord.daemon.question_desk import QuestionDesk
@@ -198,7 +199,11 @@ class Daemon:
             self._renew_leases(database),
             self._keep_heartbeat(),
             self._publish_states(database),
+            BindingLoop(database, self._names_by_tenant, self.stop).run(),
         ]
+
+    def _names_by_tenant(self) -> dict[TenantId, str]:
+        return {mirror.opened.sides.tenant: name for name, mirror in self.mirrors.items()}
 
     def _make_mirror_tasks(self, mirror: RunningMirror, stop: asyncio.Event) -> list[Coroutine[Any, Any, None]]:
         """What goes on for one mirror, until *stop*."""

@@ -11,6 +11,9 @@ REMEDIES: Mapping[str, str] = MappingProxyType(
     {
         "approval": "Make a new request; the first version counts.",
         "blob": "Let the app insert the bytes again.",
+        "bound-edit": "Edit the page in its app; `mirrord history` has the text that was taken back.",
+        "bound-halt": "`mirrord bind status NAME` says why; `mirrord bind resume NAME` goes on.",
+        "bound-row": "Mend the row in its app; it is tried again with its next change.",
         "content-lost": "Write the document again with its nodes, or call mirrord.confirm_content(id).",
         "damaged": "Save it as UTF-8, below 50 MB, or ignore it in .mirrorignore.",
         "disk": "Free some space.",

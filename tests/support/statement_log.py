@@ -21,6 +21,7 @@ _SETTINGS = {"log_statement": "all", "log_line_prefix": "%p|%a|"}
 # What a daemon sends by the clock, whether or not something changed.
 _BY_CLOCK = (
     re.compile(r"^SELECT tenant_id, seq FROM mirrord\.tenant_clock"),
+    re.compile(r"^\s*SELECT b\.tenant_id, b\.id, b\.name, b\.compared_at"),
     re.compile(r"^UPDATE mirrord\.mirror AS m SET expires_at"),
     re.compile(r"^SELECT 1$"),
 )

@@ -20,6 +20,7 @@ from tests.support.rows import Connection, page_at
 LAST = "conclude"  # rows and files are written when it begins
 IDLE_FUNCTIONS = {  # those of each loop, which run without work
     *("Heartbeat.beat", "load_seqs", "renew_leases", "States._note_written", "notified_tenants"),
+    "load_due",
     *("DerivationLoop.run", "Root._keep_own_state", "Queue.mark"),
 }
 TENANT_WORK = "Database.transaction"

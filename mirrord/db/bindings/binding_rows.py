@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import psycopg
 from psycopg.types.json import Jsonb
 
 from mirrord.db.database import Connection, Database
@@ -84,12 +85,20 @@ async def load_due(database: Database, tenants: Collection[TenantId]) -> list[Du
         running = await (await connection.execute(_RUNNING, (list(tenants),))).fetchall()
         if not running:
             return []
-        cursor = await connection.execute("SELECT DISTINCT binding FROM mirrord_bind.change")
-        queued = {binding for (binding,) in await cursor.fetchall()}
+        queued = await _load_queued(connection)
     return [
         DueBinding(TenantId(tenant), binding, name, is_due, has_news or binding in queued)
         for tenant, binding, name, is_due, has_news in running
     ]
+
+
+async def _load_queued(connection: Connection) -> set[UUID]:
+    """The bindings with changes in the queue; none if the last binding was dropped meanwhile, and the queue with it."""
+    try:
+        cursor = await connection.execute("SELECT DISTINCT binding FROM mirrord_bind.change")
+        return {binding for (binding,) in await cursor.fetchall()}
+    except psycopg.errors.UndefinedTable:
+        return set()
 
 
 async def add_binding(connection: Connection, binding: BindingRow, compare_seconds: int) -> None:

@@ -10,7 +10,7 @@ from mirrord.domain.entry import EntryId, TenantId
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """A page. name, text: None: mirrord has not set them yet. digest: None: not derived yet."""
+    """A page. name, text: None: mirrord has not set them yet. author: the kind of the author of this version."""
 
     entry: EntryId
     version: int
@@ -18,6 +18,7 @@ class PageRow:
     parent: EntryId | None
     name: str | None
     text: str | None
+    author: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class PageWrite:
 async def load_pages(connection: Connection, tenant: TenantId, entries: Collection[EntryId]) -> dict[EntryId, PageRow]:
     """The pages with ids in *entries*, deleted ones too."""
     cursor = await connection.execute(
-        "SELECT id, version, deleted_at IS NOT NULL, parent_id, name, markdown FROM mirrord.page "
+        "SELECT id, version, deleted_at IS NOT NULL, parent_id, name, markdown, updated_by ->> 'kind' "
+        "FROM mirrord.page "
         "WHERE tenant_id = %s AND id = ANY (%s)",
         (tenant, list(entries)),
     )

@@ -67,6 +67,13 @@ _LOSSES = {
         "{n} rows are made again from their files",
     ),
 }
+_LOSSES["app"] = _Loss(
+    "mass-delete",
+    "are gone from the app",
+    "their pages stay",
+    "{n} pages are deleted; their history stays",
+    "nothing changes",
+)
 _REWIND = _Loss(
     "rewind",
     "",
@@ -80,7 +87,8 @@ def weigh_deletions(side: str, deletions: int, recent: int, total: int) -> Alarm
     """
     The alarm for too many losses at once; None if they may spread to the other side.
 
-    side: where they were seen: "file", "row", "emptied" (files without a text), "vanished" (rows without a tombstone).
+    side: where they were seen: "file", "row", "emptied" (files without a text), "vanished" (rows without a tombstone),
+    "app" (rows of a bound app).
     recent: deletions of the last ten minutes. total: live entries before the loss.
     """
     limit = max(MIN_DELETIONS, int(total * MAX_DELETED_SHARE))

@@ -1,0 +1,1 @@
+"""Bindings: the tables of an app, with rows that are pages."""

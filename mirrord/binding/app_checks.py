@@ -1,0 +1,90 @@
+"""The app's tables against a mapping: what the mapping names is there, of a type that works, and as it was before."""
+
+from collections.abc import Mapping as ByKey
+from collections.abc import Sequence
+
+from mirrord.binding.bound_sql import Tables
+from mirrord.binding.mapping import Mapping, TableName, columns_read
+from mirrord.db.bindings import app_catalogue
+from mirrord.db.bindings.app_catalogue import TableFacts
+from mirrord.db.database import Connection
+from mirrord.errors import UserError
+
+_TABLE_KINDS = ("r", "p")  # of pg_class: ordinary and partitioned
+_WHAT_KIND = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
+
+Fingerprint = dict[str, dict[str, str]]
+
+
+async def load_tables(connection: Connection, mapping: Mapping) -> dict[TableName, TableFacts]:
+    """The tables of *mapping*. Raises UserError if one of them, or a column, cannot be bound."""
+    tables = {}
+    for table, columns in columns_read(mapping).items():
+        facts = await app_catalogue.load_table(connection, table.schema, table.name, columns)
+        _check_table(table, columns, facts)
+        assert facts is not None
+        tables[table] = facts
+    _check_ids(mapping, tables)
+    return tables
+
+
+def _check_table(table: TableName, columns: Sequence[str], facts: TableFacts | None) -> None:
+    if facts is None:
+        raise UserError(f"There is no table {table}.")
+    if facts.kind not in _TABLE_KINDS:
+        kind = _WHAT_KIND.get(facts.kind, "no table")
+        raise UserError(f"{table} is {kind}: its rows have no version. Bind the table below it, with `page.filter`.")
+    if missing := [column for column in columns if column not in facts.columns]:
+        raise UserError(f"{table} has no column {', '.join(missing)}.")
+
+
+def _check_ids(mapping: Mapping, tables: Tables) -> None:
+    page, body = mapping.page, mapping.body
+    columns = tables[page.table].columns
+    if not columns[page.id].may_be_id:
+        raise UserError(f"{page.table}.{page.id} is of type {columns[page.id].type}; ids are texts, numbers or uuids.")
+    if page.id not in tables[page.table].unique_columns:
+        raise UserError(f"{page.table}.{page.id} is no id: several rows may have the same value.")
+    referring = [(page.table, page.parent)] if page.parent is not None else []
+    if body.table is not None:
+        referring.append((body.table, body.id_column))
+    for table, column in referring:
+        type_name = tables[table].columns[column].type
+        if type_name != columns[page.id].type and not (_is_text(type_name) and _is_text(columns[page.id].type)):
+            raise UserError(
+                f"{table}.{column} is of type {type_name} and cannot be compared with {page.id}, "
+                f"which is of type {columns[page.id].type}."
+            )
+
+
+def _is_text(type_name: str) -> bool:
+    return type_name == "text" or type_name.startswith("character")
+
+
+def fingerprint_of(tables: Tables) -> Fingerprint:
+    """The types of all columns of *tables*, by table and name."""
+    return {
+        str(table): {name: column.type for name, column in facts.columns.items()} for table, facts in tables.items()
+    }
+
+
+def describe_changes(before: ByKey[str, ByKey[str, str]], now: ByKey[str, ByKey[str, str]]) -> list[str]:
+    """What changed in the app's tables, a sentence for each column."""
+    sentences = []
+    for table, columns in before.items():
+        for name, type_name in columns.items():
+            current = now.get(table, {}).get(name)
+            if current is None:
+                sentences.append(f"{table}.{name} is gone.")
+            elif current != type_name:
+                sentences.append(f"{table}.{name} was of type {type_name} and is of type {current}.")
+    return sentences
+
+
+async def load_fingerprint(connection: Connection, mapping: Mapping) -> Fingerprint:
+    """The types of the columns of *mapping* that exist."""
+    columns = [(table.schema, table.name, name) for table, names in columns_read(mapping).items() for name in names]
+    fingerprint: Fingerprint = {}
+    for schema, table, name, type_name in await app_catalogue.load_types(connection, columns):
+        fingerprint.setdefault(str(TableName(schema, table)), {})[name] = type_name
+    return fingerprint

@@ -1,0 +1,163 @@
+"""A row of an app as a page: its values, the text of its file, and its position among siblings. Pure."""
+
+from collections.abc import Mapping as ByKey
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from mirrord.binding.mapping import Format, Mapping, OrderKind
+from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, digest_of
+from mirrord.domain.place import clean_name, name_key, numbered_name
+from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_properties import Json, new_head, with_keys
+from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.schema.document import Document
+from mirrord.markdown.write.render import NewViews, render
+
+MAX_NUMBER = 999  # of a name that another page has, too
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # in the order of their bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AppRow:
+    """
+    A living row of the app.
+
+    parent: the id of another row; None: it has none. position: as the app has it. version: changes with every write of
+    the row or its body. body: None: there is no body. properties: values by the key of front matter.
+    bodies: how many rows of the table with bodies match; only the first was read.
+    """
+
+    external_id: str
+    parent: str | None
+    title: str
+    position: str | None
+    version: str
+    body: str | None
+    properties: ByKey[str, Any] = field(default_factory=dict)
+    bodies: int = 1
+
+    @property
+    def digest(self) -> Digest:
+        """The digest of all that the app says about the page, but for its version."""
+        values = [self.parent, self.title, self.position, self.body, dict(self.properties)]
+        return digest_of(orjson.dumps(values, option=orjson.OPT_SORT_KEYS))
+
+    @property
+    def name(self) -> str:
+        """The name of the page's file."""
+        return clean_name(self.title, self.external_id[:8])
+
+
+def is_name_of(name: str | None, row: AppRow) -> bool:
+    """Whether a page of this *name* shows the title of *row*: the later of two equal names has a number."""
+    if name is None:
+        return False
+    key = name_key(name)
+    if key == name_key(row.name):
+        return True
+    if not name.endswith(")") or " (" not in name:
+        return False
+    number = name.rpartition(" (")[2].removesuffix(")")
+    return number.isdecimal() and len(number) <= 3 and key == name_key(numbered_name(row.name, int(number)))
+
+
+def text_of(entry: EntryId, row: AppRow, mapping: Mapping) -> str:
+    """
+    The text of the page of *row*, front matter included.
+
+    Raises:
+        Damaged: the body is not of its format, or the text would not hold all of it.
+    """
+    if row.bodies > 1:
+        raise Damaged(f"the app has {row.bodies} bodies for it, and `body.match` must leave one")
+    body = _markdown_of(row, mapping)
+    if len(body.encode()) > MAX_FILE_BYTES:
+        raise Damaged(f"its body has more than {MAX_FILE_BYTES >> 20} MiB")
+    page = _with_properties(body, _properties_of(entry, row, mapping))
+    return page.text
+
+
+def _properties_of(entry: EntryId, row: AppRow, mapping: Mapping) -> dict[str, Json]:
+    properties: dict[str, Json] = {"id": str(entry), "title": row.title}
+    if (position := _position_of(row, mapping)) is not None:
+        properties["position"] = position
+    return properties | {key: value for key, value in row.properties.items() if value is not None}
+
+
+def _with_properties(body: str, properties: dict[str, Json]) -> PageText:
+    """*body* below a front matter with *properties*; one that the body begins with stays."""
+    page = PageText(body)
+    if page.head and page.views.error is None and page.views.frontmatter:
+        return with_keys(page, properties)
+    result = PageText(new_head(properties) + body)
+    if result.body != body:
+        raise Damaged("its body would become a part of the front matter")
+    return result
+
+
+def _position_of(row: AppRow, mapping: Mapping) -> str | None:
+    order = mapping.page.order
+    if order is None or row.position is None:
+        return None
+    if order.kind is OrderKind.KEY:
+        return row.position
+    try:
+        return position_of_number(int(row.position))
+    except ValueError:
+        raise Damaged(f"its position {row.position!r} is no whole number") from None
+
+
+def position_of_number(number: int) -> str:
+    """
+    A position in the order of whole numbers: `a0` for 0, `a1` for 1, `Zz` for -1.
+
+    The first letter says how many digits follow, as in the usual keys of fractional order, which compare byte by byte.
+    """
+    size, count = len(_DIGITS), 1
+    if number >= 0:
+        first = 0
+        while number - first >= size**count:
+            first += size**count
+            count += 1
+        letter, offset = chr(ord("a") + count - 1), number - first
+    else:
+        first = 0
+        while -number - first > size**count:
+            first += size**count
+            count += 1
+        letter, offset = chr(ord("Z") - count + 1), size**count + number + first
+    digits = ""
+    for _ in range(count):
+        offset, digit = divmod(offset, size)
+        digits = _DIGITS[digit] + digits
+    return letter + digits
+
+
+def _markdown_of(row: AppRow, mapping: Mapping) -> str:
+    if row.body is None:
+        return ""
+    if mapping.body.form is Format.MARKDOWN:
+        return row.body
+    try:
+        document = orjson.loads(row.body)
+    except orjson.JSONDecodeError as error:
+        raise Damaged(f"its body is no JSON ({error})") from error
+    if document is None:
+        return ""
+    if not isinstance(document, dict) or document.get("type") != "doc":
+        raise Damaged("its body is no document: the JSON has no `type` that is `doc`")
+    views = NewViews(None, None, None, None, None, _renamed(document, mapping.body.names))
+    return render(PageText(""), frozenset({"content"}), views, "").text
+
+
+def _renamed(node: Any, names: ByKey[str, str]) -> Document:
+    """*node* with the names of nodes and marks that the document schema has."""
+    if not names or not isinstance(node, dict):
+        return node  # type: ignore[no-any-return]
+    renamed = {**node, "type": names.get(node.get("type", ""), node.get("type"))}
+    for part in ("content", "marks"):
+        if isinstance(node.get(part), list):
+            renamed[part] = [_renamed(each, names) for each in node[part]]
+    return renamed  # type: ignore[return-value]

@@ -1,0 +1,123 @@
+"""Runs the bindings of a daemon: looks at the queue of changed rows, and compares all rows from time to time."""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+import psycopg
+
+from mirrord.binding.intake import REFUSALS
+from mirrord.binding.passes import Comparison, PassOrder, PassReport, run_pass
+from mirrord.db import open_issues
+from mirrord.db.bindings import binding_rows
+from mirrord.db.bindings.binding_rows import DueBinding
+from mirrord.db.database import Database, set_tenant
+from mirrord.db.open_issues import Problem
+from mirrord.domain.entry import MirrorId, TenantId
+from mirrord.errors import Halted, Stale, Unavailable, UserError
+from mirrord.sync.decisions.guard import RECENT_SECONDS
+from mirrord.sync.timing import Backoff, pause
+
+log = logging.getLogger(__name__)
+
+# No notification is sent from the app's transactions: one that notifies may fail at its COMMIT, and cannot be prepared.
+BUSY_SECONDS = 0.03  # seconds between two looks at the queue, for BUSY_FOR_SECONDS after a change
+BUSY_FOR_SECONDS = 5.0
+LOOK_SECONDS = 0.1  # seconds between two looks while a binding runs
+IDLE_SECONDS = 2.0  # seconds between two looks for a binding
+
+
+@dataclass(slots=True)
+class _Course:
+    """What happened with one binding. deletions: times and numbers of the last ones."""
+
+    comparison: Comparison | None = None
+    deletions: deque[tuple[float, int]] = field(default_factory=deque)
+
+    @property
+    def recent_deletions(self) -> int:
+        """How many pages were deleted within RECENT_SECONDS."""
+        while self.deletions and time.monotonic() - self.deletions[0][0] > RECENT_SECONDS:
+            self.deletions.popleft()
+        return sum(count for _, count in self.deletions)
+
+
+class BindingLoop:
+    """The bindings of the tenants that a daemon works on. tenants: their names by id, as they are now."""
+
+    def __init__(self, database: Database, tenants: Callable[[], Mapping[TenantId, str]], stop: asyncio.Event) -> None:
+        self._database = database
+        self._tenants = tenants
+        self._stop = stop
+        self._courses: dict[UUID, _Course] = {}
+        self._changed_at = -BUSY_FOR_SECONDS
+        self._is_watching = False
+
+    async def run(self) -> None:
+        """Work until the daemon stops. While Postgres is out of reach, changes wait in the app's tables."""
+        backoff = Backoff()
+        while not self._stop.is_set():
+            try:
+                await self._look_at_all()
+            except Unavailable as error:
+                log.warning("bindings_wait", extra={"error": str(error)})
+                await pause(self._stop, backoff.next_pause_seconds())
+            else:
+                backoff.reset()
+                await pause(self._stop, self._pause_seconds())
+
+    def _pause_seconds(self) -> float:
+        if not self._is_watching:
+            return IDLE_SECONDS
+        return BUSY_SECONDS if time.monotonic() - self._changed_at < BUSY_FOR_SECONDS else LOOK_SECONDS
+
+    async def _look_at_all(self) -> None:
+        tenants = dict(self._tenants())
+        due_bindings = await binding_rows.load_due(self._database, tenants.keys()) if tenants else []
+        self._is_watching = bool(due_bindings)
+        for due in due_bindings:
+            if (due.is_due or due.has_changes) and not self._stop.is_set():
+                await self._work_on(due, tenants[due.tenant])
+
+    async def _work_on(self, due: DueBinding, tenant: str) -> None:
+        course = self._courses.setdefault(due.id, _Course())
+        if due.is_due and course.comparison is None:
+            course.comparison = Comparison()
+        order = PassOrder(due, tenant, course.recent_deletions, course.comparison)
+        try:
+            report = await self._run_pass(order)
+        except Stale:
+            return
+        except (Halted, UserError) as error:
+            await self._halt(due, str(error))
+            return
+        except psycopg.Error as error:
+            reason = error.diag.message_primary or str(error)
+            await self._halt(due, f"The rows of the app cannot be carried over: {reason}. Pages stay as they are.")
+            return
+        course.comparison = report.comparison
+        if report.deleted:
+            course.deletions.append((time.monotonic(), report.deleted))
+        if report.written or report.deleted or report.has_more:
+            self._changed_at = time.monotonic()
+            log.info("binding_pass", extra={"tenant": tenant, "written": report.written, "deleted": report.deleted})
+
+    async def _run_pass(self, order: PassOrder) -> PassReport:
+        """One pass; after a refusal at its end once more, with each row checked by itself."""
+        try:
+            return await run_pass(self._database, order)
+        except REFUSALS:
+            return await run_pass(self._database, replace(order, is_careful=True))
+
+    async def _halt(self, due: DueBinding, sentence: str) -> None:
+        self._courses.pop(due.id, None)
+        log.warning("binding_halted", extra={"binding": due.name, "reason": sentence})
+        async with self._database.connection() as connection:
+            await set_tenant(connection, due.tenant)
+            await binding_rows.set_state(connection, due.tenant, due.id, "halted", sentence)
+            problem = Problem(due.name, "bound-halt", f"The binding {due.name!r} is halted: {sentence}")
+            await open_issues.store_problems(connection, due.tenant, MirrorId(due.id), [problem])

@@ -1,0 +1,273 @@
+"""The SQL of a binding as text: reading the app's rows, the triggers, the role and its grants."""
+
+from collections.abc import Mapping as ByKey
+from dataclasses import dataclass
+from uuid import UUID
+
+from mirrord.binding.mapping import Condition, Literal, Mapping, TableName, Watch, columns_read
+from mirrord.db.bindings.app_catalogue import TableFacts
+
+SCHEMA = "mirrord_bind"
+MAX_ROWS = 200  # of one statement
+_VERSION = "xmin"  # the transaction that wrote a row: every write changes it
+
+Tables = ByKey[TableName, TableFacts]
+
+
+@dataclass(frozen=True, slots=True)
+class AppStatements:
+    """
+    Statements that read the app. Their parameters are `ids`, a list, and `tenant`.
+
+    rows: the living rows with *ids*. children: the ids of living rows below *ids*; None: pages have no parents.
+    versions: id and version of all living rows.
+    """
+
+    rows: str
+    children: str | None
+    versions: str
+
+
+def quote_name(name: str) -> str:
+    """*name* as an identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_literal(value: Literal) -> str:
+    """*value* as a constant; texts are compared with any type."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    return "'" + value.replace("'", "''") + "'" if "\\" not in value else "E'" + _with_backslashes(value) + "'"
+
+
+def _with_backslashes(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("'", "''")
+
+
+def _constant(value: Literal) -> str:
+    """*value* as a constant in a statement with parameters."""
+    return quote_literal(value).replace("%", "%%")
+
+
+def quote_table(table: TableName) -> str:
+    """*table* as a qualified name."""
+    return f"{quote_name(table.schema)}.{quote_name(table.name)}"
+
+
+def role_of(binding: UUID) -> str:
+    """The role that reads the tables of a binding."""
+    return f"mirrord_bind_{binding.hex[:12]}"
+
+
+def function_of(binding: UUID, part: str) -> str:
+    """The trigger function of a binding. part: `page` or `body`."""
+    return f"{SCHEMA}.{quote_name(f'note_{binding.hex[:12]}_{part}')}"
+
+
+def trigger_of(binding: UUID) -> str:
+    """The name of the triggers of a binding."""
+    return f"mirrord_bind_{binding.hex[:12]}"
+
+
+def app_statements(mapping: Mapping, id_type: str) -> AppStatements:
+    """The statements that read the rows of *mapping*. id_type: the type of the pages' ids."""
+    page = mapping.page
+    condition = " AND ".join(["true", *_conditions(mapping)])
+    key = f"ANY (%(ids)s::text[]::{id_type}[])"
+    source, id_column = f"{quote_table(page.table)} AS p", f"p.{quote_name(page.id)}"
+    rows = (
+        f"SELECT {', '.join(_selected(mapping))}\n  FROM {source}{_body_join(mapping)}\n"
+        f" WHERE {id_column} = {key} AND {condition}"
+    )
+    children = None
+    if page.parent is not None:
+        parent = f"p.{quote_name(page.parent)}"
+        children = f"SELECT {id_column}::text FROM {source} WHERE {parent}::text = ANY (%(ids)s) AND {condition}"
+    versions = f"SELECT {id_column}::text, {_version_of(mapping)} FROM {source}{_body_join(mapping)} WHERE {condition}"
+    return AppStatements(rows, children, versions)
+
+
+def select_all(mapping: Mapping) -> str:
+    """The statement that reads all living rows of *mapping*, for a check."""
+    condition = " AND ".join(["true", *_conditions(mapping)])
+    source = f"{quote_table(mapping.page.table)} AS p"
+    return f"SELECT {', '.join(_selected(mapping))} FROM {source}{_body_join(mapping)} WHERE {condition}"
+
+
+def _selected(mapping: Mapping) -> list[str]:
+    """The columns of a row as texts, in the order in which app_access reads them."""
+    page = mapping.page
+    of_front = (f"{_constant(key)}, to_jsonb(p.{quote_name(column)})" for key, column in mapping.front.items())
+    return [
+        f"p.{quote_name(page.id)}::text",
+        f"p.{quote_name(page.parent)}::text" if page.parent else "NULL",
+        f"p.{quote_name(page.title)}::text",
+        f"p.{quote_name(page.order.column)}::text" if page.order else "NULL",
+        _version_of(mapping),
+        f"{_body_alias(mapping)}.{quote_name(mapping.body.column)}::text",
+        f"jsonb_build_object({', '.join(of_front)})",
+    ]
+
+
+def _body_alias(mapping: Mapping) -> str:
+    return "p" if mapping.body.table is None else "b"
+
+
+def _version_of(mapping: Mapping) -> str:
+    if mapping.body.table is None:
+        return f"p.{_VERSION}::text"
+    return f"p.{_VERSION}::text || ':' || coalesce(b.{_VERSION}::text, '')"
+
+
+def _body_join(mapping: Mapping) -> str:
+    body = mapping.body
+    if body.table is None:
+        return ""
+    matches = (
+        f"b.{quote_name(match.column)}"
+        + (f" = p.{quote_name(mapping.page.id)}" if match.constant is None else f"::text = {_constant(match.constant)}")
+        for match in body.matches
+    )
+    return f"\n  LEFT JOIN {quote_table(body.table)} AS b ON {' AND '.join(matches)}"
+
+
+def _conditions(mapping: Mapping) -> list[str]:
+    page, conditions = mapping.page, []
+    if mapping.tenancy.column is not None:
+        conditions.append(f"p.{quote_name(mapping.tenancy.column)}::text = %(tenant)s")
+    if page.deleted is not None:  # a time, or false
+        conditions.append(
+            f"coalesce(to_jsonb(p.{quote_name(page.deleted)}), 'null') IN ('null'::jsonb, 'false'::jsonb)"
+        )
+    return conditions + [_condition_text(condition) for condition in page.conditions]
+
+
+def _condition_text(condition: Condition) -> str:
+    texts = (str(value).lower() if isinstance(value, bool) else str(value) for value in condition.values)
+    is_listed = f"p.{quote_name(condition.column)}::text IN ({', '.join(map(_constant, texts))})"
+    return f"({is_listed}) IS NOT TRUE" if condition.is_excluded else is_listed
+
+
+def installation(binding: UUID, mapping: Mapping, tables: Tables) -> list[str]:
+    """Every statement of `bind add` that changes the database beside the rows of mirrord."""
+    statements = [*_SCHEMA_STATEMENTS, *_role_statements(binding, mapping)]
+    if mapping.watch is Watch.TRIGGERS:
+        for table, part, id_column in watched_tables(mapping):
+            statements += _trigger_statements(binding, tables[table], table, part, id_column)
+    return statements
+
+
+def watched_tables(mapping: Mapping) -> list[tuple[TableName, str, str]]:
+    """The tables with triggers, the part that each has in the names of functions, and its column with the page's id."""
+    watched = [(mapping.page.table, "page", mapping.page.id)]
+    if mapping.body.table is not None:
+        watched.append((mapping.body.table, "body", mapping.body.id_column))
+    return watched
+
+
+def removal(binding: UUID, *, is_last: bool) -> list[str]:
+    """Every statement of `bind drop`. is_last: no other binding is left in the database."""
+    role = quote_name(role_of(binding))
+    statements = [f"DROP FUNCTION IF EXISTS {function_of(binding, part)}() CASCADE" for part in ("page", "body")]
+    end = f"DROP SCHEMA {SCHEMA} CASCADE" if is_last else f"DELETE FROM {SCHEMA}.change WHERE binding = '{binding}'"
+    statements.append(end)
+    return [*statements, f"DROP OWNED BY {role}", f"DROP ROLE {role}"]
+
+
+_SCHEMA_STATEMENTS = (
+    f"CREATE SCHEMA IF NOT EXISTS {SCHEMA} AUTHORIZATION mirrord_owner",
+    f"CREATE TABLE IF NOT EXISTS {SCHEMA}.change (\n"
+    "    number      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,\n"
+    "    binding     uuid NOT NULL,\n"
+    '    external_id text COLLATE "C" NOT NULL\n)',
+    f"ALTER TABLE {SCHEMA}.change OWNER TO mirrord_owner",
+    f"CREATE INDEX IF NOT EXISTS change_of_binding ON {SCHEMA}.change (binding, number)",
+    f"GRANT USAGE ON SCHEMA {SCHEMA} TO mirrord_daemon",
+    f"GRANT SELECT, DELETE ON {SCHEMA}.change TO mirrord_daemon",
+)
+
+
+def _role_statements(binding: UUID, mapping: Mapping) -> list[str]:
+    role = quote_name(role_of(binding))
+    membership = (
+        "DO $$\nBEGIN\n"
+        "    IF current_setting('server_version_num')::integer >= 160000 THEN\n"
+        f"        EXECUTE 'GRANT {role} TO mirrord_daemon WITH INHERIT FALSE, SET TRUE';\n"
+        f"    ELSE\n        EXECUTE 'GRANT {role} TO mirrord_daemon';\n    END IF;\nEND\n$$"
+    )
+    read = columns_read(mapping)
+    schemas = dict.fromkeys(table.schema for table in read)
+    return [
+        f"CREATE ROLE {role} NOLOGIN",
+        membership,
+        *(f"GRANT USAGE ON SCHEMA {quote_name(schema)} TO {role}" for schema in schemas),
+        *(
+            f"GRANT SELECT ({', '.join([_VERSION, *map(quote_name, columns)])}) ON {quote_table(table)} TO {role}"
+            for table, columns in read.items()
+        ),
+    ]
+
+
+_FUNCTION = """\
+CREATE FUNCTION {function}() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $mirrord$
+BEGIN
+{comparison}\
+    IF TG_OP <> 'INSERT' THEN
+        INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', OLD.{key}::text);
+    END IF;
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', NEW.{key}::text);
+    ELSIF TG_OP = 'UPDATE' AND NEW.{key} IS DISTINCT FROM OLD.{key} THEN
+        INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', NEW.{key}::text);
+    END IF;
+    RETURN NULL;
+EXCEPTION WHEN OTHERS THEN  -- no statement of the app fails by this; the next comparison finds the change
+    RETURN NULL;
+END
+$mirrord$"""
+_COMPARISON = """\
+    IF TG_OP = 'UPDATE' THEN
+        BEGIN
+            IF ROW ({new}) IS NOT DISTINCT FROM ROW ({old}) THEN
+                RETURN NULL;
+            END IF;
+        EXCEPTION WHEN OTHERS THEN  -- a column was dropped: the row counts as changed
+            NULL;
+        END;
+    END IF;
+"""
+
+
+def _trigger_statements(binding: UUID, facts: TableFacts, table: TableName, part: str, id_column: str) -> list[str]:
+    function = function_of(binding, part)
+    text = _FUNCTION.format(
+        function=function, binding=binding, key=quote_name(id_column), comparison=_comparison_of(facts)
+    )
+    return [
+        text,
+        f"CREATE TRIGGER {quote_name(trigger_of(binding))} AFTER INSERT OR UPDATE OR DELETE ON {quote_table(table)}\n"
+        f"    FOR EACH ROW EXECUTE FUNCTION {function}()",
+        f"REVOKE EXECUTE ON FUNCTION {function}() FROM PUBLIC",
+        f"ALTER FUNCTION {function}() OWNER TO mirrord_owner",
+    ]
+
+
+def _comparison_of(facts: TableFacts) -> str:
+    """
+    The part of a trigger function that passes over an UPDATE of other columns.
+
+    `UPDATE OF` would do the same, but Postgres refuses to drop or retype a column that is named there.
+    """
+    if not all(column.is_plain for column in facts.columns.values()):
+        return ""
+    old, new = (
+        ", ".join(
+            f"{side}.{quote_name(name)}" + ("::text" if column.type == "json" else "")
+            for name, column in facts.columns.items()
+        )
+        for side in ("OLD", "NEW")
+    )
+    return _COMPARISON.format(old=old, new=new)

@@ -1,0 +1,153 @@
+"""Carry what the app says over to pages, in one transaction: rows of the app, pages and what they agree on."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import psycopg
+
+from mirrord.binding.app_rows import AppRow, is_name_of, text_of
+from mirrord.binding.mapping import entry_id_of
+from mirrord.binding.pass_state import AppSource, PassState
+from mirrord.binding.row_decision import Act, BoundEntry, PageState, decide_row
+from mirrord.db import open_issues
+from mirrord.db.bindings import binding_rows, bound_pages
+from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
+from mirrord.db.bindings.bound_pages import PageWrite
+from mirrord.db.database import Connection
+from mirrord.db.open_issues import Problem
+from mirrord.domain.entry import EntryId, MirrorId
+from mirrord.errors import Damaged, Stale
+
+REFUSED, ROW = "bound-edit", "bound-row"  # codes of problems
+
+# A row that Postgres refuses is a problem of its own; what passes by itself is not among them.
+REFUSALS = (psycopg.errors.IntegrityError, psycopg.errors.DataError, psycopg.errors.RaiseException)
+
+
+@dataclass(slots=True)
+class Intake:
+    """
+    One pass in its transaction.
+
+    is_careful: what Postgres checks at the end of a transaction is checked after each row, which holds the tenant's
+    clock until then. written, deleted: numbers of pages.
+    """
+
+    connection: Connection
+    binding: BindingRow
+    source: AppSource
+    state: PassState
+    is_careful: bool = False
+    written: int = 0
+    deleted: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    async def carry_over(self) -> None:
+        """Write pages, parents first, and delete those of rows that vanished. Raises Stale if a page changed."""
+        for external_id in self.state.order.ordered:
+            await self._carry_row(self.state.rows[external_id])
+        for external_id in self.state.vanished:
+            await self._carry_deletion(self.state.bound[external_id])
+        for external_id in self.state.ids - self.state.rows.keys() - self.state.bound.keys():
+            await self._end_problems(entry_id_of(self.binding.id, external_id))
+        if self.problems:
+            mirror = MirrorId(self.binding.id)
+            await open_issues.store_problems(self.connection, self.binding.tenant, mirror, self.problems)
+
+    async def _carry_row(self, row: AppRow) -> None:
+        entry, digest = entry_id_of(self.binding.id, row.external_id), row.digest
+        bound, page = self.state.bound.get(row.external_id), self.state.pages.get(entry)
+        act = decide_row(bound, digest, page)
+        if act is Act.NOTHING and page is not None and page.parent != self._parent_of(row):
+            act = Act.WRITE  # its parent came or went
+        if act is Act.NOTHING and (bound is None or bound.app_version == row.version):
+            return
+        try:
+            version = page.version if page is not None and act in (Act.NOTHING, Act.RECORD) else None
+            if version is None:
+                version = await self._write_row(row, entry, page, is_edited=act is Act.TAKE_BACK)
+        except Damaged as damaged:
+            await self._note_trouble(row, entry, f"is not carried over: {damaged}")
+            return
+        except REFUSALS as error:
+            await self._note_trouble(row, entry, f"is not carried over: {error.diag.message_primary or error}")
+            return
+        agreed = EntryRow(row.external_id, entry, version, digest, row.version)
+        await binding_rows.store_entry(self.connection, self.binding, agreed)
+        self.state.bound[row.external_id] = BoundEntry(row.external_id, entry, version, digest, row.version)
+        if row.external_id in self.state.order.cyclic:
+            await self._note_trouble(row, entry, "is below itself in the app, so it is at the top")
+
+    async def _write_row(self, row: AppRow, entry: EntryId, page: PageState | None, *, is_edited: bool) -> int:
+        """Give the page what the app says; returns its version."""
+        text, parent = text_of(entry, row, self.source.mapping), self._parent_of(row)
+        await self._end_problems(entry)
+        if page is None:
+            async with self._savepoint():
+                version = await bound_pages.insert_page(self.connection, PageWrite(entry, parent, row.name, text))
+            self.written += 1
+            return version
+        name = None if is_name_of(page.name, row) else row.name
+        if not page.is_deleted and name is None and (page.parent, page.text) == (parent, text):
+            return page.version
+        async with self._savepoint():
+            write = PageWrite(entry, parent, name, text)
+            new_version = await bound_pages.update_page(self.connection, write, page.version)
+        if new_version is None:
+            raise Stale(f"The page {row.title!r} changed meanwhile.")
+        self.written += 1
+        if is_edited and page.author != "daemon":  # as a link that followed a move
+            await self._note_refusal(row, page)
+        return new_version
+
+    @asynccontextmanager
+    async def _savepoint(self) -> AsyncIterator[None]:
+        async with self.connection.transaction():
+            yield
+            if self.is_careful:
+                await bound_pages.check_now(self.connection)
+
+    async def _end_problems(self, entry: EntryId) -> None:
+        await binding_rows.delete_problems_of(self.connection, self.binding, entry)
+
+    async def _note_refusal(self, row: AppRow, page: PageState) -> None:
+        change = "was deleted" if page.is_deleted else "was changed"
+        sentence = (
+            f"{row.title!r} {change}, and is again what the app says: the binding {self.binding.name!r} only reads the "
+            f"app. The text is version {page.version} of its history; `mirrord history` shows it."
+        )
+        self.problems.append(Problem(await self._path_of(row, page.entry), REFUSED, sentence, page.entry))
+
+    async def _note_trouble(self, row: AppRow, entry: EntryId, ending: str) -> None:
+        self.problems.append(Problem(await self._path_of(row, entry), ROW, f"{row.title!r} {ending}.", entry))
+
+    async def _path_of(self, row: AppRow, entry: EntryId) -> str:
+        """The path of a page; the title of its row if it has no file yet."""
+        paths = await open_issues.load_paths(self.connection, self.binding.tenant, [entry], 1)
+        return paths[0] if paths and paths[0] != str(entry) else row.title or row.external_id
+
+    def _parent_of(self, row: AppRow) -> EntryId | None:
+        """The page of the parent; None: there is none, or the row is below itself."""
+        order = self.state.order
+        if row.parent is None or row.external_id in order.orphans or row.external_id in order.cyclic:
+            return None
+        bound = self.state.bound.get(row.parent)
+        return bound.entry if bound is not None else None
+
+    async def _carry_deletion(self, bound: BoundEntry) -> None:
+        page = self.state.pages.get(bound.entry)
+        if decide_row(bound, None, page) is Act.DELETE and page is not None:
+            if await bound_pages.delete_page(self.connection, page.entry, page.version) is None:
+                page = await self._load_page(page.entry)
+                if page is not None and not page.is_deleted:  # else the deletion of its parent took it along
+                    raise Stale(f"The page {page.name!r} changed meanwhile.")
+            self.deleted += 1
+        await self._end_problems(bound.entry)
+        await binding_rows.delete_entry(self.connection, self.binding, bound.external_id)
+
+    async def _load_page(self, entry: EntryId) -> PageState | None:
+        page = (await bound_pages.load_pages(self.connection, self.binding.tenant, [entry])).get(entry)
+        if page is None:
+            return None
+        return PageState(page.entry, page.version, page.is_deleted, page.parent, page.name, page.text, page.author)

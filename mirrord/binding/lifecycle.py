@@ -1,0 +1,122 @@
+"""Adding, resuming and dropping a binding, with the rights of an operator. Each is one transaction."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import psycopg
+
+from mirrord.binding.app_checks import fingerprint_of, load_tables
+from mirrord.binding.bound_sql import installation, removal
+from mirrord.binding.check_report import tenant_value
+from mirrord.binding.mapping import Mapping, Watch
+from mirrord.binding.mapping_file import parse_mapping
+from mirrord.db.bindings import binding_rows
+from mirrord.db.bindings.binding_rows import BindingRow
+from mirrord.db.bindings.bound_pages import acting_as
+from mirrord.db.database import DAEMON_ROLE, Connection, set_tenant
+from mirrord.domain.entry import TenantId
+from mirrord.errors import Locked, Refused, UserError
+
+COMPARE_SECONDS = 600  # seconds between two comparisons of all rows, beside triggers
+LOCK_SECONDS = 3  # seconds to wait for the app's tables: writes of the app wait behind this
+
+
+@asynccontextmanager
+async def _changing(connection: Connection, tenant: TenantId) -> AsyncIterator[None]:
+    """A transaction that changes the app's tables. Raises Locked if the app holds them, UserError without rights."""
+    try:
+        async with connection.transaction():
+            await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'".encode())
+            await set_tenant(connection, tenant)
+            yield
+    except psycopg.errors.LockNotAvailable as error:
+        raise Locked("The app holds its tables. Nothing was changed; try again.") from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise UserError(
+            f"{error.diag.message_primary}. Nothing was changed. The DSN must be of a role that owns the app's tables, "
+            "or of a superuser."
+        ) from error
+
+
+async def add_binding(connection: Connection, mapping: Mapping, name: str, tenant: TenantId) -> UUID:
+    """
+    Install *mapping* for the tenant *name*; returns the id of the binding.
+
+    Raises UserError if the tables cannot be bound, Refused if they are bound already or the database is a cluster.
+    """
+    value = tenant_value(mapping, name)
+    binding = mapping.binding_id(tenant)
+    tables = await load_tables(connection, mapping)
+    await _refuse_cluster(connection)
+    async with _changing(connection, tenant):
+        async with acting_as(connection, DAEMON_ROLE):
+            await _refuse_second(connection, mapping, value, tenant)
+        await connection.execute("RESET ROLE")
+        await _execute_all(connection, installation(binding, mapping, tables))
+        row = BindingRow(tenant, binding, mapping.name, mapping.text, fingerprint_of(tables), "running", None, 0, False)
+        seconds = mapping.poll_seconds if mapping.watch is Watch.POLL else COMPARE_SECONDS
+        async with acting_as(connection, DAEMON_ROLE):
+            await binding_rows.add_binding(connection, row, seconds)
+    return binding
+
+
+async def _refuse_cluster(connection: Connection) -> None:
+    row = await (await connection.execute("SELECT current_setting('mirrord.cluster', true)")).fetchone()
+    if row is not None and row[0] == "on":
+        raise Refused("Tables on a Citus cluster cannot be bound.")
+
+
+async def _refuse_second(connection: Connection, mapping: Mapping, value: str, tenant: TenantId) -> None:
+    for row in await binding_rows.list_bindings(connection, tenant):
+        if row.name == mapping.name:
+            raise Refused(f"There is a binding {row.name!r} already. Drop it first: `mirrord bind drop {row.name}`.")
+    for _, text in await binding_rows.list_mappings(connection):
+        other = parse_mapping(text)
+        values = other.tenancy.tenants.keys() or {""}
+        is_shared = other.tenancy.column is None or mapping.tenancy.column is None or value in values
+        if other.page.table == mapping.page.table and is_shared:
+            raise Refused(f"The rows of {mapping.page.table} are bound already, by {other.name!r}.")
+
+
+async def find_binding(connection: Connection, tenant: TenantId, name: str) -> BindingRow:
+    """The binding *name*. Raises UserError if there is none."""
+    bindings = await binding_rows.list_bindings(connection, tenant)
+    for row in bindings:
+        if row.name == name:
+            return row
+    names = ", ".join(row.name for row in bindings) or "none"
+    raise UserError(f"There is no binding {name!r}. There are: {names}.")
+
+
+async def load_as_daemon(connection: Connection, tenant: TenantId, name: str) -> BindingRow:
+    """Like find_binding(), for a connection of an operator."""
+    async with connection.transaction():
+        await set_tenant(connection, tenant)
+        async with acting_as(connection, DAEMON_ROLE):
+            return await find_binding(connection, tenant, name)
+
+
+async def resume_binding(connection: Connection, binding: BindingRow, *, is_loss_meant: bool) -> None:
+    """Let *binding* run again. Raises UserError if the tables of the app do not fit any more."""
+    tables = await load_tables(connection, parse_mapping(binding.mapping))
+    async with connection.transaction():
+        await set_tenant(connection, binding.tenant)
+        async with acting_as(connection, DAEMON_ROLE):
+            fingerprint = fingerprint_of(tables)
+            await binding_rows.resume_binding(connection, binding, fingerprint, is_loss_meant=is_loss_meant)
+
+
+async def drop_binding(connection: Connection, binding: BindingRow) -> None:
+    """Remove everything that *binding* added to the database; its pages stay as they are."""
+    async with _changing(connection, binding.tenant):
+        async with acting_as(connection, DAEMON_ROLE):
+            await binding_rows.delete_binding(connection, binding.tenant, binding.id)
+            is_last = not await binding_rows.list_mappings(connection)
+        await connection.execute("RESET ROLE")
+        await _execute_all(connection, removal(binding.id, is_last=is_last))
+
+
+async def _execute_all(connection: Connection, statements: Sequence[str]) -> None:
+    for statement in statements:
+        await connection.execute(statement.encode())

@@ -1,0 +1,159 @@
+"""What a binding maps: the tables, columns and values of an app that are pages. Values only."""
+
+import re
+from collections.abc import Mapping as ByKey
+from dataclasses import dataclass, field
+from enum import StrEnum
+from uuid import UUID, uuid5
+
+from mirrord.domain.entry import EntryId, TenantId, parse_id
+
+Literal = str | int | bool
+
+BINDING_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+
+
+class Watch(StrEnum):
+    """How changes in the app are noticed: by triggers, or by comparing the versions of all rows."""
+
+    TRIGGERS = "triggers"
+    POLL = "poll"
+
+
+class Format(StrEnum):
+    """The format of a body. TipTap and ProseMirror are the same JSON."""
+
+    MARKDOWN = "markdown"
+    TIPTAP = "tiptap"
+    PROSEMIRROR = "prosemirror"
+
+
+class OrderKind(StrEnum):
+    """How the app orders siblings: by numbers, or by keys that are compared byte by byte."""
+
+    INT = "int"
+    KEY = "key"
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table of the app."""
+
+    schema: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tenancy:
+    """
+    Which rows belong to which tenant.
+
+    column: None: all rows belong to one tenant. tenants: names of tenants, by the value of the column; with no column,
+    the key is "". None of both: any tenant.
+    """
+
+    column: str | None = None
+    tenants: ByKey[str, str] = field(default_factory=dict)
+
+    def value_of(self, tenant: str) -> str | None:
+        """The value of the column for the rows of *tenant*; None: the mapping has no rows of it."""
+        if not self.tenants:
+            return ""
+        return next((value for value, name in self.tenants.items() if name == tenant), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Rows are pages if *column* has one of *values*, or none of them. is_excluded: none of them."""
+
+    column: str
+    values: tuple[Literal, ...]
+    is_excluded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The column that orders siblings."""
+
+    kind: OrderKind
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageTable:
+    """The table with a row for each page. deleted: a time, or whether a row is deleted; None: rows are removed."""
+
+    table: TableName
+    id: str
+    title: str
+    parent: str | None = None
+    order: Order | None = None
+    deleted: str | None = None
+    conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A column of the table with bodies equals the page's id, or a constant. constant: None: the id."""
+
+    column: str
+    constant: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """
+    Where the body of a page is. table: None: in the page's row.
+
+    matches: which row of *table* belongs to a page. names: names of nodes and marks in the document schema, by those in
+    the app.
+    """
+
+    column: str
+    form: Format
+    table: TableName | None = None
+    matches: tuple[Match, ...] = ()
+    names: ByKey[str, str] = field(default_factory=dict)
+
+    @property
+    def id_column(self) -> str:
+        """The column of *table* with the id of the page."""
+        return next(match.column for match in self.matches if match.constant is None)
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """One binding. front: columns by the key of front matter. text: of the file that it was read from."""
+
+    name: str
+    watch: Watch
+    poll_seconds: int
+    tenancy: Tenancy
+    page: PageTable
+    body: Body
+    front: ByKey[str, str]
+    text: str = ""
+
+    def binding_id(self, tenant: TenantId) -> UUID:
+        """The id of this binding in *tenant*: the same when it is added again."""
+        return uuid5(tenant, f"binding {self.name}")
+
+
+def entry_id_of(binding: UUID, external_id: str) -> EntryId:
+    """The id of the page of an app's row: the row's own if that is a UUID, so that it is the same on both sides."""
+    return parse_id(external_id) or EntryId(uuid5(binding, external_id))
+
+
+def columns_read(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:
+    """The columns of each table that mirrord reads, each once."""
+    page, body = mapping.page, mapping.body
+    optional = (page.parent, page.deleted, page.order.column if page.order else None, mapping.tenancy.column)
+    of_page = [page.id, page.title, *(column for column in optional if column is not None)]
+    of_page += [*(condition.column for condition in page.conditions), *mapping.front.values()]
+    if body.table is None:
+        return {page.table: tuple(dict.fromkeys([*of_page, body.column]))}
+    of_body = [*(match.column for match in body.matches), body.column]
+    return {page.table: tuple(dict.fromkeys(of_page)), body.table: tuple(dict.fromkeys(of_body))}

@@ -1,0 +1,261 @@
+"""The mapping of a binding as a TOML file: every key is checked before anything is looked up in the database."""
+
+import re
+import tomllib
+from collections.abc import Collection
+from collections.abc import Mapping as ByKey
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from mirrord.binding.mapping import (
+    BINDING_NAME,
+    Body,
+    Condition,
+    Format,
+    Literal,
+    Mapping,
+    Match,
+    Order,
+    OrderKind,
+    PageTable,
+    TableName,
+    Tenancy,
+    Watch,
+)
+from mirrord.errors import UserError
+
+DEFAULT_POLL_SECONDS = 10  # seconds between two comparisons of versions, with watch = "poll"
+MIN_POLL_SECONDS = 1
+MODES = ("in",)  # those that exist
+
+_SECTIONS = ("binding", "tenant", "page", "body", "front")
+_KEYS = {
+    "binding": ("name", "mode", "watch", "poll_seconds"),
+    "tenant": ("column", "map", "fixed"),
+    "page": ("table", "id", "title", "parent", "order", "deleted", "filter"),
+    "body": ("table", "match", "column", "format", "names"),
+}
+_IDENTIFIER = re.compile(r'(?!.*\$mirrord\$)[^\x00-\x1f"%.]{1,63}')
+_RESERVED_KEYS = ("id", "title", "position")  # of front matter; other keys of the mapping say what is in them
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """One table of the file."""
+
+    name: str
+    values: ByKey[str, Any]
+
+    def text_of(self, key: str) -> str | None:
+        """The text of *key*; None: there is no such key."""
+        value = self.values.get(key)
+        if value is not None and (not isinstance(value, str) or not value):
+            raise UserError(f"`{self.name}.{key}` must be a text.")
+        return value
+
+    def required_text(self, key: str) -> str:
+        """The text of *key*."""
+        if (text := self.text_of(key)) is None:
+            raise UserError(f"`{self.name}.{key}` is missing.")
+        return text
+
+    def column_of(self, key: str) -> str | None:
+        """The name of a column in *key*; None: there is no such key."""
+        return None if (text := self.text_of(key)) is None else _checked_column(text, f"{self.name}.{key}")
+
+    def required_column(self, key: str) -> str:
+        """The name of a column in *key*."""
+        return _checked_column(self.required_text(key), f"{self.name}.{key}")
+
+    def table_of(self, key: str) -> ByKey[str, Any]:
+        """The table in *key*; empty: there is no such key."""
+        value = self.values.get(key, {})
+        if not isinstance(value, dict):
+            raise UserError(f'`{self.name}.{key}` must be a table, such as {{ key = "value" }}.')
+        return value
+
+
+def parse_mapping(text: str) -> Mapping:
+    """The mapping in the TOML *text*. Raises UserError with the first fault."""
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"The mapping is no valid TOML: {error}.") from error
+    _check_names(tables, _SECTIONS, "")
+    sections = {name: _section_of(tables, name) for name in _SECTIONS}
+    for name, keys in _KEYS.items():
+        _check_names(sections[name].values, keys, f"{name}.")
+    binding = sections["binding"]
+    _check_mode(binding.values.get("mode", "in"))
+    return Mapping(
+        name=_read_name(binding),
+        watch=_read_choice(binding, "watch", Watch, Watch.TRIGGERS),
+        poll_seconds=_read_seconds(binding),
+        tenancy=_read_tenancy(sections["tenant"]),
+        page=_read_page(sections["page"]),
+        body=_read_body(sections["body"], sections["page"]),
+        front=_read_front(sections["front"]),
+        text=text,
+    )
+
+
+def _section_of(tables: ByKey[str, Any], name: str) -> _Section:
+    values = tables.get(name, {})
+    if not isinstance(values, dict):
+        raise UserError(f"`{name}` must be a table, [{name}].")
+    return _Section(name, values)
+
+
+def _check_names(names: Collection[str], allowed: Collection[str], prefix: str) -> None:
+    for name in names:
+        if name not in allowed:
+            close = get_close_matches(name, allowed, n=1)
+            advice = f"Did you mean `{prefix}{close[0]}`?" if close else f"There are: {', '.join(allowed)}."
+            raise UserError(f"`{prefix}{name}` is no key of a mapping. {advice}")
+
+
+def _checked_column(text: str, key: str) -> str:
+    if not _IDENTIFIER.fullmatch(text):
+        raise UserError(f"`{key}` must be the name of a column, and {text!r} cannot be one here.")
+    return text
+
+
+def _read_name(section: _Section) -> str:
+    name = section.required_text("name")
+    if not BINDING_NAME.fullmatch(name):
+        raise UserError(f"`binding.name` is {name!r}: use a-z, 0-9 and dashes, at most 40 characters.")
+    return name
+
+
+def _check_mode(mode: object) -> None:
+    if mode not in MODES:
+        raise UserError(
+            f'`binding.mode` is {mode!r}, and only "in" exists: files and agents read the rows of the app, '
+            "and do not write them."
+        )
+
+
+def _read_choice(section: _Section, key: str, choices: type[Choice], default: Choice | None = None) -> Choice:
+    text = section.text_of(key)
+    if text is None and default is not None:
+        return default
+    try:
+        return choices(text or section.required_text(key))
+    except ValueError:
+        raise UserError(f"`{section.name}.{key}` is {text!r}: choose one of {', '.join(choices)}.") from None
+
+
+def _read_seconds(section: _Section) -> int:
+    seconds = section.values.get("poll_seconds", DEFAULT_POLL_SECONDS)
+    if not isinstance(seconds, int) or isinstance(seconds, bool) or seconds < MIN_POLL_SECONDS:
+        raise UserError(f"`binding.poll_seconds` must be a whole number, {MIN_POLL_SECONDS} or more.")
+    return seconds
+
+
+def _read_tenancy(section: _Section) -> Tenancy:
+    column, fixed, tenants = section.column_of("column"), section.text_of("fixed"), section.table_of("map")
+    if column is None:
+        if tenants:
+            raise UserError("`tenant.map` needs `tenant.column`.")
+        return Tenancy(tenants={"": fixed} if fixed is not None else {})
+    if fixed is not None:
+        raise UserError("Choose either `tenant.column` or `tenant.fixed`.")
+    if not tenants or not all(isinstance(name, str) for name in tenants.values()):
+        raise UserError('`tenant.map` says which value is which tenant: { "value in the app" = "name of a tenant" }.')
+    return Tenancy(column, tenants)
+
+
+def _read_table(section: _Section, key: str) -> TableName:
+    schema, dot, name = section.required_text(key).rpartition(".")
+    schema = schema if dot else "public"
+    if not (_IDENTIFIER.fullmatch(schema) and _IDENTIFIER.fullmatch(name)):
+        raise UserError(f"`{section.name}.{key}` must be the name of a table, or SCHEMA.TABLE.")
+    if schema in ("mirrord", "mirrord_bind"):
+        raise UserError(f"`{section.name}.{key}` is a table of mirrord, and its pages need no binding.")
+    return TableName(schema, name)
+
+
+def _read_page(section: _Section) -> PageTable:
+    return PageTable(
+        table=_read_table(section, "table"),
+        id=section.required_column("id"),
+        title=section.required_column("title"),
+        parent=section.column_of("parent"),
+        order=_read_order(section),
+        deleted=section.column_of("deleted"),
+        conditions=tuple(_read_condition(key, value) for key, value in section.table_of("filter").items()),
+    )
+
+
+def _read_order(section: _Section) -> Order | None:
+    order = section.table_of("order")
+    _check_names(order, [kind.value for kind in OrderKind], "page.order.")
+    if len(order) > 1:
+        raise UserError("`page.order` has one key: int or key.")
+    for kind, column in order.items():
+        if not isinstance(column, str):
+            raise UserError(f"`page.order.{kind}` must be the name of a column.")
+        return Order(OrderKind(kind), _checked_column(column, f"page.order.{kind}"))
+    return None
+
+
+def _read_condition(column: str, value: object) -> Condition:
+    key = f"page.filter.{column}"
+    _checked_column(column, key)
+    is_excluded = isinstance(value, dict)
+    if isinstance(value, dict):
+        _check_names(value, ["not"], f"{key}.")
+        value = value.get("not")
+    values: list[Any] = value if isinstance(value, list) else [value]
+    if not values or not all(isinstance(each, Literal) for each in values):
+        raise UserError(f"`{key}` must be a value, a list of values, or {{ not = … }}.")
+    return Condition(column, tuple(values), is_excluded)
+
+
+def _read_body(section: _Section, page: _Section) -> Body:
+    form = _read_choice(section, "format", Format)
+    names = section.table_of("names")
+    if names and form is Format.MARKDOWN:
+        raise UserError("`body.names` are names of nodes, which Markdown does not have.")
+    if not all(isinstance(name, str) for name in names.values()):
+        raise UserError('`body.names` says which node is which: { bullet_list = "bulletList" }.')
+    column = section.required_column("column")
+    if "table" not in section.values:
+        if "match" in section.values:
+            raise UserError("`body.match` needs `body.table`.")
+        return Body(column, form, names=names)
+    matches = tuple(_read_match(key, value, page) for key, value in section.table_of("match").items())
+    if sum(match.constant is None for match in matches) != 1:
+        raise UserError('`body.match` must name the column with the id of the page once: { page_id = "id" }.')
+    return Body(column, form, _read_table(section, "table"), matches, names)
+
+
+def _read_match(column: str, value: object, page: _Section) -> Match:
+    key = f"body.match.{column}"
+    _checked_column(column, key)
+    if isinstance(value, str) and len(value) > 1 and value[0] == value[-1] == "'":
+        return Match(column, value[1:-1])
+    if value != page.values.get("id"):
+        raise UserError(
+            f"`{key}` must be the column `page.id`, or a constant in single quotes, such as \"'DOCUMENT'\"."
+        )
+    return Match(column)
+
+
+def _read_front(section: _Section) -> dict[str, str]:
+    front = {}
+    for key, value in section.values.items():
+        if key in _RESERVED_KEYS:
+            raise UserError(f"`front.{key}` is not free: `page` says what is in that key of the front matter.")
+        if isinstance(value, dict):
+            _check_names(value, ["column", "own"], f"front.{key}.")
+            if value.get("own", "in") != "in":
+                raise UserError(f'`front.{key}.own` is {value["own"]!r}, and only "in" exists: the app owns the key.')
+            value = value.get("column")
+        if not isinstance(value, str):
+            raise UserError(f'`front.{key}` must be the name of a column, or {{ column = "…" }}.')
+        front[key] = _checked_column(value, f"front.{key}")
+    return front

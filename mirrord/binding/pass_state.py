@@ -1,0 +1,117 @@
+"""What one pass of a binding knows: the rows of the app that it looks at, their pages, and their order."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from mirrord.binding.app_rows import AppRow
+from mirrord.binding.bound_sql import AppStatements, role_of
+from mirrord.binding.mapping import Mapping, entry_id_of
+from mirrord.binding.row_decision import BoundEntry, PageState
+from mirrord.binding.row_order import RowOrder, order_rows
+from mirrord.db.bindings import app_tables, binding_rows, bound_pages
+from mirrord.db.bindings.app_tables import AppRecord
+from mirrord.db.bindings.binding_rows import BindingRow
+from mirrord.db.database import Connection
+from mirrord.domain.entry import Digest, EntryId
+
+
+@dataclass(frozen=True, slots=True)
+class AppSource:
+    """Where the rows of a binding are. tenant: the value of the app's tenant column."""
+
+    binding: UUID
+    mapping: Mapping
+    statements: AppStatements
+    tenant: str
+
+    async def load_rows(self, connection: Connection, ids: Iterable[str]) -> dict[str, AppRow]:
+        """The living rows with *ids*."""
+        query, role = self.statements.rows, role_of(self.binding)
+        return rows_of(await app_tables.load_rows(connection, role, query, sorted(ids), self.tenant))
+
+    async def load_children(self, connection: Connection, ids: Iterable[str]) -> set[str]:
+        """The ids of living rows below *ids*."""
+        query, role = self.statements.children, role_of(self.binding)
+        if query is None:
+            return set()
+        return {record[0] for record in await app_tables.load_rows(connection, role, query, sorted(ids), self.tenant)}
+
+    async def load_versions(self, connection: Connection) -> dict[str, str]:
+        """The versions of all living rows, by id."""
+        return await app_tables.load_versions(connection, role_of(self.binding), self.statements.versions, self.tenant)
+
+
+def rows_of(records: Iterable[AppRecord]) -> dict[str, AppRow]:
+    """The rows in *records*, which has one record for each body of a row."""
+    rows: dict[str, AppRow] = {}
+    for external_id, parent, title, position, version, body, properties in records:
+        before = rows.get(external_id)
+        count = before.bodies + 1 if before is not None else 1
+        rows[external_id] = AppRow(external_id, parent, title or "", position, version, body, properties, count)
+    return rows
+
+
+@dataclass(slots=True)
+class PassState:
+    """
+    What a pass looks at.
+
+    bound: of all rows with *ids*, and of their parents. children: rows that are looked at because their parent came or
+    went.
+    """
+
+    ids: set[str]
+    rows: dict[str, AppRow] = field(default_factory=dict)
+    bound: dict[str, BoundEntry] = field(default_factory=dict)
+    pages: dict[EntryId, PageState] = field(default_factory=dict)
+    order: RowOrder = field(default_factory=lambda: RowOrder((), frozenset(), frozenset()))
+
+    @property
+    def vanished(self) -> list[str]:
+        """The ids of bound rows that the app no longer has."""
+        return sorted(
+            external_id for external_id in self.ids if external_id in self.bound and external_id not in self.rows
+        )
+
+
+async def load_state(connection: Connection, binding: BindingRow, source: AppSource, ids: set[str]) -> PassState:
+    """Load the rows with *ids*, those above that are not bound yet, and those below that came or went."""
+    state = PassState(set(ids))
+    await _add_rows(connection, binding, source, state, ids)
+    turned = {external_id for external_id in state.ids if (external_id in state.rows) != (external_id in state.bound)}
+    children = await source.load_children(connection, turned)
+    children |= await binding_rows.load_external_ids(connection, binding, _entries(binding, turned))
+    await _add_rows(connection, binding, source, state, children - state.ids)
+    state.order = order_rows(
+        {external_id: row.parent for external_id, row in state.rows.items()}, state.bound.keys() - set(state.vanished)
+    )
+    entries = _entries(binding, state.ids)
+    state.pages = {
+        entry: PageState(page.entry, page.version, page.is_deleted, page.parent, page.name, page.text, page.author)
+        for entry, page in (await bound_pages.load_pages(connection, binding.tenant, entries)).items()
+    }
+    return state
+
+
+async def _add_rows(
+    connection: Connection, binding: BindingRow, source: AppSource, state: PassState, ids: set[str]
+) -> None:
+    """Add the rows with *ids*, and those above them that are not bound yet."""
+    state.ids |= ids
+    pending = set(ids)
+    while pending:
+        rows = await source.load_rows(connection, pending)
+        state.rows |= rows
+        above = {row.parent for row in rows.values() if row.parent is not None} - state.rows.keys()
+        bound = await binding_rows.load_entries(connection, binding, pending | above)
+        state.bound |= {
+            external_id: BoundEntry(external_id, each.entry, each.version, Digest(each.digest), each.app_version)
+            for external_id, each in bound.items()
+        }
+        pending = above - state.bound.keys() - state.ids
+        state.ids |= pending
+
+
+def _entries(binding: BindingRow, ids: Iterable[str]) -> list[EntryId]:
+    return [entry_id_of(binding.id, external_id) for external_id in sorted(ids)]

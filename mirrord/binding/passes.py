@@ -1,0 +1,168 @@
+"""One pass of a binding, which is one transaction: what changed in the app and in its pages is carried over."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+
+from mirrord.binding.app_checks import describe_changes, load_fingerprint
+from mirrord.binding.bound_sql import MAX_ROWS, app_statements, trigger_of, watched_tables
+from mirrord.binding.intake import ROW, Intake
+from mirrord.binding.mapping import Mapping, Watch
+from mirrord.binding.mapping_file import parse_mapping
+from mirrord.binding.pass_state import AppSource, load_state
+from mirrord.db.bindings import app_catalogue, binding_rows
+from mirrord.db.bindings.binding_rows import BindingRow, DueBinding
+from mirrord.db.database import Connection, Database, set_actor, set_tenant
+from mirrord.errors import Halted
+from mirrord.sync.decisions.guard import check_all, weigh_deletions
+
+MAX_RETRIED = 50  # rows with a problem that are tried again with every change
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """
+    A comparison of all rows, in several passes; each returns the one that the next pass goes on with.
+
+    after: the id up to which they were compared.
+    """
+
+    after: str = ""
+    is_complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PassReport:
+    """
+    What one pass did.
+
+    has_more: another one is needed at once. comparison: to go on with; None: it is complete, or there was none.
+    """
+
+    written: int = 0
+    deleted: int = 0
+    has_more: bool = False
+    comparison: Comparison | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PassOrder:
+    """
+    What one pass is to do.
+
+    tenant: its name. recent_deletions: of the last minutes. comparison: None: only what changed.
+    """
+
+    due: DueBinding
+    tenant: str
+    recent_deletions: int = 0
+    comparison: Comparison | None = None
+    is_careful: bool = False
+
+
+_parsed = lru_cache(maxsize=256)(parse_mapping)
+
+
+async def run_pass(database: Database, order: PassOrder) -> PassReport:
+    """
+    Carry over what changed.
+
+    Raises:
+        Halted: a person has to decide, or the app's tables changed.
+        Stale: a page changed meanwhile; try again.
+    """
+    async with database.connection() as connection:
+        await set_tenant(connection, order.due.tenant)
+        binding = await binding_rows.lock_binding(connection, order.due.tenant, order.due.id)
+        if binding is None:
+            return PassReport(comparison=order.comparison)
+        await set_actor(connection, {"kind": "app", "name": f"binding {binding.name}"})
+        source = source_of(binding, order.tenant)
+        seq = await binding_rows.load_seq(connection, binding.tenant)
+        queued = await binding_rows.take_changes(connection, binding, MAX_ROWS)
+        changed_pages = await binding_rows.load_changed_pages(connection, binding, MAX_ROWS)
+        ids = queued | changed_pages
+        if ids:  # it may be what the others wait for
+            ids |= await binding_rows.load_troubled(connection, binding, ROW, MAX_RETRIED)
+        if queued or order.comparison is not None:
+            await _check_tables(connection, binding, source.mapping)
+        comparison = order.comparison
+        if comparison is not None:
+            different, comparison = await _next_different(connection, binding, source, comparison)
+            ids |= different
+        report = await _carry(connection, binding, source, ids, order)
+        if len(changed_pages) < MAX_ROWS:
+            await binding_rows.store_seq(connection, binding, seq)
+        if comparison is not None and comparison.is_complete:
+            sentence = await _missing_triggers(connection, binding, source.mapping)
+            await binding_rows.note_comparison(connection, binding, sentence)
+            comparison = None
+    has_more = len(queued) == MAX_ROWS or comparison is not None
+    return PassReport(report.written, report.deleted, has_more, comparison)
+
+
+def source_of(binding: BindingRow, tenant: str) -> AppSource:
+    """Where the rows of *binding* are. tenant: its name."""
+    mapping = _parsed(binding.mapping)
+    id_type = binding.fingerprint[str(mapping.page.table)][mapping.page.id]
+    return AppSource(binding.id, mapping, app_statements(mapping, id_type), mapping.tenancy.value_of(tenant) or "")
+
+
+async def _carry(
+    connection: Connection, binding: BindingRow, source: AppSource, ids: Collection[str], order: PassOrder
+) -> Intake:
+    state = await load_state(connection, binding, source, set(ids))
+    if state.vanished and not binding.is_loss_meant:
+        await _weigh_losses(connection, binding, source, order.recent_deletions)
+    intake = Intake(connection, binding, source, state, is_careful=order.is_careful)
+    await intake.carry_over()
+    return intake
+
+
+async def _weigh_losses(connection: Connection, binding: BindingRow, source: AppSource, recent: int) -> None:
+    """Raise Halted if so many rows are gone from the app that it may be an accident."""
+    versions = await source.load_versions(connection)
+    bound = await binding_rows.load_entries(connection, binding)
+    losses = len(bound.keys() - versions.keys())
+    alarm = weigh_deletions("app", losses, recent, len(bound)) or check_all("app", losses, len(bound))
+    if alarm is not None:
+        raise Halted(f"{alarm.sentence} If they are meant, run `mirrord bind resume {binding.name} --deletions`.")
+
+
+async def _check_tables(connection: Connection, binding: BindingRow, mapping: Mapping) -> None:
+    """Raise Halted if the tables of the app changed since the binding was added or resumed."""
+    changes = describe_changes(binding.fingerprint, await load_fingerprint(connection, mapping))
+    if changes:
+        raise Halted(
+            f"The tables of the app changed: {' '.join(changes)} Pages stay as they are. Run `mirrord bind check` with "
+            "the mapping; drop and add the binding if the mapping has to change, else run "
+            f"`mirrord bind resume {binding.name}`."
+        )
+
+
+async def _next_different(
+    connection: Connection, binding: BindingRow, source: AppSource, comparison: Comparison
+) -> tuple[set[str], Comparison]:
+    """The next ids of rows that were written, came or went since they were last looked at, and what is left."""
+    versions = await source.load_versions(connection)
+    bound = await binding_rows.load_entries(connection, binding)
+    different = sorted(
+        external_id
+        for external_id in versions.keys() | bound.keys()
+        if external_id > comparison.after
+        and (external_id not in bound or bound[external_id].app_version != versions.get(external_id))
+    )
+    chosen = different[:MAX_ROWS]
+    return set(chosen), Comparison(chosen[-1] if chosen else comparison.after, len(different) <= MAX_ROWS)
+
+
+async def _missing_triggers(connection: Connection, binding: BindingRow, mapping: Mapping) -> str | None:
+    if mapping.watch is Watch.POLL:
+        return None
+    expected = len(watched_tables(mapping))
+    if await app_catalogue.count_triggers(connection, trigger_of(binding.id)) == expected:
+        return None
+    return (
+        "A trigger of this binding is gone or disabled, so changes in the app are found only by comparing all rows. "
+        "Drop and add the binding."
+    )

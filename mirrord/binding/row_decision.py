@@ -1,0 +1,85 @@
+"""
+What to do about a row of an app and its page: the decision of the engine, read for a binding. Pure.
+
+The row of the app takes the part of the file, and the page that of the row (docs/design/sync.md).
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from mirrord.domain.entry import Base, Digest, EntryId, File, Kind, Place, Row, State, digest_of
+from mirrord.sync.decisions.entry_decision import Move, plan_content
+
+_PLACE = Place(None, "")  # the digest of a row holds its place
+
+
+@dataclass(frozen=True, slots=True)
+class BoundEntry:
+    """The state that the row of the app and its page last agreed on. app_version: of the row. version: of the page."""
+
+    external_id: str
+    entry: EntryId
+    version: int
+    digest: Digest
+    app_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageState:
+    """The page of a row. text: None: it is not rendered yet, or a folder. author: the kind of its last author."""
+
+    entry: EntryId
+    version: int
+    is_deleted: bool
+    parent: EntryId | None
+    name: str | None
+    text: str | None
+    author: str | None = None
+
+
+class Act(Enum):
+    """What is done in mode `in`, where the app is right."""
+
+    NOTHING = auto()
+    RECORD = auto()  # both sides agree
+    WRITE = auto()  # the page gets what the app says
+    TAKE_BACK = auto()  # the page was changed, and gets what the app says
+    DELETE = auto()  # the app deleted the row
+    FORGET = auto()  # neither side has it
+
+
+_ACTS = {
+    Move.NOTHING: Act.NOTHING,
+    Move.ADOPT: Act.RECORD,
+    **dict.fromkeys((Move.INSERT, Move.REINSERT, Move.TO_ROW, Move.SIBLING), Act.WRITE),
+    **dict.fromkeys((Move.TO_FILE, Move.MERGE, Move.TRASH, Move.REVIVE), Act.TAKE_BACK),
+    **dict.fromkeys((Move.ENTOMB, Move.CREATE), Act.DELETE),
+    Move.FORGET: Act.FORGET,
+}
+
+
+def decide_row(bound: BoundEntry | None, digest: Digest | None, page: PageState | None) -> Act:
+    """
+    What is done about a row of the app and its page.
+
+    bound: None: they never agreed. digest: of the row; None: the app has none, or a deleted one. page: None: no row.
+    """
+    entry = bound.entry if bound is not None else page.entry if page is not None else None
+    if entry is None:
+        return Act.NOTHING if digest is None else Act.WRITE
+    base = Base(entry, Kind.PAGE, None, _PLACE, bound.version, bound.digest, None) if bound is not None else None
+    file = File(Kind.PAGE, "", _PLACE, digest) if digest is not None else None
+    row = None
+    if page is not None:
+        row = Row(entry, Kind.PAGE, _PLACE, True, page.version, _digest_of_page(bound, page), page.is_deleted)
+    move = plan_content(State(entry, base, file, row))
+    if bound is None and move in (Move.CREATE, Move.REVIVE, Move.TO_FILE, Move.TRASH):
+        return Act.NOTHING if digest is None else Act.WRITE  # a page from an earlier binding, which the app owns
+    return _ACTS[move]
+
+
+def _digest_of_page(bound: BoundEntry | None, page: PageState) -> Digest:
+    """The digest of the row while its page has the version of the base; else one that no row has."""
+    if bound is not None and bound.version == page.version:
+        return bound.digest
+    return digest_of(f"version {page.version} of {page.entry}".encode())

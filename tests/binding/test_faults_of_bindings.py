@@ -1,0 +1,192 @@
+"""No statement of the app fails by a binding, and what the triggers miss is found."""
+
+import threading
+from functools import partial
+
+import psycopg
+import pytest
+
+from tests.binding.knowledge_base import MAPPING, BoundWorld
+from tests.support.entries import value
+from tests.support.harness import eventually
+
+
+def test_a_binding_without_its_queue_stops_neither_the_app_nor_the_daemon(bound: BoundWorld) -> None:
+    page = bound.app.create("Page", "Before.")
+    bound.await_text("Page.md", "Before.")
+    bound.admin.execute("DROP TABLE mirrord_bind.change CASCADE")
+    bound.app.save(page, "After.")
+    bound.app.change(page, title="New title")
+    bound.app.create("Another")
+    bound.app.delete(page)
+    bound.mirrord.file("Mine.md").write_text("My own.\n")
+    eventually(lambda: bound.mirrord.page("Mine.md"), "the daemon goes on")
+    bound.bind("drop", "kb", code=0)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE kb.pages DROP COLUMN summary",
+        "ALTER TABLE kb.pages ALTER COLUMN summary TYPE integer USING 0",
+        "ALTER TABLE kb.pages RENAME COLUMN summary TO abstract",
+    ],
+)
+def test_a_migration_of_the_app_succeeds_and_halts_the_binding(bound: BoundWorld, statement: str) -> None:
+    page = bound.app.create("Page", "Before.")
+    bound.await_text("Page.md", "Before.")
+    bound.app.connection.execute(statement.encode())
+    bound.app.save(page, "After.")
+    bound.app.change(page, title="New title")
+    bound.await_state("halted")
+    assert bound.mirrord.text("Page.md") is not None
+
+
+def test_a_binding_goes_on_where_the_app_is_as_it_was(bound: BoundWorld) -> None:
+    page = bound.app.create("Page", "Before.", summary="S.")
+    bound.await_text("Page.md", "Before.")
+    bound.app.connection.execute("ALTER TABLE kb.pages RENAME COLUMN summary TO abstract")
+    bound.app.save(page, "After.")
+    assert "summary" in bound.await_state("halted")["sentence"]
+    assert "has no column summary" in bound.bind("resume", "kb", code=2)
+    bound.app.connection.execute("ALTER TABLE kb.pages RENAME COLUMN abstract TO summary")
+    bound.bind("resume", "kb")
+    bound.await_text("Page.md", "After.", "summary: S.")
+
+
+def test_truncated_tables_halt_the_binding_until_a_person_decides(bound: BoundWorld) -> None:
+    bound.app.create("One", "1")
+    bound.app.create("Two", "2")
+    bound.await_text("One.md", "1")
+    bound.await_text("Two.md", "2")
+    bound.app.connection.execute("TRUNCATE kb.pages CASCADE")
+    bound.bind("pause", "kb")
+    bound.bind("resume", "kb")
+    status = bound.await_state("halted")
+    assert "All 2 synced entries are gone from the app" in status["sentence"]
+    assert [problem["path"] for problem in status["problems"]] == ["kb"]
+    assert bound.mirrord.text("One.md") is not None
+    bound.bind("resume", "kb", "--deletions")
+    eventually(lambda: bound.status()["pages"] == 0, "the rows are forgotten")
+    assert bound.status()["problems"] == []
+    deleted = "SELECT count(*) FROM mirrord.page WHERE deleted_at IS NOT NULL"
+    assert value(bound.admin, deleted) == 2
+
+
+def test_disabled_triggers_are_told_and_comparing_finds_the_change(bound: BoundWorld) -> None:
+    page = bound.app.create("Page", "Before.")
+    bound.await_text("Page.md", "Before.")
+    bound.app.connection.execute("ALTER TABLE kb.blocks DISABLE TRIGGER USER")
+    bound.app.save(page, "Unnoticed.")
+    bound.bind("pause", "kb")
+    bound.bind("resume", "kb")
+    bound.await_text("Page.md", "Unnoticed.")
+    eventually(lambda: "gone or disabled" in (bound.status()["sentence"] or ""), "the missing trigger is told")
+
+
+def test_rolled_back_writes_never_show(bound: BoundWorld) -> None:
+    page = bound.app.create("Page", "Before.")
+    bound.await_text("Page.md", "Before.")
+    with bound.app.connection.transaction(force_rollback=True):
+        bound.app.save(page, "Rolled back.")
+        bound.app.create("Never")
+    with bound.app.connection.transaction():
+        bound.app.change(page, icon="1")
+        with bound.app.connection.transaction(force_rollback=True):
+            bound.app.save(page, "In a savepoint.")
+    bound.await_text("Page.md", "icon:", "Before.")
+    bound.await_rest()
+    assert "Before." in (bound.mirrord.text("Page.md") or "")
+    assert not bound.mirrord.file("Never.md").exists()
+    history = "SELECT count(*) FROM mirrord.page_revision WHERE markdown ~ 'Rolled|savepoint'"
+    assert value(bound.admin, history) == 0
+
+
+def test_a_binding_without_triggers_finds_changes_by_versions(world: BoundWorld) -> None:
+    world.mapping.write_text(MAPPING.replace('name = "kb"', 'name = "kb"\nwatch = "poll"\npoll_seconds = 1'))
+    page = world.app.create("Page", "Before.")
+    world.bind("add", str(world.mapping))
+    assert value(world.admin, "SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'mirrord%%'") == 0
+    world.mirrord.up()
+    world.await_text("Page.md", "Before.")
+    world.app.save(page, "After.")
+    world.await_text("Page.md", "After.")
+    second = world.app.create("Second")
+    world.await_text("Second.md")
+    world.app.connection.execute("DELETE FROM kb.pages WHERE id = %s", [second])
+    world.await_absence("Second.md")
+
+
+def test_what_the_app_writes_while_the_daemon_is_killed_again_and_again_is_all_there(bound: BoundWorld) -> None:
+    pages = [bound.app.create(f"Page {number}", "0") for number in range(10)]
+    bound.await_text("Page 9.md")
+    stop, writes = threading.Event(), 200
+    counts = dict.fromkeys(pages, 0)
+
+    def write_on() -> None:
+        while not stop.is_set():
+            for page in pages:
+                counts[page] += 1
+                bound.app.save(page, f"Word {counts[page]}.")
+
+    def has_written(enough: int) -> bool:
+        return sum(counts.values()) >= enough
+
+    writer = threading.Thread(target=write_on)
+    writer.start()
+    try:
+        for _ in range(3):
+            enough = sum(counts.values()) + writes
+            eventually(partial(has_written, enough), "the app writes")
+            bound.mirrord.kill()
+            bound.mirrord.up()
+    finally:
+        stop.set()
+        writer.join()
+    for number, page in enumerate(pages):
+        bound.await_text(f"Page {number}.md", f"Word {counts[page]}.")
+    bound.await_rest()
+    assert bound.mirrord.check() == {}
+    assert bound.status()["problems"] == []
+
+
+def test_a_whole_table_that_is_written_at_once_is_carried_over(bound: BoundWorld) -> None:
+    for number in range(30):
+        bound.app.create(f"Page {number}", "Before.")
+    bound.await_text("Page 29.md", "Before.")
+    bound.app.connection.execute("UPDATE kb.pages SET icon = 'x'")
+    for number in range(30):
+        bound.await_text(f"Page {number}.md", "icon: x")
+
+
+def test_many_deletions_halt_the_binding(bound: BoundWorld) -> None:
+    for number in range(40):
+        bound.app.create(f"Page {number}")
+    bound.await_text("Page 39.md")
+    bound.await_rest()
+    bound.app.connection.execute("UPDATE kb.pages SET deleted_at = now() WHERE title > 'Page 1' AND title < 'Page 4'")
+    status = bound.await_state("halted")
+    assert "are gone from the app" in status["sentence"]
+    assert len(list(bound.mirrord.root.glob("*.md"))) == 40
+
+
+def test_the_app_cannot_reach_into_mirrord(bound: BoundWorld) -> None:
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        bound.app.connection.execute(
+            "INSERT INTO mirrord_bind.change (binding, external_id) VALUES (gen_random_uuid(), '1')"
+        )
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        bound.app.connection.execute("SELECT FROM mirrord.page")
+
+
+def test_a_page_that_is_held_while_all_rows_are_compared_follows_when_it_is_free(bound: BoundWorld) -> None:
+    page = bound.app.create("Page", "Before.")
+    bound.await_text("Page.md", "Before.")
+    bound.await_rest()
+    bound.bind("drop", "kb")
+    bound.app.save(page, "After.")
+    with bound.admin.transaction():
+        bound.admin.execute("SELECT FROM mirrord.page WHERE id = %s FOR UPDATE", [page])
+        bound.bind("add", str(bound.mapping))
+        bound.mirrord.wait_event("bindings_wait")
+    bound.await_text("Page.md", "After.")

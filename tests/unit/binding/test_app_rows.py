@@ -1,0 +1,144 @@
+"""A row of an app as the text of a page."""
+
+from uuid import UUID
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirrord.binding.app_rows import AppRow, is_name_of, position_of_number, text_of
+from mirrord.binding.mapping import Mapping, entry_id_of
+from mirrord.binding.mapping_file import parse_mapping
+from mirrord.domain.entry import EntryId
+from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.read.reader import read_document
+
+ENTRY = EntryId(UUID("00000000-0000-4000-8000-000000000001"))
+
+
+def mapping_of(form: str, keys: str = "") -> Mapping:
+    return parse_mapping(
+        f"""
+        [binding]
+        name = "wiki"
+        [page]
+        table = "pages"
+        id = "id"
+        title = "title"
+        order = {{ int = "position" }}
+        [body]
+        column = "body"
+        format = "{form}"
+        {keys}"""
+    )
+
+
+def row_of(body: str | None, title: str = "A page", **values: object) -> AppRow:
+    return AppRow("7", None, title, values.pop("position", None), "1", body, **values)  # type: ignore[arg-type]
+
+
+def test_a_page_has_the_id_the_title_and_the_columns_in_its_front_matter() -> None:
+    row = row_of("Text.\n", position="3", properties={"icon": "🌱", "tags": ["a", "b"], "gone": None})
+    text = text_of(ENTRY, row, mapping_of("markdown"))
+    assert text == f"---\nid: {ENTRY}\ntitle: A page\nposition: a3\nicon: 🌱\ntags:\n  - a\n  - b\n---\nText.\n" or (
+        PageText(text).views.frontmatter
+        == {"id": str(ENTRY), "title": "A page", "position": "a3", "icon": "🌱", "tags": ["a", "b"]}
+    )
+    assert PageText(text).body == "Text.\n"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")))
+def test_every_body_of_markdown_is_in_the_page_byte_for_byte(body: str) -> None:
+    text = text_of(ENTRY, row_of(body), mapping_of("markdown"))
+    assert text.endswith(PageText(body).body)
+    assert PageText(text).views.id == str(ENTRY)
+
+
+def test_a_front_matter_that_the_app_wrote_keeps_its_keys() -> None:
+    text = text_of(ENTRY, row_of("---\ncolour: red # dark\n---\nText.\n"), mapping_of("markdown"))
+    assert PageText(text).views.frontmatter == {"colour": "red", "id": str(ENTRY), "title": "A page"}
+    assert "colour: red # dark\n" in text
+
+
+def test_a_rule_at_the_beginning_is_no_front_matter() -> None:
+    body = "---\nText between rules.\n\n---\n"
+    assert PageText(text_of(ENTRY, row_of(body), mapping_of("markdown"))).body == body
+
+
+def test_a_document_with_names_of_the_app_becomes_markdown() -> None:
+    item = {"type": "list_item", "content": [{"type": "paragraph", "content": [{"type": "text", "text": "one"}]}]}
+    document = {"type": "doc", "content": [{"type": "bullet_list", "content": [item]}]}
+    mapping = mapping_of("prosemirror", 'names = { bullet_list = "bulletList", list_item = "listItem" }')
+    text = text_of(ENTRY, row_of(orjson.dumps(document).decode()), mapping)
+    assert PageText(text).body == "- one\n"
+
+
+def test_a_node_that_markdown_does_not_know_is_kept() -> None:
+    node = {"type": "whiteboard", "attrs": {"url": "x"}}
+    text = text_of(ENTRY, row_of(orjson.dumps({"type": "doc", "content": [node]}).decode()), mapping_of("tiptap"))
+    assert node in read_document(text)["content"]
+
+
+@pytest.mark.parametrize("body", ["{", "[]", '"text"', '{"type": "page"}', '{"type": "doc", "content": [3]}'])
+def test_a_body_that_is_no_document_is_refused(body: str) -> None:
+    with pytest.raises(Damaged):
+        text_of(ENTRY, row_of(body), mapping_of("tiptap"))
+
+
+@pytest.mark.parametrize("form", ["markdown", "tiptap"])
+def test_a_row_without_a_body_is_an_empty_page(form: str) -> None:
+    assert PageText(text_of(ENTRY, row_of(None), mapping_of(form))).body == ""
+
+
+def test_several_bodies_of_one_page_are_refused() -> None:
+    with pytest.raises(Damaged, match="2 bodies"):
+        text_of(ENTRY, row_of("x", bodies=2), mapping_of("markdown"))
+
+
+@given(st.integers(-(2**63), 2**63), st.integers(-(2**63), 2**63))
+def test_positions_are_in_the_order_of_numbers(first: int, second: int) -> None:
+    assert (position_of_number(first) < position_of_number(second)) == (first < second)
+
+
+@pytest.mark.parametrize(
+    ("number", "position"), [(0, "a0"), (1, "a1"), (61, "az"), (62, "b00"), (-1, "Zz"), (-62, "Z0"), (-63, "Yzz")]
+)
+def test_positions_are_the_usual_keys(number: int, position: str) -> None:
+    assert position_of_number(number) == position
+
+
+@pytest.mark.parametrize(
+    ("name", "is_name"),
+    [
+        ("A page", True),
+        ("a Page", True),
+        ("A page (2)", True),
+        ("A page (12)", True),
+        ("A page (x)", False),
+        (None, False),
+    ],
+)
+def test_a_numbered_name_shows_the_title_too(name: str | None, *, is_name: bool) -> None:
+    assert is_name_of(name, row_of("")) is is_name
+
+
+def test_a_title_that_no_file_can_have_becomes_a_name() -> None:
+    assert row_of("", title="a/b: c?").name == "a-b- c-"
+    assert row_of("", title="").name == "Untitled-7"
+    assert len(row_of("", title="x" * 2_000).name.encode()) <= 200
+
+
+def test_the_id_of_a_page_is_that_of_its_row_if_it_is_a_uuid() -> None:
+    binding = UUID(int=1)
+    assert entry_id_of(binding, str(ENTRY)) == ENTRY
+    assert entry_id_of(binding, "7") != entry_id_of(UUID(int=2), "7")
+    assert entry_id_of(binding, "7") == entry_id_of(binding, "7")
+
+
+def test_the_digest_depends_on_what_the_app_says_and_not_on_its_version() -> None:
+    row = row_of("x", properties={"a": 1, "b": 2})
+    same = AppRow("7", None, "A page", None, "99", "x", {"b": 2, "a": 1})
+    assert row.digest == same.digest
+    assert row.digest != row_of("y", properties={"a": 1, "b": 2}).digest

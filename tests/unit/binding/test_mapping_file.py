@@ -1,0 +1,146 @@
+"""The TOML file of a binding: what it says, and a clear sentence for what cannot be meant."""
+
+import pytest
+
+from mirrord.binding.mapping import (
+    Body,
+    Condition,
+    Format,
+    Match,
+    Order,
+    OrderKind,
+    PageTable,
+    TableName,
+    Tenancy,
+    Watch,
+    columns_read,
+)
+from mirrord.binding.mapping_file import parse_mapping
+from mirrord.errors import UserError
+
+SMALL = """
+[binding]
+name = "wiki"
+[page]
+table = "pages"
+id = "id"
+title = "title"
+[body]
+column = "body"
+format = "markdown"
+"""
+
+FULL = """
+[binding]
+name = "kb"
+mode = "in"
+watch = "poll"
+poll_seconds = 3
+[tenant]
+column = "tenant_id"
+map = { "0b1c" = "acme" }
+[page]
+table = "kb.pages"
+id = "id"
+title = "title"
+parent = "parent_id"
+order = { int = "position" }
+deleted = "deleted_at"
+filter = { space_type = { not = "PRIVATE" }, status = ["draft", "published"] }
+[body]
+table = "kb.blocks"
+match = { page_id = "id", type = "'DOCUMENT'" }
+column = "content"
+format = "tiptap"
+names = { bullet_list = "bulletList" }
+[front]
+icon = "icon"
+summary = { column = "summary", own = "in" }
+"""
+
+
+def changed(text: str, old: str, new: str) -> str:
+    assert old in text
+    return text.replace(old, new)
+
+
+def test_a_small_file_is_enough() -> None:
+    mapping = parse_mapping(SMALL)
+    assert (mapping.name, mapping.watch, mapping.tenancy) == ("wiki", Watch.TRIGGERS, Tenancy())
+    assert mapping.page == PageTable(TableName("public", "pages"), "id", "title")
+    assert mapping.body == Body("body", Format.MARKDOWN)
+    assert columns_read(mapping) == {TableName("public", "pages"): ("id", "title", "body")}
+
+
+def test_every_key_is_read() -> None:
+    mapping = parse_mapping(FULL)
+    assert (mapping.watch, mapping.poll_seconds) == (Watch.POLL, 3)
+    assert mapping.tenancy == Tenancy("tenant_id", {"0b1c": "acme"})
+    assert mapping.page == PageTable(
+        TableName("kb", "pages"),
+        "id",
+        "title",
+        "parent_id",
+        Order(OrderKind.INT, "position"),
+        "deleted_at",
+        (Condition("space_type", ("PRIVATE",), is_excluded=True), Condition("status", ("draft", "published"))),
+    )
+    assert mapping.body == Body(
+        "content",
+        Format.TIPTAP,
+        TableName("kb", "blocks"),
+        (Match("page_id"), Match("type", "DOCUMENT")),
+        {"bullet_list": "bulletList"},
+    )
+    assert mapping.body.id_column == "page_id"
+    assert mapping.front == {"icon": "icon", "summary": "summary"}
+
+
+def test_all_columns_that_are_read_are_listed_once_and_by_table() -> None:
+    of_page = ("id", "title", "parent_id", "deleted_at", "position", "tenant_id", "space_type", "status")
+    assert columns_read(parse_mapping(FULL)) == {
+        TableName("kb", "pages"): (*of_page, "icon", "summary"),
+        TableName("kb", "blocks"): ("page_id", "type", "content"),
+    }
+
+
+def test_a_tenant_has_the_rows_with_its_value_or_all_of_them() -> None:
+    assert parse_mapping(FULL).tenancy.value_of("acme") == "0b1c"
+    assert parse_mapping(FULL).tenancy.value_of("other") is None
+    assert parse_mapping(SMALL).tenancy.value_of("any") == ""
+    fixed = parse_mapping(SMALL + '[tenant]\nfixed = "acme"\n')
+    assert (fixed.tenancy.value_of("acme"), fixed.tenancy.value_of("other")) == ("", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[binding", "no valid TOML"),
+        (SMALL + "[pages]\n", "`pages` is no key of a mapping. Did you mean `page`?"),
+        (changed(SMALL, 'title = "title"', 'titel = "title"'), "Did you mean `page.title`?"),
+        (changed(SMALL, 'title = "title"\n', ""), "`page.title` is missing"),
+        (changed(SMALL, 'name = "wiki"', 'name = "The Wiki"'), "use a-z, 0-9 and dashes"),
+        (changed(SMALL, 'name = "wiki"', "name = 3"), "`binding.name` must be a text"),
+        (changed(SMALL, 'name = "wiki"', 'name = "wiki"\nmode = "both"'), 'only "in" exists'),
+        (changed(SMALL, 'name = "wiki"', 'name = "wiki"\npoll_seconds = 0'), "must be a whole number"),
+        (changed(SMALL, 'format = "markdown"', 'format = "lexical"'), "choose one of markdown, tiptap, prosemirror"),
+        (changed(SMALL, 'format = "markdown"', 'format = "markdown"\nnames = { a = "b" }'), "Markdown does not have"),
+        (changed(SMALL, 'table = "pages"', 'table = "mirrord.page"'), "its pages need no binding"),
+        (changed(SMALL, 'table = "pages"', 'table = "a.b.c"'), "must be the name of a table"),
+        (changed(SMALL, 'id = "id"', """id = 'i"d'"""), "must be the name of a column"),
+        (changed(SMALL, 'id = "id"', 'id = "id"\norder = { tree = "x" }'), "`page.order.tree` is no key"),
+        (changed(SMALL, 'id = "id"', 'id = "id"\nfilter = { status = { nott = 1 } }'), "Did you mean"),
+        (changed(SMALL, 'id = "id"', 'id = "id"\nfilter = { status = 1.5 }'), "must be a value"),
+        (changed(FULL, 'page_id = "id", ', ""), "must name the column with the id of the page once"),
+        (changed(FULL, 'page_id = "id"', 'page_id = "key"'), "must be the column `page.id`"),
+        (changed(FULL, 'map = { "0b1c" = "acme" }', ""), "`tenant.map` says which value"),
+        (changed(FULL, 'column = "tenant_id"\n', ""), "`tenant.map` needs `tenant.column`"),
+        (changed(FULL, 'icon = "icon"', 'title = "icon"'), "`front.title` is not free"),
+        (changed(FULL, 'own = "in"', 'own = "both"'), "the app owns the key"),
+        (SMALL + 'match = { page_id = "id" }', "`body.match` needs `body.table`"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_a_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(UserError) as refusal:
+        parse_mapping(text)
+    assert sentence in str(refusal.value)
