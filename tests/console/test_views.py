@@ -117,6 +117,31 @@ async def test_text_of_the_markdown_view_that_was_never_saved_is_offered_again(
     becomes(console.mirrord.file("Unsaved.md"), "typed and not saved\n")
 
 
+async def test_a_rename_tells_how_many_pages_link_here_and_their_links_follow(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Followed one.md"), "text\n")
+    for number in range(3):
+        save(console.mirrord.file(f"Following {number}.md"), "See [[Followed one]].\n")
+    linked = "SELECT FROM page_link WHERE target = 'Followed one' AND target_id IS NOT NULL HAVING count(*) = 3"
+    eventually(lambda: console.mirrord.app.execute(linked).fetchone() is not None, "the links")
+    writer = await person()
+    await writer.open("Followed one.md")
+    await ready(writer)
+
+    await writer.page.get_by_role("button", name="Rename", exact=True).click()
+    await expect(writer.page.get_by_role("dialog")).to_contain_text("3 pages link here; their links will follow.")
+    await writer.type("Followed two")
+    await writer.press("Enter")
+
+    await expect(writer.page.locator("#title")).to_have_text("Followed two", timeout=PATIENCE)
+
+    def texts() -> set[str | None]:
+        return {console.mirrord.text(f"Following {number}.md") for number in range(3)}
+
+    eventually(lambda: texts() == {"See [[Followed two]].\n"}, "the links to follow")
+
+
 async def test_pages_are_made_renamed_moved_and_deleted_by_keyboard_alone(console: Console, person: NewPerson) -> None:
     writer = await person()
     for title in ("By key one", "By key two"):

@@ -61,6 +61,13 @@ export const ACTIONS = {
   duplicated: (title) => `${title} was duplicated.`,
 };
 
+const linkingPages = (count) => (count === 1 ? "1 page links here" : `${count.toLocaleString()} pages link here`);
+
+export const LINKING = {
+  follow: (count) => `${linkingPages(count)}; ${count === 1 ? "its links" : "their links"} will follow.`,
+  stay: (count) => `${linkingPages(count)}; ${count === 1 ? "its links" : "their links"} may lead nowhere afterwards.`,
+};
+
 export const DESTINATION = {
   title: (title) => `Move “${title}” to`,
   field: "Find a page or folder",

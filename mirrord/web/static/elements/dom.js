@@ -59,13 +59,19 @@ export function dialogOf(title, build) {
   });
 }
 
-/** Ask for one line; null: nothing. With `choices` the person chooses one of [[value, label]] instead. */
-export async function ask(question, { value = "", action = COMMON.ok, choices = null } = {}) {
+/** A sentence of a dialog; "": none. */
+export const hint = (sentence) => (sentence ? make("p", { class: "hint" }, sentence) : "");
+
+/**
+ * Ask for one line; null: nothing. With `choices` the person chooses one of [[value, label]] instead. `note` is said
+ * below the line.
+ */
+export async function ask(question, { value = "", action = COMMON.ok, choices = null, note = "" } = {}) {
   const answer = await dialogOf(question, (close) => {
     if (choices) return { parts: [make("div", { class: "choices" }, choices.map(([chosen, label]) => button(label, () => close(chosen))))] };
     const input = make("input", { value, "aria-label": question, maxlength: "500" });
     const submit = () => close(input.value);
-    return { parts: [input], buttons: [make("button", { type: "submit", class: "main" }, action)], submit };
+    return { parts: [input, hint(note)], buttons: [make("button", { type: "submit", class: "main" }, action)], submit };
   });
   return answer ?? null;
 }

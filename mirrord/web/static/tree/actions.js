@@ -7,6 +7,7 @@ import { change, get, tenant } from "../server/api.js";
 import { ACTIONS, TREE } from "../words.js";
 import { askDestination } from "./destination.js";
 import { current, dropRow } from "./levels.js";
+import { linkingNote } from "./linking.js";
 
 const MAX_TRIES = 3; // of a change while the text of the page is edited
 
@@ -64,7 +65,7 @@ export async function duplicate(page, title) {
 
 /** Ask for another place in the tree. */
 export async function moveElsewhere(page, title) {
-  const parent = await askDestination(page, title);
+  const parent = await askDestination(page, title, await linkingNote(page));
   if (parent === undefined) return;
   const answer = await trying(() => changed("POST", `pages/${page}/move`, page, { parent, before: null }));
   if (answer) tell(answer.sentence ?? TREE.moved(title));
@@ -72,7 +73,7 @@ export async function moveElsewhere(page, title) {
 
 /** Ask for another title. */
 export async function rename(page, title) {
-  const wanted = await ask(ACTIONS.renameTo, { value: title, action: ACTIONS.rename });
+  const wanted = await ask(ACTIONS.renameTo, { value: title, action: ACTIONS.rename, note: await linkingNote(page) });
   if (wanted?.trim() && wanted !== title) await renamePage(page, wanted);
 }
 

@@ -1,12 +1,12 @@
 /** Where a page goes: a dialog that finds pages and folders by name. */
-import { button, dialogOf, make, trying } from "../elements/dom.js";
+import { button, dialogOf, hint, make, trying } from "../elements/dom.js";
 import { get } from "../server/api.js";
 import { DESTINATION } from "../words.js";
 
 const STILL_MS = 150; // without typing before pages are asked for
 
-/** The id of the chosen parent; null: the top of the tree, undefined: the person chose nothing. */
-export function askDestination(page, title) {
+/** The id of the chosen parent; null: the top of the tree, undefined: the person chose nothing. note: said below. */
+export function askDestination(page, title, note) {
   return dialogOf(DESTINATION.title(title), (close) => {
     const field = make("input", { type: "search", "aria-label": DESTINATION.field, placeholder: DESTINATION.field, autocomplete: "off" });
     const list = make("div", { class: "choices" });
@@ -17,7 +17,7 @@ export function askDestination(page, title) {
       waiting = setTimeout(show, STILL_MS);
     });
     void show();
-    return { parts: [field, list], submit: () => list.querySelector("button")?.click() };
+    return { parts: [field, list, hint(note)], submit: () => list.querySelector("button")?.click() };
   });
 }
 

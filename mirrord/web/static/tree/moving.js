@@ -3,13 +3,15 @@ import { tell, trying } from "../elements/dom.js";
 import { TREE } from "../words.js";
 import { changed } from "./actions.js";
 import { idOf, itemOf, nav, parentOf, refresh, remember, siblings, titleOf } from "./levels.js";
+import { linkingNote } from "./linking.js";
 
 async function put(item, parent, before) {
   const title = titleOf(item);
+  const note = parent === idOf(parentOf(item)) ? "" : await linkingNote(idOf(item));
   const done = await trying(() => changed("POST", `pages/${idOf(item)}/move`, idOf(item), { parent, before }));
   if (parent && done) remember(parent, true);
   await refresh();
-  if (done) tell(done.sentence ?? TREE.moved(title));
+  if (done) tell(done.sentence ?? `${TREE.moved(title)} ${note}`.trim());
   const isElsewhere = document.activeElement !== document.body && !nav.contains(document.activeElement);
   if (!isElsewhere) nav.querySelector(`li[data-id="${idOf(item)}"] > .row > a`)?.focus();
 }
