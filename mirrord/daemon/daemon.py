@@ -14,10 +14,11 @@ from typing import Any
 from mirrord import app
 from mirrord.binding.binding_loop import BindingLoop
 from mirrord.config import Config
+from mirrord.daemon.mirror_rounds import MirrorRounds
 from mirrord.daemon.postgres_care import keep_postgres
 from mirrord.daemon.question_desk import QuestionDesk
 from mirrord.daemon.running_mirror import RequestDesk, RunningMirror, Watching
-from mirrord.daemon.wake_ups import Notifications, make_rounds
+from mirrord.daemon.wake_ups import Notifications
 from mirrord.db import mirror_leases
 from mirrord.db.database import Database
 from mirrord.db.notify_channel import set_notify
@@ -194,7 +195,10 @@ class Daemon:
 
     def _make_common_tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
         """What goes on for all mirrors together."""
+        rounds = MirrorRounds(self.mirrors, self.config.history)
         return [
+            rounds.scan(self.stop),
+            rounds.purge(self.stop),
             self._watching.run(),
             self._renew_leases(database),
             self._keep_heartbeat(),
@@ -210,7 +214,6 @@ class Daemon:
         return [
             self._run_engine(mirror, stop),
             mirror.consequences.run(stop),
-            make_rounds(mirror.engine, self.config.history.of_tenant(mirror.opened.sides.name), stop),
             mirror.events.run(stop),
             mirror.outbox.run(stop),
             mirror.approver.run(stop),

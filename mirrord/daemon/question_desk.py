@@ -21,8 +21,6 @@ from mirrord.operations.change_listing import Unanswerable
 from mirrord.operations.undo import UndoOutcome, UndoRequest, undo
 from mirrord.sync.timing import pause
 
-LOOK_SECONDS = 60.0  # seconds between looks at files that no news asks for: news may be lost
-ROWS_SECONDS = 600.0  # the same for rows: after a loss of notifications they are looked at without delay
 RETRY_SECONDS = 0.5  # seconds after Postgres was out of reach, or while sync is stopped
 SETTLE_TRIES = 200  # looks whether all changes before an undo are in rows
 QUESTION_SETTLE_TRIES = 100  # the same before a question, which a tree under constant change must not hold up
@@ -47,7 +45,6 @@ class QuestionDesk:
     look_at_events: Callable[[], None]
     _is_working: bool = False
     _has_news: bool = True  # whether rows may have changed since they were looked at
-    _asked_at: float = 0.0  # when that was, by the monotonic clock
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def wake(self) -> None:
@@ -55,11 +52,15 @@ class QuestionDesk:
         self._has_news = True
         self._wake.set()
 
+    def look_at_files(self) -> None:
+        """Look for requests in files, although nothing tells of one."""
+        self._wake.set()
+
     async def run(self, stop: asyncio.Event) -> None:
         """Work until *stop*."""
         while not stop.is_set():
             self._wake.clear()
-            seconds = LOOK_SECONDS
+            seconds: float | None = None
             try:
                 if not await self.work():
                     seconds = RETRY_SECONDS
@@ -76,7 +77,7 @@ class QuestionDesk:
             await self._answer_file(path)
         if not self.may_act():
             return False
-        if self._has_news or time.monotonic() - self._asked_at > ROWS_SECONDS:
+        if self._has_news:
             await self._answer_rows()
         return True
 
@@ -88,7 +89,6 @@ class QuestionDesk:
         except (MirrordError, OSError):
             self._has_news = True
             raise
-        self._asked_at = time.monotonic()
 
     async def _answer_file(self, path: str) -> None:
         tree = self.context.sides.tree

@@ -62,9 +62,21 @@ class RunningMirror:
 
     def look_everywhere(self) -> None:
         """Mark the whole tree as possibly changed."""
+        self.look_at_files()
+        self.questions.wake()
+
+    def look_at_files(self) -> None:
+        """Look at all files, although nothing tells of a change: news may be lost."""
         self.engine.request_scan()
         self.events.mark_everywhere()
         self.approver.look_everywhere()
+        self.questions.look_at_files()
+
+    def reread(self) -> None:
+        """Read all files and rows again, also those that look unchanged, and rows of which news may be lost."""
+        self.engine.request_reread()
+        self.approver.look_at_rows()
+        self.outbox.due.set()
         self.questions.wake()
 
     def mark_both_sides(self, *, thoroughly: bool) -> None:

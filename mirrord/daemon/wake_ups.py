@@ -1,4 +1,4 @@
-"""What wakes engines: notifications of changed rows, polling because one may be lost, and the clock."""
+"""What wakes engines: notifications of changed rows, and polling because one may be lost."""
 
 import asyncio
 import logging
@@ -6,20 +6,13 @@ import math
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from uuid import UUID
-
-import psycopg
 
 from mirrord.db.content import entry_states
-from mirrord.db.content.history_purge import RemovalRun, begin_removal, remove_batch
-from mirrord.db.content.tombstone_purge import purge_batch
 from mirrord.db.database import Database
 from mirrord.db.notify_channel import notified_tenants, run_ticker
-from mirrord.domain.entry import EntryId, TenantId
-from mirrord.domain.history_rule import HistoryRule
-from mirrord.errors import Fenced, Unavailable
+from mirrord.domain.entry import TenantId
+from mirrord.errors import Unavailable
 from mirrord.sync.engine import Engine
-from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.timing import Backoff, pause
 
 log = logging.getLogger(__name__)
@@ -123,70 +116,3 @@ class Notifications:
 
 def _handle_lost_ticker(error: Unavailable) -> None:
     log.warning("ticker_lost", extra={"error": str(error)})
-
-
-SCAN_SECONDS = 60.0  # seconds between scans of the whole tree
-SCAN_FACTOR = 200  # the pause is at least so many times the duration of a scan
-REREAD_SECONDS = 86_400.0  # seconds between readings of every file
-COMPARE_SECONDS = 600.0  # seconds between full compares of rows with bases
-PURGE_SECONDS = 86_400.0  # seconds between searches for tombstones and texts of versions past their time
-FIRST_PURGE_SECONDS = 600.0  # seconds from the start to the first one: a daemon may run for less than a day each time
-
-
-async def make_rounds(engine: Engine, history: HistoryRule, stop: asyncio.Event) -> None:
-    """Scan, compare, read and purge, each at its interval, until *stop*. history: which versions keep their texts."""
-    compared_at = reread_at = time.monotonic()
-    purged_at = compared_at + FIRST_PURGE_SECONDS - PURGE_SECONDS
-    while not stop.is_set():
-        await pause(stop, max(SCAN_SECONDS, SCAN_FACTOR * engine.scan_seconds))
-        engine.request_scan()
-        now = time.monotonic()
-        if now - compared_at > COMPARE_SECONDS:
-            compared_at = now
-            engine.request_comparison()
-        if now - reread_at > REREAD_SECONDS:
-            reread_at = now
-            engine.request_reread()
-        if now - purged_at > PURGE_SECONDS:
-            purged_at = now
-            await purge_tombstones(engine.sides)
-            await remove_old_texts(engine.sides, history)
-
-
-async def purge_tombstones(sides: Sides) -> int:
-    """Purge every tombstone past its time; returns their number. After a failure the next purge tries again."""
-    count = 0
-    with suppress(Unavailable, Fenced, psycopg.errors.IntegrityError):
-        while sides.lease is not None:
-            async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
-                purged = await purge_batch(connection, sides.tenant)
-            if not purged:
-                break
-            count += len(purged)
-    if count:
-        log.info("purged", extra={"tenant": sides.name, "entries": count})
-    return count
-
-
-async def remove_old_texts(sides: Sides, rule: HistoryRule) -> int:
-    """Remove the texts of versions that *rule* no longer keeps; returns their number. A failure is as above."""
-    count = size = 0
-    with suppress(Unavailable, Fenced):
-        if sides.lease is None or (run := await _begin_removal(sides, rule)) is None:
-            return 0
-        for table in ("page", "record"):
-            after: EntryId | None = EntryId(UUID(int=0))
-            while after is not None and sides.lease is not None:
-                async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
-                    batch = await remove_batch(connection, sides.tenant, run, table, after)
-                after, count, size = batch.next_after, count + batch.texts, size + batch.size
-    if count:
-        log.info("texts_removed", extra={"tenant": sides.name, "versions": count, "bytes": size})
-    return count
-
-
-async def _begin_removal(sides: Sides, rule: HistoryRule) -> RemovalRun | None:
-    if rule.age is None:
-        return None
-    async with sides.database.transaction(sides.tenant) as connection:
-        return await begin_removal(connection, sides.tenant, rule)

@@ -84,7 +84,8 @@ class DerivationLoop:
                 self._engine.rows_changed,
             )
             while linked and not stop.is_set() and self._is_quiet:
-                await pause(stop, UNCHANGED_SECONDS, self._engine.rows_changed)
+                self._engine.feed.advanced.clear()
+                await pause(stop, None, self._engine.rows_changed, self._engine.feed.advanced)
         with suppress(Unavailable, Fenced):
             await self._deriver.finish()
 

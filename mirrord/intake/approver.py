@@ -19,9 +19,7 @@ from mirrord.intake.request_execution import TenantContext, events_of_dead_run, 
 from mirrord.intake.request_intake import RequestIntake
 from mirrord.sync.timing import pause
 
-LOOK_SECONDS = 60.0  # seconds between looks at all files, independent of the watcher
 POLL_SECONDS = 0.5  # seconds between looks at decisions while any request waits, and at whether sync works again
-ROWS_SECONDS = 3600.0  # seconds between looks at rows that nothing asks for; only this daemon adds rows of its mirror
 RETRY_SECONDS = 0.5  # seconds after Postgres was out of reach, or the lease was lost
 _SHOWN_AGAIN = ("STALE", "CONFLICT")  # codes of a change set whose files changed after it was shown
 _LAST_OUTCOME_KEY = "approval"  # cache key: the outcome of the last request that was run
@@ -43,8 +41,6 @@ class Approver:
     long_work: Work | None = None
     _waiting: bool = True  # whether any request is still open; assumed at first
     _working: bool = False
-    _looked_at: float = field(default_factory=time.monotonic)  # when all files were looked at, by the monotonic clock
-    _asked_at: float = field(default_factory=time.monotonic)  # when rows were looked at, by the monotonic clock
     _swept_at: float | None = None  # when drafts were looked at, by the monotonic clock; None: never
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -66,20 +62,22 @@ class Approver:
         self.intake.marks.mark_everywhere()
         self._wake.set()
 
+    def look_at_rows(self) -> None:
+        """Look at requests in rows, although none is known to wait: only this daemon adds rows of its mirror."""
+        self._waiting = True
+        self._wake.set()
+
     async def run(self, stop: asyncio.Event) -> None:
         """Work until *stop*; a running command is finished."""
         while not stop.is_set():
             self._wake.clear()
-            seconds = RETRY_SECONDS
+            seconds: float | None = RETRY_SECONDS
             try:
                 await self.work()
-                seconds = LOOK_SECONDS if self.idle and not self._waiting else POLL_SECONDS
+                seconds = None if self.idle and not self._waiting else POLL_SECONDS
             except (MirrordError, OSError) as error:  # a full disk, a missing tree: both may be over soon
                 log.info("approvals_wait", extra={"tenant": self.desk.sides.name, "error": str(error)})
             await pause(stop, seconds, self._wake)
-            if time.monotonic() - self._looked_at > LOOK_SECONDS:
-                self._looked_at = time.monotonic()
-                self.intake.marks.mark_everywhere()
 
     async def work(self) -> None:
         """Work one round. Raises MirrordError, OSError: the next round does the rest."""
@@ -90,9 +88,8 @@ class Approver:
         self._working = True
         try:
             self._waiting |= await self.intake.accept_marked()
-            if self._waiting or time.monotonic() - self._asked_at > ROWS_SECONDS:
+            if self._waiting:
                 self._waiting = await self._act_on_decisions()
-                self._asked_at = time.monotonic()
             await self._sweep_drafts()
         finally:
             self._working = False

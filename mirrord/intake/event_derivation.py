@@ -30,7 +30,6 @@ from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.timing import pause
 
 RETRY_SECONDS = 0.2  # seconds until the next check whether commands are done
-MAX_IDLE_SECONDS = 600.0  # seconds between looks that no change of the feed asks for
 
 Key = tuple[EntryId, int, UUID]
 
@@ -48,7 +47,7 @@ class Outbox:
         """Work until *stop*."""
         while not stop.is_set():
             self.due.clear()
-            seconds = MAX_IDLE_SECONDS
+            seconds: float | None = None
             try:
                 if not await self.make_events():
                     seconds = RETRY_SECONDS

@@ -19,7 +19,6 @@ from mirrord.mirror.write.append_only_files import Cursor, Tail, read_tail
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.timing import pause
 
-SCAN_SECONDS = 60.0  # seconds between reads of all files, in case the watcher missed a change
 RETRY_SECONDS = 0.5  # seconds of pause after Postgres was out of reach, or the lease lost
 PAGES_FIRST_SECONDS = 0.1  # seconds for which lines wait until the engine is idle
 ENGINE_CHECK_SECONDS = 0.003  # seconds between two looks whether it is
@@ -54,7 +53,6 @@ class EventReader:
     _cursors: dict[str, Cursor] = field(default_factory=dict)
     _problems: PathProblems = field(init=False)
     _is_loaded: bool = False
-    _scanned_at: float = field(default_factory=time.monotonic)
     _authors: VersionAuthors = field(init=False)
 
     def __post_init__(self) -> None:
@@ -85,18 +83,15 @@ class EventReader:
         """Work until *stop*."""
         while not stop.is_set():
             self._wake_event.clear()
-            seconds = SCAN_SECONDS
+            seconds: float | None = None
             try:
                 await self._wait_for_pages(stop)
                 await self.read_marked()
                 await self._authors.name()
+                seconds = self._authors.retry_seconds
             except (Unavailable, Fenced):
                 seconds = RETRY_SECONDS
-            seconds = min(seconds, self._authors.retry_seconds or seconds)
             await pause(stop, seconds, self._wake_event)
-            if time.monotonic() - self._scanned_at > SCAN_SECONDS:
-                self._scanned_at = time.monotonic()
-                self._marks.mark_everywhere()
 
     async def _wait_for_pages(self, stop: asyncio.Event) -> None:
         """Let the page of a line go first: its reader waits for it, and then its author can be named at once."""

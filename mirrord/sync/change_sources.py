@@ -29,13 +29,14 @@ class Feed:
     """
     A cursor in the change feed. It starts before the full comparison, so no change is missed between the two.
 
-    newest: number of the last known change.
+    newest: number of the last known change. advanced: set when the cursor may have passed changes.
     """
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self.cursor = 0
         self.newest = 0
+        self.advanced = asyncio.Event()
 
     @property
     def unread_changes(self) -> int:
@@ -47,11 +48,13 @@ class Feed:
         async with self._sides.database.connection() as connection:
             self._sides.own_changes.forget()
             self.cursor = (await entry_states.load_seqs(connection, [self._sides.tenant])).get(self._sides.tenant, 0)
+            self.advanced.set()
 
     async def pass_over_own(self) -> None:
         """Move the cursor over changes that the daemon made itself, if no others are before them."""
         await self._sides.own_changes.settle()
         self.cursor = self._sides.own_changes.pass_over(self.cursor)
+        self.advanced.set()
 
     async def read(self, watched: Collection[EntryId] = (), *, renders: bool = False) -> list[LoadedEntries]:
         """
@@ -75,6 +78,7 @@ class Feed:
                     page = replace(page, rows={**page.rows, **rendered.rows}, texts=rendered.texts)
                     changes.expected_entries = len(rendered.rows)  # the next pass goes on with them
             self.cursor = cursor
+            self.advanced.set()
             pages.append(page)
         return pages
 

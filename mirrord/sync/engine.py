@@ -38,9 +38,10 @@ ROUND_SECONDS_PER_MIRROR, MAX_ROUND_SECONDS = (
 MAX_FEED_DELAY_SECONDS = 0.1  # seconds after which changed rows are read although files go on changing
 ROOT_CHECK_SECONDS = 1.0  # seconds between checks of the root while nothing happens
 ROOT_CHECK_SECONDS_PER_MIRROR, MAX_ROOT_CHECK_SECONDS = (
-    0.02,
-    10.0,
+    0.03,
+    30.0,
 )  # seconds: minimum for each mirror of the daemon, maximum
+HALT_LOOK_SECONDS = 10.0  # seconds between looks whether a person has decided about a halt, at most
 RETRY_SECONDS = 0.5  # seconds after the root was out of reach, or the lease lost
 
 
@@ -187,6 +188,8 @@ class Engine:
         look = min(
             MAX_ROOT_CHECK_SECONDS, max(ROOT_CHECK_SECONDS, ROOT_CHECK_SECONDS_PER_MIRROR * self.fair_shares.mirrors)
         )
+        if self.halts.is_halted:
+            look = min(look, HALT_LOOK_SECONDS)
         if not self.handshake.is_owed:
             return look
         return min(look, max(ACK_QUIET_SECONDS, self._acknowledged_at + self.min_round_seconds - time.monotonic()))

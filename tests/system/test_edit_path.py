@@ -21,7 +21,7 @@ LAST = "conclude"  # rows and files are written when it begins
 IDLE_FUNCTIONS = {  # those of each loop, which run without work
     *("Heartbeat.beat", "load_seqs", "renew_leases", "States._note_written", "notified_tenants"),
     "load_due",
-    *("DerivationLoop.run", "Root._keep_own_state", "Queue.mark"),
+    *("Root._keep_own_state", "Queue.mark"),
 }
 TENANT_WORK = "Database.transaction"
 EDITS = 4  # the smallest figure counts, because other work may fall into an edit

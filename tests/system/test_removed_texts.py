@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrord.daemon.wake_ups import remove_old_texts
+from mirrord.daemon.purges import remove_old_texts
 from mirrord.db.database import Database
 from mirrord.domain.entry import Actor, TenantId
 from mirrord.domain.history_rule import HistoryRule

@@ -1,0 +1,106 @@
+"""
+The one schedule of a daemon: when each mirror is scanned, compared, read and purged.
+
+Mirrors take turns, one after the other, so that the work of a thousand idle ones is spread, and is a small share of a
+core however many there are.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mirrord.daemon.purges import purge_tombstones, remove_old_texts
+from mirrord.daemon.running_mirror import RunningMirror
+from mirrord.domain.history_rule import HistoryRules
+from mirrord.sync.timing import pause
+
+SCAN_SECONDS = 60.0  # seconds between scans of a tree
+SCAN_FACTOR = 200  # the time between two scans of a tree is at least so many times the duration of a scan of all
+COMPARE_SECONDS = 600.0  # seconds between full compares of rows with bases
+COMPARE_SECONDS_PER_MIRROR = 60.0  # seconds at least between two compares, for each mirror
+REREAD_SECONDS = 86_400.0  # seconds between readings of every file
+PURGE_SECONDS = 86_400.0  # seconds between searches for tombstones and texts of versions past their time
+FIRST_PURGE_SECONDS = 600.0  # seconds from the start to the first one: a daemon may run for less than a day each time
+LATEST_LOOK_SECONDS = 5.0  # seconds after which a new mirror has its place in the round
+
+
+def seconds_between_scans(scan_seconds: float, mirrors: int) -> float:
+    """
+    Seconds between a scan and that of the next mirror.
+
+    scan_seconds: the duration of a scan of each tree, added up.
+    """
+    return max(SCAN_SECONDS, SCAN_FACTOR * scan_seconds) / max(1, mirrors)
+
+
+@dataclass(slots=True)
+class _Turns:
+    """When a mirror had its last turns, by the monotonic clock."""
+
+    compared_at: float
+    reread_at: float
+    purged_at: float
+
+
+@dataclass(slots=True)
+class MirrorRounds:
+    """The schedule. mirrors: the running ones by name, which come and go. history: which versions keep their texts."""
+
+    mirrors: Mapping[str, RunningMirror]
+    history: HistoryRules
+    _round: deque[str] = field(default_factory=deque)
+    _turns: dict[str, _Turns] = field(default_factory=dict)
+
+    async def scan(self, stop: asyncio.Event) -> None:
+        """Let mirrors look at their trees, one after the other, until *stop*."""
+        scanned_at = time.monotonic()
+        while not stop.is_set():
+            self._arrange_round()
+            due_at = scanned_at + seconds_between_scans(
+                sum(mirror.engine.scan_seconds for mirror in self.mirrors.values()), len(self._round)
+            )
+            await pause(stop, min(LATEST_LOOK_SECONDS, max(0.0, due_at - time.monotonic())))
+            if time.monotonic() >= due_at and self._round:
+                scanned_at = time.monotonic()
+                self._take_turn(self._round[0])
+                self._round.rotate(-1)
+
+    def _arrange_round(self) -> None:
+        """Let new mirrors join the round at its end, and others leave it."""
+        if self._turns.keys() == self.mirrors.keys():
+            return
+        now = time.monotonic()
+        added = [name for name in self.mirrors if name not in self._turns]
+        self._turns |= {name: _Turns(now, now, now + FIRST_PURGE_SECONDS - PURGE_SECONDS) for name in added}
+        for name in self._turns.keys() - self.mirrors.keys():
+            del self._turns[name]
+        self._round = deque(name for name in [*self._round, *added] if name in self._turns)
+
+    def _take_turn(self, name: str) -> None:
+        mirror, turns, now = self.mirrors[name], self._turns[name], time.monotonic()
+        mirror.look_at_files()
+        if now - turns.compared_at > max(COMPARE_SECONDS, COMPARE_SECONDS_PER_MIRROR * len(self._round)):
+            turns.compared_at = now
+            mirror.engine.request_comparison()
+        if now - turns.reread_at > REREAD_SECONDS:
+            turns.reread_at = now
+            mirror.reread()
+
+    async def purge(self, stop: asyncio.Event) -> None:
+        """Purge what is past its time, of one mirror after the other, until *stop*."""
+        while not stop.is_set():
+            await pause(stop, SCAN_SECONDS)
+            for name in list(self._turns):
+                if stop.is_set():
+                    break
+                await self._purge_if_due(name)
+
+    async def _purge_if_due(self, name: str) -> None:
+        mirror, turns, now = self.mirrors.get(name), self._turns.get(name), time.monotonic()
+        if mirror is None or turns is None or now - turns.purged_at <= PURGE_SECONDS:
+            return
+        turns.purged_at = now
+        await purge_tombstones(mirror.engine.sides)
+        await remove_old_texts(mirror.engine.sides, self.history.of_tenant(name))

@@ -1,0 +1,86 @@
+"""What no event tells of is found by the turns that mirrors take."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mirrord.config import Config
+from mirrord.daemon import daemon as daemons
+from mirrord.daemon import mirror_rounds
+from mirrord.daemon.daemon import Daemon
+from mirrord.daemon.running_mirror import Watching
+from mirrord.sync.timing import pause
+from tests.support.editors import save
+from tests.support.harness import eventually
+
+NAMES = ("ada", "ben", "cy")
+
+
+class DeafWatching(Watching):
+    """A watcher to which the kernel reports nothing."""
+
+    async def run(self) -> None:
+        await pause(self._stop, None)
+
+
+@asynccontextmanager
+async def working(dsn: str, directory: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Daemon]:
+    """A daemon of three tenants, whose turns come every tenth of a second."""
+    monkeypatch.setattr(daemons, "Watching", DeafWatching)
+    monkeypatch.setattr(mirror_rounds, "SCAN_SECONDS", 0.3)
+    daemon = Daemon(Config(directory / "mirror", directory / "data", dsn, NAMES))
+    works = asyncio.ensure_future(daemon.run())
+    try:
+        await asyncio.wait_for(daemon.ready.wait(), 60)
+        yield daemon
+    finally:
+        daemon.stop.set()
+        await works
+
+
+async def wait_for(condition: Callable[[], object], expectation: str) -> None:
+    await asyncio.to_thread(eventually, condition, expectation)
+
+
+async def test_a_change_of_which_no_event_tells_is_found_in_every_tree(
+    fresh_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with working(fresh_dsn, tmp_path, monkeypatch):
+        for name in NAMES:
+            save(tmp_path / f"mirror/{name}/Unseen.md", "no event told of this\n")
+        with psycopg.connect(fresh_dsn, autocommit=True) as rows:
+            count = "SELECT count(*) FROM mirrord.page WHERE name = 'Unseen'"
+            await wait_for(lambda: rows.execute(count).fetchone() == (len(NAMES),), "a row in every tenant")
+
+
+async def test_every_mirror_has_its_turn_again_and_again(
+    fresh_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with working(fresh_dsn, tmp_path, monkeypatch) as daemon:
+
+        def scans() -> list[int]:
+            return [sum(mirror.engine.pulse.scans.counts) for mirror in daemon.mirrors.values()]
+
+        before = scans()
+        await wait_for(
+            lambda: all(now > then + 2 for now, then in zip(scans(), before, strict=True)), "three more scans of each"
+        )
+        assert max(scans()) - min(scans()) <= 2
+
+
+async def test_all_rows_are_compared_when_a_mirror_is_due(
+    fresh_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror_rounds, "COMPARE_SECONDS", 0.0)
+    monkeypatch.setattr(mirror_rounds, "COMPARE_SECONDS_PER_MIRROR", 0.0)
+    async with working(fresh_dsn, tmp_path, monkeypatch):
+        save(tmp_path / "mirror/ada/Page.md", "text\n")
+        with psycopg.connect(fresh_dsn, autocommit=True) as superuser:
+            find = "SELECT EXISTS (SELECT FROM mirrord.mirror_base WHERE path = 'Page.md')"
+            await wait_for(lambda: superuser.execute(find).fetchone() == (True,), "the base of the page")
+            superuser.execute("DELETE FROM mirrord.mirror_base WHERE path = 'Page.md'")
+            await wait_for(lambda: superuser.execute(find).fetchone() == (True,), "the base again")

@@ -1,0 +1,24 @@
+"""Scans of all mirrors together take a small share of a core, and each mirror has its turn."""
+
+import pytest
+
+from mirrord.daemon.mirror_rounds import SCAN_FACTOR, SCAN_SECONDS, seconds_between_scans
+
+
+def test_a_single_small_tree_is_scanned_once_a_minute() -> None:
+    assert seconds_between_scans(0.01, 1) == SCAN_SECONDS
+
+
+def test_many_small_trees_are_scanned_one_after_the_other_within_a_minute() -> None:
+    assert seconds_between_scans(0.2, 100) * 100 == pytest.approx(SCAN_SECONDS)
+
+
+@pytest.mark.parametrize("mirrors", [1, 10, 1_000])
+@pytest.mark.parametrize("scan_seconds", [0.001, 0.3, 5.0, 60.0])
+def test_scans_take_at_most_half_a_percent_of_the_time(scan_seconds: float, mirrors: int) -> None:
+    round_seconds = seconds_between_scans(scan_seconds, mirrors) * mirrors
+    assert scan_seconds / round_seconds <= 1 / SCAN_FACTOR + 1e-9
+
+
+def test_a_daemon_without_mirrors_waits_for_some() -> None:
+    assert seconds_between_scans(0.0, 0) == SCAN_SECONDS
