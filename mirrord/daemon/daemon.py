@@ -37,7 +37,7 @@ from mirrord.sync.decisions.pacing import FairShares
 from mirrord.sync.engine import Engine
 from mirrord.sync.timing import Backoff, pause, run_together
 from mirrord.telemetry import engine_reports
-from mirrord.telemetry.engine_reports import measures_of, pulse_of
+from mirrord.telemetry.engine_reports import Pulses, measures_of
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +70,7 @@ class Daemon:
     _page_rate: PageRate = field(default_factory=PageRate)
     _company: FairShares = field(default_factory=FairShares)
     _states: engine_reports.States = field(default_factory=engine_reports.States)
+    _pulses: Pulses = field(default_factory=Pulses)
 
     def __post_init__(self) -> None:
         self.postgres = app.Postgres(self.config)
@@ -286,7 +287,7 @@ class Daemon:
     async def _publish_states(self, database: Database) -> None:
         """Write the progress of long work into the mirrors' rows."""
         while not self.stop.is_set():
-            await pause(self.stop, engine_reports.BEAT_SECONDS)
+            await pause(self.stop, max(engine_reports.BEAT_SECONDS, BEAT_SECONDS_PER_MIRROR * len(self.mirrors)))
             await self._states.write_long_work(database, list(self.mirrors.values()))
 
     async def _keep_heartbeat(self) -> None:
@@ -324,7 +325,7 @@ class Daemon:
     def pulses(self) -> dict[str, dict[str, Any]]:
         """By name, the activity of each tenant that is mirrored now."""
         return {
-            name: pulse_of(mirror.engine, mirror.long_work(), derived=mirror.consequences.is_up_to_date)
+            name: self._pulses.pulse_of(mirror.engine, mirror.long_work(), derived=mirror.consequences.is_up_to_date)
             for name, mirror in self.mirrors.items()
         }
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import orjson
 
@@ -41,6 +42,32 @@ def pulse_of(engine: Engine, work: Sequence[Work], *, derived: bool) -> dict[str
         "halted": engine.halts.is_halted,
         "untaken": _untaken_facts(looker),
     }
+
+
+class Pulses:
+    """The heartbeat's facts of many tenants; those of tenants at rest are not collected again."""
+
+    def __init__(self) -> None:
+        self._resting = WeakKeyDictionary[Engine, tuple[float, dict[str, Any]]]()
+
+    def pulse_of(self, engine: Engine, work: Sequence[Work], *, derived: bool) -> dict[str, Any]:
+        """As pulse_of()."""
+        rested_since = _rested_since(engine, work) if derived else None
+        if rested_since is None:
+            return pulse_of(engine, work, derived=derived)
+        if (collected := self._resting.get(engine)) is not None and collected[0] == rested_since:
+            return collected[1]
+        pulse = pulse_of(engine, work, derived=derived)
+        self._resting[engine] = rested_since, pulse
+        return pulse
+
+
+def _rested_since(engine: Engine, work: Sequence[Work]) -> float | None:
+    """The time of the last step of an engine that has nothing to do, and did nothing recently; None: it has, or did."""
+    pulse, now = engine.pulse, time.monotonic()
+    if work or not engine.is_idle or pulse.file_to_row.recent(now) or pulse.row_to_file.recent(now):
+        return None
+    return pulse.stepped_at
 
 
 def _untaken_facts(looker: Looker) -> dict[str, Any] | None:
@@ -126,6 +153,7 @@ class States:
 
     def __init__(self) -> None:
         self._written: dict[Lease, str] = {}
+        self._rested_since: dict[Lease, float] = {}  # of mirrors at rest, with the state that is written
         self._with_long_work: set[Lease] = set()  # leases whose last written state has long work
         self._being_written: set[Lease] = set()
 
@@ -136,12 +164,12 @@ class States:
 
         States that another block is writing are left out: the later write would not have the newer state.
         """
-        states = {lease: _state_json(mirror) for mirror in running if (lease := mirror.engine.sides.lease) is not None}
-        news = {
+        states = {
             lease: state
-            for lease, state in states.items()
-            if self._written.get(lease) != state and lease not in self._being_written
+            for mirror in running
+            if (lease := mirror.engine.sides.lease) is not None and (state := self._new_state(lease, mirror))
         }
+        news = {lease: state for lease, state in states.items() if lease not in self._being_written}
         self._being_written |= news.keys()
         try:
             yield news
@@ -157,11 +185,20 @@ class States:
                 for lease, state in news.items():
                     await mirror_leases.store_state(database, lease, state)
 
+    def _new_state(self, lease: Lease, mirror: AtWork) -> str | None:
+        """The state as JSON; None: it is written. That of a mirror at rest is not compared again."""
+        work = mirror.long_work()
+        rested_since = _rested_since(mirror.engine, work)
+        if rested_since is not None and self._rested_since.get(lease) == rested_since:
+            return None
+        state = orjson.dumps(state_of(mirror.engine, work)).decode()
+        if self._written.get(lease) != state:
+            return state
+        if rested_since is not None:
+            self._rested_since[lease] = rested_since
+        return None
+
     def _note_written(self, states: Mapping[Lease, str]) -> None:
         self._written.update(states)
         for lease, state in states.items():
             (self._with_long_work.add if orjson.loads(state)["work"] else self._with_long_work.discard)(lease)
-
-
-def _state_json(mirror: AtWork) -> str:
-    return orjson.dumps(state_of(mirror.engine, mirror.long_work())).decode()
