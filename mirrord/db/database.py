@@ -14,7 +14,14 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_dumps, set_json_loads
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from mirrord.db.transactions import LOCK_TIMEOUT_MS, CommandQueue, LockWaits, TransactionChanges, pipelined_transaction
+from mirrord.db.transactions import (
+    LOCK_TIMEOUT_MS,
+    CommandQueue,
+    LockWaits,
+    Places,
+    TransactionChanges,
+    pipelined_transaction,
+)
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.errors import Fenced, Locked, Unavailable, UserError
 
@@ -207,6 +214,7 @@ class Database:
         self.break_count = 0  # counts possibly broken connections: the next may reach another server
         self.is_cluster = False  # known once a connection was made
         self._lock_waits = LockWaits(size)
+        self._places = Places(size, POOL_TIMEOUT_SECONDS)
         self.written_rows = 0  # rows since the last check of the planner's statistics, see statistics.keep()
         self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             self.dsn,
@@ -249,7 +257,7 @@ class Database:
     async def autocommit(self) -> AsyncIterator[Connection]:
         """An autocommit connection without a tenant: one round trip per statement instead of three."""
         with translate_errors(), self._count_breaks():
-            async with self.pool.connection() as connection:
+            async with self._places.take(), self.pool.connection() as connection:
                 yield connection
 
     @asynccontextmanager
@@ -266,7 +274,7 @@ class Database:
         changes: filled after the commit. Raises Fenced when *lease* is lost: the transaction is rolled back then.
         """
         with translate_errors(), self._count_breaks(), self._lock_waits.limit_wait(tenant) as lock_timeout:
-            async with self.pool.connection() as connection:
+            async with self._places.take(), self.pool.connection() as connection:
                 async with pipelined_transaction(connection) as outbox:
                     with outbox.hold():
                         await set_tenant(connection, tenant)

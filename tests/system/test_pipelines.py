@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 
-from mirrord.db.database import Connection, Database
+from mirrord.db.database import POOL_TIMEOUT_SECONDS, Connection, Database
 from mirrord.db.transactions import CommandQueue, pipelined_transaction
 from mirrord.domain.entry import TenantId
 from tests.support import rows
@@ -203,3 +203,16 @@ async def test_a_pipeline_raises_its_first_error_though_its_answer_comes_while_t
 
         with pytest.raises(psycopg.errors.DivisionByZero):
             await fail_before_the_end()
+
+
+async def test_who_waits_for_a_connection_goes_on_waiting_while_others_get_it(
+    database: Database, tenant: TenantId
+) -> None:
+    """Together longer than a pool waits: so it is when a daemon of many tenants starts."""
+    async with Database(database.dsn, size=1) as alone:
+
+        async def work() -> None:
+            async with alone.transaction(tenant) as connection:
+                await connection.execute("SELECT pg_sleep(%s)", (POOL_TIMEOUT_SECONDS / 10,))
+
+        await asyncio.gather(*(work() for _ in range(15)))
