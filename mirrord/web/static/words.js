@@ -308,7 +308,7 @@ export const STATUS = {
   nothingWritten: "Nothing has been written since this page was opened.",
   lastOnDisk: (count, median, most) => `The last ${count} changes were on disk after ${median} (typical), ${most} at most.`,
   noEvents: "No tool has done anything yet.",
-  heads: ["When", "Who", "What", ""],
+  heads: ["When", "Who", "What", "Where"],
   work: { scan: "Scanning the whole tree", import: "Processing files and rows", derive: "Preparing pages for the editor", command: "Carrying out approved requests" },
   ways: { file_to_row: "From file to row", row_to_file: "From row to file" },
   treeOfFiles: "A tree of files",
