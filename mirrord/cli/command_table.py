@@ -35,6 +35,7 @@ _COMMANDS = {
     "migrate": "mirrord.cli.host.setup_commands:migrate",
     "notifications": "mirrord.cli.approvals_command:notifications",
     "psql": "mirrord.cli.host.setup_commands:psql",
+    "rebuild-search": "mirrord.cli.search_index_command:rebuild_search",
     "restore": "mirrord.cli.history_commands:restore",
     "restore-all": "mirrord.cli.halts_commands:restore_all",
     "resume": "mirrord.cli.halts_commands:resume",

@@ -19,7 +19,8 @@ class FeedBatch:
 
     has_due_links: links have to be resolved. has_pending_links: texts have to get targets of links. has_notes: changes
     are waiting to become events. has_segments: some of the entries have segments, or are records of segments. clock:
-    the number of the tenant's last change when this was read.
+    the number of the tenant's last change when this was read. unindexed_pages: the number of pages with words to be
+    indexed, which the move of the cursor of links does.
     """
 
     changes: Sequence[FeedCursor]
@@ -30,6 +31,7 @@ class FeedBatch:
     has_notes: bool
     has_segments: bool
     clock: int
+    unindexed_pages: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -69,7 +71,8 @@ SELECT ARRAY(SELECT seq FROM batch ORDER BY seq, entry_id), ARRAY(SELECT entry_i
                   AND key = ANY (ARRAY(SELECT entry_id::text FROM batch)))
        OR EXISTS (SELECT FROM mirrord.record WHERE tenant_id = %(t)s AND kind = 'segment'
                      AND id = ANY (ARRAY(SELECT entry_id FROM batch))),
-       coalesce((SELECT seq FROM mirrord.tenant_clock WHERE tenant_id = %(t)s), 0)
+       coalesce((SELECT seq FROM mirrord.tenant_clock WHERE tenant_id = %(t)s), 0),
+       (SELECT count(*) FROM mirrord.search_due WHERE tenant_id = %(t)s)
   FROM link, segment"""
 _ADD_CURSOR = """
 INSERT INTO mirrord.{} (tenant_id, seq, entry_id)
@@ -77,7 +80,7 @@ VALUES (%s, 0, '00000000-0000-0000-0000-000000000000') ON CONFLICT DO NOTHING"""
 _MOVE_CURSORS = """
 WITH link AS (
     UPDATE mirrord.link_cursor SET seq = %(seq)s, entry_id = %(entry)s
-     WHERE tenant_id = %(t)s AND (seq, entry_id) < (%(seq)s, %(entry)s))
+     WHERE tenant_id = %(t)s AND (seq, entry_id) <= (%(seq)s, %(entry)s))
 UPDATE mirrord.segment_cursor SET seq = %(seq)s, entry_id = %(entry)s
  WHERE tenant_id = %(t)s AND (seq, entry_id) < (%(seq)s, %(entry)s)"""
 
@@ -94,6 +97,6 @@ async def lock_next_batch(connection: Connection, tenant: TenantId) -> FeedBatch
 
 
 async def move_cursors(connection: Connection, tenant: TenantId, cursor: FeedCursor) -> None:
-    """Move both cursors to *cursor*, unless they are there already."""
+    """Move both cursors to *cursor*, unless they are beyond it. A batch of pages that are due is indexed with that."""
     seq, entry = cursor
     await connection.execute(_MOVE_CURSORS, {"t": tenant, "seq": seq, "entry": entry})

@@ -64,6 +64,7 @@ class DerivationLoop:
         self._waiting_since: float | None = None  # monotonic time of the first change that links have not followed
         self._followed_seq = 0  # the number of the last change that links have followed
         self._has_pending_links = False  # whether pages that cannot be written yet are to get targets of links
+        self._unindexed_pages = 0  # pages that were to be indexed before the last batch
 
     async def run(self, stop: asyncio.Event) -> None:
         """Update the derived data whenever rows changed, until *stop*."""
@@ -129,6 +130,7 @@ class DerivationLoop:
         if batch.has_notes:
             self._unpublished.set()
         self._followed_seq, self._has_pending_links = batch.clock, followed.has_pending
+        self._unindexed_pages = batch.unindexed_pages
 
     async def _derive_documents(self, stop: asyncio.Event) -> None:
         while not stop.is_set() and self._engine.pending_count < IMPORT_ENTRIES:
@@ -197,7 +199,10 @@ class DerivationLoop:
         self._linked_at, self._waiting_since = now, None
         engine = self._engine
         while not stop.is_set():
-            if await follow_batch(engine.sides, engine.handshake, self._note_batch) < FEED_BATCH_ENTRIES:
+            unindexed_pages = self._unindexed_pages
+            count = await follow_batch(engine.sides, engine.handshake, self._note_batch)
+            is_indexing = self._unindexed_pages > 0 and self._unindexed_pages != unindexed_pages
+            if count < FEED_BATCH_ENTRIES and not is_indexing:
                 break
         return True
 
@@ -277,6 +282,6 @@ async def follow_changes(
     followed = await follow_links(connection, tenant, batch, rule)
     if entries := batch.entries_for_segments:
         await _anchor_segments(connection, tenant, entries)
-    if batch.changes and not moves_cursors:
-        await feed_cursors.move_cursors(connection, tenant, batch.changes[-1])
+    if (batch.changes or batch.unindexed_pages) and not moves_cursors:
+        await feed_cursors.move_cursors(connection, tenant, [batch.link_cursor, *batch.changes][-1])
     return replace(followed, count=len(batch.changes) + followed.count)

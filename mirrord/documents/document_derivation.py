@@ -205,7 +205,8 @@ class Deriver:
         follow: is given whether the transaction ends by moving the cursors, as it does after a change of its own;
         returns whether nothing is left to follow. Returns the number of the change up to which that is so. None: there
         is more to do, because there are several pages, a large one, one that takes long or is locked, pages come often,
-        or others changed something meanwhile. Both cursors are locked first, as by those who only follow.
+        several are to be indexed, or others changed something meanwhile. Both cursors are locked first, as by those
+        who only follow.
         """
         await self.finish()
         sides = self._sides
@@ -214,12 +215,15 @@ class Deriver:
             sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR, changes) as connection,
         ):
             batch = await lock_next_batch(connection, sides.tenant)
+            if batch.unindexed_pages > 1:
+                return None
             pages = await derived_rows.load_underived(connection, sides.tenant, 2, SMALL_PAGE_CHARACTERS, [])
             stored = await self._derive_at_once(connection, pages)
             if stored is None:
                 return None
             batch = replace(batch, has_due_links=batch.has_due_links or stored.has_new_links)
-            is_complete = await follow(connection, batch, bool(pages) and batch.is_whole)
+            moves_at_end = bool(pages) and batch.is_whole and not batch.unindexed_pages  # nothing is indexed that late
+            is_complete = await follow(connection, batch, moves_at_end)
             changes.expected_entries, changes.followed_seq = len(pages), batch.clock if batch.is_whole else None
         self.has_more = self.postponed = False
         is_own = changes.seq == batch.clock + 1 and changes.entries == len(pages)

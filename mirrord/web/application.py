@@ -27,6 +27,7 @@ from mirrord.web import (
     page_finder,
     page_versions,
     review_api,
+    search_api,
     tenant_status,
 )
 from mirrord.web.html_pages import STATIC_DIRECTORY, Assets, render_page
@@ -106,7 +107,8 @@ def _api_routes() -> list[BaseRoute]:
         _costly_route("/tags", overview.list_tags),
         _quick_route("/templates", new_pages.list_templates),
         _costly_route("/trash", page_finder.list_trash),
-        _costly_route("/search", page_finder.search_pages),
+        _costly_route("/search", search_api.search_pages),
+        _costly_route("/titles", search_api.list_titles),
         _costly_route("/completions", page_finder.list_completions),
         _quick_route("/preview", page_finder.preview_link),
         _costly_route("/attention", tenant_status.list_waiting),

@@ -1,4 +1,4 @@
-"""Finding pages: sidebar levels, search, completion, link targets, backlinks."""
+"""Finding pages: sidebar levels, completion, link targets, backlinks."""
 
 from dataclasses import asdict
 from urllib.parse import quote, unquote
@@ -13,10 +13,11 @@ from mirrord.domain.entry import EntryId, TenantId
 from mirrord.domain.link_rule import LinkRule
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.web.request_context import Visit, entry_of, json_response, not_found, visit_of
+from mirrord.web.request_parameters import query_text, start_of
 from mirrord.web.rows import page_rows, search_rows, tree_rows
 from mirrord.web.rows.tree_rows import LEVEL_ENTRIES, Node
+from mirrord.web.search_api import find_by_title
 
-_MAX_CHARACTERS = 200  # of a query
 _MAX_COMPLETIONS = 12  # of one answer
 _PREVIEW_CHARACTERS = 400  # of a page
 
@@ -27,7 +28,7 @@ async def list_children(request: Request) -> Response:
     parent_text = request.query_params.get("parent")
     parent = entry_of(parent_text) if parent_text else None
     async with visit.read_transaction() as connection:
-        nodes = await tree_rows.load_children(connection, parent, _start_of(request))
+        nodes = await tree_rows.load_children(connection, parent, start_of(request))
     return json_response(
         {"nodes": [_facts(node) for node in nodes[:LEVEL_ENTRIES]], "more": len(nodes) > LEVEL_ENTRIES}
     )
@@ -55,54 +56,24 @@ async def list_trash(request: Request) -> Response:
     """GET api/trash?q=&start=: deleted pages whose title or name has `q`, the newest first, LEVEL at a time."""
     visit = await visit_of(request)
     async with visit.read_transaction() as connection:
-        pages = await tree_rows.load_trash(connection, _query_text(request, "q"), _start_of(request))
+        pages = await tree_rows.load_trash(connection, query_text(request, "q"), start_of(request))
         listed = pages[:LEVEL_ENTRIES]
         paths = await paths_of(connection, TenantId(visit.tenant), [page.id for page in listed])
     facts = [{**asdict(page), "path": paths.get(page.id, page.title)} for page in listed]
     return json_response({"pages": facts, "more": len(pages) > LEVEL_ENTRIES})
 
 
-def _start_of(request: Request) -> int:
-    """The number of the first entry that is asked for."""
-    start = request.query_params.get("start", "0")
-    return int(start) if start.isascii() and start.isdigit() and len(start) < 10 else 0
-
-
-async def search_pages(request: Request) -> Response:
-    """GET api/search?q=: pages with a matching name, then pages with matching text."""
-    visit = await visit_of(request)
-    text = _query_text(request, "q")
-    if not text:
-        return json_response({"called": [], "saying": []})
-    async with visit.read_transaction() as connection:
-        by_name = await search_rows.find_by_name(connection, text)
-        by_text = await search_rows.find_by_text(connection, text)
-    return json_response(
-        {
-            "called": [
-                {"id": page.id, "title": page.title, "icon": page.icon, "alias": page.alias} for page in by_name
-            ],
-            "saying": [
-                {
-                    "id": page.id,
-                    "title": page.title,
-                    "icon": page.icon,
-                    "before": page.before,
-                    "words": page.words,
-                    "after": page.after,
-                }
-                for page in by_text
-            ],
-        }
-    )
-
-
 async def list_completions(request: Request) -> Response:
     """GET api/completions?q=: candidates for the text between `[[` and `]]`."""
     visit = await visit_of(request)
     async with visit.read_transaction() as connection:
-        pages_found = await search_rows.find_by_name(connection, _query_text(request, "q"), _MAX_COMPLETIONS)
-        paths = await paths_of(connection, TenantId(visit.tenant), [page.id for page in pages_found])
+        query = query_text(request, "q")
+        titles = await (
+            find_by_title(connection, query, _MAX_COMPLETIONS)
+            if query
+            else search_rows.load_recent(connection, _MAX_COMPLETIONS)
+        )
+        paths = await paths_of(connection, TenantId(visit.tenant), [page.id for page in titles])
         return json_response(
             [
                 {
@@ -112,7 +83,7 @@ async def list_completions(request: Request) -> Response:
                     "path": paths.get(page.id, page.title),
                     "target": await _shortest_target(connection, paths.get(page.id, page.title)),
                 }
-                for page in pages_found
+                for page in titles
             ]
         )
 
@@ -139,7 +110,7 @@ async def resolve_link(request: Request) -> Response:
 
 async def _preview_of(visit: Visit, source: EntryId) -> Response:
     kind = visit.request.query_params.get("kind", "wikilink")
-    target, _, heading = _query_text(visit.request, "target").partition("#")
+    target, _, heading = query_text(visit.request, "target").partition("#")
     if kind == "markdown":
         target = unquote(target)
     async with visit.read_transaction() as connection:
@@ -180,8 +151,3 @@ async def count_linking(request: Request) -> Response:
 
 def _backlink_facts(visit: Visit, page: UUID, title: str, icon: str | None, count: int) -> dict[str, object]:
     return {"id": page, "title": title, "icon": icon, "count": count, "href": visit.href(page)}
-
-
-def _query_text(request: Request, name: str) -> str:
-    """A query parameter without NUL, which Postgres cannot store."""
-    return request.query_params.get(name, "")[:_MAX_CHARACTERS].replace("\0", "").strip()

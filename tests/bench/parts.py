@@ -17,6 +17,7 @@ from tests.bench import (
     tenants,
     tools,
     transactions,
+    word_search,
 )
 from tests.bench.figures import Figure
 from tests.bench.ground import Ground
@@ -74,6 +75,7 @@ PARTS = (
     Part("idle", "memory and CPU with nothing to do, 10,000 pages", LARGE, 2.5, _idle),
     Part("latency-10k", "edit → row among 10,000 pages", LARGE, 0.2, latency.edits_to_rows),
     Part("finding", "lists, links and searches, beside a walk and rg", LARGE, 0.2, _finding),
+    Part("search", "searches and the switcher of the console", LARGE, 0.3, word_search.figures),
     Part("console", "a large tenant and a long page in a browser, beside plain pages", LARGE, 0.8, browsing.measure),
     Part("export", "10,000 rows into a new tree", LARGE, 0.2, export.rows_to_tree),
     Part("agents", "the server for agents, beside an empty one", 0, 0.7, _agents),
@@ -89,6 +91,7 @@ PARTS = (
     Part("restart-100k", "a start on 100,000 files that did not change", HUGE, 0.6, imports.restart),
     Part("idle-100k", "memory and CPU with nothing to do, 100,000 pages", HUGE, 2.7, _idle),
     Part("latency-100k", "edit → row among 100,000 pages", HUGE, 0.3, latency.edits_to_rows),
+    Part("search-100k", "searches and the switcher of the console", HUGE, 0.5, word_search.figures, on_request=True),
     Part("restart-200k", "a start on 200,000 files that did not change", VAST, 1.2, imports.restart, on_request=True),
 )
 IMPORT_MINUTES = {SMALL: 0.2, LARGE: 0.7, HUGE: 4.0, VAST: 8.0}  # by the number of pages

@@ -263,19 +263,6 @@ async def test_history_shows_what_changed_and_goes_back(console: Console, person
     becomes(file, "the quick fox\n")
 
 
-async def test_a_search_finds_names_and_texts(console: Console, person: NewPerson) -> None:
-    save(console.mirrord.file("Found by name.md"), "and by 100% of its words\n")
-    row_of(console.mirrord, "Found by name.md")
-    reader = await person()
-    await reader.page.goto(f"{console.url}/t/console/")
-    await reader.page.get_by_role("searchbox").fill("100% of")
-    await reader.press("Enter")
-    await expect(reader.page.locator("mark")).to_have_text("100% of", timeout=PATIENCE)
-    await reader.page.get_by_role("searchbox").fill("found by")
-    await reader.page.get_by_role("link", name="Found by name").last.click()
-    await expect(reader.page.locator("#title")).to_have_text("Found by name", timeout=PATIENCE)
-
-
 async def test_an_approval_granted_in_the_console_is_carried_out_and_seen_by_the_agent(
     console: Console, browser: Browser, token: str
 ) -> None:

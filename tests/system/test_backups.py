@@ -36,7 +36,7 @@ from tests.support.trees import tree
 # All other tables with a tenant: what follows from the feed, and what a mirror remembers, which belongs to its host.
 NOT_KEPT = {
     *("tenant_clock", "link_name", "link_cursor", "segment_cursor", "event_outbox", "event_claim"),
-    *("mirror", "mirror_base", "halt", "problem", "tenant_claim"),
+    *("mirror", "mirror_base", "halt", "problem", "tenant_claim", "page_search", "search_due"),
     *("binding", "binding_entry"),  # of tables of an app in the same database
 }
 PICTURE = os.urandom(1 << 20) + b"the second part"

@@ -303,14 +303,38 @@ def test_a_page_cannot_be_moved_below_itself(ada: Browser) -> None:
     assert "below itself" in ada.send("POST", f"pages/{folder['id']}/move", body, 422)["sentence"]
 
 
-def test_search_takes_signs_as_they_are(ada: Browser) -> None:
-    assert [hit["title"] for hit in ada.get("search?q=100%25")["saying"]] == ["Alpha"]
-    assert [hit["title"] for hit in ada.get("search?q=a_b")["saying"]] == ["Alpha"]
-    assert ada.get("search?q=a%25b")["saying"] == []
-    first_hit = ada.get("search?q=DETAILS")["saying"][0]
-    assert first_hit["words"] == "Details"
-    by_alias = eventually(lambda: ada.get("search?q=second")["called"], "the names of Beta, which follow its text")
-    assert [(hit["title"], hit["alias"]) for hit in by_alias] == [("Beta", "Second")]
+def _titles(answer: dict[str, Any]) -> list[str]:
+    return ["".join(text for text, _ in result["title"]) for result in answer["results"]]
+
+
+def test_search_shows_the_sentence_with_the_words(ada: Browser) -> None:
+    eventually(lambda: _titles(ada.get("search?q=DETAILS")) == ["Alpha"], "the words of Alpha, which follow its text")
+    (result,) = ada.get("search?q=DETAILS")["results"]
+    assert ["Details", True] in result["snippet"]
+    assert "".join(text for text, _ in result["path"]) == "Projects"
+    assert _titles(ada.get("search?q=a_b")) == ["Alpha"]
+    assert ada.get("search?q=") == {"results": [], "matches": 0, "more": False, "note": None}
+
+
+def test_search_names_the_words_that_stand_for_a_misspelt_one(ada: Browser) -> None:
+    answer = eventually(
+        lambda: reply if (reply := ada.get("search?q=detials"))["results"] else None, "the words of Alpha"
+    )
+    assert _titles(answer) == ["Alpha"]
+    assert answer["note"] == "No page has all of these words. These have “details”."
+
+
+def test_the_switcher_lists_titles_paths_and_what_was_seen_last(console: Console, ada: Browser) -> None:
+    alpha = console.page("Projects/Alpha")["id"]
+
+    def switched(query: str) -> list[str]:
+        return ["".join(text for text, _ in page["title"]) for page in ada.get(f"titles?{query}")["pages"]]
+
+    assert eventually(lambda: switched("q=second"), "the names of Beta, which follow its text") == ["Beta"]
+    assert switched("q=projects/al") == ["Alpha"]
+    assert switched("q=lph") == ["Alpha"]
+    assert switched(f"seen={alpha},nonsense")[0] == "Alpha"
+    assert len(switched("")) > 1
 
 
 def test_links_are_completed_previewed_followed_and_found_backwards(console: Console, ada: Browser) -> None:
@@ -601,8 +625,8 @@ def test_windows_of_one_do_not_take_those_of_others(console: Console, ada: Brows
 
 RUNNING_SEARCHES = """
 SELECT pid, query_start FROM pg_stat_activity
- WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM mirrord.link_name AS n%'"""
-LOCK_FOR_SEARCHES = "LOCK TABLE mirrord.link_name IN ACCESS EXCLUSIVE MODE"  # searches wait for it, and fail
+ WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM mirrord.search(%'"""
+LOCK_FOR_SEARCHES = "LOCK TABLE mirrord.page_search IN ACCESS EXCLUSIVE MODE"  # searches wait for it, and fail
 
 
 def test_searches_of_one_person_run_few_at_once_while_pages_of_other_tenants_open(
@@ -623,7 +647,7 @@ def test_searches_of_one_person_run_few_at_once_while_pages_of_other_tenants_ope
             assert rival.get(f"pages/{page}")["id"] == page
     assert highest == MAX_READS_OF_SESSION
     assert {search.result().status for search in searches} == {503}
-    assert eventually(lambda: guest.get("search?q=Alpha")["called"], "an answer")
+    assert eventually(lambda: guest.get("search?q=Alpha")["results"], "an answer")
 
 
 def test_searches_whose_clients_went_away_are_not_carried_out(console: Console, module_dsn: str) -> None:
@@ -646,7 +670,7 @@ def test_searches_whose_clients_went_away_are_not_carried_out(console: Console, 
             carried_out.update(observer.execute(RUNNING_SEARCHES).fetchall())
         assert last_search.result().status == 503
     assert len(carried_out) < 90 / 3
-    assert eventually(lambda: guest.get("search?q=Alpha")["called"], "an answer")
+    assert eventually(lambda: guest.get("search?q=Alpha")["results"], "an answer")
 
 
 def test_wrong_links_keep_nobody_out_who_has_a_right_one(console: Console) -> None:

@@ -22,6 +22,7 @@ BEGIN
             ('mirrord.entry_feed', 'tenant_id, entry_id, seq, kind'),
             ('mirrord.page_link', 'tenant_id, source_id, number, target_id, target_key, due'),
             ('mirrord.link_name', 'tenant_id, entry_id, number, key'),
+            ('mirrord.page_search', 'tenant_id, page_id, changed_at, words, names'),
             ('mirrord.attachment', 'tenant_id, id, parent_id, name_key, deleted_at')
           ) AS given (name, columns)
           JOIN pg_class AS class ON class.oid = given.name::regclass

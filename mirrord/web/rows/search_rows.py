@@ -1,70 +1,93 @@
-"""Find pages by name and text."""
+"""Pages by words, by titles, and the ones changed last; and the links from and to a page."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from mirrord.db.database import Connection
 from mirrord.domain.entry import EntryId
+from mirrord.markdown.snippets import MAX_SNIPPET_SOURCE_CHARACTERS
 
-MAX_RESULTS = 50  # pages per answer
-CONTEXT_CHARACTERS = 80  # characters before and after a match
-_NAMES = """
-SELECT p.id, coalesce(p.title, p.name, ''), p.icon, min(n.name) FILTER (WHERE n.called = 'alias')
-  FROM mirrord.link_name AS n JOIN mirrord.page AS p ON p.tenant_id = n.tenant_id AND p.id = n.entry_id
- WHERE n.tenant_id = mirrord.current_tenant() AND n.kind IN ('page', 'folder') AND p.deleted_at IS NULL
-   AND n.name ILIKE %(part)s ESCAPE '\\'
- GROUP BY p.id, p.title, p.name, p.icon
- ORDER BY min(CASE WHEN n.name ILIKE %(begin)s ESCAPE '\\' THEN 0 ELSE 1 END), length(coalesce(p.title, p.name, '')), 2
- LIMIT %(most)s"""
-_TEXTS = """
-SELECT p.id, coalesce(p.title, p.name, ''), p.icon, p.updated_at,
-       substr(p.markdown, greatest(1, s.at - %(shown)s), s.at - greatest(1, s.at - %(shown)s)),
-       substr(p.markdown, s.at, length(%(text)s)), substr(p.markdown, s.at + length(%(text)s), %(shown)s)
-  FROM mirrord.page AS p, LATERAL (SELECT strpos(lower(p.markdown), lower(%(text)s)) AS at OFFSET 0) AS s
- WHERE p.tenant_id = mirrord.current_tenant() AND p.deleted_at IS NULL AND p.markdown ILIKE %(part)s ESCAPE '\\'
-   AND s.at > 0
- ORDER BY p.updated_at DESC LIMIT %(most)s"""
-
-
-@dataclass(frozen=True, slots=True)
-class NameMatch:
-    """A page with a matching name. alias: the matching alias, if there is one."""
-
-    id: EntryId
-    title: str
-    icon: str | None
-    alias: str | None
+_SEARCH = """
+SELECT s.page_id, p.kind, s.title, p.icon, p.updated_at, s.near, s.matches, left(p.markdown, %(shown)s)
+  FROM mirrord.search(%(query)s, %(most)s, %(start)s) WITH ORDINALITY
+       AS s (page_id, title, rank, near, matches, number)
+  JOIN mirrord.page AS p ON p.tenant_id = mirrord.current_tenant() AND p.id = s.page_id ORDER BY s.number"""
+_TITLES = """
+SELECT s.page_id, p.kind, s.title, p.icon
+  FROM mirrord.search(%(query)s, %(most)s, 0, true) WITH ORDINALITY AS s (page_id, title, rank, near, matches, number)
+  JOIN mirrord.page AS p ON p.tenant_id = mirrord.current_tenant() AND p.id = s.page_id ORDER BY s.number"""
+_TERMS = """
+SELECT term FROM mirrord.search_terms(%s) WHERE field IN ('text', 'title') AND NOT is_excluded"""
+_RECENT = """
+SELECT p.id, p.kind, coalesce(p.title, p.name, ''), p.icon FROM (
+    SELECT page_id, changed_at FROM mirrord.page_search
+     WHERE tenant_id = mirrord.current_tenant() ORDER BY changed_at DESC LIMIT %(read)s) AS s
+  JOIN mirrord.page AS p ON p.tenant_id = mirrord.current_tenant() AND p.id = s.page_id
+ WHERE p.deleted_at IS NULL AND p.kind = 'page' ORDER BY s.changed_at DESC, p.id LIMIT %(most)s"""
+_LISTED = """
+SELECT p.id, p.kind, coalesce(p.title, p.name, ''), p.icon FROM mirrord.page AS p
+ WHERE p.tenant_id = mirrord.current_tenant() AND p.id = ANY (%s) AND p.deleted_at IS NULL"""
+_UNREAD_ROWS = 20  # folders and deleted pages among the newest rows that are read
 
 
 @dataclass(frozen=True, slots=True)
-class TextMatch:
-    """A page with matching text: the words of the first match, and the text around it."""
+class TitledPage:
+    """A page or folder by its title."""
 
     id: EntryId
+    kind: str
     title: str
     icon: str | None
-    before: str
-    words: str
-    after: str
 
 
-async def find_by_name(connection: Connection, text: str, limit: int = MAX_RESULTS) -> list[NameMatch]:
-    """Pages with *text* in their name, title or an alias; those beginning with it first."""
-    part = _escape_pattern(text)
-    values = {"part": f"%{part}%", "begin": f"{part}%", "most": limit}
-    return [NameMatch(*row) for row in await (await connection.execute(_NAMES, values)).fetchall()]
+@dataclass(frozen=True, slots=True)
+class MatchingPage:
+    """
+    A page that fits a query. markdown: the beginning of its text; None: a folder.
+
+    near_words: words of it that stand for a misspelt one; None: every word of the query occurs. matches: of the query.
+    """
+
+    id: EntryId
+    kind: str
+    title: str
+    icon: str | None
+    changed_at: datetime
+    near_words: list[str] | None
+    matches: int
+    markdown: str | None
 
 
-async def find_by_text(connection: Connection, text: str, limit: int = MAX_RESULTS) -> list[TextMatch]:
-    """Pages with *text* in their file, ignoring case, the newest first."""
-    values = {"part": f"%{_escape_pattern(text)}%", "text": text, "most": limit, "shown": CONTEXT_CHARACTERS}
-    rows = await (await connection.execute(_TEXTS, values)).fetchall()
-    return [TextMatch(row[0], row[1], row[2], *row[4:]) for row in rows]
+async def search(connection: Connection, query: str, start: int, limit: int) -> list[MatchingPage]:
+    """Pages that fit *query*, the best first, from the result number *start* on."""
+    values = {"query": query, "start": start, "most": limit, "shown": MAX_SNIPPET_SOURCE_CHARACTERS}
+    return [MatchingPage(*row) for row in await (await connection.execute(_SEARCH, values)).fetchall()]
 
 
-def _escape_pattern(text: str) -> str:
-    """A LIKE pattern that matches only *text*."""
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+async def load_terms(connection: Connection, query: str) -> list[str]:
+    """The words and phrases of *query* that pages must have."""
+    return [term for (term,) in await (await connection.execute(_TERMS, (query,))).fetchall()]
+
+
+async def find_titles(connection: Connection, query: str, limit: int) -> list[TitledPage]:
+    """Pages and folders with the words of *query* in a title, name or alias, the best first."""
+    rows = await (await connection.execute(_TITLES, {"query": query, "most": limit})).fetchall()
+    return [TitledPage(*row) for row in rows]
+
+
+async def load_recent(connection: Connection, limit: int) -> list[TitledPage]:
+    """The pages that were changed last, the newest first."""
+    values = {"most": limit, "read": limit + _UNREAD_ROWS}
+    return [TitledPage(*row) for row in await (await connection.execute(_RECENT, values)).fetchall()]
+
+
+async def load_titles(connection: Connection, pages: Sequence[UUID]) -> list[TitledPage]:
+    """Those of *pages* that exist, in their order."""
+    rows = await (await connection.execute(_LISTED, (list(pages),))).fetchall()
+    titles = {row[0]: TitledPage(*row) for row in rows}
+    return [titles[page] for page in pages if page in titles]
 
 
 async def is_unambiguous_name(connection: Connection, name: str) -> bool:

@@ -1,5 +1,7 @@
 /** The console: what every page of it does, and the view that it shows. */
 import { ask, many } from "./elements/dom.js";
+import { forgetSeen } from "./finding/seen.js";
+import { start as startSwitcher } from "./finding/switcher.js";
 import { listenToLinks, startView } from "./navigation/navigation.js";
 import { forgetOffline, readOffline } from "./offline/offline.js";
 import { countDrafts, forgetAll } from "./page/drafts.js";
@@ -15,6 +17,7 @@ document.addEventListener("click", async (event) => {
   if (answer === null) return;
   if (answer === "forget") await forgetAll();
   await forgetOffline();
+  forgetSeen();
   const { href } = await send("POST", "/sign-out", {});
   location.assign(href);
 });
@@ -41,6 +44,7 @@ const starting = [startView()];
 if (tenant) {
   const { start } = await import("./tree/tree.js");
   starting.push(start());
+  startSwitcher();
   listen();
   listenToLinks();
   void readOffline();

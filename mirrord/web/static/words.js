@@ -337,3 +337,28 @@ export const TENANTS = {
 export const DIFFERENCE = { added: "added: ", removed: "removed: ", same: "The texts are the same." };
 
 export const OFFLINE = "You are reading a copy that this browser kept; the server does not answer.";
+
+export const SEARCH = {
+  none: (query) => `No page fits “${query}”. Try fewer words, or another spelling.`,
+  atLeast: (count) => `${count} pages or more`,
+  more: "More results",
+  help: "How to search",
+  examples: [
+    ["sourdough flour", "both words, in any order; the beginning of a word is enough"],
+    ['"red lentils"', "a phrase"],
+    ["-onions", "not this word"],
+    ["#garden", "a tag, and the tags below it"],
+    ["path:Kitchen/Recipes", "a folder, and all below it"],
+    ["title:soup", "in the title"],
+    ["after:2026-01 before:2026-03-15", "when it was changed"],
+  ],
+};
+
+export const SWITCHER = {
+  label: "Go to a page",
+  placeholder: "Go to a page…",
+  hint: "↑ ↓ to choose, Enter to open, Ctrl+Enter for a new tab",
+  create: (title) => `New page “${title}”`,
+  search: (query) => `Search all text for “${query}”`,
+  count: (pages) => (pages === 1 ? "1 page" : `${pages} pages`),
+};

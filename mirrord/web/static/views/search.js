@@ -1,37 +1,111 @@
-/** What was searched for: pages that are called so, then pages that say so. */
-import { get, href } from "../server/api.js";
-import { make, trying } from "../elements/dom.js";
+/** Search: pages that have the words, the best first, with the sentence that has most of them. */
+import { button, make, many, trying } from "../elements/dom.js";
+import { marked } from "../finding/marks.js";
+import { get } from "../server/api.js";
+import { COMMON, SEARCH } from "../words.js";
+
+const DELAY_MS = 120; // after a key, before the server is asked
 
 const place = document.getElementById("content");
+const field = document.getElementById("q");
+const list = make("ol", { class: "results", onkeydown: walk });
+const summary = make("p", { class: "summary", role: "status" });
+const more = button(SEARCH.more, () => trying(() => load(true)), { hidden: true });
+let asked = 0; // the number of the last question; answers to others are dropped
 
-function named(found) {
-  const as = found.alias ? ` (also called ${found.alias})` : "";
-  return make("li", {}, make("a", { href: href(found.id) }, `${found.icon ?? ""} ${found.title}`.trim()), as);
-}
-
-function said(found) {
-  const around = make("p", {}, found.before, make("mark", {}, found.words), found.after);
-  return make("li", { class: "card" }, make("a", { href: href(found.id) }, found.title), around);
-}
-
-async function show(text) {
-  const { called, saying } = await get("search", { q: text });
-  const none = make("p", {}, text ? `No page has “${text}” in its name or text.` : "Enter a search above.");
-  place.replaceChildren(
-    ...(called.length ? [make("h2", {}, "By name"), make("ul", {}, called.map(named))] : []),
-    ...(saying.length ? [make("h2", {}, "By text"), make("ul", { class: "list" }, saying.map(said))] : []),
-    ...(called.length || saying.length ? [] : [none]),
+function result({ title, icon, kind, path, snippet, changed_at: changedAt, href }) {
+  const changed = new Date(changedAt);
+  return make(
+    "li",
+    {},
+    make(
+      "a",
+      { href },
+      make("span", { class: "icon", "aria-hidden": "true" }, icon || (kind === "folder" ? "▤" : "•")),
+      make("span", { class: "title" }, ...marked(title)),
+    ),
+    make(
+      "p",
+      { class: "where" },
+      path.length ? make("span", { class: "path" }, ...marked(path)) : null,
+      make("time", { datetime: changedAt, title: changed.toLocaleString() }, changed.toLocaleDateString(undefined, { dateStyle: "medium" })),
+    ),
+    snippet.length ? make("p", { class: "snippet" }, ...marked(snippet)) : null,
   );
+}
+
+async function load(continues = false) {
+  const query = field.value.trim();
+  const number = ++asked;
+  const start = continues ? list.children.length : 0;
+  const answer = await get("search", { q: query, start: start || null });
+  if (number !== asked) return;
+  const results = answer.results.map(result);
+  if (continues) {
+    list.append(...results);
+    results[0]?.querySelector("a").focus();
+  } else {
+    list.replaceChildren(...results);
+  }
+  more.hidden = !answer.more;
+  summary.textContent = describe(query, answer);
+  place.dataset.query = query; // what is shown now
+}
+
+function describe(query, { matches, note }) {
+  if (!query) return "";
+  if (!matches) return SEARCH.none(query);
+  const count = matches >= 400 ? SEARCH.atLeast(matches) : many(matches, COMMON.page);
+  return note ? `${count}. ${note}` : count;
+}
+
+/** The address is that of the results, so that a reload, a bookmark and the way back show them. */
+function remember() {
+  const url = new URL(location.href);
+  const query = field.value.trim();
+  if (query) url.searchParams.set("q", query);
+  else url.searchParams.delete("q");
+  history.replaceState(history.state, "", url);
+}
+
+/** Arrows go through the results, and from the first one back to the field. */
+function walk(event) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+  const links = [...list.querySelectorAll("a")];
+  const at = links.indexOf(document.activeElement) + step;
+  event.preventDefault();
+  if (at < 0) field.focus();
+  else links[Math.min(at, links.length - 1)]?.focus();
 }
 
 /** Show what the address asks for, then what is typed. */
 export function start() {
-  const field = document.getElementById("q");
   field.value = new URLSearchParams(location.search).get("q") ?? "";
+  const help = make(
+    "details",
+    { class: "search-help" },
+    make("summary", {}, SEARCH.help),
+    make("dl", {}, ...SEARCH.examples.flatMap(([example, meaning]) => [make("dt", {}, make("code", {}, example)), make("dd", {}, meaning)])),
+  );
+  place.replaceChildren(help, summary, list, more);
   let waiting = null;
   field.addEventListener("input", () => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => trying(() => show(field.value.trim())), 200);
+    waiting = setTimeout(() => {
+      remember();
+      trying(load);
+    }, DELAY_MS);
   });
-  return trying(() => show(field.value.trim()));
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown") walk(event);
+  });
+  field.form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    clearTimeout(waiting);
+    remember();
+    trying(load);
+  });
+  field.focus();
+  return trying(load);
 }
