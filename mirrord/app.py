@@ -12,12 +12,14 @@ from pathlib import Path
 
 from mirrord.config import Config
 from mirrord.db import migrate, mirror_leases, tenant_rows
-from mirrord.db.content import entry_comparison, tombstone_purge
+from mirrord.db.content import dialect_rows, entry_comparison, tombstone_purge
 from mirrord.db.database import DAEMON_ROLE, Database, admin_connection, parse_dsn
 from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.db.working_logins import WorkingLogins, find_logins
+from mirrord.domain.dialect import Dialect, find_dialect
 from mirrord.domain.entry import MirrorId, TenantId, new_id
 from mirrord.errors import Halted, MirrordError, UserError
+from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
 from mirrord.mirror import tree_marker as marker
 from mirrord.mirror.mirror_state import State
 from mirrord.mirror.seen_files import Index
@@ -30,7 +32,7 @@ from mirrord.mirror.write.tree_locks import Lock
 from mirrord.sync.decisions.tree_history import Circumstances, KnownMirror, Start, StartDecision, decide_start
 from mirrord.sync.handshake import has_current_counters
 from mirrord.sync.observation.file_look import Looker
-from mirrord.sync.observation.mirror_handles import Sides
+from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.observation.unrecorded_files import UnrecordedFiles
 
 MAX_OFFERED_TREES = 8  # trees that are named if there is no tenant
@@ -231,13 +233,15 @@ async def open_mirror(database: Database, config: Config, name: str, tenant: Ten
     with ExitStack() as on_failure:
         lock.acquire()
         on_failure.callback(lock.release)
-        sides, decision = await _open_sides(database, Tree(root, config.attachments), name, tenant)
+        sides, decision = await _open_sides(database, Tree(root, config.attachments), name, tenant, config.dialect)
         sides.links = config.links
         on_failure.pop_all()
     return OpenMirror(sides, lock, decision.adopting, decision.start)
 
 
-async def _open_sides(database: Database, tree: Tree, name: str, tenant: TenantId) -> tuple[Sides, StartDecision]:
+async def _open_sides(
+    database: Database, tree: Tree, name: str, tenant: TenantId, dialect: Dialect | None
+) -> tuple[Sides, StartDecision]:
     with ExitStack() as on_failure:
         on_failure.callback(tree.close)
         decision = await _decide_start(database, tree, tenant)
@@ -261,9 +265,28 @@ async def _open_sides(database: Database, tree: Tree, name: str, tenant: TenantI
         # of a tree that another host had, the lock here may say nothing about a daemon there
         is_moved = decision.start is Start.MOVED
         await take_lease(sides, root_locked=not is_moved, other_host=is_moved)
+        await _settle_dialect(sides, dialect)
         on_failure.pop_all()
     adopting = decision.adopting or not had_state or was_away
     return sides, StartDecision(decision.start, mirror, adopting)
+
+
+async def _settle_dialect(sides: Sides, setting: Dialect | None) -> None:
+    """
+    Store the dialect of the tenant's pages: the *setting*, else as the tree shows it.
+
+    A tree that shows none changes nothing: the signs of a tenant may be in its tree on another host.
+    """
+    dialect = setting or find_dialect(lambda path: sides.tree.stat(path) is not None)
+    if setting is None and dialect is Dialect.PLAIN:
+        return
+    async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
+        before = await dialect_rows.load_dialect(connection, sides.tenant)
+        if dialect is before:
+            return
+        await dialect_rows.store_dialect(connection, sides.tenant, dialect)
+        if CONSTRUCTS[dialect] != CONSTRUCTS[before]:
+            await dialect_rows.forget_documents(connection, sides.tenant)
 
 
 def adopt_tree(config: Config, name: str, tenant: TenantId) -> None:

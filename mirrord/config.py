@@ -9,10 +9,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from mirrord.auth.issuer_settings import Issuer, parse_issuer
 from mirrord.domain.answer_form import AnswerForm
+from mirrord.domain.dialect import AUTOMATIC, Dialect, parse_dialect
 from mirrord.domain.history_rule import HistoryRules, parse_history
 from mirrord.domain.link_rule import LinkRule, parse_link_rule
 from mirrord.domain.measures import Endpoint
@@ -97,7 +98,7 @@ class Config:
     processes: how many engine processes share the tenants; 1: the daemon is one process. pool: the name under which
     daemons on several hosts share the tenants; None: they do not. history: which versions keep their texts.
     listen_dsn: of Postgres itself, where dsn reaches a pooler of transactions; None: dsn is for all connections.
-    links: which renames and moves links follow.
+    links: which renames and moves links follow. dialect: of the pages; None: as each tree shows it.
     """
 
     mirror: Path
@@ -117,6 +118,7 @@ class Config:
     history: HistoryRules = field(default_factory=HistoryRules)
     listen_dsn: str | None = None
     links: LinkRule = LinkRule.TOOLS
+    dialect: Dialect | None = None
 
     def trusts_locally(self) -> bool:
         """Whether agents may work without a token."""
@@ -167,6 +169,7 @@ def load(flags: Flags, environment: Mapping[str, str] = os.environ) -> Config:
         history=parse_history(written.get("history", {})),
         listen_dsn=_listen_dsn_of(flags, environment, written),
         links=parse_link_rule(written.get("links", {}).get("rewrite", LinkRule.TOOLS)),
+        dialect=parse_dialect(written.get("markdown", {}).get("dialect", AUTOMATIC)),
     )
 
 
@@ -248,6 +251,7 @@ _KEYS: dict[str, ExpectedType] = {
     "tenants": list,
     "notify": str,
     "mirror": {"dir": str, "mode": str, "attachments": list},
+    "markdown": {"dialect": str},
     "sources_dir": str,
     "metrics": str,
     "processes": _ANY_VALUE,
@@ -335,9 +339,7 @@ def _parse_attachments(patterns: list[str] | None) -> tuple[str, ...]:
             except (ValueError, IndexError):
                 is_pattern = False
             if not is_pattern:
-                raise UserError(
-                    f'mirror.attachments has {line!r}; write patterns as in .gitignore, for instance "*.png".'
-                )
+                raise UserError(f'mirror.attachments has {line!r}; write patterns as in .gitignore, such as "*.png".')
     return tuple(patterns)
 
 
@@ -349,10 +351,9 @@ def _parse_sources_dir(text: str) -> str:
 
 
 def _parse_notify(text: str) -> Notify:
-    for choice in get_args(Notify):
-        if text == choice:
-            return choice  # type: ignore[no-any-return]
-    raise UserError(f'notify is {text!r}; there are "commit" and "ticker".')
+    if text not in get_args(Notify):
+        raise UserError(f'notify is {text!r}; there are "commit" and "ticker".')
+    return cast(Notify, text)
 
 
 def parse_processes(setting: str | int) -> int:

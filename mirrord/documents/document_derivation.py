@@ -237,7 +237,7 @@ class Deriver:
         page = pages[0]
         if len(pages) > 1 or len(page.markdown) >= SMALL_PAGE_CHARACTERS or not self._page_rate.is_low():
             return None
-        thread = asyncio.to_thread(values_to_store, page.markdown, page.prior_content)
+        thread = asyncio.to_thread(values_to_store, page.markdown, page.prior_content, page.dialect)
         try:
             values = await asyncio.wait_for(thread, MAX_LONE_SECONDS)
         except TimeoutError:
@@ -303,7 +303,7 @@ class Deriver:
         """Derive a share in one worker; empty if a page took too long or killed the worker."""
         try:
             return await self._workers.run(
-                values_to_store_of_pages, [(page.markdown, page.prior_content) for page in share]
+                values_to_store_of_pages, [(page.markdown, page.prior_content, page.dialect) for page in share]
             )
         except (TimeoutError, BrokenProcessPool):
             return []
@@ -312,7 +312,7 @@ class Deriver:
         for _ in range(MAX_ATTEMPTS):
             with suppress(BrokenProcessPool):
                 try:
-                    return await self._workers.run(values_to_store, page.markdown, page.prior_content)
+                    return await self._workers.run(values_to_store, page.markdown, page.prior_content, page.dialect)
                 except TimeoutError:
                     break
         log.warning("document_given_up", extra={"page": str(page.entry), "characters": len(page.markdown)})
@@ -321,7 +321,7 @@ class Deriver:
     async def _derive_alone(self, page: UnderivedPage) -> StoredValues:
         """Derive a page that came alone, probably because it is edited; under high load a thread would delay edits."""
         if len(page.markdown) < SMALL_PAGE_CHARACTERS and self._page_rate.is_low():
-            return await asyncio.to_thread(values_to_store, page.markdown, page.prior_content)
+            return await asyncio.to_thread(values_to_store, page.markdown, page.prior_content, page.dialect)
         return await self._derive_separately(page)
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import psycopg
 
-from mirrord.db.content import entry_edits, pending_links
+from mirrord.db.content import dialect_rows, entry_edits, pending_links
 from mirrord.db.content.altered_rows import check_omitted, refusal_of
 from mirrord.db.content.entry_edits import CurrentEntry
 from mirrord.db.content.pending_links import PendingLink
 from mirrord.db.database import Connection, set_actor
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import EntryId
 from mirrord.domain.link_rule import Mover
 from mirrord.errors import Refused, UserError
@@ -95,24 +96,25 @@ async def _rewrite_together(sides: Sides, pages: Sequence[EntryId]) -> None:
     async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
         links = await pending_links.lock_pending(connection, sides.tenant, pages)
         rows = await entry_edits.load_entries(connection, sides.tenant, links)
-        texts = await asyncio.to_thread(_rewrite_texts, rows, links)
+        dialect = await dialect_rows.load_dialect(connection, sides.tenant)
+        texts = await asyncio.to_thread(_rewrite_texts, rows, links, dialect)
         for entry, text in texts.items():
             await _write_page(connection, sides, rows[entry], text.page, links[entry][0].mover)
         targets = {(entry, number): target for entry, text in texts.items() for number, target in text.targets.items()}
         await pending_links.settle_links(connection, sides.tenant, targets)
 
 
-def _rewrite_texts(rows: Mapping[EntryId, CurrentEntry], links: Links) -> dict[EntryId, _NewText]:
+def _rewrite_texts(rows: Mapping[EntryId, CurrentEntry], links: Links, dialect: Dialect) -> dict[EntryId, _NewText]:
     return {
-        entry: _rewrite_text(row.text, links[entry])
+        entry: _rewrite_text(PageText(row.text, dialect), links[entry])
         for entry, row in rows.items()
         if links[entry] and row.text is not None
     }
 
 
-def _rewrite_text(text: str, pending: Sequence[PendingLink]) -> _NewText:
-    """*text* with the targets of *pending*; a link whose new spelling would break the page keeps its own."""
-    page = retarget_links(PageText(text), {(link.kind, link.target): link.new_target for link in pending}).page
+def _rewrite_text(old: PageText, pending: Sequence[PendingLink]) -> _NewText:
+    """*old* with the targets of *pending*; a link whose new spelling would break the page keeps its own."""
+    page = retarget_links(old, {(link.kind, link.target): link.new_target for link in pending}).page
     written = dict(enumerate(link.target for link in links_of(page)))
     return _NewText(page, {link.number: written.get(link.number, link.target) for link in pending})
 

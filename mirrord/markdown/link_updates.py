@@ -114,7 +114,7 @@ def _rewrite_links(page: PageText, new_link: Callable[[Link], Link]) -> Relinked
     edits = [edit for number, link in enumerate(links) if (edit := _edit_link(page.text, number, link, new_link(link)))]
     if edits and not _is_clean(page, links, edits):
         edits = _select_harmless(page, links, edits)
-    return RelinkedPage(PageText(_apply_edits(page.text, edits)) if edits else page, len(edits))
+    return RelinkedPage(replace(page, text=_apply_edits(page.text, edits)) if edits else page, len(edits))
 
 
 def _edit_link(text: str, number: int, link: Link, new: Link) -> _Edit | None:
@@ -170,7 +170,7 @@ def _apply_edits(text: str, edits: Sequence[_Edit]) -> str:
 
 def _is_clean(page: PageText, links: Sequence[Link], edits: Sequence[_Edit]) -> bool:
     """Whether the edited page has the same links except for these targets, and no newly broken front matter."""
-    new = PageText(_apply_edits(page.text, edits))
+    new = replace(page, text=_apply_edits(page.text, edits))
     edited = {edit.number: edit.link for edit in edits}
     expected = [_meaning_of(edited.get(number, link)) for number, link in enumerate(links)]
     return list(map(_meaning_of, links_of(new))) == expected and (new.views.error is None) >= (page.views.error is None)

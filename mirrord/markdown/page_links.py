@@ -10,6 +10,7 @@ from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.parser.dialect import MAX_NESTING, WIKILINK
+from mirrord.markdown.parser.foreign_syntax import PROPERTIES
 from mirrord.markdown.read.page_outline import Region, regions_of
 
 _TOKEN = re.compile(
@@ -62,11 +63,11 @@ def links_of(page: PageText, within: Sequence[Region] = ()) -> list[Link]:
     result = list(_links_in_properties(text, offset))
     if "[" not in body:
         return result
-    for region in within or regions_of(body):
+    for region in within or regions_of(body, page.dialect):
         start, end = offset + region.start, offset + region.end
         if text.find("[", start, end) < 0:
             continue
-        if region.kind == "inline":
+        if region.kind in ("inline", PROPERTIES):
             result += _Scan(text, end).scan_links(start)
         elif region.kind == "definition":
             result += _links_in_definition(text, start, end)

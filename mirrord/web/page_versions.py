@@ -6,9 +6,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mirrord.db.content import entry_versions
+from mirrord.db.content import dialect_rows, entry_versions
 from mirrord.db.content.entry_versions import Revision
 from mirrord.db.database import Connection, set_parents
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Damaged
 from mirrord.markdown.read.reader import read_document
@@ -35,20 +36,21 @@ async def find_text(request: Request) -> Response:
         texts = await entry_versions.load_next_texts(
             connection, TenantId(visit.tenant), visit.page, body["version"], _MAX_COMPARED_VERSIONS
         )
+        dialect = await dialect_rows.load_dialect(connection, TenantId(visit.tenant))
     is_saved = body["markdown"] in texts
     if not is_saved and body["content"] is not None:
-        is_saved = await run_in_thread(_has_document, texts, body["content"])
+        is_saved = await run_in_thread(_has_document, texts, body["content"], dialect)
     return json_response({"saved": is_saved})
 
 
-def _has_document(texts: list[str], content: dict[str, Any]) -> bool:
+def _has_document(texts: list[str], content: dict[str, Any], dialect: Dialect) -> bool:
     """Whether one of *texts* is read as *content*; False for a document that is none."""
     try:
         check_document(content)
     except Damaged:
         return False
     document = normalize(make_document(content.get("content") or []))
-    return any(normalize(read_document(text)) == document for text in texts)
+    return any(normalize(read_document(text, dialect)) == document for text in texts)
 
 
 async def list_versions(request: Request) -> Response:

@@ -138,6 +138,55 @@ MUTANTS = (
         "    if base is None:\n        return Move.CREATE",
         "tests/unit/test_plan.py",
     ),
+    Mutant(
+        "a formula takes links",
+        "markdown/parser/syntax_rules.py",
+        'if not match or "](" in match[1] or not match[1].strip():',
+        "if not match or not match[1].strip():",
+        "tests/unit/codec/test_cases.py",
+    ),
+    Mutant(
+        "a block of $$ goes on behind its first pair",
+        "markdown/parser/syntax_rules.py",
+        'if "$$" in latex:',
+        'if "$$$$" in latex:',
+        "tests/unit/codec/test_cases.py",
+    ),
+    Mutant(
+        "letters beside delimiters that fail are numbers",
+        "markdown/inline/inline_writer.py",
+        "return [_to_tag(piece) if index in tagged else piece for index, piece in enumerate(pieces)]",
+        "return list(pieces)",
+        "tests/unit/codec/test_cases.py",
+    ),
+    Mutant(
+        "front matter in TOML is text",
+        "markdown/frontmatter/page_text.py",
+        '_OPENING = re.compile(r"(?:---|\\+\\+\\+)[ \\t]*(?:\\r\\n|\\n|\\r)")',
+        '_OPENING = re.compile(r"---[ \\t]*(?:\\r\\n|\\n|\\r)")',
+        "tests/unit/codec/test_head_forms.py",
+    ),
+    Mutant(
+        "pages are written as pages of no dialect",
+        "markdown/write/render.py",
+        "page = outline_of(unix_body, Surroundings(dialect=dialect))",
+        "page = outline_of(unix_body)",
+        "tests/unit/codec/test_foreign_syntax.py",
+    ),
+    Mutant(
+        "typed syntax of another program stays text",
+        "markdown/write/render.py",
+        'marked = _non_empty_blocks(mark_foreign_syntax(new_document.get("content") or [], dialect))',
+        "marked = after",
+        "tests/unit/codec/test_foreign_syntax.py",
+    ),
+    Mutant(
+        "the end of an element goes on with the list before it",
+        "markdown/parser/dialect.py",
+        '{"alt": ["paragraph", "reference", "blockquote", "list"]})\n    if foreign_inline',
+        '{"alt": []})\n    if foreign_inline',
+        "tests/unit/codec/test_foreign_syntax.py",
+    ),
 )
 
 QUICK = (MUTANTS[6], MUTANTS[10])  # for `make test`

@@ -12,6 +12,7 @@ from mirrord.db.database import Lease
 from mirrord.documents import document_derivation
 from mirrord.documents.derivation_schedule import DerivationLoop
 from mirrord.documents.document_derivation import Deriver, PageRate, Workers
+from mirrord.domain.dialect import Dialect
 from mirrord.errors import Fenced
 from mirrord.markdown.write.stored_form import StoredValues, values_to_store
 from tests.support.entries import value
@@ -27,19 +28,19 @@ UNDERIVED = "SELECT count(*) FROM mirrord.page WHERE content IS NULL"
 TYPES = "SELECT content #>> '{content,0,type}' FROM mirrord.page WHERE name = %s"
 
 
-def suffering(text: str, prior: str | None) -> StoredValues:
+def suffering(text: str, prior: str | None, dialect: Dialect) -> StoredValues:
     """`stored`, as a parser with a fault would make it."""
     if DEADLY in text:
         os._exit(9)
     if ENDLESS in text:
         while True:
             pass
-    return values_to_store(text, prior)
+    return values_to_store(text, prior, dialect)
 
 
-def suffering_together(pages: Sequence[tuple[str, str | None]]) -> list[StoredValues]:
+def suffering_together(pages: Sequence[tuple[str, str | None, Dialect]]) -> list[StoredValues]:
     """The same of several."""
-    return [suffering(text, prior) for text, prior in pages]
+    return [suffering(text, prior, dialect) for text, prior, dialect in pages]
 
 
 def waiting(seconds: float) -> float:
@@ -95,7 +96,7 @@ async def test_a_worker_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     workers.terminate()
 
 
-def sleeping_together(pages: Sequence[tuple[str, str | None]]) -> list[StoredValues]:
+def sleeping_together(pages: Sequence[tuple[str, str | None, Dialect]]) -> list[StoredValues]:
     """A parser that gets no processor; says that it has begun."""
     Path(os.environ[BEGUN]).touch()
     time.sleep(3600)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from psycopg.types.json import Jsonb
 
@@ -11,6 +11,7 @@ from mirrord.db.content.entry_tables import position_sql
 from mirrord.db.content.entry_writes import PageValues
 from mirrord.db.content.link_rows import LinkRow
 from mirrord.db.database import Connection
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import Digest, EntryId, Kind, TenantId
 from mirrord.domain.place import name_key
 from mirrord.errors import Damaged
@@ -43,6 +44,7 @@ class PageRow:
     content: str | None
     prior_content: str | None
     is_confirmed: bool = False
+    dialect: Dialect = Dialect.PLAIN
 
 
 async def load_page_rows(connection: Connection, tenant: TenantId, entries: Iterable[EntryId]) -> list[PageRow]:
@@ -50,13 +52,17 @@ async def load_page_rows(connection: Connection, tenant: TenantId, entries: Iter
     cursor = await connection.execute(
         "SELECT id, kind, version, name, markdown, digest, ahead, title, icon, position, frontmatter::text, "
         "CASE WHEN 'content' = ANY (ahead) THEN content::text END, "
-        "CASE WHEN 'content' = ANY (ahead) THEN prior::text END, confirmed IS NOT DISTINCT FROM version "
+        "CASE WHEN 'content' = ANY (ahead) THEN prior::text END, confirmed IS NOT DISTINCT FROM version, "
+        "(SELECT dialect FROM mirrord.tenant WHERE id = %s) "
         "FROM mirrord.page WHERE tenant_id = %s AND id = ANY (%s)",
-        (tenant, list(entries)),
+        (tenant, tenant, list(entries)),
     )
     return [
-        PageRow(EntryId(entry), Kind(kind), version, name, markdown, _digest(digest), frozenset(ahead), *views)
-        for entry, kind, version, name, markdown, digest, ahead, *views in await cursor.fetchall()
+        replace(
+            PageRow(EntryId(entry), Kind(kind), version, name, markdown, _digest(digest), frozenset(ahead), *views),
+            dialect=Dialect(dialect),
+        )
+        for entry, kind, version, name, markdown, digest, ahead, *views, dialect in await cursor.fetchall()
     ]
 
 
@@ -192,13 +198,14 @@ class UnderivedPage:
     version: int
     markdown: str
     prior_content: str | None
+    dialect: Dialect = Dialect.PLAIN
 
 
 _IS_UNDERIVED = """
 tenant_id = %s AND deleted_at IS NULL AND kind = 'page' AND content IS NULL
 AND digest IS NOT NULL AND ahead = '{}' AND markdown IS NOT NULL AND id <> ALL (%s)"""
 _UNDERIVED = f"""
-SELECT id, version, markdown, prior::text
+SELECT id, version, markdown, prior::text, (SELECT dialect FROM mirrord.tenant WHERE id = %s)
   FROM (SELECT *, sum(octet_length(markdown)) OVER (ORDER BY updated_at DESC ROWS UNBOUNDED PRECEDING)
                   - octet_length(markdown) AS sooner
           FROM (SELECT id, version, markdown, prior, updated_at FROM mirrord.page
@@ -215,8 +222,11 @@ async def load_underived(
 
     limit: number of pages. max_bytes: bytes of text, which the last page may exceed.
     """
-    cursor = await connection.execute(_UNDERIVED, (tenant, list(skip), limit, max_bytes))
-    return [UnderivedPage(EntryId(entry), *columns) for entry, *columns in await cursor.fetchall()]
+    cursor = await connection.execute(_UNDERIVED, (tenant, tenant, list(skip), limit, max_bytes))
+    return [
+        UnderivedPage(EntryId(entry), version, markdown, prior_content, Dialect(dialect))
+        for entry, version, markdown, prior_content, dialect in await cursor.fetchall()
+    ]
 
 
 async def count_underived(connection: Connection, tenant: TenantId, skip: Sequence[EntryId]) -> int:

@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from mirrord.domain.dialect import Dialect
 from mirrord.errors import Damaged, UserError
 
 if TYPE_CHECKING:
@@ -93,10 +94,12 @@ class PageText:
     """
     The text of a page, split once into a byte order mark, the front matter and the body, and read once.
 
-    It travels instead of the text wherever a function needs one of the parts.
+    It travels instead of the text wherever a function needs one of the parts. dialect: of the program that reads the
+    page, too.
     """
 
     text: str
+    dialect: Dialect = Dialect.PLAIN
 
     @cached_property
     def _ends(self) -> tuple[int, int, int, int]:

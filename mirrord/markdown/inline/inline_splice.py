@@ -5,11 +5,11 @@ Each result is read back; another parser, which knows CommonMark alone, has to s
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 
@@ -18,7 +18,7 @@ from mirrord.markdown.inline.inline_writer import write_inline, write_run
 from mirrord.markdown.inline.source_map import Element, SourceMap, Unit, map_source, nodes_of, units_of
 from mirrord.markdown.inline.source_style import Style
 from mirrord.markdown.inline.unit_diff import Hunk, changed_runs
-from mirrord.markdown.parser.dialect import parse_inline
+from mirrord.markdown.parser.dialect import Surroundings, parse_inline
 from mirrord.markdown.parser.work_limit import PARSER_ERRORS
 from mirrord.markdown.schema.document import Node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
@@ -54,11 +54,11 @@ class InlineSource:
     """
     The inside of a paragraph, a heading or a cell as written.
 
-    references: the definitions of its page. is_one_line: it cannot hold line breaks.
+    surroundings: of its page. is_one_line: it cannot hold line breaks.
     """
 
     content: str
-    references: Mapping[str, Any]
+    surroundings: Surroundings
     style: Style
     is_one_line: bool = False
 
@@ -105,7 +105,7 @@ def _verified_edits(source: InlineSource, old: Sequence[Node], new: Sequence[Nod
 
 def _open_splice(source: InlineSource, old: Sequence[Node], new: Sequence[Node]) -> "_Splice | None":
     """The splice, without what both contents begin with and *source* has not: the box of a task."""
-    source_map, new_units = map_source(source.content, source.references), units_of(new)
+    source_map, new_units = map_source(source.content, source.surroundings), units_of(new)
     old_keys, new_keys = [unit.key for unit in units_of(old)], [unit.key for unit in new_units]
     for box in (0, 1, 2) if old_keys != new_keys else ():
         fitted = source_map.fitted_to(old_keys[box:]) if old_keys[:box] == new_keys[:box] else None
@@ -161,7 +161,7 @@ class _Splice:
 
     def is_read_back(self, result: str) -> bool:
         """Whether *result* means the wanted units."""
-        tokens, _ = parse_inline(result, self._source.references)
+        tokens, _ = parse_inline(result, self._source.surroundings)
         try:
             nodes = merge_texts([run.node for run in read_runs(tokens)])
         except NotInSchemaError:
@@ -251,7 +251,7 @@ def _is_text_change(source: InlineSource, result: str) -> bool:
     if len(result) > _MAX_LOOKS_ELSEWHERE:
         return True
     before, after = (
-        _TAG.findall(_plain_parser().renderInline(text, {"references": dict(source.references)}))
+        _TAG.findall(_plain_parser().renderInline(text, {"surroundings": dict(source.surroundings.references)}))
         for text in (source.content, result)
     )
     return before == after

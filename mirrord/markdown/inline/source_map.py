@@ -6,14 +6,14 @@ A unit is a character of a text, or an atom such as a hard break or a wikilink.
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from markdown_it.token import Token
 
 from mirrord.markdown.inline.inline_reader import NotInSchemaError, Run, raw_inline, read_runs
-from mirrord.markdown.parser.dialect import parse_inline
+from mirrord.markdown.parser.dialect import Surroundings, parse_inline
 from mirrord.markdown.parser.inline_spans import Span
 from mirrord.markdown.schema.document import Mark, Node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
@@ -133,16 +133,16 @@ def _keys_of(node: Node) -> Iterator[UnitKey]:
     return iter([(fingerprint({key: value for key, value in node.items() if key != "marks"}), marks)])  # type: ignore[arg-type]
 
 
-def map_source(content: str, references: Mapping[str, Any]) -> SourceMap:
+def map_source(content: str, surroundings: Surroundings) -> SourceMap:
     """
     The map of the *content* of an `inline` token.
 
-    references: the reference definitions of the page.
+    surroundings: of the page.
 
     Raises:
         PARSER_ERRORS: of `work_limit`; also for markup of which the places are not known.
     """
-    tokens, spans = parse_inline(content, references)
+    tokens, spans = parse_inline(content, surroundings)
     try:
         runs = list(read_runs(tokens))
     except NotInSchemaError:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.helpers import parseLinkLabel, parseLinkTitle
@@ -30,6 +30,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.footnote.index import footnote_def
 
+from mirrord.domain.dialect import Dialect
 from mirrord.markdown.frontmatter.page_text import with_unix_endings
 from mirrord.markdown.parser.fast_paths import (
     horizontal_rule,
@@ -38,6 +39,14 @@ from mirrord.markdown.parser.fast_paths import (
     plain_heading,
     plain_list,
     setext_heading,
+)
+from mirrord.markdown.parser.foreign_syntax import (
+    CONSTRUCTS,
+    FIRST_CHARACTERS,
+    MARKUP,
+    foreign_block_rule,
+    foreign_inline_rule,
+    has_indented_code,
 )
 from mirrord.markdown.parser.inline_spans import Span, SpannedInlineParser, spans_of
 from mirrord.markdown.parser.nested_blocks import shape_blocks
@@ -67,7 +76,17 @@ from mirrord.markdown.parser.work_limit import (
     parse_texts,
 )
 
-__all__ = ["MAX_NESTING", "WIKILINK", "is_script", "make_plain_parser", "parse", "parse_blocks", "parse_inline"]
+__all__ = [
+    "ALONE",
+    "MAX_NESTING",
+    "WIKILINK",
+    "Surroundings",
+    "is_script",
+    "make_plain_parser",
+    "parse",
+    "parse_blocks",
+    "parse_inline",
+]
 
 MAX_NESTING = 100  # levels; the parser silently drops deeper content, so a block that reaches this stays raw
 
@@ -137,19 +156,34 @@ def is_script(url: str) -> bool:
     return bool(_SCRIPT.match(_IGNORED_IN_SCHEMES.sub("", url)))
 
 
-def parse(body: str, env: dict[str, Any]) -> list[Token]:
+class Surroundings(NamedTuple):
+    """
+    What gives a block its meaning besides its own lines.
+
+    references: the reference definitions of the page. dialect: of the program that reads the page, too.
+    """
+
+    references: Mapping[str, Any] = MappingProxyType({})
+    dialect: Dialect = Dialect.PLAIN
+
+
+ALONE = Surroundings()  # of a text without definitions elsewhere, for no program that mirrord knows
+
+
+def parse(body: str, env: dict[str, Any], dialect: Dialect = Dialect.PLAIN) -> list[Token]:
     """The tokens of a page without its front matter; *env* receives `references`."""
-    return _MARKDOWN.parse(body, env)
+    return _parser_of(dialect).parse(body, env)
 
 
-def parse_blocks(body: str, env: dict[str, Any] | None = None) -> list[Token]:
+def parse_blocks(body: str, env: dict[str, Any] | None = None, dialect: Dialect = Dialect.PLAIN) -> list[Token]:
     """The tokens without those inside paragraphs, in a fraction of the time."""
     tokens: list[Token] = []
-    _MARKDOWN.block.parse(_normalize(body), _MARKDOWN, {} if env is None else env, tokens)
+    markdown = _parser_of(dialect)
+    markdown.block.parse(_normalize(body), markdown, {} if env is None else env, tokens)
     return tokens
 
 
-def parse_inline(content: str, references: Mapping[str, Any]) -> tuple[list[Token], list[Span]]:
+def parse_inline(content: str, surroundings: Surroundings) -> tuple[list[Token], list[Span]]:
     """
     The tokens in the *content* of an `inline` token, and for each the characters that it stands for.
 
@@ -157,8 +191,8 @@ def parse_inline(content: str, references: Mapping[str, Any]) -> tuple[list[Toke
         PARSER_ERRORS: of `work_limit`.
     """
     tokens: list[Token] = []
-    env: dict[str, Any] = {"references": dict(references), "steps": allowed_steps(content)}
-    markdown = _spanned_parser()
+    env: dict[str, Any] = {"references": dict(surroundings.references), "steps": allowed_steps(content)}
+    markdown = _spanned_parser(surroundings.dialect)
     markdown.inline.parse(content, markdown, env, tokens)
     return tokens, spans_of(tokens, env, len(content))
 
@@ -171,8 +205,8 @@ def _normalize(body: str) -> str:
     return with_unix_endings(body).replace("\0", "\ufffd")
 
 
-def make_plain_parser() -> MarkdownIt:
-    """The dialect without shortcuts and limits: the parser's own rules, which give the same tokens."""
+def make_plain_parser(dialect: Dialect = Dialect.PLAIN) -> MarkdownIt:
+    """The parser without shortcuts and limits: its own rules, which give the same tokens; and those of a *dialect*."""
     markdown = _Markdown("commonmark", {"maxNesting": MAX_NESTING, "tasklists": True})
     markdown.use(footnote_plugin, inline=False, move_to_end=False)
     markdown.enable(["table", "strikethrough"])
@@ -188,6 +222,12 @@ def make_plain_parser() -> MarkdownIt:
     inline.before("link", "highlight", highlight)
     inline.at("footnote_ref", footnote_ref)
     inline.after("image", "inline_footnote", inline_footnote)
+    if foreign_block := foreign_block_rule(dialect):
+        block.before("table", "foreign", foreign_block, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    if foreign_inline := foreign_inline_rule(dialect):
+        inline.before("math_inline", "foreign", foreign_inline)
+    if not has_indented_code(dialect):
+        markdown.disable("code")
     return markdown
 
 
@@ -206,16 +246,18 @@ def _with_fast_rules(markdown: MarkdownIt) -> MarkdownIt:
     return markdown
 
 
-def _with_limits(markdown: MarkdownIt, make_inline: type[CountedInlineParser] = CountedInlineParser) -> MarkdownIt:
+def _with_limits(
+    markdown: MarkdownIt, dialect: Dialect, make_inline: type[CountedInlineParser] = CountedInlineParser
+) -> MarkdownIt:
     """*markdown* with parsers that count their steps and try rules only where markup can begin."""
     markdown.block.ruler.at("table", counted_table, {"alt": ["paragraph", "reference"]})
     markdown.core.ruler.at("inline", parse_texts)
     blocks = CountedBlockParser()
     blocks.ruler = CountedRules(markdown.block.ruler, _FIRST_OF_BLOCK)
-    markdown.block, markdown.inline = (
-        blocks,
-        make_inline(markdown.inline, _FIRST_OF_INLINE, _MARKUP, MAX_NESTING),
-    )
+    foreign = foreign_inline_rule(dialect)
+    first = {**_FIRST_OF_INLINE, foreign: FIRST_CHARACTERS} if foreign else _FIRST_OF_INLINE
+    markup = re.compile(f"{_MARKUP.pattern}|{MARKUP}") if foreign else _MARKUP
+    markdown.block, markdown.inline = blocks, make_inline(markdown.inline, first, markup, MAX_NESTING)
     helpers = SimpleNamespace(
         parseLinkDestination=link_destination, parseLinkLabel=parseLinkLabel, parseLinkTitle=parseLinkTitle
     )
@@ -223,9 +265,15 @@ def _with_limits(markdown: MarkdownIt, make_inline: type[CountedInlineParser] = 
     return markdown
 
 
-_MARKDOWN = _with_limits(_with_fast_rules(make_plain_parser()))
+_MARKDOWN = _with_limits(_with_fast_rules(make_plain_parser()), Dialect.PLAIN)
 
 
 @cache
-def _spanned_parser() -> MarkdownIt:
-    return _with_limits(make_plain_parser(), SpannedInlineParser)
+def _parser_of(dialect: Dialect) -> MarkdownIt:
+    """The parser of pages in that *dialect*; the fast rules do not know what other programs read."""
+    return _with_limits(make_plain_parser(dialect), dialect) if CONSTRUCTS[dialect] else _MARKDOWN
+
+
+@cache
+def _spanned_parser(dialect: Dialect) -> MarkdownIt:
+    return _with_limits(make_plain_parser(dialect), dialect, SpannedInlineParser)

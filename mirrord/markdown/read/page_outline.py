@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from markdown_it.token import Token
 
+from mirrord.domain.dialect import Dialect
 from mirrord.markdown.frontmatter.page_text import PageText, line_starts, split_lines
-from mirrord.markdown.parser.dialect import MAX_NESTING, parse, parse_blocks
+from mirrord.markdown.parser.dialect import ALONE, MAX_NESTING, Surroundings, parse, parse_blocks
 from mirrord.markdown.parser.work_limit import OPAQUE, PARSER_ERRORS, PLACES_KEY, TEXTS_KEY
 
 MAX_PAGE_CHARACTERS = 2_000_000  # a longer page is one opaque block
@@ -43,13 +44,13 @@ class Outline:
     """
     The body of a page, split into blocks.
 
-    references: the reference definitions, the only influence of other blocks on a block's meaning.
+    surroundings: the only influence on a block's meaning besides its own lines.
     steps_used, steps_left: the used and the unused part of the steps allowed for a page of this length.
     """
 
     body: str
     segments: Sequence[Segment]
-    references: Mapping[str, Any]
+    surroundings: Surroundings
     steps_used: int = 0
     steps_left: int = 0
 
@@ -78,11 +79,11 @@ class Region:
     end: int
 
 
-def regions_of(body: str) -> list[Region]:
+def regions_of(body: str, dialect: Dialect = Dialect.PLAIN) -> list[Region]:
     """The innermost blocks and tables of *body*, in order; a single one of kind `opaque` if it cannot be parsed."""
     env: dict[str, Any] = {PLACES_KEY: []}
     try:
-        is_cut = len(body) <= MAX_PAGE_CHARACTERS and parse_blocks(body, env) is not None
+        is_cut = len(body) <= MAX_PAGE_CHARACTERS and parse_blocks(body, env, dialect) is not None
     except PARSER_ERRORS:
         is_cut = False
     return _regions_of_places(body, env[PLACES_KEY]) if is_cut else [Region("opaque", 0, len(body))]
@@ -95,37 +96,37 @@ def _regions_of_places(body: str, places: Iterable[tuple[str, int, int]]) -> lis
 
 def outline_of(
     body: str,
-    references: Mapping[str, Any] = MappingProxyType({}),
+    surroundings: Surroundings = ALONE,
     within: list[Region] | None = None,
     parsed_texts: Mapping[str, list[Token]] = MappingProxyType({}),
 ) -> Outline:
     """
     *body* split into blocks; never raises.
 
-    references: definitions from elsewhere, if *body* is not a whole page.
+    surroundings: with definitions from elsewhere, if *body* is not a whole page.
     within: receives the `regions` of *body*; stays empty if it cannot be parsed.
-    parsed_texts: the tokens in texts that were parsed before with these references, by content.
+    parsed_texts: the tokens in texts that were parsed before in these surroundings, by content.
     """
     if len(body) > MAX_PAGE_CHARACTERS:
-        return unparsed_outline(body, references)
-    env: dict[str, Any] = {"references": dict(references), TEXTS_KEY: parsed_texts}
+        return unparsed_outline(body, surroundings)
+    env: dict[str, Any] = {"references": dict(surroundings.references), TEXTS_KEY: parsed_texts}
     if within is not None:
         env[PLACES_KEY] = []
     try:
-        tokens = parse(body, env)
+        tokens = parse(body, env, surroundings.dialect)
     except PARSER_ERRORS:
-        return unparsed_outline(body, references)
+        return unparsed_outline(body, surroundings)
     if within is not None:
         within += _regions_of_places(body, env[PLACES_KEY])
     spare = env.get("looks", 0)
-    return Outline(
-        body, _split_body(body, tokens, flawed=OPAQUE in env), env["references"], env.get("allowed", 0) - spare, spare
-    )
+    segments = _split_body(body, tokens, flawed=OPAQUE in env)
+    surroundings = surroundings._replace(references=env["references"])
+    return Outline(body, segments, surroundings, env.get("allowed", 0) - spare, spare)
 
 
-def unparsed_outline(body: str, references: Mapping[str, Any] = MappingProxyType({})) -> Outline:
+def unparsed_outline(body: str, surroundings: Surroundings = ALONE) -> Outline:
     """*body* as one opaque block."""
-    return Outline(body, [Segment(0, len(body), None)], references)
+    return Outline(body, [Segment(0, len(body), None)], surroundings)
 
 
 def _split_body(body: str, tokens: Sequence[Token], *, flawed: bool) -> list[Segment]:

@@ -6,10 +6,13 @@ from typing import cast
 
 from markdown_it.token import Token
 
+from mirrord.domain.dialect import Dialect
 from mirrord.markdown.frontmatter.page_text import PageText, with_unix_endings
 from mirrord.markdown.inline.html_tags import is_safe
 from mirrord.markdown.inline.inline_reader import raw_inline, read_inline
 from mirrord.markdown.inline.table_cells import read_table
+from mirrord.markdown.parser.dialect import Surroundings
+from mirrord.markdown.parser.foreign_syntax import FOREIGN, PROPERTIES
 from mirrord.markdown.read.page_outline import Outline, outline_of
 from mirrord.markdown.schema.document import Document, Node, is_node, make_document, parse_json_or_none, text_node
 from mirrord.markdown.schema.node_rules import has_no_markdown
@@ -23,9 +26,9 @@ NODE_FENCE_INFO = "tiptap-node"  # the info string of a fence with the JSON of a
 DONE_BOX, TODO_BOX = "[x]", "[ ]"  # the boxes of tasks
 
 
-def read_document(text: str) -> Document:
+def read_document(text: str, dialect: Dialect = Dialect.PLAIN) -> Document:
     """The body of *text* as a document; never raises."""
-    return make_document(read_nodes(outline_of(PageText(text).body)))
+    return make_document(read_nodes(outline_of(PageText(text).body, Surroundings(dialect=dialect))))
 
 
 def read_nodes(page: Outline) -> list[Node]:
@@ -214,6 +217,8 @@ _LEAVES: Mapping[str, Callable[[Token], Node]] = MappingProxyType(
         "html_block": _make_raw_block,
         "definition": _make_raw_block,
         "comment": _make_raw_block,
+        FOREIGN: _make_raw_block,
+        PROPERTIES: _make_raw_block,
         "math_block": lambda token: {"type": "mathBlock", "attrs": {"latex": token.content.strip()}},
     }
 )

@@ -4,7 +4,8 @@ Read a page again after an edit and parse only the blocks that may have changed.
 The parser keeps no state between top-level blocks: its result for the remaining text of a page depends on that text
 and on reference definitions only. So parsing may begin at an old block after a blank line, if its lines and the line
 ending after them are unchanged, and may stop where an old block begins in the unchanged end. Constructs that can reach
-beyond their block (`_FAR_REACHING`) break this argument; then the whole page is read.
+beyond their block (`_FAR_REACHING`) break this argument, and so does the syntax of other programs; then the whole page
+is read.
 """
 
 import re
@@ -12,11 +13,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from markdown_it.token import Token
 
+from mirrord.domain.dialect import Dialect
 from mirrord.markdown.frontmatter.page_text import split_lines
+from mirrord.markdown.parser.dialect import Surroundings
+from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
 from mirrord.markdown.read.page_outline import MAX_PAGE_CHARACTERS, Outline, outline_of
 from mirrord.markdown.read.reader import read_nodes
 from mirrord.markdown.schema.block import Block, blocks_of, count_common_ends
@@ -33,7 +36,7 @@ class Reading:
     The parsed body of a page.
 
     spans: start and end of each block, as in `segments.Segment`. blocks: the blocks, as many as spans.
-    references: as in `segments.Outline`, except for their line numbers.
+    surroundings: as in `segments.Outline`, except for the line numbers of references.
     opaque: some block exceeded a limit of the parser.
     spent, spare: as in `segments.Outline`; after a partial reading an upper and a lower bound.
     """
@@ -41,15 +44,15 @@ class Reading:
     body: str
     spans: Sequence[tuple[int, int]]
     blocks: Sequence[Block]
-    references: Mapping[str, Any]
+    surroundings: Surroundings
     opaque: bool
     spent: int
     spare: int
 
 
-def read_whole(body: str) -> Reading:
+def read_whole(body: str, dialect: Dialect = Dialect.PLAIN) -> Reading:
     """Read all of *body*; never raises."""
-    return reading_of(outline_of(body))
+    return reading_of(outline_of(body, Surroundings(dialect=dialect)))
 
 
 def reading_of(page: Outline) -> Reading:
@@ -58,7 +61,7 @@ def reading_of(page: Outline) -> Reading:
         page.body,
         [(segment.start, segment.end) for segment in page.segments],
         blocks_of(read_nodes(page)),
-        page.references,
+        page.surroundings,
         opaque=any(segment.tokens is None for segment in page.segments),
         spent=page.steps_used,
         spare=page.steps_left,
@@ -73,7 +76,7 @@ def read_after_edit(
 
     parsed_texts: the tokens in texts of the page before the edit, by content.
     """
-    if len(body) > MAX_PAGE_CHARACTERS or before.opaque:
+    if len(body) > MAX_PAGE_CHARACTERS or before.opaque or CONSTRUCTS[before.surroundings.dialect]:
         return None
     head, tail = _common_ends(before.body, body)
     first = _first_block_to_parse(before, head)
@@ -86,7 +89,7 @@ def read_after_edit(
     changed_text = body[start : end + shift]
     if _reaches_far(before, first, before.body[start:end], changed_text):
         return None
-    reading = reading_of(outline_of(changed_text, before.references, parsed_texts=parsed_texts))
+    reading = reading_of(outline_of(changed_text, before.surroundings, parsed_texts=parsed_texts))
     spent, spare = (
         before.spent + reading.spent,
         before.spare - reading.spent + min(shift, 0) * _MAX_STEPS_LOST_PER_CHARACTER,
@@ -102,7 +105,7 @@ def read_after_edit(
         body,
         [*before.spans[:first], *spans, *(_shift_span(span, shift) for span in before.spans[kept_from:])],
         [*before.blocks[:first], *_reuse_blocks(before.blocks[first:kept_from], blocks), *before.blocks[kept_from:]],
-        before.references,
+        before.surroundings,
         opaque=False,
         spent=spent,
         spare=spare,

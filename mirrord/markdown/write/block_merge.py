@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from typing import Any
 
 from mirrord.errors import Damaged
 from mirrord.markdown.inline.source_style import Style, style_of
 from mirrord.markdown.inline.table_cells import table_extra_attrs
+from mirrord.markdown.parser.dialect import Surroundings
 from mirrord.markdown.schema.block import Block, block_of
 from mirrord.markdown.schema.document import Node
 from mirrord.markdown.schema.node_rules import extra_attrs_of, has_no_markdown
@@ -58,7 +58,7 @@ class Setting:
     former_lines: of blocks at the top that the page had before, by fingerprint.
     """
 
-    references: Mapping[str, Any]
+    surroundings: Surroundings
     usual_style: Style
     effort: Effort
     is_item: bool = False
@@ -139,8 +139,8 @@ def _splice_part(cut: SplitLines, block: Block, old: int | None, setting: Settin
     if old is None or setting.effort is Effort.WHOLE_CONTAINER:
         return []
     part = cut.parts[old]
-    lines = splice_texts(cut.lines[part.start : part.end], part, block, setting.usual_style, cut.references)
-    if setting.effort is Effort.CHANGED_PARTS_VERIFIED and fingerprints_of(lines, cut.references) != [
+    lines = splice_texts(cut.lines[part.start : part.end], part, block, setting.usual_style, cut.surroundings)
+    if setting.effort is Effort.CHANGED_PARTS_VERIFIED and fingerprints_of(lines, cut.surroundings) != [
         block.fingerprint
     ]:
         return []
@@ -156,7 +156,7 @@ def _edit_container(cut: SplitLines, node: Node, old: int | None, setting: Setti
         lines = _edit_inside(cut, part, node, setting)
     except Damaged:
         return []
-    if setting.effort is Effort.CHANGED_PARTS_VERIFIED and fingerprints_of(lines, cut.references) != [
+    if setting.effort is Effort.CHANGED_PARTS_VERIFIED and fingerprints_of(lines, cut.surroundings) != [
         fingerprint(node)
     ]:
         return []
@@ -172,7 +172,7 @@ def _render_new(
     style = style_of(cut.parts[model].tokens if model is not None else (), habit)
     if node["type"] in MARKERS_OF_LISTS:  # a list needs another marker than its neighbours
         style = with_distinct_marker(node["type"], style, {line.lstrip(" 0123456789")[:1] for line in neighbour_lines})
-    return [Line(line) for line in render_block(node, style, cut.references).split("\n")]
+    return [Line(line) for line in render_block(node, style, cut.surroundings).split("\n")]
 
 
 def _edit_inside(cut: SplitLines, part: Part, node: Node, setting: Setting) -> list[Line]:
@@ -190,7 +190,7 @@ def _edit_inside(cut: SplitLines, part: Part, node: Node, setting: Setting) -> l
     if name != node["type"]:
         return []
     if name == "table":
-        return _edit_table(lines, part, node, style_of(part.tokens, setting.usual_style), cut.references)
+        return _edit_table(lines, part, node, style_of(part.tokens, setting.usual_style), cut.surroundings)
     if name in _PREFIXED_KINDS:
         frame, inner = (
             frame_of_container(part.node, lines),
@@ -203,9 +203,7 @@ def _edit_inside(cut: SplitLines, part: Part, node: Node, setting: Setting) -> l
     return []
 
 
-def _edit_table(
-    lines: Sequence[str], part: Part, node: Node, style: Style, references: Mapping[str, Any]
-) -> list[Line]:
+def _edit_table(lines: Sequence[str], part: Part, node: Node, style: Style, surroundings: Surroundings) -> list[Line]:
     """The lines of a changed table; empty if the comment above it, which counts the rows, would change."""
     if has_no_markdown(part.node) or has_no_markdown(node) or "header" in table_extra_attrs(node):
         return []
@@ -215,7 +213,7 @@ def _edit_table(
         next(at for at, line in enumerate(lines, 1) if line.rstrip().endswith("-->")) if table_extra_attrs(node) else 0
     )
     comment = [Line(line, at) for at, line in enumerate(lines[:height])]
-    rows = item_merge.rearrange_rows(lines[height:], part.node, node, style, references)
+    rows = item_merge.rearrange_rows(lines[height:], part.node, node, style, surroundings)
     return comment + [row.shifted(height) for row in rows]
 
 
@@ -239,7 +237,7 @@ def _edit_content(
     Raises:
         Damaged: outside the container the lines are other blocks, or they cannot be made to mean *new_nodes*.
     """
-    cut_alone = split_into_blocks(lines, around.references)
+    cut_alone = split_into_blocks(lines, around.surroundings)
     if len(cut_alone.parts) != len(old):
         raise Damaged("the lines have another meaning outside their container")
     cut = replace(
@@ -254,7 +252,7 @@ def _edit_content(
     expected = [meanings_alone.get(block.fingerprint, block.fingerprint) for block in blocks]
     for spacing in Spacing:
         result = rearrange_blocks(cut, blocks, setting, spacing)
-        if fingerprints_of(result, cut.references) == expected:
+        if fingerprints_of(result, cut.surroundings) == expected:
             return result
     raise Damaged("the blocks merge in their container")
 

@@ -4,15 +4,15 @@ Split lines into blocks or list items, and keep the gaps between them.
 Lines have neither line endings nor the prefixes of their containers here.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import accumulate, pairwise
-from typing import Any
 
 from markdown_it.token import Token
 
 from mirrord.errors import Damaged
+from mirrord.markdown.parser.dialect import Surroundings
 from mirrord.markdown.read.page_outline import LIST_SEPARATOR, Outline, outline_of
 from mirrord.markdown.read.reader import read_nodes
 from mirrord.markdown.schema.block import Block, block_of
@@ -63,12 +63,12 @@ class SplitLines:
     """
     Lines split into parts; parts without meaning (lone breaks) belong to the gaps.
 
-    references: the reference definitions the parts were read with.
+    surroundings: those that the parts were read in.
     """
 
     lines: Sequence[str]
     parts: Sequence[Part]
-    references: Mapping[str, Any]
+    surroundings: Surroundings
 
     def lines_of_part(self, index: int) -> list[Line]:
         """The lines of a part."""
@@ -84,9 +84,9 @@ class SplitLines:
         return [Line(self.lines[at], at) for at in range(start, end)]
 
 
-def split_into_blocks(lines: Sequence[str], references: Mapping[str, Any], *, ended: bool = True) -> SplitLines:
+def split_into_blocks(lines: Sequence[str], surroundings: Surroundings, *, ended: bool = True) -> SplitLines:
     """*lines* split into blocks. ended: the last line has an ending too; code of blanks alone needs one."""
-    page = outline_of("\n".join([*lines, ""] if ended else lines), references)
+    page = outline_of("\n".join([*lines, ""] if ended else lines), surroundings)
     return split_page(lines, page, [Block((node,)) for node in read_nodes(page)])
 
 
@@ -99,7 +99,7 @@ def split_page(lines: Sequence[str], page: Outline, blocks: Sequence[Block]) -> 
             start = numbers[segment.start]
             end = start + page.source(index).count("\n") + 1
             parts.append(Part(block, start, end, segment.tokens or ()))
-    return SplitLines(lines, parts, page.references)
+    return SplitLines(lines, parts, page.surroundings)
 
 
 def split_into_items(around: SplitLines, part: Part) -> SplitLines:
@@ -120,16 +120,16 @@ def split_into_items(around: SplitLines, part: Part) -> SplitLines:
         while end - 1 > start and not lines[end - 1].strip():
             end -= 1
         parts.append(Part(block_of(node), start, end, ()))
-    return SplitLines(lines, parts, around.references)
+    return SplitLines(lines, parts, around.surroundings)
 
 
 def _first_line(tokens: Sequence[Token]) -> int:
     return tokens[0].map[0] if tokens[0].map else 0
 
 
-def fingerprints_of(lines: Sequence[Line], references: Mapping[str, Any]) -> list[str]:
+def fingerprints_of(lines: Sequence[Line], surroundings: Surroundings) -> list[str]:
     """The fingerprints of the blocks read from *lines*."""
-    cut = split_into_blocks([line.text for line in lines], references)
+    cut = split_into_blocks([line.text for line in lines], surroundings)
     return [part.block.fingerprint for part in cut.parts]
 
 
@@ -171,13 +171,20 @@ def join_pieces(cut: SplitLines, pieces: Sequence[Piece], between: Callable[[Pie
         return result
     for left, right in pairwise(pieces):
         gap = between(left, right)
-        result += [*left.lines, *(gap if _are_old_neighbours(left, right) else _without_absorbed_blanks(left, gap))]
+        result += [
+            *left.lines,
+            *(gap if _are_old_neighbours(left, right) else _without_absorbed_blanks(left, gap, cut.surroundings)),
+        ]
     last, end = pieces[-1], len(cut.parts) - 1
     gap = cut.gap_after(end) if cut.parts else []
     return [
         *result,
         *last.lines,
-        *(gap if last.old_index == end and not last.is_changed else _without_absorbed_blanks(last, gap)),
+        *(
+            gap
+            if last.old_index == end and not last.is_changed
+            else _without_absorbed_blanks(last, gap, cut.surroundings)
+        ),
     ]
 
 
@@ -246,22 +253,22 @@ def _are_old_neighbours(left: Piece, right: Piece) -> bool:
     )
 
 
-def _without_absorbed_blanks(piece: Piece, gap: list[Line]) -> list[Line]:
+def _without_absorbed_blanks(piece: Piece, gap: list[Line], surroundings: Surroundings) -> list[Line]:
     """*gap*, without its blank lines if they would belong to code or HTML that *piece* leaves open."""
-    if not gap or gap[0].text.strip() or not _is_left_open(piece):
+    if not gap or gap[0].text.strip() or not _is_left_open(piece, surroundings):
         return gap
     return [line for line in gap if line.text.strip()]
 
 
-def _is_left_open(piece: Piece) -> bool:
+def _is_left_open(piece: Piece, surroundings: Surroundings) -> bool:
     texts = [line.text for line in piece.lines]
     if not any(sign in text for text in texts for sign in _OPEN_SIGNS):
         return False
-    return _token_contents(texts) != _token_contents([*texts, ""])
+    return _token_contents(texts, surroundings) != _token_contents([*texts, ""], surroundings)
 
 
-def _token_contents(lines: Sequence[str]) -> list[str]:
-    return [token.content for part in split_into_blocks(lines, {}).parts for token in part.tokens]
+def _token_contents(lines: Sequence[str], surroundings: Surroundings) -> list[str]:
+    return [token.content for part in split_into_blocks(lines, surroundings).parts for token in part.tokens]
 
 
 def _closing_fence(piece: Piece) -> list[Line]:

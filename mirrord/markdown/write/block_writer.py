@@ -4,13 +4,13 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.inline.inline_writer import write_inline
 from mirrord.markdown.inline.source_style import Style, style_variants
 from mirrord.markdown.inline.table_cells import table_extra_attrs, write_table
+from mirrord.markdown.parser.dialect import Surroundings
 from mirrord.markdown.read.page_outline import outline_of
 from mirrord.markdown.read.reader import NODE_FENCE_INFO, read_nodes
 from mirrord.markdown.schema.document import Node, write_comment
@@ -236,7 +236,7 @@ _WRITERS: Mapping[str, Callable[[Node, Style], str]] = MappingProxyType(
 )
 
 
-def render_cell(cell: Node, style: Style, references: Mapping[str, Any]) -> str:
+def render_cell(cell: Node, style: Style, surroundings: Surroundings) -> str:
     """
     Markdown of the content of one normal table cell, verified by reading it back in a table of its own.
 
@@ -246,11 +246,11 @@ def render_cell(cell: Node, style: Style, references: Mapping[str, Any]) -> str:
     inline = [child for paragraph in cell.get("content", []) for child in paragraph.get("content", [])]
     head: Node = {"type": "tableHeader", "content": [{"type": "paragraph", "content": inline}]}
     table = normalize({"type": "table", "content": [{"type": "tableRow", "content": [head]}]})
-    row, _ = render_block(table, style, references).split("\n")
+    row, _ = render_block(table, style, surroundings).split("\n")
     return row.removeprefix("| ").removesuffix(" |")
 
 
-def render_block(node: Node, style: Style, references: Mapping[str, Any]) -> str:
+def render_block(node: Node, style: Style, surroundings: Surroundings) -> str:
     """
     Markdown of one normal block with LF line endings, verified by reading it back by itself.
 
@@ -260,7 +260,7 @@ def render_block(node: Node, style: Style, references: Mapping[str, Any]) -> str
     expected, lost = fingerprint(node), ""
     for variant in style_variants(style):
         source = write_block(node, variant)
-        blocks_read = [normalize(block) for block in read_nodes(outline_of(source, references))]
+        blocks_read = [normalize(block) for block in read_nodes(outline_of(source, surroundings))]
         if [fingerprint(block) for block in blocks_read] == [expected]:
             return source
         lost = lost or first_difference(node, blocks_read[0] if len(blocks_read) == 1 else None)

@@ -5,13 +5,13 @@ Changed items keep their markers, and changed rows follow the table's style.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from mirrord.errors import Damaged
 from mirrord.markdown.inline.source_style import Style
 from mirrord.markdown.inline.table_cells import ALIGNMENT
+from mirrord.markdown.parser.dialect import Surroundings
 from mirrord.markdown.read.reader import DONE_BOX, TODO_BOX
 from mirrord.markdown.schema.block import Block, block_of
 from mirrord.markdown.schema.document import Node
@@ -197,7 +197,7 @@ class _OldTable:
     rows: Sequence[Node]
     columns: Sequence[int]
     style: Style
-    references: Mapping[str, Any]
+    surroundings: Surroundings
 
     def source(self, row: int) -> str:
         """The line of a row; the second line of the table is no row."""
@@ -205,12 +205,12 @@ class _OldTable:
 
 
 def rearrange_rows(
-    lines: Sequence[str], old: Node, new_table: Node, style: Style, references: Mapping[str, Any]
+    lines: Sequence[str], old: Node, new_table: Node, style: Style, surroundings: Surroundings
 ) -> list[Line]:
     """
     The *lines* of the table *old* turned into *new_table*, both normal.
 
-    references: the reference definitions of the page.
+    surroundings: of the page.
 
     Raises:
         Damaged: Markdown cannot hold a cell, or the number of lines does not fit the rows.
@@ -218,7 +218,7 @@ def rearrange_rows(
     before, after = old.get("content", []), new_table.get("content", [])
     if len(lines) != len(before) + 1 or not after or old.get("attrs") != new_table.get("attrs"):
         raise Damaged("the rows of the table are not its lines")
-    table = _OldTable(lines, [_without_alignment(row) for row in before], _column_widths(lines), style, references)
+    table = _OldTable(lines, [_without_alignment(row) for row in before], _column_widths(lines), style, surroundings)
     rows = [_without_alignment(row) for row in after]
     pairs = match_or_replace_blocks(_blocks_of_rows(table.rows[1:]), _blocks_of_rows(rows[1:]))
     head = _write_row(table, after[0], Pair(0, table.rows[0] == rows[0]), 0)
@@ -277,7 +277,9 @@ def _write_row(table: _OldTable, row: Node, pair: Pair | None, nearest: int) -> 
         if old_cells and old_cells[index] == _cell_without_alignment(cell):
             cell_texts.append(pattern.cells[index])
         else:
-            cell_texts.append(_pad_cell(table, render_cell(cell, table.style, table.references), pattern, index, cell))
+            cell_texts.append(
+                _pad_cell(table, render_cell(cell, table.style, table.surroundings), pattern, index, cell)
+            )
     return Line(pattern.line(cell_texts))
 
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from markdown_it.token import Token
 
+from mirrord.domain.dialect import Dialect
 from mirrord.errors import ContentLost, Damaged
 from mirrord.markdown.frontmatter.page_properties import (
     REMOVED,
@@ -22,6 +23,7 @@ from mirrord.markdown.frontmatter.page_properties import (
 )
 from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending, split_lines
 from mirrord.markdown.inline.source_style import Style, usual_style_of
+from mirrord.markdown.parser.dialect import Surroundings
 from mirrord.markdown.read.page_outline import outline_of
 from mirrord.markdown.read.reparse import Reading, read_after_edit, read_whole, reading_of
 from mirrord.markdown.schema.block import Block, blocks_of
@@ -30,6 +32,7 @@ from mirrord.markdown.schema.normal_form import first_difference, normalize
 from mirrord.markdown.write.block_merge import Effort, Setting, rearrange_blocks
 from mirrord.markdown.write.block_parts import Line, Spacing, SplitLines, split_page
 from mirrord.markdown.write.content_losses import find_loss
+from mirrord.markdown.write.foreign_marks import mark_foreign_syntax
 from mirrord.markdown.write.former_lines import former_lines
 
 _LADDERS = (  # each is tried on the original page, then on the result of that: definitions may have changed
@@ -59,19 +62,23 @@ def splice_document(
     former: Mapping[str, Sequence[str]] = MappingProxyType({}),
     *,
     is_confirmed: bool = True,
+    dialect: Dialect = Dialect.PLAIN,
 ) -> str:
     """
     *body* with the blocks of *new_document*; unchanged ones keep their bytes and the gaps between them.
 
     So do unchanged list items, table rows, and blocks in quotes, callouts, footnotes and items.
     New lines end with *ending*. former: the lines of blocks that the body had before, by fingerprint. is_confirmed:
-    all that the document removes is meant.
+    all that the document removes is meant. dialect: its syntax stays raw, also where a person typed it as text.
 
     Raises:
         ContentLost: it is not confirmed, and removes what a person may not have removed.
         Damaged: Markdown cannot hold the wanted blocks, or not beside the unchanged ones.
     """
-    page, after = replace(_open_page(body), former_lines=former), _non_empty_blocks(new_document.get("content") or [])
+    page, after = (
+        replace(_open_page(body, dialect), former_lines=former),
+        _non_empty_blocks(new_document.get("content") or []),
+    )
     bare = normalize({**new_document, "content": []})
     if bare.keys() != {"type"}:
         raise Damaged(f"the change would lose {first_difference(bare, make_document([]))}: a page has no place for it")
@@ -79,6 +86,16 @@ def splice_document(
         return body
     if not is_confirmed:
         _check_losses([part.block for part in page.cut.parts], after)
+    try:
+        return _splice_blocks(page, after, ending)
+    except Damaged:
+        marked = _non_empty_blocks(mark_foreign_syntax(new_document.get("content") or [], dialect))
+        if _mean_the_same(marked, after):
+            raise
+        return _splice_blocks(page, marked, ending)
+
+
+def _splice_blocks(page: _Page, after: Sequence[Block], ending: str) -> str:
     read_blocks: list[Block] = []
     for result in _candidate_pages(page, after, ending):
         read_blocks = _read_back(page, result)
@@ -106,10 +123,11 @@ def _mean_the_same(old: Sequence[Block], new: Sequence[Block]) -> bool:
     return len(old) == len(new) and all(map(Block.means_same_as, old, new))
 
 
-def _open_page(body: str) -> _Page:
+def _open_page(body: str, dialect: Dialect) -> _Page:
     body_lines = split_lines(body)
     texts = [line.rstrip("\r\n") for line in body_lines]
-    page = outline_of("\n".join(texts if body_lines[-1:] == texts[-1:] else [*texts, ""]))
+    unix_body = "\n".join(texts if body_lines[-1:] == texts[-1:] else [*texts, ""])
+    page = outline_of(unix_body, Surroundings(dialect=dialect))
     reading = reading_of(page)
     cut = split_page(texts, page, reading.blocks)
     habit = usual_style_of([token for part in cut.parts for token in part.tokens])
@@ -118,7 +136,9 @@ def _open_page(body: str) -> _Page:
 
 def _read_back(page: _Page, result: str) -> list[Block]:
     """The blocks of *result*; blocks shared with *page* are parsed again only if their meaning may have changed."""
-    reading = read_after_edit(page.reading, result, _parsed_texts(page)) or read_whole(result)
+    reading = read_after_edit(page.reading, result, _parsed_texts(page)) or read_whole(
+        result, page.cut.surroundings.dialect
+    )
     return [block for block in reading.blocks if not block.is_empty]
 
 
@@ -139,13 +159,13 @@ def _candidate_pages(page: _Page, after: Sequence[Block], ending: str) -> Iterat
                 if result not in tried:
                     tried.add(result)
                     yield result
-            start = _open_page(result)
+            start = _open_page(result, start.cut.surroundings.dialect)
             if len(start.cut.parts) != len(after):
                 break
 
 
 def _arrange_page(page: _Page, after: Sequence[Block], effort: Effort, spacing: Spacing, ending: str) -> str:
-    setting = Setting(page.cut.references, page.habit, effort, former_lines=page.former_lines)
+    setting = Setting(page.cut.surroundings, page.habit, effort, former_lines=page.former_lines)
     result = rearrange_blocks(page.cut, after, setting, spacing)
     output_lines: list[str] = []
     for line in result:
@@ -212,14 +232,14 @@ def _replace_content(
     page: PageText, content: Document | None, former: Sequence[str], *, is_confirmed: bool
 ) -> PageText:
     ending = first_line_ending(page.text)
-    returning = former_lines([page.text, *former]) if former else {}
+    returning = former_lines([page.text, *former], page.dialect) if former else {}
     document = check_document(content or {"type": "doc"})
-    body = splice_document(page.body, document, ending, returning, is_confirmed=is_confirmed)
+    body = splice_document(page.body, document, ending, returning, is_confirmed=is_confirmed, dialect=page.dialect)
     head = page.head
     if head and body and head[-1] not in "\r\n":
         head += ending
     for lead in ("", ending):  # without front matter, a `---` on the first line would begin one
-        result = PageText(page.bom + head + lead + body)
+        result = PageText(page.bom + head + lead + body, page.dialect)
         if result.parts == (page.bom, head, lead + body):
             return result
     raise Damaged("the change would turn the beginning of the page into front matter")

@@ -15,9 +15,11 @@ from typing import Final, TypeAlias
 
 import orjson
 
+from mirrord.domain.dialect import Dialect
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.page_links import Link, links_of
+from mirrord.markdown.parser.dialect import Surroundings
 from mirrord.markdown.read.page_outline import Outline, Region, outline_of, unparsed_outline
 from mirrord.markdown.read.reader import read_nodes
 from mirrord.markdown.schema.block import (
@@ -227,21 +229,21 @@ StoredValues: TypeAlias = tuple[bytes, Sequence[Link]]  # the document as JSON, 
 _NUL_ESCAPE = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 
 
-def values_to_store(text: str, prior: str | None) -> StoredValues:
+def values_to_store(text: str, prior: str | None, dialect: Dialect = Dialect.PLAIN) -> StoredValues:
     """
     The document of *text*, with the ids and unchanged nodes of the previous one, and the links: both from one parse.
 
     prior: the previous document as JSON; ignored if it is None or no document.
     """
     within: list[Region] = []
-    page = PageText(text)
-    outline = outline_of(page.body, {}, within)
+    page = PageText(text, dialect)
+    outline = outline_of(page.body, Surroundings(dialect=dialect), within)
     return _document_json(outline, prior), links_of(page, within)
 
 
-def values_to_store_of_pages(pages: Sequence[tuple[str, str | None]]) -> list[StoredValues]:
-    """`values_to_store` for several (text, prior): one call to a worker costs as much as a short page."""
-    return [values_to_store(text, prior) for text, prior in pages]
+def values_to_store_of_pages(pages: Sequence[tuple[str, str | None, Dialect]]) -> list[StoredValues]:
+    """`values_to_store` for several (text, prior, dialect): one call to a worker costs as much as a short page."""
+    return [values_to_store(text, prior, dialect) for text, prior, dialect in pages]
 
 
 def values_to_store_unparsed(text: str, prior: str | None) -> StoredValues:

@@ -5,7 +5,7 @@ A page may be of another dialect than mirrord's: directives, outlines indented w
 would give all of a changed block its own spelling; here everything beside the changed words stays.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from operator import eq
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from mirrord.markdown.inline.inline_splice import InlineSource, TextEdit, splice
 from mirrord.markdown.inline.source_map import units_of
 from mirrord.markdown.inline.source_style import Style, style_of
 from mirrord.markdown.inline.unit_diff import changed_runs
+from mirrord.markdown.parser.dialect import Surroundings
 from mirrord.markdown.schema.block import Block, without_ids
 from mirrord.markdown.schema.document import BLOCKS, TEXTBLOCKS, Node, make_document, text_node
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
@@ -43,7 +44,7 @@ class _ChangedText(NamedTuple):
 
 
 def splice_texts(
-    lines: Sequence[str], part: Part, block: Block, habit: Style, references: Mapping[str, Any]
+    lines: Sequence[str], part: Part, block: Block, habit: Style, surroundings: Surroundings
 ) -> list[Line]:
     """
     The *lines* of *part* with the texts of *block*; `at` counts them.
@@ -51,13 +52,15 @@ def splice_texts(
     None if the block differs in more than texts, or if the texts cannot be located or read back. Their blocks are
     not read again.
 
-    habit: the usual style of the page. references: its definitions.
+    habit: the usual style of the page. surroundings: of the page.
     """
     texts = text_tokens(part.tokens)
     for old, new in _forms_of(part.block, block) if texts else ():
         changes = _changed_texts(old, new, 0)
         if changes and len(texts) == _count_texts(old):
-            edits = [_line_edits(lines, part, texts[change.number], change, (habit, references)) for change in changes]
+            edits = [
+                _line_edits(lines, part, texts[change.number], change, (habit, surroundings)) for change in changes
+            ]
             return edit_lines(lines, list(chain(*edits))) if all(edits) else []
     return []
 
@@ -128,7 +131,7 @@ def _count_texts(node: Node) -> int:
 
 
 def _line_edits(
-    lines: Sequence[str], part: Part, text: TextToken, change: _ChangedText, context: tuple[Style, Mapping[str, Any]]
+    lines: Sequence[str], part: Part, text: TextToken, change: _ChangedText, context: tuple[Style, Surroundings]
 ) -> list[LineEdit]:
     """The edits of *lines* for a changed text; none if it cannot be located or read back."""
     origin = part.tokens[0].map[0] if part.tokens[0].map else 0
@@ -146,7 +149,7 @@ def _has_same_text(old: Node, new: Node) -> bool:
     return fingerprint(make_document(old.get("content", []))) == fingerprint(make_document(new.get("content", [])))
 
 
-def _edits_of(place: TextPlace, old: Node, new: Node, habit: Style, references: Mapping[str, Any]) -> list[TextEdit]:
+def _edits_of(place: TextPlace, old: Node, new: Node, habit: Style, surroundings: Surroundings) -> list[TextEdit]:
     """The edits that turn the text of *old* into that of *new*; none if it is another text."""
     if (place.token.type == "inline") != (old["type"] in _RUNNING):
         return []
@@ -158,7 +161,7 @@ def _edits_of(place: TextPlace, old: Node, new: Node, habit: Style, references: 
         or old["type"] == "detailsSummary"
         or (old["type"] == "heading" and len(place.lines) == 1)
     )
-    source = InlineSource(place.token.content, references, style, is_one_line)
+    source = InlineSource(place.token.content, surroundings, style, is_one_line)
     return splice_inline(source, old.get("content", []), new.get("content", []))
 
 

@@ -23,11 +23,14 @@ from mirrord.errors import Damaged, Locked, Stale, UserError
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.record_text import Data, read_record
 from mirrord.markdown.page_links import Link, links_of
+from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
+from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.block import ids_in
 from mirrord.markdown.schema.document import Document, is_node, make_document, parse_json, parse_json_or_none
+from mirrord.markdown.schema.normal_form import normalize
 from mirrord.markdown.write.render import NewViews, render
 from mirrord.markdown.write.soft_breaks import with_soft_breaks
-from mirrord.markdown.write.stored_form import complete_ids, content_of
+from mirrord.markdown.write.stored_form import complete_ids, content_of, keep_nodes_and_ids
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.observation.row_names import add_titles, find_free_names, is_nameless, names_for
 from mirrord.sync.writing.entry_bodies import text_of
@@ -204,7 +207,10 @@ def _derive(page: PageRow, former: Sequence[str]) -> _Derived:
     rendered = _render_page(page, former)
     data = rendered.text.encode()
     page_links = links_of(rendered) if page.ahead_columns else None
-    return _Derived(data, digest_of(data), text_of(rendered), document_of(page), page_links)
+    document = document_of(page)
+    if document is not None and CONSTRUCTS[page.dialect]:
+        document = _document_as_read(document, rendered)
+    return _Derived(data, digest_of(data), text_of(rendered), document, page_links)
 
 
 async def _store_derived(connection: Connection, sides: Sides, page: PageRow, derived: _Derived) -> bool:
@@ -251,6 +257,12 @@ def document_of(page: PageRow) -> Document | None:
     )
 
 
+def _document_as_read(document: Document, rendered: PageText) -> Document:
+    """*document*; where a person typed syntax of another program, that of the text: raw, with all ids."""
+    reading = read_document(rendered.text, rendered.dialect)
+    return document if normalize(reading) == normalize(document) else keep_nodes_and_ids(reading, document)
+
+
 def render_page(page: PageRow, former: Sequence[str] = ()) -> str:
     """The Markdown of *page*, with *former* texts. Raises Damaged if writing it would lose something."""
     return _render_page(page, former).text
@@ -258,7 +270,7 @@ def render_page(page: PageRow, former: Sequence[str] = ()) -> str:
 
 def _render_page(page: PageRow, former: Sequence[str] = ()) -> PageText:
     if not page.ahead_columns and page.markdown is not None:
-        return PageText(page.markdown)
+        return PageText(page.markdown, page.dialect)
     fields = NewViews(
         id=str(page.entry),
         title=page.title,
@@ -267,7 +279,7 @@ def _render_page(page: PageRow, former: Sequence[str] = ()) -> PageText:
         frontmatter=_frontmatter_of(page),
         content=_content_of(page),
     )
-    text, stem = PageText(page.markdown or ""), page.name or ""
+    text, stem = PageText(page.markdown or "", page.dialect), page.name or ""
     return render(text, page.ahead_columns, fields, stem, former, is_confirmed=page.is_confirmed)
 
 

@@ -20,7 +20,7 @@ from rich.table import Table
 from mirrord.mirror.process_setup import prepare_process
 from tests import corpora
 from tests.bench import figures
-from tests.bench.codec import anew, hostile, keys, speed, trials, untouched, words
+from tests.bench.codec import anew, foreign, hostile, keys, speed, structure, trials, untouched, words
 from tests.bench.codec.report import Report
 
 SHOWN = 20  # broken laws of one section that are shown without --verbose
@@ -65,7 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench-codec", description=__doc__)
-    parser.add_argument("--only", action="append", help="a section: untouched, anew, words, edits, frontmatter, speed")
+    parser.add_argument(
+        "--only",
+        action="append",
+        help="a section: untouched, anew, words, foreign, structure, edits, frontmatter, speed",
+    )
     parser.add_argument("--trials", type=int, default=20_000, help="random edits")
     parser.add_argument("--seed", type=int, help="of the first edit; the next one has the next number")
     parser.add_argument("--processes", type=int, default=2)
@@ -82,6 +86,8 @@ def _sections(options: argparse.Namespace, workers: ProcessPoolExecutor) -> Mapp
         "untouched": lambda: untouched.measure(workers),
         "anew": lambda: _together(anew.measure_examples(), anew.measure_pages(workers)),
         "words": lambda: words.measure(workers, options.seed),
+        "foreign": lambda: foreign.measure(workers, options.seed),
+        "structure": lambda: structure.measure(workers, options.seed),
         "edits": lambda: trials.measure(workers, options.trials, options.seed),
         "frontmatter": lambda: _together(keys.measure(workers), hostile.measure()),
         "speed": speed.measure,

@@ -74,7 +74,7 @@ def in_style(body: str) -> str:
     page = outline_of(body)
     expected_nodes = [normalize(node) for node in read_nodes(page)]
     pairs = zip(expected_nodes, page.segments, strict=True)
-    sources = [render_block(node, style_of(segment.tokens or ()), page.references) for node, segment in pairs]
+    sources = [render_block(node, style_of(segment.tokens or ()), page.surroundings) for node, segment in pairs]
     sources = [source.replace("\n", first_line_ending(body)) for source in sources]
     for widened in (False, True):
         result = _joined(page, sources, first_line_ending(body) * 2 if widened else "")
@@ -143,7 +143,7 @@ def blocks_of(path: Path) -> list[Rewritten]:
 def _block(page: Outline, index: int, node: Node, place: str) -> Rewritten:
     before, style = page.source(index), style_of(page.segments[index].tokens or ())
     try:
-        after = render_block(normalize(node), style, page.references)
+        after = render_block(normalize(node), style, page.surroundings)
     except Damaged as refusal:
         return Rewritten("refused", place, before, str(refusal))
     if not is_plain([node]):

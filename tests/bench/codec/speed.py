@@ -105,7 +105,7 @@ def _writers(texts: list[str]) -> Iterator[Callable[[], str]]:
         page = outline_of(PageText(text).body)
         for index, node in enumerate(read_nodes(page)):
             style = style_of(page.segments[index].tokens or ())
-            yield partial(render_block, normalize(node), style, page.references)
+            yield partial(render_block, normalize(node), style, page.surroundings)
             count += 1
             if count == BLOCKS:
                 return

@@ -197,7 +197,7 @@ def _is_same(before: str, after: str) -> bool:
 
 def _is_other(source: str, page: Outline, meaning: str) -> bool:
     """Whether a block has to be written anew to mean the same: the definitions it refers to changed."""
-    meanings = [fingerprint(normalize(node)) for node in read_nodes(outline_of(source, page.references))]
+    meanings = [fingerprint(normalize(node)) for node in read_nodes(outline_of(source, page.surroundings))]
     return meanings != [meaning]
 
 

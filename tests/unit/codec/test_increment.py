@@ -31,7 +31,8 @@ def same(got: Reading, body: str) -> None:
 
 
 def _meant(reading: Reading) -> dict[str, tuple[object, object]]:
-    return {label: (reference["href"], reference["title"]) for label, reference in reading.references.items()}
+    references = reading.surroundings.references
+    return {label: (reference["href"], reference["title"]) for label, reference in references.items()}
 
 
 def check(old: str, new: str) -> bool:

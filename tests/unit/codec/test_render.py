@@ -7,6 +7,7 @@ from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.inline.source_style import style_of
+from mirrord.markdown.parser.dialect import ALONE
 from mirrord.markdown.read.page_outline import outline_of
 from mirrord.markdown.read.reader import read_document, read_nodes
 from mirrord.markdown.schema.document import Document, Mark, Node, make_document, text_node
@@ -257,7 +258,7 @@ def test_a_box_alone_written_anew_is_elsewhere_what_it_was(source: str) -> None:
     page = outline_of(source)
     (node,) = read_nodes(page)
 
-    result = render_block(normalize(node), style_of(page.segments[0].tokens or ()), {})
+    result = render_block(normalize(node), style_of(page.segments[0].tokens or ()), ALONE)
 
     assert verdict(gfm_html(source), gfm_html(result)) is Verdict.SAME
 

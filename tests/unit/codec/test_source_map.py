@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.inline.inline_reader import read_inline
 from mirrord.markdown.inline.source_map import SourceMap, map_source, units_of
+from mirrord.markdown.parser.dialect import ALONE
 from mirrord.markdown.parser.work_limit import PARSER_ERRORS
 from mirrord.markdown.read.page_outline import Outline, outline_of
 from mirrord.markdown.schema.normal_form import normalize
@@ -37,7 +38,7 @@ def places(source: SourceMap) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("content", MARKED)
 def test_a_character_is_where_it_is_written(content: str) -> None:
-    assert places(map_source(content, {})) == MARKED[content]
+    assert places(map_source(content, ALONE)) == MARKED[content]
 
 
 def contents(page: Outline) -> list[str]:
@@ -54,7 +55,7 @@ def check(body: str) -> None:
         if token.type == "inline" and token.content
     ]
     for content, node in zip(contents(page), read, strict=True):
-        source = map_source(content, page.references)
+        source = map_source(content, page.surroundings)
         starts = [span.start for span in source.spans]
         assert starts == sorted(starts)
         assert all(span.end <= len(content) for span in source.spans)

@@ -76,7 +76,7 @@ def test_an_edit_leaves_all_other_blocks_or_is_refused(body: str, number: int, n
         return
 
     assert meaning(make_document(read_nodes(outline_of(result)))) == meaning(document)
-    if outline_of(result).references != page.references:
+    if outline_of(result).surroundings != page.surroundings:
         return  # with a definition blocks lose what they meant, and are written anew
     position = 0
     for place, source in enumerate(sources(body)):
@@ -172,7 +172,7 @@ def anew(body: str) -> str:
     page = outline_of(body)
     result = page.gap(-1)
     for index, (node, segment) in enumerate(zip(read_nodes(page), page.segments, strict=True)):
-        source = render_block(normalize(node), style_of(segment.tokens or ()), page.references)
+        source = render_block(normalize(node), style_of(segment.tokens or ()), page.surroundings)
         result += source.replace("\n", first_line_ending(body)) + page.gap(index)
     return result
 

@@ -1,0 +1,29 @@
+"""The dialect of a tenant's pages, which documents are derived by."""
+
+from mirrord.db.database import Connection
+from mirrord.domain.dialect import Dialect
+from mirrord.domain.entry import TenantId
+
+
+async def load_dialect(connection: Connection, tenant: TenantId) -> Dialect:
+    """The dialect of the tenant's pages."""
+    cursor = await connection.execute("SELECT dialect FROM mirrord.tenant WHERE id = %s", (tenant,))
+    row = await cursor.fetchone()
+    return Dialect(row[0]) if row else Dialect.PLAIN
+
+
+async def store_dialect(connection: Connection, tenant: TenantId, dialect: Dialect) -> None:
+    """Store the dialect of the tenant's pages."""
+    await connection.execute("UPDATE mirrord.tenant SET dialect = %s WHERE id = %s", (dialect.value, tenant))
+
+
+async def forget_documents(connection: Connection, tenant: TenantId) -> None:
+    """
+    Let every document be derived again, under its version and with the ids of its blocks.
+
+    Documents that apps wrote and that are not rendered yet stay.
+    """
+    await connection.execute(
+        "UPDATE mirrord.page SET content = NULL WHERE tenant_id = %s AND content IS NOT NULL AND ahead = '{}'",
+        (tenant,),
+    )

@@ -1,0 +1,62 @@
+"""The programs that pages are also written for, and what shows them in a tree."""
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from types import MappingProxyType
+
+from mirrord.errors import UserError
+
+AUTOMATIC = "auto"  # the setting: as the tree shows it
+
+
+class Dialect(Enum):
+    """A program that reads the pages of a tree, with a syntax of its own; PLAIN: none that mirrord knows."""
+
+    PLAIN = "plain"
+    OBSIDIAN = "obsidian"
+    LOGSEQ = "logseq"
+    MKDOCS = "mkdocs"
+    JEKYLL = "jekyll"
+    HUGO = "hugo"
+    DOCUSAURUS = "docusaurus"
+    ASTRO = "astro"
+
+
+# Names at the root of a tree, the surest first. A trailing slash: a directory.
+SIGNS: Mapping[str, Dialect] = MappingProxyType(
+    {
+        "logseq/config.edn": Dialect.LOGSEQ,
+        "mkdocs.yml": Dialect.MKDOCS,
+        "mkdocs.yaml": Dialect.MKDOCS,
+        "hugo.toml": Dialect.HUGO,
+        "hugo.yaml": Dialect.HUGO,
+        "hugo.json": Dialect.HUGO,
+        **{f"docusaurus.config.{ending}": Dialect.DOCUSAURUS for ending in ("js", "ts", "mjs", "cjs")},
+        **{f"astro.config.{ending}": Dialect.ASTRO for ending in ("mjs", "js", "ts", "cjs", "mts")},
+        "_config.yml": Dialect.JEKYLL,
+        "_config.yaml": Dialect.JEKYLL,
+        "logseq": Dialect.LOGSEQ,
+        ".obsidian": Dialect.OBSIDIAN,
+    }
+)
+
+
+def find_dialect(has_path: Callable[[str], bool]) -> Dialect:
+    """The dialect of a tree. has_path: whether it has a file or directory with that path."""
+    return next((dialect for path, dialect in SIGNS.items() if has_path(path)), Dialect.PLAIN)
+
+
+def parse_dialect(written: str) -> Dialect | None:
+    """
+    The dialect that a setting names; None: the one that the tree shows.
+
+    Raises:
+        UserError: it names none.
+    """
+    if written == AUTOMATIC:
+        return None
+    try:
+        return Dialect(written)
+    except ValueError:
+        names = ", ".join([AUTOMATIC, *(dialect.value for dialect in Dialect)])
+        raise UserError(f"markdown.dialect is {written!r}; write one of {names}.") from None

@@ -1,0 +1,71 @@
+"""The dialect of a tree: documents are derived by it, again if it changes, and apps write its syntax unharmed."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psycopg.types.json import Jsonb
+
+from tests.support.editors import save
+from tests.support.harness import Mirrord, eventually
+
+TEXT = "# Head\n\nsee {{ page.a_b }} and [x]({{ site.url }}/*a*) here\n"
+RAW = {"type": "rawInline", "attrs": {"raw": "{{ page.a_b }}"}}
+
+
+@pytest.fixture
+def mirrord(tmp_path: Path) -> Any:
+    with Mirrord(tmp_path) as daemon:
+        daemon.up()
+        save(daemon.file("Page.md"), TEXT)
+        yield daemon
+
+
+def _document_of(mirrord: Mirrord, holds: Callable[[list[Any]], bool]) -> tuple[int, dict[str, Any]]:
+    """Version and document of the page, once the inside of its last block is such."""
+
+    def load() -> tuple[int, dict[str, Any]] | None:
+        row = mirrord.app.execute("SELECT version, content FROM page WHERE name = 'Page'").fetchone()
+        return row if row and row[1] and holds(row[1]["content"][-1]["content"]) else None
+
+    return eventually(load, "the document of the page")
+
+
+def _dialect_of(mirrord: Mirrord) -> str:
+    row = mirrord.app.execute("SELECT dialect FROM mirrord.tenant").fetchone()
+    return str(row[0]) if row else ""
+
+
+def test_documents_follow_the_dialect_that_the_tree_shows(mirrord: Mirrord) -> None:
+    version, before = _document_of(mirrord, lambda content: RAW not in content)
+    (mirrord.root / "_config.yml").write_text("title: x\n")
+    mirrord.restart()
+    again, after = _document_of(mirrord, lambda content: RAW in content)
+
+    assert _dialect_of(mirrord) == "jekyll"
+    assert again == version
+    assert [block["attrs"]["id"] for block in after["content"]] == [block["attrs"]["id"] for block in before["content"]]
+
+    (mirrord.root / "_config.yml").unlink()
+    mirrord.restart()
+    assert _dialect_of(mirrord) == "jekyll"
+    assert mirrord.text("Page.md") == TEXT
+
+
+def test_a_paragraph_of_a_dialect_becomes_a_heading_with_its_syntax_and_typed_syntax_is_raw(mirrord: Mirrord) -> None:
+    (mirrord.directory / "mirrord.toml").write_text('[markdown]\ndialect = "jekyll"\n')
+    mirrord.stop()
+    mirrord.surroundings["MIRRORD_CONFIG"] = str(mirrord.directory / "mirrord.toml")
+    mirrord.up()
+    version, document = _document_of(mirrord, lambda content: RAW in content)
+    document["content"][-1] |= {"type": "heading", "attrs": {"level": 2}}
+    document["content"][-1]["content"].append({"type": "text", "text": " {{ typed }}"})
+    mirrord.app.execute("UPDATE page SET content = %s WHERE name = 'Page'", [Jsonb(document)])
+    eventually(
+        lambda: mirrord.text("Page.md") == TEXT.replace("see", "## see").replace("here", "here {{ typed }}"),
+        "the heading in the file",
+    )
+    typed = {"type": "rawInline", "attrs": {"raw": "{{ typed }}"}}
+
+    assert _document_of(mirrord, lambda content: typed in content)[0] == version + 1
