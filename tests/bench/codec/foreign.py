@@ -111,20 +111,20 @@ class Outcome:
 
 
 def measure(workers: Executor, seed: int) -> Report:
-    """Each edit of generated pages of each dialect, with the dialect known and unknown."""
+    """Each edit of generated pages of each dialect, with the dialect read_as and unknown."""
     report = Report()
     for dialect in INLINE:
         pages = [make_page(dialect, seed + number) for number in range(PAGES)]
-        for known in (Dialect.PLAIN, dialect):
+        for read_as in (Dialect.PLAIN, dialect):
             outcomes = [
                 outcome
-                for chunk in workers.map(_outcomes, pages, [known] * PAGES, range(seed, seed + PAGES), chunksize=20)
+                for chunk in workers.map(_outcomes, pages, [read_as] * PAGES, range(seed, seed + PAGES), chunksize=20)
                 for outcome in chunk
             ]
-            state = "unknown" if known is Dialect.PLAIN else "known"
+            state = "unknown" if read_as is Dialect.PLAIN else "known"
             name = f"edits beside foreign syntax, {dialect.value}, dialect {state}"
             damages = [outcome for outcome in outcomes if outcome.damaged]
-            goal = NONE if known is dialect else None
+            goal = NONE if read_as is dialect else None
             report.figures += [
                 Figure(f"{name}: damaged", len(damages), f"of {len(outcomes):,}", goal),
                 Figure(f"{name}: refused", sum(bool(each.refusal) for each in outcomes), f"of {len(outcomes):,}"),
@@ -135,8 +135,8 @@ def measure(workers: Executor, seed: int) -> Report:
     return report
 
 
-def _outcomes(page: Page, known: Dialect, seed: int) -> list[Outcome]:
-    return list(outcomes_of(page, known, random.Random(seed)))
+def _outcomes(page: Page, read_as: Dialect, seed: int) -> list[Outcome]:
+    return list(outcomes_of(page, read_as, random.Random(seed)))
 
 
 def make_page(dialect: Dialect, seed: int) -> Page:
@@ -174,16 +174,16 @@ def _make_text(dialect: Dialect, chance: random.Random) -> tuple[str, list[str]]
     return " ".join([*parts, chance.choice(("**bold**", "*soft*", "`code`")), chance.choice(WORDS)]), spans
 
 
-def outcomes_of(page: Page, known: Dialect, chance: random.Random) -> Iterator[Outcome]:
+def outcomes_of(page: Page, read_as: Dialect, chance: random.Random) -> Iterator[Outcome]:
     """The outcome of each edit of *page*, read as one of the dialect that is *known*."""
-    document = read_document(page.text, known)
+    document = read_document(page.text, read_as)
     for name, edit in EDITS.items():
         content = deepcopy(document["content"])
         if not edit(content, chance):
             continue
         try:
             views = replace(_VIEWS, content=make_document(content))
-            result = render(PageText(page.text, known), frozenset(["content"]), views, "Page").text
+            result = render(PageText(page.text, read_as), frozenset(["content"]), views, "Page").text
         except Damaged as refusal:
             yield Outcome(name, refusal=str(refusal))
             continue
