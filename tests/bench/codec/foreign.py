@@ -111,7 +111,7 @@ class Outcome:
 
 
 def measure(workers: Executor, seed: int) -> Report:
-    """Each edit of generated pages of each dialect, with the dialect read_as and unknown."""
+    """Each edit of generated pages of each dialect, with the dialect known and unknown."""
     report = Report()
     for dialect in INLINE:
         pages = [make_page(dialect, seed + number) for number in range(PAGES)]
@@ -175,7 +175,7 @@ def _make_text(dialect: Dialect, chance: random.Random) -> tuple[str, list[str]]
 
 
 def outcomes_of(page: Page, read_as: Dialect, chance: random.Random) -> Iterator[Outcome]:
-    """The outcome of each edit of *page*, read as one of the dialect that is *known*."""
+    """The outcome of each edit of *page*, read as one of the dialect *read_as*."""
     document = read_document(page.text, read_as)
     for name, edit in EDITS.items():
         content = deepcopy(document["content"])
