@@ -1,7 +1,7 @@
 """What a change set would do to the tree as it is now: merged by three ways where both changed, or a conflict."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from mirrord.commands.core.command_plan import diff_of
@@ -51,6 +51,20 @@ class _Clash(Exception):
     """Why a change cannot be applied, as the rest of a sentence after its path."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """Places in the tree that the applied changes leave empty, and those that all changes of the draft would."""
+
+    leaving: frozenset[str]
+    left_by_all: frozenset[str]
+
+    def clash_at(self, path: str, reason: str) -> _Clash:
+        """*reason*, unless a change of the draft that is not accepted would have left *path* empty."""
+        if path in self.left_by_all:
+            return _Clash("is the place of a page whose move is not accepted; accept both or neither")
+        return _Clash(reason)
+
+
 def settle_changes(session: Session, tree: DraftTree, without: Collection[str] = ()) -> Settlement:
     """
     Compare the draft *tree* with the tree of *session* as it is now. without: paths of changes to pass over.
@@ -58,16 +72,12 @@ def settle_changes(session: Session, tree: DraftTree, without: Collection[str] =
     Links in pages that a scope hides followed a move; where they clash, those pages are passed over too.
     """
     changes = [change for change in draft_changes.changes_of(tree) if change.path not in without]
-    leaving = {
-        change.source
-        for change in changes
-        if change.source is not None and change.sort in (ChangeSort.MOVED, ChangeSort.DELETED)
-    }
+    sources = _Sources(_sources_of(changes), _sources_of(draft_changes.changes_of(tree)))
     settlement = Settlement()
     for index, change in enumerate(changes):
         report_work(index, len(changes), last=SETTLED_PERCENT)
         try:
-            settled = _settle(session, tree, change, leaving)
+            settled = _settle(session, tree, change, sources)
         except _Clash as clash:
             if not session.tree.shows(change.path):
                 continue
@@ -86,14 +96,20 @@ def diff_of_change(tree: DraftTree, change: DraftChange) -> str:
     return diff_of(change.path, old, new) if old is not None and new is not None else ""
 
 
-def _settle(session: Session, tree: DraftTree, change: DraftChange, leaving: set[str]) -> SettledChange | None:
+def _sources_of(changes: Iterable[DraftChange]) -> frozenset[str]:
+    """The places in the tree that *changes* leave empty."""
+    sorts = (ChangeSort.MOVED, ChangeSort.DELETED)
+    return frozenset(change.source for change in changes if change.source is not None and change.sort in sorts)
+
+
+def _settle(session: Session, tree: DraftTree, change: DraftChange, sources: _Sources) -> SettledChange | None:
     """None: the tree is already as the draft wants it."""
     lower = session.tree.whole
     if change.claim is None:
-        return _settle_new(tree, change, leaving)
+        return _settle_new(tree, change, sources)
     current = lower.digest_now(change.claim.path)
-    if change.sort is ChangeSort.MOVED and change.path not in leaving and lower.stat(change.path) is not None:
-        raise _Clash("was made in the tree meanwhile, where this moves a page to")
+    if change.sort is ChangeSort.MOVED and change.path not in sources.leaving and lower.stat(change.path) is not None:
+        raise sources.clash_at(change.path, "was made in the tree meanwhile, where this moves a page to")
     if current is None:
         if change.sort is ChangeSort.DELETED:
             return None
@@ -113,13 +129,13 @@ def _settle(session: Session, tree: DraftTree, change: DraftChange, leaving: set
     return SettledChange(change, current, _merged(session, tree, change, data), is_merged=True)
 
 
-def _settle_new(tree: DraftTree, change: DraftChange, leaving: set[str]) -> SettledChange | None:
-    if change.path not in leaving:
+def _settle_new(tree: DraftTree, change: DraftChange, sources: _Sources) -> SettledChange | None:
+    if change.path not in sources.leaving:
         current = tree.lower.digest_now(change.path) if _is_file(tree, change.path) else None
         if current is not None and current == change.digest:
             return None
         if tree.lower.stat(change.path) is not None:
-            raise _Clash("was made in the tree meanwhile")
+            raise sources.clash_at(change.path, "was made in the tree meanwhile")
     return SettledChange(change, None, _read(tree, change.path))
 
 

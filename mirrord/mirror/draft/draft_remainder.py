@@ -108,9 +108,12 @@ def _claims_of(tree: DraftTree, applied: Sequence[AppliedFile]) -> tuple[list[Cl
     for trashed in trash.list_trash(tree.lower):
         if trashed.label.entry in restored:
             claims.pop(f"{TRASH_PATH}/{trashed.name}", None)
+    own_paths = {path for path, _ in tree.own_entries()}
     for file in applied:
-        if file.change.source is not None:
-            claims.pop(file.change.source, None)
+        if (source := file.change.source) is not None:
+            claims.pop(source, None)
+            if source in own_paths:  # another file of the draft took the place that is empty in the tree now
+                claims[source] = Claim(source, ClaimKind.ABSENT)
         sources.pop(file.change.path, None)
     for file in applied:
         if file.data is not None:

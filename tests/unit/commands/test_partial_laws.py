@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mirrord.commands.changes.apply_command import apply_changes
@@ -13,7 +13,7 @@ from mirrord.commands.changes.draft_session import OpenDraft, leave_draft
 from mirrord.commands.core.connection_changes import ConnectionChanges
 from mirrord.commands.core.failure import Failed
 from mirrord.domain.review import ReviewChoice
-from mirrord.mirror.draft.draft_changes import DraftChange, changes_of
+from mirrord.mirror.draft.draft_changes import ChangeSort, DraftChange, changes_of
 from mirrord.mirror.draft.draft_tree import DraftTree
 from tests.unit.commands.test_change_laws import pages, session_in
 from tests.unit.commands.test_draft_tree import STEPS, Step, act, fill
@@ -63,7 +63,27 @@ def expected_after(before: Files, accepted: list[DraftChange], texts: Files) -> 
     }
 
 
+def blocked_paths(changes: list[DraftChange], accepted: list[DraftChange]) -> set[str]:
+    """Places that accepted changes take, and that pages have whose move is rejected."""
+    staying = {change.source for change in changes if change not in accepted and change.sort is ChangeSort.MOVED}
+    return {change.path for change in accepted if change.source != change.path and change.path in staying}
+
+
+THIRD_ONLY = [False, False, True]
+PLACES_TAKEN_OVER: list[list[Step]] = [
+    [
+        ("move", "Archive", "New.md"),
+        ("write", "Archive", "Inbox.md"),
+        ("move", page, "New.md"),
+        ("move", "Archive", page),
+    ]
+    for page in ("Inbox.md", "Projects/Beta/Notes.md")
+]
+
+
 @settings(max_examples=30, deadline=None)
+@example(PLACES_TAKEN_OVER[0], THIRD_ONLY)  # the move of a page, not the new page in its place
+@example(PLACES_TAKEN_OVER[1], THIRD_ONLY)  # the new page in the place, not the move
 @given(STEPS, st.lists(st.booleans(), min_size=20, max_size=20))
 def test_an_accepted_part_is_its_own_changes_only_and_with_the_rest_it_is_the_whole(
     steps: list[Step], marks: list[bool]
@@ -79,6 +99,11 @@ def test_an_accepted_part_is_its_own_changes_only_and_with_the_rest_it_is_the_wh
         with session_in(root) as session:
             if not accepted:
                 with pytest.raises(Failed, match="changes nothing"):
+                    apply_changes(session, change_set, choice=choice)
+                assert pages(root) == before
+                return
+            if blocked_paths(changes, accepted):
+                with pytest.raises(Failed, match="whose move is not accepted"):
                     apply_changes(session, change_set, choice=choice)
                 assert pages(root) == before
                 return
