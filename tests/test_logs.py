@@ -18,7 +18,7 @@ LEVELS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 FACTS = {
     *("adopting", "cause", "characters", "command", "entries", "entry", "error", "left", "leftover", "move", "page"),
     *("path", "place", "reason", "request", "root", "seconds", "start", "state", "tenant", "tool", "writer"),
-    *("bytes", "code", "number", "pid", "processes", "tenants", "versions"),
+    *("binding", "bytes", "code", "deleted", "number", "pid", "processes", "tenants", "versions", "written"),
 }
 # Names of what holds people's words; how long they are may be told.
 TEXTS = {

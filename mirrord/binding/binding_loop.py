@@ -115,7 +115,7 @@ class BindingLoop:
 
     async def _halt(self, due: DueBinding, sentence: str) -> None:
         self._courses.pop(due.id, None)
-        log.warning("binding_halted", extra={"binding": due.name, "reason": sentence})
+        log.warning("binding_halted", extra={"binding": due.name})  # its reason may quote a row
         async with self._database.connection() as connection:
             await set_tenant(connection, due.tenant)
             await binding_rows.set_state(connection, due.tenant, due.id, "halted", sentence)

@@ -103,6 +103,7 @@ def assert_untouched(dsn: str) -> None:
         states = []
         for _ in range(SESSIONS):
             connection = connections.enter_context(psycopg.connect(dsn, prepare_threshold=None))
+            connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # others may be in use for long
             states.append(connection.execute(_SESSION_STATE.encode()).fetchone())
     processes = {state[0] for state in states if state is not None}
     assert len(processes) == SESSIONS
