@@ -88,9 +88,11 @@ async def test_pages_that_were_opened_are_read_without_the_server_until_a_person
     await reader.page.reload()
     await reader.sees("kept for later")
     await reader.context.set_offline(False)
+    assert await reader.page.evaluate("localStorage.getItem('mirrord.visited.console')") is not None
     await reader.page.route("**/sign-out", lambda route: route.fulfill(json={"href": "/static/"}))
     await reader.page.get_by_role("button", name="Sign out").click()
     await reader.page.wait_for_url("**/static/")
 
     assert await reader.page.evaluate("caches.keys()") == []
+    assert await reader.page.evaluate("localStorage.getItem('mirrord.visited.console')") is None
     assert await reader.page.evaluate("navigator.serviceWorker.getRegistrations().then(all => all.length)") == 0

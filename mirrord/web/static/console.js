@@ -1,10 +1,10 @@
 /** The console: what every page of it does, and the view that it shows. */
 import { ask, many } from "./elements/dom.js";
-import { forgetSeen } from "./finding/seen.js";
 import { start as startSwitcher } from "./finding/switcher.js";
 import { listenToLinks, startView } from "./navigation/navigation.js";
 import { forgetOffline, readOffline } from "./offline/offline.js";
 import { countDrafts, forgetAll } from "./page/drafts.js";
+import { forgetVisits } from "./page/stars.js";
 import { send, tenant } from "./server/api.js";
 import { listen } from "./server/live.js";
 import { COMMON, SIGN_OUT } from "./words.js";
@@ -17,7 +17,7 @@ document.addEventListener("click", async (event) => {
   if (answer === null) return;
   if (answer === "forget") await forgetAll();
   await forgetOffline();
-  forgetSeen();
+  forgetVisits();
   const { href } = await send("POST", "/sign-out", {});
   location.assign(href);
 });

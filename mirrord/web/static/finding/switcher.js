@@ -1,21 +1,16 @@
 /** The quick switcher: Ctrl+P, some letters of a title or a path, Enter. */
 import { make, trying } from "../elements/dom.js";
 import { openView } from "../navigation/navigation.js";
+import { visited } from "../page/stars.js";
 import { change, get, tenant } from "../server/api.js";
 import { SWITCHER } from "../words.js";
 import { marked, plain } from "./marks.js";
-import { noteSeen, seenPages } from "./seen.js";
 
 const DELAY_MS = 60; // after a key, before the server is asked
+const MAX_VISITED = 12; // pages opened last that are listed without letters
 
-/** Open the switcher at Ctrl+P, and note the page that is open. */
+/** Open the switcher at Ctrl+P. */
 export function start() {
-  const note = () => {
-    const page = document.querySelector('[data-view="page"]')?.dataset.page;
-    if (page) noteSeen(page);
-  };
-  note();
-  window.addEventListener("view:shown", note);
   window.addEventListener(
     "keydown",
     (event) => {
@@ -78,7 +73,7 @@ class Switcher {
   async load() {
     const query = this.input.value.trim();
     const number = ++this.asked;
-    const answer = await trying(() => get("titles", { q: query, seen: query ? null : seenPages().join(",") }));
+    const answer = await trying(() => get("titles", { q: query, seen: query ? null : visited().slice(0, MAX_VISITED).map(({ id }) => id).join(",") }));
     if (answer && number === this.asked) this.show(query, answer.pages);
   }
 

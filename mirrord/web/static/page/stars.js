@@ -36,3 +36,8 @@ export const rememberLook = (moment) => localStorage.setItem(keyOf("looked"), mo
 export function forget(id) {
   for (const name of ["starred", "visited"]) store(name, listOf(name).filter((page) => page.id !== id));
 }
+
+/** Forget which pages were opened, in all tenants, as when a person signs out; stars stay. */
+export function forgetVisits() {
+  for (const key of Object.keys(localStorage)) if (key.startsWith("mirrord.visited.")) localStorage.removeItem(key);
+}
