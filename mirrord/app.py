@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from mirrord.config import Config
@@ -18,7 +19,7 @@ from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.db.working_logins import WorkingLogins, find_logins
 from mirrord.domain.dialect import Dialect, find_dialect
 from mirrord.domain.entry import MirrorId, TenantId, new_id
-from mirrord.errors import Halted, MirrordError, UserError
+from mirrord.errors import Halted, MirrordError, Refused, UserError
 from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
 from mirrord.mirror import tree_marker as marker
 from mirrord.mirror.mirror_state import State
@@ -277,16 +278,34 @@ async def _settle_dialect(sides: Sides, setting: Dialect | None) -> None:
 
     A tree that shows none changes nothing: the signs of a tenant may be in its tree on another host.
     """
-    dialect = setting or find_dialect(lambda path: sides.tree.stat(path) is not None)
-    if setting is None and dialect is Dialect.PLAIN:
+    if setting is not None:
+        dialect = setting
+    elif (dialect := await asyncio.to_thread(find_dialect, partial(_has_path, sides.tree))) is Dialect.PLAIN:
         return
+    has_changed = False
+    while not has_changed:
+        has_changed = await _change_dialect(sides, dialect)
+
+
+def _has_path(tree: Tree, path: str) -> bool:
+    """Whether a tree has *path*; what mirrord leaves alone, such as a link or a mount, does not count."""
+    try:
+        stat = tree.stat(path)
+    except (Refused, OSError):
+        return False
+    return stat is not None and (stat.is_file or stat.is_directory)
+
+
+async def _change_dialect(sides: Sides, dialect: Dialect) -> bool:
+    """Forget a batch of documents of another dialect, and store *dialect* with the last one. False: call it again."""
     async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
         before = await dialect_rows.load_dialect(connection, sides.tenant)
         if dialect is before:
-            return
+            return True
+        if CONSTRUCTS[dialect] != CONSTRUCTS[before] and await dialect_rows.forget_documents(connection, sides.tenant):
+            return False
         await dialect_rows.store_dialect(connection, sides.tenant, dialect)
-        if CONSTRUCTS[dialect] != CONSTRUCTS[before]:
-            await dialect_rows.forget_documents(connection, sides.tenant)
+        return True
 
 
 def adopt_tree(config: Config, name: str, tenant: TenantId) -> None:

@@ -17,7 +17,8 @@ from mirrord.domain.history_rule import HistoryRules
 from mirrord.sync.timing import pause
 
 SCAN_SECONDS = 60.0  # seconds between scans of a tree
-SCAN_FACTOR = 200  # the time between two scans of a tree is at least so many times the duration of a scan of all
+SCAN_FACTOR = 200  # the time between two scans of a tree is at least so many times the processor time of a scan of all
+MAX_ROUND_SECONDS = 3600.0  # seconds between scans of a tree at most
 COMPARE_SECONDS = 600.0  # seconds between full compares of rows with bases
 COMPARE_SECONDS_PER_MIRROR = 60.0  # seconds at least between two compares, for each mirror
 REREAD_SECONDS = 86_400.0  # seconds between readings of every file
@@ -30,9 +31,9 @@ def seconds_between_scans(scan_seconds: float, mirrors: int) -> float:
     """
     Seconds between a scan and that of the next mirror.
 
-    scan_seconds: the duration of a scan of each tree, added up.
+    scan_seconds: the processor time of a scan of each tree, added up.
     """
-    return max(SCAN_SECONDS, SCAN_FACTOR * scan_seconds) / max(1, mirrors)
+    return min(MAX_ROUND_SECONDS, max(SCAN_SECONDS, SCAN_FACTOR * scan_seconds)) / max(1, mirrors)
 
 
 @dataclass(slots=True)
@@ -61,8 +62,10 @@ class MirrorRounds:
             due_at = scanned_at + seconds_between_scans(
                 sum(mirror.engine.scan_seconds for mirror in self.mirrors.values()), len(self._round)
             )
-            await pause(stop, min(LATEST_LOOK_SECONDS, max(0.0, due_at - time.monotonic())))
-            if time.monotonic() >= due_at and self._round:
+            waiting_seconds = max(0.0, due_at - time.monotonic()) if self._round else LATEST_LOOK_SECONDS
+            await pause(stop, min(LATEST_LOOK_SECONDS, waiting_seconds))
+            self._arrange_round()  # mirrors may have left meanwhile
+            if self._round and time.monotonic() >= due_at:
                 scanned_at = time.monotonic()
                 self._take_turn(self._round[0])
                 self._round.rotate(-1)

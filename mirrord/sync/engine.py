@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 from mirrord.db.open_issues import Halt
 from mirrord.domain.entry import EntryId
@@ -25,7 +26,7 @@ from mirrord.sync.observation.unrecorded_bases import store_unrecorded_bases
 from mirrord.sync.pass_results import conclude, mark_other_changes, take_barred
 from mirrord.sync.passes import finish_writing, observe_sides, run_deletion, start_pass
 from mirrord.sync.stops import reverse_losses
-from mirrord.sync.timing import Backoff, pause
+from mirrord.sync.timing import Backoff, measure_work, pause
 from mirrord.sync.writing.apply import PassOutcome, apply_decisions
 
 log = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class Engine:
         self.root = Root(sides, self.problems, self.handshake)
         self.feed = Feed(sides)
         self.is_started = False
-        self.scan_seconds = 0.0  # duration of the last scan
+        self.scan_seconds = 0.0  # processor time of the last scan
         self._scanning: ScanProgress | None = None
         self._progress = ImportProgress()
         self._is_notified = False
@@ -317,11 +318,11 @@ class Engine:
         self._rescan = False
         self._scanning = ScanProgress(len(self.sides.looker.index))
         try:
-            scanned, differing, look = await asyncio.to_thread(scan_tree, self.sides, self.problems, self._scanning)
+            scan = partial(scan_tree, self.sides, self.problems, self._scanning)
+            (scanned, differing, look), self.scan_seconds = await asyncio.to_thread(measure_work, scan)
         finally:
             self._scanning = None
-        self.scan_seconds = time.monotonic() - began
-        self.pulse.scans.add(self.scan_seconds, time.monotonic())
+        self.pulse.scans.add(time.monotonic() - began, time.monotonic())
         self.pulse.step()
         await store_unrecorded_bases(self.sides, scanned)
         unconfirmed = self.retries.note_scan(began)

@@ -2,9 +2,12 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Coroutine
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
 
 
 async def pause(stop: asyncio.Event, seconds: float | None, *sooner: asyncio.Event) -> None:
@@ -15,6 +18,13 @@ async def pause(stop: asyncio.Event, seconds: float | None, *sooner: asyncio.Eve
     finally:
         for wait in waits:
             wait.cancel()
+
+
+def measure_work(work: Callable[[], Result]) -> tuple[Result, float]:
+    """The result of *work*, and the processor time that it took in this thread, in seconds."""
+    began = time.thread_time()
+    result = work()
+    return result, time.thread_time() - began
 
 
 FIRST_PAUSE_SECONDS = 0.5  # seconds

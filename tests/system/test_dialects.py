@@ -53,6 +53,14 @@ def test_documents_follow_the_dialect_that_the_tree_shows(mirrord: Mirrord) -> N
     assert mirrord.text("Page.md") == TEXT
 
 
+def test_a_link_with_the_name_of_a_sign_does_not_keep_a_tree_from_opening(mirrord: Mirrord) -> None:
+    (mirrord.root / "logseq").symlink_to(mirrord.directory)
+    mirrord.restart()
+    save(mirrord.file("After.md"), "after\n")
+    eventually(lambda: mirrord.page("After"), "the row of a page that was saved after the start")
+    assert _dialect_of(mirrord) == "plain"
+
+
 def test_a_paragraph_of_a_dialect_becomes_a_heading_with_its_syntax_and_typed_syntax_is_raw(mirrord: Mirrord) -> None:
     (mirrord.directory / "mirrord.toml").write_text('[markdown]\ndialect = "jekyll"\n')
     mirrord.stop()

@@ -12,7 +12,9 @@ from mirrord.config import Config
 from mirrord.daemon import daemon as daemons
 from mirrord.daemon import mirror_rounds
 from mirrord.daemon.daemon import Daemon
+from mirrord.daemon.mirror_rounds import MirrorRounds
 from mirrord.daemon.running_mirror import Watching
+from mirrord.domain.history_rule import HistoryRules
 from mirrord.sync.timing import pause
 from tests.support.editors import save
 from tests.support.harness import eventually
@@ -84,3 +86,36 @@ async def test_all_rows_are_compared_when_a_mirror_is_due(
             await wait_for(lambda: superuser.execute(find).fetchone() == (True,), "the base of the page")
             superuser.execute("DELETE FROM mirrord.mirror_base WHERE path = 'Page.md'")
             await wait_for(lambda: superuser.execute(find).fetchone() == (True,), "the base again")
+
+
+async def test_a_mirror_that_leaves_just_before_its_turn_ends_nothing(
+    fresh_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with working(fresh_dsn, tmp_path, monkeypatch) as daemon:
+        mirrors, stop = dict(daemon.mirrors), asyncio.Event()
+        scans = asyncio.ensure_future(MirrorRounds(mirrors, daemon.config.history).scan(stop))
+        before = sum(mirrors["cy"].engine.pulse.scans.counts)
+        await pause(stop, 0.0)  # the round has begun, and its first turn is due later
+        del mirrors["ada"]
+        await wait_for(
+            lambda: scans.done() or sum(mirrors["cy"].engine.pulse.scans.counts) > before + 5, "scans of another"
+        )
+        assert not scans.done()
+        stop.set()
+        await scans
+
+
+async def test_a_daemon_without_mirrors_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    stop = asyncio.Event()
+
+    async def note_pause(_: asyncio.Event, seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) > 3:
+            stop.set()
+        await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(mirror_rounds, "SCAN_SECONDS", 0.001)
+    monkeypatch.setattr(mirror_rounds, "pause", note_pause)
+    await MirrorRounds({}, HistoryRules()).scan(stop)
+    assert min(pauses) == mirror_rounds.LATEST_LOOK_SECONDS
