@@ -96,7 +96,7 @@ MUTANTS = (
         "the base is written before the file",
         "sync/writing/file_writes.py",
         "    bases = await asyncio.gather(*map(write_limited, decisions))\n",
-        "    rows = [_row_of(decision) for decision in decisions]\n"
+        "    rows = [row_of(decision) for decision in decisions]\n"
         "    early = [Base(r.entry, r.kind, paths[r.entry], r.place, r.version, r.digest, None) for r in rows]\n"
         "    async with sides.database.transaction(sides.tenant, sides.lease) as connection:\n"
         "        await run_statements(connection, [sides.writer.store_base(base) for base in early])\n"

@@ -135,6 +135,8 @@ DECLARE
     front jsonb;
     all_words tsvector;
     name_words tsvector;
+    lines text;            -- names, and when the page changed: a cluster takes no subqueries in an INSERT
+    changed timestamptz;
     characters integer := 1000000;
 BEGIN
     SELECT p.id, p.markdown, p.title, p.name, p.frontmatter, p.deleted_at, p.updated_at INTO base
@@ -160,6 +162,11 @@ BEGIN
                    FROM regexp_matches(body, '^ {0,3}#{1,6}[ \t]+(.+)$', 'gn') AS heading);
     name_words := mirrord.words_of(array_to_string(titles, E'\n'))
         || array_to_tsvector(ARRAY[mirrord.lexeme_of(of_tenant)]);
+    lines := (SELECT E'\n' || coalesce(string_agg(
+                  btrim(regexp_replace(mirrord.search_text(called), '\s+', ' ', 'g')), E'\n'), '') || E'\n'
+                FROM unnest(titles) AS called);
+    changed := mirrord.read_time(front -> 'updated');
+    changed := CASE WHEN changed <= now() THEN changed ELSE base.updated_at END;
     LOOP
         BEGIN
             all_words := setweight(name_words, 'A') || setweight(mirrord.words_of(headings), 'B')
@@ -168,12 +175,7 @@ BEGIN
                 || mirrord.words_of(mirrord.texts_in(front - 'tags' - 'title' - 'aliases'))
                 || mirrord.words_of(left(body, characters));
             INSERT INTO mirrord.page_search AS s (tenant_id, page_id, words, names, name_lines, changed_at)
-            VALUES (of_tenant, page, all_words, name_words,
-                    (SELECT E'\n' || coalesce(string_agg(
-                                btrim(regexp_replace(mirrord.search_text(called), '\s+', ' ', 'g')), E'\n'), '') || E'\n'
-                       FROM unnest(titles) AS called),
-                    CASE WHEN mirrord.read_time(front -> 'updated') <= now()
-                         THEN mirrord.read_time(front -> 'updated') ELSE base.updated_at END)
+            VALUES (of_tenant, page, all_words, name_words, lines, changed)
             ON CONFLICT (tenant_id, page_id) DO UPDATE
                SET words = EXCLUDED.words, names = EXCLUDED.names, name_lines = EXCLUDED.name_lines,
                    changed_at = EXCLUDED.changed_at;
