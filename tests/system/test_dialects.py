@@ -77,3 +77,17 @@ def test_a_paragraph_of_a_dialect_becomes_a_heading_with_its_syntax_and_typed_sy
     typed = {"type": "rawInline", "attrs": {"raw": "{{ typed }}"}}
 
     assert _document_of(mirrord, lambda content: typed in content)[0] == version + 1
+
+
+def test_syntax_of_a_dialect_in_a_row_that_an_app_inserts_is_raw(mirrord: Mirrord) -> None:
+    (mirrord.root / "mkdocs.yml").write_text("site_name: x\n")
+    mirrord.restart()
+    raw = "!!! note\n    inside"
+    content = {"type": "doc", "content": [{"type": "rawBlock", "attrs": {"raw": raw}}]}
+    mirrord.app.execute("INSERT INTO page (name, content) VALUES ('New', %s)", [Jsonb(content)])
+    eventually(lambda: raw in (mirrord.text("New.md") or ""), "the page of the app")
+    row = mirrord.app.execute("SELECT content FROM page WHERE name = 'New'").fetchone()
+
+    assert _dialect_of(mirrord) == "mkdocs"
+    assert row is not None
+    assert [(each["type"], each["attrs"]["raw"]) for each in row[0]["content"]] == [("rawBlock", raw)]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import HeadForm, PageText, first_line_ending
@@ -78,11 +78,11 @@ def _apply_changes(page: PageText, changes: Mapping[str, Json | Removed]) -> Pag
     ending = first_line_ending(page.head or page.body)
     new = _rewriter_of(page.form)(page.source, changes, ending)
     if not new.strip():
-        bare = PageText(page.bom + page.body)
+        bare = replace(page, text=page.bom + page.body)
         if bare.parts == (page.bom, "", page.body):
             return bare
     opening, closing = (page.opening, page.closing) if page.head else (f"---{ending}", f"---{ending}")
-    return PageText(page.bom + opening + new + closing + page.body)
+    return replace(page, text=page.bom + opening + new + closing + page.body)
 
 
 def load_head(source: str, form: HeadForm) -> dict[str, Json]:

@@ -6,6 +6,7 @@ import yaml
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from mirrord.domain.dialect import Dialect
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_properties import (
     REMOVED,
@@ -206,3 +207,11 @@ def test_every_reader_takes_a_plain_text_for_itself(text: str) -> None:
 
     assert yaml.safe_load(f"{text}: {text}") == {text: text}
     assert read_values(PageText(f"---\n{text}: {text}\n---\n")) == {text: text}
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [("body", {"a": 1}), ("---\na: 1\n---\nbody", {"a": 2}), ("---\na: 1\n---\nbody", {"a": REMOVED})],
+)
+def test_a_page_with_other_keys_has_its_dialect_still(text: str, changes: Mapping[str, Json | Removed]) -> None:
+    assert with_keys(PageText(text, Dialect.HUGO), changes).dialect is Dialect.HUGO
