@@ -115,8 +115,8 @@ class Manifest:
 
     def write_claims(self) -> None:
         """Write the lines of new claims: what they rely on is durable."""
-        unwritten, self._unwritten_claims = self._unwritten_claims, []
-        self._append(map(_encode_claim, unwritten))
+        self._append(map(_encode_claim, self._unwritten_claims))
+        self._unwritten_claims = []
 
     def forget_unwritten_claims(self) -> None:
         """Give up claims that rely on what could not be made durable."""
@@ -151,9 +151,15 @@ class Manifest:
         self._is_durable = True
 
     def _append(self, rows: Iterable[Mapping[str, object]]) -> None:
+        """Write lines for *rows*, or none of them if the disk takes only a part."""
         text = "".join(f"{json.dumps(row)}\n" for row in rows)
+        size = os.fstat(self._descriptor).st_size
         self._is_durable = False
-        kernel.write(self._descriptor, text.encode())
+        try:
+            kernel.write(self._descriptor, text.encode())
+        except OSError:
+            os.ftruncate(self._descriptor, size)  # else the next line would be glued to a part of this one
+            raise
 
     def _take(self, claim: Claim) -> None:
         self.claims[claim.path] = claim

@@ -79,12 +79,12 @@ class DraftTree(Tree):
         try:
             with self._copies.syncing() as descriptors:
                 yield descriptors
+            self.manifest.write_claims()
         except OSError:
             self.manifest.forget_unwritten_claims()
             self._index_claims()
             self.remove_unclaimed_files()
             raise
-        self.manifest.write_claims()
 
     def remove_unclaimed_files(self) -> None:
         """Remove files without a claim, as a power cut leaves them; only the connection that has the draft may."""

@@ -251,6 +251,57 @@ def test_a_claim_whose_copy_could_not_be_made_durable_is_none(
         assert "By a person" in draft.tree.read("Inbox.md", 1 << 20)[0].decode()
 
 
+@pytest.mark.parametrize("path", ["Inbox.md", "Projects/Alpha.md"])
+def test_an_edit_whose_claim_the_disk_did_not_take_can_be_made_again_and_stays(
+    root: Path, lower: Tree, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    with draft_over(root, lower) as draft:
+        edit_page(draft, "Archive/Old.md", [{"append": "More."}])
+        with monkeypatch.context() as broken:
+            broken.setattr(kernel, "write", half_written("manifest.jsonl"))
+            with pytest.raises(Failed):
+                edit_page(draft, path, [{"append": "Lost."}])
+        assert isinstance(draft.tree, DraftTree)
+        assert not draft.tree.is_claimed(path)
+        edit_page(draft, path, [{"append": "Kept."}])
+
+    with draft_over(root, lower) as draft:
+        assert isinstance(draft.tree, DraftTree)
+        draft.tree.remove_unclaimed_files()
+        assert draft.tree.is_claimed(path)
+        assert b"Kept." in draft.tree.read(path, 1 << 20)[0]
+        assert b"Lost." not in draft.tree.read(path, 1 << 20)[0]
+
+
+def test_a_move_whose_line_the_disk_did_not_take_leaves_a_manifest_that_can_be_read(
+    root: Path, lower: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with draft_over(root, lower) as draft:
+        edit_page(draft, "Archive/Old.md", [{"append": "More."}])
+        with monkeypatch.context() as broken:
+            broken.setattr(kernel, "write", half_written("manifest.jsonl"))
+            with pytest.raises(OSError, match="No space"):
+                draft.tree.move("Archive/Old.md", "Archive/New.md")
+        draft.tree.move("Archive/Old.md", "Archive/Newer.md")
+
+    with draft_over(root, lower) as draft:
+        assert draft.tree.moved_from["Archive/Newer.md"] == "Archive/Old.md"
+
+
+def half_written(name: str) -> Callable[[int, bytes], None]:
+    """kernel.write() on a disk that is full after half of what goes to the file of that *name*."""
+    write = kernel.write
+
+    def write_half(descriptor: int, data: bytes) -> None:
+        if Path(f"/proc/self/fd/{descriptor}").readlink().name != name:
+            write(descriptor, data)
+            return
+        write(descriptor, data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    return write_half
+
+
 @pytest.mark.parametrize("path", ["Inbox.md", "New.md", "Archive/New.md"])
 def test_a_file_that_a_power_cut_left_without_its_line_is_not_part_of_the_draft(
     root: Path, lower: Tree, path: str
