@@ -5,12 +5,20 @@ The result is not trusted: `page_properties.with_keys` reads it back and compare
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from mirrord.errors import Damaged
-from mirrord.markdown.frontmatter.yaml_reader import MAX_YAML_CHARACTERS, MAX_YAML_DEPTH, Json, Removed
+from mirrord.markdown.frontmatter.record_text import check_head_storable
+from mirrord.markdown.frontmatter.yaml_reader import (
+    MAX_EXACT_INTEGER,
+    MAX_YAML_CHARACTERS,
+    MAX_YAML_DEPTH,
+    Json,
+    Removed,
+)
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -28,28 +36,41 @@ class _Member(NamedTuple):
 
 def load_json(source: str) -> dict[str, Json]:
     """
-    The values of *source* by key.
+    The values of *source* by key; numbers that a row cannot hold as text, as of YAML.
 
     Raises:
-        Damaged: not an object of JSON, or over a limit.
+        Damaged: not an object of JSON, over a limit, or a text that a row cannot hold.
     """
     if len(source) > MAX_YAML_CHARACTERS:
         raise Damaged("the front matter is larger than 64 kB")
     if _NUL_ESCAPE.search(source):
         raise Damaged("the front matter holds a NUL character, which Postgres cannot store")
     try:
-        values = json.loads(source, parse_constant=_refuse_constant)
+        values = json.loads(
+            source, parse_constant=_refuse_constant, parse_int=_read_integer, parse_float=_read_fraction
+        )
     except (ValueError, RecursionError) as error:
         raise Damaged(f"the front matter is not valid JSON: {error}") from error
     if not isinstance(values, dict):
         raise Damaged("the front matter is not an object of JSON")
     if _depth_of(values) > MAX_YAML_DEPTH:
         raise Damaged(f"the front matter is nested deeper than {MAX_YAML_DEPTH}")
+    check_head_storable(values)
     return values
 
 
 def _refuse_constant(name: str) -> Json:
     raise ValueError(f"{name} is no number")
+
+
+def _read_integer(text: str) -> Json:
+    number = int(text)
+    return number if abs(number) <= MAX_EXACT_INTEGER else text
+
+
+def _read_fraction(text: str) -> Json:
+    number = float(text)
+    return number if math.isfinite(number) else text
 
 
 def _depth_of(value: Json) -> int:

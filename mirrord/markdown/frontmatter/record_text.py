@@ -120,6 +120,14 @@ def check_storable(data: Mapping[str, object]) -> None:
             raise Damaged("it holds a number that is too large")
 
 
+def check_head_storable(values: Mapping[str, object]) -> None:
+    """As check_storable(), of the values of front matter."""
+    try:
+        check_storable(values)
+    except Damaged as damaged:
+        raise Damaged(f"the front matter cannot be stored: {damaged}") from damaged
+
+
 def _is_exact(number: float) -> bool:
     """Whether a number is stored exactly: integers beyond 64 bits are rounded on the way."""
     return math.isfinite(number) if isinstance(number, float) else -(1 << 63) <= number < 1 << 64

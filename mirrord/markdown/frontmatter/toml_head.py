@@ -15,9 +15,15 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array, Date, DateTime, InlineTable, Item, Table, Time
 
 from mirrord.errors import Damaged
-from mirrord.markdown.frontmatter.yaml_reader import MAX_YAML_CHARACTERS, MAX_YAML_DEPTH, Json, Removed, is_same_json
-
-_MAX_EXACT_INTEGER = 2**53  # JavaScript rounds integers beyond this
+from mirrord.markdown.frontmatter.record_text import check_head_storable
+from mirrord.markdown.frontmatter.yaml_reader import (
+    MAX_EXACT_INTEGER,
+    MAX_YAML_CHARACTERS,
+    MAX_YAML_DEPTH,
+    Json,
+    Removed,
+    is_same_json,
+)
 
 
 def load_toml(source: str) -> dict[str, Json]:
@@ -25,13 +31,15 @@ def load_toml(source: str) -> dict[str, Json]:
     The values of *source* by key; dates as ISO text, and numbers that JSON lacks as text.
 
     Raises:
-        Damaged: not TOML, or over a limit.
+        Damaged: not TOML, over a limit, or a text that a row cannot hold.
     """
     _check_limits(source)
     try:
-        return {key: _to_json(value, 2) for key, value in tomllib.loads(source).items()}
+        values = {key: _to_json(value, 2) for key, value in tomllib.loads(source).items()}
     except (ValueError, RecursionError) as error:
         raise Damaged(f"the front matter is not valid TOML: {error}") from error
+    check_head_storable(values)
+    return values
 
 
 def _check_limits(source: str) -> None:
@@ -55,7 +63,7 @@ def _to_json(value: object, depth: int) -> Json:
             raise Damaged("the front matter holds a NUL character, which Postgres cannot store")
         case float() if not math.isfinite(value):
             return str(value)
-        case int() if not isinstance(value, bool) and abs(value) > _MAX_EXACT_INTEGER:
+        case int() if not isinstance(value, bool) and abs(value) > MAX_EXACT_INTEGER:
             return str(value)
         case bool() | int() | float() | str():
             return value

@@ -43,7 +43,7 @@ REMOVED: Final = Removed.REMOVED
 MAX_YAML_CHARACTERS = 65_536  # of a front matter; CSafeLoader overflows the C stack at about 60 kB of nesting
 MAX_YAML_DEPTH = 64
 MAX_EVENTS = 6_000  # of the parser: about 3,000 values, read in about 50 ms
-_MAX_EXACT_INTEGER = 2**53  # JavaScript rounds integers beyond this
+MAX_EXACT_INTEGER = 2**53  # JavaScript rounds integers beyond this
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$")
 _BOOLEAN = re.compile(r"(?:true|True|TRUE|false|False|FALSE)$")
@@ -248,7 +248,7 @@ def _to_number(text: str) -> Json:
     if not _NUMBER.match(text):
         return text
     if text.lstrip("-").isdigit():
-        return int(text) if len(text) < 18 and abs(int(text)) <= _MAX_EXACT_INTEGER else text
+        return int(text) if len(text) < 18 and abs(int(text)) <= MAX_EXACT_INTEGER else text
     number = float(text)
     return number if math.isfinite(number) else text
 

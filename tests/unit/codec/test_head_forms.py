@@ -85,6 +85,15 @@ def test_dates_and_odd_numbers_of_toml_are_text() -> None:
     }
 
 
+@pytest.mark.parametrize("number", ["9007199254740993", "-99999999999999999999999", "1e999", "-1e999"])
+def test_a_number_of_json_that_a_row_cannot_hold_is_text_as_in_yaml(number: str) -> None:
+    page = PageText(f'{{\n"a": {number},\n"b": [1.5, -3, {number}]\n}}\n')
+
+    assert read_values(page) == {"a": number, "b": [1.5, -3, number]}
+    assert read_values(PageText(f"---\na: {number}\n---\n")) == {"a": number}
+    assert with_keys(page, {"c": 1}).text == page.text.replace("]", '],\n"c": 1')
+
+
 @pytest.mark.parametrize(
     "text", ['+++\nid = "x"\ntitle = "T"\ntags = ["a"]\n+++\n', '{\n"id": "x", "title": "T", "tags": "a"\n}\n']
 )
@@ -102,7 +111,10 @@ def test_lists_show_title_id_and_tags_of_either_form(text: str) -> None:
         ("+++\na" + ".a" * 100 + " = 1\n+++\n", "100|64 parts"),
         ("+++\na = " + "[" * 5_000 + "]" * 5_000 + "\n+++\n", "nested|valid"),
         ("+++\na = '" + "x" * 70_000 + "'\n+++\n", "64 kB"),
+        ('+++\n"\\u0000" = 1\n+++\n', "NUL"),
         ('{\n"a": "\\u0000"\n}\n', "NUL"),
+        ('{\n"a": "\\ud800"\n}\n', "surrogate"),
+        ('{\n"a": [{"\\udfff": 1}]\n}\n', "surrogate"),
         ('{\n"a": NaN\n}\n', "NaN"),
         ('{\n"a": ' + "[" * 100 + "]" * 100 + "\n}\n", "nested"),
     ],
