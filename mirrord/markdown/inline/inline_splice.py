@@ -251,7 +251,7 @@ def _is_text_change(source: InlineSource, result: str) -> bool:
     if len(result) > _MAX_LOOKS_ELSEWHERE:
         return True
     before, after = (
-        _TAG.findall(_plain_parser().renderInline(text, {"surroundings": dict(source.surroundings.references)}))
+        _TAG.findall(_plain_parser().renderInline(text, {"references": dict(source.surroundings.references)}))
         for text in (source.content, result)
     )
     return before == after

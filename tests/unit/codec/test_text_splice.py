@@ -57,6 +57,12 @@ def test_a_changed_word_changes_nothing_beside_it(body: str) -> None:
         assert changed(body, old, new) == body.replace(old, new)
 
 
+def test_brackets_behind_a_reference_link_leave_it_one() -> None:
+    body = "[a][]WORD\n\n[a]: http://example.org/1\n"
+
+    assert changed(body, "WORD", "(x)") == body.replace("WORD", "(x)")
+
+
 def test_the_same_word_elsewhere_stays() -> None:
     body = "the cat and *the* cat and **the** cat\n"
     document = read_document(body)
