@@ -1,5 +1,6 @@
 """A row of an app as a page: its values, the text of its file, and its position among siblings. Pure."""
 
+import json
 from collections.abc import Mapping as ByKey
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,7 +27,8 @@ class AppRow:
 
     parent: the id of another row; None: it has none. position: as the app has it. version: changes with every write of
     the row or its body. body: None: there is no body. properties: values by the key of front matter.
-    bodies: how many rows of the table with bodies match; only the first was read.
+    bodies: how many rows of the table with bodies match; only the first was read. damage: the columns of front matter
+    as text, if they cannot be read; None: they can.
     """
 
     external_id: str
@@ -37,11 +39,14 @@ class AppRow:
     body: str | None
     properties: ByKey[str, Any] = field(default_factory=dict)
     bodies: int = 1
+    damage: str | None = None
 
     @property
     def digest(self) -> Digest:
         """The digest of all that the app says about the page, but for its version."""
         values = [self.parent, self.title, self.position, self.body, dict(self.properties)]
+        if self.damage is not None:
+            values.append(self.damage)
         return digest_of(orjson.dumps(values, option=orjson.OPT_SORT_KEYS))
 
     @property
@@ -72,11 +77,31 @@ def text_of(entry: EntryId, row: AppRow, mapping: Mapping) -> str:
     """
     if row.bodies > 1:
         raise Damaged(f"the app has {row.bodies} bodies for it, and `body.match` must leave one")
+    if row.damage is not None:
+        raise Damaged("a column of its front matter is nested too deep, or has a number that is too large")
+    if row.body is not None and len(row.body) > MAX_FILE_BYTES:
+        raise Damaged(f"its body has more than {MAX_FILE_BYTES >> 20} MiB")
+    try:
+        return _page_text(entry, row, mapping)
+    except RecursionError as error:
+        raise Damaged("its body or its front matter is nested too deep") from error
+
+
+def read_properties(text: str) -> dict[str, Any] | None:
+    """The columns of front matter from their JSON; None: they are nested too deep, or a number is too large."""
+    try:
+        properties: dict[str, Any] = json.loads(text)
+        orjson.dumps(properties)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return properties
+
+
+def _page_text(entry: EntryId, row: AppRow, mapping: Mapping) -> str:
     body = _markdown_of(row, mapping)
     if len(body.encode()) > MAX_FILE_BYTES:
         raise Damaged(f"its body has more than {MAX_FILE_BYTES >> 20} MiB")
-    page = _with_properties(body, _properties_of(entry, row, mapping))
-    return page.text
+    return _with_properties(body, _properties_of(entry, row, mapping)).text
 
 
 def _properties_of(entry: EntryId, row: AppRow, mapping: Mapping) -> dict[str, Json]:
@@ -156,7 +181,8 @@ def _renamed(node: Any, names: ByKey[str, str]) -> Document:
     """*node* with the names of nodes and marks that the document schema has."""
     if not names or not isinstance(node, dict):
         return node  # type: ignore[no-any-return]
-    renamed = {**node, "type": names.get(node.get("type", ""), node.get("type"))}
+    kind = node.get("type")
+    renamed = {**node, "type": names.get(kind, kind) if isinstance(kind, str) else kind}
     for part in ("content", "marks"):
         if isinstance(node.get(part), list):
             renamed[part] = [_renamed(each, names) for each in node[part]]

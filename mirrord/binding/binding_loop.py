@@ -99,6 +99,9 @@ class BindingLoop:
             reason = error.diag.message_primary or str(error)
             await self._halt(due, f"The rows of the app cannot be carried over: {reason}. Pages stay as they are.")
             return
+        except (ValueError, TypeError, RecursionError) as error:  # of a row that was not foreseen: the others go on
+            await self._halt(due, f"A row of the app cannot be read: {error}. Pages stay as they are.")
+            return
         course.comparison = report.comparison
         if report.deleted:
             course.deletions.append((time.monotonic(), report.deleted))

@@ -107,7 +107,7 @@ def _selected(mapping: Mapping) -> list[str]:
         f"p.{quote_name(page.order.column)}::text" if page.order else "NULL",
         _version_of(mapping),
         f"{_body_alias(mapping)}.{quote_name(mapping.body.column)}::text",
-        f"jsonb_build_object({', '.join(of_front)})",
+        f"jsonb_build_object({', '.join(of_front)})::text",
     ]
 
 

@@ -91,7 +91,7 @@ async def _read_all(
             except Damaged as damaged:
                 report.failures.append((row.title or row.external_id, str(damaged)))
             external_id, parent, title, position, version, _, _ = record
-            yield external_id, parent, title, position, version, None, {}
+            yield external_id, parent, title, position, version, None, "{}"
 
 
 def _judge_places(rows: Mapping[str, AppRow], report: CheckReport) -> None:

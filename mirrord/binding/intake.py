@@ -1,5 +1,6 @@
 """Carry what the app says over to pages, in one transaction: rows of the app, pages and what they agree on."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -81,7 +82,8 @@ class Intake:
 
     async def _write_row(self, row: AppRow, entry: EntryId, page: PageState | None, *, is_edited: bool) -> int:
         """Give the page what the app says; returns its version."""
-        text, parent = text_of(entry, row, self.source.mapping), self._parent_of(row)
+        text = await asyncio.to_thread(text_of, entry, row, self.source.mapping)  # a large one takes seconds
+        parent = self._parent_of(row)
         await self._end_problems(entry)
         if page is None:
             async with self._savepoint():

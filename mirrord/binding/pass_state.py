@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from mirrord.binding.app_rows import AppRow
+from mirrord.binding.app_rows import AppRow, read_properties
 from mirrord.binding.bound_sql import AppStatements, role_of
 from mirrord.binding.mapping import Mapping, entry_id_of
 from mirrord.binding.row_decision import BoundEntry, PageState
@@ -48,7 +48,9 @@ def rows_of(records: Iterable[AppRecord]) -> dict[str, AppRow]:
     for external_id, parent, title, position, version, body, properties in records:
         before = rows.get(external_id)
         count = before.bodies + 1 if before is not None else 1
-        rows[external_id] = AppRow(external_id, parent, title or "", position, version, body, properties, count)
+        read = read_properties(properties)
+        damage = properties if read is None else None
+        rows[external_id] = AppRow(external_id, parent, title or "", position, version, body, read or {}, count, damage)
     return rows
 
 

@@ -24,6 +24,19 @@ def test_a_binding_without_its_queue_stops_neither_the_app_nor_the_daemon(bound:
     bound.bind("drop", "kb", code=0)
 
 
+def test_front_matter_that_is_nested_too_deep_is_a_problem_of_its_page_alone(world: BoundWorld) -> None:
+    world.app.connection.execute("ALTER TABLE kb.pages ALTER COLUMN summary TYPE jsonb USING NULL")
+    world.bind("add", str(world.mapping))
+    world.mirrord.up()
+    world.app.create("Deep", "D.", summary="[" * 2_000 + "]" * 2_000)
+    world.app.create("Deeper", "D.", summary="[" * 300 + "]" * 300)
+    world.app.create("Whole", "W.", summary='{"a": 1}')
+    world.await_text("Whole.md", "W.")
+    problems = eventually(lambda: world.status()["problems"], "the columns are a problem")
+    assert {problem["path"] for problem in problems} == {"Deep", "Deeper"}
+    assert world.status()["state"] == "running"
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from mirrord.binding.app_rows import AppRow, is_name_of, position_of_number, text_of
 from mirrord.binding.mapping import Mapping, entry_id_of
 from mirrord.binding.mapping_file import parse_mapping
-from mirrord.domain.entry import EntryId
+from mirrord.binding.pass_state import rows_of
+from mirrord.domain.entry import MAX_FILE_BYTES, EntryId
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.read.reader import read_document
@@ -85,6 +86,42 @@ def test_a_node_that_markdown_does_not_know_is_kept() -> None:
 def test_a_body_that_is_no_document_is_refused(body: str) -> None:
     with pytest.raises(Damaged):
         text_of(ENTRY, row_of(body), mapping_of("tiptap"))
+
+
+def test_a_node_without_a_name_is_refused_where_names_are_mapped() -> None:
+    body = '{"type": "doc", "content": [{"type": []}]}'
+    with pytest.raises(Damaged):
+        text_of(ENTRY, row_of(body), mapping_of("tiptap", 'names = { bullet_list = "bulletList" }'))
+
+
+def test_a_document_that_is_nested_too_deep_is_refused() -> None:
+    body = '{"type":"doc","content":[' + '{"type":"blockquote","content":[' * 500 + "]}" * 501
+    with pytest.raises(Damaged, match="nested"):
+        text_of(ENTRY, row_of(body), mapping_of("tiptap", 'names = { bullet_list = "bulletList" }'))
+
+
+@pytest.mark.parametrize("depth", [100, 240, 300, 2_000, 200_000])
+def test_front_matter_of_any_depth_is_carried_over_or_refused(depth: int) -> None:
+    columns = '{"icon": ' + "[" * depth + "]" * depth + "}"
+    (row,) = rows_of([("7", None, "A page", None, "1", "Text.", columns)]).values()
+    assert row.digest
+    try:
+        text_of(ENTRY, row, mapping_of("markdown"))
+    except Damaged:
+        assert depth >= 100
+
+
+@pytest.mark.parametrize("number", ["9" * 30, "9" * 5_000])
+def test_a_number_that_is_too_large_damages_its_row_only(number: str) -> None:
+    (row,) = rows_of([("7", None, "A page", None, "1", "Text.", f'{{"count": {number}}}')]).values()
+    assert row.digest
+    with pytest.raises(Damaged, match="too large"):
+        text_of(ENTRY, row, mapping_of("markdown"))
+
+
+def test_a_body_that_is_too_large_is_not_read() -> None:
+    with pytest.raises(Damaged, match="MiB"):
+        text_of(ENTRY, row_of("[" * (MAX_FILE_BYTES + 1)), mapping_of("tiptap"))
 
 
 @pytest.mark.parametrize("form", ["markdown", "tiptap"])
