@@ -18,7 +18,7 @@ from mirrord.db.bindings.binding_rows import DueBinding
 from mirrord.db.database import Database, set_tenant
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import MirrorId, TenantId
-from mirrord.errors import Halted, Stale, Unavailable, UserError
+from mirrord.errors import Halted, Locked, Stale, Unavailable, UserError
 from mirrord.sync.decisions.guard import RECENT_SECONDS
 from mirrord.sync.timing import Backoff, pause
 
@@ -33,10 +33,16 @@ IDLE_SECONDS = 2.0  # seconds between two looks for a binding
 
 @dataclass(slots=True)
 class _Course:
-    """What happened with one binding. deletions: times and numbers of the last ones."""
+    """
+    What happened with one binding.
+
+    deletions: times and numbers of the last ones. waits_until: another transaction holds what it has to write.
+    """
 
     comparison: Comparison | None = None
     deletions: deque[tuple[float, int]] = field(default_factory=deque)
+    backoff: Backoff = field(default_factory=Backoff)
+    waits_until: float = 0.0
 
     @property
     def recent_deletions(self) -> int:
@@ -81,7 +87,20 @@ class BindingLoop:
         self._is_watching = bool(due_bindings)
         for due in due_bindings:
             if (due.is_due or due.has_changes) and not self._stop.is_set():
-                await self._work_on(due, tenants[due.tenant])
+                await self._work_or_wait(due, tenants[due.tenant])
+
+    async def _work_or_wait(self, due: DueBinding, tenant: str) -> None:
+        """Work on a binding; one that a transaction holds up waits by itself, and the others go on."""
+        course = self._courses.setdefault(due.id, _Course())
+        if time.monotonic() < course.waits_until:
+            return
+        try:
+            await self._work_on(due, tenant)
+        except Locked as error:
+            log.warning("bindings_wait", extra={"binding": due.name, "error": str(error)})
+            course.waits_until = time.monotonic() + course.backoff.next_pause_seconds()
+        else:
+            course.backoff.reset()
 
     async def _work_on(self, due: DueBinding, tenant: str) -> None:
         course = self._courses.setdefault(due.id, _Course())

@@ -10,6 +10,20 @@ from tests.binding.knowledge_base import MAPPING, BoundWorld
 from tests.support.entries import value
 from tests.support.harness import eventually
 
+NOTES = """
+[binding]
+name = "notes"
+[tenant]
+fixed = "demo"
+[page]
+table = "kb.notes"
+id = "id"
+title = "title"
+[body]
+column = "body"
+format = "markdown"
+"""
+
 
 def test_a_binding_without_its_queue_stops_neither_the_app_nor_the_daemon(bound: BoundWorld) -> None:
     page = bound.app.create("Page", "Before.")
@@ -190,6 +204,23 @@ def test_the_app_cannot_reach_into_mirrord(bound: BoundWorld) -> None:
         )
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         bound.app.connection.execute("SELECT FROM mirrord.page")
+
+
+def test_a_binding_that_is_held_up_does_not_hold_up_the_others(bound: BoundWorld) -> None:
+    page = bound.app.create("Page", "Before.")
+    bound.await_text("Page.md", "Before.")
+    bound.app.connection.execute("CREATE TABLE kb.notes (id serial PRIMARY KEY, title text, body text)")
+    second = bound.mapping.with_name("notes.toml")
+    second.write_text(NOTES)
+    bound.bind("add", str(second))
+    with bound.admin.transaction():
+        bound.admin.execute("SELECT FROM mirrord.page WHERE id = %s FOR UPDATE", [page])
+        bound.app.save(page, "After.")
+        bound.mirrord.wait_event("bindings_wait")
+        for number in range(3):
+            bound.app.connection.execute(f"INSERT INTO kb.notes (title, body) VALUES ('Note {number}', 'N.')".encode())
+            bound.await_text(f"Note {number}.md", "N.")
+    bound.await_text("Page.md", "After.")
 
 
 def test_a_page_that_is_held_while_all_rows_are_compared_follows_when_it_is_free(bound: BoundWorld) -> None:
