@@ -24,6 +24,19 @@ column = "body"
 format = "markdown"
 """
 
+SPYING = """
+CREATE TABLE kb.seen (who text);;
+GRANT USAGE ON SCHEMA kb TO PUBLIC;;
+GRANT INSERT ON kb.seen TO PUBLIC;;
+CREATE TYPE kb.spy AS (value text);;
+CREATE FUNCTION kb.tell(kb.spy) RETURNS text LANGUAGE plpgsql AS
+    'BEGIN INSERT INTO kb.seen VALUES (current_user); RETURN ($1).value; END';;
+CREATE CAST (kb.spy AS text) WITH FUNCTION kb.tell(kb.spy) AS ASSIGNMENT;;
+ALTER TABLE kb.blocks DROP CONSTRAINT blocks_page_id_fkey;;
+ALTER TABLE kb.pages DROP CONSTRAINT pages_parent_id_fkey;;
+ALTER TABLE kb.{table} ALTER COLUMN {column} TYPE kb.spy USING ROW ({column})::kb.spy
+"""
+
 
 def test_a_binding_without_its_queue_stops_neither_the_app_nor_the_daemon(bound: BoundWorld) -> None:
     page = bound.app.create("Page", "Before.")
@@ -221,6 +234,27 @@ def test_a_binding_that_is_held_up_does_not_hold_up_the_others(bound: BoundWorld
             bound.app.connection.execute(f"INSERT INTO kb.notes (title, body) VALUES ('Note {number}', 'N.')".encode())
             bound.await_text(f"Note {number}.md", "N.")
     bound.await_text("Page.md", "After.")
+
+
+@pytest.mark.parametrize(("table", "column"), [("pages", "id"), ("pages", "summary"), ("blocks", "page_id")])
+def test_no_function_of_the_app_runs_with_the_rights_of_mirrord(world: BoundWorld, table: str, column: str) -> None:
+    world.app.create("Page", "Before.")
+    world.bind("add", str(world.mapping))
+    for statement in SPYING.format(table=table, column=column).split(";;"):
+        world.app.connection.execute(statement.encode())
+    world.app.connection.execute(f"UPDATE kb.{table} SET {column} = {column}, updated_at = now()".encode())
+    world.app.connection.execute(f"DELETE FROM kb.{table}".encode())
+    assert value(world.admin, "SELECT count(*) FROM kb.seen WHERE who = 'mirrord_owner'") == 0
+
+
+def test_an_id_that_becomes_another_type_of_postgres_is_still_noted(world: BoundWorld) -> None:
+    world.app.connection.execute("CREATE TABLE kb.notes (id integer PRIMARY KEY, title text, body text)")
+    second = world.mapping.with_name("notes.toml")
+    second.write_text(NOTES)
+    world.bind("add", str(second))
+    world.app.connection.execute("ALTER TABLE kb.notes ALTER COLUMN id TYPE bigint")
+    world.app.connection.execute("INSERT INTO kb.notes VALUES (1, 'Note', 'N.')")
+    assert value(world.admin, "SELECT count(*) FROM mirrord_bind.change") == 1
 
 
 def test_a_page_that_is_held_while_all_rows_are_compared_follows_when_it_is_free(bound: BoundWorld) -> None:

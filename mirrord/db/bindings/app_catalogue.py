@@ -1,11 +1,13 @@
 """What Postgres' catalogue says about the tables of an app."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mirrord.db.database import Connection
 
 ID_TYPES = ("text", "uuid", "smallint", "integer", "bigint")  # and character types
+_CHARACTERS = re.compile(r"character( varying)?(\(\d+\))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class ColumnFacts:
     @property
     def may_be_id(self) -> bool:
         """Whether an id can be of this type."""
-        return self.type in ID_TYPES or self.type.startswith("character")
+        return self.is_plain and (self.type in ID_TYPES or _CHARACTERS.fullmatch(self.type) is not None)
 
 
 @dataclass(frozen=True, slots=True)
