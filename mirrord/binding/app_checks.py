@@ -36,6 +36,12 @@ def _check_table(table: TableName, columns: Sequence[str], facts: TableFacts | N
         raise UserError(f"{table} is {kind}: its rows have no version. Bind the table below it, with `page.filter`.")
     if missing := [column for column in columns if column not in facts.columns]:
         raise UserError(f"{table} has no column {', '.join(missing)}.")
+    for name, column in facts.columns.items():
+        if not column.is_plain:
+            raise UserError(
+                f"{table}.{name} is of type {column.type}, which is none of Postgres' own: reading it would run "
+                "functions of the app with mirrord's rights."
+            )
 
 
 def _check_ids(mapping: Mapping, tables: Tables) -> None:

@@ -242,7 +242,8 @@ $mirrord$"""
 _COMPARISON = """\
     IF TG_OP = 'UPDATE' THEN
         BEGIN
-            PERFORM FROM pg_type WHERE oid IN ({types}) AND typnamespace <> 'pg_catalog'::regnamespace AND typtype <> 'e';
+            PERFORM FROM pg_type
+              WHERE oid IN ({types}) AND typnamespace <> 'pg_catalog'::regnamespace AND typtype <> 'e';
             IF NOT FOUND THEN  -- comparing values of other types may call functions of the app
                 IF ROW ({new}) IS NOT DISTINCT FROM ROW ({old}) THEN
                     RETURN NULL;

@@ -9,7 +9,7 @@ import psycopg
 
 from mirrord.binding.app_rows import AppRow, is_name_of, text_of
 from mirrord.binding.mapping import entry_id_of
-from mirrord.binding.pass_state import AppSource, PassState
+from mirrord.binding.pass_state import AppSource, PassState, page_state_of
 from mirrord.binding.row_decision import Act, BoundEntry, PageState, decide_row
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows, bound_pages
@@ -24,6 +24,11 @@ REFUSED, ROW = "bound-edit", "bound-row"  # codes of problems
 
 # A row that Postgres refuses is a problem of its own; what passes by itself is not among them.
 REFUSALS = (psycopg.errors.IntegrityError, psycopg.errors.DataError, psycopg.errors.RaiseException)
+
+
+def actor_name_of(binding: BindingRow) -> str:
+    """The name of the author of what *binding* writes."""
+    return f"binding {binding.name}"
 
 
 @dataclass(slots=True)
@@ -59,6 +64,9 @@ class Intake:
     async def _carry_row(self, row: AppRow) -> None:
         entry, digest = entry_id_of(self.binding.id, row.external_id), row.digest
         bound, page = self.state.bound.get(row.external_id), self.state.pages.get(entry)
+        if bound is None and page is not None and self._is_of_others(page):
+            await self._note_trouble(row, entry, "has the id of another page, which stays")
+            return
         act = decide_row(bound, digest, page)
         if act is Act.NOTHING and page is not None and page.parent != self._parent_of(row):
             act = Act.WRITE  # its parent came or went
@@ -79,6 +87,10 @@ class Intake:
         self.state.bound[row.external_id] = BoundEntry(row.external_id, entry, version, digest, row.version)
         if row.external_id in self.state.order.cyclic:
             await self._note_trouble(row, entry, "is below itself in the app, so it is at the top")
+
+    def _is_of_others(self, page: PageState) -> bool:
+        """Whether *page* lives and was not made by this binding, nor by one of its name before."""
+        return not page.is_deleted and page.creator != actor_name_of(self.binding)
 
     async def _write_row(self, row: AppRow, entry: EntryId, page: PageState | None, *, is_edited: bool) -> int:
         """Give the page what the app says; returns its version."""
@@ -152,4 +164,4 @@ class Intake:
         page = (await bound_pages.load_pages(self.connection, self.binding.tenant, [entry])).get(entry)
         if page is None:
             return None
-        return PageState(page.entry, page.version, page.is_deleted, page.parent, page.name, page.text, page.author)
+        return page_state_of(page)

@@ -12,6 +12,7 @@ from mirrord.binding.row_order import RowOrder, order_rows
 from mirrord.db.bindings import app_tables, binding_rows, bound_pages
 from mirrord.db.bindings.app_tables import AppRecord
 from mirrord.db.bindings.binding_rows import BindingRow
+from mirrord.db.bindings.bound_pages import PageRow
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId
 
@@ -90,7 +91,7 @@ async def load_state(connection: Connection, binding: BindingRow, source: AppSou
     )
     entries = _entries(binding, state.ids)
     state.pages = {
-        entry: PageState(page.entry, page.version, page.is_deleted, page.parent, page.name, page.text, page.author)
+        entry: page_state_of(page)
         for entry, page in (await bound_pages.load_pages(connection, binding.tenant, entries)).items()
     }
     return state
@@ -113,6 +114,12 @@ async def _add_rows(
         }
         pending = above - state.bound.keys() - state.ids
         state.ids |= pending
+
+
+def page_state_of(page: PageRow) -> PageState:
+    """*page* as the decision about its row needs it."""
+    place = (page.parent, page.name)
+    return PageState(page.entry, page.version, page.is_deleted, *place, page.text, page.author, page.creator)
 
 
 def _entries(binding: BindingRow, ids: Iterable[str]) -> list[EntryId]:

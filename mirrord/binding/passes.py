@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from mirrord.binding.app_checks import describe_changes, load_fingerprint
 from mirrord.binding.bound_sql import MAX_ROWS, app_statements, trigger_of, watched_tables
-from mirrord.binding.intake import ROW, Intake
+from mirrord.binding.intake import ROW, Intake, actor_name_of
 from mirrord.binding.mapping import Mapping, Watch
 from mirrord.binding.mapping_file import parse_mapping
 from mirrord.binding.pass_state import AppSource, load_state
@@ -76,7 +76,7 @@ async def run_pass(database: Database, order: PassOrder) -> PassReport:
         binding = await binding_rows.lock_binding(connection, order.due.tenant, order.due.id)
         if binding is None:
             return PassReport(comparison=order.comparison)
-        await set_actor(connection, {"kind": "app", "name": f"binding {binding.name}"})
+        await set_actor(connection, {"kind": "app", "name": actor_name_of(binding)})
         source = source_of(binding, order.tenant)
         seq = await binding_rows.load_seq(connection, binding.tenant)
         queued = await binding_rows.take_changes(connection, binding, MAX_ROWS)
@@ -84,8 +84,7 @@ async def run_pass(database: Database, order: PassOrder) -> PassReport:
         ids = queued | changed_pages
         if ids:  # it may be what the others wait for
             ids |= await binding_rows.load_troubled(connection, binding, ROW, MAX_RETRIED)
-        if queued or order.comparison is not None:
-            await _check_tables(connection, binding, source.mapping)
+        await _check_tables(connection, binding, source.mapping)
         comparison = order.comparison
         if comparison is not None:
             different, comparison = await _next_different(connection, binding, source, comparison)

@@ -26,7 +26,7 @@ class BoundEntry:
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """The page of a row. text: None: it is not rendered yet, or a folder. author: the kind of its last author."""
+    """The page of a row. text: None: it is not rendered yet, or a folder. author, creator: its last and its first."""
 
     entry: EntryId
     version: int
@@ -35,6 +35,7 @@ class PageState:
     name: str | None
     text: str | None
     author: str | None = None
+    creator: str | None = None
 
 
 class Act(Enum):

@@ -257,6 +257,24 @@ def test_an_id_that_becomes_another_type_of_postgres_is_still_noted(world: Bound
     assert value(world.admin, "SELECT count(*) FROM mirrord_bind.change") == 1
 
 
+def test_a_page_of_a_person_with_the_id_of_a_row_stays(world: BoundWorld) -> None:
+    world.mirrord.up()
+    world.mirrord.file("Mine.md").write_text("My own.\n")
+    mine = eventually(lambda: world.mirrord.page("Mine.md"), "the file is a page")
+    world.bind("add", str(world.mapping))
+    page = world.app.create("Theirs", "Of the app.")
+    world.app.connection.execute("ALTER TABLE kb.blocks DROP CONSTRAINT blocks_page_id_fkey")
+    world.app.connection.execute("UPDATE kb.blocks SET page_id = %s", [str(mine.id)])
+    world.app.change(page, id=str(mine.id))
+    world.app.create("Another", "A.")
+    world.await_text("Another.md", "A.")
+    (problem,) = eventually(lambda: world.status()["problems"], "the id is a problem")
+    assert "has the id of another page" in problem["sentence"]
+    world.app.connection.execute("DELETE FROM kb.pages WHERE id = %s", [str(mine.id)])
+    eventually(lambda: not world.status()["problems"], "the problem is over")
+    assert "My own." in (world.mirrord.text("Mine.md") or "")
+
+
 def test_a_page_that_is_held_while_all_rows_are_compared_follows_when_it_is_free(bound: BoundWorld) -> None:
     page = bound.app.create("Page", "Before.")
     bound.await_text("Page.md", "Before.")

@@ -102,6 +102,12 @@ def test_a_mapping_that_does_not_fit_is_refused(world: BoundWorld, old: str, new
     assert value(world.admin, "SELECT count(*) FROM mirrord.binding") == 0
 
 
+def test_a_column_of_a_type_with_functions_of_the_app_is_refused(world: BoundWorld) -> None:
+    world.app.connection.execute("CREATE DOMAIN kb.heading AS text CHECK (length(VALUE) < 500)")
+    world.app.connection.execute("ALTER TABLE kb.pages ALTER COLUMN title TYPE kb.heading")
+    assert "kb.pages.title is of type kb.heading" in world.bind("add", str(world.mapping), code=2)
+
+
 def test_one_table_is_bound_once(world: BoundWorld) -> None:
     world.bind("add", str(world.mapping))
     assert "There is a binding 'kb' already" in world.bind("add", str(world.mapping), code=4)

@@ -10,7 +10,12 @@ from mirrord.domain.entry import EntryId, TenantId
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """A page. name, text: None: mirrord has not set them yet. author: the kind of the author of this version."""
+    """
+    A page.
+
+    name, text: None: mirrord has not set them yet. author: the kind of the author of this version. creator: the name of
+    the author of the first version; None: it has none, or that version is gone.
+    """
 
     entry: EntryId
     version: int
@@ -19,6 +24,7 @@ class PageRow:
     name: str | None
     text: str | None
     author: str | None
+    creator: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,9 @@ class PageWrite:
 async def load_pages(connection: Connection, tenant: TenantId, entries: Collection[EntryId]) -> dict[EntryId, PageRow]:
     """The pages with ids in *entries*, deleted ones too."""
     cursor = await connection.execute(
-        "SELECT id, version, deleted_at IS NOT NULL, parent_id, name, markdown, updated_by ->> 'kind' "
+        "SELECT id, version, deleted_at IS NOT NULL, parent_id, name, markdown, updated_by ->> 'kind', "
+        "(SELECT r.actor ->> 'name' FROM mirrord.page_revision AS r "
+        "WHERE (r.tenant_id, r.page_id) = (page.tenant_id, page.id) ORDER BY r.version LIMIT 1) "
         "FROM mirrord.page "
         "WHERE tenant_id = %s AND id = ANY (%s)",
         (tenant, list(entries)),
