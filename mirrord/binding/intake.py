@@ -62,7 +62,7 @@ class Intake:
             await open_issues.store_problems(self.connection, self.binding.tenant, mirror, self.problems)
 
     async def _carry_row(self, row: AppRow) -> None:
-        entry, digest = entry_id_of(self.binding.id, row.external_id), row.digest
+        entry, digest = self.state.entry_of(self.binding.id, row.external_id), row.digest
         bound, page = self.state.bound.get(row.external_id), self.state.pages.get(entry)
         if bound is None and page is not None and self._is_of_others(page):
             await self._note_trouble(row, entry, "has the id of another page, which stays")

@@ -143,8 +143,13 @@ class Mapping:
 
 
 def entry_id_of(binding: UUID, external_id: str) -> EntryId:
-    """The id of the page of an app's row: the row's own if that is a UUID, so that it is the same on both sides."""
-    return parse_id(external_id) or EntryId(uuid5(binding, external_id))
+    """
+    The id of the page of an app's row: the row's own if that is a UUID, so that it is the same on both sides.
+
+    Only the usual spelling counts: two texts with one UUID are two rows.
+    """
+    own = parse_id(external_id)
+    return own if own is not None and str(own) == external_id else EntryId(uuid5(binding, external_id))
 
 
 def columns_read(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:

@@ -77,6 +77,11 @@ class PassState:
             external_id for external_id in self.ids if external_id in self.bound and external_id not in self.rows
         )
 
+    def entry_of(self, binding: UUID, external_id: str) -> EntryId:
+        """The page of a row: the one that it has, else that of its id."""
+        bound = self.bound.get(external_id)
+        return bound.entry if bound is not None else entry_id_of(binding, external_id)
+
 
 async def load_state(connection: Connection, binding: BindingRow, source: AppSource, ids: set[str]) -> PassState:
     """Load the rows with *ids*, those above that are not bound yet, and those below that came or went."""
@@ -84,12 +89,14 @@ async def load_state(connection: Connection, binding: BindingRow, source: AppSou
     await _add_rows(connection, binding, source, state, ids)
     turned = {external_id for external_id in state.ids if (external_id in state.rows) != (external_id in state.bound)}
     children = await source.load_children(connection, turned)
-    children |= await binding_rows.load_external_ids(connection, binding, _entries(binding, turned))
+    children |= await binding_rows.load_external_ids(
+        connection, binding, [state.entry_of(binding.id, external_id) for external_id in sorted(turned)]
+    )
     await _add_rows(connection, binding, source, state, children - state.ids)
     state.order = order_rows(
         {external_id: row.parent for external_id, row in state.rows.items()}, state.bound.keys() - set(state.vanished)
     )
-    entries = _entries(binding, state.ids)
+    entries = [state.entry_of(binding.id, external_id) for external_id in sorted(state.ids)]
     state.pages = {
         entry: page_state_of(page)
         for entry, page in (await bound_pages.load_pages(connection, binding.tenant, entries)).items()
@@ -120,7 +127,3 @@ def page_state_of(page: PageRow) -> PageState:
     """*page* as the decision about its row needs it."""
     place = (page.parent, page.name)
     return PageState(page.entry, page.version, page.is_deleted, *place, page.text, page.author, page.creator)
-
-
-def _entries(binding: BindingRow, ids: Iterable[str]) -> list[EntryId]:
-    return [entry_id_of(binding.id, external_id) for external_id in sorted(ids)]

@@ -59,6 +59,8 @@ _RUNNING = """
 SELECT b.tenant_id, b.id, b.name, b.compared_at IS NULL OR b.compared_at < now() - b.compare_every, c.seq > b.feed_seq
   FROM mirrord.binding AS b JOIN mirrord.tenant_clock AS c ON c.tenant_id = b.tenant_id
  WHERE b.state = 'running' AND b.tenant_id = ANY (%s)"""
+_QUEUED = """
+SELECT b FROM unnest(%s::uuid[]) AS b WHERE EXISTS (SELECT FROM mirrord_bind.change AS c WHERE c.binding = b)"""
 _TAKE_CHANGES = """
 DELETE FROM mirrord_bind.change
  WHERE number IN (SELECT number FROM mirrord_bind.change WHERE binding = %s ORDER BY number LIMIT %s)
@@ -85,17 +87,17 @@ async def load_due(database: Database, tenants: Collection[TenantId]) -> list[Du
         running = await (await connection.execute(_RUNNING, (list(tenants),))).fetchall()
         if not running:
             return []
-        queued = await _load_queued(connection)
+        queued = await _load_queued(connection, [binding for _, binding, *_ in running])
     return [
         DueBinding(TenantId(tenant), binding, name, is_due, has_news or binding in queued)
         for tenant, binding, name, is_due, has_news in running
     ]
 
 
-async def _load_queued(connection: Connection) -> set[UUID]:
-    """The bindings with changes in the queue; none if the last binding was dropped meanwhile, and the queue with it."""
+async def _load_queued(connection: Connection, bindings: Sequence[UUID]) -> set[UUID]:
+    """Those of *bindings* with changes in the queue; none if the last one was dropped meanwhile, and the queue too."""
     try:
-        cursor = await connection.execute("SELECT DISTINCT binding FROM mirrord_bind.change")
+        cursor = await connection.execute(_QUEUED, (bindings,))
         return {binding for (binding,) in await cursor.fetchall()}
     except psycopg.errors.UndefinedTable:
         return set()
@@ -154,12 +156,17 @@ async def set_state(
 async def resume_binding(
     connection: Connection, binding: BindingRow, fingerprint: Mapping[str, Any], *, is_loss_meant: bool
 ) -> None:
-    """Let a binding run again with the app's columns as they are now, from a comparison of all rows."""
+    """
+    Let a binding run again with the app's columns as they are now, from a comparison of all rows.
+
+    The queue has nothing that the comparison does not find.
+    """
     await connection.execute(
         "UPDATE mirrord.binding SET state = 'running', sentence = NULL, compared_at = NULL, fingerprint = %s, "
         "deletions_allowed = %s WHERE tenant_id = %s AND id = %s",
         (Jsonb(fingerprint), is_loss_meant, binding.tenant, binding.id),
     )
+    await connection.execute("DELETE FROM mirrord_bind.change WHERE binding = %s", (binding.id,))
     await connection.execute(
         "DELETE FROM mirrord.problem WHERE tenant_id = %s AND mirror_id = %s AND code = 'bound-halt'",
         (binding.tenant, binding.id),

@@ -174,6 +174,11 @@ def test_the_id_of_a_page_is_that_of_its_row_if_it_is_a_uuid() -> None:
     assert entry_id_of(binding, "7") == entry_id_of(binding, "7")
 
 
+def test_two_spellings_of_one_uuid_are_two_pages() -> None:
+    text = "0b1c7d2e-aaaa-4000-8000-00000000000f"
+    assert entry_id_of(UUID(int=1), text) != entry_id_of(UUID(int=1), text.upper())
+
+
 def test_the_digest_depends_on_what_the_app_says_and_not_on_its_version() -> None:
     row = row_of("x", properties={"a": 1, "b": 2})
     same = AppRow("7", None, "A page", None, "99", "x", {"b": 2, "a": 1})
