@@ -14,6 +14,7 @@ from mirrord.db.database import app_dsn, daemon_dsn
 from mirrord.domain.entry import TenantId
 from tests.support.entries import add_folder, add_page, change, delete, place, value
 from tests.support.rows import Connection
+from tests.support.searches import make_searchable, titles_of
 
 PAGES = {
     "Sourdough": "# Sourdough\n\nMix **flour** and water. Feed the starter.\n",
@@ -28,20 +29,6 @@ PAGES = {
     "Straße": "# Straße\n\nEin ÆTHER fließt über die ŁÓDŹ.\n",
     "Большой дом": "# Большой дом\n\nВ доме тихо.\n",
 }
-
-
-def make_searchable(daemon: Connection, tenant: TenantId) -> None:
-    """Index every page, as the daemon does after a change."""
-    value(daemon, "SELECT mirrord.rebuild_search()")
-    while value(daemon, "SELECT count(*) FROM mirrord.search_due"):
-        daemon.execute("SELECT mirrord.index_due_pages(%s)", [tenant])
-
-
-def titles_of(app: Connection, query: str, **arguments: object) -> list[str]:
-    """The titles that a search returns, in their order."""
-    names = "".join(f", {name} => %({name})s" for name in arguments)
-    statement = f"SELECT title FROM mirrord.search(%(query)s{names})"
-    return [title for (title,) in app.execute(statement.encode(), {"query": query, **arguments}).fetchall()]
 
 
 @pytest.fixture

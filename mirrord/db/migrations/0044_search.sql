@@ -143,7 +143,7 @@ BEGIN
         DELETE FROM mirrord.page_search AS s WHERE s.tenant_id = of_tenant AND s.page_id = page;
         RETURN;
     END IF;
-    front := coalesce(base.frontmatter, '{}');
+    front := CASE WHEN jsonb_typeof(base.frontmatter) = 'object' THEN base.frontmatter ELSE '{}' END;
     body := coalesce(base.markdown, '');
     IF base.frontmatter IS NOT NULL AND starts_with(body, '---') AND strpos(body, E'\n---') > 0 THEN
         body := substr(body, strpos(body, E'\n---') + 4);
