@@ -1,7 +1,9 @@
 """Whatever an app writes is indexed, and whatever it asks is answered soon."""
 
 import random
+from contextlib import suppress
 
+import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
@@ -31,3 +33,58 @@ def test_front_matter_that_is_no_object_is_indexed_without_it(
     add_page(app, title="Odd", markdown="quokka\n", frontmatter=Jsonb(frontmatter))
     make_searchable(daemon_connection, tenant)
     assert titles_of(app, "quokka") == ["Odd"]
+
+
+@pytest.mark.parametrize("markdown", ["quokka\n", f"quokka {_write_words(60_000)}\n"])
+@pytest.mark.parametrize(
+    "frontmatter",
+    [
+        {"x": _write_words(100_000)},
+        {"tags": [_write_words(100_000)]},
+        {"tags": [f"{number}/{'/'.join('ab' * 160)}" for number in range(3_000)]},
+        {"tags": " ".join(f"{number}/{'/'.join('ab' * 160)}" for number in range(3_000))},
+        {"aliases": [_write_words(500 + number) for number in range(200)]},
+    ],
+    ids=["texts", "tag", "tags", "tags in one text", "aliases"],
+)
+def test_front_matter_with_more_words_than_an_index_holds_leaves_the_page_found(
+    app: Connection, daemon_connection: Connection, tenant: TenantId, frontmatter: dict[str, object], markdown: str
+) -> None:
+    add_page(app, title="Large", markdown=markdown, frontmatter=Jsonb(frontmatter))
+    make_searchable(daemon_connection, tenant)
+    assert titles_of(app, "quokka") == ["Large"]
+    assert titles_of(app, "title:large") == ["Large"]
+
+
+@pytest.mark.parametrize("size", [1_000, 100_000])
+def test_a_title_or_heading_with_many_words_leaves_the_page_found(
+    app: Connection, daemon_connection: Connection, tenant: TenantId, size: int
+) -> None:
+    words = _write_words(size)
+    add_page(app, title=f"Large {words}", markdown="quokka\n")
+    add_page(app, title="Headed", markdown=f"quokka\n\n# {words}\n")
+    add_page(app, title="Scripts", markdown="quokka\n", frontmatter=Jsonb({"x": "\ufdfa" * 100_000}))
+    make_searchable(daemon_connection, tenant)
+    assert set(titles_of(app, "title:large")) == {f"Large {words}"}
+    assert {title.partition(" ")[0] for title in titles_of(app, "quokka")} == {"Large", "Headed", "Scripts"}
+
+
+def test_nested_front_matter_leaves_the_page_found(
+    app: Connection, daemon_connection: Connection, tenant: TenantId
+) -> None:
+    page = add_page(app, title="Nested", markdown="quokka\n")
+    for depth in range(30_000, 1_000, -1_000):  # the deepest that Postgres takes in
+        with suppress(psycopg.errors.StatementTooComplex):
+            nested = '{"x": ' * depth + '"deep"' + "}" * depth
+            app.execute("UPDATE mirrord.page SET frontmatter = %s::jsonb WHERE id = %s", [nested, page])
+            break
+    make_searchable(daemon_connection, tenant)
+    assert titles_of(app, "quokka") == ["Nested"]
+
+
+def test_the_tags_above_a_tag_that_is_too_long_are_found(
+    app: Connection, daemon_connection: Connection, tenant: TenantId
+) -> None:
+    add_page(app, title="Deep", frontmatter=Jsonb({"tags": ["top/" + "/".join("日" * 190 for _ in range(9)), "other"]}))
+    make_searchable(daemon_connection, tenant)
+    assert titles_of(app, "tag:top") == titles_of(app, "tag:other") == ["Deep"]

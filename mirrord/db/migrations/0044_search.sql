@@ -86,7 +86,7 @@ BEGIN ATOMIC
 END;
 
 -- A lexeme of each tag, and of the tags above it: of a/b `#a` and `#a/b`. tags: as front matter has them, a list or a
--- text.
+-- text. Of more than 1,000 tags or 100 kB of lexemes the first ones; of a tag of more than 1,000 bytes those above it.
 CREATE FUNCTION mirrord.tag_lexemes(tags jsonb) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -94,18 +94,24 @@ DECLARE
     part text;
     above text;
     lexemes text[] := '{}';
+    bytes integer := 0;
 BEGIN
     FOR tag IN
         SELECT item #>> '{}' FROM jsonb_array_elements(CASE jsonb_typeof(tags) WHEN 'array' THEN tags ELSE '[]' END)
             AS item WHERE jsonb_typeof(item) IN ('string', 'number')
-        UNION ALL SELECT regexp_split_to_table(tags #>> '{}', '[,\s]+') WHERE jsonb_typeof(tags) = 'string'
+        UNION ALL SELECT regexp_split_to_table(left(tags #>> '{}', 100000), '[,\s]+')
+                   WHERE jsonb_typeof(tags) = 'string'
+         LIMIT 1000
     LOOP
+        EXIT WHEN bytes > 100000;
         above := '#';
         FOREACH part IN ARRAY string_to_array(ltrim(tag, '# '), '/') LOOP
             part := regexp_replace(btrim(mirrord.search_text(part)), ' +', '-', 'g');
             CONTINUE WHEN part = '' OR length(part) > 200;
+            EXIT WHEN octet_length(above) + octet_length(part) > 1000;  -- a lexeme has at most 2,046
             above := CASE above WHEN '#' THEN '#' ELSE above || '/' END || part;
             lexemes := lexemes || above;
+            bytes := bytes + octet_length(above);
         END LOOP;
     END LOOP;
     RETURN ARRAY(SELECT DISTINCT lexeme FROM unnest(lexemes) AS lexeme);
@@ -121,7 +127,7 @@ BEGIN ATOMIC
 END;
 
 -- Indexes a page as its row is now. Of a text with more words than an index holds (1 MB of them), the beginning is
--- indexed. The caller has locked the page.
+-- indexed; of a page whose other words are too many as well, the names. The caller has locked the page.
 CREATE FUNCTION mirrord.index_page(of_tenant uuid, page uuid) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET client_min_messages = error AS $$
 DECLARE
@@ -151,7 +157,8 @@ BEGIN
     IF strpos(body, ';base64,') > 0 THEN
         body := regexp_replace(body, ';base64,[A-Za-z0-9+/=\s]+', ' ', 'g');
     END IF;
-    titles := ARRAY(SELECT DISTINCT called FROM unnest(ARRAY[base.title, base.name]) AS called WHERE called <> '')
+    titles := ARRAY(SELECT DISTINCT left(called, 1000) FROM unnest(ARRAY[base.title, base.name]) AS called
+                     WHERE called <> '')
         || ARRAY(SELECT left(alias, 200) FROM jsonb_array_elements_text(
             CASE jsonb_typeof(front -> 'aliases') WHEN 'array' THEN front -> 'aliases' ELSE '[]' END) AS alias
             WHERE alias <> '' LIMIT 100);
@@ -167,9 +174,10 @@ BEGIN
     LOOP
         BEGIN
             all_words := setweight(name_words, 'A') || setweight(mirrord.words_of(headings), 'B')
-                || setweight(mirrord.words_of(mirrord.texts_in(front -> 'tags')), 'C')
+                || setweight(mirrord.words_of(left(mirrord.texts_in(front -> 'tags'), 50000)), 'C')
                 || array_to_tsvector(mirrord.tag_lexemes(front -> 'tags'))
-                || mirrord.words_of(mirrord.texts_in(front - 'tags' - 'title' - 'aliases'))
+                || mirrord.words_of(left(mirrord.texts_in(front - 'tags' - 'title' - 'aliases'),
+                                         least(characters, 100000)))
                 || mirrord.words_of(left(body, characters));
             INSERT INTO mirrord.page_search AS s (tenant_id, page_id, words, names, name_lines, changed_at)
             VALUES (of_tenant, page, all_words, name_words, lines, changed)
@@ -177,8 +185,16 @@ BEGIN
                SET words = EXCLUDED.words, names = EXCLUDED.names, name_lines = EXCLUDED.name_lines,
                    changed_at = EXCLUDED.changed_at;
             RETURN;
-        EXCEPTION WHEN program_limit_exceeded THEN
-            characters := characters / 2;
+        EXCEPTION WHEN program_limit_exceeded OR statement_too_complex THEN
+            IF characters = 0 THEN
+                RAISE;
+            ELSIF SQLSTATE = '54001' AND front <> '{}' THEN
+                front := '{}';  -- it is nested too deeply
+            ELSIF characters >= 1000 THEN
+                characters := characters / 2;
+            ELSE
+                characters := 0; front := '{}'; headings := NULL;
+            END IF;
         END;
     END LOOP;
 END
