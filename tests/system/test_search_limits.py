@@ -8,7 +8,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from mirrord.domain.entry import TenantId
-from tests.support.entries import add_page
+from tests.support.entries import add_folder, add_page, place
 from tests.support.rows import Connection
 from tests.support.searches import make_searchable, titles_of
 
@@ -88,3 +88,51 @@ def test_the_tags_above_a_tag_that_is_too_long_are_found(
     add_page(app, title="Deep", frontmatter=Jsonb({"tags": ["top/" + "/".join("日" * 190 for _ in range(9)), "other"]}))
     make_searchable(daemon_connection, tenant)
     assert titles_of(app, "tag:top") == titles_of(app, "tag:other") == ["Deep"]
+
+
+def test_pages_below_many_excluded_paths_are_not_found(
+    app: Connection, daemon_connection: Connection, tenant: TenantId
+) -> None:
+    folders = [add_folder(app, title=f"Area {number}", name=f"Area {number}") for number in range(3)]
+    app.execute(
+        "INSERT INTO mirrord.page (title, markdown, parent_id)"
+        " SELECT 'Page ' || n, 'quokka', (%s::uuid[])[1 + n %% 3] FROM generate_series(1, 900) AS n",
+        [folders],
+    )
+    for number, folder in enumerate(folders):
+        place(daemon_connection, folder, f"Area {number}")
+    make_searchable(daemon_connection, tenant)
+    app.execute("SET statement_timeout = '2s'")
+    titles = titles_of(app, "quokka" + ' -path:"area 1"' * 9 + ' -path:"area 2"' * 9, most=100)
+    assert len(titles) == 100
+    assert {int(title.removeprefix("Page ")) % 3 for title in titles} == {0}
+
+
+def test_a_phrase_of_common_words_is_ranked_soon(
+    app: Connection, daemon_connection: Connection, tenant: TenantId
+) -> None:
+    words = [f"w{number}" for number in range(40)]
+    for number in range(40):
+        add_page(app, title=f"Page {number}", markdown=" ".join(words * 250))
+    make_searchable(daemon_connection, tenant)
+    app.execute("SET statement_timeout = '5s'")
+    assert len(titles_of(app, f'"{" ".join(words)}"', most=100)) == 40
+
+
+def test_signs_of_patterns_stand_for_themselves_in_parts_of_names(
+    app: Connection, daemon_connection: Connection, tenant: TenantId
+) -> None:
+    for title in ("Rate 5%x", "Rate 5 or x", "a_b_c", "aXb c", "back\\slash"):
+        add_page(app, title=title)
+    make_searchable(daemon_connection, tenant)
+
+    def parts(letters: str) -> list[tuple[object, ...]]:
+        return app.execute(
+            "SELECT title FROM mirrord.pages_named_like(%s, NULL) AS l JOIN mirrord.page AS p ON p.id = l.page_id",
+            [letters],
+        ).fetchall()
+
+    assert parts("5%x") == [("Rate 5%x",)]
+    assert parts("a_b") == [("a_b_c",)]
+    assert parts("k\\s") == [("back\\slash",)]
+    assert parts("%%") == parts("__") == []

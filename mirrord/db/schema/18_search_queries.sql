@@ -107,6 +107,7 @@ DECLARE
     named tsquery;
     titled tsquery;
     ranked tsquery;
+    scored tsquery;
     since timestamptz;
     until timestamptz;
     phrase text;
@@ -152,7 +153,9 @@ BEGIN
                     term.asked := (SELECT string_agg('''' || spelling || '''', ' | ')::tsquery
                                      FROM unnest(others) AS spelling);
                 END IF;
-                ranked := coalesce(ranked || term.asked, term.asked);
+                -- Without the order of words: ts_rank compares all positions of a phrase with each other.
+                scored := regexp_replace(term.asked::text, '<(-|\d+)>', '|', 'g')::tsquery;
+                ranked := coalesce(ranked || scored, scored);
                 titled := titled && term.asked;
                 IF in_titles OR term.field = 'title' THEN
                     named := named && term.asked;
@@ -206,7 +209,8 @@ DECLARE
 BEGIN
     IF length(letters) >= 2 THEN
         RETURN QUERY SELECT s.page_id, s.changed_at FROM mirrord.page_search AS s
-          WHERE s.tenant_id = tenant AND s.name_lines LIKE '%' || replace(letters, '\', '\\') || '%'
+          WHERE s.tenant_id = tenant
+            AND s.name_lines LIKE '%' || regexp_replace(letters, '([\\%_])', '\\\1', 'g') || '%'
             AND (within IS NULL OR s.page_id = ANY (within)) LIMIT 50;
     END IF;
 END
@@ -249,6 +253,7 @@ CREATE FUNCTION mirrord.search(query text, most integer DEFAULT 20, skip integer
 DECLARE
     tenant CONSTANT uuid := mirrord.current_tenant();
     within uuid[];
+    without uuid[] := '{}';
     typed text := '';
     term record;
 BEGIN
@@ -256,6 +261,8 @@ BEGIN
         IF term.field = 'path' AND NOT term.is_excluded THEN
             within := CASE WHEN within IS NULL THEN mirrord.pages_below(term.term)
                 ELSE ARRAY(SELECT unnest(within) INTERSECT SELECT unnest(mirrord.pages_below(term.term))) END;
+        ELSIF term.field = 'path' THEN
+            without := without || mirrord.pages_below(term.term);
         ELSIF term.field = 'text' THEN
             typed := typed || ' ' || term.term;
         END IF;
@@ -273,8 +280,7 @@ BEGIN
     SELECT b.page_id, coalesce(p.title, p.name, ''), b.rank, b.near, count(*) OVER ()
       FROM best AS b JOIN mirrord.page AS p ON p.tenant_id = tenant AND p.id = b.page_id
      WHERE p.tenant_id = tenant AND p.deleted_at IS NULL
-       AND NOT EXISTS (SELECT FROM mirrord.search_terms(query) AS t WHERE t.field = 'path' AND t.is_excluded
-                          AND b.page_id = ANY (mirrord.pages_below(t.term)))
+       AND b.page_id <> ALL (without)
      ORDER BY b.rank DESC, b.changed_at DESC, b.page_id LIMIT least(most, 100) OFFSET greatest(skip, 0);
 END
 $$;
