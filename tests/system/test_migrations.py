@@ -63,6 +63,14 @@ async def test_an_older_schema_gets_what_it_lacks(empty_dsn: str) -> None:
     assert await migrate(empty_dsn) == []
 
 
+async def test_pages_of_before_are_due_to_be_indexed(empty_dsn: str) -> None:
+    restore_dump(empty_dsn)
+    await migrate(empty_dsn)
+    with psycopg.connect(empty_dsn) as superuser:
+        pages = value(superuser, "SELECT count(*) FROM mirrord.page WHERE deleted_at IS NULL")
+        assert value(superuser, "SELECT count(*) FROM mirrord.search_due") == pages > 0
+
+
 def test_each_schema_has_its_upgrades() -> None:
     for number in range(OLD_SCHEMA, NEWEST + 1):
         assert [pending.name for pending in list_pending(number)] == UPGRADES[number - OLD_SCHEMA :]

@@ -646,8 +646,10 @@ BEGIN
 END
 $$;
 
--- Pages of before are indexed by their daemons, in the background.
-ALTER TABLE mirrord.tenant NO FORCE ROW LEVEL SECURITY;
+-- Pages of before are indexed by their daemons, in the background. Rights of the daemon are enough, so nothing waits
+-- for a lock on the table of tenants meanwhile.
+RESET ROLE;
+SET ROLE mirrord_daemon;  -- which sees every tenant
 DO $$
 DECLARE
     tenant uuid;
@@ -660,6 +662,5 @@ BEGIN
     PERFORM set_config('mirrord.tenant', '', true);
 END
 $$;
-ALTER TABLE mirrord.tenant FORCE ROW LEVEL SECURITY;
 
 RESET ROLE;
