@@ -8,7 +8,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from mirrord.domain.entry import TenantId
-from tests.support.entries import add_folder, add_page, place
+from tests.support.entries import add_folder, add_page, place, value
 from tests.support.rows import Connection
 from tests.support.searches import make_searchable, titles_of
 
@@ -85,9 +85,11 @@ def test_nested_front_matter_leaves_the_page_found(
 def test_the_tags_above_a_tag_that_is_too_long_are_found(
     app: Connection, daemon_connection: Connection, tenant: TenantId
 ) -> None:
-    add_page(app, title="Deep", frontmatter=Jsonb({"tags": ["top/" + "/".join("日" * 190 for _ in range(9)), "other"]}))
+    add_page(app, title="Deep", frontmatter=Jsonb({"tags": ["top/" + "/".join("ж" * 190 for _ in range(9)), "other"]}))
     make_searchable(daemon_connection, tenant)
     assert titles_of(app, "tag:top") == titles_of(app, "tag:other") == ["Deep"]
+    lexemes = "SELECT max(octet_length(lexeme)) FROM mirrord.page_search, unnest(tsvector_to_array(words)) AS lexeme"
+    assert 500 < int(str(value(app, lexemes))) <= 1_000
 
 
 def test_pages_below_many_excluded_paths_are_not_found(
