@@ -37,7 +37,7 @@ class Intake:
     One pass in its transaction.
 
     is_careful: what Postgres checks at the end of a transaction is checked after each row, which holds the tenant's
-    clock until then. written, deleted: numbers of pages.
+    clock until then. written, deleted: numbers of pages. needed: pages with one below that could not be written.
     """
 
     connection: Connection
@@ -48,13 +48,13 @@ class Intake:
     written: int = 0
     deleted: int = 0
     problems: list[Problem] = field(default_factory=list)
+    needed: set[EntryId] = field(default_factory=set)
 
     async def carry_over(self) -> None:
         """Write pages, parents first, and delete those of rows that vanished. Raises Stale if a page changed."""
         for external_id in self.state.order.ordered:
             await self._carry_row(self.state.rows[external_id])
-        for external_id in self.state.vanished:
-            await self._carry_deletion(self.state.bound[external_id])
+        await self._carry_deletions([self.state.bound[external_id] for external_id in self.state.vanished])
         for external_id in self.state.ids - self.state.rows.keys() - self.state.bound.keys():
             await self._end_problems(entry_id_of(self.binding.id, external_id))
         if self.problems:
@@ -76,11 +76,8 @@ class Intake:
             version = page.version if page is not None and act in (Act.NOTHING, Act.RECORD) else None
             if version is None:
                 version = await self._write_row(row, entry, page, is_edited=act is Act.TAKE_BACK)
-        except Damaged as damaged:
-            await self._note_trouble(row, entry, f"is not carried over: {damaged}")
-            return
-        except REFUSALS as error:
-            await self._note_trouble(row, entry, f"is not carried over: {error.diag.message_primary or error}")
+        except (Damaged, *REFUSALS) as error:
+            await self._note_failure(row, entry, page, error)
             return
         agreed = EntryRow(row.external_id, entry, version, digest, row.version)
         await binding_rows.store_entry(self.connection, self.binding, agreed)
@@ -133,6 +130,13 @@ class Intake:
         )
         self.problems.append(Problem(await self._path_of(row, page.entry), REFUSED, sentence, page.entry))
 
+    async def _note_failure(self, row: AppRow, entry: EntryId, page: PageState | None, error: Exception) -> None:
+        """The page of a row stays as it is, and where it is."""
+        reason = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+        await self._note_trouble(row, entry, f"is not carried over: {reason or error}")
+        if page is not None and not page.is_deleted and page.parent is not None:
+            self.needed.add(page.parent)
+
     async def _note_trouble(self, row: AppRow, entry: EntryId, ending: str) -> None:
         self.problems.append(Problem(await self._path_of(row, entry), ROW, f"{row.title!r} {ending}.", entry))
 
@@ -148,6 +152,18 @@ class Intake:
             return None
         bound = self.state.bound.get(row.parent)
         return bound.entry if bound is not None else None
+
+    async def _carry_deletions(self, vanished: list[BoundEntry]) -> None:
+        """Delete the pages of *vanished* rows; none, if a page that stays would be deleted with them."""
+        if self.needed.isdisjoint(bound.entry for bound in vanished):
+            for bound in vanished:
+                await self._carry_deletion(bound)
+            return
+        for bound in vanished:
+            page = self.state.pages.get(bound.entry)
+            sentence = "The app deleted this page. It stays until all pages below it are carried over."
+            name = page.name if page is not None else None
+            self.problems.append(Problem(name or bound.external_id, ROW, sentence, bound.entry))
 
     async def _carry_deletion(self, bound: BoundEntry) -> None:
         page = self.state.pages.get(bound.entry)

@@ -275,6 +275,22 @@ def test_a_page_of_a_person_with_the_id_of_a_row_stays(world: BoundWorld) -> Non
     assert "My own." in (world.mirrord.text("Mine.md") or "")
 
 
+def test_a_page_that_cannot_be_carried_over_is_not_deleted_with_its_parent(bound: BoundWorld) -> None:
+    parent = bound.app.create("Parent", "P.")
+    child = bound.app.create("Child", "C.", parent=parent)
+    for title in ("Stays", "Stays too", "And this"):
+        bound.app.create(title)
+    bound.await_text("Parent/Child.md", "C.")
+    bound.app.connection.execute("UPDATE kb.blocks SET content = '[]' WHERE page_id = %s", [child])
+    bound.app.delete(parent)
+    eventually(lambda: len(bound.status()["problems"]) == 2, "both are problems")
+    assert "C." in (bound.mirrord.text("Parent/Child.md") or "")
+    bound.app.save(child, "Mended.")
+    bound.await_text("Child.md", "Mended.")
+    bound.await_absence("Parent.md")
+    eventually(lambda: not bound.status()["problems"], "the problems are over")
+
+
 def test_a_page_that_is_held_while_all_rows_are_compared_follows_when_it_is_free(bound: BoundWorld) -> None:
     page = bound.app.create("Page", "Before.")
     bound.await_text("Page.md", "Before.")
