@@ -150,9 +150,13 @@ def _condition_text(condition: Condition) -> str:
     return f"({is_listed}) IS NOT TRUE" if condition.is_excluded else is_listed
 
 
-def installation(binding: UUID, mapping: Mapping, tables: Tables) -> list[str]:
-    """Every statement of `bind add` that changes the database beside the rows of mirrord."""
-    statements = [*_SCHEMA_STATEMENTS, *_role_statements(binding, mapping)]
+def installation(binding: UUID, mapping: Mapping, tables: Tables, *, has_queue: bool) -> list[str]:
+    """
+    Every statement of `bind add` that changes the database beside the rows of mirrord.
+
+    has_queue: another binding made the queue. It stays as it is, so that no write of its app waits for a lock on it.
+    """
+    statements = [*([] if has_queue else _SCHEMA_STATEMENTS), *_role_statements(binding, mapping)]
     if mapping.watch is Watch.TRIGGERS:
         for table, part, id_column in watched_tables(mapping):
             statements += _trigger_statements(binding, tables[table], table, part, id_column)

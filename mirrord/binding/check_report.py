@@ -13,6 +13,7 @@ from mirrord.binding.mapping import Mapping as BoundMapping
 from mirrord.binding.mapping import entry_id_of
 from mirrord.binding.pass_state import rows_of
 from mirrord.binding.row_order import order_rows
+from mirrord.db.bindings import app_catalogue
 from mirrord.db.bindings.app_tables import AppRecord
 from mirrord.db.database import Connection
 from mirrord.domain.entry import TenantId
@@ -71,7 +72,8 @@ async def check_binding(connection: Connection, mapping: BoundMapping, name: str
         await connection.execute("SET TRANSACTION READ ONLY")
         tables = await load_tables(connection, mapping)
         binding = mapping.binding_id(tenant)
-        report = CheckReport(installation(binding, mapping, tables), warnings=_warnings_of(mapping, tables))
+        statements = installation(binding, mapping, tables, has_queue=await app_catalogue.has_queue(connection))
+        report = CheckReport(statements, warnings=_warnings_of(mapping, tables))
         records = [record async for record in _read_all(connection, mapping, value, report, binding)]
     _judge_places(rows_of(records), report)
     return report

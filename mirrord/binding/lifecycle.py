@@ -11,7 +11,7 @@ from mirrord.binding.bound_sql import installation, removal
 from mirrord.binding.check_report import tenant_value
 from mirrord.binding.mapping import Mapping, Watch
 from mirrord.binding.mapping_file import parse_mapping
-from mirrord.db.bindings import binding_rows
+from mirrord.db.bindings import app_catalogue, binding_rows
 from mirrord.db.bindings.binding_rows import BindingRow
 from mirrord.db.bindings.bound_pages import acting_as
 from mirrord.db.database import DAEMON_ROLE, Connection, set_tenant
@@ -53,7 +53,8 @@ async def add_binding(connection: Connection, mapping: Mapping, name: str, tenan
         async with acting_as(connection, DAEMON_ROLE):
             await _refuse_second(connection, mapping, value, tenant)
         await connection.execute("RESET ROLE")
-        await _execute_all(connection, installation(binding, mapping, tables))
+        has_queue = await app_catalogue.has_queue(connection)
+        await _execute_all(connection, installation(binding, mapping, tables, has_queue=has_queue))
         row = BindingRow(tenant, binding, mapping.name, mapping.text, fingerprint_of(tables), "running", None, 0, False)
         seconds = mapping.poll_seconds if mapping.watch is Watch.POLL else COMPARE_SECONDS
         async with acting_as(connection, DAEMON_ROLE):

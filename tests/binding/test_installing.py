@@ -108,6 +108,19 @@ def test_a_column_of_a_type_with_functions_of_the_app_is_refused(world: BoundWor
     assert "kb.pages.title is of type kb.heading" in world.bind("add", str(world.mapping), code=2)
 
 
+def test_a_second_binding_waits_for_no_writes_of_the_first(world: BoundWorld) -> None:
+    world.bind("add", str(world.mapping))
+    world.app.connection.execute("CREATE TABLE kb.notes (id serial PRIMARY KEY, title text, body text)")
+    second = world.mapping.with_name("notes.toml")
+    second.write_text(
+        '[binding]\nname = "notes"\n[tenant]\nfixed = "demo"\n[page]\ntable = "kb.notes"\nid = "id"\ntitle = "title"\n'
+        '[body]\ncolumn = "body"\nformat = "markdown"\n'
+    )
+    with world.app.connection.transaction():
+        world.app.create("Page")
+        world.bind("add", str(second))
+
+
 def test_one_table_is_bound_once(world: BoundWorld) -> None:
     world.bind("add", str(world.mapping))
     assert "There is a binding 'kb' already" in world.bind("add", str(world.mapping), code=4)

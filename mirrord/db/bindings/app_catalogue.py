@@ -81,6 +81,15 @@ async def load_types(
     return await (await connection.execute(_TYPES, values)).fetchall()
 
 
+async def has_queue(connection: Connection) -> bool:
+    """Whether a binding made the queue of changed rows."""
+    cursor = await connection.execute(
+        "SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = 'mirrord_bind' AND c.relname = 'change'"
+    )
+    return await cursor.fetchone() is not None
+
+
 async def count_triggers(connection: Connection, name: str) -> int:
     """How many triggers called *name* fire."""
     row = await (await connection.execute(_TRIGGERS, (name,))).fetchone()
