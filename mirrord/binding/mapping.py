@@ -148,8 +148,8 @@ def entry_id_of(binding: UUID, external_id: str) -> EntryId:
 
     Only the usual spelling counts: two texts with one UUID are two rows.
     """
-    own = parse_id(external_id)
-    return own if own is not None and str(own) == external_id else EntryId(uuid5(binding, external_id))
+    uuid = parse_id(external_id)
+    return uuid if uuid is not None and str(uuid) == external_id else EntryId(uuid5(binding, external_id))
 
 
 def columns_read(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:
