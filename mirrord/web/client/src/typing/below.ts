@@ -19,7 +19,9 @@ export const Below = Extension.create({
       const isDragged = !pressed || Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) > STILL
       return !isDragged && isBelow(view, event) && begin(view)
     }
-    return [new Plugin({ props: { handleDOMEvents: { mousedown, click } } })]
+    // the editor would select a last block that has no text, and typing would replace it
+    const handleClick = (view: EditorView, _: number, event: MouseEvent) => isBelow(view, event)
+    return [new Plugin({ props: { handleClick, handleDOMEvents: { mousedown, click } } })]
   },
 })
 
