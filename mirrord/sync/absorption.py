@@ -14,20 +14,19 @@ from mirrord.sync.observation.file_owners import FileOwners
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS
 from mirrord.sync.observation.state_assembly import is_owned
-from mirrord.sync.writing.leftover_saves import LATE_SAVE_REASON, RECOPIED_REASON
 
 COPIED_QUIET_SECONDS = 3.0  # seconds without a change until an emptied copy of a directory goes: rsync may still write
 
 
 async def absorb_strange_files(parts: EngineParts, owners: FileOwners) -> None:
     """Merge saves into their pages, and bring what a directory that was copied again has to its twin."""
-    for path, page in (owners.late_saves | owners.recopied_files).items():
-        reason = LATE_SAVE_REASON if path in owners.late_saves else RECOPIED_REASON
+    for path, save in owners.stray_saves.items():
         try:
-            entries = await parts.recovery.absorb_late(path, page, reason)
+            digest, entries = await parts.recovery.absorb_stray(path, save.page, save.reason)
         except (Busy, Stale, FileNotFoundError):
             parts.queue.mark([path], forced=True, delay=FIRST_DELAY_SECONDS)
         else:
+            parts.sides.former_paths.note_save(path, digest, time.time_ns())
             index_path = page_path("", directory_of(path, Kind.PAGE), index=True)
             parts.queue.mark([index_path], entries, forced=True)
     if owners.copied_directories.twins:

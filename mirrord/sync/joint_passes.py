@@ -19,7 +19,7 @@ def mark_later(parts: EngineParts, dirty: Dirty, observation: Observation, met: 
     """Look again at what a look met: at once at what is not of *met*, at that in a while."""
     look, owners = observation.look, observation.owners
     looked = look.found_files.keys() | look.gone_paths | look.unknown_files.keys()
-    absorbed = {*owners.late_saves, *owners.recopied_files, *owners.copied_directories.paths}
+    absorbed = {*owners.stray_saves, *owners.copied_directories.paths}
     paths = dirty.paths.union(looked, absorbed, observation.unowned_directories)
     parts.queue.mark(paths - met.paths, dirty.entries - met.entries, forced=True)
     parts.queue.mark(met.paths, dirty.entries & met.entries, forced=True, delay=met.retry_seconds)

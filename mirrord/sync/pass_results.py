@@ -8,9 +8,10 @@ from itertools import chain
 
 from mirrord.domain.entry import EntryId, File, Kind, State
 from mirrord.mirror.seen_files import Index
-from mirrord.mirror.tree.tree_layout import directory_of
+from mirrord.mirror.tree.tree_layout import SUFFIX, directory_of, renamed_path
 from mirrord.sync.decisions.entry_decision import Decision, Move, Step
 from mirrord.sync.engine_parts import EngineParts
+from mirrord.sync.observation.former_paths import FormerPath
 from mirrord.sync.observation.observe import Observation
 from mirrord.sync.observation.retries import FIRST_DELAY_SECONDS
 from mirrord.sync.writing.apply import PassOutcome, path_of, problem_path
@@ -54,6 +55,7 @@ async def conclude(
     settled = {*idle, *(decision.state.entry for decision in ended)}
     parts.retries.note_rest(settled)
     await parts.problems.update(observation.look, applied.troubles, moved, settled)
+    _note_former_paths(parts, applied)
     await _remember_done(parts, applied)
 
 
@@ -95,6 +97,16 @@ def _mark_waiting(parts: EngineParts, applied: PassOutcome) -> None:
     for delay, decisions in waiting.items():
         hindering = [applied.hindered_by.get(decision.state.entry, ()) for decision in decisions]
         _mark_again(parts, decisions, delay, chain.from_iterable(hindering))
+
+
+def _note_former_paths(parts: EngineParts, applied: PassOutcome) -> None:
+    """Note the paths that pages had before they, or directories above them, were renamed here as their rows were."""
+    index, now_ns = parts.sides.looker.index, time.time_ns()
+    for old, new in applied.renamed:
+        for path in (new, *index.paths_below(new)):
+            if path.endswith(SUFFIX) and (cached := index.get(path)) is not None:
+                page = FormerPath(cached.entry, cached.digest, now_ns)
+                parts.sides.former_paths.note_move(renamed_path(path, new, old), page)
 
 
 async def _remember_done(parts: EngineParts, applied: PassOutcome) -> None:

@@ -170,7 +170,7 @@ async def _make_pass(
         if not met.names <= plans.names or met.is_under_way:
             await _work_on_plans(parts, dirty, observation, met)
             return
-    if (owners := observation.owners).late_saves or owners.recopied_files or owners.copied_directories.twins:
+    if (owners := observation.owners).stray_saves or owners.copied_directories.twins:
         await absorb_strange_files(parts, owners)
     decisions = parts.retries.decide(observation, list(observation.states.values()))
     await finish_writing(parts)

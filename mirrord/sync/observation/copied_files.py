@@ -41,6 +41,8 @@ from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.row_names import MAX_TWINS
 
+RECOPIED_REASON = "copied again to the name of another page, though its own page got a number"
+
 
 async def take_recopied(
     connection: Connection, sides: Sides, look: LookResult, memory: EarlierState

@@ -15,16 +15,17 @@ from mirrord.domain.entry import EMPTY_DIGEST, NO_TEXT, Base, Digest, EntryId, K
 from mirrord.domain.place import name_key
 from mirrord.markdown.frontmatter.page_text import decode
 from mirrord.mirror.seen_files import Index
-from mirrord.mirror.tree.tree_layout import Spot, directory_of
+from mirrord.mirror.tree.tree_layout import directory_of
 from mirrord.sync.observation import unrecorded_rows
 from mirrord.sync.observation.copied_directories import NO_DIRECTORIES, CopiedDirectories, take_copied_directories
-from mirrord.sync.observation.copied_files import take_recopied
-from mirrord.sync.observation.file_identity import find_late_save, identify_files
+from mirrord.sync.observation.copied_files import RECOPIED_REASON, take_recopied
+from mirrord.sync.observation.file_identity import identify_files
 from mirrord.sync.observation.identity_evidence import EarlierState, FoundFile, match_texts
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import Sides
 from mirrord.sync.observation.renames import find_overtaken, select_unproven
 from mirrord.sync.observation.state_assembly import StateAssembler, owner_paths
+from mirrord.sync.observation.stray_saves import StraySave, take_former_saves, take_late_saves
 
 MAX_COMPARED_TEXTS = 100  # lost pages, and files, whose texts are compared; among more of them, likeness proves little
 
@@ -266,15 +267,13 @@ class FileOwners:
     """
     The entries of the found files, by path.
 
-    late_saves: files that are only an editor's save of a page that has an index file by now, with that page's base.
-    recopied_files: files that are a copy of a twin made of their path, with the twin's base.
+    stray_saves: files that are only a save of a page whose file is elsewhere, or a copy of a twin made of their path.
     overtaken_paths: paths that hold another file than before, while the earlier file may be elsewhere.
     copied_directories: directories that are a copy of a twin made of their path, and the files in them.
     """
 
     entries: dict[str, EntryId] = field(default_factory=dict)
-    late_saves: dict[str, Base] = field(default_factory=dict)
-    recopied_files: dict[str, Base] = field(default_factory=dict)
+    stray_saves: dict[str, StraySave] = field(default_factory=dict)
     overtaken_paths: frozenset[str] = frozenset()
     copied_directories: CopiedDirectories = NO_DIRECTORIES
 
@@ -306,39 +305,16 @@ def find_only_owner(look: LookResult, memory: EarlierState, index: Index) -> Fil
 async def find_owners(
     connection: Connection, sides: Sides, look: LookResult, memory: EarlierState, rows: Mapping[EntryId, Row]
 ) -> FileOwners:
-    """The owners by all evidence. Removes late saves and copies from *look*. rows: those that were marked."""
-    late_saves = _take_late_saves(look, memory, sides.looker.index)
+    """The owners by all evidence. Removes stray saves and copies from *look*. rows: those that were marked."""
+    stray_saves = take_late_saves(look, memory, sides.looker.index)
+    stray_saves |= await take_former_saves(connection, sides, look, memory)
     copied_directories = await take_copied_directories(connection, sides, look, memory)
-    recopied = await take_recopied(connection, sides, look, memory)
+    recopied = copied_directories.saves | await take_recopied(connection, sides, look, memory)
+    stray_saves |= {path: StraySave(twin, RECOPIED_REASON) for path, twin in recopied.items()}
     if suspects := select_unproven(look.found_files.values(), memory):
         memory.base_texts = await derived_rows.load_texts_of_digests(connection, sides.tenant, suspects)
     owners = identify_files(look.found_files.values(), memory, sides.tenant, new_id)
     owners = await match_by_place(connection, sides, look, memory, owners, rows)
     sides.known_copies.note(look.found_files.values(), owners, memory, time.monotonic())
     overtaken_paths = find_overtaken(look.found_files.values(), memory, owners)
-    return FileOwners(owners, late_saves, recopied | copied_directories.saves, overtaken_paths, copied_directories)
-
-
-def _take_late_saves(look: LookResult, memory: EarlierState, index: Index) -> dict[str, Base]:
-    """Remove late saves from *look*, and return them with their pages' bases: they are no pages of their own."""
-    late_saves = {}
-    for path, file in list(look.found_files.items()):
-        if file.spot.kind is not Kind.PAGE:
-            continue
-        directory = directory_of(path, Kind.PAGE)
-        index_path, note_path = owner_paths(directory)[:2]
-        if index_path not in index or note_path not in index:
-            continue
-        note = look.found_files.get(note_path)
-        if note is None and (base := memory.base_at_path.get(note_path)) is not None:
-            note = _unread_file(base)
-        if note is not None and (page := find_late_save(note, memory, look.found_files.get(index_path))) is not None:
-            late_saves[note_path] = page
-            look.found_files.pop(note_path, None)
-    return late_saves
-
-
-def _unread_file(base: Base) -> FoundFile:
-    """The file of *base*, which was not read again."""
-    assert base.path is not None
-    return FoundFile(base.path, Spot(Kind.PAGE, "", base.place.name), base.digest, base.claimed, (0, 0))
+    return FileOwners(owners, stray_saves, overtaken_paths, copied_directories)

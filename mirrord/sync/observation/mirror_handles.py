@@ -13,6 +13,7 @@ from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.write.journal import Journal
 from mirrord.sync.decisions.stale_buffers import OldBuffers
 from mirrord.sync.observation.file_look import Looker
+from mirrord.sync.observation.former_paths import FormerPaths
 from mirrord.sync.observation.identity_evidence import KnownCopies
 from mirrord.sync.observation.occupied_paths import OccupiedPaths
 from mirrord.sync.observation.own_changes import OwnChanges
@@ -48,6 +49,7 @@ class Sides:
     old_buffers: OldBuffers = field(default_factory=OldBuffers)
     known_copies: KnownCopies = field(default_factory=KnownCopies)
     occupied_paths: OccupiedPaths = field(default_factory=OccupiedPaths)
+    former_paths: FormerPaths = field(default_factory=FormerPaths)
     own_changes: OwnChanges = field(default_factory=OwnChanges)
     unrecorded_files: UnrecordedFiles = field(default_factory=UnrecordedFiles)
     links: LinkRule = LinkRule.TOOLS

@@ -131,7 +131,7 @@ async def observe_files(
     versions = await _versions_with_bytes(connection, sides, assembled)
     if terms.is_adopting:
         versions |= await _attachment_versions(connection, sides, assembled)
-    absorbed = {base.entry for base in [*owners.late_saves.values(), *owners.recopied_files.values()]}
+    absorbed = {save.page.entry for save in owners.stray_saves.values()}
     states_of = {state.entry: state for state in assembled if state.entry not in absorbed}
     if lost := _select_lost(states_of.values()):
         await _add_purged_rows(connection, sides, states_of, lost)

@@ -148,8 +148,6 @@ async def _store_version(sides: Sides, label: Label, row: Row, data: bytes) -> N
 
 MAX_QUERY_FILES = 500  # replaced files of one query
 JOURNAL_LOOK_SECONDS = 1.0  # seconds between looks at the journals of commands
-RECOPIED_REASON = "copied again to the name of another page, though its own page got a number"
-LATE_SAVE_REASON = "saved after its page became the index file of its directory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +209,12 @@ class Recovery:
             droppable = [(name, label) for name, label in batch if texts.get(name) in recorded]
             await asyncio.to_thread(trash.purge_versions, tree, droppable)
 
-    async def absorb_late(self, path: str, page: Base, reason: str) -> list[EntryId]:
+    async def absorb_stray(self, path: str, page: Base, reason: str) -> tuple[Digest, list[EntryId]]:
         """
-        Merge a late save of a page that has another file by now, and trash it for *reason*; returns entries to look at.
+        Merge a save of a page that has another file by now, and trash it for *reason*.
 
-        Raises Busy or Stale if that has to wait.
+        page: its base, with the text that the save was made from. Returns the digest of the save, and entries to look
+        at. Raises Busy or Stale if that has to wait.
         """
         tree = self._sides.tree
         data, _ = await asyncio.to_thread(tree.read, path, MAX_FILE_BYTES)
@@ -225,7 +224,7 @@ class Recovery:
         expected, removal = replacing.ExpectedFile(page.entry, digest), replacing.Removal(reason)
         await asyncio.to_thread(replacing.remove, tree, self._sides.journal, path, expected, removal)
         self._sides.looker.index.forget(path)
-        return entries
+        return digest, entries
 
     async def absorb_pending(self) -> list[EntryId]:
         """Take in every save that is no longer being written, of other writers too; returns entries to look at."""
