@@ -10,11 +10,12 @@ from uuid import UUID
 
 import psycopg
 
-from mirrord.binding.intake import REFUSALS
+from mirrord.binding.bound_sql import watch_clock_of
+from mirrord.binding.new_pages import REFUSALS
 from mirrord.binding.passes import Comparison, PassOrder, PassReport, run_pass
 from mirrord.db import open_issues
 from mirrord.db.bindings import binding_rows
-from mirrord.db.bindings.binding_rows import DueBinding
+from mirrord.db.bindings.binding_rows import DueBinding, FeedPlace
 from mirrord.db.database import Database, set_tenant
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import MirrorId, TenantId
@@ -24,10 +25,13 @@ from mirrord.sync.timing import Backoff, pause
 
 log = logging.getLogger(__name__)
 
-# No notification is sent from the app's transactions: one that notifies may fail at its COMMIT, and cannot be prepared.
+# A trigger notifies where no transaction of the app can fail by it; the queue is looked at all the same.
 BUSY_SECONDS = 0.03  # seconds between two looks at the queue, for BUSY_FOR_SECONDS after a change
 BUSY_FOR_SECONDS = 5.0
 LOOK_SECONDS = 0.1  # seconds between two looks while a binding runs
+# Commits that notify wait for each other, so an app that writes much is spared them while the queue is looked at often.
+BURST_PASSES, BURST_SECONDS = 10, 1.0
+QUIET_SECONDS = 3.0  # seconds for which triggers notify no more, less than BUSY_FOR_SECONDS
 IDLE_SECONDS = 2.0  # seconds between two looks for a binding
 
 
@@ -36,10 +40,14 @@ class _Course:
     """
     What happened with one binding.
 
-    deletions: times and numbers of the last ones. waits_until: another transaction holds what it has to write.
+    deletions: times and numbers of the last ones. waits_until: another transaction holds what it has to write. passes:
+    times of the last ones that changed something. quiet_until: until then its triggers do not notify.
     """
 
     comparison: Comparison | None = None
+    place: FeedPlace | None = None
+    passes: deque[float] = field(default_factory=lambda: deque(maxlen=BURST_PASSES))
+    quiet_until: float = 0.0
     deletions: deque[tuple[float, int]] = field(default_factory=deque)
     backoff: Backoff = field(default_factory=Backoff)
     waits_until: float = 0.0
@@ -51,14 +59,34 @@ class _Course:
             self.deletions.popleft()
         return sum(count for _, count in self.deletions)
 
+    def needs_quiet(self, now: float) -> bool:
+        """Whether passes come so fast that notifications are to be omitted, for the next QUIET_SECONDS."""
+        self.passes.append(now)
+        is_burst = len(self.passes) == BURST_PASSES and now - self.passes[0] < BURST_SECONDS
+        if not is_burst or now < self.quiet_until - QUIET_SECONDS / 2:
+            return False
+        self.quiet_until = now + QUIET_SECONDS
+        return True
+
 
 class BindingLoop:
-    """The bindings of the tenants that a daemon works on. tenants: their names by id, as they are now."""
+    """
+    The bindings of the tenants that a daemon works on.
 
-    def __init__(self, database: Database, tenants: Callable[[], Mapping[TenantId, str]], stop: asyncio.Event) -> None:
+    tenants: their names by id, as they are now. noted: set when an app wrote a row.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        tenants: Callable[[], Mapping[TenantId, str]],
+        stop: asyncio.Event,
+        noted: asyncio.Event,
+    ) -> None:
         self._database = database
         self._tenants = tenants
         self._stop = stop
+        self._noted = noted
         self._courses: dict[UUID, _Course] = {}
         self._changed_at = -BUSY_FOR_SECONDS
         self._is_watching = False
@@ -67,14 +95,15 @@ class BindingLoop:
         """Work until the daemon stops. While Postgres is out of reach, changes wait in the app's tables."""
         backoff = Backoff()
         while not self._stop.is_set():
+            self._noted.clear()
             try:
                 await self._look_at_all()
-            except Unavailable as error:
+            except (Unavailable, psycopg.Error) as error:
                 log.warning("bindings_wait", extra={"error": str(error)})
                 await pause(self._stop, backoff.next_pause_seconds())
             else:
                 backoff.reset()
-                await pause(self._stop, self._pause_seconds())
+                await pause(self._stop, self._pause_seconds(), self._noted)
 
     def _pause_seconds(self) -> float:
         if not self._is_watching:
@@ -106,7 +135,7 @@ class BindingLoop:
         course = self._courses.setdefault(due.id, _Course())
         if due.is_due and course.comparison is None:
             course.comparison = Comparison()
-        order = PassOrder(due, tenant, course.recent_deletions, course.comparison)
+        order = PassOrder(due, tenant, course.recent_deletions, course.comparison, course.place)
         try:
             report = await self._run_pass(order)
         except Stale:
@@ -121,12 +150,14 @@ class BindingLoop:
         except (ValueError, TypeError, RecursionError) as error:  # of a row that was not foreseen: the others go on
             await self._halt(due, f"A row of the app cannot be read: {error}. Pages stay as they are.")
             return
-        course.comparison = report.comparison
+        course.comparison, course.place = report.comparison, report.place
         if report.deleted:
             course.deletions.append((time.monotonic(), report.deleted))
         if report.written or report.deleted or report.has_more:
             self._changed_at = time.monotonic()
             log.info("binding_pass", extra={"tenant": tenant, "written": report.written, "deleted": report.deleted})
+            if course.needs_quiet(self._changed_at):
+                await binding_rows.note_looks(self._database, watch_clock_of(due.id), QUIET_SECONDS)
 
     async def _run_pass(self, order: PassOrder) -> PassReport:
         """One pass; after a refusal at its end once more, with each row checked by itself."""

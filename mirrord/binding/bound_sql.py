@@ -6,6 +6,8 @@ from uuid import UUID
 
 from mirrord.binding.mapping import Condition, Literal, Mapping, TableName, Watch, columns_read
 from mirrord.db.bindings.app_catalogue import TableFacts
+from mirrord.db.notify_channel import BOUND_PAYLOAD, channel_of
+from mirrord.domain.entry import TenantId
 
 SCHEMA = "mirrord_bind"
 MAX_ROWS = 200  # of one statement
@@ -64,6 +66,11 @@ def role_of(binding: UUID) -> str:
 def function_of(binding: UUID, part: str) -> str:
     """The trigger function of a binding. part: `page` or `body`."""
     return f"{SCHEMA}.{quote_name(f'note_{binding.hex[:12]}_{part}')}"
+
+
+def watch_clock_of(binding: UUID) -> str:
+    """The sequence with the time, in milliseconds since 1970, up to which the daemon looks without notifications."""
+    return f"{SCHEMA}.{quote_name(f'looks_until_{binding.hex[:12]}')}"
 
 
 def trigger_of(binding: UUID) -> str:
@@ -150,16 +157,34 @@ def _condition_text(condition: Condition) -> str:
     return f"({is_listed}) IS NOT TRUE" if condition.is_excluded else is_listed
 
 
-def installation(binding: UUID, mapping: Mapping, tables: Tables, *, has_queue: bool) -> list[str]:
+def installation(tenant: TenantId, mapping: Mapping, tables: Tables, *, has_queue: bool) -> list[str]:
     """
     Every statement of `bind add` that changes the database beside the rows of mirrord.
 
     has_queue: another binding made the queue. It stays as it is, so that no write of its app waits for a lock on it.
     """
-    statements = [*([] if has_queue else _SCHEMA_STATEMENTS), *_role_statements(binding, mapping)]
-    if mapping.watch is Watch.TRIGGERS:
-        for table, part, id_column in watched_tables(mapping):
-            statements += _trigger_statements(binding, tables[table], table, part, id_column)
+    statements = [*([] if has_queue else _SCHEMA_STATEMENTS), *_role_statements(mapping.binding_id(tenant), mapping)]
+    return [*statements, *_watch_statements(tenant, mapping, tables)]
+
+
+def renewal(tenant: TenantId, mapping: Mapping, tables: Tables, *, has_queue: bool) -> list[str]:
+    """Every statement of `bind resume` beside the rows of mirrord: triggers and grants as this version makes them."""
+    binding = mapping.binding_id(tenant)
+    statements = [*([] if has_queue else _SCHEMA_STATEMENTS), *_grants(binding, mapping), *_trigger_removal(binding)]
+    return [*statements, *_watch_statements(tenant, mapping, tables)]
+
+
+def _watch_statements(tenant: TenantId, mapping: Mapping, tables: Tables) -> list[str]:
+    if mapping.watch is Watch.POLL:
+        return []
+    clock = watch_clock_of(mapping.binding_id(tenant))
+    statements = [
+        f"CREATE SEQUENCE {clock} MINVALUE 0 START 0",
+        f"ALTER SEQUENCE {clock} OWNER TO mirrord_owner",
+        f"GRANT UPDATE ON SEQUENCE {clock} TO mirrord_daemon",
+    ]
+    for table, part, id_column in watched_tables(mapping):
+        statements += _trigger_statements(tenant, mapping, tables[table], (table, part, id_column))
     return statements
 
 
@@ -173,11 +198,15 @@ def watched_tables(mapping: Mapping) -> list[tuple[TableName, str, str]]:
 
 def removal(binding: UUID, *, is_last: bool) -> list[str]:
     """Every statement of `bind drop`. is_last: no other binding is left in the database."""
-    role = quote_name(role_of(binding))
-    statements = [f"DROP FUNCTION IF EXISTS {function_of(binding, part)}() CASCADE" for part in ("page", "body")]
+    role, statements = quote_name(role_of(binding)), _trigger_removal(binding)
     end = f"DROP SCHEMA {SCHEMA} CASCADE" if is_last else f"DELETE FROM {SCHEMA}.change WHERE binding = '{binding}'"
     statements.append(end)
     return [*statements, f"DROP OWNED BY {role}", f"DROP ROLE {role}"]
+
+
+def _trigger_removal(binding: UUID) -> list[str]:
+    statements = [f"DROP FUNCTION IF EXISTS {function_of(binding, part)}() CASCADE" for part in ("page", "body")]
+    return [*statements, f"DROP SEQUENCE IF EXISTS {watch_clock_of(binding)}"]
 
 
 _SCHEMA_STATEMENTS = (
@@ -201,11 +230,13 @@ def _role_statements(binding: UUID, mapping: Mapping) -> list[str]:
         f"        EXECUTE 'GRANT {role} TO mirrord_daemon WITH INHERIT FALSE, SET TRUE';\n"
         f"    ELSE\n        EXECUTE 'GRANT {role} TO mirrord_daemon';\n    END IF;\nEND\n$$"
     )
-    read = columns_read(mapping)
+    return [f"CREATE ROLE {role} NOLOGIN", membership, *_grants(binding, mapping)]
+
+
+def _grants(binding: UUID, mapping: Mapping) -> list[str]:
+    role, read = quote_name(role_of(binding)), columns_read(mapping)
     schemas = dict.fromkeys(table.schema for table in read)
     return [
-        f"CREATE ROLE {role} NOLOGIN",
-        membership,
         *(f"GRANT USAGE ON SCHEMA {quote_name(schema)} TO {role}" for schema in schemas),
         *(
             f"GRANT SELECT ({', '.join([_VERSION, *map(quote_name, columns)])}) ON {quote_table(table)} TO {role}"
@@ -230,6 +261,12 @@ BEGIN
         END IF;
     END IF;
 {comparison}\
+    IF coalesce(nullif(current_setting('mirrord.notify', true), ''), 'on') = 'on'
+       AND current_setting('max_prepared_transactions') = '0'  -- a transaction that notifies cannot be prepared
+       AND pg_notification_queue_usage() < 0.5  -- with a full queue its COMMIT would fail
+       AND (SELECT last_value < extract(epoch FROM clock_timestamp()) * 1000 FROM {clock}) THEN
+        PERFORM pg_notify('{channel}', '{payload}');
+    END IF;
     IF TG_OP <> 'INSERT' THEN
         INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', OLD.{key}::text);
     END IF;
@@ -260,7 +297,10 @@ _COMPARISON = """\
 """
 
 
-def _trigger_statements(binding: UUID, facts: TableFacts, table: TableName, part: str, id_column: str) -> list[str]:
+def _trigger_statements(
+    tenant: TenantId, mapping: Mapping, facts: TableFacts, watched: tuple[TableName, str, str]
+) -> list[str]:
+    binding, (table, part, id_column) = mapping.binding_id(tenant), watched
     function = function_of(binding, part)
     text = _FUNCTION.format(
         function=function,
@@ -268,6 +308,9 @@ def _trigger_statements(binding: UUID, facts: TableFacts, table: TableName, part
         key=quote_name(id_column),
         comparison=_comparison_of(facts),
         first_app_type=_FIRST_APP_TYPE,
+        clock=watch_clock_of(binding),
+        channel=channel_of(tenant),
+        payload=BOUND_PAYLOAD,
     )
     return [
         text,

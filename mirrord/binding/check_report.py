@@ -72,7 +72,7 @@ async def check_binding(connection: Connection, mapping: BoundMapping, name: str
         await connection.execute("SET TRANSACTION READ ONLY")
         tables = await load_tables(connection, mapping)
         binding = mapping.binding_id(tenant)
-        statements = installation(binding, mapping, tables, has_queue=await app_catalogue.has_queue(connection))
+        statements = installation(tenant, mapping, tables, has_queue=await app_catalogue.has_queue(connection))
         report = CheckReport(statements, warnings=_warnings_of(mapping, tables))
         records = [record async for record in _read_all(connection, mapping, value, report, binding)]
     _judge_places(rows_of(records), report)

@@ -9,6 +9,7 @@ import psycopg
 
 from mirrord.binding.app_rows import AppRow, is_name_of, text_of
 from mirrord.binding.mapping import entry_id_of
+from mirrord.binding.new_pages import REFUSALS, NewPages
 from mirrord.binding.pass_state import AppSource, PassState, page_state_of
 from mirrord.binding.row_decision import Act, BoundEntry, PageState, decide_row
 from mirrord.db import open_issues
@@ -21,9 +22,6 @@ from mirrord.domain.entry import EntryId, MirrorId
 from mirrord.errors import Damaged, Stale
 
 REFUSED, ROW = "bound-edit", "bound-row"  # codes of problems
-
-# A row that Postgres refuses is a problem of its own; what passes by itself is not among them.
-REFUSALS = (psycopg.errors.IntegrityError, psycopg.errors.DataError, psycopg.errors.RaiseException)
 
 
 def actor_name_of(binding: BindingRow) -> str:
@@ -52,8 +50,13 @@ class Intake:
 
     async def carry_over(self) -> None:
         """Write pages, parents first, and delete those of rows that vanished. Raises Stale if a page changed."""
+        new_pages = NewPages(self.connection, self.binding, self.source.mapping, self.state)
+        if not self.is_careful:
+            await new_pages.insert_all()
+            self.written += len(new_pages.inserted)
         for external_id in self.state.order.ordered:
-            await self._carry_row(self.state.rows[external_id])
+            if external_id not in new_pages.inserted:
+                await self._carry_row(self.state.rows[external_id])
         await self._carry_deletions([self.state.bound[external_id] for external_id in self.state.vanished])
         for external_id in self.state.ids - self.state.rows.keys() - self.state.bound.keys():
             await self._end_problems(entry_id_of(self.binding.id, external_id))
@@ -68,7 +71,7 @@ class Intake:
             await self._note_trouble(row, entry, "has the id of another page, which stays")
             return
         act = decide_row(bound, digest, page)
-        if act is Act.NOTHING and page is not None and page.parent != self._parent_of(row):
+        if act is Act.NOTHING and page is not None and page.parent != self.state.parent_of(row):
             act = Act.WRITE  # its parent came or went
         if act is Act.NOTHING and (bound is None or bound.app_version == row.version):
             return
@@ -80,7 +83,7 @@ class Intake:
             await self._note_failure(row, entry, page, error)
             return
         agreed = EntryRow(row.external_id, entry, version, digest, row.version)
-        await binding_rows.store_entry(self.connection, self.binding, agreed)
+        await binding_rows.store_entries(self.connection, self.binding, [agreed])
         self.state.bound[row.external_id] = BoundEntry(row.external_id, entry, version, digest, row.version)
         if row.external_id in self.state.order.cyclic:
             await self._note_trouble(row, entry, "is below itself in the app, so it is at the top")
@@ -92,13 +95,14 @@ class Intake:
     async def _write_row(self, row: AppRow, entry: EntryId, page: PageState | None, *, is_edited: bool) -> int:
         """Give the page what the app says; returns its version."""
         text = await asyncio.to_thread(text_of, entry, row, self.source.mapping)  # a large one takes seconds
-        parent = self._parent_of(row)
+        parent = self.state.parent_of(row)
         await self._end_problems(entry)
         if page is None:
             async with self._savepoint():
-                version = await bound_pages.insert_page(self.connection, PageWrite(entry, parent, row.name, text))
+                write = PageWrite(entry, parent, row.name, text)
+                versions = await bound_pages.insert_pages(self.connection, [write])
             self.written += 1
-            return version
+            return versions[entry]
         name = None if is_name_of(page.name, row) else row.name
         if not page.is_deleted and name is None and (page.parent, page.text) == (parent, text):
             return page.version
@@ -120,7 +124,7 @@ class Intake:
                 await bound_pages.check_now(self.connection)
 
     async def _end_problems(self, entry: EntryId) -> None:
-        await binding_rows.delete_problems_of(self.connection, self.binding, entry)
+        await binding_rows.delete_problems_of(self.connection, self.binding, [entry])
 
     async def _note_refusal(self, row: AppRow, page: PageState) -> None:
         change = "was deleted" if page.is_deleted else "was changed"
@@ -144,14 +148,6 @@ class Intake:
         """The path of a page; the title of its row if it has no file yet."""
         paths = await open_issues.load_paths(self.connection, self.binding.tenant, [entry], 1)
         return paths[0] if paths and paths[0] != str(entry) else row.title or row.external_id
-
-    def _parent_of(self, row: AppRow) -> EntryId | None:
-        """The page of the parent; None: there is none, or the row is below itself."""
-        order = self.state.order
-        if row.parent is None or row.external_id in order.orphans or row.external_id in order.cyclic:
-            return None
-        bound = self.state.bound.get(row.parent)
-        return bound.entry if bound is not None else None
 
     async def _carry_deletions(self, vanished: list[BoundEntry]) -> None:
         """Delete the pages of *vanished* rows; none, if a page that stays would be deleted with them."""

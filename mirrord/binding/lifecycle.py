@@ -7,7 +7,7 @@ from uuid import UUID
 import psycopg
 
 from mirrord.binding.app_checks import fingerprint_of, load_tables
-from mirrord.binding.bound_sql import installation, removal
+from mirrord.binding.bound_sql import installation, removal, renewal
 from mirrord.binding.check_report import tenant_value
 from mirrord.binding.mapping import Mapping, Watch
 from mirrord.binding.mapping_file import parse_mapping
@@ -54,7 +54,7 @@ async def add_binding(connection: Connection, mapping: Mapping, name: str, tenan
             await _refuse_second(connection, mapping, value, tenant)
         await connection.execute("RESET ROLE")
         has_queue = await app_catalogue.has_queue(connection)
-        await _execute_all(connection, installation(binding, mapping, tables, has_queue=has_queue))
+        await _execute_all(connection, installation(tenant, mapping, tables, has_queue=has_queue))
         row = BindingRow(tenant, binding, mapping.name, mapping.text, fingerprint_of(tables), "running", None, 0, False)
         seconds = mapping.poll_seconds if mapping.watch is Watch.POLL else COMPARE_SECONDS
         async with acting_as(connection, DAEMON_ROLE):
@@ -72,10 +72,9 @@ async def _refuse_second(connection: Connection, mapping: Mapping, value: str, t
     for row in await binding_rows.list_bindings(connection, tenant):
         if row.name == mapping.name:
             raise Refused(f"There is a binding {row.name!r} already. Drop it first: `mirrord bind drop {row.name}`.")
-    for _, text in await binding_rows.list_mappings(connection):
+    for owner, text in await binding_rows.list_mappings(connection):
         other = parse_mapping(text)
-        values = other.tenancy.tenants.keys() or {""}
-        is_shared = other.tenancy.column is None or mapping.tenancy.column is None or value in values
+        is_shared = None in (other.tenancy.column, mapping.tenancy.column) or other.tenancy.value_of(owner) == value
         if other.page.table == mapping.page.table and is_shared:
             raise Refused(f"The rows of {mapping.page.table} are bound already, by {other.name!r}.")
 
@@ -99,10 +98,12 @@ async def load_as_daemon(connection: Connection, tenant: TenantId, name: str) ->
 
 
 async def resume_binding(connection: Connection, binding: BindingRow, *, is_loss_meant: bool) -> None:
-    """Let *binding* run again. Raises UserError if the tables of the app do not fit any more."""
-    tables = await load_tables(connection, parse_mapping(binding.mapping))
-    async with connection.transaction():
-        await set_tenant(connection, binding.tenant)
+    """Let *binding* run again, with new triggers. Raises UserError if the tables of the app do not fit any more."""
+    mapping = parse_mapping(binding.mapping)
+    tables = await load_tables(connection, mapping)
+    async with _changing(connection, binding.tenant):
+        has_queue = await app_catalogue.has_queue(connection)
+        await _execute_all(connection, renewal(binding.tenant, mapping, tables, has_queue=has_queue))
         async with acting_as(connection, DAEMON_ROLE):
             fingerprint = fingerprint_of(tables)
             await binding_rows.resume_binding(connection, binding, fingerprint, is_loss_meant=is_loss_meant)

@@ -82,13 +82,21 @@ class PassState:
         bound = self.bound.get(external_id)
         return bound.entry if bound is not None else entry_id_of(binding, external_id)
 
+    def parent_of(self, row: AppRow) -> EntryId | None:
+        """The page of the parent of *row*; None: there is none, or the row is below itself."""
+        if row.parent is None or row.external_id in self.order.orphans or row.external_id in self.order.cyclic:
+            return None
+        bound = self.bound.get(row.parent)
+        return bound.entry if bound is not None else None
+
 
 async def load_state(connection: Connection, binding: BindingRow, source: AppSource, ids: set[str]) -> PassState:
-    """Load the rows with *ids*, those above that are not bound yet, and those below that came or went."""
+    """Load the rows with *ids*, those above that are not bound yet, and bound ones below those that came or went."""
     state = PassState(set(ids))
     await _add_rows(connection, binding, source, state, ids)
     turned = {external_id for external_id in state.ids if (external_id in state.rows) != (external_id in state.bound)}
-    children = await source.load_children(connection, turned)
+    below = await source.load_children(connection, turned)
+    children = set(await binding_rows.load_entries(connection, binding, below))  # the others have their own turn
     children |= await binding_rows.load_external_ids(
         connection, binding, [state.entry_of(binding.id, external_id) for external_id in sorted(turned)]
     )

@@ -11,7 +11,7 @@ from mirrord.binding.mapping import Mapping, Watch
 from mirrord.binding.mapping_file import parse_mapping
 from mirrord.binding.pass_state import AppSource, load_state
 from mirrord.db.bindings import app_catalogue, binding_rows
-from mirrord.db.bindings.binding_rows import BindingRow, DueBinding
+from mirrord.db.bindings.binding_rows import BindingRow, DueBinding, FeedPlace
 from mirrord.db.database import Connection, Database, set_actor, set_tenant
 from mirrord.errors import Halted
 from mirrord.sync.decisions.guard import check_all, weigh_deletions
@@ -37,12 +37,14 @@ class PassReport:
     What one pass did.
 
     has_more: another one is needed at once. comparison: to go on with; None: it is complete, or there was none.
+    place: of the feed, from which the next pass goes on; None: after all changes of pages.
     """
 
     written: int = 0
     deleted: int = 0
     has_more: bool = False
     comparison: Comparison | None = None
+    place: FeedPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,15 @@ class PassOrder:
     """
     What one pass is to do.
 
-    tenant: its name. recent_deletions: of the last minutes. comparison: None: only what changed.
+    tenant: its name. recent_deletions: of the last minutes. comparison: None: only what changed. place: of the feed,
+    where the pass before left off; None: nothing was left.
     """
 
     due: DueBinding
     tenant: str
     recent_deletions: int = 0
     comparison: Comparison | None = None
+    place: FeedPlace | None = None
     is_careful: bool = False
 
 
@@ -75,12 +79,12 @@ async def run_pass(database: Database, order: PassOrder) -> PassReport:
         await set_tenant(connection, order.due.tenant)
         binding = await binding_rows.lock_binding(connection, order.due.tenant, order.due.id)
         if binding is None:
-            return PassReport(comparison=order.comparison)
+            return PassReport(comparison=order.comparison, place=order.place)
         await set_actor(connection, {"kind": "app", "name": actor_name_of(binding)})
         source = source_of(binding, order.tenant)
         seq = await binding_rows.load_seq(connection, binding.tenant)
         queued = await binding_rows.take_changes(connection, binding, MAX_ROWS)
-        changed_pages = await binding_rows.load_changed_pages(connection, binding, MAX_ROWS)
+        changed_pages, place = await binding_rows.load_changed_pages(connection, binding, order.place, MAX_ROWS)
         ids = queued | changed_pages
         if ids:  # it may be what the others wait for
             ids |= await binding_rows.load_troubled(connection, binding, ROW, MAX_RETRIED)
@@ -90,14 +94,14 @@ async def run_pass(database: Database, order: PassOrder) -> PassReport:
             different, comparison = await _next_different(connection, binding, source, comparison)
             ids |= different
         report = await _carry(connection, binding, source, ids, order)
-        if len(changed_pages) < MAX_ROWS:
+        if place is None:
             await binding_rows.store_seq(connection, binding, seq)
         if comparison is not None and comparison.is_complete:
             sentence = await _missing_triggers(connection, binding, source.mapping)
             await binding_rows.note_comparison(connection, binding, sentence)
             comparison = None
-    has_more = len(queued) == MAX_ROWS or comparison is not None
-    return PassReport(report.written, report.deleted, has_more, comparison)
+    has_more = len(queued) == MAX_ROWS or comparison is not None or place is not None
+    return PassReport(report.written, report.deleted, has_more, comparison, place)
 
 
 def source_of(binding: BindingRow, tenant: str) -> AppSource:
@@ -163,5 +167,5 @@ async def _missing_triggers(connection: Connection, binding: BindingRow, mapping
         return None
     return (
         "A trigger of this binding is gone or disabled, so changes in the app are found only by comparing all rows. "
-        "Drop and add the binding."
+        f"Run `mirrord bind resume {binding.name}`."
     )

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +21,7 @@ from mirrord.daemon.running_mirror import RequestDesk, RunningMirror, Watching
 from mirrord.daemon.wake_ups import Notifications
 from mirrord.db import mirror_leases
 from mirrord.db.database import Database
-from mirrord.db.notify_channel import set_notify
+from mirrord.db.notify_channel import BOUND_PAYLOAD, UNDO_PAYLOAD, Wakes, set_notify
 from mirrord.documents.derivation_schedule import DerivationLoop
 from mirrord.documents.document_derivation import Deriver, PageRate, Workers
 from mirrord.domain.entry import TenantId
@@ -71,6 +71,7 @@ class Daemon:
     _company: FairShares = field(default_factory=FairShares)
     _states: engine_reports.States = field(default_factory=engine_reports.States)
     _pulses: Pulses = field(default_factory=Pulses)
+    _bindings_noted: asyncio.Event = field(default_factory=asyncio.Event)  # set when an app wrote a bound row
 
     def __post_init__(self) -> None:
         self.postgres = app.Postgres(self.config)
@@ -178,10 +179,8 @@ class Daemon:
 
     def _make_tasks(self, database: Database) -> list[Coroutine[Any, Any, None]]:
         engines = {mirror.opened.sides.tenant: mirror.engine for mirror in self.mirrors.values()}
-        desks = {mirror.opened.sides.tenant: mirror.questions for mirror in self.mirrors.values()}
-        notifications = Notifications(
-            self.postgres.listening_dsn, engines, self.stop, lambda tenant: desks[tenant].wake()
-        )
+        wakes = self._wakes_of({mirror.opened.sides.tenant: mirror for mirror in self.mirrors.values()})
+        notifications = Notifications(self.postgres.listening_dsn, engines, self.stop, wakes)
         tasks = [
             *self._make_common_tasks(database),
             notifications.listen(),
@@ -204,8 +203,15 @@ class Daemon:
             self._renew_leases(database),
             self._keep_heartbeat(),
             self._publish_states(database),
-            BindingLoop(database, self._names_by_tenant, self.stop).run(),
+            BindingLoop(database, self._names_by_tenant, self.stop, self._bindings_noted).run(),
         ]
+
+    def _wakes_of(self, mirrors: Mapping[TenantId, RunningMirror]) -> Wakes:
+        """What notifications of *mirrors* wake beside engines."""
+        return {
+            UNDO_PAYLOAD: lambda tenant: mirrors[tenant].questions.wake(),
+            BOUND_PAYLOAD: lambda _: self._bindings_noted.set(),
+        }
 
     def _names_by_tenant(self) -> dict[TenantId, str]:
         return {mirror.opened.sides.tenant: name for name, mirror in self.mirrors.items()}

@@ -6,10 +6,8 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +101,7 @@ class EngineProcess(Daemon):
         if self.config.metrics is not None:
             tasks.append(self._keep_measures())
         if self.config.notify == "ticker" or database.is_cluster:
-            tasks.append(Notifications(self.postgres.listening_dsn, {}, self.stop).tick())
+            tasks.append(Notifications(self.postgres.listening_dsn, {}, self.stop, {}).tick())
         try:
             async with run_together(tasks, self.stop):
                 await self.stop.wait()
@@ -240,7 +238,7 @@ class EngineProcess(Daemon):
             ends = self._listening_ends = asyncio.Event()
             mirrors = {mirror.opened.sides.tenant: mirror for mirror in self.mirrors.values()}
             engines = {tenant: mirror.engine for tenant, mirror in mirrors.items()}
-            notifications = Notifications(self.postgres.listening_dsn, engines, ends, partial(_wake_questions, mirrors))
+            notifications = Notifications(self.postgres.listening_dsn, engines, ends, self._wakes_of(mirrors))
             tasks = [notifications.listen(), notifications.poll(database, self.ready), self._end_listening(ends)]
             async with run_together(tasks, ends):
                 await ends.wait()
@@ -249,10 +247,6 @@ class EngineProcess(Daemon):
     async def _end_listening(self, ends: asyncio.Event) -> None:
         await pause(self.stop, None, ends)
         ends.set()
-
-
-def _wake_questions(mirrors: Mapping[TenantId, RunningMirror], tenant: TenantId) -> None:
-    mirrors[tenant].questions.wake()
 
 
 def _host_of(config: Config) -> str:

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from mirrord.db.content import entry_states
 from mirrord.db.database import Database
-from mirrord.db.notify_channel import notified_tenants, run_ticker
+from mirrord.db.notify_channel import Wakes, notified_tenants, run_ticker
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable
 from mirrord.sync.engine import Engine
@@ -27,7 +27,7 @@ class Notifications:
     """
     Wakes the engines of one daemon.
 
-    dsn: the administrator's or operator's, not yet the daemon's role. on_undo: called when an app asks for an undo.
+    dsn: the administrator's or operator's, not yet the daemon's role. wakes: what else notifications wake, by payload.
     """
 
     def __init__(
@@ -35,12 +35,12 @@ class Notifications:
         dsn: str,
         engines: Mapping[TenantId, Engine],
         stop: asyncio.Event,
-        on_undo: Callable[[TenantId], None] = lambda _: None,
+        wakes: Wakes,
     ) -> None:
         self._dsn = dsn
         self._engines = engines
         self._stop = stop
-        self._on_undo = on_undo
+        self._wakes = wakes
         self._changed_at = -BUSY_SECONDS
 
     async def listen(self) -> None:
@@ -79,7 +79,7 @@ class Notifications:
             engine.notify(seq)
 
     async def _listen(self, backoff: Backoff) -> None:
-        async for tenant, seq in notified_tenants(self._dsn, list(self._engines), self._stop, self._on_undo):
+        async for tenant, seq in notified_tenants(self._dsn, list(self._engines), self._stop, self._wakes):
             backoff.reset()
             if tenant is None:
                 self._wake_all()
@@ -87,10 +87,11 @@ class Notifications:
                 self._wake_engine(self._engines[tenant], seq)
 
     def _wake_all(self) -> None:
-        """Notifications were lost: changes may have come, and undos may have been asked for."""
+        """Notifications were lost, and any of them may have been sent."""
         for tenant, engine in self._engines.items():
             engine.notify()
-            self._on_undo(tenant)
+            for wake in self._wakes.values():
+                wake(tenant)
 
     def _wake_engine(self, engine: Engine, seq: int | None) -> None:
         engine.feed.newest = max(engine.feed.newest, seq or 0)

@@ -8,7 +8,7 @@ Listeners notice no difference.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -24,23 +24,31 @@ STOP_CHECK_SECONDS = 1.0  # seconds between checks of *stop*
 
 
 UNDO_PAYLOAD = "undo"  # of the notification that undo_change_set() sends
+BOUND_PAYLOAD = "bound"  # of the notification that a trigger of a binding sends: a row of an app changed, none of ours
+
+Wakes = Mapping[str, Callable[[TenantId], None]]  # what a notification with a payload wakes
+
+
+def channel_of(tenant: TenantId) -> str:
+    """The channel of a tenant; the SQL function mirrord.channel() has the same."""
+    return f"mirrord_{tenant.hex[:16]}"
 
 
 async def notified_tenants(
     dsn: str,
     tenants: Sequence[TenantId],
     stop: asyncio.Event,
-    on_undo: Callable[[TenantId], None] = lambda _: None,
+    wakes: Wakes,
 ) -> AsyncIterator[tuple[TenantId | None, int | None]]:
     """
-    Yield the tenant of each notification, and the number of the change (None: unknown).
+    Yield the tenant of each notification of changed rows, and the number of the change (None: unknown).
 
     The first tenant is None, once listening: earlier notifications are lost.
 
-    on_undo: called for a notification that an undo was asked for.
+    wakes: called for notifications with their payloads.
     Ends within a second after *stop* is set. Raises Unavailable when the connection breaks.
     """
-    channels = {f"mirrord_{tenant.hex[:16]}": tenant for tenant in tenants}
+    channels = {channel_of(tenant): tenant for tenant in tenants}
     with translate_errors():
         async with await Connection.connect(daemon_dsn(dsn), autocommit=True) as connection:
             for channel in channels:
@@ -50,9 +58,10 @@ async def notified_tenants(
             while not stop.is_set():
                 async for notification in connection.notifies(timeout=0):  # includes those received with a result
                     tenant = channels.get(notification.channel)
-                    if tenant is not None and notification.payload == UNDO_PAYLOAD:
-                        on_undo(tenant)
-                    yield tenant, _seq_of(notification.payload)
+                    if tenant is not None and notification.payload in wakes:
+                        wakes[notification.payload](tenant)
+                    if notification.payload != BOUND_PAYLOAD:
+                        yield tenant, _seq_of(notification.payload)
                 silent_seconds = 0.0 if await _is_readable(connection) else silent_seconds + STOP_CHECK_SECONDS
                 if silent_seconds >= PING_SECONDS:
                     await connection.execute("SELECT 1")

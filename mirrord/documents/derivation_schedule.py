@@ -7,10 +7,13 @@ is deterministic: two daemons never differ.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+
+import psycopg
 
 from mirrord.db import feed_cursors
 from mirrord.db.content import record_rows
@@ -34,7 +37,9 @@ from mirrord.sync.engine import Engine
 from mirrord.sync.engine_parts import IMPORT_ENTRIES
 from mirrord.sync.handshake import Handshake
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
-from mirrord.sync.timing import pause
+from mirrord.sync.timing import Backoff, pause
+
+log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.5  # seconds after Postgres was out of reach
 LINK_QUIET_SECONDS = 0.1  # seconds without work before links are resolved
@@ -68,6 +73,7 @@ class DerivationLoop:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Update the derived data whenever rows changed, until *stop*."""
+        backoff = Backoff()
         while not stop.is_set():
             if self._engine.rows_changed.is_set():
                 self._engine.rows_changed.clear()
@@ -79,6 +85,12 @@ class DerivationLoop:
                 await self._rewrite_pages()
             except (Unavailable, Fenced):
                 await pause(stop, RETRY_SECONDS)
+            except psycopg.Error:  # of a statement: files and rows go on without what is derived
+                log.exception("derivation_failed", extra={"tenant": self._engine.sides.name})
+                self.is_up_to_date, self._derived_at = False, -UNCHANGED_SECONDS
+                await pause(stop, backoff.next_pause_seconds())
+            else:
+                backoff.reset()
             await pause(
                 stop,
                 UNCHANGED_SECONDS if linked else max(LINK_QUIET_SECONDS, self._seconds_until_link),

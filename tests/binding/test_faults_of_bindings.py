@@ -2,10 +2,12 @@
 
 import threading
 from functools import partial
+from uuid import uuid4
 
 import psycopg
 import pytest
 
+from mirrord.binding.bound_sql import MAX_ROWS
 from tests.binding.knowledge_base import MAPPING, BoundWorld
 from tests.support.entries import value
 from tests.support.harness import eventually
@@ -118,8 +120,7 @@ def test_disabled_triggers_are_told_and_comparing_finds_the_change(bound: BoundW
     bound.await_text("Page.md", "Before.")
     bound.app.connection.execute("ALTER TABLE kb.blocks DISABLE TRIGGER USER")
     bound.app.save(page, "Unnoticed.")
-    bound.bind("pause", "kb")
-    bound.bind("resume", "kb")
+    bound.admin.execute("UPDATE mirrord.binding SET compared_at = NULL")
     bound.await_text("Page.md", "Unnoticed.")
     eventually(lambda: "gone or disabled" in (bound.status()["sentence"] or ""), "the missing trigger is told")
 
@@ -301,4 +302,84 @@ def test_a_page_that_is_held_while_all_rows_are_compared_follows_when_it_is_free
         bound.admin.execute("SELECT FROM mirrord.page WHERE id = %s FOR UPDATE", [page])
         bound.bind("add", str(bound.mapping))
         bound.mirrord.wait_event("bindings_wait")
+    bound.await_text("Page.md", "After.")
+
+
+def test_pages_that_cannot_be_written_do_not_hide_those_that_changed_after_them(bound: BoundWorld) -> None:
+    broken = [bound.app.create(f"Broken {number:03}", "Fine.") for number in range(MAX_ROWS)]
+    last = bound.app.create("Last", "Of the app.")
+    bound.await_text("Last.md", "Of the app.")
+    bound.await_rest()
+    bound.app.connection.execute("UPDATE kb.blocks SET content = '[]' WHERE page_id = ANY (%s)", [broken])
+    eventually(lambda: len(bound.status()["problems"]) == MAX_ROWS, "every broken body is a problem")
+    edit = "UPDATE mirrord.page SET markdown = markdown || 'Edited.' WHERE id = ANY (%s::uuid[])"
+    with bound.mirrord.app as connection:
+        connection.execute(edit, [broken])
+        connection.execute(edit, [[last]])
+        version = "SELECT version FROM mirrord.page WHERE id = %s AND markdown NOT LIKE '%%Edited.'"
+        assert value(connection, version, last) is None
+        eventually(lambda: value(connection, version, last), "the last page is again what the app says")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DROP TRIGGER {trigger} ON kb.blocks",
+        "ALTER TABLE kb.blocks DISABLE TRIGGER {trigger}",
+        "CREATE OR REPLACE FUNCTION mirrord_bind.note_{id}_body() RETURNS trigger LANGUAGE plpgsql AS "
+        "'BEGIN RETURN NULL; END'",
+        "REVOKE SELECT ON kb.blocks FROM {trigger}",
+        "DROP TABLE mirrord_bind.change",
+    ],
+)
+def test_triggers_and_grants_are_made_again_when_a_binding_goes_on(bound: BoundWorld, change: str) -> None:
+    page = bound.app.create("Page", "Before.")
+    bound.await_text("Page.md", "Before.")
+    bound.bind("pause", "kb")
+    binding = value(bound.admin, "SELECT left(replace(id::text, '-', ''), 12) FROM mirrord.binding")
+    bound.admin.execute(change.format(id=binding, trigger=f"mirrord_bind_{binding}").encode())
+    bound.bind("resume", "kb")
+    bound.await_rest()
+    bound.app.save(page, "After.")
+    bound.await_text("Page.md", "After.")
+
+
+def test_a_write_of_the_app_is_notified_unless_the_daemon_looks_often_or_the_setting_says_no(world: BoundWorld) -> None:
+    world.bind("add", str(world.mapping))
+    world.admin.execute("SELECT format('LISTEN %I', mirrord.channel(id)) FROM mirrord.tenant")
+    channel = value(world.admin, "SELECT mirrord.channel(id) FROM mirrord.tenant")
+    world.admin.execute(f"LISTEN {channel}".encode())
+
+    def payloads_after(*statements: str) -> list[str]:
+        for statement in statements:
+            world.app.connection.execute(statement.encode())
+        world.admin.execute("SELECT")  # notifications come with its answer
+        return [notification.payload for notification in world.admin.notifies(timeout=0)]
+
+    page = world.app.create("Page", "P.")
+    assert payloads_after() == ["bound"]
+    edit = f"UPDATE kb.pages SET title = title || '.' WHERE id = '{page}'"
+    assert payloads_after(edit) == ["bound"]
+    assert payloads_after("UPDATE kb.pages SET view_count = 1") == []
+    assert payloads_after("SET mirrord.notify = 'ticker'", edit, "RESET mirrord.notify") == []
+    clock = value(world.admin, "SELECT oid::regclass::text FROM pg_class WHERE relname LIKE 'looks_until_%%'")
+    in_a_minute = "(extract(epoch FROM now() + interval '1 minute') * 1000)::bigint"
+    world.admin.execute(f"SELECT setval('{clock}', {in_a_minute})".encode())
+    assert payloads_after(edit) == []
+    world.admin.execute(f"SELECT setval('{clock}', 0)".encode())
+    assert payloads_after(edit) == ["bound"]
+
+
+def test_triggers_notify_no_more_while_an_app_writes_much(bound: BoundWorld) -> None:
+    page = bound.app.create("Page", "Before.")
+    bound.await_text("Page.md", "Before.")
+    clock = value(bound.admin, "SELECT oid::regclass::text FROM pg_class WHERE relname LIKE 'looks_until_%%'")
+
+    def looks_without_notifications() -> bool:
+        bound.app.change(page, icon=str(uuid4()))
+        until = f"SELECT last_value > extract(epoch FROM now()) * 1000 FROM {clock}"
+        return bool(value(bound.admin, until))
+
+    eventually(looks_without_notifications, "notifications are not asked for", pause=0.01)
+    bound.app.save(page, "After.")
     bound.await_text("Page.md", "After.")

@@ -8,8 +8,9 @@ import psycopg
 import pytest
 
 from mirrord.db.server.embedded_server import EmbeddedPostgres
-from tests.binding.knowledge_base import MAPPING, BoundWorld
+from tests.binding.knowledge_base import MAPPING, TENANT, BoundWorld
 from tests.support.entries import value
+from tests.support.harness import eventually
 
 ROLE_OF_BINDING = "SELECT 'mirrord_bind_' || left(replace(id::text, '-', ''), 12) FROM mirrord.binding"
 
@@ -143,3 +144,22 @@ def test_a_database_that_holds_the_tables_is_left_alone(world: BoundWorld) -> No
         world.app.create("Held")
         assert "The app holds its tables" in world.bind("add", str(world.mapping), code=3)
     world.bind("add", str(world.mapping))
+
+
+def test_one_mapping_serves_several_tenants(world: BoundWorld) -> None:
+    file = write_mapping(world, f'"{TENANT}" = "demo"', f'"{TENANT}" = "demo", "1c2d" = "second"')
+    assert world.mirrord.run("init", "second").returncode == 0
+    world.bind("add", str(file), "--tenant", "demo")
+    world.bind("add", str(file), "--tenant", "second")
+    assert "There is a binding 'kb' already" in world.bind("add", str(file), "--tenant", "second", code=4)
+    world.mirrord.up("--tenant", "second")
+    world.app.create("Ours", "Of the first.")
+    world.app.create("Theirs", "Of the second.", tenant_id="1c2d")
+    trees = world.mirrord.root.parent
+    for path in ("demo/Ours.md", "second/Theirs.md"):
+        eventually((trees / path).exists, f"there is {path}")
+    assert not (trees / "demo/Theirs.md").exists()
+    assert not (trees / "second/Ours.md").exists()
+    world.bind("drop", "kb", "--tenant", "second")
+    world.app.create("Later", "L.")
+    eventually((trees / "demo/Later.md").exists, "the other binding goes on")

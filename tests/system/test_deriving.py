@@ -16,7 +16,7 @@ from mirrord.domain.dialect import Dialect
 from mirrord.errors import Fenced
 from mirrord.markdown.write.stored_form import StoredValues, values_to_store
 from tests.support.entries import value
-from tests.support.harness import eventually
+from tests.support.harness import Mirrord, eventually
 from tests.support.mirrors import Mirror
 from tests.support.rows import Connection
 
@@ -176,3 +176,25 @@ async def test_a_page_whose_row_an_app_holds_is_passed_over_and_gets_its_documen
     assert [await deriver.derive_some(), await deriver.derive_some()] == [1, 0]
     assert value(mirror.app, TYPES, "Held") == "heading"
     assert not deriver.postponed
+
+
+def test_a_statement_that_fails_while_links_follow_does_not_end_the_daemon(
+    first_host: Mirrord, connect: Callable[[str], Connection]
+) -> None:
+    assert first_host.dsn is not None
+    first_host.up()
+    admin = connect(first_host.dsn)
+    source = value(admin, "SELECT pg_get_functiondef('mirrord.index_due_pages'::regproc)")
+    admin.execute(
+        "CREATE OR REPLACE FUNCTION mirrord.index_due_pages(of_tenant uuid) RETURNS void LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'not foreseen'; END $$"
+    )
+    first_host.file("Target.md").write_text("Here.\n")
+    first_host.file("Source.md").write_text("[[Target]]\n")
+    first_host.wait_event("derivation_failed")
+    first_host.file("Later.md").write_text("After the failure.\n")
+    eventually(lambda: first_host.page("Later.md"), "files go on")
+    admin.execute(source.encode())
+    links = "SELECT count(*) FROM mirrord.page_link WHERE target_id IS NOT NULL"
+    eventually(lambda: value(admin, links), "links follow when the statement works again")
+    assert first_host.running

@@ -1,6 +1,7 @@
 """The rows of bindings: their states, what each app row and its page agreed on, and the queue of changed rows."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -66,17 +67,18 @@ DELETE FROM mirrord_bind.change
  WHERE number IN (SELECT number FROM mirrord_bind.change WHERE binding = %s ORDER BY number LIMIT %s)
 RETURNING external_id"""
 _CHANGED_PAGES = """
-SELECT e.external_id FROM mirrord.entry_feed AS f
+SELECT e.external_id, f.seq, f.entry_id FROM mirrord.entry_feed AS f
   JOIN mirrord.binding_entry AS e ON (e.tenant_id, e.entry_id, e.binding_id) = (f.tenant_id, f.entry_id, %(binding)s)
   LEFT JOIN mirrord.page AS p ON (p.tenant_id, p.id) = (f.tenant_id, f.entry_id)
- WHERE f.tenant_id = %(tenant)s AND f.seq > %(seq)s AND p.version IS DISTINCT FROM e.version
- LIMIT %(limit)s"""
+ WHERE f.tenant_id = %(tenant)s AND (f.seq, f.entry_id) > (%(seq)s, %(entry)s) AND p.version IS DISTINCT FROM e.version
+ ORDER BY f.seq, f.entry_id LIMIT %(limit)s"""
+_LAST_ENTRY = EntryId(UUID(int=2**128 - 1))
 _ENTRIES = """
 SELECT external_id, entry_id, version, digest, external_version FROM mirrord.binding_entry
  WHERE tenant_id = %s AND binding_id = %s"""
-_STORE_ENTRY = """
+_STORE_ENTRIES = """
 INSERT INTO mirrord.binding_entry AS e (tenant_id, binding_id, external_id, entry_id, version, digest, external_version)
-VALUES (%s, %s, %s, %s, %s, %s, %s)
+SELECT %s, %s, * FROM unnest(%s::text[], %s::uuid[], %s::bigint[], %s::bytea[], %s::text[])
 ON CONFLICT (tenant_id, binding_id, external_id) DO UPDATE
    SET version = EXCLUDED.version, digest = EXCLUDED.digest, external_version = EXCLUDED.external_version"""
 
@@ -137,10 +139,28 @@ async def list_bindings(connection: Connection, tenant: TenantId) -> list[Bindin
     return [BindingRow(*row) for row in await cursor.fetchall()]
 
 
-async def list_mappings(connection: Connection) -> list[tuple[UUID, str]]:
-    """Id and mapping of every binding, of all tenants."""
-    cursor = await connection.execute("SELECT id, mapping FROM mirrord.binding ORDER BY id")
-    return [(binding, mapping) for binding, mapping in await cursor.fetchall()]
+async def list_mappings(connection: Connection) -> list[tuple[str, str]]:
+    """The name of the tenant and the mapping of every binding, of all tenants."""
+    cursor = await connection.execute(
+        "SELECT t.name, b.mapping FROM mirrord.binding AS b JOIN mirrord.tenant AS t ON t.id = b.tenant_id "
+        "ORDER BY b.id"
+    )
+    return [(tenant, mapping) for tenant, mapping in await cursor.fetchall()]
+
+
+async def note_looks(database: Database, clock: str, seconds: float) -> None:
+    """
+    Let the triggers of a binding know that its queue is looked at often for *seconds*, without notifications.
+
+    A sequence is written at once and in place, so the triggers of an app's transactions read no dead rows of it.
+    """
+    async with database.autocommit() as connection:
+        with suppress(psycopg.errors.UndefinedTable, psycopg.errors.InsufficientPrivilege):  # dropped, or an older one
+            await connection.execute(
+                "SELECT setval(%s::regclass, (extract(epoch FROM clock_timestamp() + make_interval(secs => %s)) * 1000)"
+                "::bigint)",
+                (clock, seconds),
+            )
 
 
 async def set_state(
@@ -202,19 +222,35 @@ async def take_changes(connection: Connection, binding: BindingRow, limit: int) 
     return {external_id for (external_id,) in await cursor.fetchall()}
 
 
-async def load_changed_pages(connection: Connection, binding: BindingRow, limit: int) -> set[str]:
-    """The ids of rows with pages that others changed since the last look; *limit* at most."""
-    values = {"binding": binding.id, "tenant": binding.tenant, "seq": binding.seq, "limit": limit}
-    cursor = await connection.execute(_CHANGED_PAGES, values)
-    return {external_id for (external_id,) in await cursor.fetchall()}
+@dataclass(frozen=True, slots=True)
+class FeedPlace:
+    """A change of the feed, up to which changes of pages were looked at. entry: of a transaction's, in their order."""
+
+    seq: int
+    entry: EntryId
+
+
+async def load_changed_pages(
+    connection: Connection, binding: BindingRow, after: FeedPlace | None, limit: int
+) -> tuple[set[str], FeedPlace | None]:
+    """
+    The ids of rows with pages that others changed, in the order of the feed, and where to go on.
+
+    after: None: since the last look that was complete. Where to go on is None if these are all.
+    """
+    start = after or FeedPlace(binding.seq, _LAST_ENTRY)
+    values = {"binding": binding.id, "tenant": binding.tenant, "limit": limit, "seq": start.seq, "entry": start.entry}
+    changes = await (await connection.execute(_CHANGED_PAGES, values)).fetchall()
+    place = FeedPlace(*changes[-1][1:]) if len(changes) == limit else None
+    return {external_id for external_id, *_ in changes}, place
 
 
 async def load_troubled(connection: Connection, binding: BindingRow, code: str, limit: int) -> set[str]:
-    """The ids of bound rows with a problem *code*; *limit* at most."""
+    """The ids of bound rows with a problem *code*; *limit* at most, others each time."""
     cursor = await connection.execute(
         "SELECT e.external_id FROM mirrord.problem AS p JOIN mirrord.binding_entry AS e "
         "ON (e.tenant_id, e.binding_id, e.entry_id) = (p.tenant_id, p.mirror_id, p.entry_id) "
-        "WHERE p.tenant_id = %s AND p.mirror_id = %s AND p.code = %s LIMIT %s",
+        "WHERE p.tenant_id = %s AND p.mirror_id = %s AND p.code = %s ORDER BY random() LIMIT %s",
         (binding.tenant, binding.id, code, limit),
     )
     return {external_id for (external_id,) in await cursor.fetchall()}
@@ -243,10 +279,10 @@ async def load_external_ids(connection: Connection, binding: BindingRow, entries
     return {external_id for (external_id,) in await cursor.fetchall()}
 
 
-async def store_entry(connection: Connection, binding: BindingRow, agreed: EntryRow) -> None:
-    """Record what a row of the app and its page agree on."""
-    values = (agreed.external_id, agreed.entry, agreed.version, agreed.digest, agreed.app_version)
-    await connection.execute(_STORE_ENTRY, (binding.tenant, binding.id, *values))
+async def store_entries(connection: Connection, binding: BindingRow, agreed: Sequence[EntryRow]) -> None:
+    """Record what rows of the app and their pages agree on."""
+    rows = [(each.external_id, each.entry, each.version, each.digest, each.app_version) for each in agreed]
+    await connection.execute(_STORE_ENTRIES, (binding.tenant, binding.id, *map(list, zip(*rows, strict=True))))
 
 
 async def delete_entry(connection: Connection, binding: BindingRow, external_id: str) -> None:
@@ -257,11 +293,11 @@ async def delete_entry(connection: Connection, binding: BindingRow, external_id:
     )
 
 
-async def delete_problems_of(connection: Connection, binding: BindingRow, entry: EntryId) -> None:
-    """The problems of a page with this binding are over."""
+async def delete_problems_of(connection: Connection, binding: BindingRow, entries: Sequence[EntryId]) -> None:
+    """The problems of pages with this binding are over."""
     await connection.execute(
-        "DELETE FROM mirrord.problem WHERE tenant_id = %s AND mirror_id = %s AND entry_id = %s",
-        (binding.tenant, binding.id, entry),
+        "DELETE FROM mirrord.problem WHERE tenant_id = %s AND mirror_id = %s AND entry_id = ANY (%s)",
+        (binding.tenant, binding.id, list(entries)),
     )
 
 

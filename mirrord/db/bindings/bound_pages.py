@@ -1,6 +1,6 @@
 """Pages as a binding writes them: as an app, through the interface that every app has."""
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -58,16 +58,16 @@ async def acting_as(connection: Connection, role: str) -> AsyncIterator[None]:
     await connection.execute(f"SET LOCAL ROLE {DAEMON_ROLE}".encode())
 
 
-async def insert_page(connection: Connection, write: PageWrite) -> int:
-    """A new page; returns its version."""
+async def insert_pages(connection: Connection, writes: Sequence[PageWrite]) -> dict[EntryId, int]:
+    """New pages, none of them below another; returns their versions."""
+    rows = [(write.entry, write.parent, write.name, write.text) for write in writes]
     async with acting_as(connection, APP_ROLE):
         cursor = await connection.execute(
-            "INSERT INTO mirrord.page (id, parent_id, name, markdown) VALUES (%s, %s, %s, %s) RETURNING version",
-            (write.entry, write.parent, write.name, write.text),
+            "INSERT INTO mirrord.page (id, parent_id, name, markdown) "
+            "SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::text[]) RETURNING id, version",
+            [list(column) for column in zip(*rows, strict=True)],
         )
-        row = await cursor.fetchone()
-    assert row is not None
-    return int(row[0])
+        return dict(await cursor.fetchall())
 
 
 async def update_page(connection: Connection, write: PageWrite, version: int) -> int | None:

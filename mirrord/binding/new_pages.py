@@ -1,0 +1,114 @@
+"""Pages of rows that are new to a binding, many in one statement: a first comparison finds nothing else."""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import psycopg
+
+from mirrord.binding.app_rows import AppRow, text_of
+from mirrord.binding.mapping import Mapping, entry_id_of
+from mirrord.binding.pass_state import PassState
+from mirrord.binding.row_decision import BoundEntry
+from mirrord.db.bindings import binding_rows, bound_pages
+from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
+from mirrord.db.bindings.bound_pages import PageWrite
+from mirrord.db.database import Connection
+from mirrord.errors import Damaged
+
+# A row that Postgres refuses is a problem of its own; what passes by itself is not among them.
+REFUSALS = (psycopg.errors.IntegrityError, psycopg.errors.DataError, psycopg.errors.RaiseException)
+MAX_CHARACTERS = 4_000_000  # of the texts of one statement, unless it has only one
+
+NewPage = tuple[AppRow, PageWrite]
+
+
+@dataclass(slots=True)
+class NewPages:
+    """
+    The pages of new rows in one pass.
+
+    inserted: ids of rows with a page now. Rows without a faithful text, those in a statement that Postgres refuses, and
+    all rows below them are not among them: they are for their caller to carry over one by one.
+    """
+
+    connection: Connection
+    binding: BindingRow
+    mapping: Mapping
+    state: PassState
+    inserted: set[str] = field(default_factory=set)
+
+    async def insert_all(self) -> None:
+        """Insert the pages of new rows, parents first."""
+        new_rows = [
+            self.state.rows[external_id] for external_id in self.state.order.ordered if self._is_new(external_id)
+        ]
+        missing = {row.external_id for row in new_rows}
+        for level in split_by_depth(new_rows):
+            free = [row for row in level if row.parent not in missing]
+            pages = await asyncio.to_thread(self._pages_of, free)
+            for batch in split_by_size(pages):
+                await self._insert(batch)
+            missing -= self.inserted
+
+    def _is_new(self, external_id: str) -> bool:
+        entry = self.state.entry_of(self.binding.id, external_id)
+        is_known = external_id in self.state.bound or entry in self.state.pages
+        return not is_known and external_id not in self.state.order.cyclic
+
+    def _pages_of(self, rows: Iterable[AppRow]) -> list[NewPage]:
+        """The pages of those *rows* that have a faithful text."""
+        pages = []
+        for row in rows:
+            entry = entry_id_of(self.binding.id, row.external_id)
+            try:
+                text = text_of(entry, row, self.mapping)
+            except Damaged:
+                continue
+            pages.append((row, PageWrite(entry, self.state.parent_of(row), row.name, text)))
+        return pages
+
+    async def _insert(self, pages: Sequence[NewPage]) -> None:
+        try:
+            async with self.connection.transaction():
+                versions = await bound_pages.insert_pages(self.connection, [write for _, write in pages])
+        except REFUSALS:
+            return
+        agreed = [
+            EntryRow(row.external_id, write.entry, versions[write.entry], row.digest, row.version)
+            for row, write in pages
+        ]
+        await binding_rows.store_entries(self.connection, self.binding, agreed)
+        await binding_rows.delete_problems_of(self.connection, self.binding, [write.entry for _, write in pages])
+        for row, write in pages:
+            version = versions[write.entry]
+            self.state.bound[row.external_id] = BoundEntry(
+                row.external_id, write.entry, version, row.digest, row.version
+            )
+            self.inserted.add(row.external_id)
+
+
+def split_by_depth(rows: Sequence[AppRow]) -> list[list[AppRow]]:
+    """*rows*, which come after their parents, by how many of them are above each."""
+    levels: list[list[AppRow]] = []
+    depths: dict[str | None, int] = {}
+    for row in rows:
+        depths[row.external_id] = depth = depths.get(row.parent, -1) + 1
+        if depth == len(levels):
+            levels.append([])
+        levels[depth].append(row)
+    return levels
+
+
+def split_by_size(pages: Iterable[NewPage]) -> Iterator[list[NewPage]]:
+    """*pages* in parts with MAX_CHARACTERS of text each, or one page."""
+    part: list[NewPage] = []
+    characters = 0
+    for page in pages:
+        characters += len(page[1].text)
+        if part and characters > MAX_CHARACTERS:
+            yield part
+            part, characters = [], len(page[1].text)
+        part.append(page)
+    if part:
+        yield part
