@@ -83,7 +83,7 @@ class DerivationLoop:
             try:
                 linked = await self._update_derived(stop)
                 await self._rewrite_pages()
-            except (Unavailable, Fenced):
+            except (Unavailable, Fenced, psycopg.errors.ForeignKeyViolation):  # an app deletes the page of a link
                 await pause(stop, RETRY_SECONDS)
             except psycopg.Error:  # of a statement: files and rows go on without what is derived
                 log.exception("derivation_failed", extra={"tenant": self._engine.sides.name})
