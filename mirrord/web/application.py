@@ -127,6 +127,7 @@ def _api_routes() -> list[BaseRoute]:
         _costly_route(f"{page}/linking", page_finder.count_linking),
         _costly_route(f"{page}/history", page_versions.list_versions),
         _costly_route(f"{page}/diff", page_versions.show_difference),
+        _costly_route(f"{page}/blocks", page_versions.show_blocks),
         _write_route("/document", page_api.read_markdown),
         _write_route("/pages", new_pages.create_page),
         _write_route("/daily", new_pages.open_daily_note),

@@ -56,6 +56,7 @@ async def open_daily_note(request: Request) -> Response:
     visit = await visit_of(request)
     day = _date_of((await read_json(request, date=str))["date"])
     async with visit.write_transaction() as connection:
+        await page_rows.lock_places(connection)
         folder = await page_rows.find_by_place(connection, None, DAILY)
         parent = folder.id if folder else await page_rows.create_page(connection, None, DAILY)
         note = await page_rows.find_by_place(connection, parent, day)

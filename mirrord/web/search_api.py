@@ -9,6 +9,7 @@ from starlette.responses import Response
 from mirrord.db.database import Connection
 from mirrord.documents.link_places import paths_of
 from mirrord.domain.entry import EntryId, TenantId, parse_id
+from mirrord.domain.place import name_key
 from mirrord.markdown.snippets import Stretch, mark_terms, snippet_of
 from mirrord.web.read_limits import run_in_thread
 from mirrord.web.request_context import Visit, json_response, visit_of
@@ -74,7 +75,7 @@ def _show_results(
             page.icon,
             visit.href(page.id),
             mark_terms(page.title, terms),
-            mark_terms(_folder_of(paths.get(page.id, "")), terms),
+            mark_terms(_place_of(paths.get(page.id, ""), page.title), terms),
             snippet_of(page.markdown or "", terms),
             page.changed_at.isoformat(),
         )
@@ -82,10 +83,11 @@ def _show_results(
     ]
 
 
-def _folder_of(path: str) -> str:
-    """The path of the folder of a page, as people read it."""
-    folder = path.removesuffix("/_index.md").rpartition(_SLASH)[0]
-    return folder.replace(_SLASH, " / ")
+def _place_of(path: str, title: str) -> str:
+    """The path of a page as people read it; without its own name where that is its title."""
+    folder, _, name = path.removesuffix("/_index.md").removesuffix(".md").rpartition(_SLASH)
+    place = folder if name_key(name) == name_key(title) else f"{folder}{_SLASH}{name}".lstrip(_SLASH)
+    return place.replace(_SLASH, " / ")
 
 
 async def list_titles(request: Request) -> Response:
@@ -109,7 +111,7 @@ def _title_facts(visit: Visit, page: TitledPage, paths: dict[EntryId, str], term
         "icon": page.icon,
         "href": visit.href(page.id),
         "title": mark_terms(page.title, terms),
-        "path": mark_terms(_folder_of(paths.get(page.id, "")), terms),
+        "path": mark_terms(_place_of(paths.get(page.id, ""), page.title), terms),
     }
 
 

@@ -50,11 +50,12 @@ async def test_the_toolbar_stays_below_the_header_and_the_sidebar_beside_a_page_
     places = await boxes(reader)
     assert places[".bar"]["top"] == 0
     assert places[".toolbar"]["top"] == pytest.approx(places[".bar"]["bottom"], abs=1)
-    await expect(reader.page.get_by_role("link", name="Decisions")).to_be_in_viewport()
     if width > 800:
+        await expect(reader.page.get_by_role("link", name="Decisions")).to_be_in_viewport()
         assert places["#sidebar"]["top"] == pytest.approx(places[".bar"]["bottom"], abs=1)
         assert places["#sidebar"]["bottom"] == pytest.approx(700, abs=1)
     else:  # the header is one row
+        await expect(reader.page.get_by_role("button", name="Menu")).to_be_in_viewport()
         assert places[".bar"]["height"] <= 48
         assert await reader.page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -114,3 +115,70 @@ async def test_a_page_that_is_put_in_order_among_folders_makes_no_file_in_them(
     secret = console.mirrord.file("Ordered/Secret.md")
     eventually(lambda: "position" in secret.read_text(encoding="utf-8"), "the position in the file")
     assert list(console.mirrord.file("Ordered").rglob("_index.md")) == []
+
+
+async def test_on_a_telephone_the_views_are_in_a_menu_and_the_text_begins_in_sight(
+    console: Console, person: NewPerson
+) -> None:
+    head = "".join(f"key{number}: value\n" for number in range(8))
+    save(console.mirrord.file("Carried.md"), f"---\n{head}---\nthe first words\n")
+    reader = await person(viewport={"width": 360, "height": 640}, has_touch=True, is_mobile=True)
+    await reader.open("Carried.md")
+    await ready(reader)
+    await expect(reader.text.get_by_text("the first words")).to_be_in_viewport()
+    await reader.page.get_by_text("8 properties").tap()
+    await expect(reader.page.get_by_role("textbox", name="key7")).to_be_visible()
+    await expect(reader.page.get_by_role("link", name="Trash")).to_be_hidden()
+    await reader.page.get_by_role("button", name="Menu").tap()
+    await reader.page.get_by_role("link", name="Trash").tap()
+    await expect(reader.page.get_by_role("heading", level=1)).to_have_text("Trash", timeout=PATIENCE)
+
+    await expect(reader.page.get_by_role("link", name="Status")).to_be_hidden()
+
+
+async def test_buttons_of_the_toolbar_show_their_names_where_nothing_can_be_pointed_at(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Touched.md"), "text\n")
+    look = "node => getComputedStyle(node, '::after').content"
+    for options, is_named in (({}, False), ({"has_touch": True, "is_mobile": True}, True)):
+        reader = await person(**options)
+        await reader.open("Touched.md")
+        button = reader.page.get_by_role("toolbar").get_by_role("button", name="Highlighted")
+        assert ("Highlighted" in await button.evaluate(look)) == is_named
+
+
+async def test_in_a_wide_window_the_text_is_in_the_middle_beside_the_sidebar(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Centred.md"), "text\n")
+    reader = await person(viewport={"width": 2560, "height": 900})
+    await reader.open("Centred.md")
+    await ready(reader)
+    for view in ("", "/t/console/trash", "/t/console/status"):
+        if view:
+            await reader.page.goto(console.url + view)
+            await ready(reader)
+        middle = await reader.page.locator(".middle").bounding_box()
+        sidebar = await reader.page.locator("#sidebar").bounding_box()
+        assert middle
+        assert sidebar
+        margins = middle["x"] - sidebar["width"], 2560 - middle["x"] - middle["width"]
+        assert margins[0] == pytest.approx(margins[1], abs=20), view
+
+
+async def test_what_is_typed_after_a_page_is_created_is_its_text(console: Console, person: NewPerson) -> None:
+    writer = await person()
+    await writer.page.goto(f"{console.url}/t/console/")
+    await ready(writer)
+    await writer.page.get_by_role("button", name="New page", exact=True).click()
+    await writer.page.get_by_role("textbox", name="Title of the new page").fill("Begun at once")
+    await writer.press("Enter")
+    await expect(writer.page.locator("#title")).to_have_text("Begun at once", timeout=PATIENCE)
+    hint = "getComputedStyle(document.querySelector('.prose > p'), '::before').content"
+    await expect(writer.text).to_be_focused(timeout=PATIENCE)
+    assert "type / for blocks" in await writer.page.evaluate(hint)
+    await writer.type("first words")
+
+    file = console.mirrord.file("Begun at once.md")
+    eventually(lambda: file.exists() and "first words" in file.read_text(encoding="utf-8"), "the words in the file")

@@ -359,3 +359,26 @@ async def test_the_fields_of_a_block_are_within_the_screen(console: Console, per
     await reader.type("\\gamma")
 
     becomes(file, "words\n\n" * 40 + "$$\n\\gamma\n$$\n")
+
+
+async def test_selected_words_are_formatted_by_the_bar_beside_them(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Selected.md")
+    save(file, "some plain words\n\n```\ncode\n```\n")
+    writer = await person()
+    await writer.open("Selected.md")
+    bar = writer.page.get_by_role("group", name="Format the selected words")
+    await expect(bar).to_be_hidden()
+    await writer.text.get_by_text("some plain words").dblclick(position={"x": 50, "y": 10})
+    await bar.get_by_role("button", name="Bold").click()
+    await expect(bar.get_by_role("button", name="Bold")).to_have_attribute("aria-pressed", "true")
+    becomes(file, "some **plain** words\n\n```\ncode\n```\n")
+    words = await writer.text.locator("strong").bounding_box()
+    place = await bar.bounding_box()
+    assert words
+    assert place
+    assert abs(place["y"] - words["y"]) + abs(place["x"] - words["x"]) < 90
+    await writer.press("ArrowRight")
+    await expect(bar).to_be_hidden()
+    await writer.text.locator("pre").dblclick()
+
+    await expect(bar).to_be_hidden()

@@ -4,10 +4,10 @@ import re
 from datetime import date
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, StorageState, expect
 
 from tests.console.conftest import Console, NewPerson
-from tests.console.people import PATIENCE, Person, becomes, ready, row_of
+from tests.console.people import PATIENCE, Person, becomes, link_of, ready, row_of
 from tests.support.editors import save
 from tests.support.harness import eventually
 
@@ -17,6 +17,13 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 async def home(somebody: Person) -> None:
     await somebody.page.goto(f"{somebody.url}/t/console/")
     await ready(somebody)
+
+
+async def signed_in_by(link: str, browser: Browser) -> StorageState:
+    """A session of its own, which signs out without signing out others."""
+    async with await browser.new_context() as context:
+        await (await context.new_page()).goto(link)
+        return await context.storage_state()
 
 
 def text_of_new(console: Console, path: str) -> str:
@@ -201,3 +208,103 @@ async def test_versions_are_grouped_by_sessions_and_any_two_are_compared(console
     await expect(reader.page.locator(".difference .removed")).to_contain_text("text 0", timeout=PATIENCE)
 
     assert await reader.page.evaluate("scrollY") == 0
+
+
+async def test_one_block_of_a_version_is_restored_and_read_as_it_is_shown(console: Console, person: NewPerson) -> None:
+    file = console.mirrord.file("Sessions.md")
+    for text in (before := "**one**\n\ntwo\n\nthree\n", "ONE\n\ntwo\n\nTHREE\n"):
+        save(file, text)
+        await_text(console, text)
+    page = row_of(console.mirrord, "Sessions.md")
+    reader = await person()
+    await reader.page.goto(f"{console.url}/t/console/p/{page.id}/history")
+    await ready(reader)
+    await reader.page.locator(".versions summary").first.click()
+    await reader.page.locator(f".versions .versions [data-version='{page.version - 1}']").click()
+    await reader.page.get_by_label("Compare with").select_option(label="the page as it is now")
+    blocks = reader.page.locator("#shown .block")
+    await expect(blocks).to_have_count(2)
+    await reader.page.get_by_role("button", name="As it reads").click()
+    await expect(blocks.first.get_by_role("group", name="In this version").locator("strong")).to_have_text("one")
+    await expect(blocks.first.get_by_role("group", name="Now")).to_have_text("ONE")
+    await reader.page.get_by_role("button", name="Restore block 1").click()
+    becomes(file, "**one**\n\ntwo\n\nTHREE\n")
+    await expect(blocks).to_have_count(1, timeout=PATIENCE)
+    await reader.page.get_by_role("button", name="Restore block 1").click()
+    becomes(file, before)
+
+    await expect(reader.page.get_by_text("The texts are the same.")).to_be_visible(timeout=PATIENCE)
+
+
+async def test_signing_out_leaves_no_title_in_the_browser_and_stars_come_back(
+    console: Console, person: NewPerson, browser: Browser
+) -> None:
+    save(console.mirrord.file("Starred secret.md"), "text\n")
+    reader = await person(storage_state=await signed_in_by(link_of(console.mirrord), browser))
+    await reader.open("Starred secret.md")
+    await ready(reader)
+    await reader.page.get_by_role("button", name="Star", exact=True).click()
+    await expect(reader.page.locator("#star")).to_have_text("Starred")
+    await reader.page.get_by_role("button", name="Sign out").click()
+    await reader.page.wait_for_url("**/sign-in")
+    assert "secret" not in await reader.page.evaluate("JSON.stringify(localStorage)")
+    await reader.page.goto(link_of(console.mirrord))
+    await home(reader)
+
+    starred = reader.page.get_by_role("region", name="Starred")
+    await expect(starred.get_by_role("link", name="Starred secret")).to_be_visible()
+
+
+async def test_a_star_of_a_page_that_is_gone_shows_nothing(console: Console, person: NewPerson) -> None:
+    reader = await person()
+    await home(reader)
+    star = '[{"id": "00000000-0000-4000-8000-000000000000", "title": null}]'
+    await reader.page.evaluate("list => localStorage.setItem('mirrord.starred.console', list)", star)
+    await home(reader)
+
+    await expect(reader.page.get_by_role("region", name="Starred")).to_have_count(0)
+
+
+async def test_pages_of_one_title_are_told_apart_by_their_paths(console: Console, person: NewPerson) -> None:
+    for name in ("guide.first", "guide.second"):
+        save(console.mirrord.file(f"Twins/{name}.md"), "---\ntitle: Twinned\n---\nrarewordoftwins\n")
+        row_of(console.mirrord, f"Twins/{name}.md")
+    reader = await person()
+    await home(reader)
+    for name in ("guide.first", "guide.second"):
+        await expect(reader.page.locator(".changes li").filter(has_text=f"Twins / {name}")).to_have_count(1)
+    await reader.page.goto(f"{console.url}/t/console/search?q=rarewordoftwins")
+
+    await expect(reader.page.locator(".results .path")).to_have_text(
+        [re.compile("Twins / guide.(first|second)")] * 2, timeout=PATIENCE
+    )
+
+
+async def test_a_title_that_the_text_repeats_is_large_only_there(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("Repeated.md"), "# Repeated\n\ntext\n")
+    save(console.mirrord.file("Unrepeated.md"), "# Other words\n\ntext\n")
+    sizes = []
+    for path in ("Repeated.md", "Unrepeated.md"):
+        reader = await person()
+        await reader.open(path)
+        await ready(reader)
+        sizes.append(
+            await reader.page.locator("#title").evaluate("node => parseFloat(getComputedStyle(node).fontSize)")
+        )
+
+    assert sizes[0] <= 16 < 24 <= sizes[1]
+
+
+async def test_times_are_told_to_the_minute_and_without_the_day_of_today(person: NewPerson) -> None:
+    reader = await person(locale="en-US", timezone_id="UTC")
+    await home(reader)
+    script = await reader.page.locator("link[href$='/elements/dom.js']").get_attribute("href")
+    tell = "([script, now, times]) => import(script).then(dom => times.map(time => dom.moment(time, new Date(now))))"
+    times = ["2026-03-04T09:30:11Z", "2026-02-03T17:05:00Z", "2025-12-31T00:00:00Z"]
+    moments = await reader.page.evaluate(tell, [script, "2026-03-04T12:00:00Z", times])
+
+    assert [" ".join(moment.split()) for moment in moments] == [
+        "today at 9:30 AM",
+        "Feb 3, 5:05 PM",
+        "Dec 31, 2025, 12:00 AM",
+    ]

@@ -205,7 +205,7 @@ async def test_an_icon_is_set_changed_and_removed_in_the_front_matter(console: C
     await expect(writer.page.get_by_role("textbox", name="Icon")).to_have_value("🌍")
     await writer.press("Delete", "Enter")
     becomes(file, text)
-    await expect(above).to_have_text("•", timeout=PATIENCE)
+    await expect(above).to_have_text("☺", timeout=PATIENCE)
 
 
 async def test_a_page_that_is_edited_in_the_very_moment_is_moved_all_the_same(

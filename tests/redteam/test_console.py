@@ -55,6 +55,8 @@ READS = (
     "/unresolved",
     "/history",
     "/diff?before=0&after=1",
+    "/blocks?after=1",
+    "/blocks?before=0&after=1",
     "/resolve?target=Secret",
 )
 NAMES = [f"{method} {path}" for method, path, _ in WRITES]

@@ -273,6 +273,16 @@ def test_a_new_page_in_a_folder_is_renamed_moved_deleted_and_brought_back(consol
     eventually(lambda: console.mirrord.file("Delta- 2.md").exists(), "the file to come back")
 
 
+def test_windows_that_ask_for_the_note_of_a_day_at_once_get_the_same_page(console: Console, ada: Browser) -> None:
+    with ThreadPoolExecutor(6) as windows:
+        answers = list(windows.map(lambda _: ada.ask("POST", "/t/demo/api/daily", {"date": "2026-02-03"}), range(6)))
+
+    assert len({answer.json["id"] for answer in answers}) == 1
+    assert sorted(answer.status for answer in answers) == [200] * 5 + [201]
+    console.mirrord.flush()
+    assert len(list(console.mirrord.file("Daily").iterdir())) == 1
+
+
 def test_a_renamed_page_without_a_title_of_its_own_gets_none(console: Console, ada: Browser) -> None:
     save(console.mirrord.file("Plain.md"), "Only text.\n")
     page = settled(ada, console.page("Plain")["id"])
@@ -405,6 +415,28 @@ def test_history_shows_words_that_changed_and_goes_back(console: Console, ada: B
     assert pieces == [("-", ["two"]), ("+", ["three"])]
     ada.send("POST", f"pages/{page['id']}/restore", {"version": version, "then": version - 1})
     eventually(lambda: console.mirrord.text("Versions.md") == "one two\n", "the text of the version in the file")
+
+
+def test_one_block_of_a_version_comes_back_and_the_others_stay(console: Console, ada: Browser) -> None:
+    page = made(ada, "Blocks")
+    source = f"pages/{page['id']}/markdown"
+    before = "---\nkey: 1\n---\nfirst\r\n\r\nsecond\r\n\r\nthird\r\n"
+    then = ada.send("PUT", source, {"version": page["version"], "markdown": before})["version"]
+    after = before.replace("first", "FIRST").replace("third", "THIRD")
+    version = ada.send("PUT", source, {"version": then, "markdown": after})["version"]
+    offered = ada.get(f"pages/{page['id']}/blocks?after={then}")
+    assert [block["number"] for block in offered["blocks"]] == [1, 2]
+    assert offered["blocks"][1]["new"]["content"][0]["content"] == [{"type": "text", "text": "third"}]
+    chosen = {"version": offered["version"], "then": then, "block": 2}
+    ada.send("POST", f"pages/{page['id']}/restore", {**chosen, "block": 9}, status=422)
+    ada.send("POST", f"pages/{page['id']}/restore", {**chosen, "version": then}, status=409)
+    assert ada.send("POST", f"pages/{page['id']}/restore", chosen)["version"] > version
+    becomes = after.replace("THIRD", "third")
+
+    eventually(lambda: console.mirrord.text("Blocks.md") == becomes, "the text with one block of the version")
+    compared = ada.get(f"pages/{page['id']}/blocks?before={then}&after={version}")
+    assert compared["version"] is None
+    assert len(compared["blocks"]) == 2
 
 
 def test_a_conflict_is_settled_in_the_console(console: Console, ada: Browser) -> None:

@@ -72,7 +72,9 @@ _INSERT_TEXT = "INSERT INTO mirrord.page (parent_id, name, markdown) VALUES (%s,
 _AT_PLACE = """
 SELECT id, kind, coalesce(title, name, ''), icon FROM mirrord.page
  WHERE tenant_id = mirrord.current_tenant() AND parent_id IS NOT DISTINCT FROM %(parent)s AND deleted_at IS NULL
-   AND mirrord.name_key(name) = mirrord.name_key(%(name)s) ORDER BY id LIMIT 1"""
+   AND mirrord.name_key(coalesce(name, title)) = mirrord.name_key(%(name)s) ORDER BY id LIMIT 1"""
+# Of the pages that are made only where there is none yet: two windows would each make one.
+_LOCK_PLACES = "SELECT pg_advisory_xact_lock(hashtextextended('console place ' || mirrord.current_tenant()::text, 0))"
 _EMPTY = {"type": "doc", "content": []}
 
 
@@ -174,8 +176,13 @@ async def create_from_text(connection: Connection, parent: UUID | None, name: st
     return EntryId(row[0])
 
 
+async def lock_places(connection: Connection) -> None:
+    """Wait until no other transaction of the console makes a page where it found none, and let none until the end."""
+    await connection.execute(_LOCK_PLACES)
+
+
 async def find_by_place(connection: Connection, parent: UUID | None, name: str) -> PageTitle | None:
-    """The live page or folder with a name below *parent* (None: in the root)."""
+    """The live page or folder with a name, or a title that will be its name, below *parent* (None: in the root)."""
     row = await (await connection.execute(_AT_PLACE, {"parent": parent, "name": name})).fetchone()
     return PageTitle(*row) if row else None
 

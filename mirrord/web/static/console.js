@@ -4,7 +4,7 @@ import { start as startSwitcher } from "./finding/switcher.js";
 import { listenToLinks, startView } from "./navigation/navigation.js";
 import { forgetOffline, readOffline } from "./offline/offline.js";
 import { countDrafts, forgetAll } from "./page/drafts.js";
-import { forgetVisits } from "./page/stars.js";
+import { forgetTitles } from "./page/stars.js";
 import { send, tenant } from "./server/api.js";
 import { listen } from "./server/live.js";
 import { COMMON, SIGN_OUT } from "./words.js";
@@ -17,7 +17,7 @@ document.addEventListener("click", async (event) => {
   if (answer === null) return;
   if (answer === "forget") await forgetAll();
   await forgetOffline();
-  forgetVisits();
+  forgetTitles();
   const { href } = await send("POST", "/sign-out", {});
   location.assign(href);
 });
@@ -30,14 +30,16 @@ fold?.addEventListener("click", () => {
 const isNarrow = () => matchMedia("(max-width: 50rem)").matches;
 if (fold && isNarrow()) fold.click();
 window.addEventListener("view:shown", () => {
+  document.getElementById("view-links")?.hidePopover();
   if (isNarrow() && !document.body.classList.contains("folded")) fold.click();
 });
 
 window.addEventListener("live:attention", ({ detail }) => {
   const waiting = detail.conflicts + detail.halts + detail.problems + detail.approvals;
-  const count = document.querySelector("#attention .count");
-  count.textContent = String(waiting);
-  count.hidden = waiting === 0;
+  for (const count of document.querySelectorAll(".bar .count")) {
+    count.textContent = String(waiting);
+    count.hidden = waiting === 0;
+  }
 });
 
 const starting = [startView()];

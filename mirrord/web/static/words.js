@@ -14,6 +14,7 @@ export const COMMON = {
   more: "More…",
   page: "page",
   pages: "pages",
+  today: (time) => `today at ${time}`,
 };
 
 /** Who did something, by kind of actor. */
@@ -115,6 +116,7 @@ export const PROPERTIES = {
   add: "Add a property",
   name: "Name of the property",
   remove: (key) => `Remove ${key}`,
+  count: (count) => (count === 1 ? "1 property" : `${count} properties`),
   listHint: "Separate several values with commas",
   onlyInMarkdown: "Edit it in the Markdown view",
 };
@@ -144,7 +146,18 @@ export const HISTORY = {
   layout: "layout",
   session: (count) => `${count} versions`,
   compare: "Compare with",
-  before: "the version before",
+  thePageNow: "the page as it is now",
+  asRead: "As it reads",
+  blocksHint: "What would change if this version came back, block by block.",
+  block: (number) => `Block ${number}`,
+  restoreBlock: "Restore this block",
+  restoreBlockOf: (number) => `Restore block ${number}`,
+  blockRestored: "The block is restored.",
+  now: "Now",
+  then: "In this version",
+  was: "Before",
+  became: "In this version",
+  nothing: "(nothing)",
 };
 
 export const HOME = {

@@ -13,6 +13,7 @@ import { grip } from './moving/grip'
 import { placeOfFragment } from './document/headings'
 import { identified } from './document/ids'
 import { inspector } from './menus/inspector'
+import { selectionBar } from './menus/selectionbar'
 import { merge } from './merging/merge'
 import type { Editor, Options, Page } from './options'
 import { type Desk, type Kept, Saving } from './saving/saving'
@@ -58,7 +59,7 @@ export function mount(host: HTMLElement, options: Options): Editor {
   const bar = toolbar(tiptap, [choosing(options, tell)])
   new ResizeObserver(() => (margin.top = coveredBy(bar) + 5)).observe(bar)
   host.classList.add('mirrord-editor')
-  host.replaceChildren(bar, notice, surface, inspector(tiptap, options))
+  host.replaceChildren(bar, notice, surface, inspector(tiptap, options), selectionBar(tiptap))
   requestAnimationFrame(() => setTimeout(() => surface.classList.remove('opening')))
   return living(tiptap, saving, options, host, kept !== null)
 }

@@ -5,6 +5,7 @@ export const EDITOR = {
   wayOut: 'Tab indents. Press Escape, then Tab, to leave the text.',
   text: 'Text of the page',
   format: 'Format',
+  formatSelection: 'Format the selected words',
   table: 'Table',
   insert: 'Insert',
   pages: 'Pages',

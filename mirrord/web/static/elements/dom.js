@@ -82,8 +82,13 @@ export async function confirmed(question, action, kind = "main") {
   return answer === true;
 }
 
-/** A time for people. */
-export const moment = (text) => new Date(text).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+/** A time for people, to the minute: the day unless it is today, the year unless it is this one. */
+export function moment(text, now = new Date()) {
+  const at = new Date(text);
+  if (at.toDateString() === now.toDateString()) return COMMON.today(at.toLocaleTimeString(undefined, { timeStyle: "short" }));
+  const year = at.getFullYear() === now.getFullYear() ? undefined : "numeric";
+  return at.toLocaleString(undefined, { year, month: "short", day: "numeric", hour: "numeric", minute: "2-digit" });
+}
 
 /** So many of a thing, for people. */
 export const many = (count, thing) => `${count.toLocaleString()} ${thing}${count === 1 ? "" : "s"}`;

@@ -37,3 +37,9 @@ function block(node) {
 
 /** A document as elements. */
 export const renderedOf = (doc) => (doc?.content ?? []).map(block);
+
+/** Two documents side by side, each with its title; null: there is none. */
+export function renderedPair(titles, documents, nothing) {
+  const column = (title, doc) => make("div", {}, make("h4", {}, title), make("div", { class: "rendered", tabindex: "0", "aria-label": title, role: "group" }, doc?.content?.length ? renderedOf(doc) : nothing));
+  return make("div", { class: "columns" }, titles.map((title, at) => column(title, documents[at])));
+}

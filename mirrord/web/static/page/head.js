@@ -15,7 +15,8 @@ export function showHead(page, reread) {
   shown.page = page;
   showTitle(page);
   if (!page.deleted) remember(page);
-  part("icon").textContent = page.icon || (page.kind === "folder" ? "▤" : "•");
+  part("icon").textContent = page.icon || (page.kind === "folder" ? "▤" : "☺");
+  part("icon").dataset.chosen = page.icon ? "yes" : "no";
   document.title = `${page.title} · ${tenant}`;
   showOnDisk(page, page.updated_at);
   showTools(page);
@@ -47,7 +48,8 @@ export function showOnDisk({ on_disk, halted, by, updated_by }, at) {
   part("disk-state").replaceChildren(halted ? decision() : on_disk ? PAGE.onDisk : PAGE.toDisk);
   part("disk-state").dataset.state = on_disk ? "yes" : "no";
   by ??= updated_by;
-  whenIdle(() => (part("by").textContent = by ? PAGE.by(actor(by), at && moment(at)) : ""));
+  const place = part("by"); // another view may be shown by then
+  whenIdle(() => (place.textContent = by ? PAGE.by(actor(by), at && moment(at)) : ""));
 }
 
 /** The first time that a browser spells takes it as long as a short page does. */

@@ -18,7 +18,18 @@ export function showProperties(page, again) {
   if (!isShown || place.contains(document.activeElement) || (wanted === listed && place.firstChild)) return;
   listed = wanted;
   const own = page.properties.filter(({ key }) => key !== "tags");
-  place.replaceChildren(tagsOf(page), ...own.map(property), button(`+ ${PROPERTIES.add}`, add, { class: "plain quiet" }));
+  const more = button(`+ ${PROPERTIES.add}`, add, { class: "plain quiet" });
+  place.replaceChildren(tagsOf(page), own.length ? folded(own, more) : more);
+}
+
+const UNFOLDED = "mirrord.properties"; // "yes" or "no": as a person left them last
+const isUnfolded = () => (localStorage.getItem(UNFOLDED) ?? (matchMedia("(max-width: 50rem)").matches ? "no" : "yes")) === "yes";
+
+function folded(properties, more) {
+  const summary = make("summary", {}, PROPERTIES.count(properties.length));
+  const details = make("details", { open: isUnfolded() }, summary, make("div", { class: "property-list" }, properties.map(property), more));
+  summary.addEventListener("click", () => localStorage.setItem(UNFOLDED, details.open ? "no" : "yes")); // before it changes
+  return details;
 }
 
 /** Write one property; null removes it. */

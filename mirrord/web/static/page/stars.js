@@ -37,7 +37,24 @@ export function forget(id) {
   for (const name of ["starred", "visited"]) store(name, listOf(name).filter((page) => page.id !== id));
 }
 
-/** Forget which pages were opened, in all tenants, as when a person signs out; stars stay. */
-export function forgetVisits() {
-  for (const key of Object.keys(localStorage)) if (key.startsWith("mirrord.visited.")) localStorage.removeItem(key);
+/** Forget titles of all tenants, and which pages were opened, as when a person signs out; which pages are starred stays. */
+export function forgetTitles() {
+  for (const key of Object.keys(localStorage)) {
+    if (key.startsWith("mirrord.visited.")) localStorage.removeItem(key);
+    if (!key.startsWith("mirrord.starred.")) continue;
+    const ids = JSON.parse(localStorage.getItem(key)).map(({ id }) => ({ id, title: null, icon: null }));
+    localStorage.setItem(key, JSON.stringify(ids));
+  }
+}
+
+/** Give the starred pages that have no title here the one they have now; a page that is not there is left out. */
+export async function titledStars(get) {
+  const titled = await Promise.all(starred().map(async (page) => (page.title === null ? await named(page, get) : page)));
+  for (const page of titled) if (page && isStarred(page.id)) store("starred", starred().map((one) => (one.id === page.id ? page : one)));
+  return titled.filter(Boolean);
+}
+
+async function named({ id }, get) {
+  const page = (await get(`pages/${id}/above`)).at(-1);
+  return page ? entryOf(page) : null;
 }

@@ -19,12 +19,19 @@ export function listenToTitle() {
 }
 
 /** Show the title; what a person is typing stays. */
-export function showTitle({ title, deleted, fault }) {
+export function showTitle({ title, content, deleted, fault }) {
   const place = part("title");
+  place.closest(".page-head").classList.toggle("titled-in-text", isHeadedBy(title, content));
   if (document.activeElement !== place) place.textContent = title;
   const canRename = !deleted && !fault;
   for (const [name, value] of Object.entries({ contenteditable: "plaintext-only", role: "textbox", "aria-label": PAGE.titleField, spellcheck: "false" })) {
     if (canRename) place.setAttribute(name, value);
     else place.removeAttribute(name);
   }
+}
+
+/** Whether the text begins with its title as a heading: then that one is the large one. */
+function isHeadedBy(title, content) {
+  const first = content?.content?.[0];
+  return first?.type === "heading" && first.attrs?.level === 1 && (first.content ?? []).map((node) => node.text ?? "").join("").trim() === title;
 }

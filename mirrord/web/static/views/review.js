@@ -2,7 +2,7 @@
 import { change, getFor } from "../server/api.js";
 import { differenceOf } from "../elements/difference.js";
 import { actor, ask, button, many, make, moment, tell, trying } from "../elements/dom.js";
-import { renderedOf } from "../elements/rendered.js";
+import { renderedPair } from "../elements/rendered.js";
 import { COMMON, REVIEW } from "../words.js";
 
 let place = null;
@@ -23,10 +23,7 @@ function checkbox(label, checked, onchange, disabled = false) {
   return make("label", { class: "choice" }, box, label);
 }
 
-function rendered(found) {
-  const column = (title, doc) => make("div", {}, make("h4", {}, title), make("div", { class: "rendered", tabindex: "0", "aria-label": title }, doc ? renderedOf(doc) : REVIEW.nothingToShow));
-  return make("div", { class: "columns" }, column(REVIEW.now, found.old_document), column(REVIEW.then, found.new_document));
-}
+const rendered = (found) => renderedPair([REVIEW.now, REVIEW.then], [found.old_document, found.new_document], REVIEW.nothingToShow);
 
 /** The changed blocks of a page as source, each with its own choice, and beside them the page as it reads. */
 function detail(review, page, choice, found, again) {

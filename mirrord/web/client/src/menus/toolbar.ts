@@ -22,7 +22,8 @@ export function toolbar(editor: Editor, more: Action[]): HTMLElement {
   return bar
 }
 
-function groupOf(editor: Editor, actions: Action[]): { box: HTMLElement; draw(): void } {
+/** Buttons for *actions*; draw() shows which of them are on. */
+export function groupOf(editor: Editor, actions: Action[]): { box: HTMLElement; draw(): void } {
   const buttons = actions.map((action) => buttonOf(editor, action))
   const draw = () =>
     actions.forEach(({ isOn }, index) => isOn && buttons[index]!.setAttribute('aria-pressed', String(isOn(editor))))
