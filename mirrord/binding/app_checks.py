@@ -4,7 +4,8 @@ from collections.abc import Mapping as ByKey
 from collections.abc import Sequence
 
 from mirrord.binding.bound_sql import Tables
-from mirrord.binding.mapping import Mapping, TableName, columns_read
+from mirrord.binding.mapping import Mapping, TableName, columns_used
+from mirrord.binding.write_statements import WriteStatements
 from mirrord.db.bindings import app_catalogue
 from mirrord.db.bindings.app_catalogue import TableFacts
 from mirrord.db.database import Connection
@@ -19,12 +20,14 @@ Fingerprint = dict[str, dict[str, str]]
 async def load_tables(connection: Connection, mapping: Mapping) -> dict[TableName, TableFacts]:
     """The tables of *mapping*. Raises UserError if one of them, or a column, cannot be bound."""
     tables = {}
-    for table, columns in columns_read(mapping).items():
+    for table, columns in columns_used(mapping).items():
         facts = await app_catalogue.load_table(connection, table.schema, table.name, columns)
         _check_table(table, columns, facts)
         assert facts is not None
         tables[table] = facts
     _check_ids(mapping, tables)
+    if mapping.writes is not None:
+        WriteStatements(mapping, fingerprint_of(tables)).check_touches()
     return tables
 
 
@@ -89,7 +92,7 @@ def describe_changes(before: ByKey[str, ByKey[str, str]], now: ByKey[str, ByKey[
 
 async def load_fingerprint(connection: Connection, mapping: Mapping) -> Fingerprint:
     """The types of the columns of *mapping* that exist."""
-    columns = [(table.schema, table.name, name) for table, names in columns_read(mapping).items() for name in names]
+    columns = [(table.schema, table.name, name) for table, names in columns_used(mapping).items() for name in names]
     fingerprint: Fingerprint = {}
     for schema, table, name, type_name in await app_catalogue.load_types(connection, columns):
         fingerprint.setdefault(str(TableName(schema, table)), {})[name] = type_name

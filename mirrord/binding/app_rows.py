@@ -106,7 +106,7 @@ def _page_text(entry: EntryId, row: AppRow, mapping: Mapping) -> str:
 
 def _properties_of(entry: EntryId, row: AppRow, mapping: Mapping) -> dict[str, Json]:
     properties: dict[str, Json] = {"id": str(entry), "title": row.title}
-    if (position := _position_of(row, mapping)) is not None:
+    if (position := position_of(row, mapping)) is not None:
         properties["position"] = position
     return properties | {key: value for key, value in row.properties.items() if value is not None}
 
@@ -122,7 +122,8 @@ def _with_properties(body: str, properties: dict[str, Json]) -> PageText:
     return result
 
 
-def _position_of(row: AppRow, mapping: Mapping) -> str | None:
+def position_of(row: AppRow, mapping: Mapping) -> str | None:
+    """The position of *row* in front matter; None: it has none. Raises Damaged if it is no whole number."""
     order = mapping.page.order
     if order is None or row.position is None:
         return None
@@ -132,6 +133,21 @@ def _position_of(row: AppRow, mapping: Mapping) -> str | None:
         return position_of_number(int(row.position))
     except ValueError:
         raise Damaged(f"its position {row.position!r} is no whole number") from None
+
+
+def number_of_position(position: str) -> int | None:
+    """The whole number of a *position*; None: it is between two of them, or none."""
+    letter, digits = position[:1], position[1:]
+    if not digits or not (letter.isascii() and letter.isalpha()) or not all(digit in _DIGITS for digit in digits):
+        return None
+    count = ord(letter) - ord("a") + 1 if letter.islower() else ord("Z") - ord(letter) + 1
+    if len(digits) != count:
+        return None
+    size, offset = len(_DIGITS), 0
+    for digit in digits:
+        offset = offset * size + _DIGITS.index(digit)
+    first: int = sum(size**length for length in range(1, count if letter.islower() else count + 1))
+    return first + offset if letter.islower() else offset - first
 
 
 def position_of_number(number: int) -> str:
@@ -165,25 +181,37 @@ def _markdown_of(row: AppRow, mapping: Mapping) -> str:
         return ""
     if mapping.body.form is Format.MARKDOWN:
         return row.body
-    try:
-        document = orjson.loads(row.body)
-    except orjson.JSONDecodeError as error:
-        raise Damaged(f"its body is no JSON ({error})") from error
-    if document is None:
+    if (document := document_of(row, mapping)) is None:
         return ""
-    if not isinstance(document, dict) or document.get("type") != "doc":
-        raise Damaged("its body is no document: the JSON has no `type` that is `doc`")
-    views = NewViews(None, None, None, None, None, _renamed(document, mapping.body.names))
+    views = NewViews(None, None, None, None, None, document)
     return render(PageText(""), frozenset({"content"}), views, "").text
 
 
-def _renamed(node: Any, names: ByKey[str, str]) -> Document:
-    """*node* with the names of nodes and marks that the document schema has."""
+def document_of(row: AppRow, mapping: Mapping) -> Document | None:
+    """
+    The body of *row*, whose format is JSON, with the names of the document schema; None: there is none.
+
+    Raises:
+        Damaged: it is no document.
+    """
+    try:
+        document = orjson.loads(row.body or "null")
+    except orjson.JSONDecodeError as error:
+        raise Damaged(f"its body is no JSON ({error})") from error
+    if document is None:
+        return None
+    if not isinstance(document, dict) or document.get("type") != "doc":
+        raise Damaged("its body is no document: the JSON has no `type` that is `doc`")
+    return renamed(document, mapping.body.names)
+
+
+def renamed(node: Any, names: ByKey[str, str]) -> Document:
+    """*node* with other names of nodes and marks: *names* has them by those that it has."""
     if not names or not isinstance(node, dict):
         return node  # type: ignore[no-any-return]
     kind = node.get("type")
-    renamed = {**node, "type": names.get(kind, kind) if isinstance(kind, str) else kind}
+    result = {**node, "type": names.get(kind, kind) if isinstance(kind, str) else kind}
     for part in ("content", "marks"):
         if isinstance(node.get(part), list):
-            renamed[part] = [_renamed(each, names) for each in node[part]]
-    return renamed  # type: ignore[return-value]
+            result[part] = [renamed(each, names) for each in node[part]]
+    return result  # type: ignore[return-value]

@@ -32,6 +32,7 @@ LOOK_SECONDS = 0.1  # seconds between two looks while a binding runs
 # Commits that notify wait for each other, so an app that writes much is spared them while the queue is looked at often.
 BURST_PASSES, BURST_SECONDS = 10, 1.0
 QUIET_SECONDS = 3.0  # seconds for which triggers notify no more, less than BUSY_FOR_SECONDS
+WAIT_SECONDS = 0.3  # seconds until a binding is looked at again of which rows wait for transactions of the app
 IDLE_SECONDS = 2.0  # seconds between two looks for a binding
 
 
@@ -151,6 +152,8 @@ class BindingLoop:
             await self._halt(due, f"A row of the app cannot be read: {error}. Pages stay as they are.")
             return
         course.comparison, course.place = report.comparison, report.place
+        if report.waits:
+            course.waits_until = time.monotonic() + WAIT_SECONDS
         if report.deleted:
             course.deletions.append((time.monotonic(), report.deleted))
         if report.written or report.deleted or report.has_more:

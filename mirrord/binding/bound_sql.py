@@ -1,11 +1,11 @@
 """The SQL of a binding as text: reading the app's rows, the triggers, the role and its grants."""
 
 from collections.abc import Mapping as ByKey
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
-from mirrord.binding.mapping import Condition, Literal, Mapping, TableName, Watch, columns_read
-from mirrord.db.bindings.app_catalogue import TableFacts
+from mirrord.binding.mapping import Condition, Literal, Mapping, Match, TableName, Watch, columns_read
+from mirrord.db.bindings.app_catalogue import ColumnFacts, TableFacts
 from mirrord.db.notify_channel import BOUND_PAYLOAD, channel_of
 from mirrord.domain.entry import TenantId
 
@@ -81,7 +81,7 @@ def trigger_of(binding: UUID) -> str:
 def app_statements(mapping: Mapping, id_type: str) -> AppStatements:
     """The statements that read the rows of *mapping*. id_type: the type of the pages' ids."""
     page = mapping.page
-    condition = " AND ".join(["true", *_conditions(mapping)])
+    condition = condition_of(mapping)
     key = f"ANY (%(ids)s::text[]::{id_type}[])"
     source, id_column = f"{quote_table(page.table)} AS p", f"p.{quote_name(page.id)}"
     rows = (
@@ -98,7 +98,7 @@ def app_statements(mapping: Mapping, id_type: str) -> AppStatements:
 
 def select_all(mapping: Mapping) -> str:
     """The statement that reads all living rows of *mapping*, for a check."""
-    condition = " AND ".join(["true", *_conditions(mapping)])
+    condition = condition_of(mapping)
     source = f"{quote_table(mapping.page.table)} AS p"
     return f"SELECT {', '.join(_selected(mapping))} FROM {source}{_body_join(mapping)} WHERE {condition}"
 
@@ -132,12 +132,20 @@ def _body_join(mapping: Mapping) -> str:
     body = mapping.body
     if body.table is None:
         return ""
-    matches = (
-        f"b.{quote_name(match.column)}"
-        + (f" = p.{quote_name(mapping.page.id)}" if match.constant is None else f"::text = {_constant(match.constant)}")
-        for match in body.matches
-    )
+    matches = (match_of(match, f"p.{quote_name(mapping.page.id)}") for match in body.matches)
     return f"\n  LEFT JOIN {quote_table(body.table)} AS b ON {' AND '.join(matches)}"
+
+
+def match_of(match: Match, key: str) -> str:
+    """The condition on a row of the table with bodies. key: the id of the page, as an expression."""
+    column = f"b.{quote_name(match.column)}"
+    return f"{column} = {key}" if match.constant is None else f"{column}::text = {_constant(match.constant)}"
+
+
+def condition_of(mapping: Mapping, *, is_living: bool = True) -> str:
+    """The condition on rows that are pages. is_living: leave out deleted ones."""
+    page = mapping.page if is_living else replace(mapping.page, deleted=None)
+    return " AND ".join(["true", *_conditions(replace(mapping, page=page))])
 
 
 def _conditions(mapping: Mapping) -> list[str]:
@@ -302,11 +310,12 @@ def _trigger_statements(
 ) -> list[str]:
     binding, (table, part, id_column) = mapping.binding_id(tenant), watched
     function = function_of(binding, part)
+    columns_compared = {name: facts.columns[name] for name in columns_read(mapping)[table]}
     text = _FUNCTION.format(
         function=function,
         binding=binding,
         key=quote_name(id_column),
-        comparison=_comparison_of(facts),
+        comparison=_comparison_of(columns_compared),
         first_app_type=_FIRST_APP_TYPE,
         clock=watch_clock_of(binding),
         channel=channel_of(tenant),
@@ -321,20 +330,20 @@ def _trigger_statements(
     ]
 
 
-def _comparison_of(facts: TableFacts) -> str:
+def _comparison_of(columns: ByKey[str, ColumnFacts]) -> str:
     """
     The part of a trigger function that passes over an UPDATE of other columns.
 
     `UPDATE OF` would do the same, but Postgres refuses to drop or retype a column that is named there.
     """
-    if not all(column.is_plain for column in facts.columns.values()):
+    if not all(column.is_plain for column in columns.values()):
         return ""
     old, new = (
         ", ".join(
             f"{side}.{quote_name(name)}" + ("::text" if column.type == "json" else "")
-            for name, column in facts.columns.items()
+            for name, column in columns.items()
         )
         for side in ("OLD", "NEW")
     )
-    types = ", ".join(f"pg_typeof(NEW.{quote_name(name)})" for name in facts.columns)
+    types = ", ".join(f"pg_typeof(NEW.{quote_name(name)})" for name in columns)
     return _COMPARISON.format(old=old, new=new, types=types)

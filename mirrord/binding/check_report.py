@@ -1,18 +1,19 @@
 """What a binding would do: every statement, and a dry run over all rows of the app. Nothing is written."""
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from mirrord.binding.app_checks import load_tables
 from mirrord.binding.app_rows import AppRow, text_of
-from mirrord.binding.bound_sql import Tables, installation, select_all
+from mirrord.binding.bound_sql import Tables, select_all
 from mirrord.binding.mapping import Mapping as BoundMapping
-from mirrord.binding.mapping import entry_id_of
+from mirrord.binding.mapping import columns_written, entry_id_of
 from mirrord.binding.pass_state import rows_of
 from mirrord.binding.row_order import order_rows
+from mirrord.binding.write_statements import all_installation
 from mirrord.db.bindings import app_catalogue
 from mirrord.db.bindings.app_tables import AppRecord
 from mirrord.db.database import Connection
@@ -31,7 +32,7 @@ class CheckReport:
 
     statements: of `bind add`. failures: why rows are not carried over, by title. clashes: titles that are the same
     name in one place. orphans, cyclic: titles of rows whose parent is not there, and of those below themselves.
-    warnings: what an operator should know.
+    warnings: what an operator should know. written: the columns that mirrord writes, by table.
     """
 
     statements: list[str]
@@ -41,6 +42,7 @@ class CheckReport:
     orphans: list[str] = field(default_factory=list)
     cyclic: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    written: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -52,6 +54,7 @@ class CheckReport:
             "orphans": self.orphans,
             "cycles": self.cyclic,
             "warnings": self.warnings,
+            "written": {table: list(columns) for table, columns in self.written.items()},
             "sql": self.statements,
         }
 
@@ -72,8 +75,9 @@ async def check_binding(connection: Connection, mapping: BoundMapping, name: str
         await connection.execute("SET TRANSACTION READ ONLY")
         tables = await load_tables(connection, mapping)
         binding = mapping.binding_id(tenant)
-        statements = installation(tenant, mapping, tables, has_queue=await app_catalogue.has_queue(connection))
-        report = CheckReport(statements, warnings=_warnings_of(mapping, tables))
+        statements = all_installation(tenant, mapping, tables, has_queue=await app_catalogue.has_queue(connection))
+        written = {str(table): columns for table, columns in columns_written(mapping).items()}
+        report = CheckReport(statements, warnings=_warnings_of(mapping, tables), written=written)
         records = [record async for record in _read_all(connection, mapping, value, report, binding)]
     _judge_places(rows_of(records), report)
     return report

@@ -36,6 +36,7 @@ class Intake:
 
     is_careful: what Postgres checks at the end of a transaction is checked after each row, which holds the tenant's
     clock until then. written, deleted: numbers of pages. needed: pages with one below that could not be written.
+    later: ids of rows that are to be looked at in a later pass.
     """
 
     connection: Connection
@@ -47,6 +48,7 @@ class Intake:
     deleted: int = 0
     problems: list[Problem] = field(default_factory=list)
     needed: set[EntryId] = field(default_factory=set)
+    later: set[str] = field(default_factory=set)
 
     async def carry_over(self) -> None:
         """Write pages, parents first, and delete those of rows that vanished. Raises Stale if a page changed."""

@@ -7,10 +7,11 @@ from uuid import UUID
 import psycopg
 
 from mirrord.binding.app_checks import fingerprint_of, load_tables
-from mirrord.binding.bound_sql import installation, removal, renewal
+from mirrord.binding.bound_sql import removal
 from mirrord.binding.check_report import tenant_value
 from mirrord.binding.mapping import Mapping, Watch
 from mirrord.binding.mapping_file import parse_mapping
+from mirrord.binding.write_statements import all_installation, all_renewal
 from mirrord.db.bindings import app_catalogue, binding_rows
 from mirrord.db.bindings.binding_rows import BindingRow
 from mirrord.db.bindings.bound_pages import acting_as
@@ -54,7 +55,7 @@ async def add_binding(connection: Connection, mapping: Mapping, name: str, tenan
             await _refuse_second(connection, mapping, value, tenant)
         await connection.execute("RESET ROLE")
         has_queue = await app_catalogue.has_queue(connection)
-        await _execute_all(connection, installation(tenant, mapping, tables, has_queue=has_queue))
+        await _execute_all(connection, all_installation(tenant, mapping, tables, has_queue=has_queue))
         row = BindingRow(tenant, binding, mapping.name, mapping.text, fingerprint_of(tables), "running", None, 0, False)
         seconds = mapping.poll_seconds if mapping.watch is Watch.POLL else COMPARE_SECONDS
         async with acting_as(connection, DAEMON_ROLE):
@@ -103,7 +104,7 @@ async def resume_binding(connection: Connection, binding: BindingRow, *, is_loss
     tables = await load_tables(connection, mapping)
     async with _changing(connection, binding.tenant):
         has_queue = await app_catalogue.has_queue(connection)
-        await _execute_all(connection, renewal(binding.tenant, mapping, tables, has_queue=has_queue))
+        await _execute_all(connection, all_renewal(binding.tenant, mapping, tables, has_queue=has_queue))
         async with acting_as(connection, DAEMON_ROLE):
             fingerprint = fingerprint_of(tables)
             await binding_rows.resume_binding(connection, binding, fingerprint, is_loss_meant=is_loss_meant)

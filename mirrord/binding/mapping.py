@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID, uuid5
 
+from mirrord.binding.write_rules import Owner, WriteRules
 from mirrord.domain.entry import EntryId, TenantId, parse_id
 
 Literal = str | int | bool
@@ -126,7 +127,11 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """One binding. front: columns by the key of front matter. text: of the file that it was read from."""
+    """
+    One binding. front: columns by the key of front matter. text: of the file that it was read from.
+
+    writes: how rows of the app are written; None: they are not, which is mode `in`.
+    """
 
     name: str
     watch: Watch
@@ -136,6 +141,7 @@ class Mapping:
     body: Body
     front: ByKey[str, str]
     text: str = ""
+    writes: WriteRules | None = None
 
     def binding_id(self, tenant: TenantId) -> UUID:
         """The id of this binding in *tenant*: the same when it is added again."""
@@ -162,3 +168,28 @@ def columns_read(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:
         return {page.table: tuple(dict.fromkeys([*of_page, body.column]))}
     of_body = [*(match.column for match in body.matches), body.column]
     return {page.table: tuple(dict.fromkeys(of_page)), body.table: tuple(dict.fromkeys(of_body))}
+
+
+def columns_written(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:
+    """The columns of each table that mirrord writes, each once; none in mode `in`."""
+    page, body, rules = mapping.page, mapping.body, mapping.writes
+    if rules is None:
+        return {}
+    optional = (page.parent, page.order.column if page.order else None, page.deleted)
+    of_page = [page.title, *(column for column in optional if column is not None)]
+    of_page += [column for key, column in mapping.front.items() if rules.owner_of(key) is not Owner.IN]
+    of_page += [touch.column for touch in rules.of_page]
+    of_body = [body.column, *([rules.plain] if rules.plain is not None else [])]
+    if body.table is None:
+        return {page.table: tuple(dict.fromkeys([*of_page, *of_body]))}
+    of_body += [touch.column for touch in rules.of_body]
+    return {page.table: tuple(dict.fromkeys(of_page)), body.table: tuple(dict.fromkeys(of_body))}
+
+
+def columns_used(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:
+    """The columns of each table that mirrord reads or writes, each once."""
+    written = columns_written(mapping)
+    return {
+        table: tuple(dict.fromkeys([*columns, *written.get(table, ())]))
+        for table, columns in columns_read(mapping).items()
+    }

@@ -1,11 +1,8 @@
 """The mapping of a binding as a TOML file: every key is checked before anything is looked up in the database."""
 
-import re
 import tomllib
-from collections.abc import Collection
 from collections.abc import Mapping as ByKey
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -24,11 +21,17 @@ from mirrord.binding.mapping import (
     Tenancy,
     Watch,
 )
+from mirrord.binding.mapping_names import IDENTIFIER as _IDENTIFIER
+from mirrord.binding.mapping_names import check_names as _check_names
+from mirrord.binding.mapping_names import checked_column as _checked_column
+from mirrord.binding.write_rules import WriteRules
+from mirrord.binding.write_rules_file import KEYS as _WRITE_KEYS
+from mirrord.binding.write_rules_file import read_write_rules, refuse_write_keys
 from mirrord.errors import UserError
 
 DEFAULT_POLL_SECONDS = 10  # seconds between two comparisons of versions, with watch = "poll"
 MIN_POLL_SECONDS = 1
-MODES = ("in",)  # those that exist
+MODES = ("in", "both")
 
 _SECTIONS = ("binding", "tenant", "page", "body", "front")
 _KEYS = {
@@ -37,7 +40,6 @@ _KEYS = {
     "page": ("table", "id", "title", "parent", "order", "deleted", "filter"),
     "body": ("table", "match", "column", "format", "names"),
 }
-_IDENTIFIER = re.compile(r'(?!.*\$mirrord\$)[^\x00-\x1f"%.]{1,63}')
 _RESERVED_KEYS = ("id", "title", "position")  # of front matter; other keys of the mapping say what is in them
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -87,9 +89,8 @@ def parse_mapping(text: str) -> Mapping:
     _check_names(tables, _SECTIONS, "")
     sections = {name: _section_of(tables, name) for name in _SECTIONS}
     for name, keys in _KEYS.items():
-        _check_names(sections[name].values, keys, f"{name}.")
+        _check_names(sections[name].values, [*keys, *_WRITE_KEYS.get(name, ())], f"{name}.")
     binding = sections["binding"]
-    _check_mode(binding.values.get("mode", "in"))
     return Mapping(
         name=_read_name(binding),
         watch=_read_choice(binding, "watch", Watch, Watch.TRIGGERS),
@@ -99,6 +100,7 @@ def parse_mapping(text: str) -> Mapping:
         body=_read_body(sections["body"], sections["page"]),
         front=_read_front(sections["front"]),
         text=text,
+        writes=_read_writes(sections),
     )
 
 
@@ -109,20 +111,6 @@ def _section_of(tables: ByKey[str, Any], name: str) -> _Section:
     return _Section(name, values)
 
 
-def _check_names(names: Collection[str], allowed: Collection[str], prefix: str) -> None:
-    for name in names:
-        if name not in allowed:
-            close = get_close_matches(name, allowed, n=1)
-            advice = f"Did you mean `{prefix}{close[0]}`?" if close else f"There are: {', '.join(allowed)}."
-            raise UserError(f"`{prefix}{name}` is no key of a mapping. {advice}")
-
-
-def _checked_column(text: str, key: str) -> str:
-    if not _IDENTIFIER.fullmatch(text):
-        raise UserError(f"`{key}` must be the name of a column, and {text!r} cannot be one here.")
-    return text
-
-
 def _read_name(section: _Section) -> str:
     name = section.required_text("name")
     if not BINDING_NAME.fullmatch(name):
@@ -130,12 +118,16 @@ def _read_name(section: _Section) -> str:
     return name
 
 
-def _check_mode(mode: object) -> None:
+def _read_writes(sections: ByKey[str, _Section]) -> WriteRules | None:
+    """How the app is written; None: in mode `in`, in which it is not."""
+    mode = sections["binding"].values.get("mode", "in")
     if mode not in MODES:
-        raise UserError(
-            f'`binding.mode` is {mode!r}, and only "in" exists: files and agents read the rows of the app, '
-            "and do not write them."
-        )
+        raise UserError(f'`binding.mode` is {mode!r}: choose "in", which only reads the app, or "both".')
+    values = {name: section.values for name, section in sections.items()}
+    if mode == "in":
+        refuse_write_keys(values)
+        return None
+    return read_write_rules(values)
 
 
 def _read_choice(section: _Section, key: str, choices: type[Choice], default: Choice | None = None) -> Choice:
@@ -252,8 +244,6 @@ def _read_front(section: _Section) -> dict[str, str]:
             raise UserError(f"`front.{key}` is not free: `page` says what is in that key of the front matter.")
         if isinstance(value, dict):
             _check_names(value, ["column", "own"], f"front.{key}.")
-            if value.get("own", "in") != "in":
-                raise UserError(f'`front.{key}.own` is {value["own"]!r}, and only "in" exists: the app owns the key.')
             value = value.get("column")
         if not isinstance(value, str):
             raise UserError(f'`front.{key}` must be the name of a column, or {{ column = "…" }}.')

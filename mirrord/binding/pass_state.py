@@ -77,6 +77,12 @@ class PassState:
             external_id for external_id in self.ids if external_id in self.bound and external_id not in self.rows
         )
 
+    def add_row(self, row: AppRow) -> None:
+        """Add *row*, which lives again; rows below it that have no other parent follow in later passes."""
+        self.rows[row.external_id] = row
+        living = self.bound.keys() - set(self.vanished)
+        self.order = order_rows({external_id: each.parent for external_id, each in self.rows.items()}, living)
+
     def entry_of(self, binding: UUID, external_id: str) -> EntryId:
         """The page of a row: the one that it has, else that of its id."""
         bound = self.bound.get(external_id)
@@ -134,4 +140,5 @@ async def _add_rows(
 def page_state_of(page: PageRow) -> PageState:
     """*page* as the decision about its row needs it."""
     place = (page.parent, page.name)
-    return PageState(page.entry, page.version, page.is_deleted, *place, page.text, page.author, page.creator)
+    state = (page.entry, page.version, page.is_deleted, *place, page.text)
+    return PageState(*state, page.author, page.creator, page.is_ahead, page.author_name)

@@ -10,6 +10,7 @@ from mirrord.binding.intake import ROW, Intake, actor_name_of
 from mirrord.binding.mapping import Mapping, Watch
 from mirrord.binding.mapping_file import parse_mapping
 from mirrord.binding.pass_state import AppSource, load_state
+from mirrord.binding.two_way_intake import TwoWayIntake
 from mirrord.db.bindings import app_catalogue, binding_rows
 from mirrord.db.bindings.binding_rows import BindingRow, DueBinding, FeedPlace
 from mirrord.db.database import Connection, Database, set_actor, set_tenant
@@ -38,6 +39,7 @@ class PassReport:
 
     has_more: another one is needed at once. comparison: to go on with; None: it is complete, or there was none.
     place: of the feed, from which the next pass goes on; None: after all changes of pages.
+    waits: rows wait for transactions of the app.
     """
 
     written: int = 0
@@ -45,6 +47,7 @@ class PassReport:
     has_more: bool = False
     comparison: Comparison | None = None
     place: FeedPlace | None = None
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +99,13 @@ async def run_pass(database: Database, order: PassOrder) -> PassReport:
         report = await _carry(connection, binding, source, ids, order)
         if place is None:
             await binding_rows.store_seq(connection, binding, seq)
+        await binding_rows.add_changes(connection, binding, report.later)
         if comparison is not None and comparison.is_complete:
             sentence = await _missing_triggers(connection, binding, source.mapping)
             await binding_rows.note_comparison(connection, binding, sentence)
             comparison = None
     has_more = len(queued) == MAX_ROWS or comparison is not None or place is not None
-    return PassReport(report.written, report.deleted, has_more, comparison, place)
+    return PassReport(report.written, report.deleted, has_more, comparison, place, bool(report.later))
 
 
 def source_of(binding: BindingRow, tenant: str) -> AppSource:
@@ -118,6 +122,8 @@ async def _carry(
     if state.vanished and not binding.is_loss_meant:
         await _weigh_losses(connection, binding, source, order.recent_deletions)
     intake = Intake(connection, binding, source, state, is_careful=order.is_careful)
+    if source.mapping.writes is not None:
+        intake = TwoWayIntake(connection, binding, source, state, order.is_careful, recent=order.recent_deletions)
     await intake.carry_over()
     return intake
 

@@ -4,7 +4,7 @@ What to do about a row of an app and its page: the decision of the engine, read 
 The row of the app takes the part of the file, and the page that of the row (docs/design/sync.md).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from mirrord.domain.entry import Base, Digest, EntryId, File, Kind, Place, Row, State, digest_of
@@ -26,7 +26,12 @@ class BoundEntry:
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """The page of a row. text: None: it is not rendered yet, or a folder. author, creator: its last and its first."""
+    """
+    The page of a row.
+
+    text: None: it is not rendered yet, or a folder. author, creator: its last and its first. is_ahead: an app wrote
+    views of this version, and its text is not rendered yet. author_name: None: the author has none.
+    """
 
     entry: EntryId
     version: int
@@ -36,6 +41,8 @@ class PageState:
     text: str | None
     author: str | None = None
     creator: str | None = None
+    is_ahead: bool = False
+    author_name: str | None = None
 
 
 class Act(Enum):
@@ -68,15 +75,25 @@ def decide_row(bound: BoundEntry | None, digest: Digest | None, page: PageState 
     entry = bound.entry if bound is not None else page.entry if page is not None else None
     if entry is None:
         return Act.NOTHING if digest is None else Act.WRITE
-    base = Base(entry, Kind.PAGE, None, _PLACE, bound.version, bound.digest, None) if bound is not None else None
-    file = File(Kind.PAGE, "", _PLACE, digest) if digest is not None else None
-    row = None
-    if page is not None:
-        row = Row(entry, Kind.PAGE, _PLACE, True, page.version, _digest_of_page(bound, page), page.is_deleted)
-    move = plan_content(State(entry, base, file, row))
+    move = move_of(bound, digest, replace(page, is_ahead=False) if page is not None else None)
     if bound is None and move in (Move.CREATE, Move.REVIVE, Move.TO_FILE, Move.TRASH):
         return Act.NOTHING if digest is None else Act.WRITE  # a page from an earlier binding, which the app owns
     return _ACTS[move]
+
+
+def move_of(bound: BoundEntry | None, digest: Digest | None, page: PageState | None) -> Move:
+    """The move of the engine; either *bound* or *page* is known."""
+    subject = bound if bound is not None else page
+    assert subject is not None
+    entry, base, row = subject.entry, None, None
+    if bound is not None:
+        base = Base(entry, Kind.PAGE, None, _PLACE, bound.version, bound.digest, None)
+    file = File(Kind.PAGE, "", _PLACE, digest) if digest is not None else None
+    if page is not None:
+        ahead = frozenset({"content"} if page.is_ahead else ())
+        digest_of_row = _digest_of_page(bound, page)
+        row = Row(entry, Kind.PAGE, _PLACE, True, page.version, digest_of_row, page.is_deleted, ahead)
+    return plan_content(State(entry, base, file, row))
 
 
 def _digest_of_page(bound: BoundEntry | None, page: PageState) -> Digest:

@@ -87,6 +87,8 @@ def _print_report(report: CheckReport) -> None:
     _print_some("share a name in their place, so that one gets a number", [", ".join(same) for same in report.clashes])
     _print_some("have a parent that is not there, and come to the top", report.orphans)
     _print_some("are below themselves, and come to the top", report.cyclic)
+    for table, columns in report.written.items():
+        click.echo(f"Written in {table}: {', '.join(columns)}.")
     for warning in report.warnings:
         click.echo(warning)
 

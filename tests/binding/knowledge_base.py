@@ -3,11 +3,12 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, LiteralString, Self
 from uuid import uuid4
 
 import psycopg
 from psycopg.conninfo import make_conninfo
+from psycopg.rows import dict_row
 
 from tests.support.commands import Near
 from tests.support.harness import eventually
@@ -68,6 +69,16 @@ icon = "icon"
 summary = "summary"
 """
 
+TWO_WAY_MAPPING = (
+    MAPPING.replace('name = "kb"', 'name = "kb"\nmode = "both"')
+    .replace('deleted = "deleted_at"', 'deleted = "deleted_at"\ntouch = { updated_at = "now" }')
+    .replace(
+        'column = "content"',
+        'column = "content"\nversion = "version"\ntouch = { updated_at = "now" }\nplain = "plain_text"',
+    )
+    .replace('summary = "summary"', 'summary = { column = "summary", own = "in" }')
+)
+
 
 class OutdatedError(Exception):
     """What the app answers with 409: the page has another version than the editor expected."""
@@ -102,10 +113,14 @@ class KnowledgeBase:
 
     def save(self, page: str, *paragraphs: str, expected: int | None = None) -> None:
         """Save the body. Raises OutdatedError if it has another version than *expected*; None: any."""
+        self.save_document(page, document_of(*paragraphs), expected)
+
+    def save_document(self, page: str, document: dict[str, Any], expected: int | None = None) -> None:
+        """Save the body as save() does."""
         saved = self.connection.execute(
             "UPDATE kb.blocks SET content = %s, version = version + 1, updated_at = now() "
             "WHERE page_id = %s AND type = 'DOCUMENT' AND (%s::integer IS NULL OR version = %s)",
-            [json.dumps(document_of(*paragraphs)), page, expected, expected],
+            [json.dumps(document), page, expected, expected],
         )
         if not saved.rowcount:
             raise OutdatedError
@@ -114,6 +129,19 @@ class KnowledgeBase:
         """Change columns of a page."""
         pairs = ", ".join(f"{name} = %s" for name in columns)
         self.connection.execute(f"UPDATE kb.pages SET {pairs} WHERE id = %s".encode(), [*columns.values(), page])
+
+    def page(self, page: str) -> dict[str, Any]:
+        """The row of a page."""
+        return self._row("SELECT * FROM kb.pages WHERE id = %s", page)
+
+    def block(self, page: str) -> dict[str, Any]:
+        """The row of the body of a page."""
+        return self._row("SELECT * FROM kb.blocks WHERE page_id = %s AND type = 'DOCUMENT'", page)
+
+    def _row(self, query: LiteralString, page: str) -> dict[str, Any]:
+        with self.connection.cursor(row_factory=dict_row) as cursor:
+            (row,) = cursor.execute(query, [page]).fetchall()
+        return row
 
     def delete(self, page: str) -> None:
         """Move a page to the app's trash."""
@@ -143,6 +171,11 @@ class BoundWorld:
         status: dict[str, Any] = json.loads(self.mirrord.run("bind", "status", "kb", "--json").stdout)
         return status
 
+    def conflicts(self) -> list[dict[str, Any]]:
+        """`mirrord conflicts list`."""
+        conflicts: list[dict[str, Any]] = json.loads(self.mirrord.run("conflicts", "list", "--json").stdout)
+        return conflicts
+
     def await_state(self, state: str) -> dict[str, Any]:
         """The status of the binding when it is in *state*."""
 
@@ -164,6 +197,17 @@ class BoundWorld:
     def await_absence(self, path: str) -> None:
         """Return when there is no file at *path*."""
         eventually(lambda: self.mirrord.text(path) is None, f"{path} is gone")
+
+    def await_body(self, page: str, part: str) -> None:
+        """Return when the body of *page* in the app has *part*."""
+        eventually(
+            lambda: part in json.dumps(self.app.block(page)["content"], ensure_ascii=False),
+            f"the app has {part!r} in {self.app.block(page)['content']}",
+        )
+
+    def await_column(self, page: str, column: str, value: object) -> None:
+        """Return when *column* of *page* in the app is *value*."""
+        eventually(lambda: self.app.page(page)[column] == value, f"{column} is {value!r} in {self.app.page(page)}")
 
     def await_rest(self) -> None:
         """Return when every change of the app is in its page, and every page is in its file."""

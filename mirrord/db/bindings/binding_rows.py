@@ -245,6 +245,15 @@ async def load_changed_pages(
     return {external_id for external_id, *_ in changes}, place
 
 
+async def add_changes(connection: Connection, binding: BindingRow, external_ids: Collection[str]) -> None:
+    """Put ids of rows into the queue, which are to be looked at in a later pass."""
+    if external_ids:
+        await connection.execute(
+            "INSERT INTO mirrord_bind.change (binding, external_id) SELECT %s, unnest(%s::text[])",
+            (binding.id, sorted(external_ids)),
+        )
+
+
 async def load_troubled(connection: Connection, binding: BindingRow, code: str, limit: int) -> set[str]:
     """The ids of bound rows with a problem *code*; *limit* at most, others each time."""
     cursor = await connection.execute(
@@ -283,6 +292,29 @@ async def store_entries(connection: Connection, binding: BindingRow, agreed: Seq
     """Record what rows of the app and their pages agree on."""
     rows = [(each.external_id, each.entry, each.version, each.digest, each.app_version) for each in agreed]
     await connection.execute(_STORE_ENTRIES, (binding.tenant, binding.id, *map(list, zip(*rows, strict=True))))
+
+
+async def load_external_id(connection: Connection, binding: BindingRow, entry: EntryId) -> str | None:
+    """The id of the row that is bound to the page *entry*; None: there is none."""
+    cursor = await connection.execute(
+        "SELECT external_id FROM mirrord.binding_entry WHERE tenant_id = %s AND binding_id = %s AND entry_id = %s",
+        (binding.tenant, binding.id, entry),
+    )
+    row = await cursor.fetchone()
+    return str(row[0]) if row else None
+
+
+async def count_deleted_pages(connection: Connection, binding: BindingRow) -> tuple[int, int]:
+    """How many pages of bound rows are deleted, and how many rows are bound."""
+    cursor = await connection.execute(
+        "SELECT count(*) FILTER (WHERE p.deleted_at IS NOT NULL), count(*) FROM mirrord.binding_entry AS e "
+        "JOIN mirrord.page AS p ON (p.tenant_id, p.id) = (e.tenant_id, e.entry_id) "
+        "WHERE e.tenant_id = %s AND e.binding_id = %s",
+        (binding.tenant, binding.id),
+    )
+    row = await cursor.fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1])
 
 
 async def delete_entry(connection: Connection, binding: BindingRow, external_id: str) -> None:

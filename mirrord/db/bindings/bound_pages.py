@@ -14,7 +14,8 @@ class PageRow:
     A page.
 
     name, text: None: mirrord has not set them yet. author: the kind of the author of this version. creator: the name of
-    the author of the first version; None: it has none, or that version is gone.
+    the author of the first version; None: it has none, or that version is gone. is_ahead: an app wrote views of this
+    version, and its text is not rendered yet. author_name: None: the author has none.
     """
 
     entry: EntryId
@@ -25,6 +26,17 @@ class PageRow:
     text: str | None
     author: str | None
     creator: str | None
+    is_ahead: bool
+    author_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PageVersion:
+    """A version of a page. text: None: its text is gone."""
+
+    text: str | None
+    name: str | None
+    parent: EntryId | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +54,23 @@ async def load_pages(connection: Connection, tenant: TenantId, entries: Collecti
     cursor = await connection.execute(
         "SELECT id, version, deleted_at IS NOT NULL, parent_id, name, markdown, updated_by ->> 'kind', "
         "(SELECT r.actor ->> 'name' FROM mirrord.page_revision AS r "
-        "WHERE (r.tenant_id, r.page_id) = (page.tenant_id, page.id) ORDER BY r.version LIMIT 1) "
-        "FROM mirrord.page "
+        "WHERE (r.tenant_id, r.page_id) = (page.tenant_id, page.id) ORDER BY r.version LIMIT 1), "
+        "ahead <> '{}' OR (kind = 'page' AND markdown IS NULL), updated_by ->> 'name' FROM mirrord.page "
         "WHERE tenant_id = %s AND id = ANY (%s)",
         (tenant, list(entries)),
     )
     return {EntryId(row[0]): PageRow(*row) for row in await cursor.fetchall()}
+
+
+async def load_version(connection: Connection, tenant: TenantId, entry: EntryId, version: int) -> PageVersion | None:
+    """A version of a page; None: it is gone."""
+    cursor = await connection.execute(
+        "SELECT markdown, name, parent_id FROM mirrord.page_revision "
+        "WHERE (tenant_id, page_id, version) = (%s, %s, %s)",
+        (tenant, entry, version),
+    )
+    row = await cursor.fetchone()
+    return PageVersion(*row) if row is not None else None
 
 
 @asynccontextmanager

@@ -139,6 +139,20 @@ def keep_blocks_and_ids(new: Sequence[Block], old: Sequence[Block]) -> list[Bloc
     return assign_ids(_Inheritance(new, with_nodes=True).inherit(new, old))
 
 
+def keep_nodes(new: Document, old: Document) -> Document:
+    """
+    The document *new*, read from Markdown, with the nodes of *old* that mean the same, as they are.
+
+    It gets ids only if *old* has some, each once.
+    """
+    new_blocks, old_blocks = blocks_of(new.get("content") or []), blocks_of(content_of(old))
+    result = _Inheritance(new_blocks, with_nodes=True).inherit(new_blocks, old_blocks)
+    ids = ids_in(content_of(old))
+    if ids and len(set(ids)) == len(ids):
+        result = assign_ids(result)
+    return {**old, "content": document_of(result)["content"]}
+
+
 def content_of(old: object) -> Sequence[Node]:
     """The content of a document that an app may have written; empty if it is no document."""
     try:

@@ -74,6 +74,13 @@ _LOSSES["app"] = _Loss(
     "{n} pages are deleted; their history stays",
     "nothing changes",
 )
+_LOSSES["page"] = _Loss(
+    "mass-delete",
+    "are gone from the pages of the app",
+    "their rows stay",
+    "{n} rows are deleted in the app",
+    "nothing changes",
+)
 _REWIND = _Loss(
     "rewind",
     "",
@@ -88,7 +95,7 @@ def weigh_deletions(side: str, deletions: int, recent: int, total: int) -> Alarm
     The alarm for too many losses at once; None if they may spread to the other side.
 
     side: where they were seen: "file", "row", "emptied" (files without a text), "vanished" (rows without a tombstone),
-    "app" (rows of a bound app).
+    "app" (rows of a bound app), "page" (pages of such rows).
     recent: deletions of the last ten minutes. total: live entries before the loss.
     """
     limit = max(MIN_DELETIONS, int(total * MAX_DELETED_SHARE))

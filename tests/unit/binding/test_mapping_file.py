@@ -14,8 +14,10 @@ from mirrord.binding.mapping import (
     Tenancy,
     Watch,
     columns_read,
+    columns_written,
 )
 from mirrord.binding.mapping_file import parse_mapping
+from mirrord.binding.write_rules import USUAL_NODES, Owner, Touch, WriteRules
 from mirrord.errors import UserError
 
 SMALL = """
@@ -28,6 +30,28 @@ title = "title"
 [body]
 column = "body"
 format = "markdown"
+"""
+
+BOTH = """
+[binding]
+name = "wiki"
+mode = "both"
+[page]
+table = "pages"
+id = "id"
+title = "title"
+version = "version"
+touch = { updated_at = "now", editor = "'mirrord'" }
+delete = "row"
+[body]
+column = "body"
+format = "tiptap"
+names = { b = "bulletList", l = "listItem" }
+plain = "plain"
+nodes = ["taskList"]
+[front]
+icon = "icon"
+status = { column = "status", own = "out" }
 """
 
 FULL = """
@@ -121,7 +145,7 @@ def test_a_tenant_has_the_rows_with_its_value_or_all_of_them() -> None:
         (changed(SMALL, 'title = "title"\n', ""), "`page.title` is missing"),
         (changed(SMALL, 'name = "wiki"', 'name = "The Wiki"'), "use a-z, 0-9 and dashes"),
         (changed(SMALL, 'name = "wiki"', "name = 3"), "`binding.name` must be a text"),
-        (changed(SMALL, 'name = "wiki"', 'name = "wiki"\nmode = "both"'), 'only "in" exists'),
+        (changed(SMALL, 'name = "wiki"', 'name = "wiki"\nmode = "out"'), 'choose "in"'),
         (changed(SMALL, 'name = "wiki"', 'name = "wiki"\npoll_seconds = 0'), "must be a whole number"),
         (changed(SMALL, 'format = "markdown"', 'format = "lexical"'), "choose one of markdown, tiptap, prosemirror"),
         (changed(SMALL, 'format = "markdown"', 'format = "markdown"\nnames = { a = "b" }'), "Markdown does not have"),
@@ -136,7 +160,18 @@ def test_a_tenant_has_the_rows_with_its_value_or_all_of_them() -> None:
         (changed(FULL, 'map = { "0b1c" = "acme" }', ""), "`tenant.map` says which value"),
         (changed(FULL, 'column = "tenant_id"\n', ""), "`tenant.map` needs `tenant.column`"),
         (changed(FULL, 'icon = "icon"', 'title = "icon"'), "`front.title` is not free"),
-        (changed(FULL, 'own = "in"', 'own = "both"'), "the app owns the key"),
+        (changed(FULL, 'own = "in"', 'own = "both"'), 'needs `binding.mode = "both"`'),
+        (changed(SMALL, 'id = "id"', 'id = "id"\ntouch = { updated = "now" }'), 'needs `binding.mode = "both"`'),
+        (changed(BOTH, 'updated_at = "now"', 'updated_at = "today"'), "a constant in single quotes"),
+        (changed(BOTH, 'version = "version"', 'version = "updated_at"'), "name the column once"),
+        (changed(BOTH, 'own = "out"', 'own = "mine"'), "choose one of both, in, out"),
+        (changed(BOTH, 'delete = "row"', 'delete = "soft"'), '`page.delete` must be "row"'),
+        (changed(BOTH, 'delete = "row"', 'delete = "row"\ndeleted = "gone"'), "Choose either"),
+        (changed(BOTH, 'plain = "plain"', "plain = 3"), "`body.plain` must be"),
+        (changed(BOTH, '["taskList"]', '"taskList"'), "`body.nodes` is a list"),
+        (changed(BOTH, 'l = "listItem"', 'l = "bulletList"'), "cannot tell them apart"),
+        (changed(BOTH, 'mode = "both"', 'mode = "both"\nwrite = "http"'), '`binding.write` must be "sql"'),
+        (changed(BOTH, 'column = "body"', 'column = "body"\ntouch = { x = "now" }'), "need `body.table`"),
         (SMALL + 'match = { page_id = "id" }', "`body.match` needs `body.table`"),
     ],
 )
@@ -144,3 +179,20 @@ def test_what_cannot_be_meant_is_refused_with_a_sentence(text: str, sentence: st
     with pytest.raises(UserError) as refusal:
         parse_mapping(text)
     assert sentence in str(refusal.value)
+
+
+def test_mode_both_says_how_rows_are_written() -> None:
+    mapping = parse_mapping(BOTH)
+    assert mapping.writes == WriteRules(
+        of_page=(Touch("updated_at", "now"), Touch("editor", "mirrord", is_constant=True), Touch("version", "+1")),
+        plain="plain",
+        nodes=USUAL_NODES | {"taskList"},
+        owners={"icon": Owner.BOTH, "status": Owner.OUT},
+        removes_rows=True,
+    )
+    table = TableName("public", "pages")
+    assert columns_written(mapping)[table] == (
+        "title", "icon", "status", "updated_at", "editor", "version", "body", "plain"
+    )  # fmt: skip
+    assert parse_mapping(SMALL).writes is None
+    assert columns_written(parse_mapping(SMALL)) == {}

@@ -1,0 +1,278 @@
+"""Carry rows and pages over in both directions, in the transaction of a pass: mode `both`."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import psycopg
+
+from mirrord.binding.app_row_writes import AppRowWrites, Outpaced
+from mirrord.binding.app_rows import AppRow, is_name_of, text_of
+from mirrord.binding.intake import REFUSED, ROW, Intake, actor_name_of
+from mirrord.binding.new_pages import REFUSALS
+from mirrord.binding.page_edits import edited_text
+from mirrord.binding.row_decision import BoundEntry, PageState
+from mirrord.binding.two_way_plan import PageSide, RowPlan, Subject, TwoWayAct, decide_two_way, plan_row
+from mirrord.db import open_issues
+from mirrord.db.bindings import binding_rows, bound_pages
+from mirrord.db.bindings.binding_rows import EntryRow
+from mirrord.db.bindings.bound_pages import PageWrite
+from mirrord.db.open_issues import ConflictRow, Problem
+from mirrord.domain.entry import EntryId, Kind, MirrorId, new_id
+from mirrord.errors import Damaged, Halted, Stale
+from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.sync.decisions.guard import check_all, weigh_deletions
+from mirrord.sync.writing.entry_bodies import conflict_name, with_id
+
+MAX_WRITTEN_ROWS = 50  # of the app, in one transaction: its own writes of these rows wait until the end
+
+# What a trigger, a policy or a missing grant of the app makes of a write is a problem of that row.
+_APP_REFUSALS = (*REFUSALS, psycopg.ProgrammingError, psycopg.NotSupportedError)
+
+
+@dataclass(slots=True)
+class TwoWayIntake(Intake):
+    """
+    One pass in mode `both`.
+
+    recent: deletions of the last minutes. written_back: number of rows of the app.
+    """
+
+    recent: int = 0
+    written_back: int = 0
+
+    async def carry_over(self) -> None:
+        """Carry both sides over. Raises Halted if many pages were deleted, Stale if a page changed meanwhile."""
+        await self._weigh_deleted_pages()
+        await self._revive_rows()
+        await Intake.carry_over(self)  # super() does not work in a class with slots of a dataclass
+
+    @property
+    def _app(self) -> AppRowWrites:
+        return AppRowWrites(self.connection, self.source, self.binding.fingerprint)
+
+    async def _weigh_deleted_pages(self) -> None:
+        """Raise Halted if so many pages of living rows were deleted that it may be an accident."""
+        if self.binding.is_loss_meant or not self._app.can_delete:
+            return
+        if not any(page.is_deleted for page in self.state.pages.values()):
+            return
+        losses, total = await binding_rows.count_deleted_pages(self.connection, self.binding)
+        alarm = weigh_deletions("page", losses, self.recent, total) or check_all("page", losses, total)
+        if alarm is not None:
+            raise Halted(
+                f"{alarm.sentence} Restore the pages and run `mirrord bind resume {self.binding.name}`; if the "
+                f"deletions are meant, run `mirrord bind resume {self.binding.name} --deletions`."
+            )
+
+    async def _revive_rows(self) -> None:
+        """Let rows live again that the app deleted while their pages were edited."""
+        for external_id in self.state.vanished:
+            bound = self.state.bound[external_id]
+            page = self.state.pages.get(bound.entry)
+            if decide_two_way(bound, None, page) is TwoWayAct.REVIVE_ROW:
+                row = await self._try_revival(external_id)
+                if row is not None:
+                    self.state.add_row(row)
+
+    async def _try_revival(self, external_id: str) -> AppRow | None:
+        try:
+            async with self.connection.transaction():
+                return await self._app.revive(external_id)
+        except _APP_REFUSALS:
+            return None
+
+    async def _carry_row(self, row: AppRow) -> None:
+        entry = self.state.entry_of(self.binding.id, row.external_id)
+        bound, page = self.state.bound.get(row.external_id), self.state.pages.get(entry)
+        if bound is None and page is not None and self._is_of_others(page):
+            await self._note_trouble(row, entry, "has the id of another page, which stays")
+            return
+        act = self._act_of(row, bound, page)
+        if act is TwoWayAct.NOTHING and bound is not None and bound.app_version == row.version:
+            return
+        if act is TwoWayAct.WAIT:  # the feed tells when it is rendered
+            self._keep_parent(page)
+            return
+        if self.written_back >= MAX_WRITTEN_ROWS:
+            self._leave(row, page)
+            return
+        if act not in (TwoWayAct.NOTHING, TwoWayAct.RECORD):
+            await self._end_problems(entry)
+        try:
+            async with self._savepoint():
+                agreed = await self._settle(act, row, page)
+                if agreed is not None:
+                    await binding_rows.store_entries(self.connection, self.binding, [agreed])
+        except Outpaced:
+            self._leave(row, page)
+            return
+        except (Damaged, *_APP_REFUSALS) as error:
+            await self._note_failure(row, entry, page, error)
+            return
+        self._note_agreement(row.external_id, agreed)
+        if row.external_id in self.state.order.cyclic:
+            await self._note_trouble(row, entry, "is below itself in the app, so it is at the top")
+
+    def _act_of(self, row: AppRow, bound: BoundEntry | None, page: PageState | None) -> TwoWayAct:
+        act = decide_two_way(bound, row.digest, page)
+        has_moved = page is not None and page.parent != self.state.parent_of(row)  # its parent came or went
+        return TwoWayAct.READ if act is TwoWayAct.NOTHING and has_moved else act
+
+    def _leave(self, row: AppRow, page: PageState | None) -> None:
+        """Look at a row again in a later pass."""
+        self.later.add(row.external_id)
+        self._keep_parent(page)
+
+    def _keep_parent(self, page: PageState | None) -> None:
+        """The parent of a page that is looked at later stays until then."""
+        if page is not None and not page.is_deleted and page.parent is not None:
+            self.needed.add(page.parent)
+
+    def _note_agreement(self, external_id: str, agreed: EntryRow | None) -> None:
+        if agreed is None:
+            self.state.bound.pop(external_id, None)
+            return
+        values = (agreed.entry, agreed.version, agreed.digest, agreed.app_version)
+        self.state.bound[external_id] = BoundEntry(external_id, *values)  # type: ignore[arg-type]
+
+    async def _settle(self, act: TwoWayAct, row: AppRow, page: PageState | None) -> EntryRow | None:
+        """Do *act*; returns what both sides agree on, None if the row is gone."""
+        entry = self.state.entry_of(self.binding.id, row.external_id)
+        if page is not None and act in (TwoWayAct.NOTHING, TwoWayAct.RECORD):
+            return EntryRow(row.external_id, entry, page.version, row.digest, row.version)
+        if act is TwoWayAct.DELETE_ROW and page is not None:
+            if self._app.can_delete:
+                await self._app.delete(row)
+                await binding_rows.delete_entry(self.connection, self.binding, row.external_id)
+                self.deleted += 1
+                return None
+            await self._note_refusal(row, page)
+            act = TwoWayAct.READ
+        if page is None or page.text is None:
+            return await self._write_whole_page(row, entry, page)
+        return await self._write_both(act, row, page)
+
+    async def _write_whole_page(self, row: AppRow, entry: EntryId, page: PageState | None) -> EntryRow:
+        """Give the page all that the app says: it is new, or has no text any more."""
+        text = await asyncio.to_thread(text_of, entry, row, self.source.mapping)
+        write = PageWrite(entry, self.state.parent_of(row), row.name, text)
+        if page is None:
+            version = (await bound_pages.insert_pages(self.connection, [write]))[entry]
+        else:
+            version = await self._update_page(write, page)
+            await self._note_refusal(row, page)
+        self.written += 1
+        return EntryRow(row.external_id, entry, version, row.digest, row.version)
+
+    async def _write_both(self, act: TwoWayAct, row: AppRow, page: PageState) -> EntryRow:
+        subject = Subject(page.entry, row, self.state.parent_of(row), self.source.mapping)
+        ancestor = await self._load_ancestor(act, subject, page)
+        parent = await self._possible_parent(row, page)
+        side = PageSide(page.text or "", page.name, parent)
+        plan = await asyncio.to_thread(plan_row, act, subject, side, ancestor)
+        current = await self._write_row_back(row, plan)
+        text = plan.text
+        if current is not row:  # a trigger of the app may have altered it
+            text = await asyncio.to_thread(edited_text, page.entry, current, self.source.mapping, plan.text)
+        name = None if is_name_of(page.name, current) else current.name
+        version = page.version
+        if page.is_deleted or name is not None or (page.parent, page.text) != (plan.parent, text):
+            version = await self._update_page(PageWrite(page.entry, plan.parent, name, text), page)
+            self.written += 1
+        if plan.rejected is not None:
+            await self._keep_sibling(page, plan.rejected, ancestor, text, version)
+        if plan.takes_back or parent != page.parent:
+            await self._note_taken_back(row, page)
+        return EntryRow(row.external_id, page.entry, version, current.digest, current.version)
+
+    async def _load_ancestor(self, act: TwoWayAct, subject: Subject, page: PageState) -> PageSide | None:
+        """The page as both sides agreed on it; None: not known."""
+        bound = self.state.bound.get(subject.row.external_id)
+        if bound is None:  # the page of an earlier binding, which may have been edited since
+            is_own = page.author_name == actor_name_of(self.binding)
+            return PageSide(page.text or "", page.name, page.parent) if is_own else None
+        version = await bound_pages.load_version(self.connection, self.binding.tenant, page.entry, bound.version)
+        if version is not None and version.text is not None:
+            return PageSide(version.text, version.name, version.parent)
+        if act is TwoWayAct.WRITE_BACK:  # the app still has what both agreed on
+            return PageSide(page.text or "", page.name, subject.parent)
+        return None
+
+    async def _possible_parent(self, row: AppRow, page: PageState) -> EntryId | None:
+        """The parent of the page, or that of its row where the app cannot have the page's."""
+        parent = self.state.parent_of(row)
+        if page.parent == parent or (page.parent is None and self.source.mapping.page.parent is not None):
+            return page.parent
+        above = await self._external_id_of(page.parent)
+        if above is None or self.source.mapping.page.parent is None:
+            return parent
+        return parent if row.external_id in await self._app.load_chain(above) else page.parent
+
+    async def _external_id_of(self, entry: EntryId | None) -> str | None:
+        if entry is None:
+            return None
+        return await binding_rows.load_external_id(self.connection, self.binding, entry)
+
+    async def _write_row_back(self, row: AppRow, plan: RowPlan) -> AppRow:
+        """The row of the app as it is after *plan*."""
+        changes = plan.changes
+        if plan.moves:
+            assert self.source.mapping.page.parent is not None
+            columns = {**changes.columns, self.source.mapping.page.parent: await self._external_id_of(plan.parent)}
+            changes = replace(changes, columns=columns)
+        if not changes:
+            return row
+        current = await self._app.write(row, changes)
+        self.written_back += 1
+        return current
+
+    async def _update_page(self, write: PageWrite, page: PageState) -> int:
+        version = await bound_pages.update_page(self.connection, write, page.version)
+        if version is None:
+            raise Stale(f"The page {page.name!r} changed meanwhile.")
+        return version
+
+    async def _keep_sibling(
+        self, page: PageState, rejected: str, ancestor: PageSide | None, text_in_app: str, version: int
+    ) -> None:
+        """Keep the text of the page that does not fit that of the app beside it, and list both as a conflict."""
+        sibling, moment = new_id(), datetime.now(UTC).strftime("%Y-%m-%d %H%M%SZ")
+        name = conflict_name(Kind.PAGE, page.name or "", moment, self.binding.id.hex[:6])
+        text = with_id(PageText(rejected), sibling).text
+        await bound_pages.insert_pages(self.connection, [PageWrite(sibling, page.parent, name, text)])
+        path = (await open_issues.load_paths(self.connection, self.binding.tenant, [page.entry], 1))[0]
+        base = ancestor.text if ancestor is not None else None
+        conflict = ConflictRow(page.entry, sibling, path, Kind.PAGE, version, base, rejected, text_in_app)
+        mirror = MirrorId(self.binding.id)
+        await open_issues.add_conflict(self.connection, self.binding.tenant, mirror, conflict)
+
+    async def _note_refusal(self, row: AppRow, page: PageState) -> None:
+        change = "was deleted" if page.is_deleted else "lost its file"
+        sentence = (
+            f"{row.title!r} {change}, and is there again: the binding {self.binding.name!r} has no way to delete rows "
+            "of the app (`page.deleted`, or `page.delete`)."
+        )
+        self.problems.append(Problem(await self._path_of(row, page.entry), REFUSED, sentence, page.entry))
+
+    async def _note_taken_back(self, row: AppRow, page: PageState) -> None:
+        sentence = (
+            f"A change of {row.title!r} was taken back where the app cannot have it: a key that the app owns, or a "
+            f"place that is no page of the app. The text is version {page.version} of its history; `mirrord history` "
+            "shows it."
+        )
+        self.problems.append(Problem(await self._path_of(row, page.entry), REFUSED, sentence, page.entry))
+
+    async def _carry_deletion(self, bound: BoundEntry) -> None:
+        page = self.state.pages.get(bound.entry)
+        act = decide_two_way(bound, None, page)
+        if act is TwoWayAct.WAIT:
+            self._keep_parent(page)
+            return
+        await Intake._carry_deletion(self, bound)
+        if act is TwoWayAct.REVIVE_ROW and page is not None:
+            sentence = (
+                f"The app removed {page.name!r} while it was edited here, and has no way back for it. The text is "
+                f"version {page.version} of its history; `mirrord history` shows it."
+            )
+            self.problems.append(Problem(page.name or bound.external_id, ROW, sentence, bound.entry))

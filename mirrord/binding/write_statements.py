@@ -1,0 +1,185 @@
+"""The SQL by which a binding in mode `both` writes rows of the app, as text."""
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as ByKey
+
+from mirrord.binding.bound_sql import (
+    SCHEMA,
+    Tables,
+    condition_of,
+    installation,
+    match_of,
+    quote_literal,
+    quote_name,
+    quote_table,
+    renewal,
+    role_of,
+)
+from mirrord.binding.mapping import Mapping, TableName, columns_written
+from mirrord.binding.write_rules import NEXT, Touch
+from mirrord.domain.entry import TenantId
+from mirrord.errors import UserError
+
+Types = ByKey[str, ByKey[str, str]]  # of columns, by table and name
+
+_UTC = "(clock_timestamp() AT TIME ZONE 'UTC')"
+_TIMES = {"timestamp with time zone": "clock_timestamp()", "date": f"{_UTC}::date"}
+_NUMBERS = ("smallint", "integer", "bigint", "numeric")
+
+
+class WriteStatements:
+    """
+    Statements that write one row of the app. types: of the app's columns.
+
+    Their parameters are `id`, the row's, and `tenant`; those of a statement with values have `values`, a JSON object of
+    columns, and `body` and `plain`.
+    """
+
+    def __init__(self, mapping: Mapping, types: Types) -> None:
+        self._mapping = mapping
+        self._types = types
+        self._page, self._table = mapping.page, quote_table(mapping.page.table)
+        self._is_page = f"p.{quote_name(self._page.id)} = %(id)s::{self._type_of(self._page.table, self._page.id)}"
+
+    @property
+    def locks(self) -> Sequence[str]:
+        """
+        Statements that lock the row, and that of its body, if they have the versions `page_version`, `body_version`.
+
+        They return a row each, and none at once if the row was changed, or another transaction has it.
+        """
+        end = "FOR NO KEY UPDATE SKIP LOCKED"
+        condition = f"{self._is_page} AND {condition_of(self._mapping)}"
+        locks = [f"SELECT FROM {self._table} AS p WHERE {condition} AND p.xmin::text = %(page_version)s {end}"]
+        if self._mapping.body.table is not None:
+            table = quote_table(self._mapping.body.table)
+            matched = f"{self._matched_body} AND b.xmin::text = %(body_version)s"
+            locks.append(f"SELECT FROM {table} AS b WHERE {matched} {end}")
+        return locks
+
+    def update_page(self, columns: Sequence[str], *, with_body: bool) -> str:
+        """The statement that sets *columns* of the page's row. with_body: its body, too, which is in the same row."""
+        sets = [self._sets_of_body()] if with_body else []
+        if columns:
+            types = self._types[str(self._page.table)]
+            names = [quote_name(column) for column in columns]
+            record = ", ".join(f"{name} {types[column]}" for name, column in zip(names, columns, strict=True))
+            values = ", ".join(f"x.{name}" for name in names)
+            sets.append(
+                f"({', '.join(names)}) = (SELECT {values} FROM jsonb_to_record(%(values)s::jsonb) AS x ({record}))"
+            )
+        return self._update(sets)
+
+    def update_body(self) -> str:
+        """The statement that sets the body where it has a table of its own."""
+        assert self._mapping.body.table is not None
+        assert self._mapping.writes is not None
+        sets = [self._sets_of_body(), *self._touches("b", self._mapping.body.table, self._mapping.writes.of_body)]
+        return f"UPDATE {quote_table(self._mapping.body.table)} AS b SET {', '.join(sets)} WHERE {self._matched_body}"
+
+    def delete(self) -> str | None:
+        """The statement that deletes the row; None: the mapping has no way to."""
+        assert self._mapping.writes is not None
+        if self._mapping.writes.removes_rows:
+            return f"DELETE FROM {self._table} AS p WHERE {self._is_page}"
+        column = self._page.deleted
+        if column is None:
+            return None
+        is_boolean = self._type_of(self._page.table, column) == "boolean"
+        return self._update([f"{quote_name(column)} = {'true' if is_boolean else self._now(self._page.table, column)}"])
+
+    def revive(self) -> str | None:
+        """The statement that makes a deleted row live again; None: deleted rows are removed."""
+        column = self._page.deleted
+        if column is None:
+            return None
+        is_boolean = self._type_of(self._page.table, column) == "boolean"
+        revived = [f"{quote_name(column)} = {'false' if is_boolean else 'NULL'}"]
+        condition = condition_of(self._mapping, is_living=False)
+        return f"{self._update(revived)} AND {condition}"
+
+    def ancestors(self) -> str | None:
+        """The statement that returns the ids of the row `id` and of all above it; None: rows have no parents."""
+        if self._page.parent is None:
+            return None
+        key, parent = quote_name(self._page.id), quote_name(self._page.parent)
+        return (
+            f"WITH RECURSIVE above (id, parent) AS (\n"
+            f"    SELECT p.{key}::text, p.{parent}::text FROM {self._table} AS p WHERE {self._is_page}\n"
+            f"    UNION SELECT p.{key}::text, p.{parent}::text FROM {self._table} AS p\n"
+            f"      JOIN above AS a ON a.parent = p.{key}::text)\n"
+            "SELECT id FROM above"
+        )
+
+    def check_touches(self) -> None:
+        """Raise UserError if a touched column cannot have the value that the mapping gives it."""
+        assert self._mapping.writes is not None
+        list(self._touches("p", self._page.table, self._mapping.writes.of_page))
+        if self._mapping.body.table is not None:
+            list(self._touches("b", self._mapping.body.table, self._mapping.writes.of_body))
+        self.delete()
+
+    def _update(self, sets: Sequence[str]) -> str:
+        assert self._mapping.writes is not None
+        touches = self._touches("p", self._page.table, self._mapping.writes.of_page)
+        return f"UPDATE {self._table} AS p SET {', '.join([*sets, *touches])} WHERE {self._is_page}"
+
+    def _sets_of_body(self) -> str:
+        assert self._mapping.writes is not None
+        body = f"{quote_name(self._mapping.body.column)} = %(body)s"
+        plain = self._mapping.writes.plain
+        return body if plain is None else f"{body}, {quote_name(plain)} = %(plain)s"
+
+    @property
+    def _matched_body(self) -> str:
+        body = self._mapping.body
+        assert body.table is not None
+        key = f"%(id)s::{self._type_of(body.table, body.id_column)}"
+        return " AND ".join(match_of(match, key) for match in body.matches)
+
+    def _touches(self, alias: str, table: TableName, touches: Sequence[Touch]) -> Iterator[str]:
+        for touch in touches:
+            name = quote_name(touch.column)
+            if touch.is_constant:
+                yield f"{name} = {quote_literal(touch.value).replace('%', '%%')}"
+            elif touch.value == NEXT:
+                if not self._type_of(table, touch.column).startswith(_NUMBERS):
+                    raise UserError(f"{table}.{touch.column} is no number, and cannot be the next one.")
+                yield f"{name} = coalesce({alias}.{name}, 0) + 1"
+            else:
+                yield f"{name} = {self._now(table, touch.column)}"
+
+    def _now(self, table: TableName, column: str) -> str:
+        kind = self._type_of(table, column)
+        if kind in _TIMES:
+            return _TIMES[kind]
+        if kind.startswith("timestamp"):
+            return "clock_timestamp()" if kind.endswith("with time zone") else _UTC
+        if kind == "text" or kind.startswith("character"):
+            return f"""to_char({_UTC}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
+        raise UserError(f"{table}.{column} is of type {kind}, and cannot hold a time.")
+
+    def _type_of(self, table: TableName, column: str) -> str:
+        return self._types[str(table)][column]
+
+
+def _write_grants(tenant: TenantId, mapping: Mapping) -> list[str]:
+    """The grants that a binding in mode `both` needs beside those for reading; none in mode `in`."""
+    written, role = columns_written(mapping), quote_name(role_of(mapping.binding_id(tenant)))
+    grants = [f"GRANT INSERT ON {SCHEMA}.change TO mirrord_daemon"] if written else []
+    for table, columns in written.items():
+        names = ", ".join(map(quote_name, columns))
+        grants += [f"GRANT {right} ({names}) ON {quote_table(table)} TO {role}" for right in ("SELECT", "UPDATE")]
+    if mapping.writes is not None and mapping.writes.removes_rows:
+        grants.append(f"GRANT DELETE ON {quote_table(mapping.page.table)} TO {role}")
+    return grants
+
+
+def all_installation(tenant: TenantId, mapping: Mapping, tables: Tables, *, has_queue: bool) -> list[str]:
+    """Every statement of `bind add`: what reading needs, and the grants for writing."""
+    return [*installation(tenant, mapping, tables, has_queue=has_queue), *_write_grants(tenant, mapping)]
+
+
+def all_renewal(tenant: TenantId, mapping: Mapping, tables: Tables, *, has_queue: bool) -> list[str]:
+    """Every statement of `bind resume`."""
+    return [*renewal(tenant, mapping, tables, has_queue=has_queue), *_write_grants(tenant, mapping)]
