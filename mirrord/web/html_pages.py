@@ -153,6 +153,7 @@ async def _render_in_frame(request: Request, visit: Visit, template: str, status
         template,
         status,
         nodes=top[:LEVEL_ENTRIES],
+        names=tree_rows.distinct_names(top),
         more=len(top) > LEVEL_ENTRIES,
         has_editor=EDITOR_SCRIPT.is_file(),
         **values,

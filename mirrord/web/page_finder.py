@@ -7,19 +7,22 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mirrord.db.content import dialect_rows
 from mirrord.db.database import Connection
 from mirrord.documents.link_places import meaning_of, paths_of
 from mirrord.domain.entry import EntryId, TenantId
 from mirrord.domain.link_rule import LinkRule
-from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.page_beginnings import beginning_of
+from mirrord.markdown.read.reader import read_document
+from mirrord.web.read_limits import run_in_thread
 from mirrord.web.request_context import Visit, entry_of, json_response, not_found, visit_of
 from mirrord.web.request_parameters import query_text, start_of
 from mirrord.web.rows import page_rows, search_rows, tree_rows
+from mirrord.web.rows.page_rows import Page
 from mirrord.web.rows.tree_rows import LEVEL_ENTRIES, Node
 from mirrord.web.search_api import find_by_title
 
 _MAX_COMPLETIONS = 12  # of one answer
-_PREVIEW_CHARACTERS = 400  # of a page
 
 
 async def list_children(request: Request) -> Response:
@@ -29,9 +32,9 @@ async def list_children(request: Request) -> Response:
     parent = entry_of(parent_text) if parent_text else None
     async with visit.read_transaction() as connection:
         nodes = await tree_rows.load_children(connection, parent, start_of(request))
-    return json_response(
-        {"nodes": [_facts(node) for node in nodes[:LEVEL_ENTRIES]], "more": len(nodes) > LEVEL_ENTRIES}
-    )
+    names = tree_rows.distinct_names(nodes)
+    listed = [_facts(node) | {"name": names.get(node.id)} for node in nodes[:LEVEL_ENTRIES]]
+    return json_response({"nodes": listed, "more": len(nodes) > LEVEL_ENTRIES})
 
 
 def _facts(node: Node) -> dict[str, object]:
@@ -96,19 +99,26 @@ async def _shortest_target(connection: Connection, path: str) -> str:
 
 
 async def preview_link(request: Request) -> Response:
-    """GET api/preview?target=&from=: the beginning of the page that a wikilink refers to."""
+    """GET api/preview?target=&from=: the beginning of the page, or of its part, that a wikilink refers to."""
     visit = await visit_of(request)
     source = entry_of(request.query_params.get("from"))
-    return await _preview_of(visit, source)
+    page, heading = await _load_target(visit, source)
+    async with visit.read_transaction() as connection:
+        dialect = await dialect_rows.load_dialect(connection, TenantId(visit.tenant))
+    text = await run_in_thread(beginning_of, page.markdown or "", heading)
+    content = await run_in_thread(read_document, text, dialect)
+    return json_response({**_target_facts(visit, page, heading), "text": text, "content": content})
 
 
 async def resolve_link(request: Request) -> Response:
-    """GET api/pages/{page}/resolve?target=: the same, for following a link."""
+    """GET api/pages/{page}/resolve?target=: where a link of the page leads."""
     visit = await visit_of(request)
-    return await _preview_of(visit, visit.page)
+    page, heading = await _load_target(visit, visit.page)
+    return json_response(_target_facts(visit, page, heading))
 
 
-async def _preview_of(visit: Visit, source: EntryId) -> Response:
+async def _load_target(visit: Visit, source: EntryId) -> tuple[Page, str]:
+    """The page that the link `target` of *source* leads to, and the heading in it; "" if it names none."""
     kind = visit.request.query_params.get("kind", "wikilink")
     target, _, heading = query_text(visit.request, "target").partition("#")
     if kind == "markdown":
@@ -118,9 +128,12 @@ async def _preview_of(visit: Visit, source: EntryId) -> Response:
         page = await page_rows.load_page(connection, meaning.entry) if meaning.entry is not None else None
     if page is None or page.is_deleted:
         raise not_found()
-    body = PageText(page.markdown or "").body.strip()[:_PREVIEW_CHARACTERS]
+    return page, heading
+
+
+def _target_facts(visit: Visit, page: Page, heading: str) -> dict[str, object]:
     fragment = f"#{quote(heading)}" if heading else ""
-    return json_response({"id": page.id, "title": page.title, "text": body, "href": visit.href(page.id) + fragment})
+    return {"id": page.id, "title": page.title, "href": visit.href(page.id) + fragment}
 
 
 async def list_unresolved(request: Request) -> Response:

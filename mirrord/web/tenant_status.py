@@ -40,17 +40,19 @@ from mirrord.web.rows.live_rows import Mirror
 
 
 async def show_status(request: Request) -> Response:
-    """GET api/status: counts, mirrors, recent events, and times to disk."""
+    """GET api/status: counts, mirrors, problems of files, recent events, and times to disk."""
     visit = await visit_of(request)
     async with visit.read_transaction() as connection:
         counts = await tenant_rows.load_counts(connection, TenantId(visit.tenant))
         rows = await live_rows.load_mirrors(connection)
         recent = await live_rows.load_recent_events(connection)
+        problems = await open_issues.load_problems(connection, TenantId(visit.tenant))
     return json_response(
         {
             "counts": asdict(counts),
             "mirrors": [_facts(visit, row) for row in rows],
             "events": [asdict(row) for row in recent],
+            "problems": [_problem_facts(row) for row in problems[:_MAX_ROWS]],
             "to_disk": request.app.state.live.to_disk(visit.tenant),
         }
     )

@@ -74,14 +74,17 @@ SELECT m.id, m.kind, m.host, m.root, m.holder, m.expires_at > clock_timestamp(),
        (SELECT count(*) FROM mirrord.entry_feed AS f WHERE f.tenant_id = m.tenant_id AND f.seq > m.ack_seq),
        CASE WHEN m.expires_at > clock_timestamp() THEN m.state END,
        (SELECT coalesce(sum(cardinality(h.entries)), 0) FROM mirrord.halt AS h
-         WHERE h.tenant_id = m.tenant_id AND h.mirror_id = m.id AND h.closed_at IS NULL)
+         WHERE h.tenant_id = m.tenant_id AND h.mirror_id = m.id AND h.closed_at IS NULL),
+       (SELECT count(DISTINCT t.path) FROM mirrord.problem AS t
+         WHERE t.tenant_id = m.tenant_id AND t.mirror_id = m.id AND t.path <> '')
   FROM mirrord.mirror AS m WHERE m.tenant_id = mirrord.current_tenant() ORDER BY m.expires_at DESC LIMIT 20"""
 _STANDING = """
 SELECT string_agg(m.id::text || (m.expires_at > clock_timestamp()) || m.ack_seq || coalesce(m.state::text, ''), ' '
                   ORDER BY m.id)
   FROM mirrord.mirror AS m WHERE m.tenant_id = mirrord.current_tenant()"""
 _EVENTS = """
-SELECT type, occurred_at, actor, channel, coalesce(data ->> 'path', data ->> 'name', data ->> 'command', '')
+SELECT type, occurred_at, actor, channel, coalesce(data ->> 'path', data ->> 'name', data ->> 'command', ''),
+       CASE WHEN starts_with(type, 'Page') THEN data ->> 'page_id' END
   FROM mirrord.event WHERE tenant_id = mirrord.current_tenant() ORDER BY occurred_at DESC LIMIT 50"""
 
 
@@ -92,7 +95,7 @@ class Mirror:
 
     behind: the number of entries changed since its last acknowledgement. state: of its daemon, as described in
     docs/rows.md; None: no daemon is running, or it has not reported yet. halted: the number of entries that wait for a
-    decision about their deletion.
+    decision about their deletion. problems: the number of paths that are listed as problems.
     """
 
     id: UUID
@@ -105,17 +108,19 @@ class Mirror:
     behind: int
     state: dict[str, Any] | None
     halted: int
+    problems: int
 
 
 @dataclass(frozen=True, slots=True)
 class RecentEvent:
-    """A domain event. what: its path or name."""
+    """A domain event. what: its path or name. page: that it is about, if it is about one."""
 
     type: str
     at: datetime
     by: dict[str, Any]
     channel: str
     what: str
+    page: str | None
 
 
 async def load_mirrors(connection: Connection) -> list[Mirror]:

@@ -1,5 +1,6 @@
 """The tree of pages, and the order of siblings in it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -28,7 +29,7 @@ WITH level AS (
      LIMIT %(most)s OFFSET %(start)s)
 SELECT id, kind, title, icon, position, version, parent_id,
        EXISTS (SELECT FROM mirrord.page AS c WHERE c.tenant_id = mirrord.current_tenant() AND c.parent_id = level.id
-                  AND c.deleted_at IS NULL)
+                  AND c.deleted_at IS NULL), name
   FROM level ORDER BY position IS NULL, position, key, title COLLATE "C", name COLLATE "C", id"""
 _IN_ROOT = _LEVEL.format(parent="IS NULL")
 _BELOW = _LEVEL.format(parent="= %(parent)s")
@@ -40,7 +41,7 @@ WITH RECURSIVE path (id, parent_id, depth) AS (
       JOIN mirrord.page AS p ON p.tenant_id = mirrord.current_tenant() AND p.id = b.parent_id)
 SELECT p.id, p.kind, coalesce(p.title, p.name, ''), p.icon, p.position, p.version, p.parent_id,
        EXISTS (SELECT FROM mirrord.page AS c WHERE c.tenant_id = p.tenant_id AND c.parent_id = p.id
-                  AND c.deleted_at IS NULL)
+                  AND c.deleted_at IS NULL), p.name
   FROM path JOIN mirrord.page AS p ON p.tenant_id = mirrord.current_tenant() AND p.id = path.id
  WHERE NOT EXISTS (
     SELECT FROM path AS b JOIN mirrord.page AS d ON d.tenant_id = mirrord.current_tenant() AND d.id = b.id
@@ -64,7 +65,7 @@ SELECT p.id, p.kind, coalesce(p.title, p.name, ''), p.icon, p.deleted_at, p.upda
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An entry of the sidebar. parent None: the root."""
+    """An entry of the sidebar. parent None: the root. name: of its file; None: not named yet."""
 
     id: EntryId
     kind: str
@@ -74,6 +75,7 @@ class Node:
     version: int
     parent: EntryId | None
     has_children: bool
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,12 @@ class TrashedPage:
     icon: str | None
     deleted_at: datetime
     by: dict[str, Any] | None
+
+
+def distinct_names(nodes: Sequence[Node]) -> dict[EntryId, str]:
+    """The names that tell those of *nodes* apart whose titles are the same."""
+    counts = Counter(node.title for node in nodes)
+    return {node.id: node.name for node in nodes if counts[node.title] > 1 and node.name and node.name != node.title}
 
 
 async def load_children(

@@ -311,11 +311,16 @@ export const REVIEW = {
   nothingWaits: "Nothing waits for a review.",
   changeSets: "Change sets",
   noChanges: "No agent has changed anything.",
+  who: "Changed by",
+  everyone: "everyone",
 };
 
 export const STATUS = {
   counts: (pages, attachments, records) => `${pages}, ${attachments}, ${records}.`,
   mirrors: "Mirrors",
+  problems: "Files with problems",
+  noProblems: "No file has a problem.",
+  thePage: "the page",
   toDisk: "Time from changes here to disk",
   events: "Recent events",
   nothingWritten: "Nothing has been written since this page was opened.",
@@ -337,6 +342,7 @@ export const STATUS = {
   starting: "starting",
   atWork: "at work",
   inSync: "in sync",
+  inSyncBut: (files) => `in sync but for ${files} with problems`,
   active: "Active",
   inactive: (when) => `Inactive since ${when}`,
 };

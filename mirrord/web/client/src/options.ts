@@ -20,7 +20,8 @@ export interface Completion {
 
 export interface Preview {
   title: string
-  text: string
+  /** The beginning of the page as a person reads it. */
+  body: Node[]
 }
 
 /** A link of the page that leads to no page: kind is wikilink, embed or markdown, target without the part after `#`. */

@@ -1,6 +1,7 @@
 /** The editor of a page, or its Markdown: which one is shown, what it saves, and where what is typed is kept. */
 import { Refusal, change, get, href } from "../server/api.js";
 import { make } from "../elements/dom.js";
+import { renderedOf } from "../elements/rendered.js";
 import { PAGE } from "../words.js";
 import { Draft } from "./drafts.js";
 import { forgetKept, showKept, showState } from "./head.js";
@@ -43,7 +44,10 @@ function options() {
     upload: uploadOf(id),
     convert: async (markdown) => (await change("POST", "document", { markdown })).content,
     complete: (q) => get("completions", { q }),
-    preview: (target) => get("preview", { target, from: id }).catch(orNothing),
+    preview: async (target) => {
+      const found = await get("preview", { target, from: id }).catch(orNothing);
+      return found && { title: found.title, body: renderedOf(found.content) };
+    },
     open: (target) => follow(target),
     fileUrl: (src) => `${href(id)}/file?${new URLSearchParams({ src })}`,
     onState: showState,

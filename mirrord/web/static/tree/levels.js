@@ -28,6 +28,7 @@ export function drawn(node) {
     { href: href(node.id), "aria-current": node.id === current() ? "page" : null },
     make("span", { class: "icon", "aria-hidden": "true" }, sign),
     make("span", { class: "label" }, node.title),
+    node.name ? make("span", { class: "name" }, node.name) : "",
   );
   const menu = button("⋯", null, { class: "menu plain", "aria-label": TREE.actions(node.title), tabindex: "-1" });
   const row = make("div", { class: "row" }, twist, link, menu);

@@ -1,5 +1,6 @@
 /** What waits for a person: requests, halts, conflicts, problems, notices. */
 import { actor, ask, button, confirmed, make, moment, tell, trying } from "../elements/dom.js";
+import { problemCard } from "../elements/problems.js";
 import { change, getFor, href, tenant } from "../server/api.js";
 import { ATTENTION, EVENTS } from "../words.js";
 
@@ -134,9 +135,6 @@ function conflict(one) {
   );
 }
 
-const problem = (one) =>
-  card(one.path || ATTENTION.everything, make("p", {}, one.sentence), one.remedy ? make("p", {}, one.remedy) : null, one.page ? tools(make("a", { href: href(one.page) }, ATTENTION.thePage)) : null);
-
 /** Notices of one author, type and minute are one line: a move of a folder is one event for each page. */
 function groupsOf(list) {
   const groups = new Map();
@@ -176,7 +174,7 @@ async function show() {
     found.approvals.length ? section(ATTENTION.approvals, ...approvals(found.approvals)) : null,
     found.halts.length ? section(ATTENTION.halts, make("ul", { class: "list" }, found.halts.map(halt))) : null,
     found.conflicts.length ? section(ATTENTION.conflicts, make("ul", { class: "list" }, found.conflicts.map(conflict))) : null,
-    found.problems.length ? section(ATTENTION.problems, make("ul", { class: "list" }, found.problems.map(problem))) : null,
+    found.problems.length ? section(ATTENTION.problems, make("ul", { class: "list" }, found.problems.map(problemCard))) : null,
     found.notices.length ? section(ATTENTION.notices, ...notices(found.notices)) : null,
   ].filter(Boolean);
   place.replaceChildren(...(parts.length ? parts : [make("p", {}, ATTENTION.nothing)]));

@@ -37,12 +37,13 @@ function queue({ waits, since }) {
 }
 
 /** How far files and rows agree: "in sync" only where nothing waits and everything was looked at. */
-function standing({ behind, halted, is_held, state }) {
+function standing({ behind, halted, problems, is_held, state }) {
   if (halted) return STATUS.toDecide(many(halted, "deletion"));
   if (behind) return STATUS.behind(many(behind, "change"));
   if (!is_held) return STATUS.wasInSync;
   if (!state) return STATUS.starting;
-  return state.waits || state.work.length ? STATUS.atWork : STATUS.inSync;
+  if (state.waits || state.work.length) return STATUS.atWork;
+  return problems ? STATUS.inSyncBut(many(problems, "file")) : STATUS.inSync;
 }
 
 function mirror(one) {

@@ -155,11 +155,28 @@ async function show() {
   if (chosen) return showOne(chosen);
   const [{ reviews, may_decide }, changes] = await Promise.all([get("reviews"), get("changes")]);
   if (place.querySelector(".undo")) return { reviews, changes };
+  const author = new URLSearchParams(location.search).get("by");
+  const isAsked = ({ by }) => !author || actor(by) === author;
+  const [waits, changed] = [reviews.filter(isAsked), changes.filter(isAsked)];
   place.replaceChildren(
-    section(may_decide ? REVIEW.waitsForYou : REVIEW.waitsForOperator, reviews.length ? make("ul", { class: "list" }, reviews.map(waiting)) : make("p", {}, REVIEW.nothingWaits)),
-    section(REVIEW.changeSets, changes.length ? make("ul", { class: "list" }, changes.map((one) => changeSet(one, may_decide))) : make("p", {}, REVIEW.noChanges)),
+    choiceOfAuthor([...reviews, ...changes].map(({ by }) => actor(by)), author),
+    section(may_decide ? REVIEW.waitsForYou : REVIEW.waitsForOperator, waits.length ? make("ul", { class: "list" }, waits.map(waiting)) : make("p", {}, REVIEW.nothingWaits)),
+    section(REVIEW.changeSets, changed.length ? make("ul", { class: "list" }, changed.map((one) => changeSet(one, may_decide))) : make("p", {}, REVIEW.noChanges)),
   );
   return { reviews, changes };
+}
+
+/** Whether all change sets are listed, or those of one author, whom the address names then. */
+function choiceOfAuthor(authors, author) {
+  const names = [...new Set(author ? [...authors, author] : authors)].sort();
+  if (names.length < 2) return "";
+  const choice = make("select", {}, make("option", { value: "" }, REVIEW.everyone), names.map((name) => make("option", { value: name, selected: name === author }, name)));
+  choice.addEventListener("change", () => {
+    const query = choice.value ? `?${new URLSearchParams({ by: choice.value })}` : "";
+    history.replaceState(history.state, "", location.pathname + query);
+    void trying(show);
+  });
+  return make("label", { class: "choice" }, REVIEW.who, choice);
 }
 
 /** Whether a person looks at one change set, or at what an undo would do. */

@@ -1,7 +1,8 @@
 /** How the tenant is: counts, mirrors, how soon changes are on disk, what happened last. */
 import { actor, make, many, moment, trying } from "../elements/dom.js";
+import { problemCard } from "../elements/problems.js";
 import { pace, sparkline } from "../elements/sparkline.js";
-import { getFor } from "../server/api.js";
+import { getFor, href } from "../server/api.js";
 import { EVENTS, STATUS } from "../words.js";
 import { mirrors } from "./mirrors.js";
 
@@ -20,13 +21,14 @@ function toDisk(seconds) {
 
 const happened = (events) =>
   events.length
-    ? table(STATUS.heads, events.map((one) => row(moment(one.at), actor(one.by), EVENTS[one.type] ?? one.type, one.what)))
+    ? table(STATUS.heads, events.map((one) => row(moment(one.at), actor(one.by), EVENTS[one.type] ?? one.type, one.page ? make("a", { href: href(one.page) }, one.what || STATUS.thePage) : one.what)))
     : make("p", {}, STATUS.noEvents);
 
 /** The parts of the page: what each is about, and how that is shown. */
 const PARTS = [
   ["", (found) => found.counts, (counts) => make("p", {}, STATUS.counts(...["page", "attachment", "record"].map((kind) => many(counts[`${kind}s`], kind))))],
   [STATUS.mirrors, (found) => found.mirrors, mirrors],
+  [STATUS.problems, (found) => found.problems, (problems) => (problems.length ? make("ul", { class: "list" }, problems.map(problemCard)) : make("p", {}, STATUS.noProblems))],
   [STATUS.toDisk, (found) => found.to_disk, toDisk],
   [STATUS.events, (found) => found.events, happened],
 ];

@@ -42,5 +42,5 @@ export class Peek {
 
 function cardOf(found: Preview | null): HTMLElement {
   if (!found) return element('div', { class: 'mirrord-card', role: 'tooltip' }, VIEW.noPageYet)
-  return element('div', { class: 'mirrord-card', role: 'tooltip' }, element('b', {}, found.title), element('p', {}, found.text))
+  return element('div', { class: 'mirrord-card', role: 'tooltip' }, element('b', {}, found.title), ...found.body)
 }

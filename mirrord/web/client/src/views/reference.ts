@@ -69,7 +69,7 @@ function embedView(options: Options, known: (node: Node, dom: HTMLElement) => No
     const text = element('span', { class: 'beginning' })
     const dom = element('span', { class: 'embed' }, element('a', { role: 'link' }, shownFor(node)), text)
     void options.preview(targetOf(node)).then(
-      (found) => text.replaceChildren(found ? found.text : VIEW.noPage),
+      (found) => text.replaceChildren(...(found ? found.body : [VIEW.noPage])),
       () => text.replaceChildren(),
     )
     return known(node, dom)

@@ -1,0 +1,59 @@
+"""What a link leads to is seen before it is followed, as a person reads it: in cards and in embedded pages."""
+
+import pytest
+from playwright.async_api import expect
+
+from tests.console.conftest import Console, NewPerson
+from tests.console.people import PATIENCE, ready, row_of
+from tests.support.editors import save
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+PART = "## Part\n\n**bold** words and [[Elsewhere|a link]]\n\n- [ ] a task\n\n<b>no element</b>\n\n"
+PAGE = f"above\n\n{PART}## Next\n\nlast\n"
+
+
+async def test_a_card_shows_the_part_that_a_link_names_as_it_reads(console: Console, person: NewPerson) -> None:
+    save(console.mirrord.file("Pointed at.md"), PAGE)
+    save(console.mirrord.file("Pointing.md"), "see [[Pointed at#Part]]\n")
+    row_of(console.mirrord, "Pointed at.md")
+    reader = await person()
+    await reader.open("Pointing.md")
+    await ready(reader)
+    await reader.text.get_by_role("link", name="Pointed at").hover()
+    card = reader.page.get_by_role("tooltip")
+    await expect(card.locator("strong")).to_have_text("bold", timeout=PATIENCE)
+    await expect(card.get_by_role("checkbox")).to_be_visible()
+    await expect(card).to_contain_text("<b>no element</b>")
+    await expect(card).not_to_contain_text("**")
+    await expect(card).not_to_contain_text("above")
+
+    await expect(card).not_to_contain_text("last")
+
+
+async def test_an_embedded_page_is_shown_as_it_reads_and_pages_that_embed_each_other_end(
+    console: Console, person: NewPerson
+) -> None:
+    save(console.mirrord.file("Embedded.md"), "**bold** beginning\n\n![[Embedding]]\n")
+    save(console.mirrord.file("Embedding.md"), "here:\n\n![[Embedded]]\n")
+    row_of(console.mirrord, "Embedded.md")
+    reader = await person()
+    await reader.open("Embedding.md")
+    await ready(reader)
+
+    await expect(reader.text.locator(".embed .beginning strong")).to_have_text("bold", timeout=PATIENCE)
+    await expect(reader.text.locator(".embed")).to_have_count(1)
+
+
+async def test_siblings_of_one_title_have_their_names_in_the_sidebar(console: Console, person: NewPerson) -> None:
+    for name in ("same.one", "same.two"):
+        save(console.mirrord.file(f"Siblings/{name}.md"), "---\ntitle: Same\n---\ntext\n")
+    save(console.mirrord.file("Siblings/other.md"), "---\ntitle: Other\n---\ntext\n")
+    reader = await person()
+    for name in ("same.one", "same.two", "other"):
+        row_of(console.mirrord, f"Siblings/{name}.md")
+    await reader.open("Siblings/other.md")
+    await ready(reader)
+    rows = reader.page.locator("#tree li").filter(has=reader.page.locator("[aria-current]")).first.locator("ul a")
+
+    await expect(rows).to_have_text(["•Other", "•Samesame.one", "•Samesame.two"], timeout=PATIENCE)
