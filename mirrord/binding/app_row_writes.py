@@ -1,10 +1,11 @@
-"""Writing one row of the app: locked at the version that was read, written, and read again."""
+"""Writing one row of the app: locked if it still says what was read, written, and read again."""
 
 from collections.abc import Mapping as ByKey
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
+import psycopg
 
 from mirrord.binding.app_rows import AppRow
 from mirrord.binding.bound_sql import role_of
@@ -17,7 +18,7 @@ from mirrord.errors import Damaged
 
 
 class Outpaced(Exception):
-    """The row has another version than was read, or a transaction of the app has it."""
+    """A transaction of the app has the row, or changed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +42,34 @@ class AppRowWrites:
         """Whether the mapping has a way to delete a row."""
         return self._statements.delete() is not None
 
-    async def write(self, row: AppRow, changes: RowChanges) -> AppRow:
+    async def lock(self, row: AppRow, *, with_body: bool) -> AppRow:
         """
-        Write *changes*; returns the row as the app then has it.
+        Lock *row*, so that nothing of the app changes it, and return what it says then.
+
+        with_body: the row of its body will be written, too.
 
         Raises:
-            Outpaced: the row has another version, or a transaction of the app has it; nothing was written.
-            Damaged: the app does not keep what was written.
+            Outpaced: a transaction of the app has it, or it is gone.
+            Damaged: the app does not let it be written.
         """
-        await self._lock(row)
+        is_locked, *has_body = await self._try_locks(row.external_id)
+        current = await self._load(row.external_id)
+        if current is None:
+            raise Outpaced
+        if with_body and has_body == [False] and current.version.endswith(":"):
+            raise Damaged("the app has no row for its body")
+        if not is_locked or (with_body and has_body == [False]):
+            raise Damaged("the app does not let it be written")
+        return current
+
+    async def write(self, row: AppRow, changes: RowChanges) -> AppRow:
+        """
+        Write *changes* into a row that lock() locked; returns it as the app then has it.
+
+        Raises Damaged if the app does not keep what was written.
+        """
         statements, mapping = self._statements, self.source.mapping
-        values = self._values_of(row) | {"body": changes.body, "plain": changes.plain}
+        values = self._values_of(row.external_id) | {"body": changes.body, "plain": changes.plain}
         values["values"] = orjson.dumps(dict(changes.columns)).decode()
         is_in_row = changes.body is not None and mapping.body.table is None
         if changes.columns or is_in_row:
@@ -65,20 +83,28 @@ class AppRowWrites:
         return current
 
     async def delete(self, row: AppRow) -> None:
-        """Delete *row* in the way of the app. Raises Outpaced as write() does."""
+        """Delete *row* in the way of the app. Raises Outpaced if it says something else, or a transaction has it."""
         statement = self._statements.delete()
         assert statement is not None
-        await self._lock(row)
-        await self._run(statement, self._values_of(row))
+        if (await self.lock(row, with_body=False)).digest != row.digest:
+            raise Outpaced
+        await self._run(statement, self._values_of(row.external_id))
         if await self._load(row.external_id) is not None:
             raise Damaged("the app keeps it after it was deleted")
 
     async def revive(self, external_id: str) -> AppRow | None:
-        """Let a deleted row live again, and return it; None: there is none that is deleted only."""
-        statement = self._statements.revive()
+        """
+        Let a deleted row live again, and return it; None: there is none that is deleted only.
+
+        Raises Outpaced if a transaction of the app has it.
+        """
+        statement, values = self._statements.revive(), self._values_of(external_id)
         if statement is None:
             return None
-        values = {"id": external_id, "tenant": self.source.tenant}
+        try:
+            await app_writes.lock_rows(self.connection, self._role, [self._statements.lock_of_deleted], values)
+        except psycopg.errors.LockNotAvailable as error:
+            raise Outpaced from error
         await app_writes.write_rows(self.connection, self._role, statement, values)
         return await self._load(external_id)
 
@@ -87,12 +113,16 @@ class AppRowWrites:
         query = self._statements.ancestors()
         if query is None:
             return set()
-        values = {"id": external_id, "tenant": self.source.tenant}
+        values = self._values_of(external_id)
         return await app_writes.load_chain(self.connection, self._role, query, values)
 
-    async def _lock(self, row: AppRow) -> None:
-        if not await app_writes.lock_rows(self.connection, self._role, self._statements.locks, self._values_of(row)):
-            raise Outpaced
+    async def _try_locks(self, external_id: str) -> list[bool]:
+        """Lock the row, and that of its body; returns whether each was there to be locked."""
+        values = self._values_of(external_id)
+        try:
+            return await app_writes.lock_rows(self.connection, self._role, self._statements.locks, values)
+        except psycopg.errors.LockNotAvailable as error:
+            raise Outpaced from error
 
     async def _run(self, statement: str, values: ByKey[str, Any]) -> None:
         if await app_writes.write_rows(self.connection, self._role, statement, values) != 1:
@@ -101,14 +131,8 @@ class AppRowWrites:
     async def _load(self, external_id: str) -> AppRow | None:
         return (await self.source.load_rows(self.connection, [external_id])).get(external_id)
 
-    def _values_of(self, row: AppRow) -> dict[str, Any]:
-        page_version, _, body_version = row.version.partition(":")
-        return {
-            "id": row.external_id,
-            "tenant": self.source.tenant,
-            "page_version": page_version,
-            "body_version": body_version,
-        }
+    def _values_of(self, external_id: str) -> dict[str, Any]:
+        return {"id": external_id, "tenant": self.source.tenant}
 
 
 def _check_kept(changes: RowChanges, current: AppRow, front: ByKey[str, str]) -> None:

@@ -10,7 +10,7 @@ from mirrord.binding.app_row_writes import AppRowWrites, Outpaced
 from mirrord.binding.app_rows import AppRow, is_name_of, text_of
 from mirrord.binding.intake import REFUSED, ROW, Intake, actor_name_of
 from mirrord.binding.new_pages import REFUSALS
-from mirrord.binding.page_edits import edited_text
+from mirrord.binding.page_edits import RowChanges, edited_text
 from mirrord.binding.row_decision import BoundEntry, PageState
 from mirrord.binding.two_way_plan import PageSide, RowPlan, Subject, TwoWayAct, decide_two_way, plan_row
 from mirrord.db import open_issues
@@ -71,7 +71,11 @@ class TwoWayIntake(Intake):
             bound = self.state.bound[external_id]
             page = self.state.pages.get(bound.entry)
             if decide_two_way(bound, None, page) is TwoWayAct.REVIVE_ROW:
-                row = await self._try_revival(external_id)
+                try:
+                    row = await self._try_revival(external_id)
+                except Outpaced:
+                    self.later.add(external_id)
+                    continue
                 if row is not None:
                     self.state.add_row(row)
 
@@ -166,23 +170,35 @@ class TwoWayIntake(Intake):
         return EntryRow(row.external_id, entry, version, row.digest, row.version)
 
     async def _write_both(self, act: TwoWayAct, row: AppRow, page: PageState) -> EntryRow:
+        """Carry out *act*; a row that the app changed meanwhile is locked then, and planned again."""
+        written = await self._try_to_write(act, row, page)
+        if isinstance(written, AppRow):
+            bound = self.state.bound.get(row.external_id)
+            written = await self._try_to_write(self._act_of(written, bound, page), written, page)
+        if isinstance(written, AppRow):
+            raise Outpaced
+        return written
+
+    async def _try_to_write(self, act: TwoWayAct, row: AppRow, page: PageState) -> EntryRow | AppRow:
+        """Returns what both sides agree on; the row as it is and locked, if it says something else than *row*."""
         subject = Subject(page.entry, row, self.state.parent_of(row), self.source.mapping)
         ancestor = await self._load_ancestor(act, subject, page)
-        parent = await self._possible_parent(row, page)
-        side = PageSide(page.text or "", page.name, parent)
+        side = PageSide(page.text or "", page.name, await self._possible_parent(row, page))
         plan = await asyncio.to_thread(plan_row, act, subject, side, ancestor)
-        current = await self._write_row_back(row, plan)
-        text = plan.text
-        if current is not row:  # a trigger of the app may have altered it
+        current, text = row, plan.text
+        if changes := await self._changes_in(plan):
+            locked = await self._app.lock(row, with_body=changes.body is not None)
+            if locked.digest != row.digest:
+                return locked
+            current = await self._app.write(row, changes)  # a trigger of the app may alter it
             text = await asyncio.to_thread(edited_text, page.entry, current, self.source.mapping, plan.text)
-        name = None if is_name_of(page.name, current) else current.name
-        version = page.version
+            self.written_back += 1
+        name, version = None if is_name_of(page.name, current) else current.name, page.version
         if page.is_deleted or name is not None or (page.parent, page.text) != (plan.parent, text):
             version = await self._update_page(PageWrite(page.entry, plan.parent, name, text), page)
-            self.written += 1
         if plan.rejected is not None:
             await self._keep_sibling(page, plan.rejected, ancestor, text, version)
-        if plan.takes_back or parent != page.parent:
+        if plan.takes_back or side.parent != page.parent:
             await self._note_taken_back(row, page)
         return EntryRow(row.external_id, page.entry, version, current.digest, current.version)
 
@@ -214,23 +230,19 @@ class TwoWayIntake(Intake):
             return None
         return await binding_rows.load_external_id(self.connection, self.binding, entry)
 
-    async def _write_row_back(self, row: AppRow, plan: RowPlan) -> AppRow:
-        """The row of the app as it is after *plan*."""
-        changes = plan.changes
-        if plan.moves:
-            assert self.source.mapping.page.parent is not None
-            columns = {**changes.columns, self.source.mapping.page.parent: await self._external_id_of(plan.parent)}
-            changes = replace(changes, columns=columns)
-        if not changes:
-            return row
-        current = await self._app.write(row, changes)
-        self.written_back += 1
-        return current
+    async def _changes_in(self, plan: RowPlan) -> RowChanges:
+        """What is to be written into the row, its parent included."""
+        if not plan.moves:
+            return plan.changes
+        assert self.source.mapping.page.parent is not None
+        columns = {**plan.changes.columns, self.source.mapping.page.parent: await self._external_id_of(plan.parent)}
+        return replace(plan.changes, columns=columns)
 
     async def _update_page(self, write: PageWrite, page: PageState) -> int:
         version = await bound_pages.update_page(self.connection, write, page.version)
         if version is None:
             raise Stale(f"The page {page.name!r} changed meanwhile.")
+        self.written += 1
         return version
 
     async def _keep_sibling(
@@ -266,7 +278,7 @@ class TwoWayIntake(Intake):
     async def _carry_deletion(self, bound: BoundEntry) -> None:
         page = self.state.pages.get(bound.entry)
         act = decide_two_way(bound, None, page)
-        if act is TwoWayAct.WAIT:
+        if act is TwoWayAct.WAIT or bound.external_id in self.later:
             self._keep_parent(page)
             return
         await Intake._carry_deletion(self, bound)

@@ -43,19 +43,18 @@ class WriteStatements:
 
     @property
     def locks(self) -> Sequence[str]:
-        """
-        Statements that lock the row, and that of its body, if they have the versions `page_version`, `body_version`.
-
-        They return a row each, and none at once if the row was changed, or another transaction has it.
-        """
-        end = "FOR NO KEY UPDATE SKIP LOCKED"
-        condition = f"{self._is_page} AND {condition_of(self._mapping)}"
-        locks = [f"SELECT FROM {self._table} AS p WHERE {condition} AND p.xmin::text = %(page_version)s {end}"]
+        """Statements that lock the row, and that of its body if it has a table; they fail if a transaction has it."""
+        end = "FOR NO KEY UPDATE NOWAIT"
+        locks = [f"SELECT FROM {self._table} AS p WHERE {self._is_page} AND {condition_of(self._mapping)} {end}"]
         if self._mapping.body.table is not None:
             table = quote_table(self._mapping.body.table)
-            matched = f"{self._matched_body} AND b.xmin::text = %(body_version)s"
-            locks.append(f"SELECT FROM {table} AS b WHERE {matched} {end}")
+            locks.append(f"SELECT FROM {table} AS b WHERE {self._matched_body} {end}")
         return locks
+
+    @property
+    def lock_of_deleted(self) -> str:
+        """The statement that locks the row, also if it is deleted; it fails if a transaction has it."""
+        return f"SELECT FROM {self._table} AS p WHERE {self._is_page} FOR NO KEY UPDATE NOWAIT"
 
     def update_page(self, columns: Sequence[str], *, with_body: bool) -> str:
         """The statement that sets *columns* of the page's row. with_body: its body, too, which is in the same row."""

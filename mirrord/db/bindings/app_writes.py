@@ -9,14 +9,10 @@ from mirrord.db.database import Connection
 Values = Mapping[str, Any]
 
 
-async def lock_rows(connection: Connection, role: str, locks: Sequence[str], values: Values) -> bool:
-    """Lock a row of the app until the transaction ends. False: it was changed, or another transaction has it."""
+async def lock_rows(connection: Connection, role: str, locks: Sequence[str], values: Values) -> list[bool]:
+    """Lock rows of the app until the transaction ends; returns whether each of the statements locked one."""
     async with acting_as(connection, role):
-        for statement in locks:
-            cursor = await connection.execute(statement.encode(), values)
-            if await cursor.fetchone() is None:
-                return False
-    return True
+        return [(await connection.execute(statement.encode(), values)).rowcount > 0 for statement in locks]
 
 
 async def write_rows(connection: Connection, role: str, statement: str, values: Values) -> int:
