@@ -10,7 +10,7 @@ import pytest
 from mirrord.mirror.tree import kernel, kernel_aio
 
 _CALLS = ("mkdir", "create", "write", "fsync", "rename", "rename_new", "exchange", "link", "unlink", "rmdir")
-_SYNCS = ("fsync", "syncfs")
+_SYNCS = ("fsync", "syncfs", "begin_writeback")
 
 
 def forgo_syncs(patch: pytest.MonkeyPatch) -> None:

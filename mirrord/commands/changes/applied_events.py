@@ -94,6 +94,9 @@ def _events_in_draft(tree: DraftTree) -> Iterator[Happened]:
     for name in names:
         with tree.open_file(f"{EVENTS_FOLDER}/{name}") as descriptor, open(descriptor, "rb", closefd=False) as lines:
             for line in lines:
-                event = json.loads(line)
+                try:
+                    event = json.loads(line)
+                except ValueError:  # a power cut left a part of it, before its call was answered
+                    continue
                 data = {key: value for key, value in event["data"].items() if key not in _OF_ITS_STEP}
                 yield EventType(event["type"]), data

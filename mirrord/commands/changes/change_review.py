@@ -1,7 +1,7 @@
 """What a change set would do to the tree as it is now: merged by three ways where both changed, or a conflict."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mirrord.commands.core.command_plan import diff_of
@@ -14,7 +14,7 @@ from mirrord.mirror.draft import draft_changes
 from mirrord.mirror.draft.draft_changes import ChangeSort, DraftChange
 from mirrord.mirror.draft.draft_tree import DraftTree
 from mirrord.mirror.tree.observed_work import report_work
-from mirrord.mirror.tree.tree_layout import SUFFIX, directory_of, parent_of
+from mirrord.mirror.tree.tree_layout import SUFFIX, directory_of
 from mirrord.mirror.write.change_plan import SETTLED_PERCENT
 
 _CONFLICT_COPY = re.compile(r" \(conflict \d{4}-\d\d-\d\d \d{6}Z [0-9a-f]{6}\)")
@@ -53,10 +53,15 @@ class _Clash(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """Places in the tree that the applied changes leave empty, and those that all changes of the draft would."""
+    """
+    Places in the tree that the applied changes leave empty, and those that all changes of the draft would.
+
+    names: of the tree's directories that were looked into for conflict pages, as a scope shows them and as they are.
+    """
 
     leaving: frozenset[str]
     left_by_all: frozenset[str]
+    names: dict[tuple[bool, str], Sequence[str]] = field(default_factory=dict)
 
     def clash_at(self, path: str, reason: str) -> _Clash:
         """*reason*, unless a change of the draft that is not accepted would have left *path* empty."""
@@ -71,8 +76,9 @@ def settle_changes(session: Session, tree: DraftTree, without: Collection[str] =
 
     Links in pages that a scope hides followed a move; where they clash, those pages are passed over too.
     """
-    changes = [change for change in draft_changes.changes_of(tree) if change.path not in without]
-    sources = _Sources(_sources_of(changes), _sources_of(draft_changes.changes_of(tree)))
+    all_changes = draft_changes.changes_of(tree)
+    changes = [change for change in all_changes if change.path not in without]
+    sources = _Sources(_sources_of(changes), _sources_of(all_changes))
     settlement = Settlement()
     for index, change in enumerate(changes):
         report_work(index, len(changes), last=SETTLED_PERCENT)
@@ -114,7 +120,7 @@ def _settle(session: Session, tree: DraftTree, change: DraftChange, sources: _So
         if change.sort is ChangeSort.DELETED:
             return None
         raise _Clash(_what_became_of(session, change))
-    if _has_conflict_copy(session, change.claim.path):
+    if _has_conflict_copy(session, change.claim.path, sources.names):
         raise _Clash("has an open conflict, in a page beside it")
     if change.sort is ChangeSort.DELETED:
         if current != change.claim.digest:
@@ -169,12 +175,14 @@ def _what_became_of(session: Session, change: DraftChange) -> str:
     return f"was renamed in the tree since, to {renamed}" if renamed is not None else "was deleted in the tree since"
 
 
-def _has_conflict_copy(session: Session, path: str) -> bool:
-    stem = directory_of(path, Kind.PAGE).rpartition("/")[2]
-    directory = parent_of(directory_of(path, Kind.PAGE))
-    tree = session.tree if session.tree.shows(path) else session.tree.whole
-    names = tree.list_names(directory) if path.endswith(SUFFIX) else []
-    return any(name.startswith(stem) and _CONFLICT_COPY.match(name, len(stem)) for name in names)
+def _has_conflict_copy(session: Session, path: str, known_names: dict[tuple[bool, str], Sequence[str]]) -> bool:
+    if not path.endswith(SUFFIX):
+        return False
+    parent, _, stem = directory_of(path, Kind.PAGE).rpartition("/")
+    place = session.tree.shows(path), parent
+    if place not in known_names:
+        known_names[place] = (session.tree if place[0] else session.tree.whole).list_names(parent)
+    return any(name.startswith(stem) and _CONFLICT_COPY.match(name, len(stem)) for name in known_names[place])
 
 
 def _old_text(tree: DraftTree, change: DraftChange) -> str | None:

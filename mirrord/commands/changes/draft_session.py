@@ -19,6 +19,7 @@ from mirrord.mirror.draft import draft_changes, draft_store
 from mirrord.mirror.draft.draft_changes import DraftChange
 from mirrord.mirror.draft.draft_store import DraftFacts
 from mirrord.mirror.draft.draft_tree import DraftTree
+from mirrord.mirror.tree.kernel import Stat
 from mirrord.mirror.tree.scoped_tree import tree_as_seen
 from mirrord.mirror.write import trash
 from mirrord.mirror.write.change_recovery import remove_draft_files
@@ -33,12 +34,17 @@ _LIST_CHANGES = "Call changes_status to see your change sets."
 
 @dataclass(slots=True)
 class OpenDraft:
-    """A draft that a connection works in. lock: keeps other connections from it."""
+    """
+    A draft that a connection works in. lock: keeps other connections from it.
+
+    open_stat: the stat of the file of its facts while they say that it is open; None: they are read at the next call.
+    """
 
     facts: DraftFacts
     base: Session
     session: Session
     lock: int
+    open_stat: Stat | None = None
 
     def note_level(self, command: str, level: Trust) -> None:
         """Note, before a command runs in the draft, its trust level, and whether it reaches beyond the scope."""
@@ -147,7 +153,11 @@ def current_draft(connection: ConnectionChanges | None, session: Session) -> Ope
     draft = connection.draft if connection is not None else None
     if not isinstance(draft, OpenDraft) or connection is None:
         raise Failed("NO_CHANGES", "invalid", "No change set is open.", "Call begin_changes with a title first.")
+    began_ns, stat = time.time_ns(), draft_store.stat_facts(session.tree, draft.facts)
+    if stat is not None and stat == draft.open_stat:
+        return draft
     facts = draft_store.read_facts(session.tree, UUID(draft.facts.id))
+    draft.open_stat = stat if stat is not None and stat.is_settled(began_ns) else None
     if facts is None or facts.state != draft_store.OPEN:
         leave_draft(connection)
         state = facts.state if facts is not None else "removed"

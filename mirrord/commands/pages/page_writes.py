@@ -1,5 +1,6 @@
 """How commands write pages: only over the version that was seen, and never losing a concurrent save."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -48,13 +49,14 @@ class Replacement:
     The new content of a file, and what it replaces.
 
     label: of the write, with the digest that the file must have. seen_stat: its stat when it had that digest; None:
-    unknown.
+    unknown. has_copy: whether a copy tells the entry of these bytes, and keeps them for the daemon (decision 15).
     """
 
     path: str
     data: bytes
     label: Label
     seen_stat: Stat | None = None
+    has_copy: bool = True
 
 
 def find_page(session: Session, path: str) -> Page:
@@ -171,7 +173,9 @@ def overwrite_page(
         facts = {"page_id": str(entry), "path": page.path, "digest": digest.hex()}
         try:
             with command_events.recording_event(session, EventType.PAGE_WRITTEN, facts) as record_event:
-                replacement = Replacement(page.path, data, Label(entry, page.digest, digest), page.stat)
+                is_known = session.draft is not None and parse_id(page.head.id) == entry  # no daemon reads a draft
+                label = Label(entry, page.digest, digest)
+                replacement = Replacement(page.path, data, label, page.stat, has_copy=not is_known)
                 replace_file(session, journal, replacement, record_event)
         except Stale:
             raise concurrent_change(session, page.path) from None
@@ -245,14 +249,15 @@ def replace_file(
     record_event: replace.AlsoSync = replace.sync_nothing_else,
 ) -> None:
     """
-    Replace a file as *new* says, and keep a copy. Call it inside `writing()`.
+    Replace a file as *new* says, and keep a copy if it says so. Call it inside `writing()`.
 
     record_event: `also_sync` of replace.write().
 
     Raises Stale if the file is not the expected one, and Failed, CONFLICT, after a save at the same moment.
     """
     label = new.label
-    with translating_errors(), written_copies.copy_during_write(journal, label, new.data):
+    copying = written_copies.copy_during_write(journal, label, new.data) if new.has_copy else nullcontext()
+    with translating_errors(), copying:
         if label.expected is None:
             session.tree.make_directories(parent_of(new.path))
         written = replace.write(

@@ -1,13 +1,14 @@
 """The properties in a page's front matter: what they say, columns of rows included, and changing single keys."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import HeadForm, PageText, first_line_ending
 from mirrord.markdown.frontmatter.yaml_edits import is_plain_text, rewrite_properties
 from mirrord.markdown.frontmatter.yaml_reader import (
+    MAX_EXACT_INTEGER,
     REMOVED,
     Json,
     Property,
@@ -76,7 +77,7 @@ def _are_plain(changes: Mapping[str, Json | Removed]) -> bool:
 
 def _apply_changes(page: PageText, changes: Mapping[str, Json | Removed]) -> PageText:
     ending = first_line_ending(page.head or page.body)
-    new = _rewriter_of(page.form)(page.source, changes, ending)
+    new = _rewrite_source(page, changes, ending)
     if not new.strip():
         bare = replace(page, text=page.bom + page.body)
         if bare.parts == (page.bom, "", page.body):
@@ -103,22 +104,32 @@ def load_head(source: str, form: HeadForm) -> dict[str, Json]:
     return load_toml(source)
 
 
-def _rewriter_of(form: HeadForm) -> Callable[[str, Mapping[str, Json | Removed], str], str]:
-    if form is HeadForm.YAML:
-        return rewrite_properties
-    if form is HeadForm.JSON:
+def _rewrite_source(page: PageText, changes: Mapping[str, Json | Removed], ending: str) -> str:
+    if page.form is HeadForm.YAML:
+        return rewrite_properties(page.source, changes, ending, page.views.entries)
+    if page.form is HeadForm.JSON:
         from mirrord.markdown.frontmatter.json_head import rewrite_json  # noqa: PLC0415  (most trees have none)
 
-        return rewrite_json
+        return rewrite_json(page.source, changes, ending)
     from mirrord.markdown.frontmatter.toml_head import rewrite_toml  # noqa: PLC0415  (most trees have none)
 
-    return rewrite_toml
+    return rewrite_toml(page.source, changes, ending)
 
 
 def _check_result(old: PageText, new: PageText, new_values: Mapping[str, Json | Removed]) -> None:
     expected = {key: value for key, value in new_values.items() if not isinstance(value, Removed)}
     if (new.bom, new.body) != (old.bom, old.body) or not is_same_json(read_values(new), expected):
+        if (number := _inexact_number(expected)) is not None:
+            raise Damaged(f"the number {number} would be rounded by some readers of front matter; write it as text")
         raise Damaged("the front matter is written in a way that mirrord cannot change without harm")
+
+
+def _inexact_number(value: Json) -> int | None:
+    """A whole number in *value* that front matter holds as text only."""
+    if isinstance(value, int):
+        return value if abs(value) > MAX_EXACT_INTEGER else None
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((number for each in inner if (number := _inexact_number(each)) is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +142,7 @@ class Views:
     texts: the texts of all keys.
     frontmatter: the values of all keys.
     error: a sentence that says why the front matter cannot be read; all other views are empty then.
+    entries: where each key and its value stand in YAML.
     """
 
     id: str | None
@@ -140,6 +152,7 @@ class Views:
     texts: dict[str, str | None]
     frontmatter: dict[str, Json]
     error: str | None
+    entries: Sequence[Property] = field(default=(), compare=False, repr=False)
 
 
 def read_views(source: str, form: HeadForm = HeadForm.YAML) -> Views:
@@ -161,6 +174,7 @@ def read_views(source: str, form: HeadForm = HeadForm.YAML) -> Views:
         texts,
         values,
         None,
+        entries,
     )
 
 

@@ -34,14 +34,18 @@ _ODD_BREAK = re.compile("[\r\x85\u2028\u2029]")
 Edit = tuple[int, int, str]  # from, to, new text
 
 
-def rewrite_properties(source: str, changes: Mapping[str, Json | Removed], ending: str) -> str:
+def rewrite_properties(
+    source: str, changes: Mapping[str, Json | Removed], ending: str, entries: Sequence[Property] | None = None
+) -> str:
     """
     *source* with *changes* applied; added lines end with *ending*. A new `id` goes first, other new keys last.
+
+    entries: its properties, if the caller has read them.
 
     Raises:
         Damaged: a key to change is not at the start of a line of its own.
     """
-    entries = read_properties(source)
+    entries = read_properties(source) if entries is None else entries
     values = values_of(entries)
     edits: list[Edit] = []
     added: dict[str, Json] = {}
@@ -256,6 +260,8 @@ def _write_scalar(value: Json, style: str) -> str:
 
 
 def _write_flow(value: Json, quote: str = "") -> str:
+    if isinstance(value, int):  # true and false too; the YAML emitter takes a hundred times as long
+        return json.dumps(value)
     return _dump([value], quote if isinstance(value, str) else "", flow=True)[1:-2]
 
 

@@ -101,7 +101,7 @@ def own_trash(tree: DraftTree) -> list[TrashedFile]:
         lower_names = frozenset(tree.lower.list_names(TRASH_PATH))
     except FileNotFoundError:
         lower_names = frozenset()
-    return trash.list_trash(tree, lower_names)
+    return trash.list_trash(tree.layers(TRASH_PATH)[0].tree, lower_names)
 
 
 def restored_names(tree: DraftTree) -> list[str]:

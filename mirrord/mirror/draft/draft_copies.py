@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from mirrord.domain.entry import MAX_FILE_BYTES, digest_of
 from mirrord.mirror.draft.draft_manifest import Claim, ClaimKind
 from mirrord.mirror.tree import contained_files, file_access, kernel
-from mirrord.mirror.tree.kernel import OpenDescriptor
+from mirrord.mirror.tree.kernel import OpenDescriptor, Stat
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import parent_of
 
@@ -29,11 +29,15 @@ class DraftCopies:
             os.close(descriptor)
         self._unsynced_files.clear()
 
-    def copy_file(self, path: str) -> Claim:
-        """Copy the file at *path*, whose directory exists; the claim may be recorded after syncing()."""
+    def copy_file(self, path: str, known_stat: Stat) -> Claim:
+        """
+        Copy the file at *path*, whose directory exists; the claim may be recorded after syncing().
+
+        known_stat: its stat from a moment ago.
+        """
         name = path.rpartition("/")[2]
-        data, stat = self._lower.read(path, MAX_FILE_BYTES)
-        with self._lower.open_file(path) as old, self._upper.open_directory(parent_of(path)) as directory:
+        with self._lower.open_file(path, known_stat) as old, self._upper.open_directory(parent_of(path)) as directory:
+            data, stat = contained_files.read(old, path, MAX_FILE_BYTES)
             with suppress(FileNotFoundError):
                 kernel.unlink(directory, name)  # of a copy that nothing was recorded of
             with OpenDescriptor(kernel.create(directory, name, 0o600)) as descriptor:

@@ -48,7 +48,8 @@ class Manifest:
     """
     The claims of a draft, and where its copied files are now.
 
-    sources: by the current path of a file that was copied, its path in the tree.
+    sources: by the current path of a file that was copied, its path in the tree. page_count: of claimed pages.
+    copied_bytes: the size of all copied files.
     """
 
     def __init__(self, directory: int) -> None:
@@ -58,6 +59,7 @@ class Manifest:
         self.claims: dict[str, Claim] = {}
         self._claimed_directories: dict[str, bool] = {}  # whether what is in a directory is claimed with it
         self.sources: dict[str, str] = {}
+        self.page_count = self.copied_bytes = 0
         self.last_move: tuple[str, str] | None = None
         self._is_durable = True
         self._unwritten_claims: list[Claim] = []
@@ -93,16 +95,6 @@ class Manifest:
         return {path: None for path in self.files if path not in self.sources} | moved
 
     @property
-    def page_count(self) -> int:
-        """The number of claimed pages."""
-        return sum(path.endswith(SUFFIX) for path in self.claims)
-
-    @property
-    def copied_bytes(self) -> int:
-        """The size of all copied files."""
-        return sum(claim.stat.size for claim in self.claims.values() if claim.stat is not None)
-
-    @property
     def has_unwritten_claims(self) -> bool:
         """Whether claims were added since the last write_claims()."""
         return bool(self._unwritten_claims)
@@ -121,7 +113,7 @@ class Manifest:
     def forget_unwritten_claims(self) -> None:
         """Give up claims that rely on what could not be made durable."""
         for claim in self._unwritten_claims:
-            self.claims.pop(claim.path, None)
+            self._drop(claim.path)
             self.sources.pop(claim.path, None)
         self._unwritten_claims, self._claimed_directories = [], {}
 
@@ -162,10 +154,20 @@ class Manifest:
             raise
 
     def _take(self, claim: Claim) -> None:
+        self._drop(claim.path)
         self.claims[claim.path] = claim
+        self._count(claim, 1)
         self._claimed_directories = {}
         if claim.kind is ClaimKind.FILE:
             self.sources[claim.path] = claim.path
+
+    def _drop(self, path: str) -> None:
+        if (claim := self.claims.pop(path, None)) is not None:
+            self._count(claim, -1)
+
+    def _count(self, claim: Claim, sign: int) -> None:
+        self.page_count += sign * claim.path.endswith(SUFFIX)
+        self.copied_bytes += sign * (claim.stat.size if claim.stat is not None else 0)
 
     def _move(self, source: str, target: str) -> None:
         self.sources = {renamed_path(path, source, target): origin for path, origin in self.sources.items()}

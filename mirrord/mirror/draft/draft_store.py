@@ -17,7 +17,7 @@ from mirrord.errors import Busy, Refused
 from mirrord.mirror.draft.draft_manifest import MANIFEST_NAME
 from mirrord.mirror.draft.draft_tree import FILES_NAME, DraftTree
 from mirrord.mirror.tree import contained_files, kernel
-from mirrord.mirror.tree.kernel import OpenDescriptor
+from mirrord.mirror.tree.kernel import OpenDescriptor, Stat
 from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
 from mirrord.mirror.write.change_recovery import end_draft, remove_draft_files
@@ -111,6 +111,14 @@ def read_facts(tree: Tree, draft: UUID) -> DraftFacts | None:
         raw: dict[str, Any] = json.loads(data)
         return DraftFacts(**{**raw, "rejected": tuple(raw.get("rejected", ()))})
     except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, Busy, Refused):
+        return None
+
+
+def stat_facts(tree: Tree, facts: DraftFacts) -> Stat | None:
+    """The stat of the file that read_facts() reads; None: there is none."""
+    try:
+        return tree.stat(f"{facts.directory}/{FACTS_NAME}")
+    except Refused:
         return None
 
 

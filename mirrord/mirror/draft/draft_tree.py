@@ -155,8 +155,11 @@ class DraftTree(Tree):
 
     def open_directory(self, path: str) -> OpenDescriptor:
         """As in Tree, but of the draft's own directory, in which files may be changed; see layers() for lists."""
-        self._make_shadow(path)
-        return self._upper.open_directory(path)
+        try:
+            return self._upper.open_directory(path)
+        except (FileNotFoundError, NotADirectoryError):
+            self._make_shadow(path)
+            return self._upper.open_directory(path)
 
     def make_directories(self, path: str, mode: int = DIRECTORY_MODE) -> None:
         """As in Tree."""
@@ -254,10 +257,16 @@ class DraftTree(Tree):
         stat = self.lower.stat(path)
         if stat is None or not stat.is_directory:
             return
-        for directory in reversed([*lineage(path)]):
-            with self._upper.open_directory(parent_of(directory)) as parent, suppress(FileExistsError):
-                kernel.mkdir(parent, directory.rpartition("/")[2], PRIVATE_MODE)
-                self._copies.note_change(parent_of(directory))
+        self._make_own_directory(path)
+
+    def _make_own_directory(self, path: str) -> None:
+        """Make a directory that the tree has, and those above it that the draft has not."""
+        above = parent_of(path)
+        if above and self._upper.stat(above) is None:
+            self._make_own_directory(above)
+        with self._upper.open_directory(above) as parent, suppress(FileExistsError):
+            kernel.mkdir(parent, path.rpartition("/")[2], PRIVATE_MODE)
+            self._copies.note_change(above)
 
     def _sync_claims(self) -> None:
         """Make what new claims rely on durable, then their lines."""
@@ -293,7 +302,7 @@ class DraftTree(Tree):
             return Claim(path, ClaimKind.DIRECTORY)
         if not stat.is_file:
             raise Refused(f"{printable(path)!r} is not a regular file; it is neither read nor replaced.")
-        return self._copies.copy_file(path)
+        return self._copies.copy_file(path, stat)
 
     def _check_space(self, paths: Iterable[str], new_bytes: int) -> None:
         pages = self.manifest.page_count + sum(path.endswith(SUFFIX) for path in paths)

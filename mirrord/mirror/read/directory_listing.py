@@ -90,6 +90,17 @@ def list_with_stats(tree: Tree, ignore: Ignore, path: str, cached: ListingWithSt
     return cached if merged.listing is cached.listing else merged
 
 
+def stat_listed(tree: Tree, directory: str, name: str, listing: DirectoryListing) -> Stat | None:
+    """The stat of one file of *listing*; None: it lists none of that name, or it is gone since."""
+    if name not in listing.files and name not in listing.beside:
+        return None
+    try:
+        stat = tree.stat(join_path(directory, name))
+    except (OSError, Refused):
+        return None
+    return stat if stat is not None and stat.is_file else None
+
+
 def _list_layer(tree: Tree, ignore: Ignore, path: str, cached: DirectoryListing) -> DirectoryListing:
     return _look_at_directory(
         tree, path, lambda descriptor: _list_directory(descriptor, path, ignore, cached), EMPTY_LISTING.listing

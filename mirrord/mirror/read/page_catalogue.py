@@ -6,7 +6,7 @@ Every look goes to the disk. Content that was read is reused as long as the stat
 
 import threading
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 
 from mirrord.domain.entry import EntryId, Kind, TenantId, id_of_path, parse_id
@@ -25,6 +25,7 @@ from mirrord.mirror.read.directory_listing import (
     join_path,
     list_directory,
     list_with_stats,
+    stat_listed,
 )
 from mirrord.mirror.read.near_paths import similar_paths
 from mirrord.mirror.read.page_summary import (
@@ -51,6 +52,7 @@ from mirrord.mirror.tree.tree_layout import (
 )
 
 _MAX_OWN_CHARACTERS = 4 << 20  # of the texts of a draft's own pages that are kept
+_MIN_SHARE = 4  # files of a directory for each that is asked about, from which on only those are looked at
 
 
 class Catalogue:
@@ -181,6 +183,7 @@ class Snapshot:
         self._patterns = patterns
         self._glances: dict[str, DirectoryListing] = {}
         self._stats: dict[str, Stats] = {}
+        self._few_stats = defaultdict[str, dict[str, Stat]](dict)
         self._cards: dict[str, PageSummary] = {}
 
     @cached_property
@@ -340,19 +343,29 @@ class Snapshot:
         return has_page(directory, self._list_names(directory), self._list_names(parent_of(directory)))
 
     def _stat_page(self, path: str) -> Stat | None:
-        return self._stats_of([path]).get(path)
+        parent, _, name = path.rpartition("/")
+        stats = self._stats.get(parent)
+        return stats.get(name) if stats is not None else self._stats_of([path]).get(path)
 
     def _stats_of(self, paths: Iterable[str]) -> dict[str, Stat]:
-        """The stats of existing pages; mostly those of one directory follow each other."""
-        existing: dict[str, Stat] = {}
-        directory, stats = None, EMPTY_LISTING.stats
-        for path in paths:
-            parent, _, name = path.rpartition("/")
-            if parent != directory:
-                directory, stats = parent, self._list_with_stats(parent).stats
-            if (stat := stats.get(name)) is not None:
-                existing[path] = stat
-        return existing
+        """The stats of existing pages, in the order of *paths*."""
+        names_by_directory = defaultdict[str, set[str]](set)
+        for path in (paths := list(paths)):
+            names_by_directory[parent_of(path)].add(path.rpartition("/")[2])
+        stats = {directory: self._stats_in(directory, names) for directory, names in names_by_directory.items()}
+        stats_or_none = {path: stats[parent_of(path)].get(path.rpartition("/")[2]) for path in paths}
+        return {path: stat for path, stat in stats_or_none.items() if stat is not None}
+
+    def _stats_in(self, directory: str, names: Set[str]) -> Stats:
+        """Stats in a directory, at least those of *names*: of a few files in a large one only theirs."""
+        if directory not in self._stats:
+            listing = self._list_names(directory)
+            if len(names) * _MIN_SHARE <= len(listing.files):
+                few = self._few_stats[directory]
+                new_names = names - few.keys()
+                few |= {name: stat for name in new_names if (stat := stat_listed(self._tree, directory, name, listing))}
+                return few
+        return self._list_with_stats(directory).stats
 
     def _list_names(self, directory: str) -> DirectoryListing:
         listing = self._glances.get(directory)
@@ -365,9 +378,8 @@ class Snapshot:
     def _list_with_stats(self, directory: str) -> ListingWithStats:
         if directory in self._stats:
             return ListingWithStats(self._glances[directory], self._stats[directory])
-        sight = (
-            self._catalogue.list_with_stats(directory, self._patterns) if self._is_open(directory) else EMPTY_LISTING
-        )
+        is_open = self._is_open(directory)
+        sight = self._catalogue.list_with_stats(directory, self._patterns) if is_open else EMPTY_LISTING
         self._glances[directory], self._stats[directory] = sight
         return sight
 

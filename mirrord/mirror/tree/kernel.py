@@ -23,6 +23,8 @@ _OPENAT2 = ctypes.c_long(437)  # the same on every architecture
 _RENAMEAT2 = {"x86_64": ctypes.c_long(316), "aarch64": ctypes.c_long(276)}
 _RESOLVE_NO_XDEV, _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x01, 0x02, 0x04, 0x08
 _NOREPLACE, _EXCHANGE = 1, 2
+_SYNC_FILE_RANGE_WRITE = 2
+_WHOLE_FILE = ctypes.c_int64(0)  # from the first byte, to the last
 
 # linux/stat.h: Python has no statx before 3.15
 _STATX_BYTES, _STATX_BTIME, _STATX_BTIME_AT, _AT_EMPTY_PATH = 256, 0x800, 80, 0x1000
@@ -206,6 +208,9 @@ def fsync_all(*descriptors: int) -> None:
 
     Raises OSError if one fails; all are tried.
     """
+    if len(descriptors) > 1:
+        for descriptor in descriptors:
+            begin_writeback(descriptor)
     pending = kernel_aio.PendingSyncs(descriptors[:-1])  # concurrently, as far as the kernel accepts
     failed = [*map(_fsync_error, descriptors[pending.count :]), pending.wait()]
     for error in filter(None, failed):
@@ -218,6 +223,16 @@ def _fsync_error(descriptor: int) -> OSError | None:
     except OSError as error:
         return error
     return None
+
+
+def begin_writeback(descriptor: int) -> None:
+    """
+    Have what was written to a file sent to the disk, without waiting: it is not durable by that.
+
+    Blocks are given to a file only then: after another sync has begun, that would take a commit of its own. What fails
+    here fails again when the file is synced.
+    """
+    _libc.sync_file_range(ctypes.c_int(descriptor), _WHOLE_FILE, _WHOLE_FILE, ctypes.c_uint(_SYNC_FILE_RANGE_WRITE))
 
 
 def syncfs(descriptor: int) -> None:

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from uuid import UUID
 
@@ -113,7 +113,13 @@ class ChangePlan:
 
 def encode_plan(plan: ChangePlan) -> bytes:
     """The content of a plan's file."""
-    return json.dumps(asdict(plan)).encode()
+    inner = {"steps": list(map(_values_of, plan.steps)), "disposals": list(map(_values_of, plan.disposals))}
+    return json.dumps(_values_of(plan) | inner).encode()
+
+
+def _values_of(part: ChangePlan | Step | Disposal) -> dict[str, object]:
+    """As asdict(), which copies every value deeply."""
+    return {field.name: getattr(part, field.name) for field in fields(part)}
 
 
 def decode_plan(data: bytes) -> ChangePlan | None:

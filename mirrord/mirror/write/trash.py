@@ -75,14 +75,14 @@ def record_directory(tree: Tree, entry: EntryId, nothing: Digest, card: TrashCar
 def list_trash(tree: Tree, without: Container[str] = ()) -> list[TrashedFile]:
     """Everything in the trash that *tree* shows but the names *without*, oldest arrival first."""
     listed = [file for file in _list_files(tree) if file[0] not in without]
-    files = [TrashedFile(name, label, _read_card(tree, name), stat) for name, label, stat in listed]
+    files = [TrashedFile(name, label, _read_card(tree, name, label), stat) for name, label, stat in listed]
     return [trashed for trashed in files if trashed.card is None or tree.shows(trashed.card.path)]
 
 
 def find_removed(tree: Tree, key: str) -> TrashedFile | None:
     """The removed file with this key, the last part of its name; None: there is none, or it was purged."""
     for name, label, stat in _list_files(tree):
-        if key_of(name) == key and (card := _read_card(tree, name)) is not None and tree.shows(card.path):
+        if key_of(name) == key and (card := _read_card(tree, name, label)) is not None and tree.shows(card.path):
             return TrashedFile(name, label, card, stat)
     return None
 
@@ -219,7 +219,10 @@ def _is_unchanged(tree: Tree, name: str, label: Label, *, surely: bool) -> bool:
         return contained_files.digest_now(descriptor) == label.expected
 
 
-def _read_card(tree: Tree, name: str) -> TrashCard | None:
+def _read_card(tree: Tree, name: str, label: Label) -> TrashCard | None:
+    """The card of a file that was removed; None: it has none, as a text that another one replaced."""
+    if label.new is not None:
+        return None
     try:
         raw: dict[str, Any] = json.loads(tree.read(f"{TRASH_PATH}/{name}{_CARD_SUFFIX}", 1 << 20)[0])
         return TrashCard(raw["path"], raw["title"], raw["reason"], raw["time"])

@@ -141,6 +141,22 @@ def test_new_keys_say_what_was_asked(added: dict[str, Json], text: str) -> None:
     assert "own" in added or with_keys(PageText(result), removals).text == text
 
 
+@given(KEYS, st.booleans() | st.integers(-(2**53), 2**53), st.sampled_from(["", "---\nown: 1\n---\n"]))
+def test_numbers_and_truths_are_written_as_by_yaml_itself(key: str, value: Json, text: str) -> None:
+    assume(key != "own")
+    new = with_keys(PageText(text), {key: value})
+    written = with_keys(PageText(new.text), {key: not value} if isinstance(value, bool) else {key: "x"})
+    for page in (new, with_keys(written, {key: value})):
+        (line,) = [line for line in page.source.splitlines() if not line.startswith("own:")]
+        assert line.endswith(f": {yaml.safe_dump([value])[2:-1]}")
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, -(2**60), [1, {"a": 2**70}]])
+def test_a_number_that_readers_would_round_is_refused_by_its_name(value: Json) -> None:
+    with pytest.raises(Damaged, match=r"the number -?\d+ would be rounded .* write it as text"):
+        with_keys(PageText("---\na: 1\n---\nb"), {"c": value})
+
+
 @pytest.mark.parametrize("value", ["\0", ["a", {"b": "c\0"}], {"\0": 1}])
 def test_a_value_with_nul_is_refused(value: Json) -> None:
     with pytest.raises(Damaged, match="NUL"):

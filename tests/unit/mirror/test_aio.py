@@ -54,7 +54,16 @@ def traced(places: list[Path], *injected: str) -> tuple[list[str], str]:
     """What was said of two times that all were to be durable, and the calls that did it."""
     trace = places[0] / "trace"
     rules = [part for rule in injected for part in ("-e", f"inject={rule}")]
-    strace = ["strace", "-f", "-y", "-o", str(trace), "-e", "trace=fsync,io_setup,io_submit,io_getevents", *rules]
+    strace = [
+        "strace",
+        "-f",
+        "-y",
+        "-o",
+        str(trace),
+        "-e",
+        "trace=fsync,sync_file_range,io_setup,io_submit,io_getevents",
+        *rules,
+    ]
     command = [*strace, sys.executable, "-c", SCRIPT, *map(str, places)]
     completed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     return completed.stdout.split(), trace.read_text()
@@ -106,6 +115,21 @@ def test_what_could_not_be_waited_for_counts_as_failed_and_is_nobody_elses(place
 def test_a_wait_that_a_signal_ends_goes_on(places: list[Path]) -> None:
     output, _ = traced(places, "io_getevents:error=EINTR:when=1")
     assert output == ["durable", "durable"]
+
+
+@needs_strace
+def test_all_are_on_their_way_to_the_disk_before_the_first_is_synced(places: list[Path]) -> None:
+    _, calls = traced(places)
+    before = calls[: re.search(r"io_submit|fsync\(", calls).start()]  # type: ignore[union-attr]  # else it fails too
+    for place in places:
+        assert len(re.findall(rf"sync_file_range\(\d+<{place}>, 0, 0, SYNC_FILE_RANGE_WRITE\)", before)) == 1
+
+
+@needs_strace
+def test_a_system_that_sends_nothing_to_the_disk_beforehand_syncs_all_the_same(places: list[Path]) -> None:
+    output, calls = traced(places, "sync_file_range:error=ENOSYS")
+    assert output == ["durable", "durable"]
+    assert len(re.findall(rf"fsync\(\d+<{places[2]}>\) += 0", calls)) == 2
 
 
 def test_one_that_cannot_be_synced_is_an_error_whichever_it_is(descriptors: list[int]) -> None:
