@@ -33,18 +33,21 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@given(asked=st.lists(st.sampled_from([*NAMES, *ODD_NAMES]), unique=True, max_size=6))
+@given(chosen_names=st.lists(st.sampled_from([*NAMES, *ODD_NAMES]), unique=True, max_size=6))
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_few_pages_are_the_same_as_among_all(large: Path, asked: list[str]) -> None:
+def test_a_few_pages_are_the_same_as_among_all(large: Path, chosen_names: list[str]) -> None:
     session = Session(Tree(large), "acme", TENANT, AGENT, "mcp-main")
     try:
-        paths = [f"Large/{name}" for name in asked]
-        few, whole = session.catalogue.snapshot(), session.catalogue.snapshot()
-        assert whole.pages
-        cards, all_cards = few.exact_pages(paths), whole.exact_pages([f"Large/{name}" for name in NAMES + ODD_NAMES])
+        paths = [f"Large/{name}" for name in chosen_names]
+        narrow_view, full_view = session.catalogue.snapshot(), session.catalogue.snapshot()
+        assert full_view.pages
+        cards, all_cards = (
+            narrow_view.exact_pages(paths),
+            full_view.exact_pages([f"Large/{name}" for name in NAMES + ODD_NAMES]),
+        )
         assert list(cards) == [path for path in paths if path in all_cards]
         assert all(all_cards[path] == card for path, card in cards.items())
-        assert few.ids([*cards.values()]) == {path: whole.ids([card])[path] for path, card in cards.items()}
+        assert narrow_view.ids([*cards.values()]) == {path: full_view.ids([card])[path] for path, card in cards.items()}
     finally:
         session.close()
 
