@@ -254,7 +254,9 @@ async def _open_sides(
             )
         mirror = decision.mirror or MirrorId(new_id())
         had_state = tree.stat(f"{STATE_DIRECTORY}/state.db") is not None
-        marker.write(tree, Marker(name, tenant, mirror))
+        async with database.transaction(tenant) as connection:
+            stored = await dialect_rows.load_dialect(connection, tenant)
+        marker.write(tree, Marker(name, tenant, mirror, stored))
         journal = Journal(tree, DAEMON_WRITER)
         on_failure.callback(journal.close)
         state = State(tree)
@@ -266,25 +268,28 @@ async def _open_sides(
         # of a tree that another host had, the lock here may say nothing about a daemon there
         is_moved = decision.start is Start.MOVED
         await take_lease(sides, root_locked=not is_moved, other_host=is_moved)
-        await _settle_dialect(sides, dialect)
+        sides.dialect = await _settle_dialect(sides, dialect, stored)
+        if sides.dialect is not stored:
+            marker.write(tree, Marker(name, tenant, mirror, sides.dialect))
         on_failure.pop_all()
     adopting = decision.adopting or not had_state or was_away
     return sides, StartDecision(decision.start, mirror, adopting)
 
 
-async def _settle_dialect(sides: Sides, setting: Dialect | None) -> None:
+async def _settle_dialect(sides: Sides, setting: Dialect | None, stored: Dialect) -> Dialect:
     """
-    Store the dialect of the tenant's pages: the *setting*, else as the tree shows it.
+    Store the dialect of the tenant's pages, and return it: the *setting*, else as the tree shows it.
 
     A tree that shows none changes nothing: the signs of a tenant may be in its tree on another host.
     """
     if setting is not None:
         dialect = setting
     elif (dialect := await asyncio.to_thread(find_dialect, partial(_has_path, sides.tree))) is Dialect.PLAIN:
-        return
+        return stored
     has_changed = False
     while not has_changed:
         has_changed = await _change_dialect(sides, dialect)
+    return dialect
 
 
 def _has_path(tree: Tree, path: str) -> bool:

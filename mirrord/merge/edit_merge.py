@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from merge3 import Merge3
 
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.place import RecordFormat
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_properties import (
@@ -20,14 +21,10 @@ from mirrord.markdown.frontmatter.page_properties import (
 )
 from mirrord.markdown.frontmatter.page_text import BOM, PageText, first_line_ending, split_lines, with_unix_endings
 from mirrord.markdown.frontmatter.record_text import Data, canonical_json, read_record
-from mirrord.markdown.read.page_outline import regions_of
+from mirrord.merge.mixed_words import is_literal, words_in
 from mirrord.research.segments.segment import is_only_moved
 
 _ENDING = re.compile(r"\r\n|\n|\r")
-_TOKEN = re.compile(r"\s+|\S+")
-_LITERAL_KINDS = frozenset(
-    ["fence", "code_block", "table_open", "html_block", "math_block", "comment", "definition", "opaque"]
-)
 
 Values = Mapping[str, Json]
 
@@ -40,11 +37,12 @@ class _Overlap(NamedTuple):
     row: slice
 
 
-def merge(base: str, file: str, row: str) -> str | None:
+def merge(base: str, file: str, row: str, dialect: Dialect = Dialect.PLAIN) -> str | None:
     """
     The merge of *file* and *row*, both edits of *base*; None if they overlap.
 
-    Front matter is merged by key (lists as sets), the body by lines and, within a paragraph, by words.
+    Front matter is merged by key (lists as sets), the body by lines and, within a paragraph, by words. dialect: of the
+    program that reads the page, too; of its syntax no words are mixed.
     The file's line endings win. The result has everything that either side added, or there is no result.
     """
     if file in (row, base):
@@ -53,7 +51,7 @@ def merge(base: str, file: str, row: str) -> str | None:
         return file
     old, mine, theirs = PageText(base), PageText(file), PageText(row)
     head = merge_head(old.head, mine.head, theirs.head)
-    body = _merge_body(old.body, mine.body, theirs.body)
+    body = _merge_body(old.body, mine.body, theirs.body, dialect)
     if head is None or body is None:
         return None
     parts = (theirs.bom if mine.bom == old.bom else mine.bom, head, body)
@@ -154,13 +152,13 @@ def _contains(items: Sequence[Json], item: Json) -> bool:
     return any(is_same_json(item, other) for other in items)
 
 
-def _merge_body(base: str, file: str, row: str) -> str | None:
+def _merge_body(base: str, file: str, row: str, dialect: Dialect) -> str | None:
     part = _merge_trivially(base, file, row)
-    return part if part is not None else _merge_lines(base, file, row, by_words=True)
+    return part if part is not None else _merge_lines(base, file, row, dialect)
 
 
-def _merge_lines(base: str, file: str, row: str, *, by_words: bool = False) -> str | None:
-    """diff3 on lines; None on overlap. by_words: overlaps within a paragraph are merged by words."""
+def _merge_lines(base: str, file: str, row: str, words_of: Dialect | None = None) -> str | None:
+    """diff3 on lines; None on overlap. words_of: overlaps within a paragraph of that dialect are merged by words."""
     texts = [with_unix_endings(text).split("\n") for text in (base, file, row)]
     merged: list[str] = []
     rewritten: Counter[str] = Counter()  # lines whose words are in the result, but not in one line
@@ -168,7 +166,7 @@ def _merge_lines(base: str, file: str, row: str, *, by_words: bool = False) -> s
         if isinstance(piece, list):
             merged += piece
             continue
-        words = _merge_words(texts, piece) if by_words else None
+        words = _merge_words(texts, piece, words_of) if words_of is not None else None
         if words is None:
             return None
         merged += words
@@ -189,14 +187,14 @@ def _diff3_regions(texts: Sequence[list[str]]) -> Iterator[list[str] | _Overlap]
             yield sources.get(region[0], file)[region[1] : region[2]]
 
 
-def _merge_words(texts: Sequence[list[str]], overlap: _Overlap) -> list[str] | None:
+def _merge_words(texts: Sequence[list[str]], overlap: _Overlap, dialect: Dialect) -> list[str] | None:
     """Merge one paragraph in which the sides changed different words; None on overlap."""
     chunks = [text[span] for text, span in zip(texts, overlap, strict=True)]
     if not all(chunk and all(line.strip() for line in chunk) for chunk in chunks):
         return None
-    if any(_is_literal(text, span) for text, span in zip(texts, overlap, strict=True)):
+    if any(is_literal(text, span, dialect) for text, span in zip(texts, overlap, strict=True)):
         return None
-    old, mine, theirs = tokens = [_TOKEN.findall("\n".join(chunk)) for chunk in chunks]
+    old, mine, theirs = tokens = [words_in("\n".join(chunk), dialect) for chunk in chunks]
     merged: list[str] = []
     for piece in _diff3_regions(tokens):
         if isinstance(piece, _Overlap):
@@ -205,18 +203,6 @@ def _merge_words(texts: Sequence[list[str]], overlap: _Overlap) -> list[str] | N
     if any(Counter(side) - Counter(old) - Counter(merged) for side in (mine, theirs)):
         return None
     return "".join(merged).split("\n")
-
-
-def _is_literal(text: list[str], span: slice) -> bool:
-    """Whether any line of *span* is in a block whose words must not be mixed, such as code or a table."""
-    body = "\n".join(text)
-    for region in regions_of(body):
-        if region.kind in _LITERAL_KINDS:
-            first = body.count("\n", 0, region.start)
-            last = body.count("\n", 0, region.end)
-            if first < span.stop and span.start < max(last, first + 1):
-                return True
-    return False
 
 
 def merge_record(form: RecordFormat, base: str | None, file: str, row: str) -> str | None:

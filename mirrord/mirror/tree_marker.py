@@ -1,4 +1,4 @@
-"""`.mirrord/id`: which tenant's mirror a tree is, and its private directory."""
+"""`.mirrord/id`: which tenant's mirror a tree is and by which dialect its pages are read; its private directory."""
 
 import json
 import secrets
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import MirrorId, TenantId
 from mirrord.errors import Damaged
 from mirrord.mirror.tree import kernel
@@ -18,11 +19,15 @@ MARKER_PATH = f"{STATE_DIRECTORY}/id"
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """tenant: its name when the tree was made, for people only; the ids decide."""
+    """
+    tenant: its name when the tree was made, for people only; the ids decide. dialect: of its pages, as the daemon last
+    found it, for commands, which do not look at rows.
+    """
 
     tenant: str
     tenant_id: TenantId
     mirror: MirrorId
+    dialect: Dialect = Dialect.PLAIN
 
 
 def make_root(root: Path, mode: int = PRIVATE_MODE) -> bool:
@@ -56,10 +61,16 @@ def read(tree: Tree) -> Marker | None:
         return None
     try:
         raw = json.loads(data)
-        return Marker(str(raw["tenant"]), TenantId(UUID(raw["tenant_id"])), MirrorId(UUID(raw["mirror"])))
+        tenant, mirror = TenantId(UUID(raw["tenant_id"])), MirrorId(UUID(raw["mirror"]))
+        return Marker(str(raw["tenant"]), tenant, mirror, _dialect_called(raw.get("dialect")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         remedy = "restore it, or delete it to adopt the tree again."
         raise Damaged(f"{tree.root / MARKER_PATH} does not say which mirror this is; {remedy}") from error
+
+
+def _dialect_called(name: object) -> Dialect:
+    """A dialect by its name; one that this version does not know, or none, is PLAIN."""
+    return next((dialect for dialect in Dialect if dialect.value == name), Dialect.PLAIN)
 
 
 def write(tree: Tree, marker: Marker) -> None:
@@ -70,6 +81,8 @@ def write(tree: Tree, marker: Marker) -> None:
         "tenant_id": str(marker.tenant_id),
         "mirror": str(marker.mirror),
     }
+    if marker.dialect is not Dialect.PLAIN:
+        facts["dialect"] = marker.dialect.value
     _replace_file(tree, "id", json.dumps(facts, indent=2).encode() + b"\n")
 
 

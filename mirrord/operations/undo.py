@@ -10,7 +10,7 @@ import psycopg
 
 from mirrord.db import change_set_rows
 from mirrord.db.change_set_rows import ChangeSet
-from mirrord.db.content import undo_rows
+from mirrord.db.content import dialect_rows, undo_rows
 from mirrord.db.content.entry_writes import Body, PageValues, defer_names
 from mirrord.db.content.record_rows import record_text
 from mirrord.db.content.undo_rows import Chosen, EntryWrite, StateRow
@@ -240,7 +240,8 @@ async def _load_of_author(connection: Connection, tenant: TenantId, request: Und
 async def load_histories(connection: Connection, tenant: TenantId, chosen: Chosen) -> list[EntryHistory]:
     """The histories of the entries of chosen versions."""
     states = await undo_rows.load_states(connection, tenant, chosen)
-    return [_history_of(rows, chosen) for rows in states.values()]
+    dialect = await dialect_rows.load_dialect(connection, tenant)
+    return [replace(_history_of(rows, chosen), dialect=dialect) for rows in states.values()]
 
 
 def _history_of(rows: Sequence[StateRow], chosen: Chosen) -> EntryHistory:

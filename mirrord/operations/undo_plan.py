@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import Digest, EntryId, Kind, digest_of
 from mirrord.domain.place import name_key, record_sort_of
 from mirrord.errors import Damaged
@@ -56,13 +57,14 @@ class EntryHistory:
     """
     The versions of an entry from before the first chosen one to the present one.
 
-    states: in order; the first may be NOWHERE. chosen: the versions to take back.
+    states: in order; the first may be NOWHERE. chosen: the versions to take back. dialect: of the tenant's pages.
     """
 
     entry: EntryId
     kind: Kind
     states: Sequence[EntryState]
     chosen: Collection[int]
+    dialect: Dialect = Dialect.PLAIN
 
     @property
     def now(self) -> EntryState:
@@ -159,7 +161,7 @@ def _plan_entry(history: EntryHistory) -> Step | None:
         raise _Hindered(UNSETTLED)
     source: int | None = now.version
     for before, after in _runs_of(history):
-        target, source = _take_back(history.kind, before, after, target, source)
+        target, source = _take_back(history, before, after, target, source)
     if _is_same(now, target):
         return None
     return Step(history.entry, history.kind, now, target, source)
@@ -181,7 +183,7 @@ def _runs_of(history: EntryHistory) -> list[tuple[EntryState, EntryState]]:
 
 
 def _take_back(
-    kind: Kind, before: EntryState, after: EntryState, target: EntryState, source: int | None
+    history: EntryHistory, before: EntryState, after: EntryState, target: EntryState, source: int | None
 ) -> tuple[EntryState, int | None]:
     """*target* without one run, and the version that has its content."""
     if before.is_deleted:
@@ -193,7 +195,7 @@ def _take_back(
     elif target.is_deleted and not _is_same(before, after):
         raise _Hindered(DELETED)
     target = _take_place(before, after, target)
-    return _take_content(kind, before, after, target, source)
+    return _take_content(history, before, after, target, source)
 
 
 def _take_life(after: EntryState, target: EntryState) -> EntryState:
@@ -214,7 +216,7 @@ def _take_place(before: EntryState, after: EntryState, target: EntryState) -> En
 
 
 def _take_content(
-    kind: Kind, before: EntryState, after: EntryState, target: EntryState, source: int | None
+    history: EntryHistory, before: EntryState, after: EntryState, target: EntryState, source: int | None
 ) -> tuple[EntryState, int | None]:
     if _content_of(before) == _content_of(after) or _content_of(target) == _content_of(before):
         return target, source
@@ -226,21 +228,21 @@ def _take_content(
         return replace(target, digest=before.digest, text=before.text), before.version
     if after.text_removed_at is not None:
         raise _Hindered(REMOVED)
-    text = _merge_texts(kind, before, after, target)
+    text = _merge_texts(history, before, after, target)
     if text is None:
         raise _Hindered(EDITED)
     return replace(target, digest=digest_of(text.encode()), text=text), None
 
 
-def _merge_texts(kind: Kind, before: EntryState, after: EntryState, target: EntryState) -> str | None:
-    if kind is Kind.ATTACHMENT or before.text is None or after.text is None or target.text is None:
+def _merge_texts(history: EntryHistory, before: EntryState, after: EntryState, target: EntryState) -> str | None:
+    if history.kind is Kind.ATTACHMENT or before.text is None or after.text is None or target.text is None:
         return None
-    if kind is Kind.RECORD:
+    if history.kind is Kind.RECORD:
         try:
             return merge_record(record_sort_of(target.name or "").form, after.text, target.text, before.text)
         except Damaged:
             return None
-    return merge(after.text, target.text, before.text)
+    return merge(after.text, target.text, before.text, history.dialect)
 
 
 def _is_same(before: EntryState, after: EntryState) -> bool:

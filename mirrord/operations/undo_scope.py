@@ -4,8 +4,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from mirrord.db.content import dialect_rows
 from mirrord.db.database import Connection
 from mirrord.documents.link_places import paths_of
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.scope import Scope
 from mirrord.markdown.frontmatter.page_text import PageText
@@ -27,7 +29,8 @@ async def limit_plan(connection: Connection, tenant: TenantId, plan: UndoPlan, s
     paths = await paths_of(connection, tenant, entries)
     directories = await directories_of(connection, tenant, parents)
     groups = await load_groups(connection, tenant, plan)
-    return _Limits(scope, plan, paths, directories, groups).apply()
+    dialect = await dialect_rows.load_dialect(connection, tenant)
+    return _Limits(scope, plan, paths, directories, groups, dialect).apply()
 
 
 async def limit_surroundings(
@@ -43,20 +46,24 @@ async def limit_surroundings(
 
 @dataclass(frozen=True)
 class _Limits:
-    """paths: present ones of entries, of deleted ones the last. directories: of the children of folders."""
+    """
+    paths: present ones of entries, of deleted ones the last. directories: of the children of folders. dialect: of the
+    tenant's pages.
+    """
 
     scope: Scope
     plan: UndoPlan
     paths: Mapping[EntryId, str]
     directories: Mapping[EntryId | None, str]
     groups: Groups
+    dialect: Dialect
 
     def apply(self) -> UndoPlan:
         visible_steps, link_steps, clashes = list[Step](), list[Step](), list[Clash]()
         for step in self.plan.steps:
             if not self._shows_step(step):
-                link_steps += [step] if _changes_links_only(step) else []
-            elif (reason := self._obstacle(step)) is None or _changes_links_only(step):
+                link_steps += [step] if _changes_links_only(step, self.dialect) else []
+            elif (reason := self._obstacle(step)) is None or _changes_links_only(step, self.dialect):
                 visible_steps.append(step)
             else:
                 clashes.append(Clash(step.entry, step.kind, step.now.name or "", reason))
@@ -122,17 +129,19 @@ def _pages_of_segments(plan: UndoPlan) -> Collection[EntryId]:
     return {page for name in names if (page := page_of_segments(name or "")) is not None}
 
 
-def _changes_links_only(step: Step) -> bool:
+def _changes_links_only(step: Step, dialect: Dialect) -> bool:
     if step.kind is not Kind.PAGE or step.is_placed or step.now.is_deleted or step.after.is_deleted:
         return False
     before, after = step.now.text, step.after.text
-    return before is not None and after is not None and _mask_links(before) == _mask_links(after)
+    if before is None or after is None:
+        return False
+    return _mask_links(PageText(before, dialect)) == _mask_links(PageText(after, dialect))
 
 
-def _mask_links(text: str) -> str:
-    """*text* without its links."""
-    parts, end = list[str](), 0
-    for link in sorted(links_of(PageText(text)), key=lambda link: link.start):
+def _mask_links(page: PageText) -> str:
+    """The text of *page* without its links."""
+    text, parts, end = page.text, list[str](), 0
+    for link in sorted(links_of(page), key=lambda link: link.start):
         if link.start >= end:
             parts.append(text[end : link.start])
             end = link.end

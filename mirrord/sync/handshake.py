@@ -249,7 +249,8 @@ class Root:
                 return
             current = tree_marker.read(sides.tree)
         if current is None or current.mirror != sides.mirror:
-            tree_marker.write(sides.tree, tree_marker.Marker(sides.name, sides.tenant, sides.mirror))
+            marker = tree_marker.Marker(sides.name, sides.tenant, sides.mirror, sides.dialect)
+            tree_marker.write(sides.tree, marker)
             log.warning("marker_rewritten", extra={"tenant": sides.name})
         self._marker = stat if current is not None and current.mirror == sides.mirror else None
 

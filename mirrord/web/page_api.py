@@ -8,8 +8,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from mirrord.db.content import dialect_rows
 from mirrord.db.database import Connection
 from mirrord.documents.link_places import paths_of
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import TenantId
 from mirrord.domain.place import clean_name
 from mirrord.errors import Damaged
@@ -115,12 +117,14 @@ async def read_markdown(request: Request) -> Response:
     if len(body["markdown"]) > _MAX_PASTED_CHARACTERS:
         raise refusal(f"A pasted text may have at most {_MAX_PASTED_CHARACTERS:,} characters.")
     async with visit.app.costly_reads.turn(visit.session.id, visit.tenant):
-        content = await run_in_thread(_read_document, body["markdown"])
+        async with visit.read_transaction() as connection:
+            dialect = await dialect_rows.load_dialect(connection, TenantId(visit.tenant))
+        content = await run_in_thread(_read_document, body["markdown"], dialect)
     return json_response({"content": content})
 
 
-def _read_document(text: str) -> Document:
-    document, page = read_document(text), PageText(text)
+def _read_document(text: str, dialect: Dialect) -> Document:
+    document, page = read_document(text, dialect), PageText(text)
     if not page.source:
         return document
     attrs: dict[str, Json] = {"language": page.form.name.lower()}

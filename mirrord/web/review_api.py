@@ -13,8 +13,10 @@ from starlette.responses import Response
 from mirrord.db import change_set_rows, review_rows
 from mirrord.db.approval_rows import StoredRequest
 from mirrord.db.change_set_rows import ChangeSet
+from mirrord.db.content import dialect_rows
 from mirrord.db.database import Connection
 from mirrord.db.review_rows import StoredReview
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import Actor, TenantId
 from mirrord.domain.review import ChangePreview, choice_of
 from mirrord.errors import Refused, UserError
@@ -64,11 +66,12 @@ async def show_reviewed_page(request: Request) -> Response:
     visit = await visit_of(request)
     async with visit.read_transaction() as connection:
         review = await _load_review(connection, visit)
+        dialect = await dialect_rows.load_dialect(connection, TenantId(visit.tenant))
     path = request.query_params.get("path", "")
     change = next((review.shown_change(change) for change in review.changes if change.path == path), None)
     if change is None:
         raise not_found()
-    return json_response(await run_in_thread(_page_facts, review, change))
+    return json_response(await run_in_thread(_page_facts, review, change, dialect))
 
 
 async def choose_page(request: Request) -> Response:
@@ -191,7 +194,7 @@ def _change_facts(review: StoredReview, change: ChangePreview) -> dict[str, Any]
     return facts | marks
 
 
-def _page_facts(review: StoredReview, change: ChangePreview) -> dict[str, Any]:
+def _page_facts(review: StoredReview, change: ChangePreview, dialect: Dialect) -> dict[str, Any]:
     blocks = review_choices.blocks_of(change) if change.kind != "deleted" else []
     listed: Sequence[Mapping[str, Any]] = [
         {"number": block.number, "hunks": _hunks_of(block.old, block.new)} for block in blocks
@@ -199,15 +202,16 @@ def _page_facts(review: StoredReview, change: ChangePreview) -> dict[str, Any]:
     facts = _change_facts(review, change) | {"blocks": listed, "text": change.new}
     if change.kind == "deleted":
         facts["hunks"] = _hunks_of(change.old or "", "")
-    return facts | {"old_document": _document_of(change.old), "new_document": _document_of(change.new)}
+    old, new = (_document_of(text, dialect) for text in (change.old, change.new))
+    return facts | {"old_document": old, "new_document": new}
 
 
 def _hunks_of(old: str, new: str) -> list[list[dict[str, Any]]]:
     return [[asdict(line) for line in hunk] for hunk in diff_hunks(old, new)]
 
 
-def _document_of(text: str | None) -> Mapping[str, Any] | None:
-    return read_document(text) if text is not None and len(text) <= _MAX_RENDERED_CHARACTERS else None
+def _document_of(text: str | None, dialect: Dialect) -> Mapping[str, Any] | None:
+    return read_document(text, dialect) if text is not None and len(text) <= _MAX_RENDERED_CHARACTERS else None
 
 
 def _change_set_facts(change_set: ChangeSet, counts: Mapping[UUID, int]) -> dict[str, Any]:

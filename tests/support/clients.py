@@ -19,6 +19,7 @@ import mirrord
 from mirrord.commands.core.session import Gate, Session, SessionSettings
 from mirrord.config import DEFAULT_TOOLS
 from mirrord.domain.answer_form import AnswerForm
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.domain.trust import Trust
@@ -37,12 +38,17 @@ _PROGRAM = "import sys; from mirrord.cli import main; main(['mcp', *sys.argv[1:]
 _OURS = ("MIRROR", "TENANT_ID")  # prefixes of environment variables that would redirect a server
 
 
-def tenant_in(mirror: Path, name: str = "demo", pages: Mapping[str, str] | None = None) -> Tenant:
-    """A tenant's tree as the daemon would have made it, with these *pages*, texts by path."""
+def tenant_in(
+    mirror: Path,
+    name: str = "demo",
+    pages: Mapping[str, str] | None = None,
+    dialect: Dialect = Dialect.PLAIN,
+) -> Tenant:
+    """A tenant's tree as the daemon would have made it, with these *pages*, texts by path, which are of a *dialect*."""
     root, tenant_id = mirror / name, TenantId(uuid4())
     tree_marker.make_root(root)
     tree = Tree(root)
-    tree_marker.write(tree, Marker(name, tenant_id, MirrorId(uuid4())))
+    tree_marker.write(tree, Marker(name, tenant_id, MirrorId(uuid4()), dialect))
     tree.close()
     for path, text in (pages or {}).items():
         file = root / path

@@ -106,6 +106,20 @@ def test_pages_are_listed_in_the_order_of_natural_key(ada: Browser) -> None:
     assert [natural_key(title) for title in listed] == sorted(natural_key(title) for title in listed)
 
 
+def test_a_pasted_text_is_read_by_the_dialect_of_the_tenant(module_dsn: str, console: Console, ada: Browser) -> None:
+    pasted = {"markdown": "see {{ page.url }}\n"}
+    raw = {"type": "rawInline", "attrs": {"raw": "{{ page.url }}"}}
+    set_dialect = "UPDATE mirrord.tenant SET dialect = %s WHERE name = %s"
+    with psycopg.connect(module_dsn, autocommit=True) as admin:
+        admin.execute(set_dialect, ["jekyll", console.mirrord.tenant])
+        as_jekyll = ada.send("POST", "document", pasted, 200)
+        admin.execute(set_dialect, ["plain", console.mirrord.tenant])
+    as_plain = ada.send("POST", "document", pasted, 200)
+
+    assert raw in as_jekyll["content"]["content"][0]["content"]
+    assert raw not in as_plain["content"]["content"][0]["content"]
+
+
 def test_keys_of_the_front_matter_are_written_one_by_one_and_others_refused(console: Console, ada: Browser) -> None:
     save(console.mirrord.file("Properties.md"), "---\na: 1  # one\nnested: {x: [1]}\n---\ntext\n")
     page = console.page("Properties")["id"]

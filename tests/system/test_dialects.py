@@ -1,5 +1,6 @@
 """The dialect of a tree: documents are derived by it, again if it changes, and apps write its syntax unharmed."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -91,3 +92,20 @@ def test_syntax_of_a_dialect_in_a_row_that_an_app_inserts_is_raw(mirrord: Mirror
     assert _dialect_of(mirrord) == "mkdocs"
     assert row is not None
     assert [(each["type"], each["attrs"]["raw"]) for each in row[0]["content"]] == [("rawBlock", raw)]
+
+
+def test_two_edits_of_one_line_that_another_program_reads_are_a_conflict(mirrord: Mirrord) -> None:
+    tag = "{% include one.html at=two %}\n"
+    (mirrord.root / "_config.yml").write_text("title: x\n")
+    mirrord.restart()
+    save(mirrord.file("Tag.md"), tag)
+    page = eventually(lambda: mirrord.page("Tag"), "the row of the page with the tag")
+    with mirrord.frozen():
+        save(mirrord.file("Tag.md"), tag.replace("one", "ONE"))
+        mirrord.app.execute("UPDATE page SET markdown = %s WHERE id = %s", [tag.replace("two", "TWO"), page.id])
+    eventually(
+        lambda: mirrord.app.execute("SELECT 1 FROM conflict WHERE entry_id = %s", [page.id]).fetchone(), "a conflict"
+    )
+
+    assert json.loads((mirrord.root / ".mirrord" / "id").read_text())["dialect"] == "jekyll"
+    eventually(lambda: mirrord.text("Tag.md") == tag.replace("two", "TWO"), "the text of the row in the file")

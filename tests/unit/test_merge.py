@@ -139,9 +139,9 @@ def test_edits_of_the_same_place_overlap(base: str, file: str, row: str) -> None
     ],
 )
 def test_front_matter_is_merged_by_key_and_lists_as_sets(base: str, file: str, row: str, merged: str) -> None:
-    texts = [f"---\n{head}---\nbody\n" for head in (base, file, row)]
+    old, mine, theirs = (f"---\n{head}---\nbody\n" for head in (base, file, row))
 
-    assert merge(*texts) == f"---\n{merged}---\nbody\n"
+    assert merge(old, mine, theirs) == f"---\n{merged}---\nbody\n"
 
 
 def test_a_comment_that_only_one_side_has_room_for_is_an_overlap_not_a_loss() -> None:

@@ -158,7 +158,7 @@ def _merged(session: Session, tree: DraftTree, change: DraftChange, data: bytes)
         raise _Clash("was changed in the tree since, and is no page that could be merged")
     try:
         file = decode(session.tree.whole.read(change.claim.path, MAX_FILE_BYTES)[0])
-        text = merge(decode(base), file, decode(data))
+        text = merge(decode(base), file, decode(data), session.dialect)
     except (Busy, Damaged) as error:
         raise _Clash(f"cannot be merged now: {error}") from error
     if text is None:

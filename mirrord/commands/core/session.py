@@ -14,10 +14,13 @@ from uuid import UUID, uuid5
 from mirrord.commands.core.failure import Failed, translating_errors
 from mirrord.commands.core.seen_pages import Memory, current_memory
 from mirrord.domain.approval import InputFile, Request
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import Actor, Digest, EntryId, TenantId, new_id
 from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.domain.trust import DEFAULTS, Limits, RateLimit, Trust
 from mirrord.domain.write_rules import WriteRules
+from mirrord.errors import Busy, Damaged
+from mirrord.mirror import tree_marker
 from mirrord.mirror.read.page_catalogue import Catalogue
 from mirrord.mirror.tree.scoped_tree import scope_of
 from mirrord.mirror.tree.tenant_tree import Tree
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from mirrord.commands.core.connection_changes import Draft
     from mirrord.mirror.read.grep_process import Grep
     from mirrord.mirror.read.link_index import LinkIndex
+    from mirrord.mirror.tree.kernel import Stat
 
 
 @dataclass(slots=True)
@@ -121,16 +125,31 @@ class Session:
         self._journal: Journal | None = None
         self._whole: Session | None = None
         self._opens_journal: Callable[[], Journal] | None = None
+        self._known_dialect: tuple[Stat | None, Dialect] = None, Dialect.PLAIN  # stat of the marker, and what it says
         self._linkage: LinkIndex | None = None
         self._grep: Grep | None = None
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of the tenant's pages, as the daemon last found it."""
+        tree = self.tree.whole
+        stat, dialect = self._known_dialect
+        with suppress(Busy, Damaged):  # a damaged marker is made again by the daemon
+            if (new_stat := tree.stat(tree_marker.MARKER_PATH)) != stat:
+                marker = tree_marker.read(tree)
+                dialect = marker.dialect if marker is not None else Dialect.PLAIN
+                self._known_dialect = new_stat, dialect
+        return dialect
 
     @property
     def linkage(self) -> "LinkIndex":
         """The links between pages."""
         from mirrord.mirror.read.link_index import LinkIndex  # noqa: PLC0415  (its parser loads slowly and is rarely needed)
 
+        dialect = self.dialect
         with self._guard:
-            self._linkage = self._linkage or LinkIndex()
+            if self._linkage is None or self._linkage.dialect is not dialect:
+                self._linkage = LinkIndex(dialect)
             return self._linkage
 
     @property

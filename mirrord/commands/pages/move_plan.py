@@ -155,7 +155,9 @@ class _Texts:
         content = self._snapshot.read_text(path)  # also a page being written: the write may end in time
         if content is None or content.text is None:
             return None
-        page = page_writes.Page(path, PageText(content.text), _digest_of_text(content.text), content.stat)
+        page = page_writes.Page(
+            path, PageText(content.text, self._session.dialect), _digest_of_text(content.text), content.stat
+        )
         text = self._new_text(path, page.content)
         return (page, text) if text != page.text else None
 

@@ -94,7 +94,7 @@ def read_page_file(session: Session, path: str, known_stat: Stat | None = None, 
                 data, stat = _read_bytes(descriptor, path, allow_open=allow_open)
         except FileNotFoundError:
             raise page_not_found(path) from None
-        return Page(path, PageText(decode(data)), digest_of(data), stat)
+        return Page(path, PageText(decode(data), session.dialect), digest_of(data), stat)
 
 
 def _read_bytes(descriptor: int, path: str, *, allow_open: bool) -> tuple[bytes, Stat]:

@@ -129,12 +129,15 @@ def _pages_found(session: Session, query: str | None, arguments: Mapping[str, ob
     page_filter: PageFilter = read_filter(**arguments)  # type: ignore[arg-type]  # checked by the tool, or by itself
     with translating_errors():
         snapshot = session.catalogue.snapshot()
+        dialect = session.dialect
         index = filter_pages(snapshot, pages_below(session, snapshot, page_filter.path), page_filter)
     for number, path in enumerate(sorted(index.summaries), 1):
         content = snapshot.read_text(path)
         report_work(number, len(index.summaries))
         if content is not None and content.text is not None and _has_all(content.text, terms):
-            yield page_writes.Page(path, PageText(content.text), digest_of(content.text.encode()), content.stat)
+            yield page_writes.Page(
+                path, PageText(content.text, dialect), digest_of(content.text.encode()), content.stat
+            )
 
 
 def _has_all(text: str, terms: Sequence[Term]) -> bool:

@@ -192,12 +192,17 @@ def update_memory(
             session.memory.move(path, target, digests.get(path))
 
 
-def readable_pages(snapshot: Snapshot, paths: Iterable[str], without: Collection[str]) -> Iterator[page_writes.Page]:
+def readable_pages(
+    session: Session, snapshot: Snapshot, paths: Iterable[str], without: Collection[str]
+) -> Iterator[page_writes.Page]:
     """The pages at *paths* but *without* some; none that cannot be read."""
+    dialect = session.dialect
     for path in paths:
         content = snapshot.read_text(path) if path not in without else None
         if content is not None and content.text is not None:
-            yield page_writes.Page(path, PageText(content.text), digest_of(content.text.encode()), content.stat)
+            yield page_writes.Page(
+                path, PageText(content.text, dialect), digest_of(content.text.encode()), content.stat
+            )
 
 
 def _events_of(changes: FileChanges) -> Iterator[Happened]:

@@ -59,6 +59,7 @@ from mirrord.markdown.parser.syntax_rules import (
     highlight,
     inline_footnote,
     link_destination,
+    list_at_any_indent,
     math_block,
     math_inline,
     plain_code,
@@ -104,6 +105,7 @@ _FIRST_OF_BLOCK: Mapping[Rule, str] = MappingProxyType(
         horizontal_rule: "*-_",
         plain_list: "*+-",
         list_block: "*+-0123456789",
+        list_at_any_indent: "*+-0123456789",
         footnote_def: "[",
         definition: "[",
         html_block: "<",
@@ -228,6 +230,7 @@ def make_plain_parser(dialect: Dialect = Dialect.PLAIN) -> MarkdownIt:
         inline.before("math_inline", "foreign", foreign_inline)
     if not has_indented_code(dialect):
         markdown.disable("code")
+        block.at("list", list_at_any_indent, {"alt": ["paragraph", "reference", "blockquote"]})
     return markdown
 
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from markdown_it.helpers import parseLinkDestination
-from markdown_it.rules_block import StateBlock, reference
+from markdown_it.rules_block import StateBlock, list_block, reference
 from markdown_it.rules_inline import StateInline
 from mdit_py_plugins.dollarmath.index import math_block_dollar
 
@@ -20,6 +20,15 @@ def definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if not silent:
         _push_source(state, "definition", start)
     return True
+
+
+def list_at_any_indent(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A list where no indent makes code: an item may begin by four or more to the right of its list."""
+    outer_indent, state.listIndent = state.listIndent, -1
+    try:
+        return list_block(state, start, end, silent)
+    finally:
+        state.listIndent = outer_indent
 
 
 def comment_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:

@@ -182,7 +182,7 @@ class Section:
 
 def sections_of(page: PageText) -> list[Section]:
     """The sections of *page* in order; none if it cannot be parsed. Headings in quotes and lists do not count."""
-    headings = _find_headings(page.body)
+    headings = _find_headings(page)
     offset = len(page.text) - len(page.body)
     starts = [*(offset + start for _, _, start, _ in headings), len(page.text)]
     ends = next_at_or_above([level for level, *_ in headings])
@@ -245,10 +245,11 @@ def _fold(title: str) -> str:
     return " ".join(title.casefold().split())
 
 
-def _find_headings(body: str) -> list[tuple[int, str, int, int]]:
+def _find_headings(page: PageText) -> list[tuple[int, str, int, int]]:
     """Level, title, start of the heading, and start of the line after it."""
+    body = page.body
     try:
-        tokens = parse_blocks(body) if len(body) <= MAX_PAGE_CHARACTERS else None
+        tokens = parse_blocks(body, None, page.dialect) if len(body) <= MAX_PAGE_CHARACTERS else None
     except PARSER_ERRORS:
         tokens = None
     offsets = [0, *accumulate(map(len, split_lines(body)))]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from mirrord.domain.entry import MAX_FILE_BYTES
@@ -78,16 +78,16 @@ def _edit_once(page: PageText, edit: SectionEdit | KeyEdit | Appendix) -> tuple[
 
 def _replace_text(page: PageText, edit: TextChange) -> tuple[PageText, int]:
     ending = first_line_ending(page.text)
-    find, replace = (with_unix_endings(text).replace("\n", ending) for text in (edit.find, edit.replace))
+    find, new = (with_unix_endings(text).replace("\n", ending) for text in (edit.find, edit.replace))
     start = len(page.text) - len(page.body)
     if find not in page.body:
         return page, 0
     pattern = re.compile(rf"(?<!\w){re.escape(find)}(?!\w)" if edit.is_word else re.escape(find))
     guarded = list(_guarded_spans(page, start)) if _ADDRESS_MARK not in find else []
     spans = [match.span() for match in pattern.finditer(page.text, start) if not _cuts(match.span(), guarded)]
-    if len(page.text) + len(spans) * (len(replace) - len(find)) > MAX_FILE_BYTES:
+    if len(page.text) + len(spans) * (len(new) - len(find)) > MAX_FILE_BYTES:
         raise Damaged(f"the page would have more than {MAX_FILE_BYTES} characters")
-    return PageText(_with_spans(page.text, [(*span, replace) for span in spans])), len(spans)
+    return replace(page, text=_with_spans(page.text, [(*span, new) for span in spans])), len(spans)
 
 
 class _Guarded(NamedTuple):
@@ -124,12 +124,12 @@ def _change_tasks(page: PageText, edit: TaskChange) -> tuple[PageText, int]:
         return page, 0
     text, start = page.text, len(page.text) - len(page.body)
     changes = []
-    for region in regions_of(page.body):
+    for region in regions_of(page.body, page.dialect):
         task = _TASK.match(text, start + region.start, start + region.end) if region.kind == "inline" else None
         is_done = task is not None and task[2] in "xX"
         if task is not None and edit.text in task[4] and is_done != edit.is_done:
             changes.append((task.start(2), task.end(2), _DONE if edit.is_done else _OPEN))
-    return PageText(_with_spans(text, changes)), len(changes)
+    return replace(page, text=_with_spans(text, changes)), len(changes)
 
 
 def _with_spans(text: str, changes: Sequence[tuple[int, int, str]]) -> str:

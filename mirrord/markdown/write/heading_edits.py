@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.read.page_outline import Section, sections_of
@@ -15,7 +16,7 @@ def with_heading_text(page: PageText, section: Section, title: str) -> PageText 
     new = _heading_lines(page.text[section.start : section.content], title)
     if new is None:
         return None
-    renamed = PageText(page.text[: section.start] + new + page.text[section.content :])
+    renamed = replace(page, text=page.text[: section.start] + new + page.text[section.content :])
     expected = [
         (each.level, title if each.start == section.start else each.title, each.start <= section.start)
         for each in sections_of(page)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending
 from mirrord.markdown.read.page_outline import Section, sections_of
@@ -18,7 +19,7 @@ def with_levels(page: PageText, levels: Mapping[int, int]) -> PageText:
         if level != section.level:
             pieces += [text[at : section.start], _with_level(text, section, level, ending)]
             at = section.content
-    return PageText("".join([*pieces, text[at:]])) if pieces else page
+    return replace(page, text="".join([*pieces, text[at:]])) if pieces else page
 
 
 def shifted(levels: Mapping[int, int], top: int) -> dict[int, int]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mirrord.domain.place import name_key
 from mirrord.errors import Damaged
@@ -52,7 +52,7 @@ def merge_texts(into: PageText, parts: Sequence[MergedPart]) -> tuple[PageText, 
         blocks.append(with_unix_endings(block.text).strip("\n").replace("\n", ending))
     before = into.text.rstrip("\r\n") if into.body.strip() else into.text
     gap = ending * 2 if into.body.strip() else ""
-    merged = PageText(before + gap + (ending * 2).join(blocks) + ending)
+    merged = replace(into, text=before + gap + (ending * 2).join(blocks) + ending)
     if [(section.level, section.title) for section in sections_of(merged)] != outline:
         raise Damaged("the texts do not fit below each other: perhaps a code block at the end of one is not closed")
     return merged, headings
@@ -89,7 +89,7 @@ def common_labels(pages: Sequence[PageText]) -> list[str]:
 
 def _block_of(part: MergedPart, level: int) -> tuple[PageText, bool]:
     """The body of a part below its heading, and whether that is the first of its own headings."""
-    body = PageText(part.page.body.strip("\r\n") if part.page.body.strip() else "")
+    body = replace(part.page, text=part.page.body.strip("\r\n") if part.page.body.strip() else "")
     sections = sections_of(body)
     own_heading = _is_title(body, sections, part.title)
     levels = {number: section.level for number, section in enumerate(sections) if number or not own_heading}
@@ -99,7 +99,7 @@ def _block_of(part: MergedPart, level: int) -> tuple[PageText, bool]:
         return with_levels(body, {**levels, 0: level}), True
     heading = f"{'#' * level} {' '.join(part.title.split())}"
     ending = first_line_ending(body.text)
-    return PageText(f"{heading}{ending * 2}{with_levels(body, levels).text}"), False
+    return replace(body, text=f"{heading}{ending * 2}{with_levels(body, levels).text}"), False
 
 
 def _is_title(body: PageText, sections: Sequence[Section], title: str) -> bool:

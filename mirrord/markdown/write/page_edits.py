@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice, pairwise
 
 from markdown_it.token import Token
 
+from mirrord.domain.dialect import Dialect
 from mirrord.markdown.frontmatter.page_properties import Json, Removed, with_keys
 from mirrord.markdown.frontmatter.page_text import (
     EditTargetError,
@@ -32,9 +33,9 @@ class _Block:
     is_tight: bool
 
 
-def is_continued_by(base: str, new: str) -> bool:
+def is_continued_by(base: str, new: str, dialect: Dialect = Dialect.PLAIN) -> bool:
     """Whether *new*, on the line directly after *base*, continues its last block and leaves a list tight."""
-    before, added, both = _read_blocks(base), _read_blocks(new), _read_blocks(f"{base}\n{new}")
+    before, added, both = (_read_blocks(text, dialect) for text in (base, new, f"{base}\n{new}"))
     if not before or len(before) != len(both) or len(added) != 1:
         return False
     last, joined = before[-1], both[-1]
@@ -48,8 +49,8 @@ def is_continued_by(base: str, new: str) -> bool:
     return False
 
 
-def _read_blocks(text: str) -> list[_Block]:
-    tokens = parse_blocks(text)
+def _read_blocks(text: str, dialect: Dialect) -> list[_Block]:
+    tokens = parse_blocks(text, None, dialect)
     starts = [number for number, token in enumerate(tokens) if token.level == 0 and token.nesting >= 0]
     return [_read_block(tokens[start:end]) for start, end in pairwise([*starts, len(tokens)])]
 
@@ -122,13 +123,13 @@ def apply_edits(page: PageText, edits: Sequence[Edit]) -> PageText:
     for edit in edits:
         match edit:
             case Substitution():
-                page = PageText(_substitute(page.text, edit))
+                page = replace(page, text=_substitute(page.text, edit))
             case SectionEdit():
-                page = PageText(_edit_section(page, edit))
+                page = replace(page, text=_edit_section(page, edit))
             case KeyEdit():
                 page = with_keys(page, edit.changes)
             case Appendix():
-                page = PageText(_append_to_page(page, edit.text))
+                page = replace(page, text=_append_to_page(page, edit.text))
     return page
 
 
@@ -181,40 +182,36 @@ def _edit_section(page: PageText, edit: SectionEdit) -> str:
     new = _with_endings(edit.text, first_line_ending(text)).strip("\r\n")
     match edit.action:
         case Action.REPLACE:
-            return put_blocks(text, section.content, section.end, _without_heading(new, section))
+            return put_blocks(text, section.content, section.end, _without_heading(replace(page, text=new), section))
         case Action.PREPEND:
             return put_blocks(text, section.content, section.content, new)
         case Action.INSERT_BEFORE:
             return put_blocks(text, section.start, section.start, new)
         case Action.APPEND:
-            return _append(text, section, new)
+            return _append_after(page, section.content, section.own_end, new)
         case Action.INSERT_AFTER:
             return put_blocks(text, section.end, section.end, new)
 
 
-def _without_heading(new: str, section: Section) -> str:
+def _without_heading(new: PageText, section: Section) -> str:
     """*new* without the heading of the section, which replacements often repeat."""
-    first = next(iter(sections_of(PageText(new))), None)
+    first = next(iter(sections_of(new)), None)
     if first is None or first.start != 0 or (first.level, first.title) != (section.level, section.title):
-        return new
-    return new[first.content :].lstrip("\r\n")
-
-
-def _append(text: str, section: Section, new: str) -> str:
-    """Add *new* at the end of the section."""
-    return _append_after(text, section.content, section.own_end, new)
+        return new.text
+    return new.text[first.content :].lstrip("\r\n")
 
 
 def _append_to_page(page: PageText, new: str) -> str:
     text = page.text
     new = _with_endings(new, first_line_ending(text)).strip("\r\n")
-    return _append_after(text, len(text) - len(page.body), len(text), new) if new else text
+    return _append_after(page, len(text) - len(page.body), len(text), new) if new else text
 
 
-def _append_after(text: str, start: int, end: int, new: str) -> str:
+def _append_after(page: PageText, start: int, end: int, new: str) -> str:
     """Put *new* after the blocks from *start* to *end*; without a blank line if it continues a list or a table."""
+    text = page.text
     blocks = text[start:end].rstrip("\r\n")
-    if new and is_continued_by(blocks, new):
+    if new and is_continued_by(blocks, new, page.dialect):
         behind = start + len(blocks)
         return text[:behind] + first_line_ending(text) + new + text[behind:]
     return put_blocks(text, end, end, new)

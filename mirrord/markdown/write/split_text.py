@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText, first_line_ending
@@ -56,7 +56,7 @@ def split_text(page: PageText, chosen: Sequence[Section]) -> SplitText:
     text = _with_definitions(text, moved)
     moved_numbers = {number for part in parts for number in part.numbers}
     staying = [number for number in range(len(sections)) if number not in moved_numbers]
-    remaining = PageText(text)
+    remaining = replace(page, text=text)
     _check_titles(remaining, [sections[number] for number in staying])
     return SplitText(remaining, {number: new for new, number in enumerate(staying)}, parts)
 
@@ -66,7 +66,7 @@ def with_marks_replaced(page: PageText, texts: Sequence[str]) -> PageText:
     text = page.text
     for number, new in enumerate(texts):
         text = text.replace(_mark(number), new, 1)
-    return PageText(text)
+    return replace(page, text=text)
 
 
 def _part_of(
@@ -78,7 +78,7 @@ def _part_of(
     elsewhere = [source for at, source in definitions.values() if not section.start <= at < section.end]
     full_text = _with_definitions(text.strip("\r\n") + ending, elsewhere)
     levels = shifted({new: sections[number].level for new, number in enumerate(numbers)}, 1)
-    part = with_levels(PageText(full_text), levels)
+    part = with_levels(replace(page, text=full_text), levels)
     _check_titles(part, [sections[number] for number in numbers])
     block_ids = frozenset(match[1] for match in _BLOCK_ID.finditer(text))
     return SplitPart(plain_title(section.title), part, {number: new for new, number in enumerate(numbers)}, block_ids)

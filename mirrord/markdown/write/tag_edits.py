@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mirrord.domain.place import name_key
 from mirrord.markdown.frontmatter.page_properties import Json, read_values, with_keys
@@ -48,7 +48,7 @@ def change_tag(page: PageText, change: TagChange) -> tuple[PageText, int]:
     for start, end, new in _renamed_spans(page, change):
         pieces += [page.text[at:start], new]
         at, count = end, count + 1
-    return PageText("".join([*pieces, page.text[at:]])) if pieces else page, count
+    return replace(page, text="".join([*pieces, page.text[at:]])) if pieces else page, count
 
 
 def _may_have_tag(body: str, tag: str) -> bool:
@@ -97,7 +97,7 @@ def _renamed(tag: str, change: TagChange) -> str | None:
 
 def _renamed_spans(page: PageText, change: TagChange) -> Iterator[tuple[int, int, str]]:
     offset = len(page.text) - len(page.body)
-    for region in regions_of(page.body):
+    for region in regions_of(page.body, page.dialect):
         if region.kind == "inline" and page.text.find("#", offset + region.start, offset + region.end) >= 0:
             yield from _spans_in_region(page.text, offset + region.start, offset + region.end, change)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from uuid import UUID
 
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import EntryId
 from mirrord.domain.link_meaning import (
     LinkMeaning,
@@ -105,9 +106,10 @@ class _PageLinks:
 
 
 class LinkIndex:
-    """The links of one tree; safe to use from several threads."""
+    """The links of one tree, the pages of which are of one dialect; safe to use from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: Dialect = Dialect.PLAIN) -> None:
+        self.dialect = dialect
         self._guard = threading.Lock()
         self._naming = NameIndex()
         self._page_links: dict[str, _PageLinks] = {}
@@ -240,7 +242,11 @@ class LinkIndex:
         page = snapshot.read_text(path)
         if page is None or page.text is None:
             return ()
-        links = {(link.kind, link.target): None for link in links_of(PageText(page.text)) if link.target.strip()}
+        links = {
+            (link.kind, link.target): None
+            for link in links_of(PageText(page.text, self.dialect))
+            if link.target.strip()
+        }
         self._cache_page(path, page, _PageLinks(page.stat, _keys_in_text(page.text, path), tuple(links)))
         return tuple(links)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from mirrord.db.content.entry_writes import StatementBuilder
 from mirrord.db.database import Database, Lease
+from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import Actor, MirrorId, TenantId
 from mirrord.domain.link_rule import LinkRule
 from mirrord.errors import Fenced
@@ -33,7 +34,7 @@ class Sides:
     Everything an engine acts on, for one tenant's tree.
 
     lease: None: not held, nothing is written. crowded: why no texts are written into files now; None: there is space.
-    links: which renames and moves links follow.
+    links: which renames and moves links follow. dialect: of the tenant's pages.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Sides:
     own_changes: OwnChanges = field(default_factory=OwnChanges)
     unrecorded_files: UnrecordedFiles = field(default_factory=UnrecordedFiles)
     links: LinkRule = LinkRule.TOOLS
+    dialect: Dialect = Dialect.PLAIN
     _renewed: float = field(default_factory=lambda: _clock_seconds())
 
     def hold_lease(self, lease: Lease) -> None:

@@ -185,7 +185,7 @@ async def _merge_or_keep_both(sides: Sides, clash: UnmergedConflict) -> list[Ent
     file_text = decode(clash.data)
     merged = None
     if base_text is not None and row_text is not None:
-        merged = await asyncio.to_thread(merge, base_text, file_text, row_text)
+        merged = await asyncio.to_thread(merge, base_text, file_text, row_text, sides.dialect)
     if merged is None:
         return [entry, await _keep_both(sides, clash, base_text, row_text)]
     await store_merged(sides, clash, merged, (base_text, file_text, row_text))

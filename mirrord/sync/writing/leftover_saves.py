@@ -139,7 +139,7 @@ async def _store_version(sides: Sides, label: Label, row: Row, data: bytes) -> N
         raise Stale("The row changed meanwhile.")
     merged = None
     if expected_text is not None and merge_base([expected_text], command_text, row_text) is not None:
-        merged = await asyncio.to_thread(merge, expected_text, row_text, command_text)
+        merged = await asyncio.to_thread(merge, expected_text, row_text, command_text, sides.dialect)
     clash = UnmergedConflict(row, row.place.name, row.place, data, label.expected, None, None)
     await store_merged(
         sides, clash, merged if merged is not None else row_text, (expected_text, command_text, row_text)

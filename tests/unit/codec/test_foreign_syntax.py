@@ -158,3 +158,23 @@ def test_a_setting_names_a_dialect_or_leaves_it_to_the_tree() -> None:
     assert parse_dialect("auto") is None
     with pytest.raises(UserError, match="write one of auto, plain, obsidian"):
         parse_dialect("word")
+
+
+OUTLINES = ["# Head\n\n\t- one\n\t- two\n\t\t- below\n\t- three\n", "# Head\n\n        - one\n        - two\n"]
+
+
+@pytest.mark.parametrize("dialect", [Dialect.LOGSEQ, Dialect.ASTRO])
+@pytest.mark.parametrize("text", OUTLINES)
+def test_items_at_any_indent_are_items_where_no_indent_makes_code(text: str, dialect: Dialect) -> None:
+    _, outline = read_document(text, dialect)["content"]
+
+    assert outline["type"] == "bulletList"
+    assert len(outline["content"]) == text.replace("\t\t-", "").count("- ")
+
+
+@pytest.mark.parametrize("text", OUTLINES)
+def test_a_word_of_an_item_at_any_indent_is_changed_and_no_other_byte(text: str) -> None:
+    document = read_document(text, Dialect.LOGSEQ)
+    document["content"][1]["content"][1]["content"][0]["content"] = [text_node("changed")]
+
+    assert splice_document(text, document, "\n", dialect=Dialect.LOGSEQ) == text.replace("two", "changed")
