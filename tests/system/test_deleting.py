@@ -164,7 +164,11 @@ def test_rows_read_by_an_insertion_grow_with_the_number_of_children_inserted(fre
             "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_all_tables WHERE relid = 'mirrord.page'::regclass"
         )
         reads = value(app, query)
+        looks_at_history = value(
+            app, "SELECT idx_scan FROM pg_stat_xact_all_tables WHERE relid = 'mirrord.page_revision'::regclass"
+        )
     assert count < reads < most_reads * count
+    assert looks_at_history <= 1  # by the check of a foreign key; a new page has no history
 
 
 async def _add_tenant(dsn: str) -> TenantId:

@@ -185,6 +185,25 @@ def test_a_page_that_had_to_wait_for_the_deletion_of_its_folder_brings_it_back(
     assert lives(app_connection, folder)
 
 
+def test_a_page_waits_for_the_deletion_of_its_folder_after_a_sibling_was_rolled_back(
+    app_connection: Connection, other_connection: Connection
+) -> None:
+    folder = add_folder(app_connection)
+    other_connection.execute("BEGIN")
+    with other_connection.transaction(force_rollback=True):
+        add_page(other_connection, parent_id=folder)
+    app_connection.execute("BEGIN")
+    delete(app_connection, folder)  # waits for no lock of the sibling
+    with ThreadPoolExecutor(1) as aside:
+        adding = aside.submit(lambda: add_page(other_connection, parent_id=folder))
+        wait_until_blocked(app_connection, other_connection)
+        app_connection.execute("COMMIT")
+        page = adding.result()
+    other_connection.execute("COMMIT")
+    assert lives(app_connection, page)
+    assert lives(app_connection, folder)
+
+
 def test_a_page_moved_out_survives_the_deletion_of_its_folder(
     app_connection: Connection, other_connection: Connection
 ) -> None:
@@ -246,6 +265,12 @@ def test_a_loop_of_new_folders_is_refused(app_connection: Connection) -> None:
     add_folder(app_connection, id=other, parent_id=first)
     with pytest.raises(errors.CheckViolation, match="below itself"):
         app_connection.execute("COMMIT")
+
+
+def test_a_page_has_256_folders_above_it_at_most(app_connection: Connection) -> None:
+    *_, deepest = chain(app_connection, 257)
+    with pytest.raises(errors.CheckViolation, match="more than 256 folders deep"):
+        add_page(app_connection, parent_id=deepest)
 
 
 def test_a_loop_that_is_gone_before_the_commit_is_fine(app_connection: Connection) -> None:

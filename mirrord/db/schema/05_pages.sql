@@ -306,11 +306,12 @@ BEGIN
 END
 $$;
 
--- A row that returns as its tombstone (put_back) has its history already.
+-- A row that returns as its tombstone (put_back, a trigger) has its history already; a row that a statement inserts has
+-- none.
 CREATE FUNCTION mirrord.page_history() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF TG_OP = 'INSERT' AND EXISTS (SELECT FROM mirrord.page_revision
+    IF TG_OP = 'INSERT' AND pg_trigger_depth() > 1 AND EXISTS (SELECT FROM mirrord.page_revision
                 WHERE tenant_id = NEW.tenant_id AND page_id = NEW.id AND version = NEW.version) THEN
         RETURN NULL;
     END IF;

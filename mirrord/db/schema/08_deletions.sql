@@ -84,18 +84,26 @@ CREATE TRIGGER a_parents_now AFTER DELETE ON mirrord.page
     FOR EACH STATEMENT EXECUTE FUNCTION mirrord.check_parents_now();
 
 -- A new child of a folder that another transaction deletes waits here for that transaction. The check of the foreign
--- key would wait, too, but would see the deleted row only; the check after this wait sees the tombstone.
+-- key would wait, too, but would see the deleted row only; the check after this wait sees the tombstone. The lock lasts
+-- as long as the setting does, so that the next child of the same folder needs no other.
 CREATE FUNCTION mirrord.await_parent() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM FROM mirrord.page WHERE tenant_id = NEW.tenant_id AND id = NEW.parent_id FOR KEY SHARE;
+    IF FOUND THEN
+        PERFORM set_config('mirrord.locked_parent', NEW.parent_id::text, true);
+    END IF;
     RETURN NEW;
 END
 $$;
 CREATE TRIGGER d_new_parent BEFORE INSERT ON mirrord.page FOR EACH ROW
-    WHEN (NEW.parent_id IS NOT NULL) EXECUTE FUNCTION mirrord.await_parent();
+    WHEN (NEW.parent_id IS NOT NULL
+          AND NEW.parent_id::text IS DISTINCT FROM current_setting('mirrord.locked_parent', true))
+    EXECUTE FUNCTION mirrord.await_parent();
 CREATE TRIGGER d_new_parent BEFORE INSERT ON mirrord.attachment FOR EACH ROW
-    WHEN (NEW.parent_id IS NOT NULL) EXECUTE FUNCTION mirrord.await_parent();
+    WHEN (NEW.parent_id IS NOT NULL
+          AND NEW.parent_id::text IS DISTINCT FROM current_setting('mirrord.locked_parent', true))
+    EXECUTE FUNCTION mirrord.await_parent();
 CREATE TRIGGER d_other_parent BEFORE UPDATE OF parent_id ON mirrord.page FOR EACH ROW
     WHEN (NEW.parent_id IS DISTINCT FROM OLD.parent_id) EXECUTE FUNCTION mirrord.await_parent();
 CREATE TRIGGER d_other_parent BEFORE UPDATE OF parent_id ON mirrord.attachment FOR EACH ROW
@@ -154,10 +162,11 @@ BEGIN
 END
 $$;
 
+-- ancestor: the parent of the parent, which is not the page itself (page_is_not_its_own_parent).
 CREATE FUNCTION mirrord.refuse_cycle(tenant uuid, moved uuid, ancestor uuid) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    depth integer := 0;
+    depth integer := 1;
 BEGIN
     WHILE ancestor IS NOT NULL LOOP
         depth := depth + 1;

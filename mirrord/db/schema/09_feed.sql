@@ -78,6 +78,7 @@ CREATE FUNCTION mirrord.page_rings() RETURNS trigger
 DECLARE
     is_dead boolean;
     parent uuid;
+    grandparent uuid;
     parent_is_dead boolean := false;
     parent_version bigint;
     parent_is_bare boolean := false;
@@ -87,13 +88,13 @@ BEGIN
     SELECT deleted_at IS NOT NULL, parent_id INTO is_dead, parent
       FROM mirrord.page WHERE tenant_id = NEW.tenant_id AND id = NEW.id;
     IF parent IS NOT NULL THEN
-        comes := TG_OP = 'INSERT' OR NEW.parent_id IS DISTINCT FROM OLD.parent_id;
-        IF comes THEN
-            PERFORM mirrord.refuse_cycle(NEW.tenant_id, NEW.id, parent);
-        END IF;
-        SELECT deleted_at IS NOT NULL, kind = 'page' AND NOT index, version
-          INTO parent_is_dead, parent_is_bare, parent_version
+        SELECT deleted_at IS NOT NULL, kind = 'page' AND NOT index, version, parent_id
+          INTO parent_is_dead, parent_is_bare, parent_version, grandparent
           FROM mirrord.page WHERE tenant_id = NEW.tenant_id AND id = parent;
+        comes := TG_OP = 'INSERT' OR NEW.parent_id IS DISTINCT FROM OLD.parent_id;
+        IF comes AND grandparent IS NOT NULL THEN
+            PERFORM mirrord.refuse_cycle(NEW.tenant_id, NEW.id, grandparent);
+        END IF;
     END IF;
     IF comes AND parent_is_bare AND NOT is_dead AND NOT EXISTS (
         SELECT FROM mirrord.event_outbox

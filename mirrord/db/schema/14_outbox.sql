@@ -37,7 +37,7 @@ DECLARE
     holds_pages boolean := false;
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        IF EXISTS (SELECT FROM mirrord.page_revision
+        IF pg_trigger_depth() > 1 AND EXISTS (SELECT FROM mirrord.page_revision
                     WHERE tenant_id = NEW.tenant_id AND page_id = NEW.id AND version = NEW.version) THEN
             RETURN NULL;
         END IF;
