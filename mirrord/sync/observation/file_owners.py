@@ -5,7 +5,7 @@ Files that no id, inode or digest identifies are matched to rows by their place.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -57,8 +57,9 @@ async def match_by_place(
     """
     owners = await _match_unrecorded_bytes(connection, sides, look, memory, owners, rows)
     awaited = _awaited_pages(sides, memory, owners, rows)
-    owners = owners | unrecorded_rows.match_awaited(_unidentified_pages(look, owners, memory), awaited)
-    owners = owners | await _match_lost_texts(connection, sides, look, memory, owners, awaited)
+    pages = _unidentified_pages(look.found_files.values(), owners, memory)
+    owners = owners | unrecorded_rows.match_awaited(pages, awaited)
+    owners = owners | await _match_lost_texts(connection, sides, pages, memory, owners, awaited)
     unrecorded_digests = {
         row.entry: row.digest for row in rows.values() if row.entry not in memory.base_of_entry and not row.deleted
     }
@@ -73,7 +74,7 @@ async def match_by_place(
         if unrecorded := {entry: digest for entry, digest in unrecorded_digests.items() if entry not in owned}:
             matched = await _match_written(connection, sides, look, unidentified, unrecorded) | matched
         if not matched:
-            return owners | await _match_namesakes(connection, sides, look, memory, owners, rows)
+            return owners | await _match_namesakes(connection, sides, pages, memory, owners, rows)
         owners = owners | matched
         tried_places |= unidentified.keys()
 
@@ -161,47 +162,45 @@ async def _match_unrecorded_bytes(
 async def _match_lost_texts(
     connection: Connection,
     sides: Sides,
-    look: LookResult,
+    pages: Sequence[FoundFile],
     memory: EarlierState,
     owners: Mapping[str, EntryId],
     awaited: dict[EntryId, Digest],
 ) -> dict[str, EntryId]:
     owned = set(owners.values())
-    files = _unidentified_pages(look, owners, memory)
+    files = {file.path: file for file in _unidentified_pages(pages, owners, memory)}
     lost = {base.entry: base.digest for base in memory.bases if _is_lost(base, memory)}
     lost |= _unrecorded_pages(sides, files, memory) | awaited
     lost = {entry: digest for entry, digest in lost.items() if entry not in owned}
-    matches = await _match_texts(connection, sides, lost, files)
+    matches = await _match_texts(connection, sides, lost, list(files.values()))
     claims = {
         entry: base.claimed for entry in matches.values() if (base := memory.base_of_entry.get(entry)) is not None
     }
-    return {path: entry for path, entry in matches.items() if claims.get(entry) == look.found_files[path].claimed}
+    return {path: entry for path, entry in matches.items() if claims.get(entry) == files[path].claimed}
 
 
 async def _match_namesakes(
     connection: Connection,
     sides: Sides,
-    look: LookResult,
+    pages: Sequence[FoundFile],
     memory: EarlierState,
     owners: Mapping[str, EntryId],
     rows: Mapping[EntryId, Row],
 ) -> dict[str, EntryId]:
-    """Match files to those of *rows* without a file here that have the same name but for case and most of the text."""
+    """Match *pages* to *rows* without a file here that have the same name, but for case, and most of the text."""
     owned = set(owners.values())
-    unidentified = [
-        file
-        for path, file in look.found_files.items()
-        if _is_unidentified_page(file, owners[path], memory) and owners[path] not in rows
-    ]
-    keys = {name_key(file.spot.name) for file in unidentified}
+    unidentified = {
+        file.path: file for file in _unidentified_pages(pages, owners, memory) if owners[file.path] not in rows
+    }
+    keys = {name_key(file.spot.name) for file in unidentified.values()}
     waiting = [row for row in rows.values() if name_key(row.place.name) in keys and row.entry not in owned]
-    pages = {row.entry: row.digest for row in waiting if _is_unrecorded_page(row, memory) and row.digest is not None}
-    files = [file for file in unidentified if file.data is not None and file.claimed is None]
-    matches = await _match_texts(connection, sides, pages, files)
+    lost = {row.entry: row.digest for row in waiting if _is_unrecorded_page(row, memory) and row.digest is not None}
+    files = [file for file in unidentified.values() if file.data is not None and file.claimed is None]
+    matches = await _match_texts(connection, sides, lost, files)
     return {
         path: entry
         for path, entry in matches.items()
-        if name_key(rows[entry].place.name) == name_key(look.found_files[path].spot.name)
+        if name_key(rows[entry].place.name) == name_key(unidentified[path].spot.name)
     }
 
 
@@ -215,13 +214,13 @@ async def _match_texts(
     return match_texts(texts, {file.path: decode(file.data) for file in files if file.data is not None})
 
 
-def _unrecorded_pages(sides: Sides, files: Sequence[FoundFile], memory: EarlierState) -> dict[EntryId, Digest]:
+def _unrecorded_pages(sides: Sides, paths: Iterable[str], memory: EarlierState) -> dict[EntryId, Digest]:
     """
-    Digests of pages that began at the paths of *files* and have no base here.
+    Digests of pages that began at *paths* and have no base here.
 
     Their files may have been written, and the rows moved, before anything was recorded.
     """
-    rows = (memory.rows.get(id_of_path(sides.tenant, file.path)) for file in files)
+    rows = (memory.rows.get(id_of_path(sides.tenant, path)) for path in paths)
     pages = (row for row in rows if row is not None and _is_unrecorded_page(row, memory))
     return {row.entry: row.digest for row in pages if row.digest is not None}
 
@@ -236,8 +235,10 @@ def _awaited_pages(
     return {row.entry: row.digest for row in pages if row.digest is not None}
 
 
-def _unidentified_pages(look: LookResult, owners: Mapping[str, EntryId], memory: EarlierState) -> list[FoundFile]:
-    return [file for path, file in look.found_files.items() if _is_unidentified_page(file, owners[path], memory)]
+def _unidentified_pages(
+    files: Iterable[FoundFile], owners: Mapping[str, EntryId], memory: EarlierState
+) -> list[FoundFile]:
+    return [file for file in files if _is_unidentified_page(file, owners[file.path], memory)]
 
 
 def _is_unrecorded_page(row: Row, memory: EarlierState) -> bool:

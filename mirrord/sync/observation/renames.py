@@ -107,8 +107,10 @@ def _find_new_texts(files: Mapping[str, FoundFile], memory: EarlierState) -> dic
         and not (file.path in memory.base_at_path or file.inode in memory.path_of_inode)
         and file.digest not in memory.bases_of_digest
     ]
-    texts = {file.path: text for file in new_files if (text := _text_of(file)) is not None}
-    return texts if len(texts) <= MAX_COMPARED_PAGES else {}
+    with_text = [file for file in new_files if file.data is not None]
+    if len(with_text) > MAX_COMPARED_PAGES:
+        return {}
+    return {file.path: text for file in with_text if (text := _text_of(file)) is not None}
 
 
 def _find_rewritten(files: Mapping[str, FoundFile], memory: EarlierState) -> dict[str, Base]:
