@@ -1,6 +1,7 @@
 """Files, rows and agents of a daemon whose Postgres is a cluster; and a worker that dies while they write."""
 
 import asyncio
+import json
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
 from mirrord.db.database_probe import probe_server
 from mirrord.db.migrate import migrate
@@ -79,6 +81,22 @@ def test_an_inserted_row_becomes_a_file_and_a_deleted_one_takes_it_away(mirrord:
         mirrord.app.execute("DELETE FROM mirrord.page WHERE tenant_id = %s AND id = %s", [tenant, row[0]]).rowcount == 1
     )
     eventually(lambda: not mirrord.file("From a row.md").exists(), "the file is gone")
+
+
+def test_an_ordinary_editor_reads_and_writes_a_page(mirrord: ClusterMirrord) -> None:
+    save(mirrord.file("Shown.md"), "A ==marked== word and [[Link]].\n")
+    page = eventually(lambda: mirrord.page("Shown.md"), "a row of the file")
+    eventually(lambda: _page(mirrord, "Shown.md").content, "its document")
+    document = value(mirrord.app, "SELECT mirrord.document(%s)", page.id)
+    read = "SELECT content FROM mirrord.page_editor WHERE tenant_id = %s AND id = %s"
+    assert value(mirrord.app, read, mirrord.app.tenant, page.id) == document
+    text = json.dumps(document)
+    assert "wikilink" not in text
+    write = "SELECT mirrord.write_document(%s, %s, %s)"
+    edited = Jsonb(json.loads(text.replace(" word", " words")))
+    assert value(mirrord.app, write, page.id, page.version, edited) == page.version + 1
+    expected = "A ==marked== words and [[Link]].\n"
+    eventually(lambda: mirrord.text("Shown.md") == expected, "the word in the file")
 
 
 def test_a_column_that_an_app_may_not_set_keeps_its_value(mirrord: ClusterMirrord) -> None:

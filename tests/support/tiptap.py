@@ -26,9 +26,16 @@ class TipTap:
         """What the editor holds after loading *content*, and after somebody typed. Fails where TipTap refuses."""
         return cast(Document, self._asked({"content": content, "typed": typed})["content"])
 
-    def save_as_ordinary_app(self, content: Document, typed: str | None = None) -> Document:
-        """What an editor with StarterKit, tables, tasks and images saves after it showed *content*, unchecked."""
-        return cast(Document, self._asked({"content": content, "ordinary": True, "typed": typed})["content"])
+    def save_as_ordinary_app(
+        self, content: Document, typed: str | None = None, *, is_checked: bool = False
+    ) -> Document:
+        """
+        What an editor with StarterKit, tables, tasks and images saves after it showed *content*.
+
+        is_checked: it fails where *content* does not fit its schema.
+        """
+        request = {"content": content, "ordinary": True, "typed": typed, "checked": is_checked}
+        return cast(Document, self._asked(request)["content"])
 
     def paste(self, content: Document) -> Document:
         """What an empty editor holds after *content* was copied in another and pasted."""

@@ -14,8 +14,10 @@ from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.document import Document, Mark, Node, make_document, text_node
 from mirrord.markdown.schema.node_types import MARKS, NODES, attributes_of
 from mirrord.markdown.schema.normal_form import fingerprint, normalize
+from mirrord.markdown.starterkit.restored_document import from_starterkit
+from mirrord.markdown.starterkit.shown_form import to_starterkit
 from mirrord.markdown.write.content_losses import find_loss
-from mirrord.markdown.write.render import NewViews, render
+from mirrord.markdown.write.render import NewViews, render, splice_document
 from tests.guide import examples, name_of
 from tests.support import node
 from tests.support.tiptap import SOURCE, TipTap, running
@@ -165,6 +167,24 @@ def test_a_page_that_an_ordinary_editor_can_show_is_saved_by_it(tiptap: TipTap) 
 
     assert find_loss(content["content"], saved["content"]) is None
     assert rendered(text, saved) == text.replace("# A", "# xA")
+
+
+@pytest.mark.parametrize("path", OURS)
+def test_an_ordinary_editor_shows_and_saves_every_page_in_the_form_for_it(tiptap: TipTap, path: Path) -> None:
+    page = PageText(decode(path.read_bytes()))
+    content = read_document(page.text)
+
+    saved = tiptap.save_as_ordinary_app(to_starterkit(content), is_checked=True)
+
+    assert splice_document(page.body, from_starterkit(saved, content), "\n", is_confirmed=False) == page.body
+
+
+@PATIENT
+@given(documents)
+def test_an_ordinary_editor_shows_every_document_in_the_form_for_it(tiptap: TipTap, document: Document) -> None:
+    saved = tiptap.save_as_ordinary_app(to_starterkit(document), is_checked=True)
+
+    assert meaning(from_starterkit(saved, document)) == meaning(document)
 
 
 def test_what_the_editor_does_not_know_comes_back_as_it_was(tiptap: TipTap) -> None:

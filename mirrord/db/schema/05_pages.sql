@@ -160,6 +160,11 @@ BEGIN
         fresh.ahead := '{}';
     ELSE
         fresh.content := coalesce(fresh.content, was.content);
+        IF 'content' = ANY (was.ahead) AND was.content #> '{attrs,schema}' IS NOT NULL
+           AND fresh.content ->> 'type' = 'doc' AND fresh.content #> '{attrs,schema}' IS NULL THEN
+            -- the app was shown a document in the schema of an editor that lacks nodes (18_page_editor.sql)
+            fresh.content := fresh.content || jsonb_build_object('attrs', was.content -> 'attrs');
+        END IF;
         IF written <> '{}' THEN
             fresh.ahead := ARRAY(SELECT DISTINCT unnest(was.ahead || written) ORDER BY 1);
         END IF;

@@ -68,8 +68,9 @@ $$;
 GRANT INSERT ON mirrord.blob TO mirrord_app;
 GRANT INSERT (tenant_id, id, kind, key, data), UPDATE (text, data, deleted_at), DELETE ON mirrord.record TO mirrord_app;
 GRANT INSERT, UPDATE (read_at) ON mirrord.event TO mirrord_app;
-GRANT SELECT ON mirrord.page_dates, mirrord.category, mirrord.collection, mirrord.segment
+GRANT SELECT ON mirrord.page_dates, mirrord.page_editor, mirrord.category, mirrord.collection, mirrord.segment
     TO mirrord_app, mirrord_daemon;
+GRANT INSERT, UPDATE, DELETE ON mirrord.page_editor TO mirrord_app;  -- its trigger writes page with the app's rights
 
 -- Every role reads the number of the newest migration. Requests are never deleted.
 GRANT SELECT ON mirrord.migration TO mirrord_app;

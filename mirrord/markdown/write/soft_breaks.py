@@ -53,14 +53,15 @@ def _with_soft_breaks(content: Sequence[Node], old: Sequence[Node], old_nodes: M
 
 def _soften(node: Node, old: Node | None, old_nodes: Mapping[str, Node]) -> Node:
     if node["type"] in TEXTBLOCKS:
-        return _soften_text(node, old) if old and old["type"] == node["type"] else node
+        return soften_text(node, old) if old and old["type"] == node["type"] else node
     children = children_of(node)
     if not children or not _has_hard_breaks(node):
         return node
     return {**node, "content": _with_soft_breaks(children, children_of(old) if old else (), old_nodes)}
 
 
-def _soften_text(node: Node, old: Node) -> Node:
+def soften_text(node: Node, old: Node) -> Node:
+    """The textblock *node* with the soft breaks of *old*, the same block before, where an editor made them hard."""
     content, old_content = node.get("content") or [], old.get("content") or []
     soft_breaks = sum(child.get("text", "").count("\n") for child in old_content)
     if not soft_breaks or any("\n" in child.get("text", "") for child in content):

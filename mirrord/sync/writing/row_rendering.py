@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import cast
 
 import psycopg
 from psycopg.errors import UniqueViolation
@@ -18,23 +17,22 @@ from mirrord.db.content.entry_writes import PageValues
 from mirrord.db.content.record_rows import render_record
 from mirrord.db.database import Connection
 from mirrord.domain.entry import Digest, EntryId, Kind, Row, digest_of
-from mirrord.domain.place import BESIDE_PREFIX, RecordFormat, record_path
+from mirrord.domain.place import BESIDE_PREFIX, record_path
 from mirrord.errors import Damaged, Locked, Stale, UserError
 from mirrord.markdown.frontmatter.page_text import PageText
-from mirrord.markdown.frontmatter.record_text import Data, read_record
 from mirrord.markdown.page_links import Link, links_of
 from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
 from mirrord.markdown.read.reader import read_document
 from mirrord.markdown.schema.block import ids_in
-from mirrord.markdown.schema.document import Document, is_node, make_document, parse_json, parse_json_or_none
+from mirrord.markdown.schema.document import Document, parse_json_or_none
 from mirrord.markdown.schema.normal_form import normalize
 from mirrord.markdown.write.render import NewViews, render
-from mirrord.markdown.write.soft_breaks import with_soft_breaks
 from mirrord.markdown.write.stored_form import complete_ids, content_of, keep_nodes_and_ids
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.observation.row_names import add_titles, find_free_names, is_nameless, names_for
 from mirrord.sync.writing.entry_bodies import text_of
 from mirrord.sync.writing.write_outcomes import Refusal, refusal_of_page
+from mirrord.sync.writing.written_views import read_content, read_frontmatter
 
 
 @dataclass(slots=True)
@@ -249,7 +247,7 @@ async def _render_records(
 
 def document_of(page: PageRow) -> Document | None:
     """The document that an app wrote, with an id for every block; None if it wrote none."""
-    content = _content_of(page)
+    content = read_content(page)
     return (
         complete_ids(content, parse_json_or_none(page.prior_content) if page.prior_content is not None else None)
         if content
@@ -276,29 +274,8 @@ def _render_page(page: PageRow, former: Sequence[str] = ()) -> PageText:
         title=page.title,
         icon=page.icon,
         position=page.position,
-        frontmatter=_frontmatter_of(page),
-        content=_content_of(page),
+        frontmatter=read_frontmatter(page),
+        content=read_content(page),
     )
     text, stem = PageText(page.markdown or "", page.dialect), page.name or ""
     return render(text, page.ahead_columns, fields, stem, former, is_confirmed=page.is_confirmed)
-
-
-def _frontmatter_of(page: PageRow) -> Data | None:
-    if "frontmatter" not in page.ahead_columns or page.frontmatter in (None, "null"):
-        return None
-    try:
-        return read_record(RecordFormat.JSON, page.frontmatter)
-    except Damaged as damaged:
-        raise Damaged(f"the front matter that an app wrote cannot be written: {damaged}") from damaged
-
-
-def _content_of(page: PageRow) -> Document | None:
-    """The document that an app wrote, with the soft breaks that its editor made hard."""
-    try:
-        content = cast("Document | None", parse_json(page.content)) if page.content is not None else None
-    except Damaged as damaged:
-        raise Damaged(f"the content that an app wrote cannot be written: {damaged}") from damaged
-    if content is None or '"hardBreak"' not in (page.content or "") or not is_node(content):
-        return content
-    prior = parse_json_or_none(page.prior_content) if page.prior_content is not None else None
-    return with_soft_breaks(content, make_document(content_of(prior)))

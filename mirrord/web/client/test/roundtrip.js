@@ -5,6 +5,7 @@
 //   {"content": DOCUMENT, "pasted": true} → {"content": DOCUMENT}   copied as HTML and pasted
 //   {"content": DOCUMENT, "ordinary": true, "typed"?: TEXT} → {"content": DOCUMENT}   as an app that knows StarterKit,
 //     tables, tasks and images only, and does not check contents, shows and saves it
+//   {"content": DOCUMENT, "ordinary": true, "checked": true, …} → the same of an app that refuses what does not fit
 //   {"schema": true} → {"nodes": {NAME: {ATTRIBUTE: DEFAULT}}, "marks": …}
 //   a document that TipTap refuses → {"error": SENTENCE}
 import { createInterface } from 'node:readline'
@@ -22,7 +23,7 @@ const { document } = new Window()
 
 function answer(request) {
   if (request.schema) return { nodes: defaults(schema.nodes), marks: defaults(schema.marks) }
-  if (request.ordinary) return { content: saved(request.content, request.typed) }
+  if (request.ordinary) return { content: saved(request) }
   const held = hold(request.content, schema)
   const node = schema.nodeFromJSON(held)
   node.check()
@@ -36,14 +37,13 @@ function answer(request) {
   return { content }
 }
 
-function saved(content, typed) {
+function saved({ content, typed, checked }) {
   globalThis.window ??= new Window()
   globalThis.document ??= window.document
-  const editor = new Editor({
-    element: null,
-    extensions: [StarterKit, TableKit, TaskList, TaskItem, Image.configure({ inline: true })],
-    content,
-  })
+  const task = checked ? TaskItem.configure({ nested: true }) : TaskItem
+  const extensions = [StarterKit, TableKit, TaskList, task, Image.configure({ inline: true })]
+  if (checked) getSchema(extensions).nodeFromJSON(content).check()
+  const editor = new Editor({ element: null, extensions, content, enableContentCheck: checked ?? false })
   if (typed) editor.view.dispatch(editor.state.tr.insertText(typed, 1))
   const document = editor.getJSON()
   editor.destroy()

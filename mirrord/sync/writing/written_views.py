@@ -1,0 +1,53 @@
+"""The views of a page that an app wrote, as they are to be written into its text."""
+
+from typing import cast
+
+from mirrord.db.content.derived_rows import PageRow
+from mirrord.domain.dialect import Dialect
+from mirrord.domain.place import RecordFormat
+from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.record_text import Data, read_record
+from mirrord.markdown.schema.document import Document, is_node, make_document, parse_json, parse_json_or_none
+from mirrord.markdown.starterkit.restored_document import from_starterkit
+from mirrord.markdown.starterkit.shown_form import SCHEMA, string_attribute
+from mirrord.markdown.write.soft_breaks import with_soft_breaks
+from mirrord.markdown.write.stored_form import content_of
+
+
+def read_frontmatter(page: PageRow) -> Data | None:
+    """The front matter that an app wrote; None if it wrote none. Raises Damaged if it cannot be written."""
+    if "frontmatter" not in page.ahead_columns or page.frontmatter in (None, "null"):
+        return None
+    try:
+        return read_record(RecordFormat.JSON, page.frontmatter)
+    except Damaged as damaged:
+        raise Damaged(f"the front matter that an app wrote cannot be written: {damaged}") from damaged
+
+
+def read_content(page: PageRow) -> Document | None:
+    """
+    The document that an app wrote, with the soft breaks that its editor made hard.
+
+    Where it is in the schema of an editor that lacks nodes, with all that this editor lacks. None: it wrote none.
+    Raises Damaged if it cannot be written.
+    """
+    try:
+        content = cast("Document | None", parse_json(page.content)) if page.content is not None else None
+    except Damaged as damaged:
+        raise Damaged(f"the content that an app wrote cannot be written: {damaged}") from damaged
+    if content is None or not is_node(content):
+        return content
+    prior = parse_json_or_none(page.prior_content) if page.prior_content is not None else None
+    if schema := string_attribute(content, "schema"):
+        return _from_schema(content, schema, prior, page.dialect)
+    if '"hardBreak"' not in (page.content or ""):
+        return content
+    return with_soft_breaks(content, make_document(content_of(prior)))
+
+
+def _from_schema(written: Document, schema: str, prior: object, dialect: Dialect) -> Document:
+    """The document *written* in the schema of an editor. prior: the document that it was shown, unless it says so."""
+    if schema != SCHEMA:
+        raise Damaged(f"the content that an app wrote is in the schema `{schema}`, which mirrord does not know")
+    base = (written.get("attrs") or {}).get("base") or prior
+    return from_starterkit(written, make_document(content_of(base)), dialect)
