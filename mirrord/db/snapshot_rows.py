@@ -121,7 +121,7 @@ SELECT attname FROM pg_index, unnest(indkey) WITH ORDINALITY AS key (number, pla
  WHERE indrelid = %s::regclass AND indisprimary AND attrelid = indrelid AND attnum = number AND attname <> 'tenant_id'
  ORDER BY place"""
 _TENANT_STATE = """
-SELECT name, created_at::text, clock_timestamp()::text, seq
+SELECT name, created_at::text, clock_timestamp()::text, seq, dialect
   FROM mirrord.tenant, mirrord.tenant_clock WHERE id = %(tenant)s AND tenant_id = %(tenant)s"""
 _DIGESTS = """
 SELECT digest FROM mirrord.page WHERE tenant_id = %(tenant)s AND deleted_at IS NULL AND digest IS NOT NULL
@@ -138,6 +138,7 @@ class TenantSnapshot:
     tenant_created_at: str
     created_at: str
     seq: int
+    dialect: str
 
 
 async def load_snapshot(connection: Connection, tenant: TenantId) -> TenantSnapshot:

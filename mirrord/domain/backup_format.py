@@ -45,7 +45,8 @@ class Manifest:
 
     number: rises by one with each backup of this name in a directory. schema: the newest migration. made_at,
     tenant_made_at: by Postgres' clock. seq: of the tenant's clock. tables: by name, in the order in which they can be
-    restored. files: of the mirror without their bytes in a row. unread: paths of files that could not be read.
+    restored. files: of the mirror without their bytes in a row. unread: paths of files that could not be read. dialect:
+    of the tenant's pages, by name; None: not known, because an earlier version made the backup.
     """
 
     number: int
@@ -58,6 +59,7 @@ class Manifest:
     tables: Mapping[str, Table]
     files: Table
     unread: tuple[str, ...]
+    dialect: str | None = None
 
     @property
     def rows(self) -> int:

@@ -46,6 +46,11 @@ def find_dialect(has_path: Callable[[str], bool]) -> Dialect:
     return next((dialect for path, dialect in SIGNS.items() if has_path(path)), Dialect.PLAIN)
 
 
+def dialect_called(name: object) -> Dialect:
+    """The dialect with that name; PLAIN if this version knows none that has it."""
+    return next((dialect for dialect in Dialect if dialect.value == name), Dialect.PLAIN)
+
+
 def parse_dialect(written: str) -> Dialect | None:
     """
     The dialect that a setting names; None: the one that the tree shows.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from mirrord.domain.dialect import Dialect
+from mirrord.domain.dialect import Dialect, dialect_called
 from mirrord.domain.entry import MirrorId, TenantId
 from mirrord.errors import Damaged
 from mirrord.mirror.tree import kernel
@@ -62,15 +62,10 @@ def read(tree: Tree) -> Marker | None:
     try:
         raw = json.loads(data)
         tenant, mirror = TenantId(UUID(raw["tenant_id"])), MirrorId(UUID(raw["mirror"]))
-        return Marker(str(raw["tenant"]), tenant, mirror, _dialect_called(raw.get("dialect")))
+        return Marker(str(raw["tenant"]), tenant, mirror, dialect_called(raw.get("dialect")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         remedy = "restore it, or delete it to adopt the tree again."
         raise Damaged(f"{tree.root / MARKER_PATH} does not say which mirror this is; {remedy}") from error
-
-
-def _dialect_called(name: object) -> Dialect:
-    """A dialect by its name; one that this version does not know, or none, is PLAIN."""
-    return next((dialect for dialect in Dialect if dialect.value == name), Dialect.PLAIN)
 
 
 def write(tree: Tree, marker: Marker) -> None:

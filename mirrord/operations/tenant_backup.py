@@ -8,9 +8,11 @@ from pathlib import Path
 import orjson
 
 from mirrord.db import snapshot_rows
+from mirrord.db.content import dialect_rows
 from mirrord.db.database import Connection, Database
 from mirrord.db.snapshot_rows import open_snapshot
 from mirrord.domain.backup_format import Chunk, Chunker, Manifest, Table
+from mirrord.domain.dialect import dialect_called
 from mirrord.domain.entry import Digest, TenantId
 from mirrord.domain.long_work import Progress
 from mirrord.errors import Damaged, Refused
@@ -67,6 +69,7 @@ async def create_backup(
         tables=tables,
         files=_write_files(tree, stored_digests, backups, unread),
         unread=tuple(map(printable, unread)),
+        dialect=facts.dialect,
     )
     backups.commit(manifest)
     return NewBackup(manifest, backups.added - objects_before, backups.added_bytes - bytes_before)
@@ -277,6 +280,8 @@ async def restore_backup(
             for line in backups.read_lines(chunk.name)
         ]
         into = _restore_files(files, backups, target) if files else None
+        if manifest.dialect is not None:
+            await dialect_rows.store_dialect(connection, tenant, dialect_called(manifest.dialect))
         await snapshot_rows.finish_restore(connection, tenant, manifest.seq)
     return RestoredBackup(stored_rows, tuple(printable(stray.path) for stray in files), into)
 

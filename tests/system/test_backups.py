@@ -103,6 +103,7 @@ def _decide(dsn: str, tenant: TenantId) -> None:
             "INSERT INTO mirrord.conflict (tenant_id, mirror_id, entry_id, path) "
             "SELECT tenant_id, gen_random_uuid(), id, 'Page.md' FROM mirrord.page WHERE name = 'Page'"
         )
+        connection.execute("UPDATE mirrord.tenant SET dialect = 'obsidian'")
         change_set = add(connection, "change_set", kind="connection", title="an agent, 10:12", actor=Jsonb({}))
         connection.execute("UPDATE mirrord.page_revision SET change_set = %s WHERE version = 1", [change_set])
 
@@ -171,6 +172,7 @@ def test_every_column_comes_back_and_the_tree_is_written_from_them(
     assert [table for table, table_rows in rows.items() if not table_rows and table != "segment_anchor"] == []
     assert _clock(fresh_dsn, sample.tenant) == _clock(sample.mirrord.dsn, sample.tenant)
     with psycopg.connect(fresh_dsn) as connection:  # no number is given twice
+        assert value(connection, "SELECT dialect FROM mirrord.tenant WHERE id = %s", sample.tenant) == "obsidian"
         highest = max(int(conflict["id"]) for conflict in rows["conflict"])
         assert value(connection, "SELECT nextval('mirrord.conflict_id_seq')") > highest
 

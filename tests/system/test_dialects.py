@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from psycopg.types.json import Jsonb
 
+from tests.support.commands import Near
 from tests.support.editors import save
 from tests.support.harness import Mirrord, eventually
 
@@ -109,3 +110,17 @@ def test_two_edits_of_one_line_that_another_program_reads_are_a_conflict(mirrord
 
     assert json.loads((mirrord.root / ".mirrord" / "id").read_text())["dialect"] == "jekyll"
     eventually(lambda: mirrord.text("Tag.md") == tag.replace("two", "TWO"), "the text of the row in the file")
+
+
+def test_a_document_follows_the_dialect_though_an_app_wrote_a_title_meanwhile(fresh_dsn: str, tmp_path: Path) -> None:
+    with Near(tmp_path, dsn=fresh_dsn) as mirrord:
+        mirrord.up()
+        save(mirrord.file("Page.md"), TEXT)
+        _document_of(mirrord, lambda content: RAW not in content)
+        mirrord.stop()
+        mirrord.app.execute("UPDATE page SET title = 'Renamed' WHERE name = 'Page'")
+        (mirrord.root / "_config.yml").write_text("title: x\n")
+        mirrord.up()
+
+        _document_of(mirrord, lambda content: RAW in content)
+        eventually(lambda: mirrord.text("Page.md") == f"---\ntitle: Renamed\n---\n{TEXT}", "the title in the file")

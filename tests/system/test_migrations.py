@@ -71,6 +71,33 @@ async def test_pages_of_before_are_due_to_be_indexed(empty_dsn: str) -> None:
         assert value(superuser, "SELECT count(*) FROM mirrord.search_due") == pages > 0
 
 
+OLD_PAGE = """
+UPDATE mirrord.page SET markdown = %s, content = '{"type": "doc", "content": [{"type": "paragraph"}]}'
+ WHERE id = (SELECT id FROM mirrord.page WHERE deleted_at IS NULL AND content IS NOT NULL AND ahead = '{}' LIMIT 1)
+RETURNING id, version"""
+
+
+@pytest.mark.parametrize(
+    ("text", "is_due"),
+    [
+        ('+++\ntitle = "x"\n+++\ntext\n', True),
+        ('\ufeff{\r\n"title": "x"\r\n}\r\ntext\r\n', True),
+        ("---\ntitle: x\n...\ntext\n", True),
+        ("---\ntitle: x\n---\ntext ...\n", False),
+        ("{braces} and\n+++\n", False),
+    ],
+)
+async def test_documents_with_a_head_that_was_text_before_are_due(empty_dsn: str, text: str, is_due: bool) -> None:
+    restore_dump(empty_dsn)
+    with psycopg.connect(empty_dsn, autocommit=True) as superuser:
+        superuser.execute("SET session_replication_role = replica")
+        changed = superuser.execute(OLD_PAGE, [text]).fetchone()
+        assert changed is not None
+        await migrate(empty_dsn)
+        query = "SELECT version, content IS NULL, prior IS NOT NULL, ahead = '{}' FROM mirrord.page WHERE id = %s"
+        assert superuser.execute(query, [changed[0]]).fetchone() == (changed[1], is_due, is_due, True)
+
+
 def test_each_schema_has_its_upgrades() -> None:
     for number in range(OLD_SCHEMA, NEWEST + 1):
         assert [pending.name for pending in list_pending(number)] == UPGRADES[number - OLD_SCHEMA :]

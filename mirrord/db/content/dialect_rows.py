@@ -8,7 +8,7 @@ BATCH_DOCUMENTS = 1_000  # documents that one transaction forgets, well within i
 _FORGET_SQL = """
 UPDATE mirrord.page SET content = NULL
  WHERE tenant_id = %s AND id IN (SELECT id FROM mirrord.page
-                                  WHERE tenant_id = %s AND content IS NOT NULL AND ahead = '{}' LIMIT %s)"""
+                                  WHERE tenant_id = %s AND content IS NOT NULL AND 'content' <> ALL (ahead) LIMIT %s)"""
 
 
 async def load_dialect(connection: Connection, tenant: TenantId) -> Dialect:

@@ -1,0 +1,22 @@
+-- Front matter in TOML or JSON, or that `...` ends, was text in the documents of earlier versions: these are derived
+-- again, under their versions and with the ids of their blocks.
+SET ROLE mirrord_daemon;  -- which sees every tenant
+
+DO $$
+DECLARE
+    tenant uuid;
+BEGIN
+    SET CONSTRAINTS ALL IMMEDIATE;  -- the feed is written while the tenant is set
+    FOR tenant IN SELECT id FROM mirrord.tenant LOOP
+        PERFORM set_config('mirrord.tenant', tenant::text, true);
+        UPDATE mirrord.page SET content = NULL
+         WHERE tenant_id = tenant AND content IS NOT NULL AND ahead = '{}'
+           AND (ltrim(left(markdown, 200), chr(65279)) ~ '^(?:\+\+\+|\{)[ \t]*[\r\n]'
+                OR ltrim(left(markdown, 200), chr(65279)) ~ '^---[ \t]*[\r\n]'
+                   AND markdown ~ '[\r\n]\.\.\.[ \t]*(?:[\r\n]|$)');
+    END LOOP;
+    PERFORM set_config('mirrord.tenant', '', true);
+END
+$$;
+
+RESET ROLE;
