@@ -13,13 +13,13 @@ from pathlib import Path
 
 from mirrord.config import Config
 from mirrord.db import migrate, mirror_leases, tenant_rows
-from mirrord.db.content import dialect_rows, entry_comparison, tombstone_purge
+from mirrord.db.content import dialect_rows, tombstone_purge
 from mirrord.db.database import DAEMON_ROLE, Database, admin_connection, parse_dsn
 from mirrord.db.server.embedded_server import EmbeddedPostgres
 from mirrord.db.working_logins import WorkingLogins, find_logins
 from mirrord.domain.dialect import Dialect, find_dialect
 from mirrord.domain.entry import MirrorId, TenantId, new_id
-from mirrord.errors import Halted, MirrordError, Refused, UserError
+from mirrord.errors import Halted, Refused, UserError
 from mirrord.markdown.parser.foreign_syntax import CONSTRUCTS
 from mirrord.mirror import tree_marker as marker
 from mirrord.mirror.mirror_state import State
@@ -30,11 +30,11 @@ from mirrord.mirror.tree.tree_layout import STATE_DIRECTORY
 from mirrord.mirror.tree_marker import Marker
 from mirrord.mirror.write.journal import DAEMON_WRITER, Journal
 from mirrord.mirror.write.tree_locks import Lock
-from mirrord.sync.decisions.tree_history import Circumstances, KnownMirror, Start, StartDecision, decide_start
-from mirrord.sync.handshake import has_current_counters
+from mirrord.sync.decisions.tree_history import KnownMirror, Start, StartDecision
 from mirrord.sync.observation.file_look import Looker
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
 from mirrord.sync.observation.unrecorded_files import UnrecordedFiles
+from mirrord.sync.start_evidence import decide_start_of
 
 MAX_OFFERED_TREES = 8  # trees that are named if there is no tenant
 
@@ -156,7 +156,7 @@ async def prepare_database(postgres: Postgres) -> None:
 async def choose_tenants(database: Database, config: Config) -> dict[str, TenantId]:
     """The tenants to mirror: those named (made if they are new), else all of the database."""
     if config.tenants:
-        return {name: await tenant_rows.ensure_tenant(database, name) for name in config.tenants}
+        return await tenant_rows.ensure_tenants(database, config.tenants)
     existing = await tenant_rows.load_tenants(database)
     if not existing:
         raise UserError(await asyncio.to_thread(_no_tenant_sentence, config.mirror))
@@ -245,7 +245,11 @@ async def _open_sides(
 ) -> tuple[Sides, StartDecision]:
     with ExitStack() as on_failure:
         on_failure.callback(tree.close)
-        decision = await _decide_start(database, tree, tenant)
+        async with database.connection() as connection:
+            mirrors, last_seq = await mirror_leases.load_past(connection, tenant)
+            stored = await dialect_rows.load_dialect(connection, tenant)
+        known_mirrors = [KnownMirror(*row) for row in mirrors]
+        decision = await decide_start_of(database, tree, tenant, known_mirrors)
         if decision.start is Start.HALT:
             raise Halted(
                 f"{decision.sentence} Nothing of {name} is read or written. If this tree is right, run "
@@ -254,17 +258,13 @@ async def _open_sides(
             )
         mirror = decision.mirror or MirrorId(new_id())
         had_state = tree.stat(f"{STATE_DIRECTORY}/state.db") is not None
-        async with database.transaction(tenant) as connection:
-            stored = await dialect_rows.load_dialect(connection, tenant)
-        marker.write(tree, Marker(name, tenant, mirror, stored))
-        journal = Journal(tree, DAEMON_WRITER)
-        on_failure.callback(journal.close)
-        state = State(tree)
-        on_failure.callback(state.close)
-        looker = Looker(tree, Index(await asyncio.to_thread(state.load)), Ignore())
-        sides = Sides(name, tenant, mirror, tree, journal, state, looker, database)
-        sides.unrecorded_files = await asyncio.to_thread(UnrecordedFiles.load, state)
-        was_away = await mirror_leases.was_released_for(database, tenant, mirror, tombstone_purge.TOMBSTONE_AGE)
+        sides = await asyncio.to_thread(_open_files, database, tree, Marker(name, tenant, mirror, stored))
+        on_failure.callback(sides.state.close)
+        on_failure.callback(sides.journal.close)
+        sides.is_first = not mirrors and last_seq == 0
+        was_away = any(row.mirror == mirror for row in known_mirrors) and await mirror_leases.was_released_for(
+            database, tenant, mirror, tombstone_purge.TOMBSTONE_AGE
+        )
         # of a tree that another host had, the lock here may say nothing about a daemon there
         is_moved = decision.start is Start.MOVED
         await take_lease(sides, root_locked=not is_moved, other_host=is_moved)
@@ -274,6 +274,30 @@ async def _open_sides(
         on_failure.pop_all()
     adopting = decision.adopting or not had_state or was_away
     return sides, StartDecision(decision.start, mirror, adopting)
+
+
+def _open_files(database: Database, tree: Tree, tree_marker: Marker) -> Sides:
+    """Mark a tree as that of a mirror, and open what it has of its own. Blocking: much of it waits for the disk."""
+    with ExitStack() as on_failure:
+        marker.write(tree, tree_marker)
+        journal = Journal(tree, DAEMON_WRITER)
+        on_failure.callback(journal.close)
+        state = State(tree)
+        on_failure.callback(state.close)
+        looker = Looker(tree, Index(state.load()), Ignore())
+        unrecorded_files = UnrecordedFiles.load(state)
+        on_failure.pop_all()
+    return Sides(
+        tree_marker.tenant,
+        tree_marker.tenant_id,
+        tree_marker.mirror,
+        tree,
+        journal,
+        state,
+        looker,
+        database,
+        unrecorded_files=unrecorded_files,
+    )
 
 
 async def _settle_dialect(sides: Sides, setting: Dialect | None, stored: Dialect) -> Dialect:
@@ -336,63 +360,15 @@ async def take_lease(sides: Sides, *, root_locked: bool, other_host: bool = Fals
     the tree, whose place is recorded until the lease is taken. Raises Refused as acquire().
     """
     host, database = socket.gethostname(), sides.database
-    place = (sides.tenant, sides.mirror, host, str(sides.tree.root))
-    if not other_host:
-        await mirror_leases.record_mirror(database, *place)
-    holder = f"{host}:{os.getpid()}"
-    lease = await mirror_leases.acquire_lease(database, sides.tenant, sides.mirror, holder, root_locked=root_locked)
+    place = (host, str(sides.tree.root))
+    lease = await mirror_leases.acquire_lease(
+        database,
+        sides.tenant,
+        sides.mirror,
+        f"{host}:{os.getpid()}",
+        root_locked=root_locked,
+        place=place if not other_host else None,
+    )
     if other_host:
-        await mirror_leases.record_mirror(database, *place)
+        await mirror_leases.record_mirror(database, sides.tenant, sides.mirror, *place)
     sides.hold_lease(lease)
-
-
-async def _decide_start(database: Database, tree: Tree, tenant: TenantId) -> StartDecision:
-    tree_marker = marker.read(tree)
-    known_mirrors = [KnownMirror(*row) for row in await mirror_leases.load_mirrors(database, tenant)]
-    host, root = socket.gethostname(), str(tree.root)
-    at_old_root = next(
-        (row for row in known_mirrors if tree_marker and row.mirror == tree_marker.mirror and row.host == host), None
-    )
-    at_root = next((row for row in known_mirrors if (row.host, row.root) == (host, root)), None)
-    elsewhere = next(
-        (row for row in known_mirrors if tree_marker and row.mirror == tree_marker.mirror and row.host != host), None
-    )
-    is_lost = tree_marker is None or tree_marker.tenant_id != tenant
-    circumstances = Circumstances(
-        tenant=tenant,
-        host=host,
-        root=root,
-        old_root_carries=_has_id_of(at_old_root) if at_old_root is not None else None,
-        recognised=await _share_found(database, tree, tenant, at_root.mirror)
-        if at_root is not None and is_lost
-        else 0.0,
-        is_current=elsewhere is not None and await has_current_counters(database, tree, tenant, elsewhere.mirror),
-    )
-    return decide_start(tree_marker, known_mirrors, circumstances)
-
-
-def _has_id_of(row: KnownMirror) -> bool | None:
-    """Whether the root of a mirror row still has that mirror's id; None: it cannot be seen."""
-    assert row.root is not None
-    try:
-        tree = Tree(Path(row.root))
-    except MirrordError:
-        return False
-    try:
-        tree_marker = marker.read(tree)
-    except (MirrordError, OSError):
-        return None
-    finally:
-        tree.close()
-    return tree_marker is not None and tree_marker.mirror == row.mirror
-
-
-async def _share_found(database: Database, tree: Tree, tenant: TenantId, mirror: MirrorId) -> float:
-    """The share of a mirror's paths that are in this tree; a mirror that had none is recognised."""
-    async with database.transaction(tenant) as connection:
-        agreed_bases = entry_comparison.load_base_batches(connection, tenant, mirror)
-        paths = [path async for bases in agreed_bases for _, path, _ in bases if path is not None]
-    if not paths:
-        return 1.0
-    present = await asyncio.to_thread(lambda: sum(tree.stat(path) is not None for path in paths))
-    return present / len(paths)

@@ -5,7 +5,7 @@ import logging
 import os
 import time
 from collections.abc import Coroutine, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from mirrord.config import Config
 from mirrord.daemon.mirror_rounds import MirrorRounds
 from mirrord.daemon.postgres_care import keep_postgres
 from mirrord.daemon.question_desk import QuestionDesk
-from mirrord.daemon.running_mirror import RequestDesk, RunningMirror, Watching
+from mirrord.daemon.running_mirror import RequestDesk, RunningMirror, Watching, close_mirror
 from mirrord.daemon.wake_ups import Notifications
 from mirrord.db import mirror_leases
 from mirrord.db.database import Database
@@ -35,12 +35,13 @@ from mirrord.mirror.heartbeat import Heartbeat
 from mirrord.mirror.write.tree_locks import Lock
 from mirrord.sync.decisions.pacing import FairShares
 from mirrord.sync.engine import Engine
-from mirrord.sync.timing import Backoff, pause, run_together
+from mirrord.sync.timing import Backoff, pause, run_some_at_once, run_together
 from mirrord.telemetry import engine_reports
 from mirrord.telemetry.engine_reports import Pulses, measures_of
 
 log = logging.getLogger(__name__)
 
+OPENED_TOGETHER = 8  # mirrors that are opened at the same time: each waits for the disk and for Postgres
 MAX_CONNECTIONS = 8  # at most; a single mirror uses three
 BEAT_SECONDS = 3.0  # seconds between equal heartbeats
 BEAT_SECONDS_PER_MIRROR = 0.003  # seconds at least between two heartbeats, for each mirror
@@ -66,6 +67,7 @@ class Daemon:
     since: float = field(default_factory=time.time)
     patience: float = STUCK_SECONDS
     _watching: RequestDesk = field(init=False)
+    _is_open: asyncio.Event = field(default_factory=asyncio.Event)  # set when all mirrors are open that can be
     _workers: Workers = field(default_factory=Workers)
     _page_rate: PageRate = field(default_factory=PageRate)
     _company: FairShares = field(default_factory=FairShares)
@@ -75,7 +77,7 @@ class Daemon:
 
     def __post_init__(self) -> None:
         self.postgres = app.Postgres(self.config)
-        self._watching = Watching(self.config.mirror, self.mirrors, self.degraded, self.stop)
+        self._watching = Watching(self.config.mirror, self.mirrors, self.degraded, self.stop, self._is_open.is_set)
 
     async def run(self, fill: Path | None = None) -> None:
         """
@@ -103,7 +105,8 @@ class Daemon:
         while not self.stop.is_set():
             try:
                 await app.prepare_database(self.postgres)
-                await self._choose_notification()
+                if sentence := await set_notify(self.postgres.dsn, self.config.notify):
+                    self.degraded["notify"] = sentence
             except Unavailable as error:
                 if self.postgres.embedded is not None:
                     raise
@@ -117,32 +120,50 @@ class Daemon:
                 self.reached.set()
                 return
 
-    async def _choose_notification(self) -> None:
-        if sentence := await set_notify(self.postgres.dsn, self.config.notify):
-            self.degraded["notify"] = sentence
-
     async def _serve(self, database: Database, fill: Path | None) -> None:
-        try:
-            if self.postgres.embedded is None:
-                await self._retry_while_unavailable(partial(self._open_all, database, fill))
-            else:
-                await self._open_all(database, fill)
-            if not self.stop.is_set():
-                async with run_together(self._make_tasks(database), self.stop):
-                    await self.stop.wait()
+        try:  # what is changed from now on is reported, so that trees are scanned once
+            async with run_together([self._watching.run()], self.stop):
+                with ExitStack() as on_failure:
+                    on_failure.callback(self.stop.set)
+                    await self._open_first(database, fill)
+                    on_failure.pop_all()
+                self._is_open.set()
+                if not self.stop.is_set():
+                    async with run_together(self._make_tasks(database), self.stop):
+                        await self.stop.wait()
         finally:
-            await self._close_mirrors(database)
+            for mirror in self.mirrors.values():
+                await close_mirror(database, mirror)
+
+    async def _open_first(self, database: Database, fill: Path | None) -> None:
+        if self.postgres.embedded is None:
+            await self._retry_while_unavailable(partial(self._open_all, database, fill))
+        else:
+            await self._open_all(database, fill)
 
     async def _open_all(self, database: Database, fill: Path | None) -> None:
         """Open all mirrors that are not open yet; called again if Postgres went away meanwhile."""
         if self.stop.is_set():
             return
         chosen = await app.choose_tenants(database, self.config)
-        for name in [name for name in chosen if name not in self.mirrors]:
-            root = app.make_root(self.config, name)
-            if fill is not None:
-                await asyncio.to_thread(app.fill_root, root, fill)
-            await self._open_or_halt(database, name, chosen[name], alone=len(chosen) == 1)
+        missing = [
+            self._fill_and_open(database, name, tenant, fill, alone=len(chosen) == 1)
+            for name, tenant in chosen.items()
+            if name not in self.mirrors
+        ]
+        await run_some_at_once(missing, OPENED_TOGETHER)
+        for name in [name for name in chosen if name in self.mirrors]:  # in the order of the tenants
+            self.mirrors[name] = self.mirrors.pop(name)
+
+    async def _fill_and_open(
+        self, database: Database, name: str, tenant: TenantId, fill: Path | None, *, alone: bool
+    ) -> None:
+        if self.stop.is_set():
+            return
+        root = await asyncio.to_thread(app.make_root, self.config, name)
+        if fill is not None:
+            await asyncio.to_thread(app.fill_root, root, fill)
+        await self._open_or_halt(database, name, tenant, alone=alone)
 
     async def _open_or_halt(self, database: Database, name: str, tenant: TenantId, *, alone: bool) -> None:
         try:  # an unrecognised tree stops only its own tenant
@@ -168,10 +189,6 @@ class Daemon:
         for sentence in opened.sides.tree.missing_abilities:
             self.degraded[f"{name}: {sentence}"] = sentence
         log.info("mirror_opened", extra={"tenant": name, "start": opened.start.name, "adopting": opened.adopting})
-
-    async def _close_mirrors(self, database: Database) -> None:
-        for mirror in self.mirrors.values():
-            await close_mirror(database, mirror)
 
     @property
     def _heartbeat(self) -> Heartbeat:
@@ -199,7 +216,6 @@ class Daemon:
         return [
             rounds.scan(self.stop),
             rounds.purge(self.stop),
-            self._watching.run(),
             self._renew_leases(database),
             self._keep_heartbeat(),
             self._publish_states(database),
@@ -382,12 +398,3 @@ class Daemon:
     def stuck_tenants(self) -> list[str]:
         """Tenants whose engine stands still for longer than `patience`: only a restart helps."""
         return [name for name, mirror in self.mirrors.items() if mirror.engine.pulse.is_stuck(self.patience)]
-
-
-async def close_mirror(database: Database, mirror: RunningMirror) -> None:
-    """Release the lease of a mirror at which nothing works any more, and then its lock."""
-    lease = mirror.opened.sides.lease
-    if lease is not None:
-        with suppress(Unavailable):
-            await mirror_leases.release_lease(database, lease)
-    mirror.opened.close()

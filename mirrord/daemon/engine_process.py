@@ -15,8 +15,8 @@ import uvloop
 
 from mirrord import app
 from mirrord.config import Config
-from mirrord.daemon.daemon import MAX_CONNECTIONS, Daemon, close_mirror
-from mirrord.daemon.running_mirror import RunningMirror, Watching
+from mirrord.daemon.daemon import MAX_CONNECTIONS, Daemon
+from mirrord.daemon.running_mirror import RunningMirror, Watching, close_mirror
 from mirrord.daemon.tenant_claims import TenantClaims
 from mirrord.daemon.wake_ups import Notifications
 from mirrord.db.database import Database
@@ -77,7 +77,7 @@ class EngineProcess(Daemon):
     def __post_init__(self) -> None:
         Daemon.__post_init__(self)
         self._desk = EngineDesk(self.config.mirror, self.place.number)
-        self._watching = Watching(self.config.mirror, self.mirrors, self.degraded, self.stop, self._desk)
+        self._watching = Watching(self.config.mirror, self.mirrors, self.degraded, self.stop, desk=self._desk)
         names = [f"{_host_of(self.config)}#{number}" for number in range(1, self.place.count + 1)]
         member = PoolMember(self.config.pool or _host_of(self.config), names[self.place.number - 1])
         self._claims = TenantClaims(self.config, member, frozenset(names))
@@ -96,7 +96,7 @@ class EngineProcess(Daemon):
             log.info("stopped")
 
     async def _serve(self, database: Database, fill: Path | None) -> None:
-        tasks = [*self._make_common_tasks(database), self._claims.keep(database, self.stop)]
+        tasks = [*self._make_common_tasks(database), self._watching.run(), self._claims.keep(database, self.stop)]
         tasks += [self._follow_claims(database, fill), self._wake_engines(database)]
         if self.config.metrics is not None:
             tasks.append(self._keep_measures())
@@ -220,7 +220,8 @@ class EngineProcess(Daemon):
         for work in self._works.values():
             work.stop.set()
         await asyncio.gather(*(work.task for work in self._works.values()), return_exceptions=True)
-        await self._close_mirrors(database)
+        for mirror in self.mirrors.values():
+            await close_mirror(database, mirror)
         for work in self._works.values():
             if (failure := work.task.exception()) is not None:
                 raise failure

@@ -44,8 +44,11 @@ class QuestionDesk:
     is_settled: Callable[[], bool]
     look_at_events: Callable[[], None]
     _is_working: bool = False
-    _has_news: bool = True  # whether rows may have changed since they were looked at
+    _has_news: bool = field(init=False)  # whether rows may have changed since they were looked at
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._has_news = not self.context.sides.is_first
 
     def wake(self) -> None:
         """Look for requests now."""

@@ -11,11 +11,14 @@ from typing import Protocol
 
 from mirrord import app
 from mirrord.daemon.question_desk import QuestionDesk
+from mirrord.db import mirror_leases
+from mirrord.db.database import Database
 from mirrord.documents.derivation_schedule import DerivationLoop
 from mirrord.domain.approval import APPROVALS_FOLDER as REQUESTS
 from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.domain.measures import Work
 from mirrord.domain.place import RECORDS
+from mirrord.errors import Unavailable
 from mirrord.intake.approver import Approver
 from mirrord.intake.event_derivation import Outbox
 from mirrord.intake.event_files import EventReader
@@ -45,7 +48,7 @@ class RunningMirror:
     def mark(self, path: str) -> None:
         """Mark a change at *path*; the root's path is ""."""
         if not path:
-            self.look_everywhere()
+            self.look_at_files()
         elif path in PATTERN_FILES or may_be_synced(path):
             self.engine.queue.mark([path], noticed=time.monotonic())
         if path == RECORDS or path.startswith(EVENTS_FOLDER):
@@ -53,7 +56,7 @@ class RunningMirror:
         if path == RECORDS or path.startswith(REQUESTS):
             self.approver.mark(path)
         if path == RECORDS or path.startswith(QUESTIONS_FOLDER):
-            self.questions.wake()
+            self.questions.look_at_files()
 
     def is_complete(self, path: str) -> bool:
         """Whether the change at *path* is complete, not half of a rename or of a save."""
@@ -97,6 +100,15 @@ class RunningMirror:
     def idle(self) -> bool:
         """Whether no change known now waits."""
         return self.engine.is_idle and self.events.is_idle and self.approver.idle
+
+
+async def close_mirror(database: Database, mirror: RunningMirror) -> None:
+    """Release the lease of a mirror at which nothing works any more, and then its lock."""
+    lease = mirror.opened.sides.lease
+    if lease is not None:
+        with suppress(Unavailable):
+            await mirror_leases.release_lease(database, lease)
+    mirror.opened.close()
 
 
 CHECK_SECONDS = 0.02  # seconds between checks whether everything is done
@@ -143,14 +155,20 @@ class Watching:
         mirrors: Mapping[str, RunningMirror],
         degraded: dict[str, str],
         stop: asyncio.Event,
+        may_answer: Callable[[], bool] = lambda: True,
         desk: EngineDesk | None = None,
     ) -> None:
-        """desk: of an engine process that shares the directory with others; None: all of it is this daemon's."""
+        """
+        desk: of an engine process that shares the directory with others; None: all of it is this daemon's.
+
+        may_answer: whether requests can be answered yet, because all trees are open; called before each look at them.
+        """
         self._root = root
         self._mirrors = mirrors
         self._degraded = degraded
         self._stop = stop
         self._desk = desk
+        self._may_answer = may_answer
         self._answer_tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -165,6 +183,8 @@ class Watching:
 
     def answer_requests(self) -> None:
         """Answer commands that ask the daemon to look, and to report when it has caught up. On an error they wait."""
+        if not self._may_answer():
+            return
         try:
             requests = list_requests(self._desk.directory if self._desk is not None else self._root)
         except OSError:  # no descriptor is free, for instance; every heartbeat tries again

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from mirrord.db.content import entry_states
 from mirrord.db.database import Database
-from mirrord.db.notify_channel import Wakes, notified_tenants, run_ticker
+from mirrord.db.notify_channel import BOUND_PAYLOAD, Wakes, notified_tenants, run_ticker
 from mirrord.domain.entry import TenantId
 from mirrord.errors import Unavailable
 from mirrord.sync.engine import Engine
@@ -42,6 +42,7 @@ class Notifications:
         self._stop = stop
         self._wakes = wakes
         self._changed_at = -BUSY_SECONDS
+        self._is_in_doubt = False  # whether a connection was lost since engines were woken
 
     async def listen(self) -> None:
         """Wake engines on notifications, until the daemon stops. While the connection is lost, polling continues."""
@@ -81,16 +82,18 @@ class Notifications:
     async def _listen(self, backoff: Backoff) -> None:
         async for tenant, seq in notified_tenants(self._dsn, list(self._engines), self._stop, self._wakes):
             backoff.reset()
-            if tenant is None:
-                self._wake_all()
-            else:
+            if tenant is not None:
                 self._wake_engine(self._engines[tenant], seq)
+            else:
+                self._begin_listening()
 
-    def _wake_all(self) -> None:
-        """Notifications were lost, and any of them may have been sent."""
+    def _begin_listening(self) -> None:
+        """Wake what may have missed a notification, but for what the clocks of tenants tell."""
+        was_lost, self._is_in_doubt = self._is_in_doubt, False
         for tenant, engine in self._engines.items():
-            engine.notify()
-            for wake in self._wakes.values():
+            if was_lost:  # the server may be another one, whose clocks say nothing
+                engine.notify()
+            if (wake := self._wakes.get(BOUND_PAYLOAD)) is not None:
                 wake(tenant)
 
     def _wake_engine(self, engine: Engine, seq: int | None) -> None:
@@ -100,6 +103,7 @@ class Notifications:
     def _handle_lost_listener(self, error: Unavailable) -> None:
         """After a loss the server may be another one, or an earlier state of this one."""
         log.warning("listener_lost", extra={"error": str(error)})
+        self._is_in_doubt = True
         for engine in self._engines.values():
             engine.handshake.doubt()
 

@@ -14,41 +14,69 @@ LEASE_SECONDS = 15  # seconds until a lease expires without renewal, by Postgres
 RENEWAL_SECONDS = 5.0  # seconds between renewals
 
 
-async def load_mirrors(database: Database, tenant: TenantId) -> list[tuple[MirrorId, str | None, str | None, bool]]:
-    """(mirror, host, root, lease is held) of every tree mirror of *tenant*."""
-    async with database.connection() as connection:
-        cursor = await connection.execute(
-            "SELECT id, host, root, expires_at > clock_timestamp() AND holder IS NOT NULL FROM mirrord.mirror "
-            "WHERE tenant_id = %s AND kind = 'tree' ORDER BY created_at",
-            (tenant,),
-        )
-        return [(MirrorId(mirror), host, root, leased) for mirror, host, root, leased in await cursor.fetchall()]
+MirrorFacts = tuple[MirrorId, str | None, str | None, bool]  # mirror, host, root, whether its lease is held
+
+
+async def load_mirrors(database: Database, tenant: TenantId) -> list[MirrorFacts]:
+    """Every tree mirror of *tenant*."""
+    async with database.autocommit() as connection:
+        return await _load_mirrors(connection, tenant)
+
+
+async def load_past(connection: Connection, tenant: TenantId) -> tuple[list[MirrorFacts], int]:
+    """Every tree mirror of *tenant*, and the number of its last change; ([], 0): it has no past."""
+    mirrors = await _load_mirrors(connection, tenant)
+    cursor = await connection.execute("SELECT seq FROM mirrord.tenant_clock WHERE tenant_id = %s", (tenant,))
+    row = await cursor.fetchone()
+    return mirrors, row[0] if row else 0
+
+
+async def _load_mirrors(connection: Connection, tenant: TenantId) -> list[MirrorFacts]:
+    cursor = await connection.execute(
+        "SELECT id, host, root, expires_at > clock_timestamp() AND holder IS NOT NULL FROM mirrord.mirror "
+        "WHERE tenant_id = %s AND kind = 'tree' ORDER BY created_at",
+        (tenant,),
+    )
+    return [(MirrorId(mirror), host, root, leased) for mirror, host, root, leased in await cursor.fetchall()]
 
 
 async def record_mirror(database: Database, tenant: TenantId, mirror: MirrorId, host: str, root: str) -> None:
     """Store host and root of *mirror*; another mirror recorded there loses its root."""
     async with database.connection() as connection:
-        await connection.execute(
-            "UPDATE mirrord.mirror SET root = NULL WHERE tenant_id = %s AND host = %s AND root = %s AND id <> %s",
-            (tenant, host, root, mirror),
-        )
-        await connection.execute(
-            "INSERT INTO mirrord.mirror (tenant_id, id, host, root) VALUES (%s, %s, %s, %s) "
-            "ON CONFLICT (tenant_id, id) DO UPDATE SET host = EXCLUDED.host, root = EXCLUDED.root",
-            (tenant, mirror, host, root),
-        )
+        await _record_mirror(connection, tenant, mirror, host, root)
+
+
+async def _record_mirror(connection: Connection, tenant: TenantId, mirror: MirrorId, host: str, root: str) -> None:
+    await connection.execute(
+        "UPDATE mirrord.mirror SET root = NULL WHERE tenant_id = %s AND host = %s AND root = %s AND id <> %s",
+        (tenant, host, root, mirror),
+    )
+    await connection.execute(
+        "INSERT INTO mirrord.mirror (tenant_id, id, host, root) VALUES (%s, %s, %s, %s) "
+        "ON CONFLICT (tenant_id, id) DO UPDATE SET host = EXCLUDED.host, root = EXCLUDED.root",
+        (tenant, mirror, host, root),
+    )
 
 
 async def acquire_lease(
-    database: Database, tenant: TenantId, mirror: MirrorId, holder: str, *, root_locked: bool
+    database: Database,
+    tenant: TenantId,
+    mirror: MirrorId,
+    holder: str,
+    *,
+    root_locked: bool,
+    place: tuple[str, str] | None = None,
 ) -> Lease:
     """
     Acquire the lease with a new token, which fences the previous holder.
 
     root_locked: the caller holds the flock of the root named in this row, so an earlier holder there is dead and
-    its lease need not expire first. Raises Refused while another daemon holds it.
+    its lease need not expire first. place: host and root, recorded in the same transaction.
+    Raises Refused while another daemon holds it; then nothing is recorded.
     """
-    async with database.connection() as connection:
+    async with database.connection() as connection, connection.pipeline():
+        if place is not None:
+            await _record_mirror(connection, tenant, mirror, *place)
         cursor = await connection.execute(
             "UPDATE mirrord.mirror SET token = token + 1, holder = %s, state = NULL, "
             "expires_at = statement_timestamp() + make_interval(secs => %s) "
@@ -57,8 +85,10 @@ async def acquire_lease(
             (holder, LEASE_SECONDS, tenant, mirror, root_locked),
         )
         row = await cursor.fetchone()
-    if row is None:
-        raise Refused(f"Mirror {mirror} is held by another daemon; it is free {LEASE_SECONDS} s after that one stops.")
+        if row is None:
+            raise Refused(
+                f"Mirror {mirror} is held by another daemon; it is free {LEASE_SECONDS} s after that one stops."
+            )
     return Lease(mirror, row[0])
 
 

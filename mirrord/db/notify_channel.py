@@ -43,17 +43,22 @@ async def notified_tenants(
     """
     Yield the tenant of each notification of changed rows, and the number of the change (None: unknown).
 
-    The first tenant is None, once listening: earlier notifications are lost.
+    The first tenant is None, once listening: earlier notifications are lost. The tenants that ever changed follow, with
+    the numbers of their last changes.
 
-    wakes: called for notifications with their payloads.
+    wakes: called for notifications with their payloads, and where one that an undo was asked for may have been lost.
     Ends within a second after *stop* is set. Raises Unavailable when the connection breaks.
     """
     channels = {channel_of(tenant): tenant for tenant in tenants}
     with translate_errors():
         async with await Connection.connect(daemon_dsn(dsn), autocommit=True) as connection:
-            for channel in channels:
-                await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+            commands = [sql.SQL("LISTEN {}").format(sql.Identifier(channel)) for channel in channels]
+            await connection.execute(sql.SQL("; ").join(commands))
             yield None, None
+            for changed, seq in (await _load_clocks(connection, tenants)).items():
+                if (wake := wakes.get(UNDO_PAYLOAD)) is not None:
+                    wake(changed)
+                yield changed, seq
             silent_seconds = 0.0
             while not stop.is_set():
                 async for notification in connection.notifies(timeout=0):  # includes those received with a result
@@ -66,6 +71,14 @@ async def notified_tenants(
                 if silent_seconds >= PING_SECONDS:
                     await connection.execute("SELECT 1")
                     silent_seconds = 0.0
+
+
+async def _load_clocks(connection: Connection, tenants: Sequence[TenantId]) -> dict[TenantId, int]:
+    """The number of the last change of each of *tenants* that ever changed."""
+    cursor = await connection.execute(
+        "SELECT tenant_id, seq FROM mirrord.tenant_clock WHERE tenant_id = ANY (%s) AND seq > 0", (list(tenants),)
+    )
+    return {TenantId(tenant): seq for tenant, seq in await cursor.fetchall()}
 
 
 def _seq_of(payload: str) -> int | None:

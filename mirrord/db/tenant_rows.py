@@ -10,6 +10,8 @@ from mirrord.domain.entry import TenantId
 from mirrord.domain.measures import Waiting
 from mirrord.errors import UserError
 
+BATCH_TENANTS = 100  # tenants that are created in one transaction
+
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
@@ -20,15 +22,31 @@ def is_tenant_name(name: str) -> bool:
 
 async def ensure_tenant(database: Database, name: str) -> TenantId:
     """The tenant called *name*; created if missing. Raises UserError for a name that is not a slug."""
-    check_name(name)
-    async with database.connection() as connection:
-        await connection.execute("INSERT INTO mirrord.tenant (name) VALUES (%s) ON CONFLICT (name) DO NOTHING", (name,))
-        tenant = await _find(connection, name)
-        assert tenant is not None
-        await connection.execute(
-            "INSERT INTO mirrord.tenant_clock (tenant_id) VALUES (%s) ON CONFLICT (tenant_id) DO NOTHING", (tenant,)
-        )
-    return tenant
+    return (await ensure_tenants(database, [name]))[name]
+
+
+async def ensure_tenants(database: Database, names: Sequence[str]) -> dict[str, TenantId]:
+    """The tenants called *names*, by name; the missing ones are created together. Raises UserError for a bad name."""
+    for name in names:
+        check_name(name)
+    tenants, ordered = dict[str, TenantId](), sorted(names)  # two daemons create them in the same order
+    for first in range(0, len(ordered), BATCH_TENANTS):
+        batch = ordered[first : first + BATCH_TENANTS]
+        async with database.connection() as connection:
+            tenants |= await _find_with_clocks(connection, batch)
+            tenants |= await _add(connection, [name for name in batch if name not in tenants])
+    return {name: tenants[name] for name in names}
+
+
+async def _find_with_clocks(connection: Connection, names: Sequence[str]) -> dict[str, TenantId]:
+    """Those of the tenants that exist with their clocks."""
+    cursor = await connection.execute("SELECT name, id FROM mirrord.tenant WHERE name = ANY (%s)", (list(names),))
+    tenants: dict[str, TenantId] = dict(await cursor.fetchall())
+    cursor = await connection.execute(
+        "SELECT tenant_id FROM mirrord.tenant_clock WHERE tenant_id = ANY (%s)", (list(tenants.values()),)
+    )
+    with_clocks = {tenant for (tenant,) in await cursor.fetchall()}
+    return {name: tenant for name, tenant in tenants.items() if tenant in with_clocks}
 
 
 def check_name(name: str) -> str:
@@ -45,9 +63,18 @@ async def load_tenants(database: Database) -> dict[str, TenantId]:
         return {name: TenantId(tenant) for name, tenant in await cursor.fetchall()}
 
 
-async def _find(connection: Connection, name: str) -> TenantId | None:
-    row = await (await connection.execute("SELECT id FROM mirrord.tenant WHERE name = %s", (name,))).fetchone()
-    return TenantId(row[0]) if row else None
+async def _add(connection: Connection, names: Sequence[str]) -> dict[str, TenantId]:
+    """Create tenants and their clocks, those that were not created meanwhile."""
+    if not names:
+        return {}
+    async with connection.cursor() as cursor:
+        insertion = "INSERT INTO mirrord.tenant (name) VALUES (%s) ON CONFLICT (name) DO NOTHING"
+        await cursor.executemany(insertion, [(name,) for name in names])
+        await cursor.execute("SELECT name, id FROM mirrord.tenant WHERE name = ANY (%s)", (list(names),))
+        tenants = {name: TenantId(tenant) for name, tenant in await cursor.fetchall()}
+        insertion = "INSERT INTO mirrord.tenant_clock (tenant_id) VALUES (%s) ON CONFLICT (tenant_id) DO NOTHING"
+        await cursor.executemany(insertion, [(tenant,) for tenant in tenants.values()])
+    return tenants
 
 
 @dataclass(frozen=True, slots=True)

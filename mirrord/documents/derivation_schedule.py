@@ -74,6 +74,9 @@ class DerivationLoop:
     async def run(self, stop: asyncio.Event) -> None:
         """Update the derived data whenever rows changed, until *stop*."""
         backoff = Backoff()
+        if self._engine.sides.is_first:
+            self.is_up_to_date = True
+            await self._wait_for_changes(stop)
         while not stop.is_set():
             if self._engine.rows_changed.is_set():
                 self._engine.rows_changed.clear()
@@ -96,11 +99,15 @@ class DerivationLoop:
                 UNCHANGED_SECONDS if linked else max(LINK_QUIET_SECONDS, self._seconds_until_link),
                 self._engine.rows_changed,
             )
-            while linked and not stop.is_set() and self._is_quiet:
-                self._engine.feed.advanced.clear()
-                await pause(stop, None, self._engine.rows_changed, self._engine.feed.advanced)
+            if linked:
+                await self._wait_for_changes(stop)
         with suppress(Unavailable, Fenced):
             await self._deriver.finish()
+
+    async def _wait_for_changes(self, stop: asyncio.Event) -> None:
+        while not stop.is_set() and self._is_quiet:
+            self._engine.feed.advanced.clear()
+            await pause(stop, None, self._engine.rows_changed, self._engine.feed.advanced)
 
     async def _update_derived(self, stop: asyncio.Event) -> bool:
         """Update once; return whether everything is up to date."""
@@ -115,7 +122,8 @@ class DerivationLoop:
         """Whether a change comes alone, so that documents and links need not wait for others."""
         resting_seconds = time.monotonic() - self._linked_at
         is_first = resting_seconds > max(LONE_SECONDS, self._engine.min_round_seconds)
-        return is_first and self._engine.pending_count <= LONE_MARKS and self._engine.sides.lease is not None
+        is_single = self._engine.parts.last_done_count <= 1 and self._engine.pending_count <= LONE_MARKS
+        return is_first and is_single and self._engine.sides.lease is not None
 
     async def _update_at_once(self) -> bool:
         """Derive one page, and let links and segments follow, in one transaction; False: there is more to do."""

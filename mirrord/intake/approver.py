@@ -39,13 +39,14 @@ class Approver:
     may_act: Callable[[], bool]
     intake: RequestIntake = field(init=False)
     long_work: Work | None = None
-    _waiting: bool = True  # whether any request is still open; assumed at first
+    _waiting: bool = field(init=False)  # whether any request is still open; assumed at first, if any can be
     _working: bool = False
     _swept_at: float | None = None  # when drafts were looked at, by the monotonic clock; None: never
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         self.intake = RequestIntake(self.desk)
+        self._waiting = not self.desk.sides.is_first
 
     @property
     def idle(self) -> bool:

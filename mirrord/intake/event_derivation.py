@@ -45,6 +45,8 @@ class Outbox:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until *stop*."""
+        if self.sides.is_first:  # what changes from now on is told
+            await pause(stop, None, self.due)
         while not stop.is_set():
             self.due.clear()
             seconds: float | None = None
@@ -65,6 +67,8 @@ class Outbox:
             if not are_commands_done:
                 return False
             if not count:  # another daemon adds them
+                break
+            if count == len(notes) < event_rows.BATCH_CHANGES:  # of those that came meanwhile there is news
                 break
         return True
 

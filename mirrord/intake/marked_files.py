@@ -72,7 +72,7 @@ class PathProblems:
 
     async def load(self) -> None:
         """Load the problems that an earlier daemon listed, once."""
-        if self._is_loaded:
+        if self._is_loaded or self.sides.is_first:
             return
         async with self.sides.database.transaction(self.sides.tenant) as connection:
             listed = await open_issues.load_problems(connection, self.sides.tenant)

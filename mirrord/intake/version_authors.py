@@ -51,11 +51,12 @@ class VersionAuthors:
     async def name(self) -> None:
         """Try to name the versions of all waiting events. Raises Unavailable, Fenced."""
         now, wait = time.monotonic(), self.retry_seconds
-        if self._is_loaded and (wait is None or now - self._tried_at < wait * 0.9):
+        is_loaded = self._is_loaded or self.sides.is_first
+        if is_loaded and (wait is None or now - self._tried_at < wait * 0.9):
             return
         sides = self.sides
         async with sides.database.transaction(sides.tenant, sides.fence) as connection:
-            if not self._is_loaded:
+            if not is_loaded:
                 earlier = await change_set_rows.load_unnamed(connection, sides.tenant)
                 earlier_deadlines = dict.fromkeys(earlier, (now + NEW_SECONDS, now + NEW_SECONDS))
                 self._deadlines = {**earlier_deadlines, **self._deadlines}

@@ -13,8 +13,10 @@ from mirrord.domain.entry import EntryId, Kind, digest_of
 from mirrord.errors import Busy, Damaged, Refused
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.mirror.tree import ignore_rules
+from mirrord.mirror.tree.tenant_tree import Tree
 from mirrord.mirror.tree.tree_scan import Scan, scan
 from mirrord.mirror.write import applied_plans
+from mirrord.mirror.write.applied_plans import AppliedPlan
 from mirrord.sync.engine_parts import ScanProgress
 from mirrord.sync.observation.look_result import LookResult
 from mirrord.sync.observation.mirror_handles import DAEMON_ACTOR, Sides
@@ -43,12 +45,11 @@ class Feed:
         """The number of known changes that are not read yet."""
         return max(0, self.newest - self.cursor)
 
-    async def begin(self) -> None:
-        """Start with the next change."""
-        async with self._sides.database.connection() as connection:
-            self._sides.own_changes.forget()
-            self.cursor = (await entry_states.load_seqs(connection, [self._sides.tenant])).get(self._sides.tenant, 0)
-            self.advanced.set()
+    def begin(self, seq: int) -> None:
+        """Start with the next change after *seq*, the number of the last one before everything is compared."""
+        self._sides.own_changes.forget()
+        self.cursor = seq
+        self.advanced.set()
 
     async def pass_over_own(self) -> None:
         """Move the cursor over changes that the daemon made itself, if no others are before them."""
@@ -134,12 +135,25 @@ def scan_tree(sides: Sides, problems: ProblemList, scanning: ScanProgress) -> tu
     return scanned, looker.find_differing(scanned) | problems.find_readable_again(scanned), look
 
 
-async def find_differing(sides: Sides, scanned: Scan) -> tuple[set[str], list[EntryId]]:
+async def find_differing(sides: Sides, scanned: Scan, *, has_rows: bool = True) -> tuple[set[str], list[EntryId]]:
     """
     The paths and the entries whose base, file and row are not equal. Only paths that *scanned* shows are compared.
 
-    The paths of applied change sets that wait for rows are among them.
+    The paths of applied change sets that wait for rows are among them. has_rows: whether there may be bases or rows.
     """
+    differing_paths, differing_entries = set(sides.looker.index.paths()), list[EntryId]()
+    if has_rows:
+        differing_paths, differing_entries = await _compare_rows(sides, scanned)
+    for plan in await asyncio.to_thread(_load_waiting_plans, sides.tree):
+        differing_paths |= plan.paths
+    return differing_paths, differing_entries
+
+
+def _load_waiting_plans(tree: Tree) -> list[AppliedPlan]:
+    return applied_plans.load_plans(tree, applied_plans.list_notes(tree))
+
+
+async def _compare_rows(sides: Sides, scanned: Scan) -> tuple[set[str], list[EntryId]]:
     index = sides.looker.index
     differing_paths, absent_entries = set(index.paths()), list[EntryId]()
     async with sides.database.transaction(sides.tenant) as connection:
@@ -152,7 +166,4 @@ async def find_differing(sides: Sides, scanned: Scan) -> tuple[set[str], list[En
                 scanned, (path for _, path, _ in bases if path is not None)
             )
         entries = await entry_comparison.load_differing(connection, sides.tenant, sides.mirror)
-    notes = await asyncio.to_thread(applied_plans.list_notes, sides.tree)
-    for plan in await asyncio.to_thread(applied_plans.load_plans, sides.tree, notes):
-        differing_paths |= plan.paths
     return differing_paths, [*entries, *absent_entries]

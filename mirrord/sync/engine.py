@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
+from mirrord.db.database import Connection
 from mirrord.db.open_issues import Halt
 from mirrord.domain.entry import EntryId
 from mirrord.domain.measures import Work
@@ -32,16 +33,12 @@ from mirrord.sync.writing.apply import PassOutcome, apply_decisions
 log = logging.getLogger(__name__)
 
 ACK_QUIET_SECONDS = 0.2  # seconds without work before it is acknowledged
-ROUND_SECONDS_PER_MIRROR, MAX_ROUND_SECONDS = (
-    0.05,
-    5.0,
-)  # seconds between two rounds of deferrable work: minimum for each mirror, maximum
+ROUND_SECONDS_PER_MIRROR = 0.05  # seconds at least between two rounds of deferrable work, for each mirror
+MAX_ROUND_SECONDS = 5.0  # seconds between them at most
 MAX_FEED_DELAY_SECONDS = 0.1  # seconds after which changed rows are read although files go on changing
 ROOT_CHECK_SECONDS = 1.0  # seconds between checks of the root while nothing happens
-ROOT_CHECK_SECONDS_PER_MIRROR, MAX_ROOT_CHECK_SECONDS = (
-    0.03,
-    30.0,
-)  # seconds: minimum for each mirror of the daemon, maximum
+ROOT_CHECK_SECONDS_PER_MIRROR = 0.03  # seconds between them at least, for each mirror of the daemon
+MAX_ROOT_CHECK_SECONDS = 30.0  # seconds between them at most
 HALT_LOOK_SECONDS = 10.0  # seconds between looks whether a person has decided about a halt, at most
 RETRY_SECONDS = 0.5  # seconds after the root was out of reach, or the lease lost
 
@@ -154,12 +151,14 @@ class Engine:
     async def start(self) -> None:
         """Compare everything and finish what a crash left, so that the queue is complete."""
         self.pulse.step()
-        await self._shake_hands()
-        await self.feed.begin()
-        await self.problems.load()
-        await self.halts.load()
+        async with self.sides.database.transaction(self.sides.tenant) as connection:
+            seq = await self._shake_hands(connection)
+            if has_past := not (self.sides.is_first and seq == 0):
+                await self.problems.load(connection)
+                await self.halts.load(connection)
+        self.feed.begin(seq)
         if await self.root.is_sound():
-            await self.compare_all()
+            await self.compare_all(has_rows=has_past)
         else:
             self._recompare = True
         self.is_started = True
@@ -208,7 +207,8 @@ class Engine:
         self._is_working = True
         try:
             if self.handshake.is_due:
-                await self._shake_hands()
+                async with self.sides.database.transaction(self.sides.tenant) as connection:
+                    await self._shake_hands(connection)
             if self._reread:
                 await add_missing_versions(self.sides)
                 self._reread = False
@@ -273,17 +273,21 @@ class Engine:
             self._acknowledged_at = now
             await self.handshake.acknowledge()
 
-    async def _shake_hands(self) -> None:
-        """Check that database and tree are those of the last round; after a rewind, begin an adoption."""
-        rewind = await self.handshake.compare_sides()
-        if rewind is Rewind.NONE:
-            return
-        log.info("sides_compared_anew", extra={"tenant": self.sides.name, "cause": rewind.value})
-        self.adoption.begin(rewind)
-        if self.is_started:
-            await self.feed.begin()
-            await self.halts.load()
-            self._recompare = True
+    async def _shake_hands(self, connection: Connection) -> int:
+        """
+        Check that database and tree are those of the last round; after a rewind, begin an adoption.
+
+        Returns the number of the tenant's last change.
+        """
+        rewind, seq = await self.handshake.compare_sides(connection)
+        if rewind is not Rewind.NONE:
+            log.info("sides_compared_anew", extra={"tenant": self.sides.name, "cause": rewind.value})
+            self.adoption.begin(rewind)
+            if self.is_started:
+                await self.halts.load(connection)
+                self.feed.begin(seq)
+                self._recompare = True
+        return seq
 
     async def _end_adoption(self) -> None:
         """End the adoption: all marked entries have been worked on."""
@@ -308,9 +312,9 @@ class Engine:
         if len(pages) == 1:
             self.parts.known_entries = pages[0]
 
-    async def compare_all(self) -> None:
-        """Mark every entry whose base, file and row are not equal."""
-        paths, entries = await find_differing(self.sides, await self._scan())
+    async def compare_all(self, *, has_rows: bool = True) -> None:
+        """Mark every entry whose base, file and row are not equal. has_rows: whether there may be bases or rows."""
+        paths, entries = await find_differing(self.sides, await self._scan(), has_rows=has_rows)
         self.queue.mark(paths, [*entries, *self.problems.hindered_entries()], forced=True)
 
     async def _scan(self) -> Scan:

@@ -161,7 +161,8 @@ class EngineParts:
     waiting_plans: the applied change sets that are not in rows yet.
     writing: new entries that are written while the next chunk is looked at. known_entries: what was just read for the
     feed's entries, so that the next look does not ask again. barred: entries that a mount blocked.
-    rows_changed: set when a decision was carried out. last_done_at: monotonic time of the last one.
+    rows_changed: set when a decision was carried out. last_done_at: monotonic time of the last one. last_done_count: of
+    how many of one pass it was the last.
     """
 
     sides: Sides
@@ -182,6 +183,7 @@ class EngineParts:
     barred: set[EntryId] = field(default_factory=set)
     rows_changed: asyncio.Event = field(default_factory=asyncio.Event)
     last_done_at: float = 0.0
+    last_done_count: int = 0
 
     @property
     def terms(self) -> Terms:

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 import orjson
 
 from mirrord.db import mirror_leases
-from mirrord.db.content import entry_states
 from mirrord.db.database import Connection, Database
 from mirrord.db.mirror_leases import NewestPage, RowFacts
 from mirrord.db.open_issues import Problem
@@ -98,24 +97,22 @@ class Handshake:
         else:
             self.doubt()
 
-    async def compare_sides(self) -> Rewind:
-        """Compare the records of both sides."""
+    async def compare_sides(self, connection: Connection) -> tuple[Rewind, int]:
+        """Compare the records of both sides; also returns the number of the tenant's last change."""
         sides, breaks = self._sides, self._sides.database.break_count
         ack = await asyncio.to_thread(self._load_ack)
-        async with sides.database.connection() as connection:
-            epoch = await mirror_leases.load_epoch(connection)
-            acks = await mirror_leases.load_acknowledged_rounds(connection, sides.tenant, sides.mirror)
-            seqs = await entry_states.load_seqs(connection, [sides.tenant])
+        facts = await mirror_leases.load_facts(connection, sides.tenant, sides.mirror)
+        newest = ack.newest if ack else None
         remembered_facts = Counters(
             tree_acks=ack.acks if ack else None,
-            row_acks=acks,
+            row_acks=facts.acks,
             tree_seq=ack.seq if ack else 0,
-            row_seq=seqs.get(sides.tenant, 0),
-            remembered=ack is None or ack.newest is None or await self._is_in_history(ack.newest),
-            same_epoch=ack is not None and ack.epoch == epoch,
+            row_seq=facts.seq,
+            remembered=newest is None or await mirror_leases.is_in_history(connection, sides.tenant, newest),
+            same_epoch=ack is not None and ack.epoch == facts.epoch,
         )
         self._known_breaks = breaks
-        return find_rewind(remembered_facts)
+        return find_rewind(remembered_facts), facts.seq
 
     async def acknowledge(self) -> None:
         """Record the work so far as done: durably in the tree, then in the mirror's row."""
@@ -137,10 +134,6 @@ class Handshake:
     async def _load_facts(self) -> RowFacts:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
             return await mirror_leases.load_facts(connection, self._sides.tenant, self._sides.mirror)
-
-    async def _is_in_history(self, newest: NewestPage) -> bool:
-        async with self._sides.database.transaction(self._sides.tenant) as connection:
-            return await mirror_leases.is_in_history(connection, self._sides.tenant, newest)
 
     def _store_ack(self, ack: _Ack) -> bool:
         """Store *ack*; return whether it is durable. Blocking."""

@@ -128,7 +128,7 @@ async def _remember_done(parts: EngineParts, applied: PassOutcome) -> None:
         parts.sides.occupied_paths.forget(decision.state.entry)
     parts.adoption.note_carried_out(applied.carried_out)
     parts.handshake.owe()
-    parts.last_done_at = time.monotonic()
+    parts.last_done_at, parts.last_done_count = time.monotonic(), len(applied.carried_out)
     parts.pulse.note_done(parts.sides.name, applied.carried_out, parts.queue)
     parts.rows_changed.set()
 

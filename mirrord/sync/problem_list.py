@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
 from mirrord.db import open_issues
+from mirrord.db.database import Connection
 from mirrord.db.open_issues import Problem
 from mirrord.domain.entry import EntryId
 from mirrord.mirror.tree.tree_scan import Scan
@@ -59,10 +60,9 @@ class ProblemList:
             if problem.entry and problem.code in _CODES_ENDED_BY_MOVING
         }
 
-    async def load(self) -> None:
-        """Load the problems that an earlier daemon listed."""
-        async with self._sides.database.transaction(self._sides.tenant) as connection:
-            listed = await open_issues.load_problems(connection, self._sides.tenant)
+    async def load(self, connection: Connection) -> None:
+        """Load the problems that an earlier daemon listed, in an open transaction."""
+        listed = await open_issues.load_problems(connection, self._sides.tenant)
         self._problems = {(problem.path, problem.code): problem for problem in listed}
 
     async def update(

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from mirrord.db import open_issues
 from mirrord.db.content import entry_states, entry_versions
+from mirrord.db.database import Connection
 from mirrord.db.open_issues import Halt, Problem
 from mirrord.domain.entry import Digest, EntryId, File, Kind, State
 from mirrord.domain.place import RECORD_DIRECTORIES
@@ -65,10 +66,13 @@ class Halts:
         """Whether there is a halt, decided or not."""
         return bool(self._standing_halts)
 
-    async def load(self) -> None:
-        """Read the halts and the decisions about them."""
+    async def load(self, connection: Connection) -> None:
+        """Read the halts and the decisions about them in an open transaction."""
+        self._standing_halts = await open_issues.load_halts(connection, self._sides.tenant, self._sides.mirror)
+
+    async def _load_again(self) -> None:
         async with self._sides.database.transaction(self._sides.tenant) as connection:
-            self._standing_halts = await open_issues.load_halts(connection, self._sides.tenant, self._sides.mirror)
+            await self.load(connection)
 
     async def carry_over(self, decisions: Sequence[Decision], allowed: frozenset[EntryId] = frozenset()) -> Outcome:
         """Carry deletions over to the other side, or halt. allowed: entries a person has decided about."""
@@ -92,7 +96,7 @@ class Halts:
 
     async def load_decided_halts(self) -> list[Halt]:
         """Read the halts that a person has decided about; call close() when the decision is carried out."""
-        await self.load()
+        await self._load_again()
         return [halt for halt in self._standing_halts if halt.decision is not None]
 
     async def close(self, halt: Halt) -> None:
@@ -100,7 +104,7 @@ class Halts:
         sides = self._sides
         async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
             await open_issues.close_halt(connection, sides.tenant, halt.id)
-        await self.load()
+        await self._load_again()
 
     async def halt_rewind(self, rewind: Rewind, settled: Iterable[EntryId]) -> None:
         """Halt deletions because a side went back in time; the halt says what the comparison has changed."""
@@ -167,7 +171,7 @@ class Halts:
         async with sides.database.transaction(sides.tenant, sides.fence, DAEMON_ACTOR) as connection:
             halt = open_issues.NewHalt(alarm.reason, side, alarm.sentence + ADVICE, entries)
             await open_issues.add_halt(connection, sides.tenant, sides.mirror, halt)
-        await self.load()
+        await self._load_again()
         log.warning("halted", extra={"tenant": sides.name, "reason": alarm.reason, "entries": len(entries)})
 
     def _waiting_entries(self, side: str) -> frozenset[EntryId]:

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -70,3 +70,15 @@ async def run_together(coroutines: list[Coroutine[Any, Any, None]], stop: asynci
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
             raise result
+
+
+async def run_some_at_once(coroutines: Iterable[Coroutine[Any, Any, None]], count: int) -> None:
+    """Run all coroutines, at most *count* at the same time. Raises the first error once all ended."""
+    places = asyncio.Semaphore(count)
+
+    async def run(coroutine: Coroutine[Any, Any, None]) -> None:
+        async with places:
+            await coroutine
+
+    for error in filter(None, await asyncio.gather(*map(run, coroutines), return_exceptions=True)):
+        raise error

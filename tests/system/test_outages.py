@@ -13,8 +13,8 @@ from tests.support.entries import value
 from tests.support.harness import Mirrord, eventually
 from tests.support.rows import Connection
 
-_LISTENERS = "application_name = 'mirrord' AND datname = current_database() AND query LIKE 'LISTEN%%'"
 _OURS = "application_name = 'mirrord' AND datname = current_database()"
+_LISTENERS = f"{_OURS} AND (query LIKE 'LISTEN%%' OR query LIKE '%%seq > 0')"  # its last statement is either
 
 
 FAIL = """

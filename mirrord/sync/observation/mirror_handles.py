@@ -34,7 +34,8 @@ class Sides:
     Everything an engine acts on, for one tenant's tree.
 
     lease: None: not held, nothing is written. crowded: why no texts are written into files now; None: there is space.
-    links: which renames and moves links follow. dialect: of the tenant's pages.
+    links: which renames and moves links follow. dialect: of the tenant's pages. is_first: when the mirror was opened,
+    its tenant had no past, neither mirrors nor changes, so that nothing of an earlier daemon has to be looked for.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Sides:
     database: Database
     lease: Lease | None = None
     crowded: str | None = None
+    is_first: bool = False
     old_buffers: OldBuffers = field(default_factory=OldBuffers)
     known_copies: KnownCopies = field(default_factory=KnownCopies)
     occupied_paths: OccupiedPaths = field(default_factory=OccupiedPaths)

@@ -7,7 +7,7 @@ Texts of commands that were overwritten before the daemon looked become versions
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -180,8 +180,7 @@ class Recovery:
 
         Returns entries to look at.
         """
-        await asyncio.to_thread(self._sides.journal.unpark_all)  # it failed before if the disk was full
-        await self._settle_all_leftovers()
+        await self._settle(await asyncio.to_thread(self._unpark_and_list))
         return await self.absorb_pending()
 
     async def sweep_trash(self) -> list[EntryId]:
@@ -244,7 +243,7 @@ class Recovery:
         self._adopted_at = time.monotonic()
         adopted, labels = await asyncio.to_thread(self._look_at_journals)
         if adopted:
-            await self._settle_all_leftovers()
+            await self._settle(await asyncio.to_thread(self._sides.journal.leftovers))
             labels = await asyncio.to_thread(written_copies.list_copies, self._sides.journal)
         return await take_in_copies(self._sides, labels) if labels else []
 
@@ -264,9 +263,13 @@ class Recovery:
             return adopt_leftovers(tree, self._sides.journal, include_living=True)
         return False
 
-    async def _settle_all_leftovers(self) -> None:
+    def _unpark_and_list(self) -> list[Leftover]:
+        self._sides.journal.unpark_all()  # it failed before if the disk was full
+        return self._sides.journal.leftovers()
+
+    async def _settle(self, leftovers: Iterable[Leftover]) -> None:
         waiting = {save.name for save in self._pending}
-        for leftover in await asyncio.to_thread(self._sides.journal.leftovers):
+        for leftover in leftovers:
             if leftover.name not in waiting:
                 await self._settle_leftover(leftover)
 

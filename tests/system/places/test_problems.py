@@ -38,7 +38,6 @@ async def test_a_refused_row_without_a_file_is_no_problem_once_it_is_gone_or_men
     else:
         delete(mirror.app, page)
     if end == "deleted-while-down":
-        await mirror.engine.feed.begin()
         await mirror.engine.start()
     await mirror.settle()
     assert mirror.problems() == {}
