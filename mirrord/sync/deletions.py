@@ -83,7 +83,12 @@ class GatheredDeletions:
     @property
     def is_due(self) -> bool:
         """Whether the set is complete: nothing was added for QUIET seconds."""
-        return bool(self.entries) and time.monotonic() - self.added_at >= QUIET_SECONDS
+        return self.seconds_until_due == 0
+
+    @property
+    def seconds_until_due(self) -> float | None:
+        """Seconds until the set is complete if nothing is added; None: it is empty."""
+        return max(0.0, self.added_at + QUIET_SECONDS - time.monotonic()) if self.entries else None
 
     def take_entries(self, only: Collection[EntryId] = ()) -> dict[EntryId, str | None]:
         """Remove and return the entries, or *only* the given ones."""

@@ -16,7 +16,7 @@ from mirrord.errors import Fenced, Unavailable
 from mirrord.mirror.tree.tree_scan import Scan
 from mirrord.sync.change_sources import Feed, add_missing_versions, find_differing, scan_tree
 from mirrord.sync.decisions.entry_decision import Step
-from mirrord.sync.decisions.pacing import FairShare, FairShares, is_deferred_work_due
+from mirrord.sync.decisions.pacing import FairShare, FairShares, is_deferred_work_due, seconds_between_looks
 from mirrord.sync.decisions.tree_history import Rewind
 from mirrord.sync.engine_parts import ImportProgress, ScanProgress, make_parts
 from mirrord.sync.handshake import Root
@@ -36,10 +36,7 @@ ACK_QUIET_SECONDS = 0.2  # seconds without work before it is acknowledged
 ROUND_SECONDS_PER_MIRROR = 0.05  # seconds at least between two rounds of deferrable work, for each mirror
 MAX_ROUND_SECONDS = 5.0  # seconds between them at most
 MAX_FEED_DELAY_SECONDS = 0.1  # seconds after which changed rows are read although files go on changing
-ROOT_CHECK_SECONDS = 1.0  # seconds between checks of the root while nothing happens
-ROOT_CHECK_SECONDS_PER_MIRROR = 0.03  # seconds between them at least, for each mirror of the daemon
-MAX_ROOT_CHECK_SECONDS = 30.0  # seconds between them at most
-HALT_LOOK_SECONDS = 10.0  # seconds between looks whether a person has decided about a halt, at most
+MIN_LOOK_SECONDS = 0.05  # seconds at least until the next look while deletions are due that cannot be carried over
 RETRY_SECONDS = 0.5  # seconds after the root was out of reach, or the lease lost
 
 
@@ -185,11 +182,9 @@ class Engine:
 
     def _seconds_to_wait(self) -> float:
         """Seconds to wait while nothing is marked."""
-        look = min(
-            MAX_ROOT_CHECK_SECONDS, max(ROOT_CHECK_SECONDS, ROOT_CHECK_SECONDS_PER_MIRROR * self.fair_shares.mirrors)
-        )
-        if self.halts.is_halted:
-            look = min(look, HALT_LOOK_SECONDS)
+        look = seconds_between_looks(self.fair_shares.mirrors, is_halted=self.halts.is_halted)
+        if (seconds := self.halts.gathered_deletions.seconds_until_due) is not None:
+            look = min(look, max(MIN_LOOK_SECONDS, seconds))
         if not self.handshake.is_owed:
             return look
         return min(look, max(ACK_QUIET_SECONDS, self._acknowledged_at + self.min_round_seconds - time.monotonic()))

@@ -89,3 +89,15 @@ class FairShare:
     def seconds_until_pass(self, now: float) -> float:
         """Seconds until the next pass may begin."""
         return max(0.0, self._paid_at - CREDIT_SECONDS - now) if self._company.has_others(self._tenant, now) else 0.0
+
+
+LOOK_SECONDS = 1.0  # seconds between looks at the root of a tree while nothing happens
+LOOK_SECONDS_PER_MIRROR = 0.03  # seconds between them at least, for each mirror of the daemon
+MAX_LOOK_SECONDS = 30.0  # seconds between them at most
+HALT_LOOK_SECONDS = 10.0  # seconds at most between looks whether a person has decided about a halt
+
+
+def seconds_between_looks(mirrors: int, *, is_halted: bool) -> float:
+    """Seconds between two looks at the root of a tree at which nothing happens. mirrors: of the daemon."""
+    seconds = min(MAX_LOOK_SECONDS, max(LOOK_SECONDS, LOOK_SECONDS_PER_MIRROR * mirrors))
+    return min(seconds, HALT_LOOK_SECONDS) if is_halted else seconds
