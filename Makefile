@@ -28,7 +28,7 @@ CLIENT := mirrord/web/client
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run web test test-thorough check lint types house docs smoke cluster bench bench-codec bench-agents soak fault full-fault demo-agent demo-research
+.PHONY: help run web package test test-thorough check lint types house docs smoke cluster bench bench-codec bench-agents soak fault full-fault demo-agent demo-research
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -38,6 +38,10 @@ run: $(RUNTIME) ## Start the daemon, with its own Postgres, on a copy of data/sa
 	@exec $(BIN)/mirrord up --tenant demo --fill data/sample
 
 web: $(EDITOR) ## Build the console's editor, with npm; without it pages are edited as plain Markdown
+
+package: $(CLIENT)/node_modules/.package-lock.json ## Build the npm package @mirrord/tiptap and pack it into dist/
+	@cd $(CLIENT) && node build.js --package $(CURDIR)/dist/tiptap
+	@cd dist/tiptap && npm pack --silent --pack-destination ..
 
 $(EDITOR): $(CLIENT)/node_modules/.package-lock.json $(CLIENT)/build.js $(CLIENT)/tsconfig.json $(wildcard $(CLIENT)/src/*.* $(CLIENT)/src/*/*.*)
 	@cd $(CLIENT) && node_modules/.bin/tsc --noEmit && node build.js

@@ -1,8 +1,9 @@
-// Builds ../static/built/ from src: editor.js and the modules that it loads when needed; with --test runs test/*.test.ts instead.
+// Builds ../static/built/ from src: editor.js and the modules that it loads when needed.
+// With --test runs test/*.test.ts instead; with --package DIRECTORY builds the npm package @mirrord/tiptap there.
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
@@ -57,4 +58,36 @@ async function test() {
   }
 }
 
-process.exitCode = await (process.argv.includes('--test') ? test() : bundle())
+// Only what is in src/package and below it is bundled; TipTap is the app's own.
+async function pack(directory) {
+  const outfile = join(directory, 'index.js')
+  mkdirSync(directory, { recursive: true })
+  const { metafile } = await build({
+    ...{ ...shared, entryPoints: ['src/package/index.ts'], outfile, packages: 'external', metafile: true },
+    ...{ target: 'es2022', platform: 'neutral' },
+  })
+  const imported = Object.values(metafile.outputs).flatMap(({ imports }) => imports.map(({ path }) => path))
+  const { dependencies } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8'))
+  const needed = Object.keys(dependencies).filter((name) => imported.some((path) => `${path}/`.startsWith(`${name}/`)))
+  const peerDependencies = Object.fromEntries(needed.map((name) => [name, `^${dependencies[name]}`]))
+  writeFileSync(join(directory, 'package.json'), `${JSON.stringify({ ...about(), peerDependencies }, null, 2)}\n`)
+  cpSync(join(HERE, 'src/package/README.md'), join(directory, 'README.md'))
+  cpSync(join(HERE, '../../../LICENSE'), join(directory, 'LICENSE'))
+  const options = ['--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--rootDir', 'src']
+  const types = [...options, '--outDir', join(directory, 'types')]
+  const tsc = join(HERE, 'node_modules/.bin/tsc')
+  return spawnSync(tsc, ['-p', 'tsconfig.package.json', ...types], { cwd: HERE, stdio: 'inherit' }).status ?? 1
+}
+
+function about() {
+  const [, version] = readFileSync(join(HERE, '../../__init__.py'), 'utf8').match(/__version__ = "(.+)"/)
+  return {
+    ...{ name: '@mirrord/tiptap', version, type: 'module', license: 'Apache-2.0' },
+    description: 'A TipTap editor that shows every page of mirrord and returns it without loss',
+    exports: { '.': { types: './types/package/index.d.ts', default: './index.js' } },
+    files: ['index.js', 'types'],
+  }
+}
+
+const target = process.argv.indexOf('--package')
+process.exitCode = await (target > 0 ? pack(resolve(process.argv[target + 1])) : process.argv.includes('--test') ? test() : bundle())

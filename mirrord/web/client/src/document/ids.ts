@@ -28,9 +28,10 @@ export function identified(transaction: Transaction): Transaction {
       transaction.setNodeAttribute(at, 'id', fresh())
     seen.add(id)
   }
-  transaction.doc.descendants((node, at, parent) => {
+  const { doc } = transaction // each id makes another document
+  doc.descendants((node, at, parent) => {
     if (node.isInline) return false
-    visit(node, at, parent === transaction.doc)
+    visit(node, at, parent === doc)
     return !node.isTextblock
   })
   return transaction

@@ -1,0 +1,110 @@
+// The npm package @mirrord/tiptap: an editor for pages of mirrord in an app of its own. `node build.js --package` builds it.
+import { type AnyExtension, Editor, getSchema } from '@tiptap/core'
+import type { Transaction } from '@tiptap/pm/state'
+import { type Block, type Content, blocksOf, opened, spoken } from '../document/document'
+import { Ids, identified } from '../document/ids'
+import { extensions as schema, hold, release } from '../document/schema.js'
+import { apply } from '../merging/apply'
+import { type Piece, merge } from '../merging/merge'
+import type { Page, Saved, State } from '../options'
+import { ELSEWHERE } from '../saving/elsewhere'
+import { type Desk, Saving } from '../saving/saving'
+
+export type { Block, Content } from '../document/document'
+export type { Saved, State } from '../options'
+export { hold, release }
+
+/** A page as it was read. content: null until mirrord has derived it. */
+export type ReadPage = Pick<Page, 'id' | 'version' | 'content'>
+
+/** Every node and mark of mirrord's pages, and ids for new blocks and items. */
+export const extensions: AnyExtension[] = [...(schema as AnyExtension[]), Ids]
+
+export interface Options {
+  page: ReadPage
+  /** Writes over *version*; rejects if the server is out of reach, and is called again then. */
+  save(content: Content, version: number): Promise<Saved>
+  /** The state of the document; refused: *sentence* says why mirrord does not take it. */
+  onState?(state: State, sentence?: string): void
+  element?: HTMLElement | null
+  /** Further extensions of the app. */
+  extensions?: AnyExtension[]
+}
+
+/** An open page. */
+export interface OpenPage {
+  editor: Editor
+  /** Called with a version that was made elsewhere or by a save; unsaved changes stay. */
+  update(page: ReadPage): void
+  unsaved(): boolean
+  /** Resolves when unsaved changes were saved or refused, or the server was out of reach. */
+  saveNow(): Promise<void>
+  destroy(): void
+}
+
+/** Opens a page for editing, and saves what is typed. */
+export function openPage(options: Options): OpenPage {
+  const all = [...extensions, ...(options.extensions ?? [])]
+  const content = options.page.content ?? { type: 'doc', content: [] }
+  const editor = new Editor({
+    element: options.element ?? null,
+    extensions: all,
+    content: hold(content, getSchema(all)),
+    enableContentCheck: true,
+    onContentError: ({ error }) => {
+      throw error // an empty editor would empty the page
+    },
+  })
+  const began = spoken(blocksOf(opened(content, editor.schema)))
+  dispatch(editor, identified(editor.state.tr))
+  const saving = new Saving(deskOf(editor, options), () => began, options.page.version, false)
+  editor.on('transaction', ({ transaction, appendedTransactions }) => {
+    const isTyped = [transaction, ...appendedTransactions].some((each) => each.docChanged)
+    if (isTyped && !transaction.getMeta(ELSEWHERE)) saving.changed()
+  })
+  return {
+    editor,
+    update: (page) => saving.arrived({ markdown: '', ...page }),
+    unsaved: () => saving.unsaved(),
+    saveNow: () => saving.now(),
+    destroy() {
+      saving.end()
+      editor.destroy()
+    },
+  }
+}
+
+function deskOf(editor: Editor, options: Options): Desk {
+  return {
+    blocks: () => spoken(blocksOf(editor.state.doc)),
+    blocksOf: (content) => spoken(blocksOf(opened(content, editor.schema))),
+    merge: (base, page) => merged(editor, base, page),
+    unsettled: () => ({ mine: blocksOf(editor.state.doc), clashes: {} }),
+    clash: () => null,
+    save: options.save,
+    onState: options.onState ?? (() => undefined),
+    keep: () => undefined,
+  }
+}
+
+function merged(editor: Editor, base: Block[], page: Page): void {
+  const { state, schema } = editor
+  const pieces = merge(base, blocksOf(state.doc), spoken(blocksOf(opened(page.content!, schema))))
+  const transaction = state.tr
+  apply(transaction, pieces.flatMap(withBoth))
+  dispatch(editor, transaction)
+}
+
+/** A block that was changed here and elsewhere, and the other version of it below: nothing is lost, a person chooses. */
+function withBoth(piece: Piece): Piece[] {
+  const { theirs, ...own } = piece
+  if (!theirs) return [piece]
+  const { id: _, ...attrs } = theirs.attrs ?? {}
+  return [own, { block: { ...theirs, attrs }, mine: null }]
+}
+
+function dispatch(editor: Editor, transaction: Transaction): void {
+  if (!transaction.docChanged) return
+  const marked = transaction.setMeta('addToHistory', false).setMeta(ELSEWHERE, true).setMeta('preventAutolink', true)
+  editor.view.dispatch(marked)
+}
