@@ -28,8 +28,11 @@ DEFAULT_ATTRIBUTES: Mapping[str, Mapping[str, Json]] = MappingProxyType(
     }
 )
 IGNORED_ATTRIBUTES: Mapping[str, frozenset[str]] = MappingProxyType(
-    {"link": frozenset(["auto"])}
-)  # a matter of spelling
+    {
+        "link": frozenset(["auto"]),  # a matter of spelling
+        "image": frozenset(["id"]),  # editors that give ids to blocks take images for some
+    }
+)
 
 _Test = Callable[[Json], bool]
 
