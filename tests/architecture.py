@@ -88,7 +88,10 @@ PURE_MODULES = {
     "mirrord.mirror.tree.tree_layout",
     "mirrord.cli.host.diagnosis",
     *(f"mirrord.binding.{name}" for name in ("mapping", "mapping_file", "mapping_names", "app_rows", "row_order")),
-    *(f"mirrord.binding.{name}" for name in ("write_rules", "write_rules_file", "page_edits", "two_way_plan")),
+    *(
+        f"mirrord.binding.{name}"
+        for name in ("write_rules", "write_rules_file", "page_edits", "two_way_plan", "new_row")
+    ),
     "mirrord.binding.row_decision",
     "mirrord.cli.host.units",
     "mirrord.web.text_comparison",

@@ -1,6 +1,7 @@
 """Writing one row of the app: locked if it still says what was read, written, and read again."""
 
 from collections.abc import Mapping as ByKey
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,18 @@ import psycopg
 
 from mirrord.binding.app_rows import AppRow
 from mirrord.binding.bound_sql import role_of
+from mirrord.binding.mapping import TableName
+from mirrord.binding.new_pages import REFUSALS
+from mirrord.binding.new_row import NewRow
 from mirrord.binding.page_edits import RowChanges
 from mirrord.binding.pass_state import AppSource
 from mirrord.binding.write_statements import Types, WriteStatements
 from mirrord.db.bindings import app_writes
 from mirrord.db.database import Connection
 from mirrord.errors import Damaged
+
+# What a trigger, a policy or a missing grant of the app makes of a write is a problem of that row.
+APP_REFUSALS = (*REFUSALS, psycopg.ProgrammingError, psycopg.NotSupportedError)
 
 
 class Outpaced(Exception):
@@ -82,6 +89,28 @@ class AppRowWrites:
         _check_kept(changes, current, self.source.mapping.front)
         return current
 
+    async def create(self, values: NewRow) -> AppRow:
+        """
+        Add a row; returns it as the app then has it.
+
+        Raises Damaged if it is no page of the mapping.
+        """
+        mapping = self.source.mapping
+        external_id = await self._insert(mapping.page.table, values.of_page, values.times_of_page)
+        if mapping.body.table is not None:
+            of_body = {**values.of_body, mapping.body.id_column: external_id}
+            await self._insert(mapping.body.table, of_body, values.times_of_body)
+        current = await self._load(external_id)
+        if current is None:
+            raise Damaged("a new row does not fit `page.filter`: name its columns in `page.create`")
+        return current
+
+    async def _insert(self, table: TableName, values: ByKey[str, Any], times: Sequence[str]) -> str:
+        statement = self._statements.insert(table, list(values), times)
+        parameters = {"values": orjson.dumps(values).decode()}
+        (external_id,) = await app_writes.load_ids(self.connection, self._role, statement, parameters)
+        return external_id
+
     async def delete(self, row: AppRow) -> None:
         """Delete *row* in the way of the app. Raises Outpaced if it says something else, or a transaction has it."""
         statement = self._statements.delete()
@@ -114,7 +143,7 @@ class AppRowWrites:
         if query is None:
             return set()
         values = self._values_of(external_id)
-        return await app_writes.load_chain(self.connection, self._role, query, values)
+        return set(await app_writes.load_ids(self.connection, self._role, query, values))
 
     async def _try_locks(self, external_id: str) -> list[bool]:
         """Lock the row, and that of its body; returns whether each was there to be locked."""

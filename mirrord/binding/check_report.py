@@ -10,7 +10,7 @@ from mirrord.binding.app_checks import load_tables
 from mirrord.binding.app_rows import AppRow, text_of
 from mirrord.binding.bound_sql import Tables, select_all
 from mirrord.binding.mapping import Mapping as BoundMapping
-from mirrord.binding.mapping import columns_written, entry_id_of
+from mirrord.binding.mapping import columns_of_new_rows, columns_written, entry_id_of
 from mirrord.binding.pass_state import rows_of
 from mirrord.binding.row_order import order_rows
 from mirrord.binding.write_statements import all_installation
@@ -33,6 +33,7 @@ class CheckReport:
     statements: of `bind add`. failures: why rows are not carried over, by title. clashes: titles that are the same
     name in one place. orphans, cyclic: titles of rows whose parent is not there, and of those below themselves.
     warnings: what an operator should know. written: the columns that mirrord writes, by table.
+    created: those that it gives to new rows.
     """
 
     statements: list[str]
@@ -43,6 +44,7 @@ class CheckReport:
     cyclic: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     written: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    created: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -55,6 +57,7 @@ class CheckReport:
             "cycles": self.cyclic,
             "warnings": self.warnings,
             "written": {table: list(columns) for table, columns in self.written.items()},
+            "created": {table: list(columns) for table, columns in self.created.items()},
             "sql": self.statements,
         }
 
@@ -77,7 +80,8 @@ async def check_binding(connection: Connection, mapping: BoundMapping, name: str
         binding = mapping.binding_id(tenant)
         statements = all_installation(tenant, mapping, tables, has_queue=await app_catalogue.has_queue(connection))
         written = {str(table): columns for table, columns in columns_written(mapping).items()}
-        report = CheckReport(statements, warnings=_warnings_of(mapping, tables), written=written)
+        new = {str(table): columns for table, columns in columns_of_new_rows(mapping).items()}
+        report = CheckReport(statements, warnings=_warnings_of(mapping, tables), written=written, created=new)
         records = [record async for record in _read_all(connection, mapping, value, report, binding)]
     _judge_places(rows_of(records), report)
     return report

@@ -36,7 +36,8 @@ class Intake:
 
     is_careful: what Postgres checks at the end of a transaction is checked after each row, which holds the tenant's
     clock until then. written, deleted: numbers of pages. needed: pages with one below that could not be written.
-    later: ids of rows that are to be looked at in a later pass.
+    later: ids of rows that are to be looked at in a later pass. leaves_pages: new pages are, too.
+    waits: one of these waits for a transaction of the app.
     """
 
     connection: Connection
@@ -49,6 +50,8 @@ class Intake:
     problems: list[Problem] = field(default_factory=list)
     needed: set[EntryId] = field(default_factory=set)
     later: set[str] = field(default_factory=set)
+    leaves_pages: bool = False
+    waits: bool = False
 
     async def carry_over(self) -> None:
         """Write pages, parents first, and delete those of rows that vanished. Raises Stale if a page changed."""
@@ -62,9 +65,13 @@ class Intake:
         await self._carry_deletions([self.state.bound[external_id] for external_id in self.state.vanished])
         for external_id in self.state.ids - self.state.rows.keys() - self.state.bound.keys():
             await self._end_problems(entry_id_of(self.binding.id, external_id))
+        await self._carry_new_pages()
         if self.problems:
             mirror = MirrorId(self.binding.id)
             await open_issues.store_problems(self.connection, self.binding.tenant, mirror, self.problems)
+
+    async def _carry_new_pages(self) -> None:
+        """Carry new pages over to the app; in mode `in` they are pages of their own."""
 
     async def _carry_row(self, row: AppRow) -> None:
         entry, digest = self.state.entry_of(self.binding.id, row.external_id), row.digest

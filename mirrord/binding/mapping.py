@@ -186,10 +186,25 @@ def columns_written(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:
     return {page.table: tuple(dict.fromkeys(of_page)), body.table: tuple(dict.fromkeys(of_body))}
 
 
+def columns_of_new_rows(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:
+    """The columns of each table that mirrord gives to new rows, each once; none if it makes none."""
+    page, body, rules = mapping.page, mapping.body, mapping.writes
+    if rules is None or rules.creation is None:
+        return {}
+    written = columns_written(mapping)
+    of_page = [page.id, *([mapping.tenancy.column] if mapping.tenancy.column is not None else [])]
+    of_page += [*written[page.table], *(touch.column for touch in rules.creation.of_page)]
+    if body.table is None:
+        return {page.table: tuple(dict.fromkeys(of_page))}
+    of_body = [*(match.column for match in body.matches), *written[body.table]]
+    of_body += [touch.column for touch in rules.creation.of_body]
+    return {page.table: tuple(dict.fromkeys(of_page)), body.table: tuple(dict.fromkeys(of_body))}
+
+
 def columns_used(mapping: Mapping) -> dict[TableName, tuple[str, ...]]:
     """The columns of each table that mirrord reads or writes, each once."""
-    written = columns_written(mapping)
+    written, new = columns_written(mapping), columns_of_new_rows(mapping)
     return {
-        table: tuple(dict.fromkeys([*columns, *written.get(table, ())]))
+        table: tuple(dict.fromkeys([*columns, *written.get(table, ()), *new.get(table, ())]))
         for table, columns in columns_read(mapping).items()
     }

@@ -23,6 +23,7 @@ from mirrord.markdown.write.render import NewViews, render
 from mirrord.markdown.write.stored_form import keep_nodes
 
 _OWN_KEYS = ("id", "title", "position")
+_EMPTY_DOCUMENT = '{"type":"doc","content":[{"type":"paragraph"}]}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,12 @@ def with_title_of_name(text: str, name: str | None, agreed: str | None, row: App
     return with_keys(page, {"title": name}).text
 
 
+def with_title(text: str, name: str) -> str:
+    """*text* with *name* as its title if it states none."""
+    page = PageText(text)
+    return text if page.views.title else with_keys(page, {"title": name}).text
+
+
 def completed_text(entry: EntryId, row: AppRow, mapping: Mapping, text: str) -> str:
     """*text* with the id of its page, and with its position if it states none."""
     page = with_keys(PageText(text), {"id": str(entry)})
@@ -177,6 +184,21 @@ def changes_of(entry: EntryId, row: AppRow, mapping: Mapping, text: str) -> RowC
         raise Damaged("its body would not come back from the app as it is")
     plain = _plain_text(page) if rules.plain is not None and body is not None else None
     return RowChanges(columns, body, plain)
+
+
+def new_row_values(entry: EntryId, mapping: Mapping, text: str) -> RowChanges:
+    """
+    What a new row of the app has to say to say what *text*, its page, says.
+
+    Raises:
+        Damaged: a row cannot hold it.
+    """
+    empty = AppRow(str(entry), None, "", None, "", None)
+    changes = changes_of(entry, empty, mapping, text)
+    if changes.body is not None:
+        return changes
+    body = "" if mapping.body.form is Format.MARKDOWN else _EMPTY_DOCUMENT
+    return replace(changes, body=body, plain="")
 
 
 def _column_changes(row: AppRow, mapping: Mapping, page: PageText, rules: WriteRules) -> Iterator[tuple[str, Json]]:

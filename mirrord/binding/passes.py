@@ -97,15 +97,17 @@ async def run_pass(database: Database, order: PassOrder) -> PassReport:
             different, comparison = await _next_different(connection, binding, source, comparison)
             ids |= different
         report = await _carry(connection, binding, source, ids, order)
-        if place is None:
+        if place is None and not report.leaves_pages:
             await binding_rows.store_seq(connection, binding, seq)
         await binding_rows.add_changes(connection, binding, report.later)
         if comparison is not None and comparison.is_complete:
             sentence = await _missing_triggers(connection, binding, source.mapping)
             await binding_rows.note_comparison(connection, binding, sentence)
             comparison = None
+    waits = bool(report.later) or report.waits
     has_more = len(queued) == MAX_ROWS or comparison is not None or place is not None
-    return PassReport(report.written, report.deleted, has_more, comparison, place, bool(report.later))
+    has_more = has_more or (report.leaves_pages and not waits)
+    return PassReport(report.written, report.deleted, has_more, comparison, place, waits)
 
 
 def source_of(binding: BindingRow, tenant: str) -> AppSource:

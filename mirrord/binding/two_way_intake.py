@@ -4,12 +4,10 @@ import asyncio
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-import psycopg
-
-from mirrord.binding.app_row_writes import AppRowWrites, Outpaced
+from mirrord.binding.app_row_writes import APP_REFUSALS, AppRowWrites, Outpaced
 from mirrord.binding.app_rows import AppRow, is_name_of, text_of
 from mirrord.binding.intake import REFUSED, ROW, Intake, actor_name_of
-from mirrord.binding.new_pages import REFUSALS
+from mirrord.binding.page_creation import PageCreation
 from mirrord.binding.page_edits import RowChanges, edited_text
 from mirrord.binding.row_decision import BoundEntry, PageState
 from mirrord.binding.two_way_plan import PageSide, RowPlan, Subject, TwoWayAct, decide_two_way, plan_row
@@ -25,9 +23,6 @@ from mirrord.sync.decisions.guard import check_all, weigh_deletions
 from mirrord.sync.writing.entry_bodies import conflict_name, with_id
 
 MAX_WRITTEN_ROWS = 50  # of the app, in one transaction: its own writes of these rows wait until the end
-
-# What a trigger, a policy or a missing grant of the app makes of a write is a problem of that row.
-_APP_REFUSALS = (*REFUSALS, psycopg.ProgrammingError, psycopg.NotSupportedError)
 
 
 @dataclass(slots=True)
@@ -83,7 +78,7 @@ class TwoWayIntake(Intake):
         try:
             async with self.connection.transaction():
                 return await self._app.revive(external_id)
-        except _APP_REFUSALS:
+        except APP_REFUSALS:
             return None
 
     async def _carry_row(self, row: AppRow) -> None:
@@ -111,7 +106,7 @@ class TwoWayIntake(Intake):
         except Outpaced:
             self._leave(row, page)
             return
-        except (Damaged, *_APP_REFUSALS) as error:
+        except (Damaged, *APP_REFUSALS) as error:
             await self._note_failure(row, entry, page, error)
             return
         self._note_agreement(row.external_id, agreed)
@@ -274,6 +269,14 @@ class TwoWayIntake(Intake):
             "shows it."
         )
         self.problems.append(Problem(await self._path_of(row, page.entry), REFUSED, sentence, page.entry))
+
+    async def _carry_new_pages(self) -> None:
+        limit = MAX_WRITTEN_ROWS - self.written_back
+        creation = PageCreation(self.connection, self.binding, self.source, limit, self.is_careful)
+        await creation.carry_all()
+        self.problems += creation.problems
+        self.leaves_pages, self.waits = creation.leaves_pages, creation.waits
+        self.written += creation.created
 
     async def _carry_deletion(self, bound: BoundEntry) -> None:
         page = self.state.pages.get(bound.entry)

@@ -9,7 +9,7 @@ USUAL_NODES = frozenset(
     "doc paragraph text heading bulletList orderedList listItem codeBlock blockquote horizontalRule hardBreak "
     "bold italic strike code link".split()
 )
-NOW, NEXT = "now", "+1"  # values of a touched column
+NOW, NEXT, NEW_ID = "now", "+1", "uuid"  # values of a touched column; the last of new rows only
 
 
 class Owner(StrEnum):
@@ -22,11 +22,23 @@ class Owner(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A column that every write sets. value: NOW, NEXT (the next number), or a constant. is_constant: the last."""
+    """
+    A column that every write sets, or that of a new row.
+
+    value: NOW, NEXT (the next number), NEW_ID, or a constant. is_constant: the last.
+    """
 
     column: str
     value: str
     is_constant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """What new rows of the app have beside what their page says: the page's row, and that of its body."""
+
+    of_page: tuple[Touch, ...] = ()
+    of_body: tuple[Touch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +49,7 @@ class WriteRules:
     of_page, of_body: what every write of the page's row, and of the row of its body, sets beside. plain: the column
     with the plain text of the body. nodes: names of nodes and marks that the app's editor knows, as in the document
     schema. owners: by the key of front matter; a key that is missing belongs to both. removes_rows: a row may be
-    removed where the app has no column for deleted ones.
+    removed where the app has no column for deleted ones. creation: None: new pages get no rows.
     """
 
     of_page: tuple[Touch, ...] = ()
@@ -46,6 +58,7 @@ class WriteRules:
     nodes: frozenset[str] = USUAL_NODES
     owners: ByKey[str, Owner] = field(default_factory=dict)
     removes_rows: bool = False
+    creation: Creation | None = None
 
     def owner_of(self, key: str) -> Owner:
         """Who may change *key* of the front matter."""

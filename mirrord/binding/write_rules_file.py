@@ -4,10 +4,14 @@ from collections.abc import Mapping as ByKey
 from typing import Any
 
 from mirrord.binding.mapping_names import checked_column
-from mirrord.binding.write_rules import NEXT, NOW, USUAL_NODES, Owner, Touch, WriteRules
+from mirrord.binding.write_rules import NEW_ID, NEXT, NOW, USUAL_NODES, Creation, Owner, Touch, WriteRules
 from mirrord.errors import UserError
 
-KEYS = {"binding": ("write",), "page": ("version", "touch", "delete"), "body": ("version", "touch", "plain", "nodes")}
+KEYS = {
+    "binding": ("write",),
+    "page": ("version", "touch", "delete", "create"),
+    "body": ("version", "touch", "plain", "nodes", "create"),
+}
 
 Sections = ByKey[str, ByKey[str, Any]]
 
@@ -28,6 +32,7 @@ def read_write_rules(sections: Sections) -> WriteRules:
         nodes=USUAL_NODES | _read_nodes(body),
         owners=_read_owners(sections["front"]),
         removes_rows=_read_removal(page),
+        creation=_read_creation(page, body),
     )
 
 
@@ -46,7 +51,7 @@ def _read_touches(name: str, section: ByKey[str, Any]) -> tuple[Touch, ...]:
     values = section.get("touch", {})
     if not isinstance(values, dict):
         raise UserError(f'`{name}.touch` must be a table, such as {{ updated_at = "now" }}.')
-    touches = [_read_touch(f"{name}.touch.{column}", column, value) for column, value in values.items()]
+    touches = [_read_touch(f"{name}.touch.{column}", column, value, (NOW, NEXT)) for column, value in values.items()]
     version = section.get("version", "xmin")
     if not isinstance(version, str):
         raise UserError(f"`{name}.version` must be the name of a column.")
@@ -57,13 +62,31 @@ def _read_touches(name: str, section: ByKey[str, Any]) -> tuple[Touch, ...]:
     return tuple(touches)
 
 
-def _read_touch(key: str, column: str, value: object) -> Touch:
+def _read_creation(page: ByKey[str, Any], body: ByKey[str, Any]) -> Creation | None:
+    if "create" not in page:
+        if "create" in body:
+            raise UserError("`body.create` needs `page.create`, which may be empty: { }.")
+        return None
+    if "create" in body and "table" not in body:
+        raise UserError("`body.create` needs `body.table`; the row of the page has `page.create`.")
+    return Creation(_read_columns("page", page["create"]), _read_columns("body", body.get("create", {})))
+
+
+def _read_columns(name: str, values: object) -> tuple[Touch, ...]:
+    if not isinstance(values, dict):
+        raise UserError(f'`{name}.create` must be a table, such as {{ created_at = "now" }}.')
+    return tuple(
+        _read_touch(f"{name}.create.{column}", column, value, (NOW, NEW_ID)) for column, value in values.items()
+    )
+
+
+def _read_touch(key: str, column: str, value: object, words: tuple[str, ...]) -> Touch:
     checked_column(column, key)
-    if isinstance(value, str) and value in (NOW, NEXT):
+    if isinstance(value, str) and value in words:
         return Touch(column, value)
     if isinstance(value, str) and len(value) > 1 and value[0] == value[-1] == "'":
         return Touch(column, value[1:-1], is_constant=True)
-    raise UserError(f'`{key}` must be "{NOW}", "{NEXT}", or a constant in single quotes, such as "\'mirrord\'".')
+    raise UserError(f'`{key}` must be "{words[0]}", "{words[1]}", or a constant in single quotes: "\'mirrord\'".')
 
 
 def _read_plain(body: ByKey[str, Any]) -> str | None:

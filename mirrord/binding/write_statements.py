@@ -15,8 +15,8 @@ from mirrord.binding.bound_sql import (
     renewal,
     role_of,
 )
-from mirrord.binding.mapping import Mapping, TableName, columns_written
-from mirrord.binding.write_rules import NEXT, Touch
+from mirrord.binding.mapping import Mapping, TableName, columns_of_new_rows, columns_written
+from mirrord.binding.write_rules import NEXT, NOW, Creation, Touch
 from mirrord.domain.entry import TenantId
 from mirrord.errors import UserError
 
@@ -54,7 +54,8 @@ class WriteStatements:
     @property
     def lock_of_deleted(self) -> str:
         """The statement that locks the row, also if it is deleted; it fails if a transaction has it."""
-        return f"SELECT FROM {self._table} AS p WHERE {self._is_page} FOR NO KEY UPDATE NOWAIT"
+        condition = condition_of(self._mapping, is_living=False)
+        return f"SELECT FROM {self._table} AS p WHERE {self._is_page} AND {condition} FOR NO KEY UPDATE NOWAIT"
 
     def update_page(self, columns: Sequence[str], *, with_body: bool) -> str:
         """The statement that sets *columns* of the page's row. with_body: its body, too, which is in the same row."""
@@ -75,6 +76,19 @@ class WriteStatements:
         assert self._mapping.writes is not None
         sets = [self._sets_of_body(), *self._touches("b", self._mapping.body.table, self._mapping.writes.of_body)]
         return f"UPDATE {quote_table(self._mapping.body.table)} AS b SET {', '.join(sets)} WHERE {self._matched_body}"
+
+    def insert(self, table: TableName, columns: Sequence[str], times: Sequence[str]) -> str:
+        """The statement that adds a row with *columns* of `values`, and the time in *times*; it returns its id."""
+        types = self._types[str(table)]
+        names = [quote_name(column) for column in columns]
+        record = ", ".join(f"{name} {types[column]}" for name, column in zip(names, columns, strict=True))
+        selected = [f"x.{name}" for name in names] + [self._now(table, column) for column in times]
+        key = self._page.id if table == self._page.table else self._mapping.body.id_column
+        return (
+            f"INSERT INTO {quote_table(table)} ({', '.join([*names, *map(quote_name, times)])})\n"
+            f"SELECT {', '.join(selected)} FROM jsonb_to_record(%(values)s::jsonb) AS x ({record})\n"
+            f"RETURNING {quote_name(key)}::text"
+        )
 
     def delete(self) -> str | None:
         """The statement that deletes the row; None: the mapping has no way to."""
@@ -117,6 +131,11 @@ class WriteStatements:
         if self._mapping.body.table is not None:
             list(self._touches("b", self._mapping.body.table, self._mapping.writes.of_body))
         self.delete()
+        creation = self._mapping.writes.creation or Creation()
+        for table, touches in ((self._page.table, creation.of_page), (self._mapping.body.table, creation.of_body)):
+            for touch in touches:
+                if table is not None and not touch.is_constant and touch.value == NOW:
+                    self._now(table, touch.column)
 
     def _update(self, sets: Sequence[str]) -> str:
         assert self._mapping.writes is not None
@@ -162,6 +181,23 @@ class WriteStatements:
         return self._types[str(table)][column]
 
 
+_SEQUENCES = """\
+DO $$
+DECLARE
+    sequence text;
+BEGIN  -- of serial columns, whose defaults new rows get
+    FOR sequence IN
+        SELECT pg_get_serial_sequence({table}, attname) FROM pg_attribute
+         WHERE attrelid = {table}::regclass AND attnum > 0 AND NOT attisdropped AND atthasdef
+    LOOP
+        IF sequence IS NOT NULL THEN
+            EXECUTE 'GRANT USAGE ON SEQUENCE ' || sequence || ' TO {role}';
+        END IF;
+    END LOOP;
+END
+$$"""
+
+
 def _write_grants(tenant: TenantId, mapping: Mapping) -> list[str]:
     """The grants that a binding in mode `both` needs beside those for reading; none in mode `in`."""
     written, role = columns_written(mapping), quote_name(role_of(mapping.binding_id(tenant)))
@@ -169,6 +205,9 @@ def _write_grants(tenant: TenantId, mapping: Mapping) -> list[str]:
     for table, columns in written.items():
         names = ", ".join(map(quote_name, columns))
         grants += [f"GRANT {right} ({names}) ON {quote_table(table)} TO {role}" for right in ("SELECT", "UPDATE")]
+    for table, columns in columns_of_new_rows(mapping).items():
+        grants.append(f"GRANT INSERT ({', '.join(map(quote_name, columns))}) ON {quote_table(table)} TO {role}")
+        grants.append(_SEQUENCES.format(table=quote_literal(quote_table(table)), role=role))
     if mapping.writes is not None and mapping.writes.removes_rows:
         grants.append(f"GRANT DELETE ON {quote_table(mapping.page.table)} TO {role}")
     return grants

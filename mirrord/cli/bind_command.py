@@ -89,6 +89,8 @@ def _print_report(report: CheckReport) -> None:
     _print_some("are below themselves, and come to the top", report.cyclic)
     for table, columns in report.written.items():
         click.echo(f"Written in {table}: {', '.join(columns)}.")
+    for table, columns in report.created.items():
+        click.echo(f"Set in new rows of {table}: {', '.join(columns)}.")
     for warning in report.warnings:
         click.echo(warning)
 

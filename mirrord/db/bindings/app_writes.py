@@ -22,8 +22,8 @@ async def write_rows(connection: Connection, role: str, statement: str, values: 
     return cursor.rowcount
 
 
-async def load_chain(connection: Connection, role: str, query: str, values: Values) -> set[str]:
-    """The ids that *query* returns: of a row, and of those above it."""
+async def load_ids(connection: Connection, role: str, statement: str, values: Values) -> list[str]:
+    """The ids of rows that *statement* returns."""
     async with acting_as(connection, role):
-        cursor = await connection.execute(query.encode(), values)
-        return {external_id for (external_id,) in await cursor.fetchall()}
+        cursor = await connection.execute(statement.encode(), values)
+        return [external_id for (external_id,) in await cursor.fetchall()]

@@ -1,0 +1,132 @@
+"""New pages get rows in the app, parents first; or a problem says why they have none."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import psycopg
+
+from mirrord.binding.app_row_writes import APP_REFUSALS, AppRowWrites, Outpaced
+from mirrord.binding.app_rows import AppRow, is_name_of
+from mirrord.binding.intake import actor_name_of
+from mirrord.binding.new_row import NewPlace, holds_uuid, new_row_of
+from mirrord.binding.page_edits import changes_of, edited_text, with_title
+from mirrord.binding.pass_state import AppSource, page_state_of
+from mirrord.binding.row_decision import PageState
+from mirrord.db import open_issues
+from mirrord.db.bindings import binding_rows, bound_pages, unbound_pages
+from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
+from mirrord.db.bindings.bound_pages import PageWrite
+from mirrord.db.database import Connection
+from mirrord.db.open_issues import Problem
+from mirrord.domain.entry import EntryId
+from mirrord.errors import Damaged, Stale
+
+MAX_TROUBLED_PAGES = 20  # new pages with a problem that are tried again with every pass
+MAX_LOOKED_AT = 50  # new pages without one
+
+
+@dataclass(slots=True)
+class PageCreation:
+    """
+    The new pages of one pass.
+
+    limit: how many rows may be created. is_careful: as of Intake. leaves_pages: others are to be looked at in a later
+    pass. waits: one waits for a transaction of the app.
+    """
+
+    connection: Connection
+    binding: BindingRow
+    source: AppSource
+    limit: int
+    is_careful: bool
+    created: int = 0
+    leaves_pages: bool = False
+    waits: bool = False
+    problems: list[Problem] = field(default_factory=list)
+
+    async def carry_all(self) -> None:
+        """Give new pages rows, or list why they have none."""
+        search = unbound_pages.UnboundSearch(self.binding, actor_name_of(self.binding), self._can_create)
+        troubled, settled = await unbound_pages.load_troubled(self.connection, search, MAX_TROUBLED_PAGES)
+        await binding_rows.delete_problems_of(self.connection, self.binding, settled)
+        changed = await unbound_pages.load_changed(self.connection, search, MAX_LOOKED_AT)
+        self.leaves_pages = len(changed) == MAX_LOOKED_AT
+        pending = list(dict.fromkeys([*changed, *troubled]))
+        while pending:
+            if self.created >= self.limit:
+                self.leaves_pages = True
+                return
+            entry = pending.pop(0)
+            if await self._carry(entry):
+                pending += await unbound_pages.load_below(self.connection, search, [entry])
+
+    @property
+    def _can_create(self) -> bool:
+        rules = self.source.mapping.writes
+        return rules is not None and rules.creation is not None
+
+    async def _carry(self, entry: EntryId) -> bool:
+        """Whether the page has a row now."""
+        pages = await bound_pages.load_pages(self.connection, self.binding.tenant, [entry])
+        page = page_state_of(pages[entry])
+        await binding_rows.delete_problems_of(self.connection, self.binding, [entry])
+        try:
+            async with self.connection.transaction():
+                await self._revive_or_create(page)
+                if self.is_careful:
+                    await bound_pages.check_now(self.connection)
+        except Outpaced:
+            self.leaves_pages = self.waits = True
+            return False
+        except (Damaged, *APP_REFUSALS) as error:
+            reason = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+            await self._note(page, reason or str(error))
+            return False
+        self.created += 1
+        return True
+
+    async def _revive_or_create(self, page: PageState) -> None:
+        """Let the page have the row again that it had before it was deleted, or a new one."""
+        titled = with_title(page.text or "", page.name or "")
+        row = await self._app.revive(str(page.entry)) if self._has_same_ids else None
+        if row is None:
+            row = await self._create(page, titled)
+        else:
+            changes = await asyncio.to_thread(changes_of, page.entry, row, self.source.mapping, titled)
+            row = await self._app.write(row, changes) if changes else row
+        text = await asyncio.to_thread(edited_text, page.entry, row, self.source.mapping, titled)
+        name, version = None if is_name_of(page.name, row) else row.name, page.version
+        if name is not None or text != page.text:
+            write = PageWrite(page.entry, page.parent, name, text)
+            new_version = await bound_pages.update_page(self.connection, write, page.version)
+            if new_version is None:
+                raise Stale(f"The page {page.name!r} changed meanwhile.")
+            version = new_version
+        agreed = EntryRow(row.external_id, page.entry, version, row.digest, row.version)
+        await binding_rows.store_entries(self.connection, self.binding, [agreed])
+
+    @property
+    def _app(self) -> AppRowWrites:
+        return AppRowWrites(self.connection, self.source, self.binding.fingerprint)
+
+    @property
+    def _has_same_ids(self) -> bool:
+        page = self.source.mapping.page
+        return holds_uuid(self.binding.fingerprint[str(page.table)][page.id])
+
+    async def _create(self, page: PageState, text: str) -> AppRow:
+        mapping, types = self.source.mapping, self.binding.fingerprint
+        if not self._can_create:
+            raise Damaged("the mapping has no `page.create`")
+        if page.parent is not None and mapping.page.parent is None:
+            raise Damaged("it is below another page, and the mapping has no `page.parent`")
+        above = None
+        if page.parent is not None:
+            above = await binding_rows.load_external_id(self.connection, self.binding, page.parent)
+        place = NewPlace(self.source.tenant, above)
+        return await self._app.create(await asyncio.to_thread(new_row_of, page.entry, mapping, types, place, text))
+
+    async def _note(self, page: PageState, reason: str) -> None:
+        paths = await open_issues.load_paths(self.connection, self.binding.tenant, [page.entry], 1)
+        sentence = f"{page.name!r} is in no row of the app, and stays a page of your own: {reason}."
+        self.problems.append(Problem(paths[0], unbound_pages.PROBLEM, sentence, page.entry))
