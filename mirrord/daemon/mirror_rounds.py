@@ -18,6 +18,8 @@ from mirrord.sync.timing import pause
 
 SCAN_SECONDS = 60.0  # seconds between scans of a tree
 SCAN_FACTOR = 200  # the time between two scans of a tree is at least so many times the processor time of a scan of all
+TURN_SECONDS = 0.002  # processor time of a turn besides the scan: looks at requests, leftovers and the trash
+TURN_FACTOR = 100  # the time between two turns of a mirror is at least so many times that of the turns of all
 MAX_ROUND_SECONDS = 3600.0  # seconds between scans of a tree at most
 COMPARE_SECONDS = 600.0  # seconds between full compares of rows with bases
 COMPARE_SECONDS_PER_MIRROR = 60.0  # seconds at least between two compares, for each mirror
@@ -29,11 +31,12 @@ LATEST_LOOK_SECONDS = 5.0  # seconds after which a new mirror has its place in t
 
 def seconds_between_scans(scan_seconds: float, mirrors: int) -> float:
     """
-    Seconds between a scan and that of the next mirror.
+    Seconds between a turn and that of the next mirror.
 
     scan_seconds: the processor time of a scan of each tree, added up.
     """
-    return min(MAX_ROUND_SECONDS, max(SCAN_SECONDS, SCAN_FACTOR * scan_seconds)) / max(1, mirrors)
+    round_seconds = max(SCAN_SECONDS, SCAN_FACTOR * scan_seconds, TURN_FACTOR * TURN_SECONDS * mirrors)
+    return min(MAX_ROUND_SECONDS, round_seconds) / max(1, mirrors)
 
 
 @dataclass(slots=True)

@@ -2,7 +2,14 @@
 
 import pytest
 
-from mirrord.daemon.mirror_rounds import MAX_ROUND_SECONDS, SCAN_FACTOR, SCAN_SECONDS, seconds_between_scans
+from mirrord.daemon.mirror_rounds import (
+    MAX_ROUND_SECONDS,
+    SCAN_FACTOR,
+    SCAN_SECONDS,
+    TURN_FACTOR,
+    TURN_SECONDS,
+    seconds_between_scans,
+)
 
 
 def test_a_single_small_tree_is_scanned_once_a_minute() -> None:
@@ -18,6 +25,11 @@ def test_many_small_trees_are_scanned_one_after_the_other_within_a_minute() -> N
 def test_scans_take_at_most_half_a_percent_of_the_time(scan_seconds: float, mirrors: int) -> None:
     round_seconds = seconds_between_scans(scan_seconds, mirrors) * mirrors
     assert scan_seconds / round_seconds <= 1 / SCAN_FACTOR + 1e-9
+
+
+@pytest.mark.parametrize("mirrors", [1, 300, 1_000, 10_000])
+def test_turns_take_at_most_a_percent_of_the_time_however_short_scans_are(mirrors: int) -> None:
+    assert TURN_SECONDS / seconds_between_scans(0.0001 * mirrors, mirrors) <= 1 / TURN_FACTOR + 1e-9
 
 
 @pytest.mark.parametrize("scan_seconds", [20.0, 1_000.0])
