@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -20,6 +21,7 @@ from mirrord.errors import UserError
 from mirrord.mirror.tree.tree_layout import SUFFIX
 from mirrord.operations.change_diffs import ChangedEntry, changed_entry, with_states
 from mirrord.operations.restore import directories_of, find_page, path_of_state
+from mirrord.operations.scoped_records import RecordSights, Versions, load_sights
 from mirrord.operations.undo import find_change_set, load_histories
 from mirrord.operations.undo_plan import NOWHERE, EntryHistory, EntryState
 
@@ -117,9 +119,17 @@ async def _check_path(connection: Connection, tenant: TenantId, path: str) -> No
 
 
 async def describe_batch(
-    connection: Connection, tenant: TenantId, recent: Sequence[RecentEntry], scope: Scope = UNLIMITED
+    connection: Connection,
+    tenant: TenantId,
+    recent: Sequence[RecentEntry],
+    scope: Scope = UNLIMITED,
+    versions: Versions = MappingProxyType({}),
 ) -> list[Mapping[str, Any] | None]:
-    """The facts of each entry; None: it is as it was, or a new folder, or *scope* shows nothing of the change."""
+    """
+    The facts of each entry; None: it is as it was, or a new folder, or *scope* shows nothing of the change.
+
+    versions: within a scope those of all entries since the beginning of the period, by anyone.
+    """
     chosen: dict[str, dict[EntryId, set[int]]] = {}
     for entry in recent:
         chosen.setdefault(entry.table, {})[entry.entry] = set(entry.versions)
@@ -132,13 +142,14 @@ async def describe_batch(
     places = [state.parent for entry in changed.values() for state in (entry.before, entry.after)]
     directories = await directories_of(connection, tenant, places)
     paths = await paths_of(connection, tenant, changed)
+    sights = await load_sights(connection, tenant, changed.values(), scope, versions)
     moves = {
         entry: _Move(
             change,
             path_of_state(change.before, change.kind, directories),
             paths.get(entry) or path_of_state(change.after, change.kind, directories),
             change.before.parent is None or change.before.parent in directories,
-        ).within(scope)
+        ).within(scope, sights)
         for entry, change in changed.items()
     }
     return await asyncio.to_thread(_facts_of_batch, recent, moves)
@@ -153,12 +164,13 @@ class _Move:
     path: str
     is_placed: bool
 
-    def within(self, scope: Scope) -> "_Move | None":
+    def within(self, scope: Scope, sights: RecordSights) -> "_Move | None":
         """What *scope* shows of it: what comes from hidden places was created, what goes there was deleted."""
         if scope.is_unlimited:
             return self
         if self.changed.kind is Kind.RECORD:
-            return None
+            visible = sights.within(self.changed)
+            return replace(self, changed=visible) if visible is not None else None
         before, after = self.changed.before, self.changed.after
         was_visible = before.version > 0 and self.is_placed and scope.can_read(self.old_path)
         if scope.can_read(self.path):

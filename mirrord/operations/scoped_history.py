@@ -9,6 +9,7 @@ import orjson
 
 from mirrord.db.content import entry_edits, entry_versions, link_rows, recent_versions
 from mirrord.db.content.entry_versions import Revision
+from mirrord.db.content.recent_versions import Period
 from mirrord.db.database import Connection
 from mirrord.documents.link_places import paths_of
 from mirrord.domain.entry import EntryId, TenantId
@@ -56,10 +57,13 @@ async def list_scoped_changes(
     if question.path is not None and not (scope.can_read(question.path) or scope.may_contain(question.path)):
         raise Unanswerable("PATH_NOT_FOUND", f"There is no page or folder {question.path!r}, and there was none.")
     recent = await recent_versions.load_recent(connection, tenant, question.period)
+    later = Period(question.period.since, await recent_versions.load_clock(connection))
+    versions = {entry.entry: entry.versions for entry in await recent_versions.load_recent(connection, tenant, later)}
     changes: list[Mapping[str, Any]] = []
     position, size = 0, 0
     for first in range(0, len(recent), BATCH_ENTRIES):
-        for facts in await describe_batch(connection, tenant, recent[first : first + BATCH_ENTRIES], scope):
+        batch = recent[first : first + BATCH_ENTRIES]
+        for facts in await describe_batch(connection, tenant, batch, scope, versions):
             if facts is None or not is_below(facts, stem):
                 continue
             position += 1
