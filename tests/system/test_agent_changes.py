@@ -112,7 +112,9 @@ async def test_changes_are_seen_by_their_connection_alone_until_they_are_applied
             "PageMoved",
             "PageWritten",
         ]
-        assert (await agent.call("changes_status"))["open"] is None
+        status = await agent.call("changes_status")
+        assert status["open"] is None
+        assert [(change_set["state"], "pages" in change_set) for change_set in status["others"]] == [("applied", False)]
 
 
 async def test_a_change_set_survives_its_server_and_is_continued(tenant: Tenant) -> None:

@@ -300,3 +300,20 @@ async def test_an_undo_within_a_scope_leaves_and_hides_what_another_token_of_the
     eventually(lambda: mirrord.text("Open/Text.md") == SCOPED["Open/Text.md"], "the earlier text")
     assert "A page." in (mirrord.text("Shut/Other.md") or "")
     assert value(mirrord.app, "SELECT undone_by IS NULL FROM change_set WHERE id = %s", mixed_set)
+
+
+async def test_without_an_id_the_last_draft_is_undone_where_nothing_was_changed_beside_it(
+    mirrord: Mirrord, token: str
+) -> None:
+    async with on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": token}, "--tools", "pages,changes")) as agent:
+        nothing = await agent.refused("undo_changes")
+        await agent.call("begin_changes", title="Once")
+        await agent.call("create_page", title="Drafted", content=TEXT)
+        await agent.call("apply_changes")
+        undone = await agent.call("undo_changes")
+        eventually(lambda: not mirrord.file("Drafted.md").exists(), "the page is gone again")
+        again = await agent.refused("undo_changes")
+
+    assert undone["changes"] == ["Drafted: is deleted"]
+    assert nothing["code"] == "NOTHING_TO_UNDO"
+    assert undone["changeSet"] in again["error"]  # it was undone already, by that one

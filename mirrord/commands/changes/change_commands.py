@@ -27,7 +27,9 @@ _MAX_SINGLE_DIFF_BYTES = 7_000  # of the one that was asked for
 @dataclass(frozen=True, slots=True)
 class ChangeSetSummary:
     """
-    A change set. begun_at: ISO 8601. needs: the trust level that applying it needs, if a person has to agree.
+    A change set. begun_at: ISO 8601. pages: the number of changed files; None: it has ended, and they are not known.
+
+    needs: the trust level that applying it needs, if a person has to agree.
 
     comment: of the person who reviewed it. rejected, remainder: as in DraftFacts.
     """
@@ -36,7 +38,7 @@ class ChangeSetSummary:
     title: str
     state: str
     begun_at: str
-    pages: int = 0
+    pages: int | None = None
     needs: str | None = None
     message: str | None = None
     comment: str | None = None
@@ -174,8 +176,8 @@ def changes_status(
 
 def summary_of(session: Session, facts: DraftFacts, pages: int | None = None) -> ChangeSetSummary:
     """A change set in few words. pages: number of changed files, if the caller knows it."""
-    if pages is None:
-        pages = _count_changes(session, facts) if facts.state == draft_store.OPEN else 0
+    if pages is None and facts.state == draft_store.OPEN:
+        pages = _count_changes(session, facts)
     begun_at = datetime.fromtimestamp(facts.begun_at, UTC).isoformat(timespec="seconds")
     needs = Trust(facts.level).name if facts.level >= Trust.SUGGEST else None
     review = review_of(session, facts)

@@ -61,9 +61,10 @@ class Nothing(Arguments):
 
 def _summary(summary: "ChangeSetSummary") -> dict[str, Any]:
     facts = {"changeSet": summary.id, "title": summary.title, "state": summary.state, "begunAt": summary.begun_at}
-    optional: dict[str, Any] = {"needs": summary.needs, "message": summary.message, "comment": summary.comment}
+    optional: dict[str, Any] = {"pages": summary.pages, "needs": summary.needs}
+    optional |= {"message": summary.message, "comment": summary.comment}
     optional |= {"rejected": summary.rejected or None, "remainder": summary.remainder}
-    return {**facts, "pages": summary.pages, **{key: value for key, value in optional.items() if value is not None}}
+    return facts | {key: value for key, value in optional.items() if value is not None}
 
 
 def _connection() -> ConnectionChanges:

@@ -34,18 +34,22 @@ def _undo_changes(session: Session, arguments: Undo) -> Wire:
         )
     connection = current_connection()
     own_change_set = str(connection.change_set) if connection is not None and connection.change_set else None
-    change_set = arguments.change_set or own_change_set or (connection.draft_id if connection is not None else None)
-    if change_set is None:
+    last_draft = connection.draft_id if connection is not None else None
+    chosen = [arguments.change_set] if arguments.change_set else [*filter(None, (own_change_set, last_draft))]
+    for change_set in chosen:
+        asked_for = {"change_set": change_set, "partial": arguments.partial}
+        answer = ask_daemon(session, question_files.UNDO, asked_for, "nothing can be undone")
+        if answer.failure is None:
+            break
+        if arguments.change_set or answer.failure.get("code") != "UNKNOWN_CHANGE_SET":
+            raise _failure_of(answer.failure)
+    else:  # what it did in a draft alone has no change set of its own
         raise Failed(
             "NOTHING_TO_UNDO",
             "not_found",
-            "This connection has changed nothing yet.",
+            "This connection has changed nothing that is not undone.",
             "Name the changeSet of an earlier one of yours.",
         )
-    asked_for = {"change_set": change_set, "partial": arguments.partial}
-    answer = ask_daemon(session, question_files.UNDO, asked_for, "nothing can be undone")
-    if answer.failure is not None:
-        raise _failure_of(answer.failure)
     result = answer.result or {}
     if connection is not None and own_change_set == change_set and result.get("change_set") is not None:
         connection.finish()
