@@ -157,6 +157,24 @@ async def test_an_edit_of_another_place_is_merged_and_one_of_the_same_is_a_confl
         assert pages(tenant)["Projects/Alpha.md"] == "# Alpha\n\nthe first\n\nsecond\n\nher third\n"
 
 
+async def test_a_clash_shows_what_others_wrote_and_ends_where_the_draft_says_the_same(tenant: Tenant) -> None:
+    async with memory(tenant) as agent:
+        await agent.call("begin_changes", title="Edits")
+        await change_everything(agent)
+        assert "underneathDiff" not in await agent.call("review_changes", path="Projects/Alpha.md")
+        alpha = tenant.root / "Projects/Alpha.md"
+        alpha.write_text(alpha.read_text().replace("first", "her first"))
+        refused = await agent.refused("apply_changes")
+        review = await agent.call("review_changes", path="Projects/Alpha.md")
+        assert "underneathDiff" in refused["instruction"]
+        assert "+her first" in review["underneathDiff"]
+        assert "underneathDiff" not in await agent.call("review_changes")
+
+        await agent.call("edit_page", path="Projects/Alpha.md", edits=[{"find": "the first", "replace": "her first"}])
+        assert (await agent.call("apply_changes"))["state"] == "applied"
+        assert "her first" in pages(tenant)["Projects/Alpha.md"]
+
+
 @pytest.mark.parametrize(
     ("happened", "reason"),
     [

@@ -330,7 +330,8 @@ def _conflict(sentence: str, clashes: Mapping[str, str]) -> Failed:
         "CONFLICT",
         "conflict",
         f"Nothing was applied: {sentence or '; '.join(pages[:10]) + overflow}",
-        "Call review_changes to see both, read and write those pages again in the change set, then apply_changes.",
+        "Call review_changes with the path of each page: its underneathDiff is what others changed. Write those lines "
+        "in the change set as they are there now, then apply_changes; change them afterwards.",
         {"pages": [{"path": path, "reason": reason} for path, reason in list(clashes.items())[:50]]},
     )
 

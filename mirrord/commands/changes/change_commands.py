@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from mirrord.commands.changes import draft_session
-from mirrord.commands.changes.change_review import Settlement, diff_of_change, settle_changes
+from mirrord.commands.changes.change_review import Settlement, diff_of_change, diff_underneath, settle_changes
 from mirrord.commands.changes.draft_session import OpenDraft
 from mirrord.commands.changes.review_state import reopen_draft, review_of
 from mirrord.commands.core.answer_budget import json_bytes, take_fitting
@@ -66,9 +66,10 @@ class ReviewedChange:
 @dataclass(frozen=True, slots=True)
 class ReviewedChanges:
     """
-    Changes of an open change set, and the diff of those listed. is_cut: the diff is not complete.
+    Changes of an open change set, and the diff of those listed. is_cut: a diff is not complete.
 
-    omitted_count: of those that follow; next_cursor leads to them.
+    omitted_count: of those that follow; next_cursor leads to them. underneath_diff: of the one page that was asked for,
+    what the tree's became since; "": the same.
     """
 
     summary: ChangeSetSummary
@@ -77,6 +78,7 @@ class ReviewedChanges:
     diff: str
     is_cut: bool
     next_cursor: str | None = None
+    underneath_diff: str = ""
 
 
 def begin_changes(
@@ -133,16 +135,20 @@ def review_changes(
             for diff in [diff_of_change(tree, change)]
         )
         listed, has_more = take_fitting(reviewed, None, lambda change_and_diff: _size_of(change_and_diff[0]))
+        beneath = diff_underneath(session, tree, selected_changes[0]) if path is not None else ""
+    shown_beneath = beneath.encode()[:_MAX_DIFF_BYTES].decode(errors="ignore")
     diff = "\n".join(diff for _, diff in listed if diff)
-    shown_diff = diff.encode()[: _MAX_DIFF_BYTES if path is None else _MAX_SINGLE_DIFF_BYTES].decode(errors="ignore")
+    max_bytes = _MAX_DIFF_BYTES if path is None else _MAX_SINGLE_DIFF_BYTES - len(shown_beneath.encode())
+    shown_diff = diff.encode()[:max_bytes].decode(errors="ignore")
     end = start + len(listed)
     return ReviewedChanges(
         summary_of(session, draft.facts, len(changes)),
         tuple(change for change, _ in listed),
         len(selected_changes) - end,
         shown_diff,
-        shown_diff != diff,
+        (shown_diff, shown_beneath) != (diff, beneath),
         cursor_of(question, listed[-1][0].path, end) if has_more else None,
+        shown_beneath,
     )
 
 

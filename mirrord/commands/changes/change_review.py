@@ -102,6 +102,19 @@ def diff_of_change(tree: DraftTree, change: DraftChange) -> str:
     return diff_of(change.path, old, new) if old is not None and new is not None else ""
 
 
+def diff_underneath(session: Session, tree: DraftTree, change: DraftChange) -> str:
+    """The unified diff of what the tree's page became since it was copied; "" if it is the same, gone, or no text."""
+    claim = change.claim
+    if claim is None or claim.digest is None or not session.tree.shows(claim.path):
+        return ""
+    if tree.lower.digest_now(claim.path) in (None, claim.digest):
+        return ""
+    base = draft_changes.base_text(tree, claim.digest)
+    old = decode_or_none(base) if base is not None else None
+    new = decode_or_none(tree.lower.snapshot(claim.path, MAX_FILE_BYTES)[0])
+    return diff_of(claim.path, old, new) if old is not None and new is not None else ""
+
+
 def _sources_of(changes: Iterable[DraftChange]) -> frozenset[str]:
     """The places in the tree that *changes* leave empty."""
     sorts = (ChangeSort.MOVED, ChangeSort.DELETED)
@@ -158,7 +171,7 @@ def _merged(session: Session, tree: DraftTree, change: DraftChange, data: bytes)
         raise _Clash("was changed in the tree since, and is no page that could be merged")
     try:
         file = decode(session.tree.whole.read(change.claim.path, MAX_FILE_BYTES)[0])
-        text = merge(decode(base), file, decode(data), session.dialect)
+        text = merge(decode(base), file, decode(data))
     except (Busy, Damaged) as error:
         raise _Clash(f"cannot be merged now: {error}") from error
     if text is None:

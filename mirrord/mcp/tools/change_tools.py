@@ -88,6 +88,8 @@ def _review(session: Session, arguments: Review) -> Wire:
         if "old_path" in change:
             change["oldPath"] = change.pop("old_path")
     answer: dict[str, Any] = {**_summary(review.summary), "changes": changes, "diff": review.diff}
+    if review.underneath_diff:
+        answer["underneathDiff"] = review.underneath_diff
     if review.omitted_count:
         answer |= {"more": review.omitted_count, "nextCursor": review.next_cursor}
     if review.is_cut:
