@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 import psycopg
 
 from mirrord.binding.app_rows import AppRow
@@ -13,7 +12,7 @@ from mirrord.binding.bound_sql import role_of
 from mirrord.binding.mapping import TableName
 from mirrord.binding.new_pages import REFUSALS
 from mirrord.binding.new_row import NewRow
-from mirrord.binding.page_edits import RowChanges
+from mirrord.binding.page_edits import RowChanges, json_of
 from mirrord.binding.pass_state import AppSource
 from mirrord.binding.write_statements import Types, WriteStatements
 from mirrord.db.bindings import app_writes
@@ -77,7 +76,7 @@ class AppRowWrites:
         """
         statements, mapping = self._statements, self.source.mapping
         values = self._values_of(row.external_id) | {"body": changes.body, "plain": changes.plain}
-        values["values"] = orjson.dumps(dict(changes.columns)).decode()
+        values["values"] = json_of(dict(changes.columns))
         is_in_row = changes.body is not None and mapping.body.table is None
         if changes.columns or is_in_row:
             await self._run(statements.update_page(list(changes.columns), with_body=is_in_row), values)
@@ -107,7 +106,7 @@ class AppRowWrites:
 
     async def _insert(self, table: TableName, values: ByKey[str, Any], times: Sequence[str]) -> str:
         statement = self._statements.insert(table, list(values), times)
-        parameters = {"values": orjson.dumps(values).decode()}
+        parameters = {"values": json_of(values)}
         (external_id,) = await app_writes.load_ids(self.connection, self._role, statement, parameters)
         return external_id
 

@@ -4,6 +4,7 @@ A page and its row in mode `both`: the page with what the app says, and the row 
 A page may say more than its row can hold: keys of front matter without a column stay in the page.
 """
 
+import re
 from collections.abc import Iterator
 from collections.abc import Mapping as ByKey
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from mirrord.markdown.write.render import NewViews, render
 from mirrord.markdown.write.stored_form import keep_nodes
 
 _OWN_KEYS = ("id", "title", "position")
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
 _EMPTY_DOCUMENT = '{"type":"doc","content":[{"type":"paragraph"}]}'
 
 
@@ -219,7 +221,7 @@ def _column_changes(row: AppRow, mapping: Mapping, page: PageText, rules: WriteR
 def _position_value(kind: OrderKind, position: str) -> Json:
     if kind is OrderKind.KEY:
         return position
-    number = int(position) if position.lstrip("-").isdecimal() else number_of_position(position)
+    number = int(position) if _NUMBER.fullmatch(position) else number_of_position(position)
     if number is None:
         raise Damaged(f"its position {position!r} is between two whole numbers, and the app has only these")
     return number
@@ -239,7 +241,15 @@ def _changed_body(entry: EntryId, row: AppRow, mapping: Mapping, page: PageText,
         document = {**document, "content": [{"type": "paragraph"}]}
     _check_nodes(document, former, rules)
     names = {ours: theirs for theirs, ours in mapping.body.names.items()}
-    return orjson.dumps(renamed(document, names)).decode()
+    return json_of(renamed(document, names))
+
+
+def json_of(value: object) -> str:
+    """*value* as JSON. Raises Damaged if it is nested too deep, or has a number that is too large."""
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError as error:
+        raise Damaged("it is nested too deep, or has a number that is too large") from error
 
 
 def _has_other_keys(row: AppRow, mapping: Mapping, page: PageText) -> bool:

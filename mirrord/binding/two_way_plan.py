@@ -21,6 +21,7 @@ from mirrord.binding.page_edits import (
 )
 from mirrord.binding.row_decision import BoundEntry, PageState, move_of
 from mirrord.domain.entry import Base, Digest, EntryId, File, Kind, Place, Row, State
+from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.merge.edit_merge import merge
 from mirrord.sync.decisions.entry_decision import Move, PlaceMove, plan_place
@@ -112,6 +113,13 @@ def plan_row(act: TwoWayAct, subject: Subject, page: PageSide, ancestor: PageSid
     Raises:
         Damaged: one side cannot hold what the other says.
     """
+    try:
+        return _plan(act, subject, page, ancestor)
+    except RecursionError as error:
+        raise Damaged("its body or its front matter is nested too deep") from error
+
+
+def _plan(act: TwoWayAct, subject: Subject, page: PageSide, ancestor: PageSide | None) -> RowPlan:
     if act is TwoWayAct.READ:
         text = edited_text(subject.entry, subject.row, subject.mapping, page.text)
         return RowPlan(text, subject.parent, out_changes_of(subject.row, subject.mapping, text))

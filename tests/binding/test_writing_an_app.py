@@ -244,3 +244,21 @@ def test_the_check_says_what_is_written(world: BoundWorld) -> None:
         "kb.blocks": ["content", "plain_text", "updated_at", "version"],
     }
     assert any("GRANT UPDATE" in statement for statement in report["sql"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["position: --5", "position: " + "9" * 5_000, "icon: [[[[1]]]]", "icon: ["],
+)
+def test_front_matter_that_no_column_holds_is_a_problem_of_its_page_alone(both: BoundWorld, line: str) -> None:
+    page, other = both.app.create("Odd", "O.", icon="1"), both.app.create("Plain", "P.")
+    odd, plain = both.await_text("Odd.md", "O."), both.await_text("Plain.md", "P.")
+    key = line.partition(":")[0]
+    lines = [part for part in odd.split("\n") if not part.startswith(f"{key}:")]
+    both.mirrord.file("Odd.md").write_text("\n".join([lines[0], line, *lines[1:]]))
+    both.mirrord.file("Plain.md").write_text(plain.replace("P.", "Edited."))
+    both.await_body(other, "Edited.")
+    both.await_rest()
+    assert both.status()["state"] == "running"
+    assert len(both.status()["problems"]) == 1
+    assert both.app.page(page)["icon"] == "1"

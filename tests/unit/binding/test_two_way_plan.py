@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mirrord.binding.app_rows import AppRow, number_of_position, position_of_number, text_of
 from mirrord.binding.mapping import Format, Mapping
 from mirrord.binding.mapping_file import parse_mapping
-from mirrord.binding.page_edits import RowChanges, changes_of, edited_text
+from mirrord.binding.page_edits import RowChanges, changes_of, edited_text, json_of
 from mirrord.binding.row_decision import BoundEntry, PageState
 from mirrord.binding.two_way_plan import PageSide, Subject, TwoWayAct, decide_two_way, plan_row
 from mirrord.domain.entry import Digest, EntryId, digest_of
@@ -294,6 +294,18 @@ def test_a_position_between_two_numbers_is_refused_with_a_sentence() -> None:
     row = row_of(["a"], MARKDOWN)
     with pytest.raises(Damaged, match="between two whole numbers"):
         changes_of(ENTRY, row, MARKDOWN, text_of(ENTRY, row, MARKDOWN).replace("a3", "a3V"))
+
+
+@pytest.mark.parametrize("position", ["--5", "9" * 5_000, "٣", "a", "zz"])
+def test_a_position_that_is_none_is_refused(position: str) -> None:
+    row = row_of(["a"], MARKDOWN)
+    with pytest.raises(Damaged):
+        changes_of(ENTRY, row, MARKDOWN, text_of(ENTRY, row, MARKDOWN).replace("a3", f'"{position}"'))
+
+
+def test_a_number_that_is_too_large_for_json_is_refused() -> None:
+    with pytest.raises(Damaged, match="too large"):
+        json_of({"icon": 10**30})
 
 
 def test_an_emptied_page_is_an_empty_document() -> None:
