@@ -34,6 +34,7 @@ from mirrord.markdown.write.block_writer import (
     with_distinct_marker,
 )
 from mirrord.markdown.write.line_prefixes import dedent, frame_of_container, replace_content
+from mirrord.markdown.write.moved_items import MovedItems, count_items
 from mirrord.markdown.write.text_splice import splice_texts
 
 _PREFIXED_KINDS = frozenset(["blockquote", "callout", "footnoteDef"])
@@ -55,7 +56,8 @@ class Setting:
 
     usual_style: the usual style of the page. depth: number of containers around the block.
     is_item: the innermost container is a list item; tight: of a list without blank lines. is_callout: it is a callout.
-    former_lines: of blocks at the top that the page had before, by fingerprint.
+    former_lines: of blocks at the top that the page had before, by fingerprint. moved_items: finds items that change
+    their list inside the outermost one; None: none does.
     """
 
     surroundings: Surroundings
@@ -66,6 +68,7 @@ class Setting:
     is_callout: bool = False
     depth: int = 0
     former_lines: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    moved_items: MovedItems | None = None
 
 
 def rearrange_blocks(cut: SplitLines, new_blocks: Sequence[Block], setting: Setting, spacing: Spacing) -> list[Line]:
@@ -120,7 +123,9 @@ def _collect_pieces(cut: SplitLines, blocks: Sequence[Block], setting: Setting) 
         node = block.normal_form
         lines = (
             former
+            or (_lines_of_moved(block, neighbour_lines, setting) if _is_another_list(cut, block, old) else [])
             or _edit_container(cut, node, old, setting)
+            or _lines_of_moved(block, neighbour_lines, setting)
             or _render_new(cut, node, old, place, neighbour_lines, setting.usual_style)
         )
         result.append(Piece(block, lines, old, is_changed=True))
@@ -132,6 +137,28 @@ def _lines_as_before(block: Block, setting: Setting) -> list[Line]:
     if not setting.former_lines or setting.depth or setting.effort is not Effort.CHANGED_PARTS:
         return []
     return [Line(line) for line in setting.former_lines.get(block.fingerprint, ())]
+
+
+def _lines_of_moved(block: Block, neighbour_lines: Sequence[str], setting: Setting) -> list[Line]:
+    """The lines that a block, or each item of a list, has in another item; empty if a neighbour has the list's sign."""
+    if setting.moved_items is None or setting.effort is Effort.WHOLE_CONTAINER:
+        return []
+    if block.kind not in MARKERS_OF_LISTS:
+        return setting.moved_items.lines_of(block)
+    lines = setting.moved_items.lines_of_list(block.normal_form)
+    signs = {line.lstrip(" ")[:1] for line in neighbour_lines}
+    return lines if lines and lines[0].text[:1] not in signs else []
+
+
+def _is_another_list(cut: SplitLines, block: Block, old: int | None) -> bool:
+    """Whether *block* is a list without any item of the *old* list that it replaces."""
+    if old is None or not {block.kind, cut.parts[old].block.kind} <= MARKERS_OF_LISTS.keys():
+        return False
+    before, after = (
+        {block_of(item).fingerprint for item in node.get("content", [])}
+        for node in (cut.parts[old].node, block.normal_form)
+    )
+    return before.isdisjoint(after)
 
 
 def _splice_part(cut: SplitLines, block: Block, old: int | None, setting: Setting) -> list[Line]:
@@ -221,11 +248,13 @@ def _edit_list(cut: SplitLines, part: Part, node: Node, setting: Setting) -> lis
     style = style_of(part.tokens, setting.usual_style)
     inner = replace(setting, depth=setting.depth + 1, usual_style=setting.usual_style.style_in_items())
     inner = replace(inner, is_item=True, is_callout=False, is_tight=not style.lists[0].loose)
+    if inner.moved_items is None and count_items(node) <= count_items(part.node):  # a new item comes from no list
+        inner = replace(inner, moved_items=MovedItems(cut))
 
     def inside(lines: Sequence[str], old: Sequence[Node], new_nodes: Sequence[Node]) -> list[Line]:
         return _edit_content(lines, old, new_nodes, cut, inner)
 
-    return item_merge.rearrange_items(cut, node, inside)
+    return item_merge.rearrange_items(cut, node, inside, inner.moved_items)
 
 
 def _edit_content(

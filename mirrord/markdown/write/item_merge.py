@@ -20,6 +20,7 @@ from mirrord.markdown.write.block_matching import Pair, match_or_replace_blocks
 from mirrord.markdown.write.block_parts import Line, Piece, SplitLines, item_gap, join_pieces
 from mirrord.markdown.write.block_writer import render_cell
 from mirrord.markdown.write.line_prefixes import TASK_BOX, Marker, frame_of_item, marker_of, replace_marker
+from mirrord.markdown.write.moved_items import MovedItems
 
 RearrangeContent = Callable[[Sequence[str], Sequence[Node], Sequence[Node]], list[Line]]
 
@@ -27,11 +28,14 @@ _NUMBER = re.compile(r"\d+")
 _OPENING_FENCE = re.compile(r"`{3,}[^`]*$|~{3,}")
 
 
-def rearrange_items(cut: SplitLines, new_list: Node, inside: RearrangeContent) -> list[Line]:
+def rearrange_items(
+    cut: SplitLines, new_list: Node, inside: RearrangeContent, moved: MovedItems | None = None
+) -> list[Line]:
     """
     The lines of a list, *cut* into its items, turned into the normal list *new_list*.
 
     inside: turns the lines and old blocks of an item into the lines of its new blocks.
+    moved: finds items that come from other lists.
 
     Raises:
         Damaged: Markdown cannot hold it, or the items cannot be taken apart.
@@ -48,6 +52,8 @@ def rearrange_items(cut: SplitLines, new_list: Node, inside: RearrangeContent) -
             marker = _with_number(marker, _number_of(previous) + 1 if previous else first_number)
         if pair and pair.is_equal and old_marker == marker:
             pieces.append(Piece(block, cut.lines_of_part(pair.old), old, is_changed=False))
+        elif moved and not (pair and pair.is_equal) and (source := moved.find(item)):
+            pieces.append(Piece(block, source.below(marker), old, is_changed=True))
         else:
             pieces.append(Piece(block, _rewrite_item(cut, item, old, marker, inside), old, is_changed=True))
     return join_pieces(cut, pieces, item_gap(cut))

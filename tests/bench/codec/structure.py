@@ -1,7 +1,7 @@
 """
 Structural edits of real pages: a paragraph split or joined, an item indented, outdented or moved.
 
-Lines are compared without indent and number: only those may go or come that the edit itself is about.
+Lines are compared without indent, signs of quotes and number: only those may go or come that the edit itself is about.
 """
 
 import random
@@ -91,7 +91,7 @@ def _outcome_of(name: str, text: str, content: list[Node], chance: random.Random
 
 
 def _lines_of(text: str) -> Counter[str]:
-    lines = (_NUMBER.sub("1", line.strip(" \t\r\n")) for line in split_lines(text))
+    lines = (_NUMBER.sub("1", line.lstrip(" \t>").rstrip(" \t\r\n")) for line in split_lines(text))
     return Counter(line for line in lines if line)
 
 
@@ -139,7 +139,11 @@ def _indent(content: list[Node], chance: random.Random) -> bool:
         return False
     around, at = chance.choice(places)
     item, above = around["content"].pop(at), around["content"][at - 1]
-    above.setdefault("content", []).append({"type": around["type"], "content": [item]})
+    inside = above.setdefault("content", [])
+    if inside and inside[-1]["type"] == around["type"]:  # as editors do: two lists there would need two signs
+        inside[-1].setdefault("content", []).append(item)
+    else:
+        inside.append({"type": around["type"], "content": [item]})
     return True
 
 
