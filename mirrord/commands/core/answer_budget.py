@@ -1,9 +1,9 @@
 """How much of a long list an answer holds: a number of items if the caller names one, else what fits in 4 or 8 KB."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
-from itertools import islice
+from itertools import accumulate, islice, takewhile
 from typing import TypeVar
 
 import orjson
@@ -15,6 +15,7 @@ T = TypeVar("T")
 ANSWER_BYTES = 4_096  # of JSON of ranked results, unless the caller names a limit
 LIST_BYTES = 7_500  # of JSON of the rows of a list in an order of its own, which with the rest take 8 KB
 MAX_RESULTS = 100  # items of one answer
+_ROWS_AT_ONCE = 25  # rows that are measured together
 _FRAME_BYTES = 260  # around the items: keys, counts, a cursor's own text
 
 
@@ -62,13 +63,27 @@ def take_rows(rows: Iterable[T], limit: int | None, budget_bytes: int = LIST_BYT
     """The first of *rows*, dataclasses or JSON, that a list holds: at least one, up to *limit*. None: all."""
     if limit is None:
         return [*rows]
-    fitting, size = list[T](), 0
-    for row in islice(rows, limit):
-        size += row_bytes(row)
-        if size > budget_bytes and fitting:
-            break
-        fitting.append(row)
+    fitting, left_rows = list[T](), islice(rows, limit)
+    while some_rows := list(islice(left_rows, _ROWS_AT_ONCE)):
+        size = rows_bytes(some_rows)
+        if size > budget_bytes:
+            return fitting + _take_one_by_one(some_rows, budget_bytes, minimum=0 if fitting else 1)
+        budget_bytes -= size
+        fitting += some_rows
     return fitting
+
+
+def _take_one_by_one(rows: Sequence[T], budget_bytes: int, *, minimum: int) -> list[T]:
+    sizes = accumulate(map(row_bytes, rows))
+    return [*rows[: max(minimum, sum(1 for _ in takewhile(lambda size: size <= budget_bytes, sizes)))]]
+
+
+def rows_bytes(rows: Sequence[object]) -> int:
+    """The bytes of rows of a list as JSON, each with its comma."""
+    try:
+        return len(orjson.dumps(rows)) - 1
+    except TypeError:
+        return sum(map(row_bytes, rows))
 
 
 def row_bytes(row: object) -> int:

@@ -349,12 +349,12 @@ class Snapshot:
 
     def _stats_of(self, paths: Iterable[str]) -> dict[str, Stat]:
         """The stats of existing pages, in the order of *paths*."""
+        places = {path: path.rpartition("/") for path in paths}
         names_by_directory = defaultdict[str, set[str]](set)
-        for path in (paths := list(paths)):
-            names_by_directory[parent_of(path)].add(path.rpartition("/")[2])
+        for directory, _, name in places.values():
+            names_by_directory[directory].add(name)
         stats = {directory: self._stats_in(directory, names) for directory, names in names_by_directory.items()}
-        stats_or_none = {path: stats[parent_of(path)].get(path.rpartition("/")[2]) for path in paths}
-        return {path: stat for path, stat in stats_or_none.items() if stat is not None}
+        return {path: stat for path, (at, _, name) in places.items() if (stat := stats[at].get(name)) is not None}
 
     def _stats_in(self, directory: str, names: Set[str]) -> Stats:
         """Stats in a directory, at least those of *names*: of a few files in a large one only theirs."""
