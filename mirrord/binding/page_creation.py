@@ -129,4 +129,4 @@ class PageCreation:
     async def _note(self, page: PageState, reason: str) -> None:
         paths = await open_issues.load_paths(self.connection, self.binding.tenant, [page.entry], 1)
         sentence = f"{page.name!r} is in no row of the app, and stays a page of your own: {reason}."
-        self.problems.append(Problem(paths[0], unbound_pages.PROBLEM, sentence, page.entry))
+        self.problems.append(Problem(paths[0], "bound-new", sentence, page.entry))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from mirrord.binding.app_row_writes import APP_REFUSALS, AppRowWrites, Outpaced
 from mirrord.binding.app_rows import AppRow, is_name_of, text_of
-from mirrord.binding.intake import REFUSED, ROW, Intake, actor_name_of
+from mirrord.binding.intake import Intake, actor_name_of
 from mirrord.binding.page_creation import PageCreation
 from mirrord.binding.page_edits import RowChanges, edited_text
 from mirrord.binding.row_decision import BoundEntry, PageState
@@ -260,7 +260,7 @@ class TwoWayIntake(Intake):
             f"{row.title!r} {change}, and is there again: the binding {self.binding.name!r} has no way to delete rows "
             "of the app (`page.deleted`, or `page.delete`)."
         )
-        self.problems.append(Problem(await self._path_of(row, page.entry), REFUSED, sentence, page.entry))
+        self.problems.append(Problem(await self._path_of(row, page.entry), "bound-edit", sentence, page.entry))
 
     async def _note_taken_back(self, row: AppRow, page: PageState) -> None:
         sentence = (
@@ -268,7 +268,7 @@ class TwoWayIntake(Intake):
             f"place that is no page of the app. The text is version {page.version} of its history; `mirrord history` "
             "shows it."
         )
-        self.problems.append(Problem(await self._path_of(row, page.entry), REFUSED, sentence, page.entry))
+        self.problems.append(Problem(await self._path_of(row, page.entry), "bound-edit", sentence, page.entry))
 
     async def _carry_new_pages(self) -> None:
         limit = MAX_WRITTEN_ROWS - self.written_back
@@ -290,4 +290,4 @@ class TwoWayIntake(Intake):
                 f"The app removed {page.name!r} while it was edited here, and has no way back for it. The text is "
                 f"version {page.version} of its history; `mirrord history` shows it."
             )
-            self.problems.append(Problem(page.name or bound.external_id, ROW, sentence, bound.entry))
+            self.problems.append(Problem(page.name or bound.external_id, "bound-row", sentence, bound.entry))
