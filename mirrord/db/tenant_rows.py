@@ -29,12 +29,13 @@ async def ensure_tenants(database: Database, names: Sequence[str]) -> dict[str, 
     """The tenants called *names*, by name; the missing ones are created together. Raises UserError for a bad name."""
     for name in names:
         check_name(name)
-    tenants, ordered = dict[str, TenantId](), sorted(names)  # two daemons create them in the same order
-    for first in range(0, len(ordered), BATCH_TENANTS):
-        batch = ordered[first : first + BATCH_TENANTS]
+    async with database.autocommit() as connection:
+        tenants = await _find_with_clocks(connection, names)
+    # Two daemons create them in the same order. A cluster changes its list of tenants before anything else.
+    missing, batch_size = sorted(set(names) - tenants.keys()), 1 if database.is_cluster else BATCH_TENANTS
+    for first in range(0, len(missing), batch_size):
         async with database.connection() as connection:
-            tenants |= await _find_with_clocks(connection, batch)
-            tenants |= await _add(connection, [name for name in batch if name not in tenants])
+            tenants |= await _add(connection, missing[first : first + batch_size])
     return {name: tenants[name] for name in names}
 
 
@@ -65,8 +66,6 @@ async def load_tenants(database: Database) -> dict[str, TenantId]:
 
 async def _add(connection: Connection, names: Sequence[str]) -> dict[str, TenantId]:
     """Create tenants and their clocks, those that were not created meanwhile."""
-    if not names:
-        return {}
     async with connection.cursor() as cursor:
         insertion = "INSERT INTO mirrord.tenant (name) VALUES (%s) ON CONFLICT (name) DO NOTHING"
         await cursor.executemany(insertion, [(name,) for name in names])
