@@ -28,7 +28,7 @@ CLIENT := mirrord/web/client
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run web package test test-thorough check lint types house docs smoke cluster bench bench-codec bench-agents soak fault full-fault demo-agent demo-research
+.PHONY: help run web package test test-thorough check lint types house docs smoke cluster bench bench-codec bench-agents tour soak fault full-fault demo-agent demo-research
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -82,6 +82,9 @@ cluster: $(EVERYTHING) ## The same on a Citus cluster of a coordinator and two w
 
 demo-agent: $(EVERYTHING) ## Watch an agent work: each call, its result, the row it became
 	@$(BIN)/python -m tests.demo
+
+tour: $(EVERYTHING) web ## A day of a person in the console over VAULT=data/sample: screenshots in INTO=site/tour
+	@$(BIN)/python -m tests.tour $(or $(VAULT),data/sample) $(or $(INTO),site/tour)
 
 demo-research: $(EVERYTHING) ## Watch an agent organise research, and a person approve
 	@$(BIN)/python -m tests.research

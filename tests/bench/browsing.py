@@ -1,4 +1,4 @@
-"""What people wait for in the console: the first paint of a large tenant, and a long page, open to be edited."""
+"""What people wait for in the console: the first paint of a large tenant, long pages to be edited, a key, a click."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -21,8 +21,9 @@ from tests.support.editors import save
 from tests.support.harness import Mirrord, eventually
 
 ROUNDS = 15
-PAINT, OPEN = 300.0, 500.0  # ms
-LONG, LAST = 100_000, "the very last words"  # bytes of a long page, and its end
+PAINT, OPEN, OPEN_HUGE, KEY, CLICK = 200.0, 500.0, 1_500.0, 60.0, 120.0  # ms
+LONG, HUGE, LAST = 100_000, 1_000_000, "the very last words"  # bytes of long pages, and their end
+KEYS = 20  # typed into a huge page
 PARTS_OF_IT, TIMES = 10, 4  # a short page is one of them; a long one takes so many times as long at most
 PART = (
     "## Part {0}\n\n"
@@ -45,6 +46,23 @@ SHOWN = """words => new Promise(done => {
   look()
 })"""
 
+# Milliseconds from the next key until what it changed is drawn.
+TYPED = """() => new Promise(done => addEventListener('keydown', () => {
+  const begin = performance.now()
+  requestAnimationFrame(() => setTimeout(() => done(performance.now() - begin)))
+}, { once: true, capture: true }))"""
+# Milliseconds from a click on a link to another page until that one is shown with these words.
+FOLLOWED = """([address, words]) => new Promise(done => {
+  const link = document.createElement('a')
+  link.href = address
+  document.getElementById('main').append(link)
+  const begin = performance.now()
+  link.click()
+  const look = () => location.href === address
+      && document.querySelector('#page [role=textbox]')?.textContent.includes(words)
+    ? setTimeout(() => done(performance.now() - begin)) : requestAnimationFrame(look)
+  look()
+})"""
 
 Look = Callable[[Page, str], float]
 
@@ -53,11 +71,15 @@ def measure(ground: Ground) -> list[Figure]:
     """Beside plain pages of the same words, turn by turn."""
     paint, opening = f"first paint, {ground.pages:,} pages", f"a page of {LONG // 1000} KB open to be edited"
     work = f"processor time of the page's window until then, beside a page of {LONG // PARTS_OF_IT // 1000} KB"
+    huge, key = f"a page of {HUGE // 1000} KB open to be edited", f"a key in a page of {HUGE // 1000} KB"
+    click = "a link to another page"
     goals = {paint: Goal(PAINT), opening: Goal(OPEN), work: Goal(times=TIMES)}
+    goals |= {huge: Goal(OPEN_HUGE), key: Goal(KEY), click: Goal(CLICK)}
     if not _is_possible():
         return [Figure(f"{name}, p50", None, "ms", goal) for name, goal in goals.items()]
     text, short_text = _text(LONG), _text(LONG // PARTS_OF_IT)
     with (
+        _page_of(ground, "Huge.md", _text(HUGE)) as huge_page,
         _page_of(ground, "Long.md", text) as page,
         _page_of(ground, "Short.md", short_text) as short_page,
         _served(ground) as (mirrord, url),
@@ -72,11 +94,16 @@ def measure(ground: Ground) -> list[Figure]:
                 opens, bare_opens = _in_turns(_shown, signed_in.new_page, f"{tenant}/p/{page}", f"{bare}/page")
                 addresses = [f"{tenant}/p/{page}", f"{tenant}/p/{short_page}"]
                 works, short_works = _in_turns(_worked, signed_in.new_page, *addresses)
+                huge_opens, keys = _typed(signed_in.new_page(), f"{tenant}/p/{huge_page}")
+                clicks = _followed(signed_in.new_page(), f"{tenant}/p/{page}", f"{tenant}/p/{short_page}")
             browser.close()
     return [
         median(paint, paints, goals[paint], bare_paints),
         median(opening, opens, goals[opening], bare_opens),
         median(work, works, goals[work], short_works),
+        median(huge, huge_opens, goals[huge]),
+        median(key, keys, goals[key]),
+        median(click, clicks, goals[click]),
     ]
 
 
@@ -192,3 +219,27 @@ def _busy(watch: CDPSession) -> float:
     """Seconds of the processor that the window has used."""
     metrics = watch.send("Performance.getMetrics")["metrics"]
     return next(float(metric["value"]) for metric in metrics if metric["name"] == "TaskDuration")
+
+
+def _typed(page: Page, address: str) -> tuple[list[float], list[float]]:
+    """Milliseconds until a page is open, each time again, and those of keys in it."""
+    opens = [_shown(page, address) for _ in range(1 + ROUNDS // 3)][1:]
+    page.locator("#page [role=textbox] p").first.click()
+    keys = []
+    for _ in range(KEYS):
+        page.evaluate(f"window.drawn = ({TYPED})()")
+        page.keyboard.press("x")
+        keys.append(float(page.evaluate("window.drawn")))
+    page.close()
+    return opens, keys
+
+
+def _followed(page: Page, *addresses: str) -> list[float]:
+    """Milliseconds that each click on a link took, from one of *addresses* to the other and back."""
+    _shown(page, addresses[0])
+    page.wait_for_selector("body[data-ready=yes]")
+    spans = []
+    for number in range(1, 1 + ROUNDS):
+        spans.append(float(page.evaluate(FOLLOWED, [addresses[number % 2], LAST])))
+    page.close()
+    return spans

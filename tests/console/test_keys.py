@@ -12,6 +12,8 @@ from tests.support.harness import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+# Resolves when what follows a scroll is drawn.
+SCROLL = "to => (scrollTo(0, to), new Promise(done => requestAnimationFrame(() => setTimeout(done))))"
 ALIGNED = "| a | b |\n|:--|--:|\n| 1 | 2 |\n"
 
 
@@ -359,6 +361,26 @@ async def test_the_fields_of_a_block_are_within_the_screen(console: Console, per
     await reader.type("\\gamma")
 
     becomes(file, "words\n\n" * 40 + "$$\n\\gamma\n$$\n")
+
+
+async def test_the_address_of_a_link_is_typed_beside_its_words(console: Console, person: NewPerson) -> None:
+    text = "word\n\n" * 5 + "linked words\n\n" + "word\n\n" * 30
+    writer, file = await sit_at(console, person, "address", text)
+    await writer.text.get_by_text("linked words").dblclick(position={"x": 10, "y": 10})
+    await writer.press("Control+k")
+    field = writer.page.get_by_role("combobox", name="Link to")
+    await expect(field).to_be_focused()
+    for scrolled in (0, 100):
+        await writer.page.evaluate(SCROLL, scrolled)
+        words = await writer.text.locator(".linking").bounding_box()
+        place = await field.bounding_box()
+        assert words
+        assert place
+        assert 0 < place["y"] - words["y"] < 90
+    await field.fill("https://example.org")
+    await writer.press("Enter")
+
+    becomes(file, text.replace("linked", "[linked](https://example.org)"))
 
 
 async def test_selected_words_are_formatted_by_the_bar_beside_them(console: Console, person: NewPerson) -> None:

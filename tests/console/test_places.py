@@ -53,6 +53,7 @@ async def test_a_folder_lists_its_pages_in_the_order_of_their_numbers_below_its_
     await expect(
         reader.page.locator("#tree a[aria-current=page] ~ *, #tree li:has(> .row a[aria-current=page]) > ul .label")
     ).to_have_count(1)
+    await expect(reader.page.locator("#page")).to_have_text("This folder has no text of its own.")
     await reader.page.locator("#inside").get_by_role("link", name="Part 2").click()
     await reader.sees("text")
     await expect(reader.page.locator("#crumbs li")).to_have_text(["console", "Parts", "Inner"])

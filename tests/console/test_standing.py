@@ -2,6 +2,7 @@
 
 import asyncio
 
+import psycopg
 import pytest
 from playwright.async_api import Browser, expect
 
@@ -171,3 +172,42 @@ async def test_the_markdown_view_after_the_editor_is_in_letters_of_equal_width_w
     save_button = reader.page.get_by_role("button", name="Save")
     colours = await save_button.evaluate("one => [getComputedStyle(one).color, getComputedStyle(document.body).color]")
     assert colours[0] != colours[1]
+
+
+async def test_the_markdown_view_has_what_was_written_into_the_text_after_the_page_was_read(
+    console: Console, person: NewPerson, admin_dsn: str
+) -> None:
+    file = console.mirrord.file("Written late.md")
+    save(file, "---\ntags: [a]\n---\ntext\n")
+    writer = await person()
+    await writer.open("Written late.md")
+    await ready(writer)
+    lock = "SELECT FROM mirrord.page WHERE name = 'Written late' FOR UPDATE"
+    with psycopg.connect(console.mirrord.app_dsn) as before, psycopg.connect(console.mirrord.app_dsn) as after:
+        before.execute(lock)
+        await writer.page.get_by_role("button", name="+ Add a property").click()
+        await writer.type("status")
+        await writer.press("Enter")
+        await waiters(admin_dsn, 1)
+        behind = asyncio.ensure_future(asyncio.to_thread(after.execute, lock))
+        await waiters(admin_dsn, 2)
+        before.rollback()  # the property is written; its text waits for the second lock
+        await behind
+        await expect(writer.page.get_by_role("textbox", name="status")).to_be_visible(timeout=PATIENCE)
+        after.rollback()
+    becomes(file, "---\ntags: [a]\nstatus: ''\n---\ntext\n")
+    await expect(writer.page.locator("#disk-state")).to_have_attribute("data-state", "yes", timeout=PATIENCE)
+    await writer.page.get_by_role("button", name="Markdown").click()
+
+    await expect(writer.page.locator("#source")).to_have_value("---\ntags: [a]\nstatus: ''\n---\ntext\n")
+
+
+async def waiters(admin_dsn: str, count: int) -> None:
+    """Wait until so many transactions wait for locks."""
+    waiting = (
+        "SELECT count(*) = %s FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+    with psycopg.connect(admin_dsn, autocommit=True) as connection:
+        await asyncio.to_thread(
+            eventually, lambda: connection.execute(waiting, (count,)).fetchone() == (True,), f"{count} that wait"
+        )

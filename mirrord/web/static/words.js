@@ -91,6 +91,7 @@ export const PAGE = {
     `The properties at the top of this page cannot be read. Correct them in the Markdown view; until then nothing else of the page can be changed (${why}).`,
   inTrash: "This page is in the trash. ",
   restore: "Restore",
+  unwritten: "The Markdown of this page is still being written. Try again in a moment.",
   waitsForDecision: "its deletion waits for a decision",
   onDisk: "on disk",
   toDisk: "being written to disk",

@@ -8,9 +8,9 @@ const lineOf = (node) => make("li", {}, make("a", { href: href(node.id) }, make(
 
 /** List the pages inside; in a folder that has none, say so. */
 export async function showInside() {
-  const { id } = shown;
+  const { id, signal } = shown;
   const [{ nodes }, above] = await Promise.all([get("tree", { parent: id }), get(`pages/${id}/above`)]);
-  if (id !== shown.id) return;
+  if (id !== shown.id || signal.aborted) return; // another view is shown by now
   const isFolder = shown.page?.kind === "folder";
   const empty = isFolder ? [make("li", { class: "hint" }, PAGE.emptyFolder)] : [];
   part("inside").replaceChildren(...(nodes.length ? nodes.map(lineOf) : empty));

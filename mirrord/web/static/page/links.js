@@ -48,7 +48,9 @@ export function markUnresolved() {
 
 /** List the pages that link here. */
 export async function showBacklinks() {
+  const { signal } = shown;
   const pages = await get(`pages/${shown.id}/backlinks`);
+  if (signal.aborted) return;
   part("backlinks").replaceChildren(
     ...pages.map((one) => make("li", {}, make("a", { href: one.href }, `${one.icon ?? ""} ${one.title}`.trim()))),
   );

@@ -63,7 +63,7 @@ export async function mount(view, left = null) {
   shown.place.replaceChildren();
   for (const [name, one] of BUTTONS) part(name).setAttribute("aria-pressed", String(one === view));
   if (shown.page.kind === "folder") {
-    place.append(make("p", {}, PAGE.folder));
+    shown.place.append(make("p", {}, PAGE.folder));
     return;
   }
   if (shown.page.deleted) {

@@ -1,5 +1,6 @@
 /** One page: how it is shown first, and what happens to it here and elsewhere. */
-import { trying } from "../elements/dom.js";
+import { tell, trying } from "../elements/dom.js";
+import { PAGE } from "../words.js";
 import { isUnkept as isTextUnkept, showHead, showOnDisk } from "./head.js";
 import { showInside } from "./inside.js";
 import { markUnresolved, reveal, showBacklinks } from "./links.js";
@@ -7,7 +8,7 @@ import { BUTTONS, chooseView, chosenView, goOn, mount } from "./mounting.js";
 import { offerLeft } from "./offers.js";
 import { followHeadings } from "./outline.js";
 import { showProperties } from "./properties.js";
-import { begin, end, load, part, shown } from "./shown.js";
+import { begin, end, isWritten, load, part, shown } from "./shown.js";
 import { listenToTitle } from "./title.js";
 import { listenToActions } from "./actions.js";
 
@@ -48,8 +49,9 @@ async function changeView(name, view) {
   if (shown.mounted && part(name).getAttribute("aria-pressed") === "true") return shown.mounted.focus(); // what is typed stays
   chooseView(view);
   await shown.mounted?.saveNow();
-  const page = await load();
+  const page = await load(view === "source");
   if (page) show(page);
+  if (page && view === "source" && !isWritten(page)) return tell(PAGE.unwritten);
   await mount(view);
   shown.mounted?.focus();
 }
@@ -75,7 +77,7 @@ export async function start(signal) {
   begin(signal);
   begun = trying(async () => {
     if (chosenView() === "editor") void import("../built/editor.js"); // it is read while the page is on its way
-    const page = await load();
+    const page = await load(chosenView() === "source");
     if (!page) return;
     show(page);
     await mount(chosenView());

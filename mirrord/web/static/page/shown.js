@@ -2,6 +2,7 @@
 import { get } from "../server/api.js";
 
 const MOST_WAITED = 1000; // ms between two requests
+const MOST_UNWRITTEN = 10_000; // ms that a text is waited for which has all changes
 let asked = 0;
 
 /** place: where it is shown. signal: ends it. page: the last that was read. mounted: its editor. draft: of what is mounted. */
@@ -23,16 +24,28 @@ export function end() {
 
 export const part = (name) => document.getElementById(name);
 
-/** The page as it is now; while its document is being derived it is asked for again. Of a version that is here the texts are. */
-export async function load() {
+/** Whether the Markdown of a page has all its changes: what is edited elsewhere in the row is written into it a moment later. */
+export const isWritten = (page) => !page.ahead?.length;
+
+const isSourceShown = () => part("view-source").getAttribute("aria-pressed") === "true";
+
+/**
+ * The page as it is now; while its document is being derived it is asked for again. Of a version that is here the texts are.
+ * With `needsMarkdown` it is asked for until its Markdown has all changes, for some seconds: without a daemon it never has.
+ */
+export async function load(needsMarkdown = isSourceShown()) {
   const number = ++asked;
   const before = shown.page;
-  const known = before?.markdown != null && before.content !== null ? before.version : null;
+  const isHere = before?.markdown != null && before.content !== null && isWritten(before);
+  const known = isHere ? before.version : null;
+  const end = Date.now() + MOST_UNWRITTEN;
   for (let wait = 30; ; wait = Math.min(wait * 1.5, MOST_WAITED)) {
     const texts = { markdown: before?.markdown, content: before?.content, fault: before?.fault };
     const page = { ...texts, ...(await get(`pages/${shown.id}`, { known })) };
     if (number !== asked) return null;
-    if (page.deleted || page.kind === "folder" || (page.content !== null && page.markdown !== null)) return page;
+    if (page.deleted || page.kind === "folder") return page;
+    const isEnough = isWritten(page) || !needsMarkdown || Date.now() > end;
+    if (page.content !== null && page.markdown !== null && isEnough) return page;
     if (page.problem && wait >= MOST_WAITED) return page;
     await new Promise((done) => setTimeout(done, wait));
   }

@@ -3,10 +3,11 @@ import { type Editor, getMarkRange } from '@tiptap/core'
 import type { Node } from '@tiptap/pm/model'
 import { type EditorState, NodeSelection, Selection, TextSelection, type Transaction } from '@tiptap/pm/state'
 import { follow, isExternal, isSafe } from '../links/address'
-import { button, element } from '../dom'
+import { beside, button, element } from '../dom'
 import { FIELDS, type Field, LINK, NEW_LINK } from './fields'
 import { endLink, wordsToLink } from '../links/linking'
 import type { Options } from '../options'
+import { placeOf } from './selectionbar'
 import { targetOf } from '../views/reference'
 import { EDITOR } from '../words'
 
@@ -28,7 +29,18 @@ export function inspector(editor: Editor, options: Options): HTMLElement {
     shown = key
     box.hidden = !subject
     box.replaceChildren(...(subject ? rows(editor, subject, options) : []))
+    isBeside = subject !== null && !('at' in subject)
+    box.classList.toggle('beside', isBeside)
+    place()
   }
+  let isBeside = false // the fields of a link are where its words are
+  const place = () => {
+    if (isBeside && !box.hidden) beside(box, placeOf(editor))
+    else box.removeAttribute('style')
+  }
+  const listening = new AbortController()
+  window.addEventListener('scroll', place, { signal: listening.signal, passive: true })
+  editor.on('destroy', () => listening.abort())
   const leave = () => {
     if (editor.isDestroyed || box.contains(document.activeElement)) return // or a person went to another window
     if (wordsToLink(editor.state)) editor.view.dispatch(endLink(editor.state, addressIn(box)))

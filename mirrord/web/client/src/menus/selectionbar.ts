@@ -41,7 +41,7 @@ function hasWords({ state: { doc, selection } }: Editor): boolean {
 }
 
 /** Where the selection is in the window. */
-function placeOf({ view, state: { selection } }: Editor): DOMRect {
+export function placeOf({ view, state: { selection } }: Editor): DOMRect {
   const [begin, end] = [view.coordsAtPos(selection.from), view.coordsAtPos(selection.to)]
   const left = begin.top === end.top ? begin.left : Math.min(begin.left, end.left)
   return new DOMRect(left, begin.top, 0, end.bottom - begin.top)
