@@ -211,3 +211,19 @@ async def waiters(admin_dsn: str, count: int) -> None:
         await asyncio.to_thread(
             eventually, lambda: connection.execute(waiting, (count,)).fetchone() == (True,), f"{count} that wait"
         )
+
+
+async def test_the_markdown_view_of_a_page_with_a_held_change_opens(console: Console, person: NewPerson) -> None:
+    text = "# Held\n\nSee [[Welcome]], ![[Welcome]] and [[Held back]].\n"
+    save(console.mirrord.file("Held back.md"), text)
+    page = row_of(console.mirrord, "Held back.md").id
+    empty = '{"type": "doc", "content": []}'
+    console.mirrord.app.execute("UPDATE mirrord.page SET content = %s WHERE id = %s", (empty, page))
+    held = "SELECT FROM mirrord.problem WHERE entry_id = %s AND code = 'content-lost'"
+    eventually(lambda: console.mirrord.app.execute(held, (page,)).fetchone() is not None, "the change to be held")
+    reader = await person()
+    await reader.page.goto(f"{console.url}/t/console/p/{page}")
+    await ready(reader)
+    await reader.page.get_by_role("button", name="Markdown").click()
+
+    await expect(reader.page.locator("#source")).to_have_value(text, timeout=PATIENCE)

@@ -51,7 +51,7 @@ async function changeView(name, view) {
   await shown.mounted?.saveNow();
   const page = await load(view === "source");
   if (page) show(page);
-  if (page && view === "source" && !isWritten(page)) return tell(PAGE.unwritten);
+  if (page && view === "source" && !isWritten(page) && !page.problem) return tell(PAGE.unwritten); // a problem may be mended there
   await mount(view);
   shown.mounted?.focus();
 }
