@@ -227,7 +227,7 @@ def _typed(page: Page, address: str) -> tuple[list[float], list[float]]:
     page.locator("#page [role=textbox] p").first.click()
     keys = []
     for _ in range(KEYS):
-        page.evaluate(f"window.drawn = ({TYPED})()")
+        page.evaluate(f"void (window.drawn = ({TYPED})())")  # as a promise it would be waited for
         page.keyboard.press("x")
         keys.append(float(page.evaluate("window.drawn")))
     page.close()
