@@ -219,8 +219,8 @@ async def test_the_markdown_view_of_a_page_with_a_held_change_opens(console: Con
     page = row_of(console.mirrord, "Held back.md").id
     empty = '{"type": "doc", "content": []}'
     console.mirrord.app.execute("UPDATE mirrord.page SET content = %s WHERE id = %s", (empty, page))
-    held = "SELECT FROM mirrord.problem WHERE entry_id = %s AND code = 'content-lost'"
-    eventually(lambda: console.mirrord.app.execute(held, (page,)).fetchone() is not None, "the change to be held")
+    problem = "SELECT FROM mirrord.problem WHERE entry_id = %s AND code = 'content-lost'"
+    eventually(lambda: console.mirrord.app.execute(problem, (page,)).fetchone() is not None, "the change to be held")
     reader = await person()
     await reader.page.goto(f"{console.url}/t/console/p/{page}")
     await ready(reader)
