@@ -28,7 +28,7 @@ CLIENT := mirrord/web/client
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run web package test test-thorough check lint types house docs smoke cluster bench bench-codec bench-agents tour soak fault full-fault demo-agent demo-research
+.PHONY: help run web package test test-thorough check lint types house docs smoke cluster bench bench-codec bench-agents tour soak fault full-fault demo-agent demo-binding demo-research
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -85,6 +85,9 @@ demo-agent: $(EVERYTHING) ## Watch an agent work: each call, its result, the row
 
 tour: $(EVERYTHING) web ## A day of a person in the console over VAULT=data/sample: screenshots in INTO=site/tour
 	@$(BIN)/python -m tests.tour $(or $(VAULT),data/sample) $(or $(INTO),site/tour)
+
+demo-binding: $(EVERYTHING) ## Watch an app whose tables are bound: each of its statements, and the file it became
+	@$(BIN)/python -m tests.binding_demo
 
 demo-research: $(EVERYTHING) ## Watch an agent organise research, and a person approve
 	@$(BIN)/python -m tests.research

@@ -4,10 +4,12 @@ import json
 from collections.abc import Mapping as ByKey
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 import orjson
 
 from mirrord.binding.mapping import Format, Mapping, OrderKind
+from mirrord.domain.bound_page import BINDING_KEY, URL_KEY
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, digest_of
 from mirrord.domain.place import clean_name, name_key, numbered_name
 from mirrord.errors import Damaged
@@ -108,6 +110,10 @@ def _properties_of(entry: EntryId, row: AppRow, mapping: Mapping) -> dict[str, J
     properties: dict[str, Json] = {"id": str(entry), "title": row.title}
     if (position := position_of(row, mapping)) is not None:
         properties["position"] = position
+    if mapping.page.url is not None:
+        if mapping.writes is None:
+            properties[BINDING_KEY] = mapping.name
+        properties[URL_KEY] = mapping.page.url.replace("{id}", quote(row.external_id, safe=""))
     return properties | {key: value for key, value in row.properties.items() if value is not None}
 
 

@@ -220,7 +220,7 @@ def _trigger_removal(binding: UUID) -> list[str]:
 _SCHEMA_STATEMENTS = (
     f"CREATE SCHEMA IF NOT EXISTS {SCHEMA} AUTHORIZATION mirrord_owner",
     f"CREATE TABLE IF NOT EXISTS {SCHEMA}.change (\n"
-    "    number      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,\n"
+    "    number      bigint GENERATED ALWAYS AS IDENTITY,\n"
     "    binding     uuid NOT NULL,\n"
     '    external_id text COLLATE "C" NOT NULL\n)',
     f"ALTER TABLE {SCHEMA}.change OWNER TO mirrord_owner",
@@ -258,49 +258,50 @@ _FUNCTION = """\
 CREATE FUNCTION {function}() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $mirrord$
 BEGIN
+    IF TG_OP = 'UPDATE' THEN  -- comparing values of other types than now may call functions of the app
+        IF {types} THEN
+            IF ROW ({new}) IS NOT DISTINCT FROM ROW ({old}) THEN
+                RETURN NULL;
+            END IF;
+        END IF;
+    END IF;
+{note}\
+    RETURN NULL;
+EXCEPTION
+    WHEN undefined_column THEN  -- a column was dropped: the row counts as changed
+        BEGIN
+{note}\
+        EXCEPTION WHEN OTHERS THEN
+            NULL;
+        END;
+        RETURN NULL;
+    WHEN OTHERS THEN  -- no statement of the app fails by this; the next comparison finds the change
+        RETURN NULL;
+END
+$mirrord$"""
+_NOTE = """\
     IF TG_OP <> 'INSERT' THEN  -- a type of the app may have a cast, which would run with the rights of this function
         IF pg_typeof(OLD.{key})::oid >= {first_app_type} THEN
             RETURN NULL;
         END IF;
+        INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', OLD.{key}::text);
     END IF;
     IF TG_OP <> 'DELETE' THEN
         IF pg_typeof(NEW.{key})::oid >= {first_app_type} THEN
             RETURN NULL;
         END IF;
+        IF TG_OP = 'INSERT' THEN
+            INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', NEW.{key}::text);
+        ELSIF NEW.{key}::text <> OLD.{key}::text THEN
+            INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', NEW.{key}::text);
+        END IF;
     END IF;
-{comparison}\
-    IF coalesce(nullif(current_setting('mirrord.notify', true), ''), 'on') = 'on'
-       AND current_setting('max_prepared_transactions') = '0'  -- a transaction that notifies cannot be prepared
-       AND pg_notification_queue_usage() < 0.5  -- with a full queue its COMMIT would fail
-       AND (SELECT last_value < extract(epoch FROM clock_timestamp()) * 1000 FROM {clock}) THEN
-        PERFORM pg_notify('{channel}', '{payload}');
-    END IF;
-    IF TG_OP <> 'INSERT' THEN
-        INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', OLD.{key}::text);
-    END IF;
-    IF TG_OP = 'INSERT' THEN
-        INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', NEW.{key}::text);
-    ELSIF TG_OP = 'UPDATE' AND NEW.{key} IS DISTINCT FROM OLD.{key} THEN
-        INSERT INTO mirrord_bind.change (binding, external_id) VALUES ('{binding}', NEW.{key}::text);
-    END IF;
-    RETURN NULL;
-EXCEPTION WHEN OTHERS THEN  -- no statement of the app fails by this; the next comparison finds the change
-    RETURN NULL;
-END
-$mirrord$"""
-_COMPARISON = """\
-    IF TG_OP = 'UPDATE' THEN
-        BEGIN
-            PERFORM FROM pg_type
-              WHERE oid IN ({types}) AND typnamespace <> 'pg_catalog'::regnamespace AND typtype <> 'e';
-            IF NOT FOUND THEN  -- comparing values of other types may call functions of the app
-                IF ROW ({new}) IS NOT DISTINCT FROM ROW ({old}) THEN
-                    RETURN NULL;
-                END IF;
-            END IF;
-        EXCEPTION WHEN OTHERS THEN  -- a column was dropped: the row counts as changed
-            NULL;
-        END;
+    IF (SELECT last_value FROM {clock}) < extract(epoch FROM clock_timestamp()) * 1000 THEN
+        IF coalesce(nullif(current_setting('mirrord.notify', true), ''), 'on') = 'on'
+           AND current_setting('max_prepared_transactions') = '0'  -- a transaction that notifies cannot be prepared
+           AND pg_notification_queue_usage() < 0.5 THEN  -- with a full queue its COMMIT would fail
+            PERFORM pg_notify('{channel}', '{payload}');
+        END IF;
     END IF;
 """
 
@@ -310,17 +311,19 @@ def _trigger_statements(
 ) -> list[str]:
     binding, (table, part, id_column) = mapping.binding_id(tenant), watched
     function = function_of(binding, part)
-    columns_compared = {name: facts.columns[name] for name in columns_read(mapping)[table]}
-    text = _FUNCTION.format(
-        function=function,
+    note = _NOTE.format(
         binding=binding,
         key=quote_name(id_column),
-        comparison=_comparison_of(columns_compared),
         first_app_type=_FIRST_APP_TYPE,
         clock=watch_clock_of(binding),
         channel=channel_of(tenant),
         payload=BOUND_PAYLOAD,
     )
+    columns_compared = {name: facts.columns[name] for name in columns_read(mapping)[table]}
+    comparison = _comparison_of(columns_compared)
+    if facts.has_policies:  # any column may decide whether the binding sees the row
+        comparison["types"] = "false"
+    text = _FUNCTION.format(function=function, note=note, **comparison)
     return [
         text,
         f"CREATE TRIGGER {quote_name(trigger_of(binding))} AFTER INSERT OR UPDATE OR DELETE ON {quote_table(table)}\n"
@@ -330,14 +333,12 @@ def _trigger_statements(
     ]
 
 
-def _comparison_of(columns: ByKey[str, ColumnFacts]) -> str:
+def _comparison_of(columns: ByKey[str, ColumnFacts]) -> dict[str, str]:
     """
-    The part of a trigger function that passes over an UPDATE of other columns.
+    The parts of a trigger function that pass over an UPDATE of other columns: `types`, `old` and `new`.
 
     `UPDATE OF` would do the same, but Postgres refuses to drop or retype a column that is named there.
     """
-    if not all(column.is_plain for column in columns.values()):
-        return ""
     old, new = (
         ", ".join(
             f"{side}.{quote_name(name)}" + ("::text" if column.type == "json" else "")
@@ -345,5 +346,5 @@ def _comparison_of(columns: ByKey[str, ColumnFacts]) -> str:
         )
         for side in ("OLD", "NEW")
     )
-    types = ", ".join(f"pg_typeof(NEW.{quote_name(name)})" for name in columns)
-    return _COMPARISON.format(old=old, new=new, types=types)
+    types = (f"pg_typeof(NEW.{quote_name(name)})::oid = {column.oid}" for name, column in columns.items())
+    return {"old": old, "new": new, "types": " AND ".join(types)}

@@ -85,7 +85,12 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """The table with a row for each page. deleted: a time, or whether a row is deleted; None: rows are removed."""
+    """
+    The table with a row for each page.
+
+    deleted: a time, or whether a row is deleted; None: rows are removed. url: where the app shows a page, with `{id}`
+    for its id; None: unknown.
+    """
 
     table: TableName
     id: str
@@ -94,6 +99,7 @@ class PageTable:
     order: Order | None = None
     deleted: str | None = None
     conditions: tuple[Condition, ...] = ()
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

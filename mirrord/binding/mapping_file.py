@@ -1,5 +1,6 @@
 """The mapping of a binding as a TOML file: every key is checked before anything is looked up in the database."""
 
+import re
 import tomllib
 from collections.abc import Mapping as ByKey
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from mirrord.binding.mapping_names import checked_column as _checked_column
 from mirrord.binding.write_rules import WriteRules
 from mirrord.binding.write_rules_file import KEYS as _WRITE_KEYS
 from mirrord.binding.write_rules_file import read_write_rules, refuse_write_keys
+from mirrord.domain.bound_page import BINDING_KEY, URL_KEY
 from mirrord.errors import UserError
 
 DEFAULT_POLL_SECONDS = 10  # seconds between two comparisons of versions, with watch = "poll"
@@ -37,10 +39,11 @@ _SECTIONS = ("binding", "tenant", "page", "body", "front")
 _KEYS = {
     "binding": ("name", "mode", "watch", "poll_seconds"),
     "tenant": ("column", "map", "fixed"),
-    "page": ("table", "id", "title", "parent", "order", "deleted", "filter"),
+    "page": ("table", "id", "title", "parent", "order", "deleted", "filter", "url"),
     "body": ("table", "match", "column", "format", "names"),
 }
-_RESERVED_KEYS = ("id", "title", "position")  # of front matter; other keys of the mapping say what is in them
+_RESERVED_KEYS = ("id", "title", "position", BINDING_KEY, URL_KEY)  # other keys of the mapping say what is in them
+_URL = re.compile(r"https?://[^\s<>\"'`\\{}]+(\{id\}[^\s<>\"'`\\{}]*)")
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
@@ -179,7 +182,17 @@ def _read_page(section: _Section) -> PageTable:
         order=_read_order(section),
         deleted=section.column_of("deleted"),
         conditions=tuple(_read_condition(key, value) for key, value in section.table_of("filter").items()),
+        url=_read_url(section),
     )
+
+
+def _read_url(section: _Section) -> str | None:
+    url = section.text_of("url")
+    if url is not None and not (_URL.fullmatch(url) and url.count("{id}") == 1):
+        raise UserError(
+            f'`page.url` is {url!r}: use the address of a page, such as "https://wiki.example/pages/{{id}}".'
+        )
+    return url
 
 
 def _read_order(section: _Section) -> Order | None:

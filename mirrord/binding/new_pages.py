@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import orjson
 import psycopg
 
 from mirrord.binding.app_rows import AppRow, text_of
@@ -12,15 +13,19 @@ from mirrord.binding.pass_state import PassState
 from mirrord.binding.row_decision import BoundEntry
 from mirrord.db.bindings import binding_rows, bound_pages
 from mirrord.db.bindings.binding_rows import BindingRow, EntryRow
-from mirrord.db.bindings.bound_pages import PageWrite
+from mirrord.db.bindings.bound_pages import CompletePage, PageWrite
 from mirrord.db.database import Connection
+from mirrord.domain.entry import digest_of
+from mirrord.domain.place import name_key
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.sync.writing.entry_bodies import text_of as text_values_of
 
 # A row that Postgres refuses is a problem of its own; what passes by itself is not among them.
 REFUSALS = (psycopg.errors.IntegrityError, psycopg.errors.DataError, psycopg.errors.RaiseException)
 MAX_CHARACTERS = 4_000_000  # of the texts of one statement, unless it has only one
 
-NewPage = tuple[AppRow, PageWrite]
+NewPage = tuple[AppRow, CompletePage]
 
 
 @dataclass(slots=True)
@@ -65,27 +70,38 @@ class NewPages:
                 text = text_of(entry, row, self.mapping)
             except Damaged:
                 continue
-            pages.append((row, PageWrite(entry, self.state.parent_of(row), row.name, text)))
+            pages.append((row, complete_page_of(PageWrite(entry, self.state.parent_of(row), row.name, text), row.name)))
         return pages
 
     async def _insert(self, pages: Sequence[NewPage]) -> None:
         try:
             async with self.connection.transaction():
-                versions = await bound_pages.insert_pages(self.connection, [write for _, write in pages])
+                complete = [page for _, page in pages]
+                versions = await bound_pages.insert_complete_pages(self.connection, self.binding.tenant, complete)
+                if unplaced := [page.write for page in complete if page.write.entry not in versions]:
+                    versions |= await bound_pages.insert_pages(self.connection, unplaced)
         except REFUSALS:
             return
         agreed = [
-            EntryRow(row.external_id, write.entry, versions[write.entry], row.digest, row.version)
-            for row, write in pages
+            EntryRow(row.external_id, page.write.entry, versions[page.write.entry], row.digest, row.version)
+            for row, page in pages
         ]
         await binding_rows.store_entries(self.connection, self.binding, agreed)
-        await binding_rows.delete_problems_of(self.connection, self.binding, [write.entry for _, write in pages])
-        for row, write in pages:
-            version = versions[write.entry]
+        await binding_rows.delete_problems_of(self.connection, self.binding, [page.write.entry for _, page in pages])
+        for row, page in pages:
+            version = versions[page.write.entry]
             self.state.bound[row.external_id] = BoundEntry(
-                row.external_id, write.entry, version, row.digest, row.version
+                row.external_id, page.write.entry, version, row.digest, row.version
             )
             self.inserted.add(row.external_id)
+
+
+def complete_page_of(write: PageWrite, name: str) -> CompletePage:
+    """The page that *write* makes, with the views of its text."""
+    values = text_values_of(PageText(write.text))
+    frontmatter = orjson.dumps(values.frontmatter).decode() if values.frontmatter is not None else None
+    views = (values.title or name, values.icon, values.position, frontmatter)
+    return CompletePage(write, name_key(name), digest_of(write.text.encode()), *views)
 
 
 def split_by_depth(rows: Sequence[AppRow]) -> list[list[AppRow]]:
@@ -105,10 +121,10 @@ def split_by_size(pages: Iterable[NewPage]) -> Iterator[list[NewPage]]:
     part: list[NewPage] = []
     characters = 0
     for page in pages:
-        characters += len(page[1].text)
+        characters += len(page[1].write.text)
         if part and characters > MAX_CHARACTERS:
             yield part
-            part, characters = [], len(page[1].text)
+            part, characters = [], len(page[1].write.text)
         part.append(page)
     if part:
         yield part

@@ -14,6 +14,7 @@ import orjson
 from mirrord.binding.app_rows import AppRow, document_of, is_name_of, number_of_position, position_of, renamed, text_of
 from mirrord.binding.mapping import Format, Mapping, OrderKind
 from mirrord.binding.write_rules import Owner, WriteRules
+from mirrord.domain.bound_page import BINDING_KEY, URL_KEY
 from mirrord.domain.entry import EntryId
 from mirrord.errors import Damaged
 from mirrord.markdown.frontmatter.page_properties import REMOVED, Json, Removed, is_same_json, read_values, with_keys
@@ -23,7 +24,7 @@ from mirrord.markdown.schema.document import Document, Node
 from mirrord.markdown.write.render import NewViews, render
 from mirrord.markdown.write.stored_form import keep_nodes
 
-_OWN_KEYS = ("id", "title", "position")
+_OWN_KEYS = ("id", "title", "position", BINDING_KEY, URL_KEY)
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
 _EMPTY_DOCUMENT = '{"type":"doc","content":[{"type":"paragraph"}]}'
 

@@ -101,12 +101,13 @@ async def load_state(connection: Connection, binding: BindingRow, source: AppSou
     state = PassState(set(ids))
     await _add_rows(connection, binding, source, state, ids)
     turned = {external_id for external_id in state.ids if (external_id in state.rows) != (external_id in state.bound)}
-    below = await source.load_children(connection, turned)
-    children = set(await binding_rows.load_entries(connection, binding, below))  # the others have their own turn
-    children |= await binding_rows.load_external_ids(
-        connection, binding, [state.entry_of(binding.id, external_id) for external_id in sorted(turned)]
-    )
-    await _add_rows(connection, binding, source, state, children - state.ids)
+    if turned:
+        below = await source.load_children(connection, turned)
+        children = set(await binding_rows.load_entries(connection, binding, below))  # the others have their own turn
+        children |= await binding_rows.load_external_ids(
+            connection, binding, [state.entry_of(binding.id, external_id) for external_id in sorted(turned)]
+        )
+        await _add_rows(connection, binding, source, state, children - state.ids)
     state.order = order_rows(
         {external_id: row.parent for external_id, row in state.rows.items()}, state.bound.keys() - set(state.vanished)
     )

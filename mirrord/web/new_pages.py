@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mirrord.db.database import Connection
+from mirrord.domain.bound_page import BINDING_KEY, URL_KEY
 from mirrord.domain.entry import EntryId
 from mirrord.domain.place import clean_name
 from mirrord.markdown.frontmatter.page_properties import REMOVED, with_keys
@@ -17,7 +18,7 @@ from mirrord.web.rows import page_rows, tree_rows
 
 TEMPLATES, DAILY = "Templates", "Daily"  # names of folders in the root
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_OWN_KEYS = ("id", "title", "position")  # of the page that is copied
+_OWN_KEYS = ("id", "title", "position", BINDING_KEY, URL_KEY)  # of the page that is copied
 
 
 async def create_page(request: Request) -> Response:

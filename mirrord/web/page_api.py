@@ -1,5 +1,6 @@
 """Pages as JSON: read, write, rename, move, delete, restore."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -11,10 +12,12 @@ from starlette.responses import Response
 from mirrord.db.content import dialect_rows
 from mirrord.db.database import Connection
 from mirrord.documents.link_places import paths_of
+from mirrord.domain.bound_page import BINDING_KEY, URL_KEY, describe_bound_page
 from mirrord.domain.dialect import Dialect
 from mirrord.domain.entry import TenantId
 from mirrord.domain.place import clean_name
 from mirrord.errors import Damaged
+from mirrord.markdown.frontmatter.page_properties import Views
 from mirrord.markdown.frontmatter.page_text import PageText
 from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.markdown.read.reader import read_document
@@ -84,9 +87,19 @@ def page_facts(page: Page, path: str) -> dict[str, Any]:
         "updated_by": page.by,
         "on_disk": page.on_disk,
         "halted": page.is_halted,
+        "bound": _bound_facts(page.properties or {}),
         "properties": shown_properties(page.properties or {}),
         "deleted": page.is_deleted,
     }
+
+
+def _bound_facts(properties: Mapping[str, object]) -> dict[str, str | None] | None:
+    """The app that has the page, if it is changed there only. url: None: unknown, or no address of the web."""
+    binding, url = properties.get(BINDING_KEY), properties.get(URL_KEY)
+    if not isinstance(binding, str):
+        return None
+    is_address = isinstance(url, str) and url.startswith(("https://", "http://"))
+    return {"binding": binding, "url": str(url) if is_address else None}
 
 
 async def put_content(request: Request) -> Response:
@@ -105,9 +118,17 @@ async def put_content(request: Request) -> Response:
 
 async def _check_front_matter(connection: Connection, visit: Visit) -> None:
     """Raise a refusal if the front matter is not YAML: then no view of the page can be written into its file."""
-    fault = PageText(await page_rows.load_head(connection, visit.page)).views.error
+    fault = (await _refuse_bound(connection, visit)).error
     if fault is not None:
         raise refusal(f"The front matter of this page cannot be read ({fault}). Mend it in the Markdown view first.")
+
+
+async def _refuse_bound(connection: Connection, visit: Visit) -> Views:
+    """The views of the page's front matter. Raises a refusal if the page is changed in an app only."""
+    views = PageText(await page_rows.load_head(connection, visit.page)).views
+    if (sentences := describe_bound_page("This", views.frontmatter or {})) is not None:
+        raise refusal(" ".join(sentences))
+    return views
 
 
 async def read_markdown(request: Request) -> Response:
@@ -137,6 +158,7 @@ async def put_markdown(request: Request) -> Response:
     visit = await visit_of(request)
     body = await read_json(request, version=int, markdown=str)
     async with visit.write_transaction() as connection:
+        await _refuse_bound(connection, visit)
         written = await page_rows.write_markdown(connection, visit.page, body["version"], body["markdown"])
     return await version_or_conflict(visit, written)
 
@@ -203,6 +225,7 @@ async def move_page(request: Request) -> Response:
     parent = entry_of(body["parent"]) if body["parent"] is not None else None
     before = entry_of(body["before"]) if body["before"] is not None else None
     async with visit.write_transaction() as connection:
+        await _refuse_bound(connection, visit)
         page = await page_rows.load_page(connection, visit.page)
         if page is None or (parent is not None and await page_rows.load_title(connection, parent) is None):
             raise not_found()
@@ -236,6 +259,7 @@ async def delete_page(request: Request) -> Response:
     visit = await visit_of(request)
     body = await read_json(request, version=int)
     async with visit.write_transaction() as connection:
+        await _refuse_bound(connection, visit)
         written = await page_rows.delete_page(connection, visit.page, body["version"])
     return await version_or_conflict(visit, written)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tests.bench import (
     agents,
+    bindings,
     browsing,
     burst,
     change_sets,
@@ -69,6 +70,7 @@ PARTS = (
     Part("tools", "an agent's write → row", SMALL, 0.2, tools.writes_to_rows),
     Part("transactions", "statements and transactions of one edit until rest", SMALL, 1.2, transactions.lone_edits),
     Part("burst", "1,000 files changed at once", SMALL, 0.3, burst.changes_at_once),
+    Part("binding", "a bound app: commit → file, adoption, what triggers cost it", SMALL, 2.0, bindings.measure),
     Part("costs", "bytes of a page, an edit and a version", SMALL, 1.0, costs.rows_and_log, on_request=True),
     Part("import", "a tree of 10,000 files, beside a raw COPY", LARGE, 0.2, imports.import_tree),
     Part("restart", "a start on 10,000 files that did not change", LARGE, 0.2, imports.restart),

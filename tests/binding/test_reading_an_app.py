@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.binding.knowledge_base import TENANT, BoundWorld, OutdatedError, document_of
+from tests.binding.knowledge_base import MAPPING, TENANT, BoundWorld, OutdatedError, document_of
+from tests.support.clients import on_stdio, process
 from tests.support.entries import value
 from tests.support.harness import eventually
 
@@ -156,3 +157,29 @@ def test_rows_that_are_below_each_other_come_to_the_top(bound: BoundWorld) -> No
     bound.app.change(second, parent_id=None)
     bound.await_text("Second/First.md", "1")
     bound.await_text("Second.md", "2")
+
+
+async def test_agents_are_told_to_change_a_page_of_the_app_in_the_app(world: BoundWorld) -> None:
+    world.mapping.write_text(MAPPING.replace("[body]", 'url = "https://kb.example/p/{id}"\n[body]'))
+    page = world.app.create("Theirs", "Of the app.")
+    world.bind("add", str(world.mapping))
+    world.mirrord.up()
+    text = world.await_text("Theirs.md", "Of the app.", "bound_to: kb", f"bound_url: https://kb.example/p/{page}")
+    world.mirrord.file("Mine.md").write_text("See [[Theirs]].\n")
+    eventually(lambda: world.mirrord.page("Mine.md"), "the file is a page")
+    async with on_stdio(process(world.mirrord.mirror)) as agent:
+        assert (await agent.call("read_page", path="Theirs"))["content"] == text
+        edit = {"path": "Theirs", "edits": [{"find": "Of", "replace": "Not of"}]}
+        for tool, arguments in (
+            ("edit_page", edit),
+            ("edit_page", {**edit, "dryRun": True}),
+            ("write_page", {"path": "Theirs", "content": "Mine now."}),
+            ("move_page", {"sourcePath": "Theirs", "destinationPath": "Ours"}),
+            ("delete_page", {"path": "Theirs"}),
+        ):
+            refusal = await agent.refused(tool, **arguments)
+            assert (refusal["code"], refusal["error_type"]) == ("READ_ONLY", "forbidden")
+            assert "the binding 'kb' only reads" in refusal["error"]
+            assert f"https://kb.example/p/{page}" in refusal["instruction"]
+        await agent.call("edit_page", path="Mine", edits=[{"find": "See", "replace": "Read"}])
+    assert world.mirrord.text("Theirs.md") == text

@@ -133,6 +133,7 @@ def test_a_deleted_file_is_in_the_trash_of_the_app_and_back_again(both: BoundWor
         both.app.create(title)
     both.await_text("Old.md", "O.")
     both.await_text("And this.md")
+    both.await_rest()  # a file that goes before the engine has noted it is written once more
     both.mirrord.file("Old.md").unlink()
     eventually(lambda: both.app.page(page)["deleted_at"] is not None, "the page is in the app's trash")
     both.app.change(page, deleted_at=None)

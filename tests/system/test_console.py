@@ -774,3 +774,27 @@ def _answers(browser: Browser) -> int | None:
         return browser.ask("GET", "/t/rival/").status
     except OSError:
         return None
+
+
+def test_a_page_of_an_app_is_shown_with_its_address_and_changed_there_only(console: Console, ada: Browser) -> None:
+    head = "bound_to: kb\nbound_url: https://kb.example/p/7\n"
+    save(console.mirrord.file("Theirs.md"), f"---\n{head}---\nOf the app.\n")
+    page = settled(ada, console.page("Theirs")["id"])
+    assert page["bound"] == {"binding": "kb", "url": "https://kb.example/p/7"}
+    where, version = f"pages/{page['id']}", {"version": page["version"]}
+    for method, path, body in (
+        ("PUT", f"{where}/content", {"content": DOCUMENT}),
+        ("PUT", f"{where}/markdown", {"markdown": "Mine."}),
+        ("PATCH", where, {"title": "Mine"}),
+        ("POST", f"{where}/move", {"parent": None, "before": None}),
+        ("DELETE", where, {}),
+    ):
+        refused = ada.send(method, path, version | body, 422)
+        assert refused["sentence"].endswith("Change it in the app: https://kb.example/p/7.")
+    assert ada.get(where)["version"] == page["version"]
+
+
+def test_an_address_that_is_none_of_the_web_is_no_link(console: Console, ada: Browser) -> None:
+    save(console.mirrord.file("Odd.md"), "---\nbound_to: kb\nbound_url: javascript:alert(1)\n---\nText.\n")
+    page = settled(ada, console.page("Odd")["id"])
+    assert page["bound"] == {"binding": "kb", "url": None}

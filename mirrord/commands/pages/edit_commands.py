@@ -87,6 +87,7 @@ def edit_page(
     """
     parsed = [parse_edit(number, edit) for number, edit in enumerate(edits, 1)]
     page = page_writes.find_page(session, path)
+    page_writes.refuse_bound(page)
     if not dry_run:
         _check_unchanged(session, page, parsed, expected_digest)
     return _PageEdit(page, page_writes.encode_rewrite(page, _apply_edits(page, parsed)), len(edits), dry_run)

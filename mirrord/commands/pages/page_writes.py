@@ -8,6 +8,7 @@ from mirrord.commands.core import command_events, page_paths
 from mirrord.commands.core.failure import Failed, invalid_argument, page_modified, page_not_found, translating_errors
 from mirrord.commands.core.session import Session
 from mirrord.commands.pages.plain_folders import find_plain_folder
+from mirrord.domain.bound_page import BINDING_KEY, describe_bound_page
 from mirrord.domain.entry import MAX_FILE_BYTES, Digest, EntryId, digest_of, id_of_path, parse_id
 from mirrord.domain.event import EventType
 from mirrord.errors import Busy, Damaged, Refused, Stale
@@ -133,10 +134,23 @@ def _id_after_move(session: Session, path: str, page: Page | None = None) -> Ent
 
 
 def check_unchanged(session: Session, page: Page, expected: str | None) -> None:
-    """Raises Failed, CONFLICT, unless *page* has the digest *expected*, or without one the digest last seen here."""
+    """
+    Raises Failed, CONFLICT, unless *page* has the digest *expected*, or without one the digest last seen here.
+
+    Also raises Failed, READ_ONLY, for the page of an app that is only read.
+    """
+    refuse_bound(page)
     last_digest = _to_digest(expected) if expected is not None else session.last_digests.get(page.path)
     if last_digest is not None and last_digest != page.digest:
         raise page_modified(page.path)
+
+
+def refuse_bound(page: Page) -> None:
+    """Raises Failed, READ_ONLY, for the page of an app that is only read."""
+    if BINDING_KEY not in page.content.source:
+        return
+    if (sentences := describe_bound_page(page.path, page.content.views.frontmatter or {})) is not None:
+        raise Failed("READ_ONLY", "forbidden", *sentences, {"path": page.path})
 
 
 def check_shown(session: Session, page: Page, expected: str | None) -> None:

@@ -13,13 +13,14 @@ _CHARACTERS = re.compile(r"character( varying)?(\(\d+\))?")
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
     """
-    A column. type: as `format_type` writes it.
+    A column. type: as `format_type` writes it. oid: of the type.
 
     is_plain: its type is one of Postgres' own, or a list of names: comparing its values calls no function of the app.
     """
 
     type: str
     is_plain: bool
+    oid: int
 
     @property
     def may_be_id(self) -> bool:
@@ -45,7 +46,8 @@ _TABLE = """
 SELECT c.oid, c.relkind::text, c.relrowsecurity FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
  WHERE n.nspname = %s AND c.relname = %s"""
 _COLUMNS = """
-SELECT a.attname, format_type(a.atttypid, a.atttypmod), t.typnamespace = 'pg_catalog'::regnamespace OR t.typtype = 'e'
+SELECT a.attname, format_type(a.atttypid, a.atttypmod), t.typnamespace = 'pg_catalog'::regnamespace OR t.typtype = 'e',
+       t.oid::bigint
   FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
  WHERE a.attrelid = %s AND a.attname = ANY (%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"""
 _TYPES = """
@@ -69,7 +71,7 @@ async def load_table(connection: Connection, schema: str, name: str, columns: Se
     table, kind, has_policies = row
     of_columns = await (await connection.execute(_COLUMNS, (table, list(columns)))).fetchall()
     unique = await (await connection.execute(_UNIQUE, (table,))).fetchall()
-    facts = {column: ColumnFacts(type_name, is_plain) for column, type_name, is_plain in of_columns}
+    facts = {column: ColumnFacts(type_name, is_plain, oid) for column, type_name, is_plain, oid in of_columns}
     return TableFacts(kind, facts, frozenset(column for (column,) in unique), has_policies)
 
 

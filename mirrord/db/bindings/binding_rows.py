@@ -64,7 +64,7 @@ _QUEUED = """
 SELECT b FROM unnest(%s::uuid[]) AS b WHERE EXISTS (SELECT FROM mirrord_bind.change AS c WHERE c.binding = b)"""
 _TAKE_CHANGES = """
 DELETE FROM mirrord_bind.change
- WHERE number IN (SELECT number FROM mirrord_bind.change WHERE binding = %s ORDER BY number LIMIT %s)
+ WHERE ctid = ANY (ARRAY(SELECT ctid FROM mirrord_bind.change WHERE binding = %s ORDER BY number LIMIT %s))
 RETURNING external_id"""
 _CHANGED_PAGES = """
 SELECT e.external_id, f.seq, f.entry_id FROM mirrord.entry_feed AS f

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from mirrord.db.database import APP_ROLE, DAEMON_ROLE, Connection
-from mirrord.domain.entry import EntryId, TenantId
+from mirrord.domain.entry import Digest, EntryId, TenantId
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,65 @@ async def insert_pages(connection: Connection, writes: Sequence[PageWrite]) -> d
             [list(column) for column in zip(*rows, strict=True)],
         )
         return dict(await cursor.fetchall())
+
+
+@dataclass(frozen=True, slots=True)
+class CompletePage:
+    """A new page with its text and the views of it. name_key: of its name. frontmatter: as JSON; None: it has none."""
+
+    write: PageWrite
+    name_key: str
+    digest: Digest
+    title: str | None
+    icon: str | None
+    position: str | None
+    frontmatter: str | None
+
+
+_INSERT_COMPLETE = """
+INSERT INTO mirrord.page (tenant_id, id, parent_id, kind, name, name_key, title, icon, position, frontmatter, markdown,
+                          digest)
+SELECT DISTINCT ON (g.parent, g.name_key)
+       %(tenant)s, g.id, g.parent, 'page', g.name, g.name_key, g.title, g.icon, g.position, g.frontmatter::jsonb,
+       g.text, g.digest
+  FROM unnest(%(ids)s::uuid[], %(parents)s::uuid[], %(names)s::text[], %(keys)s::text[], %(titles)s::text[],
+              %(icons)s::text[], %(positions)s::text[], %(frontmatters)s::text[], %(texts)s::text[],
+              %(digests)s::bytea[])
+       WITH ORDINALITY AS g (id, parent, name, name_key, title, icon, position, frontmatter, text, digest, number)
+ WHERE (g.parent IS NULL OR EXISTS (
+           SELECT FROM mirrord.page AS p WHERE p.tenant_id = %(tenant)s AND p.id = g.parent AND p.deleted_at IS NULL))
+   AND NOT EXISTS (
+           SELECT FROM mirrord.page AS s
+            WHERE s.tenant_id = %(tenant)s AND s.name_key = g.name_key
+              AND s.parent_key = coalesce(g.parent, '00000000-0000-0000-0000-000000000000'))
+ ORDER BY g.parent, g.name_key, g.number
+RETURNING id, version"""
+
+
+async def insert_complete_pages(
+    connection: Connection, tenant: TenantId, pages: Sequence[CompletePage]
+) -> dict[EntryId, int]:
+    """
+    New pages that need nothing more from the engine than their files; returns their versions.
+
+    Those without a free name or a living parent are left out: insert_pages() takes them as from an app.
+    """
+    writes = [page.write for page in pages]
+    values = {
+        "tenant": tenant,
+        "ids": [write.entry for write in writes],
+        "parents": [write.parent for write in writes],
+        "names": [write.name for write in writes],
+        "keys": [page.name_key for page in pages],
+        "titles": [page.title for page in pages],
+        "icons": [page.icon for page in pages],
+        "positions": [page.position for page in pages],
+        "frontmatters": [page.frontmatter for page in pages],
+        "texts": [write.text for write in writes],
+        "digests": [page.digest for page in pages],
+    }
+    cursor = await connection.execute(_INSERT_COMPLETE, values)
+    return dict(await cursor.fetchall())
 
 
 async def update_page(connection: Connection, write: PageWrite, version: int) -> int | None:

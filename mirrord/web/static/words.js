@@ -89,6 +89,8 @@ export const PAGE = {
   notKept: "this browser cannot keep your text, so leave this window open",
   fault: (why) =>
     `The properties at the top of this page cannot be read. Correct them in the Markdown view; until then nothing else of the page can be changed (${why}).`,
+  bound: (binding) => `This page is a row of an app, which the binding “${binding}” only reads: it is changed there.`,
+  openInApp: "Open it in the app",
   inTrash: "This page is in the trash. ",
   restore: "Restore",
   unwritten: "The Markdown of this page is still being written. Try again in a moment.",

@@ -184,3 +184,25 @@ def test_the_digest_depends_on_what_the_app_says_and_not_on_its_version() -> Non
     same = AppRow("7", None, "A page", None, "99", "x", {"b": 2, "a": 1})
     assert row.digest == same.digest
     assert row.digest != row_of("y", properties={"a": 1, "b": 2}).digest
+
+
+def test_a_page_with_an_address_in_the_app_says_that_it_is_only_read() -> None:
+    mapping = parse_mapping(
+        """
+        [binding]
+        name = "wiki"
+        [page]
+        table = "pages"
+        id = "id"
+        title = "title"
+        url = "https://wiki.example/pages/{id}/edit"
+        [body]
+        column = "body"
+        format = "markdown"
+        """
+    )
+    row = AppRow("a b/c", None, "A page", None, "1", "Text.")
+    properties = PageText(text_of(ENTRY, row, mapping)).views.frontmatter
+    assert properties is not None
+    assert properties["bound_to"] == "wiki"
+    assert properties["bound_url"] == "https://wiki.example/pages/a%20b%2Fc/edit"

@@ -196,3 +196,18 @@ def test_mode_both_says_how_rows_are_written() -> None:
     )  # fmt: skip
     assert parse_mapping(SMALL).writes is None
     assert columns_written(parse_mapping(SMALL)) == {}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "wiki/{id}",
+        "javascript:{id}",
+        "https://wiki.example/",
+        "https://w.example/{id}/{id}",
+        "https://w.example/{title}",
+    ],
+)
+def test_an_address_of_pages_is_one_of_the_web_with_the_id_once(url: str) -> None:
+    with pytest.raises(UserError, match=r"`page.url` is"):
+        parse_mapping(SMALL.replace("[body]", f'url = "{url}"\n[body]'))

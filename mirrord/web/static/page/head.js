@@ -35,11 +35,16 @@ function noticesOf(page, reread) {
   const notices = [];
   if (page.fault) notices.push(make("p", { class: "problem", role: "alert" }, PAGE.fault(page.fault)));
   else if (page.problem) notices.push(make("p", { class: "problem", role: "alert" }, page.problem));
+  if (page.bound) notices.push(make("p", { class: "hint" }, PAGE.bound(page.bound.binding), ...linkToApp(page.bound)));
   if (page.deleted) {
     const back = () => trying(async () => (await change("POST", `pages/${shown.id}/revive`), reread()));
     notices.push(make("p", { class: "problem" }, PAGE.inTrash, button(PAGE.restore, back)));
   }
   return notices;
+}
+
+function linkToApp({ url }) {
+  return url ? [" ", make("a", { href: url, rel: "noreferrer" }, PAGE.openInApp)] : [];
 }
 
 /** Show whether the version is in a file, and who made it; at: when, null: not known. */
