@@ -133,12 +133,14 @@ class QuestionDesk:
         except (UserError, Refused) as error:
             return Answer(RequestState.FAILED, failure=_failure_of(error))
 
-    async def _settle(self, tries: int) -> None:
+    async def _settle(self, tries: int) -> bool:
+        """Wait until every change known now is in rows; False: it takes longer."""
         self.look_at_events()
         for _ in range(tries):
             if self.is_settled():
-                break
+                return True
             await asyncio.sleep(SETTLE_PAUSE_SECONDS)
+        return False
 
     async def _earlier_result(self, request: Request) -> Mapping[str, Any] | None:
         """The result of a request that a daemon carried out before it died; None: none did."""
@@ -149,8 +151,13 @@ class QuestionDesk:
 
     async def _undo(self, request: UndoRequest) -> UndoOutcome:
         sides = self.context.sides
-        await self._settle(SETTLE_TRIES)
-        return await undo(sides.database, sides.tenant, request)
+        is_settled = await self._settle(SETTLE_TRIES)
+        try:
+            return await undo(sides.database, sides.tenant, request)
+        except UserError as error:  # who hears "unknown" of what is not taken in yet may undo another change instead
+            if is_settled:
+                raise
+            raise Stale("Changes are still being taken in; try again in a moment.") from error
 
     async def _answer_row(self) -> bool:
         """Carry out the first undo that an app asked for; False: there is none."""

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 
 from tests.support.clients import Agent, on_stdio, process
@@ -317,3 +318,20 @@ async def test_without_an_id_the_last_draft_is_undone_where_nothing_was_changed_
     assert undone["changes"] == ["Drafted: is deleted"]
     assert nothing["code"] == "NOTHING_TO_UNDO"
     assert undone["changeSet"] in again["error"]  # it was undone already, by that one
+
+
+async def test_the_last_draft_is_not_undone_in_place_of_a_change_that_is_not_taken_in_yet(
+    mirrord: Mirrord, token: str, module_dsn: str
+) -> None:
+    async with on_stdio(process(mirrord.mirror, {"MIRRORD_TOKEN": token}, "--tools", "pages,changes")) as agent:
+        await agent.call("begin_changes", title="Earlier")
+        await agent.call("create_page", title="Kept", content=TEXT)
+        await agent.call("apply_changes")
+        eventually(lambda: mirrord.page("Kept.md"), "the row of the applied page")
+        with psycopg.connect(module_dsn) as busy:
+            busy.execute("LOCK TABLE mirrord.event IN SHARE ROW EXCLUSIVE MODE")  # Postgres takes no event in meanwhile
+            await agent.call("create_page", title="Later", content=TEXT)
+            refused = await agent.refused("undo_changes")
+
+    assert refused["code"] == "CONFLICT"
+    assert mirrord.file("Kept.md").exists()
