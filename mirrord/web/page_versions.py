@@ -174,12 +174,15 @@ async def restore_version(request: Request) -> Response:
 
 async def _restore_block(visit: Visit, body: dict[str, Any]) -> int | None:
     """The new version; None: the page is another one than the blocks were shown of."""
-    async with visit.write_transaction() as connection:
+    async with (
+        visit.app.costly_reads.turn(visit.session.id, visit.tenant),
+        visit.write_transaction() as connection,
+    ):
         then = await _load_text(connection, visit, body["then"])
         page = await _load_written(connection, visit)
         if page.version != body["version"]:
             return None
-        text = select_blocks(page.markdown or "", then, {body["block"]})
+        text = await run_in_thread(select_blocks, page.markdown or "", then, {body["block"]})
         if text == page.markdown:
             raise refusal(f"There is no changed block {body['block']}.")
         return await page_rows.write_markdown(connection, visit.page, page.version, text)

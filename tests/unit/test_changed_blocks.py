@@ -1,5 +1,8 @@
 """Changed blocks: equal parts stay, and any choice of blocks is a text between both."""
 
+import time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,3 +43,23 @@ def test_the_blocks_that_were_not_chosen_are_those_that_remain(old: str, new: st
     text = select_blocks(old, new, chosen)
     length = len(old) + sum(len(block.new) - len(block.old) for block in blocks if block.number in chosen)
     assert len(text) == length
+
+
+@pytest.mark.parametrize("count", [1_200, 8_000])
+def test_texts_that_have_one_block_very_often_are_compared_in_bounded_time(count: int) -> None:
+    old = ["first\n\n", *["same\n\n"] * count, "last\n"]
+    new = ["first\n\n", *(block for number in range(count // 2) for block in ("same\n\n", f"{number}\n\n")), "last\n"]
+    before, after = "".join(old), "".join(new)
+    started = time.process_time()
+    blocks = changed_blocks(before, after)
+    assert select_blocks(before, after, {block.number for block in blocks}) == after
+    assert select_blocks(before, after, set()) == before
+    assert time.process_time() - started < 2
+    assert not any("first" in block.old or "last" in block.old for block in blocks)
+
+
+def test_one_change_in_a_long_text_is_one_block() -> None:
+    old = [f"paragraph {number}\n\n" for number in range(6_000)]
+    new = [*old[:3_000], "changed\n\n", *old[3_001:]]
+    (block,) = changed_blocks("".join(old), "".join(new))
+    assert (block.old, block.new) == (old[3_000], new[3_000])

@@ -74,7 +74,7 @@ class _Restoration:
             return [quoted]
         if new["type"] in TEXTBLOCKS:
             return [_with_attributes(self._restore_textblock(new, old), old)]
-        if new["type"] in HOLDERS and "content" in new:
+        if new["type"] in HOLDERS and new.get("content"):
             before = (_children_of(old) or [old]) if old else list(chain.from_iterable(map(_opened, former)))
             return [_with_attributes({**new, "content": self.restore_blocks(new["content"], before)}, old)]
         return [_with_attributes(new, old)]

@@ -1,6 +1,7 @@
 """Editors that know StarterKit, tables, tasks and images show every document, and what they write loses nothing."""
 
 import json
+from typing import cast
 
 import pytest
 from hypothesis import example, given, settings
@@ -250,3 +251,9 @@ def test_syntax_of_another_program_stays_raw() -> None:
     sent = json.loads(json.dumps(as_sent(to_starterkit(base))).replace("word", "words"))
     result = from_starterkit(sent, base, Dialect.JEKYLL)
     assert splice_document(body, result, "\n", dialect=Dialect.JEKYLL) == body.replace("word", "words")
+
+
+@pytest.mark.parametrize("kind", ["bulletList", "blockquote", "listItem", "table", "taskItem"])
+def test_a_container_of_which_an_app_wrote_the_content_as_null_is_empty(kind: str) -> None:
+    written = cast(Document, {"type": "doc", "content": [{"type": kind, "content": None}]})
+    assert from_starterkit(written, make_document([])) == written
