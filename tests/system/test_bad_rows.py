@@ -125,3 +125,20 @@ def _family(mirrord: Mirrord) -> tuple[UUID, UUID]:
     below = add_page(mirrord.app, parent_id=above, name="Below", markdown="below")
     eventually(lambda: mirrord.text(f"{name}/Below.md"), "the file of the child")
     return above, below
+
+
+@pytest.mark.parametrize("view", ["page", "page_editor"])
+@pytest.mark.parametrize("text", [[], {}, 1.5, True, None])
+def test_a_node_with_a_text_that_is_none_is_a_problem_of_its_page_alone(
+    mirrord: Mirrord, view: str, text: object
+) -> None:
+    page = add_page(mirrord.app, name=f"Odd {uuid4()}", markdown="text\n")
+    mirrord.flush()
+    document = {"type": "doc", "content": [{"type": "heading", "text": text}, {"type": "paragraph"}]}
+    mirrord.app.execute(f"UPDATE mirrord.{view} SET content = %s WHERE id = %s".encode(), (Jsonb(document), page))
+    eventually(
+        lambda: value(mirrord.app, "SELECT count(*) FROM mirrord.problem WHERE entry_id = %s", page) == 1,
+        "the document is a problem",
+    )
+    assert_syncs(mirrord)
+    mirrord.app.execute("DELETE FROM mirrord.page WHERE id = %s", (page,))

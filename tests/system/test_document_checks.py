@@ -82,6 +82,11 @@ def test_cells_are_bounded_as_by_the_daemon(
         ([], 'doc: this is no document: its type is not "doc"'),
         ({"type": "doc", "content": [PARAGRAPH, {"type": 5}]}, "doc.content[1]: this is no object with a type"),
         ({"type": "doc", "content": [{"type": "text"}]}, "doc.content[0].text: texts have one, and no other node has"),
+        (
+            {"type": "doc", "content": [{"type": "heading", "text": []}]},
+            "doc.content[0].text: texts have one, and no other node has",
+        ),
+        ({"type": "doc", "text": None}, "doc.text: texts have one, and no other node has"),
         ({"type": "doc", "content": {}}, "doc.content: this is no array"),
         (
             {"type": "doc", "content": [{"type": "paragraph", "content": [{**TEXT, "marks": [{"type": "bold"}, 1]}]}]},

@@ -78,7 +78,7 @@ BEGIN
             RETURN format('%s.%s: this is no array', path, list_key);
         END IF;
     END LOOP;
-    IF (jsonb_typeof(node -> 'text') IS NOT DISTINCT FROM 'string') <> (node ->> 'type' = 'text') THEN
+    IF (node ? 'text') <> (node ->> 'type' = 'text') OR jsonb_typeof(node -> 'text') <> 'string' THEN
         RETURN format('%s.text: texts have one, and no other node has', path);
     END IF;
     IF node ->> 'type' IN ('tableCell', 'tableHeader') THEN

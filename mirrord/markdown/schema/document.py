@@ -158,7 +158,7 @@ def _check_parts(name: str, value: Mapping[str, object]) -> None:
     for key, kind in (("attrs", dict), ("content", list), ("marks", list)):
         if not isinstance(value.get(key), kind | None):
             raise Damaged(f"the content holds a {name} whose `{key}` is not a {kind.__name__}")
-    if isinstance(value.get("text"), str) != (name == "text"):
+    if ("text" in value) != (name == "text") or not isinstance(value.get("text", ""), str):
         raise Damaged(f"the content holds a {name} whose `text` is wrong")
     for key, (lowest, highest) in _BOUNDS.get(name, {}).items():
         if not is_in_bounds(name, key, cast(Mapping[str, object], value.get("attrs") or {}).get(key)):
