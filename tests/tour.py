@@ -19,7 +19,7 @@ from playwright.async_api import Browser, Locator, async_playwright, expect
 from mirrord.web.console_server import last_url
 from tests.console import chromium
 from tests.console.bundle import built
-from tests.console.people import PATIENCE, Person, link_of, ready, row_of
+from tests.console.people import PATIENCE, Person, follow, link_of, ready, row_of
 from tests.support.clients import on_stdio, process
 from tests.support.editors import save
 from tests.support.harness import Mirrord, eventually
@@ -298,7 +298,7 @@ async def walk(mirrord: Mirrord, into: Path, browser: Browser) -> list[str]:
     await page.goto(f"{url}/sign-in")
     tour = Tour(Person(context, page, url, mirrord), into, str(landmark.relative_to(mirrord.root)))
     await tour.shoot("sign-in")
-    await page.goto(link_of(mirrord))
+    await follow(page, link_of(mirrord))
     for step in STEPS:
         print(step.__name__, flush=True)
         await step(tour)

@@ -72,8 +72,12 @@ class Gate:
         return token
 
     def is_unused(self, token: str) -> bool:
-        """Whether a link is still unused."""
-        return self._invitation_path(token).exists()
+        """Whether a link is still unused, and has not expired."""
+        try:
+            facts = orjson.loads(self._invitation_path(token).read_bytes())
+        except FileNotFoundError:
+            return False
+        return bool(facts["until"] >= time.time())
 
     def admit(self, token: str, seconds: float = SESSION_SECONDS) -> str | None:
         """The cookie of a new session for an unused token; None: unknown, used or expired."""

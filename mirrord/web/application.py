@@ -72,7 +72,8 @@ def create_application(
 def _routes() -> list[BaseRoute]:
     return [
         Route("/", html_pages.show_front),
-        Route("/sign-in", html_pages.sign_in),
+        Route("/sign-in", html_pages.offer_sign_in),
+        Route("/sign-in", html_pages.sign_in, methods=["POST"]),
         _write_route("/sign-out", html_pages.sign_out),
         Route("/api/waiting", tenant_status.count_in_tenants),
         Mount("/static", Assets(directory=STATIC_DIRECTORY)),

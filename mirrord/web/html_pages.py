@@ -92,6 +92,7 @@ def render_page(request: Request, template: str, status: int = 200, **values: An
         "csrf": app_context_of(request).gate.csrf_token(session) if session else "",
         "tenant": request.path_params.get("tenant"),
         "problem": None,
+        "token": None,
         "words": _words(),
         "assets": f"/static/{digest_of_assets()}",
     }
@@ -163,16 +164,22 @@ async def _render_in_frame(request: Request, visit: Visit, template: str, status
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
-async def sign_in(request: Request) -> Response:
-    """GET /sign-in?token=: sign in with an unused token."""
+async def offer_sign_in(request: Request) -> Response:
+    """GET /sign-in?token=: a form that signs in with an unused token. Previews of a link in a chat use nothing up."""
     desk, token = app_context_of(request), request.query_params.get("token", "")
-    if request.method == "HEAD" or not token:  # a check of the link does not use it up
+    if request.method == "HEAD" or not token:
         return render_page(request, "sign_in.html", 200 if session_of(request) else 401)
+    if not desk.gate.is_unused(token):
+        return _refuse_token(request)
+    return render_page(request, "sign_in.html", token=token)
+
+
+async def sign_in(request: Request) -> Response:
+    """POST /sign-in: use up a token."""
+    desk, token = app_context_of(request), str((await request.form()).get("token", ""))
     cookie = desk.gate.admit(token)  # no limit for valid tokens, even with many invalid ones from the same proxy
     if cookie is None:
-        if not desk.sign_in_rate.allows(request.client.host if request.client else ""):
-            raise HTTPException(429, "Too many attempts. Try again in a minute.")
-        return render_page(request, "sign_in.html", 403, problem="This link has been used already or has expired.")
+        return _refuse_token(request)
     response = RedirectResponse("/", 303)
     response.set_cookie(
         desk.gate.cookie,
@@ -183,6 +190,12 @@ async def sign_in(request: Request) -> Response:
         secure=request.url.hostname not in _LOOPBACK_HOSTS,  # other names are served by a proxy with TLS
     )
     return response
+
+
+def _refuse_token(request: Request) -> Response:
+    if not app_context_of(request).sign_in_rate.allows(request.client.host if request.client else ""):
+        raise HTTPException(429, "Too many attempts. Try again in a minute.")
+    return render_page(request, "sign_in.html", 403, problem="This link has been used already or has expired.")
 
 
 async def sign_out(request: Request) -> Response:

@@ -17,7 +17,7 @@ from mirrord.mirror import tree_marker
 from mirrord.mirror.tree.tenant_tree import Tree
 from tests.console import chromium
 from tests.console.bundle import built
-from tests.console.people import Person, link_of
+from tests.console.people import Person, follow, link_of
 from tests.support.commands import Near
 from tests.support.harness import Mirrord, eventually
 
@@ -81,7 +81,7 @@ def way_in(console: Console) -> str:
 async def signed_in(way_in: str, browser: Browser) -> StorageState:
     """What a browser keeps of somebody who followed a link."""
     context = await browser.new_context()
-    await (await context.new_page()).goto(way_in)
+    await follow(await context.new_page(), way_in)
     state = await context.storage_state()
     await context.close()
     return state

@@ -128,6 +128,12 @@ def line_changed(before: str, after: str) -> tuple[list[str], list[str]]:
     return [line for line in old if line not in new], [line for line in new if line not in old]
 
 
+async def follow(page: Page, link: str) -> None:
+    """Sign in with *link*: its page sends the form by itself."""
+    await page.goto(link, wait_until="commit")
+    await page.wait_for_url(lambda url: "/sign-in" not in url, timeout=PATIENCE)
+
+
 def link_of(mirrord: Mirrord) -> str:
     """A link that lets somebody into the tenant's console."""
     completed = mirrord.run("console", "link", "--tenant", mirrord.tenant)

@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, StorageState, expect
 
 from tests.console.conftest import Console, NewPerson
-from tests.console.people import PATIENCE, Person, becomes, link_of, ready, row_of
+from tests.console.people import PATIENCE, Person, becomes, follow, link_of, ready, row_of
 from tests.support.editors import save
 from tests.support.harness import eventually
 
@@ -22,7 +22,7 @@ async def home(somebody: Person) -> None:
 async def signed_in_by(link: str, browser: Browser) -> StorageState:
     """A session of its own, which signs out without signing out others."""
     async with await browser.new_context() as context:
-        await (await context.new_page()).goto(link)
+        await follow(await context.new_page(), link)
         return await context.storage_state()
 
 
@@ -237,6 +237,14 @@ async def test_one_block_of_a_version_is_restored_and_read_as_it_is_shown(consol
     await expect(reader.page.get_by_text("The texts are the same.")).to_be_visible(timeout=PATIENCE)
 
 
+async def test_a_link_lets_in_without_scripts_too(console: Console, browser: Browser) -> None:
+    async with await browser.new_context(java_script_enabled=False) as context:
+        page = await context.new_page()
+        await page.goto(link_of(console.mirrord))
+        await page.get_by_role("button", name="Sign in").click()
+        await page.wait_for_url(f"{console.url}/t/console/")
+
+
 async def test_signing_out_leaves_no_title_in_the_browser_and_stars_come_back(
     console: Console, person: NewPerson, browser: Browser
 ) -> None:
@@ -249,7 +257,7 @@ async def test_signing_out_leaves_no_title_in_the_browser_and_stars_come_back(
     await reader.page.get_by_role("button", name="Sign out").click()
     await reader.page.wait_for_url("**/sign-in")
     assert "secret" not in await reader.page.evaluate("JSON.stringify(localStorage)")
-    await reader.page.goto(link_of(console.mirrord))
+    await follow(reader.page, link_of(console.mirrord))
     await home(reader)
 
     starred = reader.page.get_by_role("region", name="Starred")

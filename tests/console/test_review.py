@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from tests.console.conftest import Console
-from tests.console.people import PATIENCE, Person
+from tests.console.people import PATIENCE, Person, follow
 from tests.support.clients import on_stdio, process
 from tests.support.harness import Awaited, eventually
 
@@ -48,7 +48,7 @@ async def visitor(console: Console, browser: Browser, link: str) -> Person:
     """A person whom *link* lets in, at the reviews."""
     context = await browser.new_context()
     page = await context.new_page()
-    await page.goto(link)
+    await follow(page, link)
     await page.goto(f"{console.url}/t/{console.mirrord.tenant}/review")
     return Person(context, page, console.url, console.mirrord)
 

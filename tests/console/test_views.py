@@ -8,7 +8,7 @@ from playwright.async_api import Browser, Locator, Route, expect
 from mirrord.db import tenant_rows
 from mirrord.db.database import Database
 from tests.console.conftest import Console, NewPerson
-from tests.console.people import PATIENCE, Person, becomes, entry, ready, row_of
+from tests.console.people import PATIENCE, Person, becomes, entry, follow, ready, row_of
 from tests.support.clients import on_stdio, process
 from tests.support.editors import save
 from tests.support.harness import eventually
@@ -52,7 +52,7 @@ async def operator(console: Console, browser: Browser, path: str) -> Person:
     context = await browser.new_context()
     page = await context.new_page()
     link = console.mirrord.run("console", "link").stdout.strip()
-    await page.goto(link)
+    await follow(page, link)
     await page.goto(f"{console.url}/t/{console.mirrord.tenant}/{path}")
     return Person(context, page, console.url, console.mirrord)
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import urlencode
 from uuid import uuid4
 
 import jwt
@@ -123,14 +124,24 @@ def test_nobody_reads_anything_without_signing_in(console: Console, mine: str, p
 
 
 def test_a_link_lets_somebody_in_once(console: Console) -> None:
-    link = console.link().removeprefix(console.url)
-    assert [Browser(console.url).ask("GET", link).status for _ in range(3)] == [303, 403, 403]
+    link = console.link()
+    assert [Browser(console.url).follow(link).status for _ in range(3)] == [303, 403, 403]
 
 
 def test_a_link_that_is_only_looked_at_is_not_used_up(console: Console) -> None:
     link = console.link().removeprefix(console.url)
     assert Browser(console.url).ask("HEAD", link).status == 401
-    assert Browser(console.url).ask("GET", link).status == 303
+    assert [Browser(console.url).ask("GET", link).status for _ in range(3)] == [200, 200, 200]
+    assert Browser(console.url).follow(link).status == 303
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null"])
+def test_another_site_signs_nobody_in(console: Console, origin: str) -> None:
+    token = console.link().partition("token=")[2]
+    form, kind = f"token={token}".encode(), "application/x-www-form-urlencoded"
+    refused = Browser(console.url).ask("POST", "/sign-in", form, content_type=kind, origin=origin)
+    assert (refused.status, "set-cookie" in refused.headers) == (403, False)
+    assert Browser(console.url).follow(console.url + f"/sign-in?token={token}").status == 303
 
 
 def test_a_link_whose_time_is_over_lets_nobody_in(console: Console, gate: Gate) -> None:
@@ -182,9 +193,13 @@ def test_a_forged_link_lets_nobody_in(console: Console, ada: Browser, kind: str)
         "session": ada.cookie.partition("=")[2],
         "empty": "",
     }[kind]
-    answer = Browser(console.url).ask("GET", f"/sign-in?token={forged}")
-    assert answer.status in (401, 403)
-    assert "set-cookie" not in answer.headers
+    form, kind = urlencode({"token": forged}).encode(), "application/x-www-form-urlencoded"
+    for answer in (
+        Browser(console.url).ask("GET", f"/sign-in?token={forged}"),
+        Browser(console.url).ask("POST", "/sign-in", form, content_type=kind),
+    ):
+        assert answer.status in (401, 403)
+        assert "set-cookie" not in answer.headers
 
 
 def test_a_cookie_of_somebody_who_signed_out_is_of_no_use_to_who_copied_it(console: Console) -> None:
@@ -196,7 +211,7 @@ def test_a_cookie_of_somebody_who_signed_out_is_of_no_use_to_who_copied_it(conso
 
 
 def test_a_cookie_is_kept_from_scripts_and_other_sites(console: Console) -> None:
-    answer = Browser(console.url).ask("GET", console.link().removeprefix(console.url))
+    answer = Browser(console.url).follow(console.link())
     assert {"HttpOnly", "SameSite=lax", "Path=/"} <= set(answer.headers["set-cookie"].split("; "))
 
 
@@ -207,8 +222,8 @@ def test_nobody_else_on_the_machine_reads_the_key(console: Console) -> None:
 
 
 def test_a_link_may_lead_nowhere_but_here(console: Console) -> None:
-    link = f"{console.link().removeprefix(console.url)}&next={EVIL}&url=//evil.example"
-    assert Browser(console.url).ask("GET", link).headers["location"] == "/"
+    link = f"{console.link()}&next={EVIL}&url=//evil.example"
+    assert Browser(console.url).follow(link).headers["location"] == "/"
 
 
 def test_the_key_and_links_are_in_no_log(console: Console) -> None:

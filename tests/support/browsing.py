@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,22 @@ class Browser:
 
     def sign_in(self, link: str) -> "Browser":
         """Follow a link, then look at a page for its mark."""
-        answer = self.ask("GET", link.removeprefix(self.url))
+        answer = self.follow(link)
         assert answer.status == 303, answer.text
         self.cookie = answer.headers["set-cookie"].partition(";")[0]
         match = re.search(r'name="csrf" content="(\w+)"', self.ask("GET", f"/t/{self.tenant}/").text)
         assert match is not None
         self.mark = match[1]
         return self
+
+    def follow(self, link: str) -> "Answer":
+        """The answer to the form of a sign-in link; that to the link where it has none."""
+        answer = self.ask("GET", link.removeprefix(self.url))
+        match = re.search(r'name="token" value="([^"]+)"', answer.text)
+        if match is None:
+            return answer
+        form = urlencode({"token": match[1]}).encode()
+        return self.ask("POST", "/sign-in", form, content_type="application/x-www-form-urlencoded")
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str | None) -> Answer:
         """
