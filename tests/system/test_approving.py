@@ -47,8 +47,9 @@ class Office:
         self.desk = TenantContext(mirror.opened.sides, config)
 
     async def work(self) -> None:
-        """A daemon that just started does its first round."""
+        """A daemon that just started, on a mirror that was there before, does its first round."""
         sides = self.desk.sides
+        sides.is_first = False
         assert sides.lease is not None
         await mirror_leases.renew_leases(sides.database, [sides.lease])  # as the daemon does beside this
         sides.note_renewal()
