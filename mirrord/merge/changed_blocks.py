@@ -1,15 +1,11 @@
 """The blocks in which two texts of a page differ, and the text with some of them. Pure."""
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
-from mirrord.markdown.schema.block import count_common_ends
+from mirrord.merge.bounded_diff import find_opcodes
 
-MAX_COMPARED_PAIRS = 25_000_000  # of blocks of both texts; beyond, all between common ends is one passage
-MAX_EQUAL_PAIRS = 100_000  # of them that are equal: each may be looked at as often as there are blocks
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _FRONT_MATTER = ("---", "...")
 
@@ -41,34 +37,12 @@ def select_blocks(old: str, new: str, numbers: Collection[int]) -> str:
 def _passages(old: str, new: str) -> Iterator[tuple[str, str]]:
     """Both texts in pieces that belong together; equal pieces are equal."""
     before, after = _split_blocks(old), _split_blocks(new)
-    for kind, start, end, new_start, new_end in _compare_blocks(before, after):
+    for kind, start, end, new_start, new_end in find_opcodes(before, after):
         if kind != "replace" or end - start != new_end - new_start:
             yield "".join(before[start:end]), "".join(after[new_start:new_end])
             continue
         for index in range(end - start):  # as many blocks as before: each by itself
             yield before[start + index], after[new_start + index]
-
-
-def _compare_blocks(before: Sequence[str], after: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
-    """As SequenceMatcher.get_opcodes(), which takes hours for texts in which one block occurs thousands of times."""
-    if _are_comparable(before, after):
-        return SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    head, tail = count_common_ends(before, after)
-    end, new_end = len(before) - tail, len(after) - tail
-    codes = [("replace", head, end, head, new_end)]
-    if _are_comparable(before[head:end], after[head:new_end]):
-        matcher = SequenceMatcher(None, before[head:end], after[head:new_end], autojunk=False)
-        codes = [
-            (kind, head + start, head + stop, head + new_start, head + new_stop)
-            for kind, start, stop, new_start, new_stop in matcher.get_opcodes()
-        ]
-    return [("equal", 0, head, 0, head), *codes, ("equal", end, len(before), new_end, len(after))]
-
-
-def _are_comparable(before: Sequence[str], after: Sequence[str]) -> bool:
-    counts = Counter(after)
-    equal_pairs = sum(counts[block] for block in before)
-    return len(before) * len(after) <= MAX_COMPARED_PAIRS and equal_pairs <= MAX_EQUAL_PAIRS
 
 
 def _split_blocks(text: str) -> list[str]:

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from merge3 import Merge3
@@ -21,6 +20,7 @@ from mirrord.markdown.frontmatter.page_properties import (
 )
 from mirrord.markdown.frontmatter.page_text import BOM, PageText, first_line_ending, split_lines, with_unix_endings
 from mirrord.markdown.frontmatter.record_text import Data, canonical_json, read_record
+from mirrord.merge.bounded_diff import find_opcodes
 from mirrord.merge.mixed_words import is_literal, words_in
 from mirrord.research.segments.segment import is_only_moved
 
@@ -73,8 +73,8 @@ def _restore_endings(text: str, file: str, row: str) -> str:
     if len(endings) <= 1:
         return text.replace("\n", endings.pop()) if endings else text
     file_lines, text_lines = split_lines(file), split_lines(text)
-    matcher = SequenceMatcher(None, [with_unix_endings(line) for line in file_lines], text_lines, autojunk=False)
-    matched_lines = {b + k: file_lines[a + k] for a, b, size in matcher.get_matching_blocks() for k in range(size)}
+    codes = find_opcodes([with_unix_endings(line) for line in file_lines], text_lines)
+    matched_lines = {b + k: file_lines[a + k] for tag, a, end, b, _ in codes if tag == "equal" for k in range(end - a)}
     default = first_line_ending(file)
     return "".join(matched_lines.get(number, line.replace("\n", default)) for number, line in enumerate(text_lines))
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from difflib import SequenceMatcher
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +17,7 @@ from mirrord.documents.link_places import paths_of
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import UserError
+from mirrord.merge.bounded_diff import find_opcodes
 from mirrord.mirror.tree.tree_layout import SUFFIX
 from mirrord.operations.change_diffs import ChangedEntry, changed_entry, with_states
 from mirrord.operations.restore import directories_of, find_page, path_of_state
@@ -227,8 +227,7 @@ def _count_lines(before: str, after: str) -> tuple[int, int]:
     if len(old) + len(new) > MAX_COMPARED_LINES:
         old_counts, new_counts = Counter(old), Counter(new)
         return (new_counts - old_counts).total(), (old_counts - new_counts).total()
-    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks() if old and new else ()
-    equal = sum(block.size for block in blocks)
+    equal = sum(end - start for tag, start, end, _, _ in find_opcodes(old, new) if tag == "equal")
     return len(new) - equal, len(old) - equal
 
 

@@ -12,12 +12,12 @@ comes from a person who could read the text, so it is an edit of it. The distanc
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import NamedTuple
 
 from mirrord.domain.entry import Digest, EntryId
 from mirrord.markdown.frontmatter.page_text import with_unix_endings
+from mirrord.merge.bounded_diff import find_opcodes
 
 _TOKEN = re.compile(r"\n|[^\S\n]+|\S+")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -87,7 +87,7 @@ def _find_changes(old: str, new: str) -> Iterator[_Change]:
 
 def _find_differences(old: list[str], new: list[str]) -> Iterator[_Change]:
     at = [0, *accumulate(map(len, old))]
-    for kind, start, stop, new_start, new_stop in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for kind, start, stop, new_start, new_stop in find_opcodes(old, new):
         if kind != "equal":
             yield _Change(at[start], at[stop], "".join(new[new_start:new_stop]))
 

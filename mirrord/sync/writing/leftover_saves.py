@@ -138,7 +138,10 @@ async def _store_version(sides: Sides, label: Label, row: Row, data: bytes) -> N
     if version != row.version or row_text is None:
         raise Stale("The row changed meanwhile.")
     merged = None
-    if expected_text is not None and merge_base([expected_text], command_text, row_text) is not None:
+    if (
+        expected_text is not None
+        and await asyncio.to_thread(merge_base, [expected_text], command_text, row_text) is not None
+    ):
         merged = await asyncio.to_thread(merge, expected_text, row_text, command_text, sides.dialect)
     clash = UnmergedConflict(row, row.place.name, row.place, data, label.expected, None, None)
     await store_merged(
