@@ -1,7 +1,8 @@
 """Writing one row of the app: locked if it still says what was read, written, and read again."""
 
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as ByKey
-from collections.abc import Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +22,24 @@ from mirrord.errors import Damaged
 
 # What a trigger, a policy or a missing grant of the app makes of a write is a problem of that row.
 APP_REFUSALS = (*REFUSALS, psycopg.ProgrammingError, psycopg.NotSupportedError)
+_HELD = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 
 
 class Outpaced(Exception):
     """A transaction of the app has the row, or changed it."""
+
+
+@contextmanager
+def _app_errors() -> Iterator[None]:
+    """Raise Outpaced where other transactions hold what a write needs, Damaged for an error with a code of the app."""
+    try:
+        yield
+    except _HELD as error:
+        raise Outpaced from error
+    except psycopg.DatabaseError as error:
+        if type(error) is not psycopg.DatabaseError:
+            raise
+        raise Damaged(error.diag.message_primary or str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +122,8 @@ class AppRowWrites:
     async def _insert(self, table: TableName, values: ByKey[str, Any], times: Sequence[str]) -> str:
         statement = self._statements.insert(table, list(values), times)
         parameters = {"values": json_of(values)}
-        (external_id,) = await app_writes.load_ids(self.connection, self._role, statement, parameters)
+        with _app_errors():
+            (external_id,) = await app_writes.load_ids(self.connection, self._role, statement, parameters)
         return external_id
 
     async def delete(self, row: AppRow) -> None:
@@ -129,11 +145,9 @@ class AppRowWrites:
         statement, values = self._statements.revive(), self._values_of(external_id)
         if statement is None:
             return None
-        try:
+        with _app_errors():
             await app_writes.lock_rows(self.connection, self._role, [self._statements.lock_of_deleted], values)
-        except psycopg.errors.LockNotAvailable as error:
-            raise Outpaced from error
-        await app_writes.write_rows(self.connection, self._role, statement, values)
+            await app_writes.write_rows(self.connection, self._role, statement, values)
         return await self._load(external_id)
 
     async def load_chain(self, external_id: str) -> set[str]:
@@ -147,13 +161,13 @@ class AppRowWrites:
     async def _try_locks(self, external_id: str) -> list[bool]:
         """Lock the row, and that of its body; returns whether each was there to be locked."""
         values = self._values_of(external_id)
-        try:
+        with _app_errors():
             return await app_writes.lock_rows(self.connection, self._role, self._statements.locks, values)
-        except psycopg.errors.LockNotAvailable as error:
-            raise Outpaced from error
 
     async def _run(self, statement: str, values: ByKey[str, Any]) -> None:
-        if await app_writes.write_rows(self.connection, self._role, statement, values) != 1:
+        with _app_errors():
+            count = await app_writes.write_rows(self.connection, self._role, statement, values)
+        if count != 1:
             raise Damaged("the app does not let it be written")
 
     async def _load(self, external_id: str) -> AppRow | None:

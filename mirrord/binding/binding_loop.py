@@ -70,6 +70,11 @@ class _Course:
         return True
 
 
+def _is_of_statement(error: Unavailable) -> bool:
+    """Whether Postgres answered: a trigger or a table of one app may be the cause, and other bindings go on."""
+    return isinstance(error.__cause__, psycopg.Error) and error.__cause__.sqlstate is not None
+
+
 class BindingLoop:
     """
     The bindings of the tenants that a daemon works on.
@@ -126,7 +131,9 @@ class BindingLoop:
             return
         try:
             await self._work_on(due, tenant)
-        except Locked as error:
+        except (Locked, Unavailable) as error:
+            if not isinstance(error, Locked) and not _is_of_statement(error):
+                raise
             log.warning("bindings_wait", extra={"binding": due.name, "error": str(error)})
             course.waits_until = time.monotonic() + course.backoff.next_pause_seconds()
         else:

@@ -268,7 +268,7 @@ BEGIN
 {note}\
     RETURN NULL;
 EXCEPTION
-    WHEN undefined_column THEN  -- a column was dropped: the row counts as changed
+    WHEN undefined_column OR undefined_function THEN  -- a column was dropped, or cannot be compared: the row changed
         BEGIN
 {note}\
         EXCEPTION WHEN OTHERS THEN

@@ -78,7 +78,7 @@ class TwoWayIntake(Intake):
         try:
             async with self.connection.transaction():
                 return await self._app.revive(external_id)
-        except APP_REFUSALS:
+        except (Damaged, *APP_REFUSALS):
             return None
 
     async def _carry_row(self, row: AppRow) -> None:

@@ -383,3 +383,16 @@ def test_triggers_notify_no_more_while_an_app_writes_much(bound: BoundWorld) -> 
     eventually(looks_without_notifications, "notifications are not asked for", pause=0.01)
     bound.app.save(page, "After.")
     bound.await_text("Page.md", "After.")
+
+
+@pytest.mark.parametrize("kind", ["point", "xml", "json[]"])
+def test_a_column_that_cannot_be_compared_hides_no_change(world: BoundWorld, kind: str) -> None:
+    world.app.connection.execute(f"ALTER TABLE kb.pages ADD COLUMN place {kind}".encode())
+    world.mapping.write_text(f'{MAPPING}\nplace = "place"\n')
+    world.bind("add", str(world.mapping))
+    world.mirrord.up()
+    page = world.app.create("Here", "h.")
+    world.await_text("Here.md", "h.")
+    world.await_rest()
+    world.app.change(page, icon="🌍")
+    world.await_text("Here.md", "icon: 🌍")

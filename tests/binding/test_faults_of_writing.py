@@ -22,6 +22,19 @@ from tests.binding.knowledge_base import (
 from tests.support.entries import value
 from tests.support.harness import eventually
 
+NOTES_BESIDE = """
+[binding]
+name = "notes"
+[tenant]
+fixed = "demo"
+[page]
+table = "kb.notes"
+id = "id"
+title = "title"
+[body]
+column = "body"
+format = "markdown"
+"""
 TOKEN = re.compile(r"\b(?:app|file)\d+x\d+\b")
 
 
@@ -306,3 +319,49 @@ def test_many_pages_that_are_written_at_once_come_in_several_passes(both: BoundW
         both.await_body(page, "After.")
     both.await_rest()
     assert {both.app.block(page)["version"] for page in pages} == {2}
+
+
+@pytest.mark.parametrize("code", ["KB001", "40001", "40P01", "55P03"])
+def test_an_error_of_a_trigger_with_any_code_holds_up_its_own_page_alone(both: BoundWorld, code: str) -> None:
+    both.app.create("Refused", "no."), both.app.create("Other", "yes.")
+    refused, other = both.await_text("Refused.md", "no."), both.await_text("Other.md", "yes.")
+    both.app.connection.execute(
+        "CREATE FUNCTION kb.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        f"RAISE EXCEPTION 'closed for today' USING ERRCODE = '{code}'; END $$".encode()
+    )
+    both.app.connection.execute(
+        "CREATE TRIGGER refuse BEFORE UPDATE ON kb.blocks FOR EACH ROW "
+        "WHEN (NEW.content::text LIKE '%never%') EXECUTE FUNCTION kb.refuse()"
+    )
+    both.mirrord.file("Refused.md").write_text(refused.replace("no.", "never."))
+    both.mirrord.file("Other.md").write_text(other.replace("yes.", "written."))
+    page = value(both.admin, "SELECT id FROM kb.pages WHERE title = 'Other'")
+    both.await_body(page, "written.")
+    assert both.status()["state"] == "running"
+    if code == "KB001":
+        (problem,) = eventually(lambda: both.status()["problems"], "the refusal is a problem")
+        assert "closed for today" in problem["sentence"]
+    both.app.connection.execute("DROP TRIGGER refuse ON kb.blocks")
+    both.mirrord.file("Other.md").write_text(other.replace("yes.", "written again."))
+    both.await_body(value(both.admin, "SELECT id FROM kb.pages WHERE title = 'Refused'"), "never.")
+
+
+def test_a_trigger_that_ends_statements_holds_up_its_own_binding_alone(both: BoundWorld) -> None:
+    both.app.connection.execute("CREATE TABLE kb.notes (id text PRIMARY KEY, title text NOT NULL, body text)")
+    both.mapping.write_text(NOTES_BESIDE)
+    both.bind("add", str(both.mapping))
+    both.app.create("Page", "one.")
+    text = both.await_text("Page.md", "one.")
+    both.app.connection.execute(
+        "CREATE FUNCTION kb.cancel() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'over' USING ERRCODE = '57014'; END $$"
+    )
+    both.app.connection.execute(
+        "CREATE TRIGGER cancel BEFORE UPDATE ON kb.blocks FOR EACH ROW EXECUTE FUNCTION kb.cancel()"
+    )
+    both.mirrord.file("Page.md").write_text(text.replace("one.", "two."))
+    for number in range(5):  # in each order in which the daemon may look at its bindings
+        both.app.connection.execute("INSERT INTO kb.notes VALUES (%s, %s, 'noted')", (str(number), f"Note {number}"))
+        both.await_text(f"Note {number}.md", "noted")
+    both.app.connection.execute("DROP TRIGGER cancel ON kb.blocks")
+    both.await_body(value(both.admin, "SELECT id FROM kb.pages WHERE title = 'Page'"), "two.")
