@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from mirrord.merge.bounded_diff import find_opcodes
+from mirrord.markdown.bounded_diff import find_opcodes
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _FRONT_MATTER = ("---", "...")

@@ -10,6 +10,7 @@ from merge3 import Merge3
 from mirrord.domain.dialect import Dialect
 from mirrord.domain.place import RecordFormat
 from mirrord.errors import Damaged
+from mirrord.markdown.bounded_diff import find_opcodes
 from mirrord.markdown.frontmatter.page_properties import (
     REMOVED,
     Json,
@@ -20,7 +21,6 @@ from mirrord.markdown.frontmatter.page_properties import (
 )
 from mirrord.markdown.frontmatter.page_text import BOM, PageText, first_line_ending, split_lines, with_unix_endings
 from mirrord.markdown.frontmatter.record_text import Data, canonical_json, read_record
-from mirrord.merge.bounded_diff import find_opcodes
 from mirrord.merge.mixed_words import is_literal, words_in
 from mirrord.research.segments.segment import is_only_moved
 

@@ -17,7 +17,7 @@ from mirrord.documents.link_places import paths_of
 from mirrord.domain.entry import EntryId, Kind, TenantId
 from mirrord.domain.scope import UNLIMITED, Scope
 from mirrord.errors import UserError
-from mirrord.merge.bounded_diff import find_opcodes
+from mirrord.markdown.bounded_diff import find_opcodes
 from mirrord.mirror.tree.tree_layout import SUFFIX
 from mirrord.operations.change_diffs import ChangedEntry, changed_entry, with_states
 from mirrord.operations.restore import directories_of, find_page, path_of_state

@@ -1,10 +1,11 @@
 """Three texts for a person: what each side changed, and both in one text with marks. Pure."""
 
 from collections.abc import Iterator
-from difflib import SequenceMatcher, unified_diff
+from difflib import unified_diff
 
 from merge3 import Merge3
 
+from mirrord.markdown.bounded_diff import find_opcodes
 from mirrord.markdown.frontmatter.page_text import first_line_ending, split_lines
 
 ROW_MARK = "<<<<<<< the row's text"
@@ -40,7 +41,7 @@ def mark_conflicts(base: str | None, file: str, row: str) -> str:
 
 
 def _mark_without_base(theirs: list[str], mine: list[str], ending: str) -> Iterator[str]:
-    for tag, start, end, start_mine, end_mine in SequenceMatcher(None, theirs, mine, False).get_opcodes():
+    for tag, start, end, start_mine, end_mine in find_opcodes(theirs, mine):
         if tag == "equal":
             yield from theirs[start:end]
         else:

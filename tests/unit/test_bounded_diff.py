@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrord.merge import bounded_diff
-from mirrord.merge.bounded_diff import find_opcodes
+from mirrord.markdown import bounded_diff
+from mirrord.markdown.bounded_diff import find_opcodes
+from mirrord.markdown.frontmatter.page_properties import read_values, with_keys
+from mirrord.markdown.frontmatter.page_text import PageText
+from mirrord.markdown.frontmatter.yaml_reader import Json
 from mirrord.operations.change_listing import _count_lines
 from mirrord.sync.decisions.stale_buffers import merge_base
 
@@ -52,3 +55,12 @@ def test_a_word_in_a_long_page_of_which_another_line_changed_is_still_found() ->
     new = old.replace("Paragraph 2000 with", "Paragraph 2000 without")
     saved = old.replace("Paragraph 10 with", "Paragraph 10 of")
     assert merge_base([old], new, saved) == old
+
+
+@pytest.mark.parametrize("count", [900, 2_500])
+def test_a_list_with_one_item_very_often_is_changed_in_bounded_time(count: int) -> None:
+    page = PageText("---\ntags:\n" + "  - same\n" * count + "---\nText\n")
+    changed: list[Json] = [item for number in range(count // 2) for item in ("same", f"v{number}")]
+    started = time.process_time()
+    assert read_values(with_keys(page, {"tags": changed})) == {"tags": changed}
+    assert time.process_time() - started < 3

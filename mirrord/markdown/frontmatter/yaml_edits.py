@@ -8,12 +8,12 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from itertools import pairwise
 
 import yaml
 
 from mirrord.errors import Damaged
+from mirrord.markdown.bounded_diff import find_opcodes
 from mirrord.markdown.frontmatter.page_text import split_lines
 from mirrord.markdown.frontmatter.yaml_reader import (
     Json,
@@ -226,7 +226,7 @@ def _match_items(old: list[Json], new: list[Json]) -> Iterator[tuple[int | None,
     """Each new item with the index of the equal old item; None if it is new."""
     before = [json.dumps(item, sort_keys=True) for item in old]
     after = [json.dumps(item, sort_keys=True) for item in new]
-    for tag, i, _, j, j_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+    for tag, i, _, j, j_end in find_opcodes(before, after):
         for offset in range(j_end - j):
             yield (i + offset if tag == "equal" else None), new[j + offset]
 

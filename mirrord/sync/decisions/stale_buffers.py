@@ -16,8 +16,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from mirrord.domain.entry import Digest, EntryId
+from mirrord.markdown.bounded_diff import find_opcodes
 from mirrord.markdown.frontmatter.page_text import with_unix_endings
-from mirrord.merge.bounded_diff import find_opcodes
 
 _TOKEN = re.compile(r"\n|[^\S\n]+|\S+")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
