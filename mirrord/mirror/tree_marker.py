@@ -63,7 +63,7 @@ def read(tree: Tree) -> Marker | None:
         raw = json.loads(data)
         tenant, mirror = TenantId(UUID(raw["tenant_id"])), MirrorId(UUID(raw["mirror"]))
         return Marker(str(raw["tenant"]), tenant, mirror, dialect_called(raw.get("dialect")))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         remedy = "restore it, or delete it to adopt the tree again."
         raise Damaged(f"{tree.root / MARKER_PATH} does not say which mirror this is; {remedy}") from error
 

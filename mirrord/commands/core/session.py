@@ -19,7 +19,7 @@ from mirrord.domain.entry import Actor, Digest, EntryId, TenantId, new_id
 from mirrord.domain.event import EVENTS_FOLDER
 from mirrord.domain.trust import DEFAULTS, Limits, RateLimit, Trust
 from mirrord.domain.write_rules import WriteRules
-from mirrord.errors import Busy, Damaged
+from mirrord.errors import Busy, Damaged, Refused
 from mirrord.mirror import tree_marker
 from mirrord.mirror.read.page_catalogue import Catalogue
 from mirrord.mirror.tree.scoped_tree import scope_of
@@ -134,7 +134,7 @@ class Session:
         """The dialect of the tenant's pages, as the daemon last found it."""
         tree = self.tree.whole
         stat, dialect = self._known_dialect
-        with suppress(Busy, Damaged):  # a damaged marker is made again by the daemon
+        with suppress(Busy, Damaged, Refused):  # a damaged marker is made again by the daemon
             if (new_stat := tree.stat(tree_marker.MARKER_PATH)) != stat:
                 marker = tree_marker.read(tree)
                 dialect = marker.dialect if marker is not None else Dialect.PLAIN

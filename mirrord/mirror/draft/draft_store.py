@@ -110,7 +110,7 @@ def read_facts(tree: Tree, draft: UUID) -> DraftFacts | None:
         data, _ = tree.snapshot(f"{directory_of_draft(draft)}/{FACTS_NAME}", _MAX_FACTS_BYTES)
         raw: dict[str, Any] = json.loads(data)
         return DraftFacts(**{**raw, "rejected": tuple(raw.get("rejected", ()))})
-    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, Busy, Refused):
+    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, RecursionError, Busy, Refused):
         return None
 
 

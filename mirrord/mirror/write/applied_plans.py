@@ -118,7 +118,7 @@ def _decode_note(data: bytes) -> AppliedPlan | None:
         raw = json.loads(data)
         entries = frozenset(EntryId(UUID(entry)) for entry in raw["entries"])
         return AppliedPlan(raw["directory"], frozenset(raw["paths"]), frozenset(raw["removed"]), entries)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

@@ -129,9 +129,9 @@ def decode_plan(data: bytes) -> ChangePlan | None:
         pairs = {key: tuple(raw[key]) if raw[key] else None for key in ("appended_lines", "draft")}
         steps = [Step(**step | {"kind": StepKind(step["kind"])}) for step in raw["steps"]]
         disposals = [Disposal(**disposal) for disposal in raw["disposals"]]
-    except (ValueError, KeyError, TypeError):
+        return ChangePlan(**raw | pairs | {"steps": steps, "disposals": disposals})
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return ChangePlan(**raw | pairs | {"steps": steps, "disposals": disposals})
 
 
 def has_plan(tree: Tree, writer: str) -> bool:

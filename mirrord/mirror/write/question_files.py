@@ -61,7 +61,7 @@ def remove(tree: Tree, path: str) -> None:
 
 def read_look(tree: Tree, actor: Actor) -> Mapping[str, str]:
     """What was noted when *actor* last looked at the changes; empty: never."""
-    with suppress(FileNotFoundError, NotADirectoryError, ValueError, Refused, Damaged, Busy):
+    with suppress(FileNotFoundError, NotADirectoryError, ValueError, RecursionError, Refused, Damaged, Busy):
         facts = json.loads(tree.read(f"{LOOKS_FOLDER}/{_look_name(actor)}", MAX_LOOK_BYTES)[0])
         if isinstance(facts, dict):
             return {str(key): str(value) for key, value in facts.items()}

@@ -113,7 +113,7 @@ def decode_plan(text: bytes) -> BatchPlan | None:
             staged_lines=_parse_pair(raw.get("told")),
             followers=[Removal(*row) for row in raw.get("followers", ())],
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -198,7 +198,7 @@ def encode_steps(steps: Sequence[Redo]) -> bytes:
 
 def finish_steps(tree: Tree, directory: int, text: bytes) -> None:
     """Do the remaining steps; files of impossible steps stay in place."""
-    with suppress(ValueError):  # torn: no step was done
+    with suppress(ValueError, RecursionError):  # torn: no step was done
         for step in [Redo(*values) for values in json.loads(text)]:
             with suppress(Stale, Refused, OSError):
                 _do_step(tree, directory, step)

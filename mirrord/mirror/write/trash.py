@@ -226,5 +226,5 @@ def _read_card(tree: Tree, name: str, label: Label) -> TrashCard | None:
     try:
         raw: dict[str, Any] = json.loads(tree.read(f"{TRASH_PATH}/{name}{_CARD_SUFFIX}", 1 << 20)[0])
         return TrashCard(raw["path"], raw["title"], raw["reason"], raw["time"])
-    except (ValueError, KeyError, FileNotFoundError):
+    except (ValueError, KeyError, TypeError, RecursionError, FileNotFoundError):
         return None

@@ -27,7 +27,10 @@ def test_a_marker_is_read_as_it_was_written(tree: Tree, root: Path) -> None:
     assert sorted(path.name for path in (root / ".mirrord").iterdir()) == [".gitignore", "id", "tmp", "trash"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"tenant": "a", "tenant_id": "x", "mirror": 7}', "\xff"])
+DAMAGED = ["", "{", "[]", "{}", '{"tenant": "a", "tenant_id": "x", "mirror": 7}', "\xff", "[" * 60_000]
+
+
+@pytest.mark.parametrize("text", DAMAGED, ids=range(len(DAMAGED)))
 def test_a_marker_that_cannot_be_understood_is_damaged(tree: Tree, root: Path, text: str) -> None:
     tree_marker.make_state_directory(tree)
     (root / ".mirrord/id").write_bytes(text.encode("latin-1"))

@@ -1,0 +1,42 @@
+"""JSON in mirrord's own files that is nested too deep to be read is damaged, and ends no process."""
+
+from pathlib import Path
+from uuid import uuid4
+
+from mirrord.domain.entry import Actor
+from mirrord.mirror import tree_marker
+from mirrord.mirror.draft import draft_store
+from mirrord.mirror.tree.tenant_tree import Tree
+from mirrord.mirror.write import applied_plans, change_recovery, question_files, rename_plan
+
+NESTED = b"[" * 60_000
+
+
+def _put(root: Path, path: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_bytes(NESTED)
+
+
+def test_plans_are_as_torn_ones() -> None:
+    assert change_recovery.decode_plan(NESTED) is None
+    assert rename_plan.decode_plan(NESTED) is None
+
+
+def test_notes_of_applied_change_sets_are_none(tree: Tree, root: Path) -> None:
+    tree_marker.make_state_directory(tree)
+    _put(root, f"{applied_plans.APPLIED_PATH}/x.json")
+    assert applied_plans.load_plans(tree, applied_plans.list_notes(tree)) == []
+
+
+def test_a_change_set_without_readable_facts_is_none(tree: Tree, root: Path) -> None:
+    draft = uuid4()
+    _put(root, f"{draft_store.directory_of_draft(draft)}/{draft_store.FACTS_NAME}")
+    assert draft_store.read_facts(tree, draft) is None
+
+
+def test_an_actor_whose_last_look_cannot_be_read_never_looked(tree: Tree, root: Path) -> None:
+    actor = Actor("agent", "tester")
+    question_files.write_look(tree, actor, {"a": "b"})
+    (look,) = (root / question_files.LOOKS_FOLDER).iterdir()
+    look.write_bytes(NESTED)
+    assert question_files.read_look(tree, actor) == {}
