@@ -197,7 +197,7 @@ async def test_the_markdown_view_has_what_was_written_into_the_text_after_the_pa
         after.rollback()
     becomes(file, "---\ntags: [a]\nstatus: ''\n---\ntext\n")
     await expect(writer.page.locator("#disk-state")).to_have_attribute("data-state", "yes", timeout=PATIENCE)
-    await writer.page.get_by_role("button", name="Markdown").click()
+    await writer.page.get_by_role("button", name="Markdown", exact=True).click()
 
     await expect(writer.page.locator("#source")).to_have_value("---\ntags: [a]\nstatus: ''\n---\ntext\n")
 
@@ -224,6 +224,6 @@ async def test_the_markdown_view_of_a_page_with_a_held_change_opens(console: Con
     reader = await person()
     await reader.page.goto(f"{console.url}/t/console/p/{page}")
     await ready(reader)
-    await reader.page.get_by_role("button", name="Markdown").click()
+    await reader.page.get_by_role("button", name="Markdown", exact=True).click()
 
     await expect(reader.page.locator("#source")).to_have_value(text, timeout=PATIENCE)
