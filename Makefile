@@ -21,7 +21,7 @@ export CHECK_PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 
 # Folders of tests that repeat one thing over many inputs, places or faults, or need a browser.
-THOROUGH := tests/console tests/redteam tests/faults tests/system/places tests/system/programs tests/cluster
+THOROUGH := tests/binding tests/console tests/redteam tests/faults tests/system/places tests/system/programs tests/cluster
 
 EDITOR := mirrord/web/static/built/editor.js
 CLIENT := mirrord/web/client
@@ -55,7 +55,7 @@ $(CLIENT)/node_modules/.package-lock.json: $(CLIENT)/package-lock.json
 test: $(EVERYTHING) ## Run the tests but for the thorough ones: under ten minutes
 	@$(BIN)/python -m pytest -n 4 --dist worksteal $(addprefix --ignore=,$(THOROUGH))
 
-test-thorough: $(EVERYTHING) ## Run the thorough tests: a browser, attacks, faults, other programs, every place
+test-thorough: $(EVERYTHING) ## Run the thorough tests: a browser, attacks, faults, other programs, apps, every place
 	@$(BIN)/python -m pytest -n 4 --dist worksteal $(THOROUGH)
 
 check: lint types ## Check style and types, and run the unit tests: about a minute

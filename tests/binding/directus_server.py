@@ -43,8 +43,8 @@ def directus_directory() -> Path:
 
 
 def is_directus_installed() -> bool:
-    """Whether Directus is in its directory."""
-    return _program().exists()
+    """Whether Directus is in its directory, with all that is compiled for it."""
+    return (directus_directory() / "ready").exists()
 
 
 def _program() -> Path:
